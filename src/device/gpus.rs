@@ -109,6 +109,11 @@ impl Device for Gpus {
         self.of_handle(code_object.executable.0)?.image(code_object)
     }
 
+    fn source(&self, code_object: &LoadedCodeObject) -> Option<Arc<str>> {
+        let device = self.of_handle(code_object.executable.0).ok()?;
+        device.source(code_object)
+    }
+
     fn has_lasting_image(&self, code_object: &LoadedCodeObject) -> bool {
         let device = self.of_handle(code_object.executable.0);
         device.is_ok_and(|it| it.has_lasting_image(code_object))

@@ -14,6 +14,7 @@ pub use gpus::Gpus;
 
 use std::fmt;
 use std::io::{Read, Seek};
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -261,6 +262,11 @@ pub trait Device {
     /// # Errors
     /// Fails if the runtime does, for example if the executable is gone.
     fn code_objects(&self, executable: Executable) -> Result<Vec<LoadedCodeObject>, DeviceError>;
+
+    /// The PTX that rocov has made the code object from, as it was without counters. `None` if its compiler made it.
+    fn source(&self, _code_object: &LoadedCodeObject) -> Option<Arc<str>> {
+        None
+    }
 
     /// The variable `name` of `executable` on the agent with handle `agent`. `None` if it has no such
     /// variable. The cost does not depend on the number of symbols.

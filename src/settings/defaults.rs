@@ -31,6 +31,10 @@ defaults! {
     PAUSED = "0";
     /// The default of `ROCOV_ROCTX`: ranges are no labels.
     ROCTX = "0";
+    /// The default of `ROCOV_INSTRUMENT`: CUDA code stays as it is.
+    INSTRUMENT = "0";
+    /// The default of `ROCOV_CACHE_MAX`.
+    CACHE_MAX = "1G";
     /// The default of `ROCM_PATH`.
     ROCM_PATH = "/opt/rocm";
 }

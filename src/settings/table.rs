@@ -231,6 +231,34 @@ pub const SETTINGS: &[Setting] = &[
         "`1` takes [ROCTx ranges](../guides/roctx.md) as labels, and marks as dumps.",
     ),
     setting(
+        "ROCOV_INSTRUMENT",
+        Reader::Librocov,
+        ["`0`, `1`", markdown::INSTRUMENT, "`rocov run --instrument`"],
+        "`1` has `librocov_instrument.so` put counters into [CUDA code](../guides/instrument.md) while the program \
+         loads it.",
+    ),
+    setting(
+        "ROCOV_CACHE",
+        Reader::Librocov,
+        [
+            "an absolute path",
+            "`$XDG_CACHE_HOME/rocov` or `~/.cache/rocov`",
+            "",
+        ],
+        "Names the directory of the [cache](../guides/instrument.md#the-cache) of `--instrument`. A relative path means \
+         no cache.",
+    ),
+    setting(
+        "ROCOV_CACHE_MAX",
+        Reader::Librocov,
+        [
+            "bytes, with `K`, `M` or `G` behind",
+            markdown::CACHE_MAX,
+            "",
+        ],
+        "Limits the size of the cache. rocov removes the entries that were not used for the longest time.",
+    ),
+    setting(
         "XDG_RUNTIME_DIR",
         Reader::Librocov,
         ["a directory", "none", ""],
@@ -251,6 +279,27 @@ pub const SETTINGS: &[Setting] = &[
          with ROCr first](../guides/without-run.md#how-hip-finds-librocov).",
     ),
     setting(
+        "ROCOV_PTXAS",
+        Reader::Command,
+        [
+            "path of ptxas",
+            "Triton's own, or that on the `PATH`",
+            "`rocov run --instrument`",
+        ],
+        "Names the assembler to which the stand-in for Triton's hands the changed PTX: the value that \
+         `TRITON_PTXAS_PATH` had.",
+    ),
+    setting(
+        "ROCOV_PTXAS_BLACKWELL",
+        Reader::Command,
+        [
+            "path of ptxas",
+            "Triton's own, or that on the `PATH`",
+            "`rocov run --instrument`",
+        ],
+        "Does that for `TRITON_PTXAS_BLACKWELL_PATH`.",
+    ),
+    setting(
         "LD_PRELOAD",
         Reader::Command,
         ["as the loader reads it", "none", "`rocov run`"],
@@ -260,7 +309,8 @@ pub const SETTINGS: &[Setting] = &[
         "XDG_CACHE_HOME",
         Reader::Command,
         ["an absolute path", "`~/.cache`", ""],
-        "Holds the directory `rocov` with the [cache](files.md#the-cache) of device code in host files.",
+        "Holds the directory `rocov` with the [cache](files.md#the-cache) of device code in host files, and that of \
+         `--instrument`.",
     ),
     setting(
         "ROCOV_LIBRARY_DIR",

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::discover::ElfFacts;
 use crate::format::codeobject::Identity;
 use crate::store::keeper::{KeepError, KeptElfError};
-use crate::store::layout::{OBJECTS, device_elf_name};
-use crate::store::{OutputError, sweep_once, write_atomic};
+use crate::store::layout::{OBJECTS, device_elf_name, source_name};
+use crate::store::{OutputError, sweep_once, write_atomic, write_if_changed};
 
 /// The device ELFs that this process has kept.
 #[derive(Debug, Default)]
@@ -66,6 +66,19 @@ impl Objects {
         Ok(())
     }
 
+    /// Keeps the PTX that the ELF with these facts was made from, beside the ELF, unless it is there.
+    pub(super) fn keep_source(&mut self, elf: &ElfFacts, source: &str) -> Result<(), KeepError> {
+        let name = source_name(&elf.target, &elf.identity);
+        let path = self.directory.join(OBJECTS).join(name);
+        let not_kept = |source| KeepError::SourceNotKept {
+            identity: elf.identity.clone(),
+            source,
+        };
+        write_if_changed(&path, source.as_bytes())
+            .map_err(|error| not_kept(error).at(&self.directory))?;
+        Ok(())
+    }
+
     /// Keeps further ELFs in `directory`.
     pub(super) fn go_on_in(&mut self, directory: PathBuf) {
         if self.directory != directory {
@@ -87,6 +100,14 @@ impl Objects {
                 let read = fs::read(&kept.path);
                 Ok(read.map_err(OutputError::io("read", &kept.path))?)
             };
+            // The PTX that it was made from has its name.
+            if let Ok(source) = fs::read(kept.path.with_extension("ptx")) {
+                let written = write_if_changed(&path.with_extension("ptx"), &source);
+                failures.extend(written.err().map(|source| KeepError::SourceNotKept {
+                    identity: key.0.clone(),
+                    source,
+                }));
+            }
             match self.place(&path, &key.0, kept.size, read) {
                 Ok(true) => kept.path = path,
                 Ok(false) => {}

@@ -68,6 +68,16 @@ pub enum KeepError {
         /// The failed step.
         source: KeptElfError,
     },
+    /// rocov cannot write the PTX that a device ELF was made from.
+    #[error(
+        "the PTX of code object {identity} is not kept: {source}; its lines are not known: make room for it, and run the program again"
+    )]
+    SourceNotKept {
+        /// The code object.
+        identity: Identity,
+        /// The failed step.
+        source: OutputError,
+    },
     /// Another ELF replaced a device ELF while rocov was keeping it.
     #[error(
         "the device ELF of code object {identity} is not kept: there is another in its place; give `rocov report` the file that ran with --object"
@@ -113,6 +123,10 @@ impl KeepError {
         };
         match self {
             Self::NotWritten(OutputError::Io { source, .. })
+            | Self::SourceNotKept {
+                source: OutputError::Io { source, .. },
+                ..
+            }
             | Self::NotKept {
                 source: KeptElfError::Output(OutputError::Io { source, .. }),
                 ..
@@ -224,7 +238,11 @@ impl Keeper {
                 .read_to_end(&mut bytes)
                 .map_err(|source| DeviceError::Image { uri: uri(), source })?;
             Ok(bytes)
-        })
+        })?;
+        match device.source(code_object) {
+            Some(source) => self.objects.keep_source(elf, &source),
+            None => Ok(()),
+        }
     }
 
     /// Keeps later device ELFs in the directory of `name`.

@@ -4,6 +4,7 @@
 //! DATA/profraw/ARCH.IDENTITY.AGENT.BASE    raw profiles, and nothing else: `llvm-profdata merge` takes
 //! DATA/profraw/labels/LABEL/...            all that it finds in a folder
 //! DATA/objects/TARGET.IDENTITY.elf         device ELFs
+//! DATA/objects/TARGET.IDENTITY.ptx         the PTX that such an ELF was made from, as it was without counters
 //! DATA/registry/BASE.kernels.json          kernel registries
 //! DATA/sections/...                        sections that no reader takes yet
 //! ```
@@ -216,6 +217,12 @@ pub fn normal(path: &Path) -> PathBuf {
 #[must_use]
 pub fn device_elf_name(target: &str, identity: &Identity) -> String {
     format!("{}.{identity}.elf", sanitize_target(target))
+}
+
+/// The file name of the PTX from which rocov has made the device ELF of `identity`: `sm_90.0f3c9b.ptx`.
+#[must_use]
+pub fn source_name(target: &str, identity: &Identity) -> String {
+    format!("{}.{identity}.ptx", sanitize_target(target))
 }
 
 #[cfg(test)]

@@ -12,8 +12,10 @@
 enum {
   SUCCESS = 0,
   INVALID_VALUE = 1,
+  OUT_OF_MEMORY = 2,
   INVALID_IMAGE = 200,
   INVALID_CONTEXT = 201,
+  INVALID_PTX = 218,
   INVALID_HANDLE = 400,
   NOT_FOUND = 500,
   NOT_READY = 600,
@@ -109,10 +111,11 @@ static void tell_call(uint32_t id, int site, const char *name, const void *param
     stand_in_callback(NULL, 1, id, &data);
 }
 
-// Runs the body of a call between its callbacks. WORDS are the arguments, as CUPTI hands them over.
+// Runs the body of a call between its callbacks. WORDS are the arguments, as CUPTI hands them over: a callback may change
+// them, and the body goes on with what they are then (driver 580).
 #define CALL(id, body, ...)                                                                                            \
   do {                                                                                                                 \
-    const uint64_t words[] = {__VA_ARGS__};                                                                            \
+    uint64_t words[] = {__VA_ARGS__};                                                                            \
     int result = SUCCESS;                                                                                              \
     tell_call(id, 0, __func__, words, NULL);                                                                           \
     LOCKED(body);                                                                                                      \
@@ -148,8 +151,10 @@ int cuDeviceGet(int *device, int ordinal) {
   return SUCCESS;
 }
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
-  (void)device;
-  *value = attribute == 75 ? 9 : 0; // sm_90
+  // All are sm_90, unless STAND_IN_SECOND says otherwise of the second: 80 is sm_80.
+  const char *second = getenv("STAND_IN_SECOND");
+  const int capability = device == 1 && second != NULL ? atoi(second) : 90;
+  *value = attribute == 75 ? capability / 10 : capability % 10;
   return SUCCESS;
 }
 int cuDeviceGetUuid(char *uuid, int device) {
@@ -168,6 +173,16 @@ int cuCtxCreate_v2(struct Context **context, unsigned flags, int device) {
   *context = &contexts[context_count++];
   **context = (struct Context){.device = device, .alive = 1};
   stack[depth++] = *context;
+  return SUCCESS;
+}
+int cuCtxGetCurrent(struct Context **context) {
+  *context = current();
+  return SUCCESS;
+}
+int cuCtxGetDevice(int *device) {
+  if (current() == NULL)
+    return INVALID_CONTEXT;
+  *device = current()->device;
   return SUCCESS;
 }
 int cuCtxSetCurrent(struct Context *context) {
@@ -292,26 +307,50 @@ static char *read_file(const char *path) {
   return content;
 }
 
+// The first cubin of a fat binary that is not compressed, or what is there instead.
+static const char *of_fat_binary(const char *image) {
+  if (memcmp(image, "\x50\xed\x55\xba", 4) != 0)
+    return image;
+  uint64_t size;
+  memcpy(&size, image + 8, sizeof size);
+  const char *entry = image + 16, *end = entry + size;
+  while (entry + 64 <= end) {
+    uint16_t kind;
+    uint32_t header;
+    uint64_t padded;
+    memcpy(&kind, entry, sizeof kind);
+    memcpy(&header, entry + 4, sizeof header);
+    memcpy(&padded, entry + 8, sizeof padded);
+    if (kind == 2 && memcmp(entry + header, ELFMAG, SELFMAG) == 0)
+      return entry + header;
+    if (header == 0 || padded > size)
+      break;
+    entry += header + padded;
+  }
+  return image;
+}
+
 // PTX is compiled: the cubin lies beside the file. It begins with a comment that names the cubin.
 static const char *compiled(const char *image) {
+  image = of_fat_binary(image);
   char path[4096];
   if (sscanf(image, "// cubin: %4095s", path) != 1)
     return image;
   return read_file(path);
 }
 int cuModuleLoadData(struct Module **module, const char *image) {
-  CALL(19, result = load(module, NULL, compiled(image)), (uint64_t)module, (uint64_t)image);
+  CALL(19, result = load(module, NULL, compiled((const char *)words[1])), (uint64_t)module, (uint64_t)image);
 }
 int cuModuleLoadDataEx(struct Module **module, const char *image, unsigned count, void *options, void *values) {
-  (void)count, (void)options, (void)values;
-  CALL(20, result = load(module, NULL, compiled(image)), (uint64_t)module, (uint64_t)image);
+  CALL(20, result = load(module, NULL, compiled((const char *)words[1])), (uint64_t)module, (uint64_t)image, count,
+       (uint64_t)options, (uint64_t)values);
 }
 int cuModuleLoadFatBinary(struct Module **module, const char *image) {
-  CALL(21, result = load(module, NULL, compiled(image)), (uint64_t)module, (uint64_t)image);
+  CALL(21, result = load(module, NULL, compiled((const char *)words[1])), (uint64_t)module, (uint64_t)image);
 }
 int cuModuleLoad(struct Module **module, const char *path) {
-  char *image = read_file(path);
-  CALL(18, result = image != NULL ? load(module, NULL, compiled(image)) : NOT_FOUND, (uint64_t)module, (uint64_t)path);
+  CALL(18, const char *image = read_file((const char *)words[1]);
+       result = image != NULL ? load(module, NULL, compiled(image)) : NOT_FOUND, (uint64_t)module, (uint64_t)path);
 }
 
 static void unload(struct Module *module) {
@@ -334,16 +373,14 @@ int cuModuleUnload(struct Module *module) {
 
 int cuLibraryLoadData(struct Library **library, const char *code, void *a, void *b, unsigned c, void *d, void *e,
                       unsigned f) {
-  (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
-  CALL(678, *library = calloc(1, sizeof **library); (*library)->image = (char *)code, (uint64_t)library,
-       (uint64_t)code);
+  CALL(678, *library = calloc(1, sizeof **library); (*library)->image = (char *)words[1], (uint64_t)library,
+       (uint64_t)code, (uint64_t)a, (uint64_t)b, c, (uint64_t)d, (uint64_t)e, f);
 }
 
 int cuLibraryLoadFromFile(struct Library **library, const char *path, void *a, void *b, unsigned c, void *d, void *e,
                           unsigned f) {
-  (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
-  CALL(679, *library = calloc(1, sizeof **library); (*library)->image = read_file(path), (uint64_t)library,
-       (uint64_t)path);
+  CALL(679, *library = calloc(1, sizeof **library); (*library)->image = read_file((const char *)words[1]),
+       (uint64_t)library, (uint64_t)path, (uint64_t)a, (uint64_t)b, c, (uint64_t)d, (uint64_t)e, f);
 }
 
 static struct Module *module_of(struct Library *library, struct Context *context) {
@@ -464,4 +501,70 @@ int cuMemHostAlloc(void **memory, size_t size, unsigned flags) {
 int cuMemFreeHost(void *memory) {
   free(memory);
   return SUCCESS;
+}
+
+// The compiler of PTX: ptxas, which STAND_IN_PTXAS names. It needs a context, as driver 580 does. Each call is noted in
+// the file that STAND_IN_COMPILED names.
+struct Link {
+  char directory[64];
+  char *log;
+  size_t log_size;
+  char *cubin;
+};
+int cuLinkCreate_v2(unsigned count, const int *options, void *const *values, struct Link **made) {
+  if (current() == NULL)
+    return INVALID_CONTEXT;
+  struct Link *link = calloc(1, sizeof *link);
+  strcpy(link->directory, "/tmp/stand-in-link-XXXXXX");
+  if (mkdtemp(link->directory) == NULL)
+    return OUT_OF_MEMORY;
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == 5) // CU_JIT_ERROR_LOG_BUFFER
+      link->log = values[i];
+    if (options[i] == 6) // CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
+      link->log_size = (size_t)values[i];
+  }
+  *made = link;
+  return SUCCESS;
+}
+int cuLinkAddData_v2(struct Link *link, int kind, const void *data, size_t size, const char *name, unsigned count,
+                     const int *options, void *const *values) {
+  (void)name, (void)count, (void)options, (void)values;
+  const char *ptxas = getenv("STAND_IN_PTXAS"), *noted = getenv("STAND_IN_COMPILED");
+  if (kind != 1 || ptxas == NULL || size == 0 || ((const char *)data)[size - 1] != '\0')
+    return INVALID_VALUE;
+  char path[128], command[4096];
+  snprintf(path, sizeof path, "%s/ptx", link->directory);
+  FILE *file = fopen(path, "wb");
+  fwrite(data, 1, size - 1, file);
+  fclose(file);
+  snprintf(command, sizeof command, "echo compiled >>'%s'; '%s' -arch=sm_90 '%s' -o '%s/cubin' 2>'%s/log'",
+           noted != NULL ? noted : "/dev/null", ptxas, path, link->directory, link->directory);
+  const int status = system(command);
+  snprintf(path, sizeof path, "%s/log", link->directory);
+  file = fopen(path, "rb");
+  if (file != NULL && link->log != NULL)
+    link->log[fread(link->log, 1, link->log_size - 1, file)] = '\0';
+  if (file != NULL)
+    fclose(file);
+  return status == 0 ? SUCCESS : INVALID_PTX;
+}
+int cuLinkComplete(struct Link *link, void **cubin, size_t *size) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/cubin", link->directory);
+  *cubin = link->cubin = read_file(path);
+  if (link->cubin == NULL)
+    return NOT_FOUND;
+  *size = size_of(link->cubin);
+  return SUCCESS;
+}
+int cuLinkDestroy(struct Link *link) {
+  char command[128];
+  snprintf(command, sizeof command, "rm -r '%s'", link->directory);
+  const int status = system(command);
+  if (link->cubin != NULL)
+    memset(link->cubin, 0xee, SELFMAG); // nobody uses it any more
+  free(link->cubin);
+  free(link);
+  return status;
 }

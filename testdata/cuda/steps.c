@@ -9,6 +9,7 @@
 //   fatbinary:FILE   does so by the call for fat binaries
 //   library:FILE     loads the content of a file as a library
 //   library-file:F   loads a file as a library
+//   early:FILE       loads the content of a file as a library, before there is a context: the first step only
 //   get              asks for the module of the library in this context, as the CUDA runtime does
 //   launch           has the driver load the library's module by itself
 //   module:N         goes on with the module that came N-th (from 0)
@@ -252,9 +253,12 @@ static void run(char *step) {
 int main(int count, char **steps) {
   Context *primary;
   check(cuInit(0), "cuInit");
+  const int is_early = count > 1 && strncmp(steps[1], "early:", 6) == 0;
+  if (is_early)
+    check(cuLibraryLoadData(&library, content_of(steps[1] + 6), NULL, NULL, 0, NULL, NULL, 0), "early");
   check(cuDevicePrimaryCtxRetain(&primary, device), "context");
   enter(primary);
-  for (int i = 1; i < count; ++i)
+  for (int i = 1 + is_early; i < count; ++i)
     run(steps[i]);
   printf("done\n");
   return 0;

@@ -6,6 +6,7 @@
 mod compilers;
 mod contexts;
 mod damage;
+mod instrument;
 mod labels;
 mod loads;
 mod names;

@@ -10,9 +10,10 @@ use crate::{COMMENTED, Source, Token, read, tokens};
 const MAX_INLINE: usize = 100;
 
 /// The folders of the crates' sources, in each of which the name of a type is unique.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "src",
     "runtime/src",
+    "runtime/instrument/src",
     "runtime/rocprofiler/src",
     "tools/rocov/src",
     "tools/modelgpu/amdgcn/src",

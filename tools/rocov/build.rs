@@ -22,8 +22,9 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// The crates of the libraries, with their sources in a checkout. Cargo.toml names them for no target, so that the
 /// lock file holds them and what they need.
-const CRATES: [(&str, &str); 3] = [
+const CRATES: [(&str, &str); 4] = [
     ("rocov-runtime", "runtime"),
+    ("rocov-instrument", "runtime/instrument"),
     ("rocov-rocprofiler", "runtime/rocprofiler"),
     ("modelgpu-kfd", "tools/modelgpu/kfd"),
 ];

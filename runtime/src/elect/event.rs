@@ -32,6 +32,20 @@ pub(crate) struct NewRange {
     pub(crate) number: AtomicU64,
 }
 
+/// The PTX that a cubin was made from. The layout is an interface between copies of librocov.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct NewSource {
+    /// The cubin.
+    pub(crate) cubin: *const u8,
+    /// The size of the cubin in bytes.
+    pub(crate) cubin_len: usize,
+    /// The PTX, text in UTF-8.
+    pub(crate) ptx: *const u8,
+    /// The size of the PTX in bytes.
+    pub(crate) ptx_len: usize,
+}
+
 /// An event that a hook has seen, or a request of the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event<'a> {
@@ -53,6 +67,8 @@ pub(crate) enum Event<'a> {
     QueueDestroying(u64),
     /// CUPTI has told of modules.
     Cuda(&'a CudaEvent),
+    /// rocov has made a cubin of PTX, which is about to be loaded.
+    CudaSource(&'a NewSource),
     /// `rocov_drain`.
     Drain,
     /// `rocov_reset`.
@@ -113,6 +129,7 @@ impl Event<'_> {
             Event::RangeStart(range) => (21, std::ptr::from_ref(range) as u64),
             Event::RangeEnd(number) => (22, number),
             Event::KernelStopped(reason) => (23, reason as u64),
+            Event::CudaSource(source) => (24, std::ptr::from_ref(source) as u64),
         }
     }
 
@@ -129,6 +146,7 @@ impl Event<'_> {
                 | Event::QueueCreated(_)
                 | Event::QueueDestroying(_)
                 | Event::Cuda(_)
+                | Event::CudaSource(_)
         )
     }
 
@@ -148,6 +166,7 @@ impl Event<'_> {
                 | Event::RangeStart(_)
                 | Event::RangeEnd(_)
                 | Event::Cuda(_)
+                | Event::CudaSource(_)
         )
     }
 
@@ -185,6 +204,8 @@ impl Event<'_> {
             21 => Event::RangeStart(unsafe { &*(argument as *const NewRange) }),
             22 => Event::RangeEnd(argument),
             23 => Event::KernelStopped(argument as *const c_char),
+            // SAFETY: as for a queue.
+            24 => Event::CudaSource(unsafe { &*(argument as *const NewSource) }),
             _ => return None,
         })
     }

@@ -37,6 +37,8 @@ pub(super) const ENTER: c_int = 0;
 pub(super) mod calls {
     /// `cuModuleLoad`, `cuModuleLoadData`, `cuModuleLoadDataEx` and `cuModuleLoadFatBinary`.
     pub(crate) const MODULE_LOAD: [u32; 4] = [18, 19, 20, 21];
+    /// `cuModuleLoadDataEx`, which takes options.
+    pub(crate) const MODULE_LOAD_EX: u32 = 20;
     /// `cuModuleLoad`, whose second argument is a path.
     pub(crate) const MODULE_LOAD_FILE: u32 = 18;
     /// `cuModuleUnload`.

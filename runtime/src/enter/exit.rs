@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rocov::device::hsa::is_loaded;
 
-use super::{COPY, injection, tool_table};
+use super::{COPY, exchange, injection, tool_table};
 use crate::elect::interposer::Interposer;
 use crate::guest::{boundary, elf_objects, process};
 use crate::serve::{drain, kernel_wait, service};
@@ -115,6 +115,7 @@ extern "C" fn unseen() {
 extern "C" fn late() {
     process::exit_begins();
     injection::report_other_tool();
+    exchange::report_losses();
     // A program without a GPU may be in a sandbox that allows few calls.
     if !process::uses_hsa() && !is_loaded() {
         return;

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rocov::device::cuda::CUDA_LIBRARY;
 
 use super::cupti::{self, CallData, Cupti, Failure, ModuleData, ResourceData, calls};
+use super::exchange::{self, Replacement};
 use super::send;
 use crate::elect;
 use crate::elect::cuda_event::{CudaEvent, LoadedModule};
@@ -39,6 +40,8 @@ const INJECTION: &str = "CUDA_INJECTION64_PATH";
 struct Call {
     library: u64,
     code: *const c_void,
+    /// The file that is loaded instead.
+    _replacement: Option<Replacement>,
     /// The modules that were loaded in it, each by its context and number.
     loaded: Vec<(u64, u32)>,
 }
@@ -231,6 +234,8 @@ unsafe fn driver_call(id: u32, data: &CallData) {
                 }
                 _ => second() as *const c_void,
             },
+            // SAFETY: as the caller promises. The argument was read above.
+            _replacement: unsafe { exchange::exchange(id, data) },
             loaded: Vec::new(),
         }),
         id if loads(id) => {

@@ -8,6 +8,7 @@
 
 pub mod c_api;
 mod cupti;
+mod exchange;
 mod exec;
 mod exit;
 mod hip_hooks;

@@ -73,6 +73,13 @@ pub(crate) fn roctx() -> bool {
     flag("ROCOV_ROCTX", defaults::ROCTX, |value| value == "1")
 }
 
+/// Returns whether CUDA code gets counters while it is loaded: `ROCOV_INSTRUMENT=1`.
+pub(crate) fn instrument() -> bool {
+    flag("ROCOV_INSTRUMENT", defaults::INSTRUMENT, |value| {
+        value == "1"
+    })
+}
+
 /// Returns whether `is_on` accepts the value of a variable, or the default.
 fn flag(name: &str, default: &str, is_on: impl Fn(&OsStr) -> bool) -> bool {
     match variable(name) {

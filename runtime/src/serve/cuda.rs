@@ -17,6 +17,7 @@ use super::state::{State, attach_own, is_held_here, with_device};
 use super::{Entrances, drain, loads, service};
 use crate::elect;
 use crate::elect::cuda_event::{CudaEvent, LoadedModule};
+use crate::elect::event::NewSource;
 use crate::guest::journal::{self, Note};
 use crate::guest::{elf_objects, log, process, settings};
 
@@ -99,6 +100,21 @@ pub(super) fn seen(event: &CudaEvent, entrances: &Entrances) {
         CudaEvent::CaptureBegins(stream) => modules().captures().begins(stream),
         CudaEvent::CaptureEnded(stream) => modules().captures().ended(stream),
     }
+}
+
+/// Notes the PTX of a cubin that is about to be loaded.
+pub(super) fn has_source(source: &NewSource) {
+    if !process::may_use_hsa() {
+        return;
+    }
+    // SAFETY: the sender has both, and waits for this.
+    let (cubin, ptx) = unsafe {
+        (
+            std::slice::from_raw_parts(source.cubin, source.cubin_len),
+            std::slice::from_raw_parts(source.ptx, source.ptx_len),
+        )
+    };
+    modules().has_source(cubin, &String::from_utf8_lossy(ptx));
 }
 
 /// Notes a module, for [`catch_up`].

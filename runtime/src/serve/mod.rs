@@ -81,6 +81,7 @@ fn seen(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
         }
         Event::QueueDestroying(queue) => kernel_wait::destroying(queue),
         Event::Cuda(event) => cuda::seen(event, entrances),
+        Event::CudaSource(source) => cuda::has_source(source),
         _ => return RocovStatus::Nothing,
     }
     RocovStatus::Ok

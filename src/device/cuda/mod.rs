@@ -12,6 +12,7 @@ pub mod captures;
 mod copies;
 pub mod cupti_files;
 mod driver;
+pub mod exchange;
 pub mod modules;
 
 use std::io::Cursor;
@@ -228,6 +229,11 @@ impl Device for CudaDevice {
                 source: std::io::ErrorKind::NotFound.into(),
             }),
         }
+    }
+
+    fn source(&self, code_object: &LoadedCodeObject) -> Option<Arc<str>> {
+        let (_, module) = self.modules.module(code_object.executable)?;
+        module.source
     }
 
     fn has_lasting_image(&self, _code_object: &LoadedCodeObject) -> bool {

@@ -75,6 +75,8 @@ pub(super) struct Module {
     pub(super) handle: Option<u64>,
     pub(super) library: Option<u64>,
     pub(super) laid_out: Arc<LaidOut>,
+    /// The PTX that rocov has made its cubin from.
+    pub(super) source: Option<Arc<str>>,
     /// The device address of each counted variable, once the driver was asked.
     pub(super) addresses: Option<Arc<[u64]>>,
 }
@@ -105,6 +107,8 @@ struct Inner {
     libraries: Vec<(u64, Option<PathBuf>)>,
     /// The layouts that some module still has, by the contents of the cubin.
     layouts: HashMap<Identity, Weak<LaidOut>>,
+    /// The PTX that rocov has made a cubin from, by the contents of the cubin.
+    sources: HashMap<Identity, Arc<str>>,
 }
 
 impl Modules {
@@ -126,10 +130,12 @@ impl Modules {
         if !is_instrumented(loaded.cubin)? {
             return Ok(None);
         }
-        let Some(laid_out) = self.layout(loaded.cubin)? else {
+        let identity = Identity::of_contents(&mut Cursor::new(loaded.cubin)).ok();
+        let Some(laid_out) = self.layout(loaded.cubin, identity.as_ref())? else {
             return Ok(None);
         };
         let mut inner = self.inner();
+        let source = identity.and_then(|identity| inner.sources.get(&identity).cloned());
         inner.last += 1;
         let number = inner.last;
         inner.modules.insert(
@@ -142,24 +148,35 @@ impl Modules {
                 handle: None,
                 library: loaded.library,
                 laid_out,
+                source,
                 addresses: None,
             },
         );
         Ok(Some(Executable(CUDA_HANDLE | number)))
     }
 
-    /// The layout of a cubin. Modules of equal cubins share it.
-    fn layout(&self, cubin: &[u8]) -> Result<Option<Arc<LaidOut>>, CodeObjectError> {
-        let identity = Identity::of_contents(&mut Cursor::new(cubin)).ok();
-        let known = identity
-            .as_ref()
-            .and_then(|identity| self.inner().layouts.get(identity)?.upgrade());
+    /// Notes that rocov has made a cubin from this PTX.
+    pub fn has_source(&self, cubin: &[u8], ptx: &str) {
+        if let Ok(identity) = Identity::of_contents(&mut Cursor::new(cubin)) {
+            let mut inner = self.inner();
+            inner.sources.entry(identity).or_insert_with(|| ptx.into());
+        }
+    }
+
+    /// The layout of a cubin with these contents. Modules of equal cubins share it.
+    fn layout(
+        &self,
+        cubin: &[u8],
+        identity: Option<&Identity>,
+    ) -> Result<Option<Arc<LaidOut>>, CodeObjectError> {
+        let known = identity.and_then(|identity| self.inner().layouts.get(identity)?.upgrade());
         if known.is_some() {
             return Ok(known);
         }
         let made = laid_out(cubin)?.map(Arc::new);
         if let (Some(identity), Some(made)) = (identity, &made) {
-            self.inner().layouts.insert(identity, Arc::downgrade(made));
+            let mut inner = self.inner();
+            inner.layouts.insert(identity.clone(), Arc::downgrade(made));
         }
         Ok(made)
     }

@@ -32,7 +32,7 @@ use crate::format::bundle::compressed::Method;
 use crate::format::bundle::cursor::Cursor;
 use crate::format::bundle::error::BundleError;
 use crate::format::bundle::image::Image;
-use crate::format::bundle::{Container, MAX_ENTRIES, Packing};
+use crate::format::bundle::{Container, MAX_ENTRIES, MAX_UNPACKED_BYTES, Packing};
 use crate::format::codeobject::CodeObject;
 use crate::format::decompress::unpack;
 
@@ -72,11 +72,7 @@ pub(super) fn parse<'data>(
         start,
         at: MAGIC.len(),
     };
-    let header = cursor.number::<2>("header")?;
-    let size = cursor.number::<8>("header")?;
-    cursor.check_size(header)?;
-    let all = cursor.range("list of entries", header, size)?;
-    cursor.at = all.start;
+    let all = Entry::list(&mut cursor)?;
     let (mut images, mut damage) = (Vec::new(), Vec::new());
     let (mut unpacked, mut count) = (0, 0);
     while cursor.at < all.end {
@@ -101,16 +97,116 @@ pub(super) fn parse<'data>(
     })
 }
 
+/// The PTX of the fat binary at the start of `bytes`, without unpacking anything: a fat binary has images for many GPUs,
+/// and a driver takes one of them.
+///
+/// # Errors
+/// Fails if there is no fat binary, or it is damaged.
+pub fn packed_ptx(bytes: &[u8]) -> Result<Vec<PackedPtx<'_>>, BundleError> {
+    if !bytes.starts_with(MAGIC) {
+        return Err(BundleError::unknown_magic(bytes, 0));
+    }
+    let mut cursor = Cursor {
+        bytes,
+        what: WHAT,
+        start: 0,
+        at: MAGIC.len(),
+    };
+    let all = Entry::list(&mut cursor)?;
+    let (mut found, mut count) = (Vec::new(), 0);
+    while cursor.at < all.end {
+        count += 1;
+        cursor.check_count(count, MAX_ENTRIES)?;
+        let entry = Entry::read(&mut cursor)?;
+        if entry.kind == PTX {
+            found.push(PackedPtx {
+                entry,
+                file: Bytes::of_file(bytes),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// The bytes of a fat binary that starts with `header`, its first [`FAT_BINARY_HEADER`] bytes. `None` if these are not of a
+/// fat binary.
+#[must_use]
+pub fn fat_binary_size(header: &[u8; FAT_BINARY_HEADER]) -> Option<u64> {
+    let mut cursor = Cursor {
+        bytes: header,
+        what: WHAT,
+        start: 0,
+        at: MAGIC.len(),
+    };
+    let own = cursor.number::<2>("header").ok()?;
+    let size = cursor.number::<8>("header").ok()?;
+    let all = own.checked_add(size)?;
+    header.starts_with(MAGIC).then_some(all)
+}
+
+/// The bytes of the header of a fat binary.
+pub const FAT_BINARY_HEADER: usize = 16;
+
+/// PTX in a fat binary, perhaps compressed.
+#[derive(Debug)]
+pub struct PackedPtx<'data> {
+    entry: Entry,
+    file: Bytes<'data>,
+}
+
+impl<'data> PackedPtx<'data> {
+    /// The architecture that it is for, such as 90. Only the text tells sm_90a from sm_90.
+    #[must_use]
+    pub fn architecture(&self) -> u64 {
+        self.entry.architecture
+    }
+
+    /// The options for its compilation, such as `-maxrregcount=32`. Empty without any.
+    #[must_use]
+    pub fn options(&self) -> String {
+        let options = self.file.get(self.entry.options.clone());
+        String::from_utf8_lossy(&options.unwrap_or_default()).into_owned()
+    }
+
+    /// The text, without the zeros after it.
+    ///
+    /// # Errors
+    /// Fails if it cannot be unpacked.
+    pub fn text(&self) -> Result<Bytes<'data>, BundleError> {
+        let image = self.entry.image(&self.file, 0, MAX_UNPACKED_BYTES)?;
+        Ok(image.bytes)
+    }
+}
+
+/// The `.target` of PTX without `sm_`: `90a`. `None` if its first lines have none.
+#[must_use]
+pub fn ptx_architecture(text: &[u8]) -> Option<String> {
+    ptx_target(text)
+}
+
 /// An entry, and the place of its image in the fat binary.
+#[derive(Debug)]
 struct Entry {
     kind: u64,
     architecture: u64,
+    /// The options of the compilation, in the fat binary. Empty without any.
+    options: Range<usize>,
     place: Range<usize>,
     /// The compression method, and the size in bytes when unpacked.
     method: Option<(Result<Method, u64>, u64)>,
 }
 
 impl Entry {
+    /// Reads the header of a fat binary, up to its first entry. Returns the place of all entries.
+    fn list(cursor: &mut Cursor<'_>) -> Result<Range<usize>, BundleError> {
+        let header = cursor.number::<2>("header")?;
+        let size = cursor.number::<8>("header")?;
+        cursor.check_size(header)?;
+        let all = cursor.range("list of entries", header, size)?;
+        cursor.at = all.start;
+        Ok(all)
+    }
+
     /// Reads an entry and skips its image.
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, BundleError> {
         const PART: &str = "entry";
@@ -120,7 +216,7 @@ impl Entry {
         let header = cursor.number::<4>(PART)?;
         let padded = cursor.number::<8>(PART)?;
         let packed = cursor.number::<4>(PART)?;
-        let _options = cursor.number::<4>(PART)?;
+        let options = cursor.number::<4>(PART)?;
         let _code_version = cursor.number::<4>(PART)?;
         let architecture = cursor.number::<4>(PART)?;
         let _name = cursor.number::<8>(PART)?;
@@ -151,6 +247,7 @@ impl Entry {
         Ok(Self {
             kind,
             architecture,
+            options: options_at(cursor.bytes, start, header, options),
             place: all.start..all.start + size as usize,
             method: method.map(|method| (method, unpacked)),
         })
@@ -207,6 +304,17 @@ impl Entry {
             kind => (format!("{TRIPLE}sm_{architecture} (kind {kind:#x})"), None),
         }
     }
+}
+
+/// The place of the options of an entry: text that ends with a zero, in its header.
+fn options_at(bytes: &[u8], entry: u64, header: u64, offset: u64) -> Range<usize> {
+    let (entry, header) = (entry as usize, header as usize);
+    let text = bytes.get(entry..entry.saturating_add(header));
+    let text = text.and_then(|text| text.get(usize::try_from(offset).ok()?..));
+    let text = text.filter(|_| offset >= ENTRY).unwrap_or_default();
+    let len = text.iter().position(|byte| *byte == 0);
+    let start = entry.saturating_add(offset as usize);
+    len.map_or(0..0, |len| start..start + len)
 }
 
 /// Unpacks the image at `offset` of the file.

@@ -22,6 +22,9 @@ mod plain;
 pub use crate::format::bundle::bytes::Bytes;
 pub use crate::format::bundle::compressed::Method;
 pub use crate::format::bundle::error::BundleError;
+pub use crate::format::bundle::fat_binary::{
+    FAT_BINARY_HEADER, PackedPtx, fat_binary_size, packed_ptx, ptx_architecture,
+};
 pub use crate::format::bundle::image::{Content, Image};
 
 use std::collections::VecDeque;

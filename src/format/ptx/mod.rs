@@ -20,3 +20,39 @@ pub use statements::Place;
 
 #[cfg(test)]
 mod tests;
+
+/// The modules in a text: PTX of units that were linked is kept one after the other, and each begins with `.version`.
+/// Comments before that belong to the module before.
+#[must_use]
+pub fn modules(text: &str) -> Vec<&str> {
+    let is_start = |at: &usize| *at == 0 || text.as_bytes()[at - 1] == b'\n';
+    let starts = text
+        .match_indices(".version")
+        .map(|(at, _)| at)
+        .filter(is_start);
+    let mut ends: Vec<usize> = starts.skip(1).collect();
+    ends.push(text.len());
+    let mut start = 0;
+    let parts = ends.into_iter().map(|end| {
+        let part = &text[start..end];
+        start = end;
+        part
+    });
+    parts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_module_begins_with_its_version() {
+        let [one, other] = [
+            "// a\n.version 8.0\n.target sm_90\n.address_size 64\n.file 1 \"a .version\"\n",
+            ".version 8.0\n.target sm_90\n.address_size 64\n// .version\n",
+        ];
+        assert_eq!(modules(one), [one]);
+        assert_eq!(modules(&[one, other].concat()), [one, other]);
+        assert_eq!(modules(""), [""]);
+    }
+}

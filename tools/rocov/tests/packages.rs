@@ -35,7 +35,9 @@ fn finished() -> TempDir {
         DRAIN,
         "librocov.a",
         MODEL_GPU,
+        "librocov_instrument.so",
         "librocov_rocprofiler.so",
+        "rocov-ptxas",
     ] {
         std::os::unix::fs::symlink(build().join(name), built.join(name)).unwrap();
     }
@@ -78,11 +80,13 @@ fn an_installed_tree_is_complete_and_goes_again() {
         "lib/librocov.so.0",
         "lib/librocov.so -> librocov.so.0",
         "lib/librocov_modelgpu.so",
+        "lib/librocov_instrument.so",
         "lib/librocov_rocprofiler.so",
         "lib/rocov/librocov.a",
         "lib/pkgconfig/rocov.pc",
         "include/rocov_device.h",
         "libexec/rocov/rdc/openmp/ld.lld",
+        "libexec/rocov/triton/ptxas-blackwell",
         "share/rocov/pass/CMakeLists.txt",
         "share/cmake/rocov/rocov-config.cmake",
         "share/man/man1/rocov-report.1",

@@ -38,6 +38,24 @@ pub(super) use target::runs_on;
 /// The `e_machine` of a cubin (`EM_CUDA` in LLVM's BinaryFormat/ELF.h).
 pub const EM_CUDA: u16 = 190;
 
+/// The bytes of an ELF's header.
+pub const ELF_HEADER: usize = 64;
+
+/// The size of a cubin by its header: its tables are its last parts.
+#[must_use]
+pub fn file_size(header: &[u8; ELF_HEADER]) -> usize {
+    let word = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().unwrap_or_default());
+    let half = |at: usize| u64::from(u16::from_le_bytes([header[at], header[at + 1]]));
+    // e_phoff and e_phentsize, e_phnum; e_shoff and e_shentsize, e_shnum.
+    let tables = [(32, 54), (40, 58)];
+    let ends = tables.map(|(start, sizes)| {
+        let bytes = half(sizes) * half(sizes + 2);
+        word(start).saturating_add(bytes)
+    });
+    let end = ends[0].max(ends[1]).max(ELF_HEADER as u64);
+    usize::try_from(end).unwrap_or(ELF_HEADER)
+}
+
 /// `R_CUDA_64`: a word of 8 bytes is the address of the symbol plus the addend.
 pub const ADDRESS_64: u32 = 2;
 /// `R_CUDA_G64`: a word of 8 bytes is the generic address of the symbol plus the addend. ptxas writes it for an

@@ -525,6 +525,7 @@ const WITHOUT_STEP: [(&str, &[&str]); 3] = [
         &[
             "ROCOV_LABEL: {}; rocov leaves the label out",
             "ROCOV_ONLY, ROCOV_SKIP: {}; rocov drains everything",
+            "a CUDA module of {} runs uncounted: {}",
             "left out: counts and lines of code object {}: {}",
             "left out: counts and lines: {}",
             "left out: {}",
@@ -537,6 +538,7 @@ const WITHOUT_STEP: [(&str, &[&str]); 3] = [
             "process {}: {}",
             "rocov_set_file: {}; profiles keep their name",
             "the loaded code objects are not known: {}",
+            "{} CUDA modules of {} run uncounted: {}",
             "{} failed ({}): {}",
             "{} has the contents of code object {}, not of the one in its name: {}",
             "{} is not imported: {}",

@@ -333,6 +333,7 @@ fn the_chapter_on_files_has_the_names_that_are_made() {
     let label: Label = "unit".parse().expect("a label");
     let profile = own.for_load("gfx90a", &identity, 3);
     let elf = layout::device_elf_name("gfx90a:xnack-", &identity);
+    let ptx = layout::source_name("gfx90a:xnack-", &identity);
     let labelled = own.clone().with_label(Some(label));
     let made = [
         profile.clone(),
@@ -341,6 +342,7 @@ fn the_chapter_on_files_has_the_names_that_are_made() {
         own.for_sections(&profile, 1),
         own.for_registry(),
         PathBuf::from("/d").join(OBJECTS).join(elf),
+        PathBuf::from("/d").join(OBJECTS).join(ptx),
         PathBuf::from(format!("/d/{PARTIAL}0123abcd-1")),
     ];
     let mut made: BTreeSet<String> = made

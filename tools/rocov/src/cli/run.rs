@@ -85,6 +85,14 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "WHO")]
     pub(crate) drain: Option<Drainer>,
 
+    /// Put counters into CUDA code while the program loads it, also without coverage flags
+    ///
+    /// For programs of nvcc, clang, PyTorch and Triton on NVIDIA GPUs. The code must have PTX, and
+    /// lines need -lineinfo. rocov names the code that runs uncounted. The first run compiles the code
+    /// with counters; later runs take it from a cache in $XDG_CACHE_HOME/rocov.
+    #[arg(long)]
+    pub(crate) instrument: bool,
+
     /// Use the program's ROCTx ranges as labels, and its marks as dumps
     #[arg(long)]
     pub(crate) roctx: bool,

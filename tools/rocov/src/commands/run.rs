@@ -11,13 +11,14 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::CommandFactory;
+use rocov::device::cuda::exchange::INSTRUMENTATION;
 use rocov::settings::{Drainer, Keeping, SettingError, defaults, parse_bytes};
 use rocov::store::layout::PROFRAW;
 use rocov::store::{Expansion, ProfileName};
 
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
 use crate::data::{DataDirectory, DeviceProfile, zeros};
-use crate::support::paths::Absent;
+use crate::support::paths::{Absent, of_user};
 use crate::system::control::CONTROL_VARIABLE;
 use crate::system::ctest::PerTest;
 use crate::system::installed::INJECTION_VARIABLE;
@@ -41,6 +42,8 @@ const EVERY_VARIABLE: &str = "ROCOV_SNAPSHOT_EVERY";
 const SIGNAL_VARIABLE: &str = "ROCOV_SNAPSHOT_SIGNAL";
 const DRAIN_VARIABLE: &str = "ROCOV_DRAIN";
 const ROCTX_VARIABLE: &str = "ROCOV_ROCTX";
+const INSTRUMENT_VARIABLE: &str = "ROCOV_INSTRUMENT";
+const CACHE_VARIABLE: &str = "ROCOV_CACHE";
 const ZERO_VARIABLE: &str = "ROCOV_ZERO";
 /// NVTX in the program loads the library that this variable names.
 const NVTX_VARIABLE: &str = "NVTX_INJECTION64_PATH";
@@ -183,6 +186,11 @@ impl Environment {
         {
             variables.push((DRAIN_VARIABLE, drainer.to_string().into()));
         }
+        if arguments.instrument {
+            installed::find(installed::INSTRUMENT)?;
+            variables.push((INSTRUMENT_VARIABLE, "1".into()));
+            variables.extend(for_triton()?);
+        }
         if arguments.roctx {
             variables.push((ROCTX_VARIABLE, "1".into()));
         }
@@ -242,6 +250,38 @@ impl Environment {
             ));
         }
     }
+}
+
+/// The variables that have Triton call rocov in place of its assemblers, and keep the results apart from those of other
+/// runs. None if the cache cannot be written: Triton needs a place for its results.
+///
+/// # Errors
+///
+/// Fails if the stand-ins for the assemblers are not there.
+fn for_triton() -> Result<Vec<(&'static str, OsString)>> {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+    let own = set(CACHE_VARIABLE).map(PathBuf::from);
+    let Some(cache) = own.or_else(|| of_user("XDG_CACHE_HOME", ".cache")) else {
+        return Ok(Vec::new());
+    };
+    let version = format!("{}-{INSTRUMENTATION}", env!("CARGO_PKG_VERSION"));
+    let results = cache.join("triton").join(version);
+    if !cache.is_absolute() || fs::create_dir_all(&results).is_err() {
+        return Ok(Vec::new());
+    }
+    let mut variables = vec![
+        (CACHE_VARIABLE, cache.into_os_string()),
+        ("TRITON_CACHE_DIR", results.into_os_string()),
+    ];
+    for (variable, path) in installed::find_assemblers()? {
+        let real = match variable {
+            "TRITON_PTXAS_PATH" => "ROCOV_PTXAS",
+            _ => "ROCOV_PTXAS_BLACKWELL",
+        };
+        variables.extend(set(variable).map(|user| (real, user)));
+        variables.push((variable, path.into()));
+    }
+    Ok(variables)
 }
 
 /// Checks that something counts the executed instructions, and that rocov drains them.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use rocov::format::codeobject::CodeObject;
-use rocov::format::ptx::Module;
+use rocov::format::ptx::{Module, modules};
 
 use super::activity::Activities;
 use super::evaluate::ObjectIndex;
@@ -302,10 +302,12 @@ fn described(elfs: &[PathBuf]) -> Result<(Vec<String>, Option<String>)> {
 
 /// The names of the kernels in PTX; none if rocov cannot read it.
 fn kernels_of_ptx(text: &[u8]) -> Vec<String> {
-    let module = str::from_utf8(text)
-        .ok()
-        .and_then(|text| Module::parse(text).ok());
-    let functions = module.iter().flat_map(|module| &module.functions);
+    let texts = str::from_utf8(text).map(modules).unwrap_or_default();
+    let all = texts
+        .into_iter()
+        .filter_map(|text| Module::parse(text).ok());
+    let all: Vec<Module<'_>> = all.collect();
+    let functions = all.iter().flat_map(|module| &module.functions);
     let kernels = functions.filter(|function| function.is_kernel);
     kernels.map(|kernel| kernel.symbol.to_owned()).collect()
 }

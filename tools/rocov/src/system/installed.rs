@@ -17,6 +17,8 @@ use crate::support::paths::of_user;
 pub(crate) const DRAIN: &str = "librocov.so";
 /// The library that stands in for the kernel driver.
 pub(crate) const MODEL_GPU: &str = "librocov_modelgpu.so";
+/// The library that puts counters into CUDA code.
+pub(crate) const INSTRUMENT: &str = "librocov_instrument.so";
 /// The variable that names the library for the CUDA driver to load.
 pub(crate) const INJECTION_VARIABLE: &str = "CUDA_INJECTION64_PATH";
 /// The variable with the directory of the libraries.
@@ -37,6 +39,14 @@ const STATIC_DRAIN: &str = "lib/rocov/librocov.a";
 const HEADER: &str = "include/rocov_device.h";
 /// The linker for device code whose units clash, by the name that clang looks for.
 const LINKER: &str = "libexec/rocov/rdc/lld";
+/// The stand-ins for Triton's assemblers, and the variables by which Triton finds these.
+const ASSEMBLERS: [(&str, &str); 2] = [
+    ("libexec/rocov/triton/ptxas", "TRITON_PTXAS_PATH"),
+    (
+        "libexec/rocov/triton/ptxas-blackwell",
+        "TRITON_PTXAS_BLACKWELL_PATH",
+    ),
+];
 /// The linker for OpenMP's device code.
 const OPENMP_LINKER: &str = "libexec/rocov/rdc/openmp/ld.lld";
 
@@ -83,6 +93,19 @@ pub(crate) fn find_linker() -> Result<PathBuf> {
 /// Fails if it is in none of the places, which the message names.
 pub(crate) fn find_openmp_linker() -> Result<PathBuf> {
     find_part(OPENMP_LINKER)
+}
+
+/// Finds the stand-ins for Triton's assemblers, each with the variable by which Triton finds it.
+///
+/// # Errors
+///
+/// Fails if one is in none of the places, which the message names.
+pub(crate) fn find_assemblers() -> Result<Vec<(&'static str, PathBuf)>> {
+    let found = ASSEMBLERS.iter().map(|(part, variable)| {
+        let path = find_built(part, "cargo build --release --workspace")?;
+        Ok((*variable, path))
+    });
+    found.collect()
 }
 
 /// Finds a library that `command` builds.
@@ -235,8 +258,10 @@ mod tests {
 
     #[test]
     fn the_table_has_all_parts() {
-        let libraries = [DRAIN, MODEL_GPU].map(|name| format!("lib/{name}"));
+        let libraries = [DRAIN, MODEL_GPU, INSTRUMENT].map(|name| format!("lib/{name}"));
+        let assemblers = ASSEMBLERS.map(|(part, _)| part);
         let others = [STATIC_DRAIN, HEADER, LINKER, OPENMP_LINKER];
+        let others = others.into_iter().chain(assemblers);
         for part in libraries.iter().map(String::as_str).chain(others) {
             assert!(source(part).is_some(), "{part}");
         }

@@ -29,7 +29,7 @@ class Rocov(Package):
     def install(self, spec, prefix):
         os.environ["ROCOV_PARTS"] = "installed"
         cargo = Executable("cargo")
-        cargo("build", "--release", "--locked", "-p", "rocov-cli", "-p", "rocov-runtime", "-p", "rocov-rocprofiler",
-              "-p", "modelgpu-kfd")
+        cargo("build", "--release", "--locked", "-p", "rocov-cli", "-p", "rocov-runtime", "-p", "rocov-instrument",
+              "-p", "rocov-rocprofiler", "-p", "modelgpu-kfd")
         Executable("tools/packaging/finish")("target/release", "stage-build")
         Executable("tools/packaging/stage")("stage-build", prefix)

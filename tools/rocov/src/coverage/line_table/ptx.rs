@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use rocov::format::blocks::Kind;
 use rocov::format::codeobject::name_ref;
-use rocov::format::ptx::{Function, Module, Place, Position};
+use rocov::format::ptx::{Function, Module, Place, Position, modules};
 
 use super::{
     Draft, DraftCopy, Extent, LineUnits, Listed, ListedFunction, SourceLine, UnitCounters,
@@ -20,30 +20,32 @@ use super::{
 /// Fails if rocov does not know the text.
 pub(crate) fn read(contents: &[u8], identity: &str) -> Result<Listed> {
     let text = str::from_utf8(contents).context("not UTF-8")?;
-    let module = Module::parse(text)?;
-    let files = module.files.iter();
-    let files: BTreeMap<u64, Arc<str>> = files
-        .map(|(file, path)| (*file, path.as_str().into()))
-        .collect();
     let mut drafts: BTreeMap<(Arc<str>, Option<Arc<str>>), Draft> = BTreeMap::new();
     let mut without_lines = WithoutLines::default();
-    for function in &module.functions {
-        let copies = copies(function, &files);
-        if copies.is_empty() {
-            let blocks = u32::try_from(function.blocks.len())?;
-            without_lines.add(function.symbol, counters(function), blocks);
-        }
-        for (name, copy) in copies {
-            let path = copy.lines.first().map(|((path, _), _)| Arc::clone(path));
-            let draft = drafts
-                .entry((Arc::clone(&name), path))
-                .or_insert_with(|| Draft {
-                    name,
-                    path: None,
-                    line: None,
-                    copies: Vec::new(),
-                });
-            draft.copies.push(copy);
+    for text in modules(text) {
+        let module = Module::parse(text)?;
+        let files = module.files.iter();
+        let files: BTreeMap<u64, Arc<str>> = files
+            .map(|(file, path)| (*file, path.as_str().into()))
+            .collect();
+        for function in &module.functions {
+            let copies = copies(function, &files);
+            if copies.is_empty() {
+                let blocks = u32::try_from(function.blocks.len())?;
+                without_lines.add(function.symbol, counters(function), blocks);
+            }
+            for (name, copy) in copies {
+                let path = copy.lines.first().map(|((path, _), _)| Arc::clone(path));
+                let draft = drafts
+                    .entry((Arc::clone(&name), path))
+                    .or_insert_with(|| Draft {
+                        name,
+                        path: None,
+                        line: None,
+                        copies: Vec::new(),
+                    });
+                draft.copies.push(copy);
+            }
         }
     }
     let mut listed = Listed {

@@ -1,0 +1,141 @@
+//! The stand-in for ptxas that Triton calls: it puts counters into the PTX, and has the real ptxas assemble that.
+//!
+//! `rocov run --instrument` names it in `TRITON_PTXAS_PATH`. If the PTX cannot be changed, or not be assembled then, the
+//! real ptxas gets it as it is. librocov names such a kernel when it is loaded.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::process::{CommandExt, parent_id};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Output};
+
+use rocov::device::cuda::exchange::{SOURCES, source_name};
+use rocov::format::codeobject::CodeObject;
+use rocov::format::codeobject::cuda::{ELF_HEADER, file_size};
+use rocov::format::ptx::{self, Module};
+use rocov::store::write_atomic;
+
+/// The variable that names the cache.
+const CACHE: &str = "ROCOV_CACHE";
+
+fn main() -> ExitCode {
+    let mut arguments = env::args_os();
+    let own = arguments.next().map(PathBuf::from).unwrap_or_default();
+    let arguments: Vec<OsString> = arguments.collect();
+    let is_for_blackwell = own
+        .file_name()
+        .is_some_and(|name| name == "ptxas-blackwell");
+    let Some(real) = real(is_for_blackwell) else {
+        eprintln!("rocov: Triton's ptxas is not found: set ROCOV_PTXAS to its path");
+        return ExitCode::FAILURE;
+    };
+    match counted(&real, &arguments) {
+        Ok(Some(output)) => {
+            // Triton keeps the messages.
+            let _ = io::stdout().write_all(&output.stdout);
+            let _ = io::stderr().write_all(&output.stderr);
+            return ExitCode::SUCCESS;
+        }
+        Ok(None) => {}
+        Err(reason) => eprintln!("rocov: this PTX has no counters: {reason}"),
+    }
+    let error = Command::new(&real).args(&arguments).exec();
+    eprintln!(
+        "rocov: cannot run {}: {error}: set ROCOV_PTXAS to another",
+        real.display()
+    );
+    ExitCode::FAILURE
+}
+
+/// The real assembler: the one that the user has named, or the one of the Triton that has called, or that on the `PATH`.
+fn real(is_for_blackwell: bool) -> Option<PathBuf> {
+    let (variable, name) = match is_for_blackwell {
+        true => ("ROCOV_PTXAS_BLACKWELL", "ptxas-blackwell"),
+        false => ("ROCOV_PTXAS", "ptxas"),
+    };
+    let named = env::var_os(variable).filter(|value| !value.is_empty());
+    named
+        .map(PathBuf::from)
+        .or_else(|| of_caller(name))
+        .or_else(|| on_path(name))
+}
+
+/// The assembler in the package of Triton whose library the calling process has mapped.
+fn of_caller(name: &str) -> Option<PathBuf> {
+    let maps = fs::read_to_string(format!("/proc/{}/maps", parent_id())).ok()?;
+    let libraries = maps
+        .lines()
+        .filter_map(|line| line.find('/').map(|at| Path::new(&line[at..])));
+    let mut libraries = libraries.filter(|path| {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        file.starts_with("libtriton") && file.contains(".so")
+    });
+    // triton/_C/libtriton.so and triton/backends/nvidia/bin/ptxas
+    libraries.find_map(|library| {
+        let package = library.parent()?.parent()?;
+        Some(package.join("backends/nvidia/bin").join(name)).filter(|path| path.is_file())
+    })
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let directories = env::var_os("PATH")?;
+    let mut places = env::split_paths(&directories).map(|directory| directory.join(name));
+    places.find(|path| path.is_file())
+}
+
+/// Assembles the PTX with counters, and keeps its text for the report. `None` if the arguments name no PTX, or no cubin.
+///
+/// # Errors
+/// Fails if a step does. The error is the reason.
+fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, String> {
+    let is_ptx = |it: &&OsString| Path::new(it).extension().is_some_and(|it| it == "ptx");
+    let after = |name: &str| arguments.iter().skip_while(move |it| *it != name).nth(1);
+    let cache = env::var_os(CACHE)
+        .map(PathBuf::from)
+        .filter(|it| it.is_absolute());
+    let (Some(input), Some(output), Some(cache)) =
+        (arguments.iter().find(is_ptx), after("-o"), cache)
+    else {
+        return Ok(None);
+    };
+    let failed = |error: &dyn std::fmt::Display| error.to_string();
+    let text = fs::read_to_string(input).map_err(|error| failed(&error))?;
+    let module = Module::parse(&text).map_err(|error| failed(&error))?;
+    // Without counters, to know the registers of each kernel.
+    assembled(real, arguments)?;
+    let plain = fs::read(output).map_err(|error| failed(&error))?;
+    let kernels = CodeObject::parse(plain.as_slice()).and_then(|it| it.kernels());
+    let kernels = kernels.map_err(|error| failed(&error))?;
+    let choices = ptx::Options {
+        registers: kernels.into_iter().map(|it| (it.name, it.vgprs)).collect(),
+        ..ptx::Options::default()
+    };
+    let changed = ptx::instrument(&module, &choices).map_err(|error| failed(&error))?;
+    let place = Path::new(input).with_extension("rocov.ptx");
+    fs::write(&place, changed).map_err(|error| failed(&error))?;
+    let with_place = arguments
+        .iter()
+        .map(|it| if it == input { place.as_os_str() } else { it });
+    let with_place: Vec<&OsStr> = with_place.collect();
+    let done = assembled(real, &with_place);
+    let _ = fs::remove_file(&place);
+    let done = done?;
+    let cubin = fs::read(output).map_err(|error| failed(&error))?;
+    // The driver's caller tells no size.
+    let size = cubin.first_chunk::<ELF_HEADER>().map_or(0, file_size);
+    let name = source_name(&cubin[..size.min(cubin.len())]);
+    let kept = write_atomic(&cache.join(SOURCES).join(name), text.as_bytes());
+    kept.map_err(|error| failed(&error))?;
+    Ok(Some(done))
+}
+
+fn assembled(real: &Path, arguments: &[impl AsRef<OsStr>]) -> Result<Output, String> {
+    let output = Command::new(real).args(arguments).output();
+    let output = output.map_err(|error| format!("cannot run {}: {error}", real.display()))?;
+    match output.status.success() {
+        true => Ok(output),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    }
+}

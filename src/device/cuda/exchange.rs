@@ -1,0 +1,81 @@
+//! The interface between librocov and `librocov_instrument.so`, which makes code that counts of code that does not.
+//!
+//! librocov asks when the program loads code, and hands what it gets to the driver in place of the program's own. Both
+//! libraries are of one release: [`FUNCTION`] has another name after a change.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use xxhash_rust::xxh3::xxh3_128;
+
+/// The file of the library, which is beside librocov.
+pub const LIBRARY: &str = "librocov_instrument.so";
+/// Its function, an [`InstrumentFn`].
+pub const FUNCTION: &str = "rocov_instrument_1";
+
+/// The number of what rocov puts into PTX, which is part of the names of cached results. A change of it needs a new number.
+pub const INSTRUMENTATION: u32 = 1;
+/// The folder of the cache with the PTX that [`STAND_IN`] has changed, each by the hash of the cubin.
+pub const SOURCES: &str = "sources";
+/// The command that Triton calls in place of ptxas.
+pub const STAND_IN: &str = "rocov-ptxas";
+
+/// The name of the file with the PTX from which a cubin was made.
+#[must_use]
+pub fn source_name(cubin: &[u8]) -> String {
+    format!("{:032x}.ptx", xxh3_128(cubin))
+}
+
+/// Answers a request. Called in the callback of a call that loads code, before the driver has begun with it.
+pub type InstrumentFn = unsafe extern "C" fn(*const ExchangeRequest, *mut ExchangeAnswer);
+
+/// Code that a program loads.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ExchangeRequest {
+    /// The code as the driver takes it: a wrapper of a fat binary, a fat binary, a cubin, or PTX that ends with a zero. Or
+    /// the path of a file with one of these, if `is_path`.
+    pub code: *const c_void,
+    /// True if `code` is a path.
+    pub is_path: bool,
+    /// True if the code is for all GPUs of the process (`cuLibraryLoad*`), and not only for that of the current context.
+    pub is_for_all: bool,
+    /// The number of options for the compiler.
+    pub options: u32,
+    /// The options (`CUjit_option`), as many as that number.
+    pub names: *const c_int,
+    /// The values of the options.
+    pub values: *const *mut c_void,
+}
+
+/// The answer. All memory that it names stays to the end of the process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ExchangeAnswer {
+    /// The cubin that counts, or null: the code stays as it is. If the code counts already, its own cubin.
+    pub cubin: *const c_void,
+    /// The size of the cubin in bytes.
+    pub cubin_len: usize,
+    /// The PTX that it was made from: text in UTF-8.
+    pub ptx: *const c_char,
+    /// The size of the PTX in bytes.
+    pub ptx_len: usize,
+    /// The reason why the code stays uncounted and the next step, with a zero at its end. Null if none is lost.
+    pub loss: *const c_char,
+    /// True if `cubin` is to be loaded in place of the program's code.
+    pub is_exchanged: bool,
+    /// True if the cubin was in the cache.
+    pub is_cached: bool,
+}
+
+impl ExchangeAnswer {
+    /// The answer for code that stays as it is without a loss.
+    pub const NOTHING: Self = Self {
+        cubin: std::ptr::null(),
+        cubin_len: 0,
+        ptx: std::ptr::null(),
+        ptx_len: 0,
+        loss: std::ptr::null(),
+        is_exchanged: false,
+        is_cached: false,
+    };
+}

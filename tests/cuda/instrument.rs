@@ -1,0 +1,415 @@
+//! Counters that rocov puts into CUDA code while it is loaded: code of all forms, the cache, losses and damage. The stand-in
+//! compiles PTX by ptxas.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::setup::{Setup, counts, profiles, step, steps};
+use crate::support::artifacts::built;
+use crate::support::command::{Ended, limited, run};
+
+/// A function of kernels.cu, by the name of its record.
+const HISTOGRAM: &str = "rocov-ptx;_Z9histogramPKfiPj";
+
+/// Code that was compiled without counters, and places for a run.
+struct Uncounted {
+    setup: &'static Setup,
+    directory: TempDir,
+    /// The PTX of kernels.cu.
+    text: String,
+}
+
+impl Uncounted {
+    fn get() -> Option<Self> {
+        let setup = Setup::get()?;
+        let ptx = setup.plain().with_extension("ptx");
+        Some(Self {
+            setup,
+            directory: TempDir::new().expect("a directory can be made"),
+            text: fs::read_to_string(ptx).expect("it was made"),
+        })
+    }
+
+    fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.directory.path().join(name);
+        fs::write(&path, contents).expect("it can be written");
+        path
+    }
+
+    /// A tool of the CUDA toolkit.
+    fn tool(&self, name: &str) -> PathBuf {
+        self.setup.toolkit().join("bin").join(name)
+    }
+
+    /// A fat binary of the PTX and the cubin.
+    fn fat_binary(&self, options: &[&str]) -> PathBuf {
+        let path = self.directory.path().join("fat");
+        let ptx = self.file("kernels.ptx", &self.text);
+        let mut command = limited(self.tool("fatbinary"));
+        command.args(["-64", "--create"]).arg(&path);
+        command.arg(format!(
+            "--image3=kind=elf,sm=90,file={}",
+            self.setup.plain().display()
+        ));
+        command.arg(format!("--image3=kind=ptx,sm=90,file={}", ptx.display()));
+        run(command.args(options)).success();
+        path
+    }
+
+    /// A run of the program with `steps`, which has PTX compiled.
+    fn command(&self, data: &Path, steps: &[String]) -> Command {
+        let mut command = limited(built("rocov"));
+        command
+            .args(["run", "--instrument", "-v", "-o"])
+            .arg(data)
+            .arg("--");
+        self.setup.program(&mut command, "steps").args(steps);
+        command.env("STAND_IN_PTXAS", self.tool("ptxas"));
+        command.env("STAND_IN_COMPILED", self.directory.path().join("compiled"));
+        command.env("ROCOV_CACHE", self.directory.path().join("cache"));
+        command
+    }
+
+    /// The number of calls of the compiler so far.
+    fn compilations(&self) -> usize {
+        let noted = fs::read_to_string(self.directory.path().join("compiled"));
+        noted.map_or(0, |noted| noted.lines().count())
+    }
+
+    /// The step that plants counts into the counters of the module: those of the functions of the text, one after the
+    /// other.
+    fn plant(text: &str, counts: &str) -> String {
+        let unit = xxh3_64(text.as_bytes());
+        format!("plant:__profc_rocov_{unit:016x}:{counts}")
+    }
+}
+
+fn data() -> TempDir {
+    TempDir::new().expect("a directory can be made")
+}
+
+/// The lines of rocov that have a part.
+fn lines(ended: &Ended, part: &str) -> Vec<String> {
+    let lines = ended.stderr.lines().filter(|line| line.contains(part));
+    lines.map(str::to_owned).collect()
+}
+
+/// The counters of all functions, the first in the text first, are numbered from 1: the drain must find these numbers.
+fn numbered(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
+    let module = rocov::format::ptx::Module::parse(text).expect("clang has written it");
+    let mut next = 1..;
+    let functions = module.functions.iter().map(|function| {
+        let blocks = next.by_ref().take(function.blocks.len());
+        (format!("rocov-ptx;{}", function.symbol), blocks.collect())
+    });
+    let functions: Vec<(String, Vec<u64>)> = functions.collect();
+    let all = functions.iter().flat_map(|(_, blocks)| blocks);
+    let all: Vec<String> = all.map(u64::to_string).collect();
+    (Uncounted::plant(text, &all.join(",")), functions)
+}
+
+/// The identities in the names of the files with an extension.
+fn identities(folder: &Path, extension: &str) -> Vec<String> {
+    let files = fs::read_dir(folder).expect("there are files");
+    let names = files.map(|file| file.expect("it can be listed").file_name());
+    let names = names.map(|name| name.to_string_lossy().into_owned());
+    let names = names.filter(|name| name.ends_with(extension));
+    let mut found: Vec<String> = names
+        .map(|name| name.split('.').nth(1).unwrap_or_default().to_owned())
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn code_of_each_form_counts_and_its_ptx_is_kept() {
+    let Some(it) = Uncounted::get() else { return };
+    let text = it.file("text", format!("{}\0", it.text));
+    let fat_binary = it.fat_binary(&["--compress=true"]);
+    // fatbinary takes comments out. The test with cuobjdump has its text.
+    let packed = fs::read(&fat_binary).expect("it was made");
+    let packed = rocov::format::bundle::packed_ptx(&packed).expect("fatbinary has made it");
+    let packed = packed[0].text().expect("fatbinary has made it");
+    let packed = str::from_utf8(&packed).expect("it is PTX");
+    for (how, file, then) in [
+        ("load", &text, None),
+        ("data", &text, None),
+        ("options", &text, None),
+        ("fatbinary", &fat_binary, None),
+        ("library", &fat_binary, Some("get")),
+        ("library-file", &fat_binary, Some("get")),
+        ("early", &fat_binary, Some("get")),
+    ] {
+        let data = data();
+        let kept = if *file == text { &it.text } else { packed };
+        let (plant, expected) = numbered(kept);
+        let mut all = vec![step(how, file)];
+        all.extend(then.map(str::to_owned));
+        all.push(plant);
+        let ended = run(&mut it.command(data.path(), &all)).success();
+        assert_eq!(ended.stdout, "done\n");
+        assert_eq!(lines(&ended, "instrumented").len(), 2, "{how}: {ended}");
+        // By llvm-profdata.
+        let found = counts(&profiles(data.path()), data.path());
+        for (name, blocks) in &expected {
+            assert_eq!(&found[name], blocks, "{how}: {name}");
+        }
+        assert!(found.contains_key(HISTOGRAM), "{how}: {found:?}");
+        let objects = data.path().join("objects");
+        let sources = identities(&objects, ".ptx");
+        assert_eq!(sources, identities(&objects, ".elf"), "{how}");
+        assert_eq!(
+            sources,
+            identities(&data.path().join("profraw"), ".profraw"),
+            "{how}"
+        );
+        assert_eq!(sources.len(), 1, "{how}");
+        let file = objects.join(format!("sm_90.{}.ptx", sources[0]));
+        assert_eq!(fs::read_to_string(file).expect("it is kept"), kept, "{how}");
+    }
+    // Two texts: without counters, to know the registers, and with them.
+    assert_eq!(it.compilations(), 4);
+}
+
+#[test]
+fn the_kept_ptx_is_that_of_cuobjdump() {
+    let Some(it) = Uncounted::get() else { return };
+    let fat_binary = it.fat_binary(&["--compress=true"]);
+    let data = data();
+    let all = vec![step("fatbinary", &fat_binary)];
+    run(&mut it.command(data.path(), &all)).success();
+    let mut cuobjdump = limited(it.tool("cuobjdump"));
+    cuobjdump.current_dir(it.directory.path());
+    run(cuobjdump.args(["-xptx", "all"]).arg(&fat_binary)).success();
+    let extracted = fs::read_dir(it.directory.path()).expect("it can be listed");
+    let extracted: Vec<PathBuf> = extracted
+        .map(|file| file.expect("it can be listed").path())
+        .filter(|path| path.to_string_lossy().ends_with("sm_90.ptx"))
+        .collect();
+    assert_eq!(extracted.len(), 1, "{extracted:?}");
+    let objects = data.path().join("objects");
+    let kept = objects.join(format!("sm_90.{}.ptx", identities(&objects, ".ptx")[0]));
+    let read = |path: &Path| fs::read_to_string(path).expect("it is there");
+    assert_eq!(
+        read(&kept).trim_end(),
+        read(&extracted[0]).trim_end_matches(['\0', '\n'])
+    );
+}
+
+#[test]
+fn the_cache_is_used_and_made_again() {
+    let Some(it) = Uncounted::get() else { return };
+    let text = it.file("text", format!("{}\0", it.text));
+    let (plant, expected) = numbered(&it.text);
+    let entries = it.directory.path().join("cache/instrumented");
+    let once = |change: &dyn Fn(&mut Command), cached: usize, compilations: usize| {
+        let data = data();
+        let before = it.compilations();
+        let mut command = it.command(data.path(), &[step("data", &text), plant.clone()]);
+        change(&mut command);
+        let ended = run(&mut command).success();
+        assert_eq!(lines(&ended, "from the cache").len(), cached, "{ended}");
+        assert_eq!(it.compilations() - before, compilations, "{ended}");
+        let found = counts(&profiles(data.path()), data.path());
+        assert_eq!(found[&expected[0].0], expected[0].1);
+        // Those of -v with variables have an equals sign.
+        let mut warned = lines(&ended, "cache");
+        warned.retain(|line| !line.contains('='));
+        assert_eq!(
+            warned.len(),
+            cached,
+            "the cache is no reason for a line: {ended}"
+        );
+    };
+    let usual = |_: &mut Command| {};
+    once(&usual, 0, 2);
+    once(&usual, 1, 0);
+    let entry = || {
+        let mut files = fs::read_dir(&entries).expect("there are entries");
+        files
+            .next()
+            .expect("there is one")
+            .expect("it can be listed")
+            .path()
+    };
+    let whole = fs::read(entry()).expect("it can be read");
+    fs::write(entry(), &whole[..whole.len() / 2]).expect("it can be written");
+    once(&usual, 0, 2);
+    assert_eq!(fs::read(entry()).expect("it can be read"), whole);
+    once(&usual, 1, 0);
+    // A place that nobody can write, no place at all, and one that has no room.
+    once(
+        &|command| drop(command.env("ROCOV_CACHE", "/proc/none")),
+        0,
+        2,
+    );
+    once(
+        &|command| {
+            drop(
+                command
+                    .env_remove("ROCOV_CACHE")
+                    .env_remove("HOME")
+                    .env_remove("XDG_CACHE_HOME"),
+            )
+        },
+        0,
+        2,
+    );
+    let home = it.directory.path().join("home");
+    let at_home = |command: &mut Command| {
+        command
+            .env_remove("ROCOV_CACHE")
+            .env_remove("XDG_CACHE_HOME")
+            .env("HOME", &home);
+    };
+    once(&at_home, 0, 2);
+    once(&at_home, 1, 0);
+    assert!(home.join(".cache/rocov/instrumented").is_dir());
+    let small = |command: &mut Command| {
+        let place = it.directory.path().join("small");
+        command
+            .env("ROCOV_CACHE", place)
+            .env("ROCOV_CACHE_MAX", "1K");
+    };
+    once(&small, 0, 2);
+    once(&small, 0, 2);
+}
+
+#[test]
+fn code_that_runs_uncounted_is_named_once_at_the_end() {
+    let Some(it) = Uncounted::get() else { return };
+    let too_new = it.text.replace(".target sm_90", ".target sm_100");
+    let unknown = it.text.replacen("ret;", "bra nowhere;", 1);
+    let refused = it.text.replacen("ret;", "mov.u32 %none, 1;\n\tret;", 1);
+    let next = "compile it with nvcc -gencode arch=compute_90,code=compute_90, too";
+    for (name, contents, line) in [
+        (
+            "cubin",
+            fs::read(it.setup.plain()).expect("it was made"),
+            format!("it has no PTX: {next}"),
+        ),
+        (
+            "unknown",
+            with_zero(&unknown),
+            "rocov cannot make its PTX count: ".into(),
+        ),
+        (
+            "refused",
+            with_zero(&refused),
+            "the driver does not compile its PTX (".into(),
+        ),
+        (
+            "new",
+            with_zero(&too_new),
+            "the driver does not compile its PTX (".into(),
+        ),
+    ] {
+        // The stand-in takes a comment for the code, and rocov takes the PTX behind it.
+        let cubin = format!("// cubin: {}\n", it.setup.plain().display());
+        let is_text = contents.starts_with(b"//") || contents.starts_with(b".version");
+        let contents = if is_text {
+            [cubin.as_bytes(), &contents].concat()
+        } else {
+            contents
+        };
+        let file = it.file(name, contents);
+        let data = data();
+        let all = [step("load", &file), step("load", &file), "exit:3".into()];
+        let ended = run(&mut it.command(data.path(), &all)).with_status(3);
+        assert_eq!(ended.stdout, "done\n");
+        let said = lines(&ended, "run uncounted");
+        let expected = format!(
+            "rocov: 2 CUDA modules of {} run uncounted: {line}",
+            file.display()
+        );
+        assert_eq!(said.len(), 1, "{ended}");
+        assert!(said[0].starts_with(&expected), "{expected}: {ended}");
+        assert!(!data.path().join("profraw").exists(), "{ended}");
+    }
+}
+
+fn with_zero(text: &str) -> Vec<u8> {
+    [text.as_bytes(), b"\0"].concat()
+}
+
+#[test]
+fn a_library_for_gpus_of_several_architectures_stays_as_it_is() {
+    let Some(it) = Uncounted::get() else { return };
+    let fat_binary = it.fat_binary(&["--compress=false"]);
+    let data = data();
+    let mut command = it.command(data.path(), &[step("library", &fat_binary), "get".into()]);
+    let ended = run(command.env("STAND_IN_SECOND", "80")).success();
+    assert_eq!(ended.stdout, "done\n");
+    let said = lines(
+        &ended,
+        "runs uncounted: the GPUs have several architectures (sm_80, sm_90)",
+    );
+    assert_eq!(
+        said.len(),
+        2,
+        "when it happens, because of -v, and at the end: {ended}"
+    );
+    // A module is for the GPU of the context.
+    let mut command = it.command(data.path(), &[step("fatbinary", &fat_binary)]);
+    let ended = run(command.env("STAND_IN_SECOND", "80")).success();
+    assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
+}
+
+#[test]
+fn code_that_counts_already_stays_as_it_is() {
+    let Some(it) = Uncounted::get() else { return };
+    let counted = fs::read(it.setup.cubin.with_extension("ptx")).expect("it was made");
+    let cubin = format!("// cubin: {}\n", it.setup.cubin.display());
+    let text = it.file("counted", [cubin.as_bytes(), &counted, b"\0"].concat());
+    for file in [&it.setup.cubin, &text] {
+        let data = data();
+        let mut all = vec![step("data", file)];
+        all.extend(steps(["plant:__profc__Z6bin_off:4,5,6"]));
+        let ended = run(&mut it.command(data.path(), &all)).success();
+        assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
+        let found = counts(&profiles(data.path()), data.path());
+        assert_eq!(found["_Z6bin_off"], [4, 5, 6]);
+    }
+    assert_eq!(it.compilations(), 0);
+}
+
+#[test]
+fn a_damaged_fat_binary_is_loaded_as_without_rocov() {
+    let Some(it) = Uncounted::get() else { return };
+    let whole = fs::read(it.fat_binary(&["--compress=true"])).expect("it was made");
+    let mut random = fastrand::Rng::with_seed(21);
+    for turn in 0..24 {
+        let mut bytes = whole.clone();
+        // In the first header, in the second, or anywhere. The size of all is the memory that the program has.
+        let second = 16 + 64 + whole.len() - whole.len() / 2;
+        let range = [16..80, second..whole.len(), 16..whole.len()][turn % 3].clone();
+        for _ in 0..=turn / 3 {
+            bytes[random.usize(range.clone())] ^= 1 << random.u8(0..8);
+        }
+        let file = it.file("damaged", bytes);
+        let all = [step("fatbinary", &file), "exit:7".into()];
+        let mut plain = limited("env");
+        let plain = run(it.setup.program(&mut plain, "steps").args(&all));
+        let data = data();
+        let ours = run(&mut it.command(data.path(), &all));
+        // Counters may come into what is whole: then the program loads more than without rocov, but never less.
+        let is_better = ours.stdout == "done\n";
+        assert!(
+            is_better || plain.stdout == ours.stdout,
+            "{turn}: {plain} {ours}"
+        );
+        let status = |ended: &Ended| {
+            let of_signal = ended.status.signal().map(|signal| 128 + signal);
+            ended.status.code().or(of_signal)
+        };
+        assert!(
+            is_better || status(&plain) == status(&ours),
+            "{turn}: {plain} {ours}"
+        );
+    }
+}
