@@ -76,6 +76,11 @@ impl Setup {
         Some(setup)
     }
 
+    /// The folder of the CUDA toolkit.
+    pub(crate) fn toolkit(&self) -> &Path {
+        self.toolkit.parent().unwrap_or(&self.toolkit)
+    }
+
     /// A tool of the CUDA toolkit.
     pub(crate) fn tool(&self, name: &str) -> Command {
         limited(self.toolkit.join(name))
@@ -147,9 +152,8 @@ impl Setup {
 
     fn clang(&self, clang: &str, source: &str) -> Command {
         let mut command = limited(clang);
-        let root = self.toolkit.parent().unwrap_or(&self.toolkit);
         command.args(["-x", "cuda", "-Wno-unknown-cuda-version"]);
-        command.arg(format!("--cuda-path={}", root.display()));
+        command.arg(format!("--cuda-path={}", self.toolkit().display()));
         command.arg(repository("testdata/cuda").join(source));
         command
     }

@@ -104,12 +104,12 @@ pub(super) fn read(
 }
 
 /// A data record.
-struct Record<'a> {
-    profile: &'a RawProfile,
-    file: &'a [u8],
-    record: &'a [u8],
+pub(super) struct Record<'a> {
+    pub(super) profile: &'a RawProfile,
+    pub(super) file: &'a [u8],
+    pub(super) record: &'a [u8],
     /// Its place among the records.
-    index: usize,
+    pub(super) index: usize,
 }
 
 impl<'a> Record<'a> {
@@ -118,11 +118,11 @@ impl<'a> Record<'a> {
     }
 
     /// The hash of the name and the hash of the structure.
-    fn key(&self) -> (u64, u64) {
+    pub(super) fn key(&self) -> (u64, u64) {
         (self.word(0), self.word(8))
     }
 
-    fn counts(&self, room: &mut usize) -> Result<FunctionCounts, ProfileError> {
+    pub(super) fn counts(&self, room: &mut usize) -> Result<FunctionCounts, ProfileError> {
         let version = self.profile.header.version();
         let layout = version.layout().record;
         let number = LittleEndian::read_u32(&self.record[layout.num_counters..]).into();
@@ -176,7 +176,7 @@ impl<'a> Record<'a> {
         part.ok_or_else(|| self.damaged(section))
     }
 
-    fn damaged(&self, section: Section) -> ProfileError {
+    pub(super) fn damaged(&self, section: Section) -> ProfileError {
         ProfileError::Record {
             index: self.index,
             section,
@@ -184,7 +184,7 @@ impl<'a> Record<'a> {
     }
 
     /// The first byte and the number of bytes of such a part in its section.
-    fn range(&self, section: Section, number: u64) -> Option<(usize, usize)> {
+    pub(super) fn range(&self, section: Section, number: u64) -> Option<(usize, usize)> {
         let version = self.profile.header.version();
         let layout = version.layout();
         let from_record = self.word(layout.record.pointer(section)?);

@@ -6,6 +6,7 @@ mod host_profile;
 mod layout;
 pub(crate) mod pool;
 mod read;
+mod records;
 mod saved_sections;
 mod sum;
 mod value_profile;
@@ -16,6 +17,7 @@ pub use host_profile::HostProfile;
 pub use layout::{RecordLayout, Version, VersionLayout, Word};
 pub(crate) use pool::Pooled;
 pub use read::{Header, RawProfile};
+pub use records::{CountKind, RecordCount};
 pub use saved_sections::{SavedSection, SavedSections};
 pub use sum::{Counts, MAX_COUNT, Sum};
 pub use value_profile::{ValueCount, ValueKind, ValueProfile, ValueProfileError};
@@ -91,6 +93,16 @@ pub enum ProfileError {
         end: usize,
         /// The number of bytes after them.
         found: usize,
+    },
+    /// A count is of a place that the profile does not have.
+    #[error("{kind} {index} of data record {record} is not in the raw profile")]
+    NoPlace {
+        /// The place of the record, from 0.
+        record: u32,
+        /// The thing that is counted.
+        kind: CountKind,
+        /// The place among those of its kind.
+        index: u32,
     },
     /// Two profiles are of different code.
     #[error("counters cannot be added: {found} bytes to {expected}")]

@@ -150,6 +150,10 @@ impl Sum {
     pub fn bytes(&self) -> &[u8] {
         &self.file
     }
+
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.file
+    }
 }
 
 /// Parses a profile that has only known parts: one that ends with its names.

@@ -11,9 +11,10 @@
 //! 5. [`data`]: the data directory
 //! 6. [`profdata`]: raw profiles, merged into indexed ones
 //! 7. [`coverage`]: the model of what ran
-//! 8. [`render`]: the formats of reports
-//! 9. [`cli`]: the command line
-//! 10. [`commands`]: one file or folder for each subcommand
+//! 8. [`dataset`]: the counts of many runs in tables of Parquet files
+//! 9. [`render`]: the formats of reports
+//! 10. [`cli`]: the command line
+//! 11. [`commands`]: one file or folder for each subcommand
 //!
 //! Every failure is one line on standard error that says what to do next. The statuses are in
 //! [`term::exit_status`].
@@ -22,6 +23,7 @@ mod cli;
 mod commands;
 mod coverage;
 mod data;
+mod dataset;
 mod llvm;
 mod profdata;
 mod render;

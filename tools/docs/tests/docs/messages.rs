@@ -27,7 +27,7 @@ const SOURCES: [&str; 4] = [
 const OTHER_TEXTS: [&str; 3] = [
     "src/settings/table.rs",
     "tools/rocov/src/commands/export/rocpd.rs",
-    "tools/rocov/src/commands/export/schema.rs",
+    "tools/rocov/src/commands/export/rocpd_schema.rs",
 ];
 
 /// The folder of the formats of reports: only its errors are messages.
@@ -536,6 +536,7 @@ const WITHOUT_STEP: [(&str, &[&str]); 3] = [
             "the loaded code objects are not known: {}",
             "{} failed ({}): {}",
             "{} has the contents of code object {}, not of the one in its name: {}",
+            "{} is not imported: {}",
             "{} is not on PATH: {}",
             "{} says: {}",
             "{}: {}; rocov ignores it",

@@ -15,6 +15,7 @@ use super::filters::Filters;
 use super::gates::GateArguments;
 use crate::coverage::{By, Change, Gates, SourceTexts};
 use crate::data::labels::LabelPattern;
+use crate::dataset::RunCondition;
 use crate::profdata::CountKind;
 use crate::render::Format;
 
@@ -34,9 +35,15 @@ source, or if an option matches nothing, which standard error reports; 1 if ther
 report or a tool failed; 2 for a usage error; 3 if a gate did not hold: with gates, everything \
 that is left out counts too.")]
 pub(crate) struct ReportArguments {
-    /// The directories that `rocov run` wrote to, or the directories of your own `LLVM_PROFILE_FILE`
+    /// The directories that `rocov run` wrote to, the directories of your own `LLVM_PROFILE_FILE`, or data sets
+    /// of `rocov export --format parquet`
     #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
     pub(crate) directories: Vec<PathBuf>,
+
+    /// Take only runs of a data set with this commit, arch, run or date, or from or up to a date
+    /// (date>=2026-11-01); can be repeated
+    #[arg(long = "where", value_name = "KEY=VALUE")]
+    pub(crate) conditions: Vec<RunCondition>,
 
     /// Look for device ELFs in these files too: the program, libraries with kernels, or device ELFs
     /// (.hsaco, bundled or not)

@@ -11,6 +11,7 @@ use clap::error::ErrorKind;
 
 use super::{DEFAULT_DATA_DIRECTORY, usage_error};
 use crate::coverage::PathMap;
+use crate::dataset::RunCondition;
 
 /// List the tests that reach a line, with their counts
 ///
@@ -25,6 +26,11 @@ pub(crate) struct WhichArguments {
     /// Lines of sources, and the directory that `rocov run` wrote to [default: rocov-data]
     #[arg(value_name = "FILE:LINE", required = true, num_args = 1..)]
     operands: Vec<Operand>,
+
+    /// Take only runs of a data set with this commit, arch, run or date, or from or up to a date
+    /// (date>=2026-11-01); can be repeated
+    #[arg(long = "where", value_name = "KEY=VALUE")]
+    pub(crate) conditions: Vec<RunCondition>,
 
     /// Print JSON instead of tables
     #[arg(long)]

@@ -14,6 +14,7 @@ use crate::coverage::{Change, Provenance, Report, SourceTexts, staleness};
 use crate::data::DataDirectory;
 use crate::data::components::Components;
 use crate::data::match_elfs::{MatchedElfs, NotOfComponents};
+use crate::dataset::DataSetInputs;
 use crate::llvm::LlvmTools;
 use crate::profdata::{MergedProfiles, host_counts, per_label, uniformity};
 use crate::render;
@@ -33,10 +34,12 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     let archs = &options.filters.arch;
     let texts = options.texts()?;
     let change = options.change()?;
+    let inputs = DataSetInputs::of(&arguments.directories, &arguments.conditions)?;
     let data = Warnings::printing(|warnings| {
         let all_builds = options.filters.all_builds;
-        let (directories, objects) = (&arguments.directories, &arguments.objects);
-        DataDirectory::for_report(directories, all_builds, objects, archs, warnings)
+        let (directories, names) = (inputs.directories(), &arguments.directories);
+        let objects = &arguments.objects;
+        DataDirectory::for_report_of(directories, names, all_builds, objects, archs, warnings)
     })?;
     let mut origins = data.origins();
     let components = Components::of(&options.component, &mut origins)?;

@@ -11,6 +11,7 @@ use crate::cli::{LineOfSource, WhichArguments};
 use crate::coverage::{By, Collected, Report, Selection, SourceTexts, View, misfit};
 use crate::data::components::Components;
 use crate::data::{DataDirectory, Origins};
+use crate::dataset::DataSetInputs;
 use crate::llvm::LlvmTools;
 use crate::profdata::{MergedProfiles, per_label};
 use crate::render::SHARED;
@@ -63,9 +64,11 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     let archs = &arguments.arch;
     let selection = Selection::new(&arguments.path_map, &[], &[], &[])?;
     let objects = &arguments.objects;
+    let inputs = DataSetInputs::of(&[directory], &arguments.conditions)?;
     let data = Warnings::printing(|warnings| {
+        let (directories, names) = (inputs.directories(), [directory.to_owned()]);
         let all_builds = arguments.all_builds;
-        DataDirectory::for_report(&[directory], all_builds, objects, archs, warnings)
+        DataDirectory::for_report_of(directories, &names, all_builds, objects, archs, warnings)
     })?;
     let mut installed = LlvmTools::find_any(arguments.llvm_bin.as_deref())?;
     let all = Components::default();

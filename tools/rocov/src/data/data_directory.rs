@@ -8,17 +8,19 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, Result, anyhow, bail};
+use rocov::format::registry::Grouped;
 use rocov::format::registry::model::{AgentRecord, Document};
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use tempfile::TempDir;
 
 use crate::data::builds::Builds;
 use crate::data::device_elfs::{self, KeptElfs, ObjectFile};
-use crate::data::names::{DeviceProfile, is_of_llvms_drain};
+use crate::data::names::{DATA_SET, DeviceProfile, is_of_llvms_drain};
 use crate::data::profile_header;
 use crate::data::registries::{MergedRegistry, Origins, Registries, Registry};
 use crate::data::walk::{DirectoryWalk, FoundFile, Scope};
 use crate::data::zeros::{self, Completion, ZeroPlaces};
+use crate::support::mmap;
 use crate::support::paths::Absent;
 use crate::term::plural::count;
 use crate::term::remedy::explained;
@@ -69,6 +71,8 @@ pub(crate) struct DataDirectory {
     completion: Completion,
     /// The directories with the profiles and device ELFs of that code.
     pub(crate) zeros: Vec<TempDir>,
+    /// Temporary directories among those that were opened. They have the runs of data sets.
+    temporary: Vec<PathBuf>,
     /// The builds that the profiles are of, and which of them are taken.
     pub(crate) builds: Builds,
 }
@@ -87,6 +91,9 @@ impl DataDirectory {
         })?;
         let names = directories.iter().map(|it| it.as_ref().to_owned());
         data.names = names.collect();
+        data.names
+            .iter()
+            .try_for_each(|name| refuse_data_set(name))?;
         for (path, error) in std::mem::take(&mut data.damaged) {
             if !data.names.contains(&path) {
                 warnings.add(format!("left out: {}", explained(&error)));
@@ -135,7 +142,30 @@ impl DataDirectory {
         archs: &[String],
         warnings: &mut Warnings,
     ) -> Result<Self> {
-        let mut data = Self::open(directories, warnings)?;
+        let names: Vec<_> = directories
+            .iter()
+            .map(|it| it.as_ref().to_owned())
+            .collect();
+        Self::for_report_of(&names, &names, all_builds, objects, archs, warnings)
+    }
+
+    /// Opens directories for a report as [`DataDirectory::for_report`] does. Messages call them by `names`. A directory
+    /// that has another name is temporary.
+    ///
+    /// # Errors
+    ///
+    /// Fails if [`DataDirectory::for_report`] does.
+    pub(crate) fn for_report_of(
+        directories: &[PathBuf],
+        names: &[PathBuf],
+        all_builds: bool,
+        objects: &[PathBuf],
+        archs: &[String],
+        warnings: &mut Warnings,
+    ) -> Result<Self> {
+        let mut data = Self::open(directories, warnings)?.called(names.to_vec());
+        let others = directories.iter().filter(|it| !names.contains(it));
+        data.temporary = others.cloned().collect();
         data.add_zeros(warnings)?;
         warnings.extend(data.take_builds(all_builds));
         data.find_elfs(objects, warnings)?;
@@ -298,6 +328,23 @@ impl DataDirectory {
         }
     }
 
+    /// Adds the registry in the file at `path` to others.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read.
+    pub(crate) fn add_registry(&self, path: &Path, merged: &mut Grouped) -> Result<()> {
+        let text = mmap::map(path)?;
+        let added = match self.is_incomplete(path) {
+            false => merged.add(&text),
+            true => Document::parse(&text).and_then(|mut document| {
+                self.complete(path, &mut document);
+                merged.add(&document.to_json())
+            }),
+        };
+        added.with_context(|| format!("cannot merge {}", path.display()))
+    }
+
     /// Returns whether the registry at `path` lacks records of code that was never launched.
     pub(crate) fn is_incomplete(&self, path: &Path) -> bool {
         self.completion.registries.contains_key(path)
@@ -350,7 +397,9 @@ impl DataDirectory {
         }
         let origins = self.origins();
         for file in &mut self.kept.files {
-            let is_temporary = self.zeros.iter().any(|it| file.path.starts_with(it.path()));
+            let zeros = self.zeros.iter().map(TempDir::path);
+            let mut temporary = zeros.chain(self.temporary.iter().map(PathBuf::as_path));
+            let is_temporary = temporary.any(|it| file.path.starts_with(it));
             let identity = file.elfs.first().map(|elf| elf.identity.as_str());
             let origin = identity
                 .filter(|_| is_temporary)
@@ -471,6 +520,21 @@ impl DataDirectory {
             )
         })
     }
+}
+
+/// Checks that a directory is no data set, which has tables and no profiles.
+///
+/// # Errors
+///
+/// Fails if it is one.
+pub(crate) fn refuse_data_set(directory: &Path) -> Result<()> {
+    if directory.join(DATA_SET).is_file() {
+        bail!(
+            "{0} is a data set, without profiles: write them by `rocov export {0} --format profraw -o DIR`, and give DIR",
+            directory.display()
+        );
+    }
+    Ok(())
 }
 
 /// Checks that there are profiles of all of `archs`, if `known` are the archs that `place` has: data

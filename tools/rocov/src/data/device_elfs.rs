@@ -118,7 +118,8 @@ impl ObjectFile {
         Some(self.path.with_extension("ptx")).filter(|path| path.is_file())
     }
 
-    fn bytes<'a>(&'a self, elf: &'a DeviceElf) -> &'a [u8] {
+    /// The bytes of a device ELF.
+    pub(crate) fn bytes<'a>(&'a self, elf: &'a DeviceElf) -> &'a [u8] {
         match &elf.bytes {
             Bytes::InFile(range) => &self.contents[range.clone()],
             Bytes::Unpacked(bytes) => bytes,

@@ -18,6 +18,9 @@ const OF_OFFLOAD_RUNTIME: &str = "amdgcn-amd-amdhsa.";
 /// The database that `rocov export` writes to a data directory if the user gives no other name.
 pub(crate) const DATABASE: &str = "rocpd.db";
 
+/// The file that marks the directory of a data set.
+pub(crate) const DATA_SET: &str = "rocov-dataset.json";
+
 /// The raw profile of one code object on one GPU, as librocov names it:
 /// `ARCH.IDENTITY.AGENT.BASE`, for instance `gfx90a.0f3c9b.0.4711.profraw`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

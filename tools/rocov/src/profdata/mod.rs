@@ -10,6 +10,7 @@ pub(crate) mod kinds;
 pub(crate) mod llvm_profdata;
 pub(crate) mod named_counts;
 pub(crate) mod per_label;
+pub(crate) mod pooled;
 mod profile_summary;
 #[cfg(test)]
 #[path = "../../tests/common/release.rs"]

@@ -24,4 +24,9 @@ impl Warnings {
     pub(crate) fn extend(&mut self, lines: impl IntoIterator<Item = String>) {
         self.0.extend(lines);
     }
+
+    /// The lines.
+    pub(crate) fn into_lines(self) -> Vec<String> {
+        self.0
+    }
 }

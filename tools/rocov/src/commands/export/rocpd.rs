@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use rocov::format::codeobject::Kernel;
 use rocov::format::registry::model::{
     CodeObjectRecord, Document, KernelAddress, LoadRecord, ProcessRecord,
@@ -13,8 +13,16 @@ use rusqlite::{Connection, Statement, Transaction, params};
 use serde_json::json;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use super::schema::{TABLES, VERSION};
+use super::rocpd_schema::{TABLES, VERSION};
+use crate::cli::ExportArguments;
+use crate::data::{DATABASE, DataDirectory};
+use crate::support::atomic;
 use crate::support::demangle::demangle;
+use crate::term::exit_status::{CommandResult, FAILED};
+use crate::term::plural::count;
+use crate::term::print;
+use crate::term::remedy::explained;
+use crate::term::warnings::Warnings;
 
 /// The end of a kernel's name in the runtime, which uses the symbol of its descriptor.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
@@ -23,12 +31,47 @@ const DESCRIPTOR_SUFFIX: &str = ".kd";
 /// of vector registers is of both.
 const UNIFIED: [&str; 3] = ["gfx90a", "gfx94", "gfx95"];
 
+/// Writes the database of a data directory.
+pub(super) fn export(arguments: &ExportArguments) -> CommandResult {
+    let directory = arguments.directory();
+    let registry = Warnings::printing(|warnings| {
+        DataDirectory::open(&[directory], warnings)?.merged_registry()
+    })?;
+    for error in &registry.unread {
+        print::message(format_args!("left out: {}", explained(error)));
+    }
+    print::warn(registry.about_groups().as_slice());
+    let is_partial = !registry.unread.is_empty();
+    let document = &registry.document;
+    let output = arguments.output.clone();
+    let output = output.unwrap_or_else(|| directory.join(DATABASE));
+    let write = |path: &Path| {
+        write(document, path).with_context(|| format!("cannot write {}", output.display()))
+    };
+    if arguments.force {
+        atomic::replace(&output, write)?;
+    } else {
+        atomic::create(&output, write)?;
+    }
+    let loads = document.processes.iter().flat_map(|process| &process.loads);
+    let kernels = loads.clone().map(|load| load.kernels.len()).sum();
+    let line = format!(
+        "{}: {} with {} and {}\n",
+        output.display(),
+        count(document.processes.len(), "process"),
+        count(loads.count(), "loaded code object"),
+        count(kernels, "kernel symbol"),
+    );
+    print::text(line.as_bytes())?;
+    Ok(if is_partial { FAILED } else { 0 })
+}
+
 /// Writes the database to the empty file at `path`.
 ///
 /// # Errors
 ///
 /// Fails if SQLite cannot.
-pub(super) fn write(document: &Document, path: &Path) -> Result<()> {
+fn write(document: &Document, path: &Path) -> Result<()> {
     let mut database = Connection::open(path)?;
     // The file is put in its place when it is whole: nothing is to be rolled back, and no journal
     // may lie about.

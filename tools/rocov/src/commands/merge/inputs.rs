@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::cli::MergeArguments;
-use crate::data::{DataDirectory, DirectoryWalk, profile_header};
+use crate::data::{DataDirectory, DirectoryWalk, profile_header, refuse_data_set};
 
 /// Stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -130,6 +130,7 @@ impl Named<'_, '_> {
     fn path(&mut self, path: &Path) -> Result<()> {
         self.named.push(path.to_owned());
         self.check_output(path)?;
+        refuse_data_set(path)?;
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
                 self.walk.named(path);

@@ -12,7 +12,6 @@ mod index;
 mod inputs;
 mod outputs;
 mod pgo;
-mod pooled;
 mod progress;
 mod repeats;
 mod shard;
@@ -25,14 +24,15 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use anyhow::{Context, Error, Result, anyhow, bail};
+use anyhow::{Error, Result, anyhow, bail};
 use rocov::format::registry::Grouped;
-use rocov::format::registry::model::Document;
 use tempfile::TempDir;
 
 use crate::cli::{FailureMode, IfExists, MergeArguments};
 use crate::data::{DataDirectory, ProcessPlaces, is_missing, profile_header};
 use crate::llvm::{LlvmTools, clang_releases};
+use crate::profdata::pooled;
+use crate::profdata::pooled::{CodeObjectKey, Pool};
 use crate::support::mmap;
 use crate::support::paths::{below, here};
 use crate::term::exit_status::CommandResult;
@@ -41,7 +41,7 @@ use crate::term::print;
 use crate::term::warnings::Warnings;
 use inputs::MergeInputs;
 use progress::Progress;
-use sums::{CodeObjectKey, Sums};
+use sums::Sums;
 
 /// The name of host code in the place of an architecture.
 const HOST: &str = "host";
@@ -230,19 +230,6 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     Ok(gathered)
 }
 
-/// Adds the registry in a file of `data` to others.
-fn add_registry(merged: &mut Grouped, path: &Path, data: &DataDirectory) -> Result<()> {
-    let text = mmap::map(path)?;
-    let added = match data.is_incomplete(path) {
-        false => merged.add(&text),
-        true => Document::parse(&text).and_then(|mut document| {
-            data.complete(path, &mut document);
-            merged.add(&document.to_json())
-        }),
-    };
-    added.with_context(|| format!("cannot merge {}", path.display()))
-}
-
 impl Gathered {
     /// Adds the files beside profiles.
     fn add_kept(
@@ -262,7 +249,7 @@ impl Gathered {
             return;
         }
         for path in data.named_registry_paths().filter(|path| is_wanted(path)) {
-            let Err(error) = add_registry(&mut self.registry, path, data) else {
+            let Err(error) = data.add_registry(path, &mut self.registry) else {
                 continue;
             };
             if arguments.pooled.is_none() {
@@ -274,6 +261,11 @@ impl Gathered {
                 });
             }
         }
+    }
+
+    /// Completes a pooled directory.
+    fn keep_in(&self, pool: &Pool) -> Result<()> {
+        pool.keep(&self.registry, self.kept.values().map(PathBuf::as_path))
     }
 
     fn is_empty(&self) -> bool {

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rocov::store::layout::PROFRAW;
 
-use super::pooled::Pool;
-use super::{Gathered, HOST, pgo, pooled};
+use super::{Gathered, HOST, pgo};
 use crate::cli::MergeArguments;
 use crate::data::{POOLED_HOST, profile_header};
 use crate::llvm::LlvmTools;
-use crate::profdata::llvm_profdata;
+use crate::profdata::pooled::{CodeObjectKey, Pool};
+use crate::profdata::{llvm_profdata, pooled};
 use crate::support::atomic;
 use crate::term::plural::count;
 use crate::term::print;
@@ -56,7 +56,7 @@ pub(super) fn write(
 ) -> Result<()> {
     let pooled = arguments.pooled.as_deref();
     let place = pooled.map(atomic::parent).or(arguments.data());
-    let pool = Pool::write(&gathered.sums.code_objects, place)?;
+    let pool = Pool::write(gathered.sums.pooled(), place)?;
     let mut said = String::new();
     let mut flags = None;
     if let Some(output) = arguments.indexed() {
@@ -143,7 +143,7 @@ fn write_pooled(
     installed: Option<&LlvmTools>,
     arguments: &MergeArguments,
 ) -> Result<String> {
-    pool.keep(gathered)?;
+    gathered.keep_in(pool)?;
     let mut said = String::new();
     for (arch, group) in groups(gathered, pool) {
         let mut place = directory.to_owned();
@@ -176,7 +176,7 @@ fn put_beside(directory: &Path, gathered: &Gathered, pool: Pool) -> Result<()> {
         ));
         return Ok(());
     }
-    pool.keep(gathered)?;
+    gathered.keep_in(&pool)?;
     if !gathered.host.is_empty() {
         let [from, to] = [
             directory.join(format!("{HOST}.profdata")),
@@ -191,8 +191,7 @@ fn put_beside(directory: &Path, gathered: &Gathered, pool: Pool) -> Result<()> {
 fn groups<'a>(gathered: &Gathered, pool: &'a Pool) -> BTreeMap<&'a str, Group> {
     let mut groups = BTreeMap::new();
     for (arch, profiles) in &pool.profiles {
-        let of_arch =
-            |(code_object, _): &(&super::sums::CodeObjectKey, _)| code_object.arch == *arch;
+        let of_arch = |(code_object, _): &(&CodeObjectKey, _)| code_object.arch == *arch;
         let summed = gathered.sums.code_objects.iter().filter(of_arch);
         let number = summed.clone().map(|(_, summed)| summed.profiles).sum();
         let identities: BTreeSet<_> = summed.map(|(it, _)| &it.identity).collect();

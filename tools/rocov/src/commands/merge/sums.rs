@@ -12,26 +12,15 @@ use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail};
 use rocov::format::profraw::{ProfileError, RawProfile, Sum};
-use rocov::store::Label;
 
 use super::Damaged;
 use super::progress::Progress;
 use crate::data::DeviceProfile;
+use crate::profdata::pooled::{CodeObjectKey, PooledProfile};
 
 /// Files that a thread takes at once: few enough for the threads to end together, enough for the
 /// queue to cost nothing beside reading them.
 const BATCH: usize = 32;
-
-/// A code object on an architecture, from one build of a program or library.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct CodeObjectKey {
-    pub(super) arch: String,
-    pub(super) identity: String,
-    /// The tag of the build of the file that it came from, if it is known.
-    pub(super) build: Option<String>,
-    /// The label of its profiles, if labels are kept apart.
-    pub(super) label: Option<Label>,
-}
 
 /// The counts of one code object in all processes.
 pub(super) struct Summed {
@@ -42,6 +31,17 @@ pub(super) struct Summed {
     pub(super) is_of_zeros: bool,
 }
 
+impl Summed {
+    /// The sum, for a pooled directory.
+    fn pooled<'a>(&'a self, of: &'a CodeObjectKey) -> PooledProfile<'a> {
+        PooledProfile {
+            of,
+            is_of_zeros: self.is_of_zeros,
+            bytes: self.sum.bytes(),
+        }
+    }
+}
+
 /// The sums, and the files that are in none of them.
 #[derive(Default)]
 pub(super) struct Sums {
@@ -50,6 +50,14 @@ pub(super) struct Sums {
     pub(super) damaged: Vec<Damaged>,
     /// Files that were given more than once: how often beyond that, and one of them.
     pub(super) repeated: Option<(usize, PathBuf)>,
+}
+
+impl Sums {
+    /// The sums, for a pooled directory.
+    pub(super) fn pooled(&self) -> impl Iterator<Item = PooledProfile<'_>> {
+        let sums = self.code_objects.iter();
+        sums.map(|(of, summed)| summed.pooled(of))
+    }
 }
 
 /// A sum that is being added to.

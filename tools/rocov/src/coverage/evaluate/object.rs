@@ -66,7 +66,7 @@ impl CountedFunction {
     }
 }
 
-/// What is read of code objects.
+/// The functions that were read of code objects.
 #[derive(Debug, Default)]
 struct Reading {
     mapped: Vec<IndexedFunction>,
@@ -163,6 +163,15 @@ impl ObjectIndex {
             )
         });
         lines.chain(self.warnings.iter().cloned()).collect()
+    }
+
+    /// The functions of coverage mappings, each with the hash of its name and the hash of its structure.
+    pub(crate) fn hashed(&self) -> impl Iterator<Item = ((u64, u64), &Arc<Function>)> {
+        let functions = self.functions.iter();
+        functions.filter_map(|function| match function {
+            CountedFunction::Mapped(function) => Some((function.hashes, &function.description)),
+            CountedFunction::Listed(_) => None,
+        })
     }
 
     /// The descriptions of the functions, by their numbers.

@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use rocov::format::codeobject::Identity;
+use rocov::format::registry::Grouped;
 use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES};
-use rocov::store::{Expansion, ProfileName};
+use rocov::store::{Expansion, Label, ProfileName};
 use tempfile::TempDir;
 
-use super::Gathered;
-use super::sums::{CodeObjectKey, Summed};
 use crate::data::{DataDirectory, DeviceProfile, POOLED_HOST};
 use crate::support::atomic;
 use crate::support::atomic::Partial;
@@ -25,13 +24,33 @@ const PATTERN: &str = "%m.merged.profraw";
 /// The GPU in the names: all GPUs' counts are in one file.
 const AGENT: usize = 0;
 
+/// A code object on an architecture, from one build of a program or library.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct CodeObjectKey {
+    pub(crate) arch: String,
+    pub(crate) identity: String,
+    /// The tag of the build of the file that it came from, if it is known.
+    pub(crate) build: Option<String>,
+    /// The label of its profiles, if labels are kept apart.
+    pub(crate) label: Option<Label>,
+}
+
+/// The sum of the profiles of a code object, for a pooled directory.
+pub(crate) struct PooledProfile<'a> {
+    pub(crate) of: &'a CodeObjectKey,
+    /// True if all of them are of zeros: of code that was never launched.
+    pub(crate) is_of_zeros: bool,
+    /// The raw profile.
+    pub(crate) bytes: &'a [u8],
+}
+
 /// A pooled directory in the making, which goes when it is not put in place.
-pub(super) struct Pool {
+pub(crate) struct Pool {
     directory: Partial<TempDir>,
     /// The name of its files.
     name: ProfileName,
     /// The profiles by arch.
-    pub(super) profiles: BTreeMap<String, Vec<PathBuf>>,
+    pub(crate) profiles: BTreeMap<String, Vec<PathBuf>>,
 }
 
 /// Checks that a pooled directory can be made at `path`.
@@ -39,7 +58,7 @@ pub(super) struct Pool {
 /// # Errors
 ///
 /// Fails if there is something else than an earlier merge.
-pub(super) fn check_free(path: &Path) -> Result<()> {
+pub(crate) fn check_free(path: &Path) -> Result<()> {
     match fs::read_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         entries => {
@@ -61,8 +80,8 @@ impl Pool {
     /// # Errors
     ///
     /// Fails if it cannot be written.
-    pub(super) fn write(
-        code_objects: &BTreeMap<CodeObjectKey, Summed>,
+    pub(crate) fn write<'a>(
+        sums: impl IntoIterator<Item = PooledProfile<'a>>,
         place: Option<&Path>,
     ) -> Result<Self> {
         let directory = make_directory(place)?;
@@ -77,13 +96,13 @@ impl Pool {
             name,
             profiles: BTreeMap::new(),
         };
-        for (of, summed) in code_objects {
+        for summed in sums {
             let CodeObjectKey {
                 arch,
                 identity,
                 build,
                 label,
-            } = of;
+            } = summed.of;
             let identity = Identity::from_digits(identity)
                 .with_context(|| format!("`{identity}` is not an identity"))?;
             let name = match summed.is_of_zeros {
@@ -92,35 +111,40 @@ impl Pool {
             };
             let path = name.for_build(build.as_deref(), arch, &identity, AGENT);
             make_all(path.parent().unwrap_or(&path))?;
-            write_new(&path, summed.sum.bytes())?;
+            write_new(&path, summed.bytes)?;
             pool.profiles.entry(arch.clone()).or_default().push(path);
         }
         Ok(pool)
     }
 
+    /// The directory as it is now. It goes with the value.
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path.path()
+    }
+
     /// The directory of its profiles, as it is now.
-    pub(super) fn profraw(&self) -> PathBuf {
+    pub(crate) fn profraw(&self) -> PathBuf {
         self.directory.path.path().join(PROFRAW)
     }
 
-    /// Adds the files beside the profiles: the registries, as one, and the device ELFs, by hard links
-    /// if possible.
+    /// Adds the files beside the profiles: the registry, and the device ELFs, by hard links if possible.
     ///
     /// # Errors
     ///
     /// Fails if one cannot be read or written.
-    pub(super) fn keep(&self, gathered: &Gathered) -> Result<()> {
+    pub(crate) fn keep<'a>(
+        &self,
+        registry: &Grouped,
+        elfs: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<()> {
         let path = self.directory.path.path();
-        if !gathered.registry.is_empty() {
+        if !registry.is_empty() {
             make(&path.join(REGISTRIES))?;
-            write_new(&self.name.for_registry(), &gathered.registry.to_json())?;
-        }
-        if gathered.kept.is_empty() {
-            return Ok(());
+            write_new(&self.name.for_registry(), &registry.to_json())?;
         }
         let objects = path.join(OBJECTS);
-        make(&objects)?;
-        for from in gathered.kept.values() {
+        for from in elfs {
+            make_all(&objects)?;
             let to = objects.join(from.file_name().unwrap_or_default());
             // Another file system, or one without links.
             if fs::hard_link(from, &to).is_err() {
@@ -137,7 +161,7 @@ impl Pool {
     /// # Errors
     ///
     /// Fails if something else has come there meanwhile.
-    pub(super) fn put(self, path: &Path) -> Result<()> {
+    pub(crate) fn put(self, path: &Path) -> Result<()> {
         if path.is_dir() && is_pooled(path)? {
             // The earlier merge then goes with the temporary directory.
             let made = self.directory.path.path();
@@ -160,7 +184,7 @@ impl Pool {
     /// # Errors
     ///
     /// Fails if they cannot be.
-    pub(super) fn put_into(self, path: &Path) -> Result<()> {
+    pub(crate) fn put_into(self, path: &Path) -> Result<()> {
         let made = self.directory.path.path();
         for folder in [OBJECTS, REGISTRIES, PROFRAW] {
             let (from, to) = (made.join(folder), path.join(folder));
@@ -200,7 +224,7 @@ fn has_only_a_merge(path: &Path) -> bool {
 /// # Errors
 ///
 /// Fails if it cannot be read.
-pub(super) fn is_of_merges(path: &Path) -> Result<bool> {
+pub(crate) fn is_of_merges(path: &Path) -> Result<bool> {
     let data = Warnings::printing(|warnings| DataDirectory::open(&[path.join(PROFRAW)], warnings))?;
     let name = |path: &Path| {
         path.file_name()

@@ -1,0 +1,360 @@
+//! Raw profiles, device ELFs and a registry from a data set: a pooled directory, as `rocov merge --per-test --pooled`
+//! makes it of the runs.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use parquet::data_type::ByteArray;
+use rocov::format::profraw::{CountKind, RecordCount, Sum};
+use rocov::format::registry::Grouped;
+use rocov::store::Label;
+
+use super::condition::{RunCondition, RunKey};
+use super::file::{TableFile, damaged};
+use super::schema::{CODE_OBJECT, COUNTER, PROFILE, RUN};
+use super::store::{DataSet, PartFile};
+use crate::data::DATA_SET;
+use crate::profdata::pooled::{CodeObjectKey, Pool, PooledProfile};
+use crate::support::temporary;
+
+/// The most values that a message lists.
+const MOST: usize = 8;
+
+/// Runs of a data set.
+pub(crate) struct Taken {
+    pub(crate) pool: Pool,
+    /// The number of runs.
+    pub(crate) runs: usize,
+    /// The number of their profiles, before they were added up.
+    pub(crate) profiles: usize,
+}
+
+/// The sum of the counts of a code object.
+struct Summed {
+    sum: Sum,
+    is_of_zeros: bool,
+}
+
+/// The runs that are wanted.
+struct Runs {
+    registry: Grouped,
+    runs: HashSet<Vec<u8>>,
+    /// The files with such runs, by date, commit and name.
+    files: HashSet<(String, String, String)>,
+    /// True if all runs of these files are wanted.
+    are_whole: bool,
+}
+
+/// Makes a pooled directory of the runs that meet all `conditions`: in the directory `place`, or a temporary one.
+///
+/// # Errors
+///
+/// Fails if there are none, or if a file of the data set is damaged.
+pub(crate) fn pool(
+    set: &DataSet,
+    conditions: &[RunCondition],
+    place: Option<&Path>,
+) -> Result<Taken> {
+    let runs = Runs::of(set, conditions)?;
+    let mut keys: BTreeMap<CodeObjectKey, bool> = BTreeMap::new();
+    let mut profiles = 0;
+    for part in runs.parts(set, conditions, &PROFILE)? {
+        let columns = ["run", "identity", "build", "label", "zeros", "files"];
+        TableFile::open(&part.path, &PROFILE)?.read(&columns, |rows| {
+            let (files, zeros) = (rows.ints(5), rows.flags(4));
+            for row in 0..zeros.len() {
+                if runs.has(&rows.bytes(0)[row]) {
+                    let key = key(&part.arch, [1, 2, 3].map(|it| &rows.bytes(it)[row]));
+                    *keys.entry(key).or_insert(true) &= zeros[row];
+                    profiles += usize::try_from(files[row]).unwrap_or_default();
+                }
+            }
+            Ok(())
+        })?;
+    }
+    if keys.is_empty() {
+        return Err(nothing(set, conditions)?);
+    }
+    let elfs = temporary::directory()?;
+    let code = code(set, &keys, elfs.path())?;
+    let mut sums = BTreeMap::new();
+    for (key, is_of_zeros) in keys {
+        let blank = code.get(&(key.arch.clone(), key.identity.clone()));
+        let blank = blank.with_context(|| {
+            let (path, identity) = (set.path().display(), &key.identity);
+            format!("{path} has counts of code object {identity}, and not the code object: import a run of it again")
+        })?;
+        let sum = blank.clone();
+        sums.insert(key, Summed { sum, is_of_zeros });
+    }
+    for part in runs.parts(set, conditions, &COUNTER)? {
+        add_counts(&part, &runs, &mut sums)?;
+    }
+    let pool = Pool::write(
+        sums.iter().map(|(of, summed)| PooledProfile {
+            of,
+            is_of_zeros: summed.is_of_zeros,
+            bytes: summed.sum.bytes(),
+        }),
+        place,
+    )?;
+    let kept = fs::read_dir(elfs.path())?;
+    let kept = kept.map(|entry| entry.map(|it| it.path()));
+    let mut kept = kept.collect::<Result<Vec<_>, _>>()?;
+    kept.sort();
+    pool.keep(&runs.registry, kept.iter().map(PathBuf::as_path))?;
+    Ok(Taken {
+        pool,
+        runs: runs.runs.len(),
+        profiles,
+    })
+}
+
+impl Runs {
+    fn of(set: &DataSet, conditions: &[RunCondition]) -> Result<Self> {
+        let mut runs = Self {
+            registry: Grouped::default(),
+            runs: HashSet::new(),
+            files: HashSet::new(),
+            are_whole: true,
+        };
+        for part in set.parts(&RUN, conditions)? {
+            let mut has_any = false;
+            TableFile::open(&part.path, &RUN)?.read(&["run", "registry"], |rows| {
+                for (run, registry) in rows.bytes(0).iter().zip(rows.bytes(1)) {
+                    let name = String::from_utf8_lossy(run.data());
+                    if !RunCondition::allow(conditions, RunKey::Run, &name) {
+                        runs.are_whole = false;
+                        continue;
+                    }
+                    has_any = true;
+                    runs.runs.insert(run.data().to_vec());
+                    if !registry.is_empty() {
+                        let added = runs.registry.add(registry.data());
+                        added.with_context(|| {
+                            format!(
+                                "{}: the registry of run {name} is damaged",
+                                part.path.display()
+                            )
+                        })?;
+                    }
+                }
+                Ok(())
+            })?;
+            if has_any {
+                runs.files.insert((part.date, part.commit, part.name));
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The files of a table with rows of these runs.
+    fn parts(
+        &self,
+        set: &DataSet,
+        conditions: &[RunCondition],
+        table: &'static super::schema::DataTable,
+    ) -> Result<Vec<PartFile>> {
+        let mut parts = set.parts(table, conditions)?;
+        parts.retain(|it| {
+            let key = (it.date.clone(), it.commit.clone(), it.name.clone());
+            self.files.contains(&key)
+        });
+        Ok(parts)
+    }
+
+    fn has(&self, run: &ByteArray) -> bool {
+        self.are_whole || self.runs.contains(run.data())
+    }
+}
+
+/// The code object with an identity, a build and a label.
+fn key(arch: &str, [identity, build, label]: [&ByteArray; 3]) -> CodeObjectKey {
+    let text = |bytes: &ByteArray| String::from_utf8_lossy(bytes.data()).into_owned();
+    let build = text(build);
+    CodeObjectKey {
+        arch: arch.to_owned(),
+        identity: text(identity),
+        build: Some(build).filter(|it| !it.is_empty()),
+        label: Label::from_directory(Path::new(&text(label))),
+    }
+}
+
+/// The profiles without counts of the code objects in `keys`, by arch and identity. Their device ELFs are written to
+/// a directory.
+fn code(
+    set: &DataSet,
+    keys: &BTreeMap<CodeObjectKey, bool>,
+    directory: &Path,
+) -> Result<HashMap<(String, String), Sum>> {
+    let wanted = keys.keys().map(|it| (it.arch.clone(), it.identity.clone()));
+    let wanted: HashSet<_> = wanted.collect();
+    let mut found = HashMap::new();
+    for part in set.parts(&CODE_OBJECT, &[])? {
+        let columns = ["identity", "elf_name", "elf", "profile"];
+        let file = TableFile::open(&part.path, &CODE_OBJECT)?;
+        let mut has_any = false;
+        file.read(&["identity"], |rows| {
+            let mut identities = rows.bytes(0).iter();
+            has_any |= identities.any(|it| wanted.contains(&(part.arch.clone(), text(it))));
+            Ok(())
+        })?;
+        if !has_any {
+            continue;
+        }
+        file.read(&columns, |rows| {
+            for row in 0..rows.bytes(0).len() {
+                let [identity, name, elf, profile] = [0, 1, 2, 3].map(|it| &rows.bytes(it)[row]);
+                let key = (part.arch.clone(), text(identity));
+                if !wanted.contains(&key) {
+                    continue;
+                }
+                let sum = Sum::of(profile.data().to_vec());
+                let sum = sum.with_context(|| {
+                    format!(
+                        "{}: the profile of code object {} is damaged",
+                        part.path.display(),
+                        key.1
+                    )
+                })?;
+                let path = directory.join(Path::new(&text(name)).file_name().unwrap_or_default());
+                fs::write(&path, elf.data())
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                found.insert(key, sum);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+fn text(bytes: &ByteArray) -> String {
+    String::from_utf8_lossy(bytes.data()).into_owned()
+}
+
+/// Adds the counts in a file.
+fn add_counts(
+    part: &PartFile,
+    runs: &Runs,
+    sums: &mut BTreeMap<CodeObjectKey, Summed>,
+) -> Result<()> {
+    let columns = [
+        "run", "identity", "build", "label", "kind", "function", "index", "count",
+    ];
+    let failed = || damaged(&part.path.display().to_string());
+    TableFile::open(&part.path, &COUNTER)?.read(&columns, |rows| {
+        let (functions, indices, counts) = (rows.ints(5), rows.ints(6), rows.longs(7));
+        let of = |row: usize| [1, 2, 3].map(|it| &rows.bytes(it)[row]);
+        let mut start = 0;
+        while start < counts.len() {
+            let same = (start + 1..counts.len()).take_while(|row| of(*row) == of(start));
+            let end = start + 1 + same.count();
+            let key = key(&part.arch, of(start));
+            let mut summed = sums.get_mut(&key);
+            for row in start..end {
+                if !runs.has(&rows.bytes(0)[row]) {
+                    continue;
+                }
+                let kind = rows.bytes(4)[row].data();
+                let kind = CountKind::ALL
+                    .into_iter()
+                    .find(|it| it.name().as_bytes() == kind);
+                let count = kind.and_then(|kind| {
+                    Some(RecordCount {
+                        record: functions[row].try_into().ok()?,
+                        kind,
+                        index: indices[row].try_into().ok()?,
+                        count: counts[row].try_into().ok()?,
+                    })
+                });
+                let count = count.with_context(failed)?;
+                let Some(Summed { sum, .. }) = summed.as_deref_mut() else {
+                    bail!(failed());
+                };
+                sum.add_count(&count).with_context(failed)?;
+            }
+            start = end;
+        }
+        Ok(())
+    })
+}
+
+/// The error that no run meets the conditions.
+fn nothing(set: &DataSet, conditions: &[RunCondition]) -> Result<anyhow::Error> {
+    let all = set.parts(&PROFILE, &[])?;
+    let path = set.path().display();
+    if all.is_empty() {
+        return Ok(anyhow!(
+            "{path} has no run: write one there by `rocov export DIR --format parquet -o {path}`"
+        ));
+    }
+    let conditions: Vec<_> = conditions.iter().map(ToString::to_string).collect();
+    let commits: BTreeSet<_> = all.iter().map(|it| &*it.commit).collect();
+    let archs: BTreeSet<_> = all.iter().map(|it| &*it.arch).collect();
+    let some = |values: BTreeSet<&str>| {
+        let more = match values.len().saturating_sub(MOST) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let values: Vec<_> = values.into_iter().take(MOST).collect();
+        values.join(", ") + &more
+    };
+    let dates = all.iter().map(|it| &*it.date);
+    Ok(anyhow!(
+        "no run in {path} meets {}: choose among runs of {} to {}, of commits {}, on {}",
+        conditions.join(" and "),
+        dates.clone().min().unwrap_or_default(),
+        dates.max().unwrap_or_default(),
+        some(commits),
+        some(archs),
+    ))
+}
+
+/// The directories of a command's input. Those that the user gives for data sets are pooled directories of their runs.
+pub(crate) struct DataSetInputs {
+    directories: Vec<PathBuf>,
+    /// They go with the value.
+    pools: Vec<Pool>,
+}
+
+impl DataSetInputs {
+    /// Takes the runs that meet all `conditions` from data sets among `directories`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a data set has none, or is damaged, or if there are conditions and no data set.
+    pub(crate) fn of<P: AsRef<Path>>(
+        directories: &[P],
+        conditions: &[RunCondition],
+    ) -> Result<Self> {
+        let mut inputs = Self {
+            directories: Vec::new(),
+            pools: Vec::new(),
+        };
+        for directory in directories {
+            let directory = directory.as_ref();
+            if !directory.join(DATA_SET).is_file() {
+                inputs.directories.push(directory.to_owned());
+                continue;
+            }
+            let set = DataSet::open(directory)?;
+            let Taken { pool, .. } = pool(&set, conditions, None)?;
+            inputs.directories.push(pool.path().to_owned());
+            inputs.pools.push(pool);
+        }
+        if let (true, Some(first)) = (inputs.pools.is_empty(), conditions.first()) {
+            bail!(
+                "--where {first} is for data sets, and none of the directories is one: leave it out, or give the \
+                 directory that `rocov export --format parquet` wrote"
+            );
+        }
+        Ok(inputs)
+    }
+
+    /// The directories.
+    pub(crate) fn directories(&self) -> &[PathBuf] {
+        &self.directories
+    }
+}

@@ -1,0 +1,346 @@
+//! Rows, and the Parquet files that hold them.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use parquet::basic::Compression;
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::parser::parse_message_type;
+
+use super::schema::{ColumnKind, DataTable, VERSION};
+
+/// The key of the version in the metadata of a file.
+const VERSION_KEY: &str = "rocov_dataset";
+
+/// The next step for a file that cannot be read.
+const REMEDY: &str = "take it from a copy, or remove the files of its name in all tables and import their runs again";
+
+/// The values of a column.
+#[derive(Clone, Debug)]
+pub(crate) enum Values {
+    Bytes(Vec<ByteArray>),
+    Int(Vec<i32>),
+    Long(Vec<i64>),
+    Flag(Vec<bool>),
+}
+
+/// A value of a row.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    /// Text or bytes. A clone shares them.
+    Bytes(ByteArray),
+    Int(i32),
+    /// A number or a time.
+    Long(i64),
+    Flag(bool),
+}
+
+/// Rows of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Rows {
+    pub(super) table: &'static DataTable,
+    columns: Vec<Values>,
+    number: usize,
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Bytes(text.into())
+    }
+}
+
+impl From<&ByteArray> for Value {
+    fn from(bytes: &ByteArray) -> Self {
+        Self::Bytes(bytes.clone())
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Bytes(bytes.into())
+    }
+}
+
+/// A number of at most 31 bits. A larger one is the largest of these.
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Self::Int(number.try_into().unwrap_or(i32::MAX))
+    }
+}
+
+/// A number of at most 31 bits. A larger one is the largest of these.
+impl From<usize> for Value {
+    fn from(number: usize) -> Self {
+        Self::Int(number.try_into().unwrap_or(i32::MAX))
+    }
+}
+
+/// A number of at most 63 bits. A larger one is the largest of these.
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Self::Long(number.try_into().unwrap_or(i64::MAX))
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+
+impl Values {
+    fn new(kind: ColumnKind) -> Self {
+        match kind {
+            ColumnKind::Text | ColumnKind::Bytes => Self::Bytes(Vec::new()),
+            ColumnKind::Int => Self::Int(Vec::new()),
+            ColumnKind::Long | ColumnKind::Time => Self::Long(Vec::new()),
+            ColumnKind::Flag => Self::Flag(Vec::new()),
+        }
+    }
+
+    fn push(&mut self, value: Value) {
+        match (self, value) {
+            (Self::Bytes(values), Value::Bytes(value)) => values.push(value),
+            (Self::Int(values), Value::Int(value)) => values.push(value),
+            (Self::Long(values), Value::Long(value)) => values.push(value),
+            (Self::Flag(values), Value::Flag(value)) => values.push(value),
+            (column, value) => unreachable!("{value:?} for a column of {column:?}"),
+        }
+    }
+
+    fn append(&mut self, more: Self) {
+        match (self, more) {
+            (Self::Bytes(values), Self::Bytes(mut more)) => values.append(&mut more),
+            (Self::Int(values), Self::Int(mut more)) => values.append(&mut more),
+            (Self::Long(values), Self::Long(mut more)) => values.append(&mut more),
+            (Self::Flag(values), Self::Flag(mut more)) => values.append(&mut more),
+            (column, more) => unreachable!("{more:?} for a column of {column:?}"),
+        }
+    }
+
+    fn write(&self, column: &mut SerializedColumnWriter<'_>) -> Result<()> {
+        match self {
+            Self::Bytes(values) => put::<ByteArrayType>(column, values),
+            Self::Int(values) => put::<Int32Type>(column, values),
+            Self::Long(values) => put::<Int64Type>(column, values),
+            Self::Flag(values) => put::<BoolType>(column, values),
+        }
+    }
+}
+
+fn put<T: DataType>(column: &mut SerializedColumnWriter<'_>, values: &[T::T]) -> Result<()> {
+    column.typed::<T>().write_batch(values, None, None)?;
+    Ok(())
+}
+
+impl Rows {
+    /// No rows.
+    pub(crate) fn new(table: &'static DataTable) -> Self {
+        Self {
+            table,
+            columns: table
+                .columns
+                .iter()
+                .map(|(_, kind)| Values::new(*kind))
+                .collect(),
+            number: 0,
+        }
+    }
+
+    /// Adds a row.
+    pub(crate) fn push<const N: usize>(&mut self, row: [Value; N]) {
+        assert_eq!(N, self.columns.len(), "columns of {}", self.table.name);
+        for (column, value) in self.columns.iter_mut().zip(row) {
+            column.push(value);
+        }
+        self.number += 1;
+    }
+
+    /// Adds the rows of another value of this table.
+    pub(crate) fn append(&mut self, more: Self) {
+        for (column, more) in self.columns.iter_mut().zip(more.columns) {
+            column.append(more);
+        }
+        self.number += more.number;
+    }
+
+    /// The number of rows.
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Writes the rows to a new file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be written.
+    pub(super) fn write(&self, path: &Path) -> Result<()> {
+        let written = File::create_new(path).map_err(Into::into).and_then(|file| {
+            let schema = Arc::new(parse_message_type(&self.table.message())?);
+            let mut writer = SerializedFileWriter::new(file, schema, properties())?;
+            let mut group = writer.next_row_group()?;
+            for column in &self.columns {
+                if let Some(mut writer) = group.next_column()? {
+                    column.write(&mut writer)?;
+                    writer.close()?;
+                }
+            }
+            group.close()?;
+            writer.close()?;
+            Ok::<_, anyhow::Error>(())
+        });
+        written.with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+fn properties() -> WriterPropertiesPtr {
+    let version = KeyValue::new(VERSION_KEY.to_owned(), VERSION.to_string());
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::GZIP(Default::default()))
+        .set_created_by(concat!("rocov ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_max_row_group_row_count(None)
+        .set_key_value_metadata(Some(vec![version]));
+    Arc::new(properties.build())
+}
+
+/// A file of a table.
+pub(crate) struct TableFile {
+    reader: SerializedFileReader<File>,
+    table: &'static DataTable,
+    name: String,
+}
+
+/// The values of some columns in a part of a file, in the order in which they were asked for.
+pub(crate) struct RowGroup(Vec<Values>);
+
+impl TableFile {
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read, is damaged, or is of another version.
+    pub(crate) fn open(path: &Path, table: &'static DataTable) -> Result<Self> {
+        let name = path.display().to_string();
+        let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
+        let reader = SerializedFileReader::new(file);
+        let reader = reader.with_context(|| damaged(&name))?;
+        let metadata = reader.metadata().file_metadata();
+        let entries = metadata.key_value_metadata().into_iter().flatten();
+        let version = entries
+            .filter(|it| it.key == VERSION_KEY)
+            .find_map(|it| it.value.as_deref());
+        if version.and_then(|it| it.parse().ok()) != Some(VERSION) {
+            bail!(
+                "{name} is of version {} of the data set, expected {VERSION}: take the rocov that wrote it",
+                version.unwrap_or("(none)")
+            );
+        }
+        let schema = metadata.schema_descr();
+        let has_all = schema.num_columns() == table.columns.len()
+            && (schema.columns().iter().zip(table.columns))
+                .all(|(it, (name, _))| it.name() == *name);
+        if !has_all {
+            bail!("{}: expected the columns of {}", damaged(&name), table.name);
+        }
+        Ok(Self {
+            reader,
+            table,
+            name,
+        })
+    }
+
+    /// Gives `take` the columns with these names, part by part.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file is damaged, or if `take` fails.
+    pub(crate) fn read(
+        &self,
+        columns: &[&str],
+        mut take: impl FnMut(&RowGroup) -> Result<()>,
+    ) -> Result<()> {
+        for group in 0..self.reader.num_row_groups() {
+            let part = self.part(group, columns);
+            take(&part.with_context(|| damaged(&self.name))?)?;
+        }
+        Ok(())
+    }
+
+    fn part(&self, group: usize, columns: &[&str]) -> Result<RowGroup> {
+        let group = self.reader.get_row_group(group)?;
+        let number = usize::try_from(group.metadata().num_rows())?;
+        let read = columns.iter().map(|name| {
+            let place = self.table.column(name).context("no such column")?;
+            let values = match self.table.columns[place].1 {
+                ColumnKind::Text | ColumnKind::Bytes => {
+                    Values::Bytes(take::<ByteArrayType>(&*group, place, number)?)
+                }
+                ColumnKind::Int => Values::Int(take::<Int32Type>(&*group, place, number)?),
+                ColumnKind::Long | ColumnKind::Time => {
+                    Values::Long(take::<Int64Type>(&*group, place, number)?)
+                }
+                ColumnKind::Flag => Values::Flag(take::<BoolType>(&*group, place, number)?),
+            };
+            Ok(values)
+        });
+        Ok(RowGroup(read.collect::<Result<_>>()?))
+    }
+}
+
+fn take<T: DataType>(group: &dyn RowGroupReader, place: usize, number: usize) -> Result<Vec<T::T>> {
+    let mut reader = get_typed_column_reader::<T>(group.get_column_reader(place)?);
+    let mut values = Vec::new();
+    while values.len() < number {
+        let (records, ..) = reader.read_records(number - values.len(), None, None, &mut values)?;
+        if records == 0 {
+            bail!("expected {number} values, found {}", values.len());
+        }
+    }
+    Ok(values)
+}
+
+/// The error that a file is damaged.
+pub(super) fn damaged(name: &str) -> String {
+    format!("{name} is damaged: {REMEDY}")
+}
+
+impl RowGroup {
+    /// A column of text or bytes.
+    pub(crate) fn bytes(&self, column: usize) -> &[ByteArray] {
+        match &self.0[column] {
+            Values::Bytes(values) => values,
+            others => unreachable!("{others:?} are not bytes"),
+        }
+    }
+
+    /// A column of numbers of 32 bits.
+    pub(crate) fn ints(&self, column: usize) -> &[i32] {
+        match &self.0[column] {
+            Values::Int(values) => values,
+            others => unreachable!("{others:?} are not of 32 bits"),
+        }
+    }
+
+    /// A column of numbers of 64 bits.
+    pub(crate) fn longs(&self, column: usize) -> &[i64] {
+        match &self.0[column] {
+            Values::Long(values) => values,
+            others => unreachable!("{others:?} are not of 64 bits"),
+        }
+    }
+
+    /// A column of flags.
+    pub(crate) fn flags(&self, column: usize) -> &[bool] {
+        match &self.0[column] {
+            Values::Flag(values) => values,
+            others => unreachable!("{others:?} are not flags"),
+        }
+    }
+}

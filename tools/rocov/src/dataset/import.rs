@@ -1,0 +1,433 @@
+//! Data directories into a data set. Each is a run.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use anyhow::{Context, Result, anyhow, bail};
+use parquet::data_type::ByteArray;
+use rocov::format::profraw::Sum;
+use rocov::format::registry::{Grouped, Runs};
+use rocov::store::Label;
+use tempfile::TempDir;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+use super::code::Code;
+use super::file::Rows;
+use super::schema::{COUNTER, PROFILE, RUN, TEST_LINE};
+use super::store::{Added, CodeRows, DataSet, RunRows, hashes};
+use crate::data::match_elfs::{MatchedCodeObject, MatchedElfs};
+use crate::data::{DataDirectory, DeviceProfile};
+use crate::profdata::ProfileCounts;
+use crate::support::{mmap, parallel, temporary, time};
+use crate::term::plural::count;
+use crate::term::remedy::explained;
+use crate::term::warnings::Warnings;
+
+/// The runs that are read at a time.
+const AT_ONCE: usize = 64;
+/// The rows in memory that are enough for files of their own.
+const ROWS: usize = 1 << 20;
+/// The runs that are enough for files of their own.
+const RUNS: usize = 1024;
+
+/// The properties of the runs that the user gives.
+pub(crate) struct ImportOptions<'a> {
+    pub(crate) commit: &'a str,
+    /// The date, instead of that of the first process's start.
+    pub(crate) date: Option<&'a str>,
+    /// The name of the run: of one directory.
+    pub(crate) run: Option<&'a str>,
+    /// Files that device ELFs are looked for in.
+    pub(crate) objects: &'a [PathBuf],
+}
+
+/// The name of a run, and what tells it apart.
+struct Identified {
+    run: String,
+    date: String,
+    /// The start of the first process and of the last, in nanoseconds since 1970.
+    times: [u64; 2],
+    /// The number of processes, or of profiles if there is no registry.
+    processes: usize,
+    /// The hashes of the processes, as in a registry.
+    hashes: String,
+    command: String,
+}
+
+/// The code objects that runs have, each read once.
+struct Codes {
+    known: Mutex<HashMap<(String, String), Arc<Code>>>,
+    /// The rows of those that were not given to the data set yet.
+    new: Mutex<Vec<CodeRows>>,
+    directory: TempDir,
+}
+
+/// Adds the runs in `directories` to a data set, as far as it lacks them. A run that cannot be read whole is not added,
+/// with a reason.
+///
+/// # Errors
+///
+/// Fails if the data set cannot be read or written. The runs before are in it.
+pub(crate) fn import(
+    set: &mut DataSet,
+    directories: &[PathBuf],
+    options: &ImportOptions<'_>,
+    warnings: &mut Warnings,
+) -> Result<Added> {
+    let codes = Codes {
+        known: Mutex::default(),
+        new: Mutex::default(),
+        directory: temporary::directory()?,
+    };
+    let mut total = Added::default();
+    let mut waiting = Vec::new();
+    let mut seen = HashSet::new();
+    for directories in directories.chunks(AT_ONCE) {
+        let identified = parallel::map(directories, |it| Ok(Identified::of(it, options)))?;
+        let mut wanted = Vec::new();
+        for (directory, identified) in directories.iter().zip(identified) {
+            match identified {
+                Err(error) => total.refuse(directory, &error),
+                Ok(it) if set.has(&it.date, options.commit, &it.run)? => total.known += 1,
+                Ok(it) if !seen.insert((it.date.clone(), it.run.clone())) => total.known += 1,
+                Ok(it) => wanted.push((directory, it)),
+            }
+        }
+        let read = parallel::map(&wanted, |(directory, identified)| {
+            let mut warnings = Warnings::default();
+            let rows = read(directory, identified, options, &codes, &mut warnings);
+            Ok((*directory, rows, warnings))
+        })?;
+        for (directory, rows, said) in read {
+            warnings.extend(said.into_lines());
+            match rows {
+                Ok(rows) => waiting.push(rows),
+                Err(error) => total.refuse(directory, &error),
+            }
+        }
+        let rows = waiting.iter().map(RunRows::number).sum::<usize>();
+        if rows >= ROWS || waiting.len() >= RUNS {
+            total.take(set.add(std::mem::take(&mut waiting), codes.take())?);
+        }
+    }
+    if !waiting.is_empty() {
+        total.take(set.add(waiting, codes.take())?);
+    }
+    Ok(total)
+}
+
+impl Added {
+    fn take(&mut self, more: Self) {
+        self.added += more.added;
+        self.known += more.known;
+        self.refused.extend(more.refused);
+    }
+
+    fn refuse(&mut self, directory: &Path, error: &anyhow::Error) {
+        let directory = directory.display();
+        self.refused
+            .push(format!("{directory} is not imported: {}", explained(error)));
+    }
+}
+
+impl RunRows {
+    /// The number of its rows.
+    fn number(&self) -> usize {
+        let rows = self.archs.values().flatten();
+        rows.map(Rows::number).sum()
+    }
+}
+
+impl Codes {
+    /// Takes the rows of code objects that were read since the last call.
+    fn take(&self) -> Vec<CodeRows> {
+        let mut new = self.new.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *new)
+    }
+
+    /// A code object, which has the profile `sum`.
+    fn of(&self, arch: &str, object: &MatchedCodeObject<'_>, sum: &Sum) -> Result<Arc<Code>> {
+        let key = (arch.to_owned(), object.elf.identity.as_str().to_owned());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(code) = known.get(&key) {
+            return Ok(Arc::clone(code));
+        }
+        let (code, rows) = Code::read(arch, object, sum, self.directory.path())?;
+        let code = Arc::new(code);
+        known.insert(key, Arc::clone(&code));
+        let mut new = self.new.lock().unwrap_or_else(PoisonError::into_inner);
+        new.push(rows);
+        Ok(code)
+    }
+}
+
+impl Identified {
+    /// Finds the run in a directory.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it has no profile, or a file that cannot be read.
+    fn of(directory: &Path, options: &ImportOptions<'_>) -> Result<Self> {
+        let mut warnings = Warnings::default();
+        let data = DataDirectory::open(&[directory], &mut warnings)?;
+        if let Some(line) = warnings.into_lines().into_iter().next() {
+            bail!("{line}");
+        }
+        if data.device.is_empty() {
+            bail!("it has no profile of GPU code: give the directory that `rocov run` wrote to");
+        }
+        let registries = data.registries();
+        if let Some(error) = registries.unread.first() {
+            bail!("{}", explained(error));
+        }
+        let mut runs = Runs::default();
+        let (mut first, mut last, mut command) = (u64::MAX, 0, None);
+        for (_, process) in registries.processes() {
+            runs.add(&process.runs);
+            (first, last) = (first.min(process.first), last.max(process.last));
+            command.get_or_insert_with(|| process.command.join(" "));
+        }
+        let hashes = serde_json::to_string(&runs)?.trim_matches('"').to_owned();
+        let (mut run, mut processes) =
+            (format!("{:032x}", xxh3_128(hashes.as_bytes())), runs.len());
+        if runs.is_empty() {
+            // Without a registry, the contents tell runs apart.
+            let mut contents = Xxh3::new();
+            for DeviceProfile { path, .. } in &data.device {
+                contents.update(path.file_name().unwrap_or_default().as_encoded_bytes());
+                contents.update(&mmap::read(path)?);
+                let changed = fs::metadata(path).and_then(|it| it.modified());
+                let changed = changed
+                    .ok()
+                    .and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+                let changed = changed.map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(0));
+                (first, last) = (first.min(changed), last.max(changed));
+            }
+            run = format!("{:032x}", contents.digest128());
+            processes = data.device.len();
+        }
+        let date = options.date.map_or_else(
+            || time::utc(first / 1_000_000_000)[..10].to_owned(),
+            str::to_owned,
+        );
+        Ok(Self {
+            run: options.run.map_or(run, str::to_owned),
+            date,
+            times: [first, last],
+            processes,
+            hashes,
+            command: command.unwrap_or_default(),
+        })
+    }
+}
+
+/// Reads the rows of a run.
+fn read(
+    directory: &Path,
+    identified: &Identified,
+    options: &ImportOptions<'_>,
+    codes: &Codes,
+    warnings: &mut Warnings,
+) -> Result<RunRows> {
+    let data = DataDirectory::for_report(&[directory], true, options.objects, &[], warnings)?;
+    if let Some(path) = data.host.first() {
+        warnings.add(format!(
+            "left out: {} of host code in {}, such as {}: a data set has GPU code, see them by `rocov report --host-binary`",
+            count(data.host.len(), "profile"),
+            directory.display(),
+            path.display()
+        ));
+    }
+    let matched = data.match_all_elfs();
+    check(&data, &matched)?;
+    let mut registry = Grouped::default();
+    for path in data.named_registry_paths() {
+        data.add_registry(path, &mut registry)?;
+    }
+    let registry = match registry.is_empty() {
+        true => Vec::new(),
+        false => registry.to_json(),
+    };
+    let run: ByteArray = identified.run.as_str().into();
+    let mut row = Rows::new(&RUN);
+    let [first, last] = identified.times.map(|it| it / 1000);
+    row.push([
+        (&run).into(),
+        first.into(),
+        last.into(),
+        identified.processes.into(),
+        identified.hashes.as_str().into(),
+        identified.command.as_str().into(),
+        registry.into(),
+    ]);
+    let mut archs = BTreeMap::new();
+    for (arch, objects) in &matched.archs {
+        let mut rows = ArchRows::new(run.clone());
+        for object in objects.values() {
+            rows.add(arch, object, &data, codes)?;
+        }
+        archs.insert(
+            (*arch).to_owned(),
+            vec![rows.profiles, rows.counters, rows.lines],
+        );
+    }
+    Ok(RunRows {
+        place: directory.display().to_string(),
+        run: identified.run.clone(),
+        date: identified.date.clone(),
+        commit: options.commit.to_owned(),
+        processes: hashes(identified.hashes.as_bytes()).collect(),
+        row,
+        archs,
+    })
+}
+
+/// Checks that a data set can give back all that a report would have.
+fn check(data: &DataDirectory, matched: &MatchedElfs<'_>) -> Result<()> {
+    if let Some(error) = data.kept.refused.first() {
+        bail!("{}", explained(error));
+    }
+    if matched.strangers() > 0 {
+        let profiles = matched.archs.values().flatten();
+        let known: BTreeSet<_> = profiles.map(|(identity, _)| *identity).collect();
+        let mut others = data.device.iter().map(|it| &*it.identity);
+        let other = others.find(|it| !known.contains(it)).unwrap_or_default();
+        bail!(
+            "the device ELF of code object {other} is not kept there: give the file with its kernels, as it was when \
+             they ran, with --object"
+        );
+    }
+    Ok(())
+}
+
+/// The rows of a run on an arch.
+struct ArchRows {
+    run: ByteArray,
+    profiles: Rows,
+    counters: Rows,
+    lines: Rows,
+}
+
+impl ArchRows {
+    fn new(run: ByteArray) -> Self {
+        let [profiles, counters, lines] = [&PROFILE, &COUNTER, &TEST_LINE].map(Rows::new);
+        Self {
+            run,
+            profiles,
+            counters,
+            lines,
+        }
+    }
+
+    /// Adds the counts of a code object.
+    fn add(
+        &mut self,
+        arch: &str,
+        object: &MatchedCodeObject<'_>,
+        data: &DataDirectory,
+        codes: &Codes,
+    ) -> Result<()> {
+        let mut groups: BTreeMap<(String, Option<&Label>), Vec<&DeviceProfile>> = BTreeMap::new();
+        for profile in &object.profiles {
+            let build = data.builds.tag_of(profile).unwrap_or_default();
+            let label = profile.label.as_ref();
+            groups.entry((build, label)).or_default().push(profile);
+        }
+        for ((build, label), profiles) in groups {
+            let sum = sum(&profiles)?;
+            let code = codes.of(arch, object, &sum)?;
+            let build: ByteArray = build.as_str().into();
+            let directory = label.map(Label::directory);
+            let own: ByteArray = directory.map_or_else(String::new, encoded).as_str().into();
+            self.profiles.push([
+                (&self.run).into(),
+                (&code.identity).into(),
+                (&build).into(),
+                (&own).into(),
+                profiles.iter().all(|it| it.is_of_zeros).into(),
+                profiles.len().into(),
+            ]);
+            let counts = sum.counts()?;
+            let mut again = sum.blank();
+            for count in &counts {
+                again.add_count(count)?;
+            }
+            if again.bytes() != sum.bytes() {
+                return Err(anyhow!(
+                    "it has counts that no data record names, which a data set cannot hold: merge it by `rocov merge`"
+                ))
+                .with_context(|| format!("cannot use {}", profiles[0].path.display()));
+            }
+            for it in &counts {
+                self.counters.push([
+                    (&self.run).into(),
+                    (&code.identity).into(),
+                    (&build).into(),
+                    (&own).into(),
+                    it.kind.name().into(),
+                    it.record.into(),
+                    it.index.into(),
+                    it.count.into(),
+                ]);
+            }
+            if !counts.is_empty() {
+                self.add_lines(&code, &sum, label)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the lines that the tests of a label reached.
+    fn add_lines(&mut self, code: &Code, sum: &Sum, label: Option<&Label>) -> Result<()> {
+        let counts = ProfileCounts {
+            version: *sum.profile().header.version(),
+            functions: sum.functions()?,
+        };
+        let tests = match label {
+            Some(label) => label.shared().iter().map(ToString::to_string).collect(),
+            None => vec![String::new()],
+        };
+        let tests: Vec<ByteArray> = tests.iter().map(|test| test.as_str().into()).collect();
+        for (path, line, count) in code.counted(&counts)? {
+            if count == 0 {
+                continue;
+            }
+            for test in &tests {
+                self.lines.push([
+                    (&self.run).into(),
+                    test.into(),
+                    (&code.identity).into(),
+                    (&path).into(),
+                    line.into(),
+                    count.into(),
+                ]);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The sum of profiles of one code object.
+fn sum(profiles: &[&DeviceProfile]) -> Result<Sum> {
+    let failed = |profile: &DeviceProfile| format!("cannot read {}", profile.path.display());
+    let mut sum: Option<Sum> = None;
+    for profile in profiles {
+        let file = mmap::read(&profile.path)?;
+        let added = match &mut sum {
+            Some(sum) => sum.add(&file),
+            None => Sum::of(file).map(|it| sum = Some(it)),
+        };
+        added.with_context(|| failed(profile))?;
+    }
+    sum.context("no raw profile is given")
+}
+
+/// A label as its directory is called, without the directory of all labels.
+fn encoded(directory: PathBuf) -> String {
+    let names = directory.iter().skip(1);
+    let names: Vec<_> = names.map(|it| it.to_string_lossy()).collect();
+    names.join("/")
+}

@@ -1,0 +1,20 @@
+//! Data sets: the counts of many runs in tables of Parquet files, which any engine reads.
+//!
+//! ```text
+//! schema: the tables -> file: rows, and a file of them -> condition: the files that are wanted
+//!     -> store: files that appear together -> code: rows of a code object -> import: rows of a run
+//!     -> back: raw profiles again
+//! ```
+
+mod back;
+mod code;
+mod condition;
+mod file;
+mod import;
+mod schema;
+mod store;
+
+pub(crate) use self::back::{DataSetInputs, Taken, pool};
+pub(crate) use self::condition::RunCondition;
+pub(crate) use self::import::{ImportOptions, import};
+pub(crate) use self::store::DataSet;

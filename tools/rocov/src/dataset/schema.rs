@@ -1,0 +1,267 @@
+//! The tables of a data set, version 1. The chapter docs/src/reference/dataset.md describes them; a test compares the
+//! two.
+
+/// The version of the tables. A reader rejects others.
+pub(crate) const VERSION: u32 = 1;
+
+/// The type of a column. No value is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnKind {
+    Text,
+    Bytes,
+    /// A number of 32 bits.
+    Int,
+    /// A number of 64 bits.
+    Long,
+    /// Microseconds since 1970, UTC.
+    Time,
+    Flag,
+}
+
+/// The directories between that of a table and its files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Partition {
+    /// `date=DATE/commit=COMMIT`.
+    Run,
+    /// `date=DATE/commit=COMMIT/arch=ARCH`.
+    RunAndArch,
+    /// `arch=ARCH`: a code object has one row, however many runs have it.
+    Arch,
+}
+
+/// A column: its name and type.
+pub(crate) type TableColumn = (&'static str, ColumnKind);
+
+/// A table.
+#[derive(Debug)]
+pub(crate) struct DataTable {
+    /// Its name, which is that of its directory.
+    pub(crate) name: &'static str,
+    pub(crate) partition: Partition,
+    pub(crate) columns: &'static [TableColumn],
+}
+
+/// The runs. It is written last: a file of another table counts if the file of the runs is there.
+pub(crate) static RUN: DataTable = DataTable {
+    name: "run",
+    partition: Partition::Run,
+    columns: &[
+        ("run", ColumnKind::Text),
+        ("start", ColumnKind::Time),
+        ("end", ColumnKind::Time),
+        ("processes", ColumnKind::Int),
+        ("process_hashes", ColumnKind::Text),
+        ("command", ColumnKind::Text),
+        ("registry", ColumnKind::Text),
+    ],
+};
+
+/// The raw profiles of runs, those of one code object, build and label as one.
+pub(crate) static PROFILE: DataTable = DataTable {
+    name: "profile",
+    partition: Partition::RunAndArch,
+    columns: &[
+        ("run", ColumnKind::Text),
+        ("identity", ColumnKind::Text),
+        ("build", ColumnKind::Text),
+        ("label", ColumnKind::Text),
+        ("zeros", ColumnKind::Flag),
+        ("files", ColumnKind::Int),
+    ],
+};
+
+/// The counts other than 0.
+pub(crate) static COUNTER: DataTable = DataTable {
+    name: "counter",
+    partition: Partition::RunAndArch,
+    columns: &[
+        ("run", ColumnKind::Text),
+        ("identity", ColumnKind::Text),
+        ("build", ColumnKind::Text),
+        ("label", ColumnKind::Text),
+        ("kind", ColumnKind::Text),
+        ("function", ColumnKind::Int),
+        ("index", ColumnKind::Int),
+        ("count", ColumnKind::Long),
+    ],
+};
+
+/// The lines that each test reached.
+pub(crate) static TEST_LINE: DataTable = DataTable {
+    name: "test_line",
+    partition: Partition::RunAndArch,
+    columns: &[
+        ("run", ColumnKind::Text),
+        ("test", ColumnKind::Text),
+        ("identity", ColumnKind::Text),
+        ("file", ColumnKind::Text),
+        ("line", ColumnKind::Int),
+        ("count", ColumnKind::Long),
+    ],
+};
+
+/// The code objects. It is the last of the tables of code.
+pub(crate) static CODE_OBJECT: DataTable = DataTable {
+    name: "code_object",
+    partition: Partition::Arch,
+    columns: &[
+        ("identity", ColumnKind::Text),
+        ("compiler", ColumnKind::Text),
+        ("raw_version", ColumnKind::Int),
+        ("single_byte", ColumnKind::Flag),
+        ("functions", ColumnKind::Int),
+        ("counters", ColumnKind::Int),
+        ("elf_name", ColumnKind::Text),
+        ("elf", ColumnKind::Bytes),
+        ("profile", ColumnKind::Bytes),
+    ],
+};
+
+/// The functions of code objects.
+pub(crate) static FUNCTION: DataTable = DataTable {
+    name: "function",
+    partition: Partition::Arch,
+    columns: &[
+        ("identity", ColumnKind::Text),
+        ("function", ColumnKind::Int),
+        ("name", ColumnKind::Text),
+        ("demangled", ColumnKind::Text),
+        ("kernel", ColumnKind::Flag),
+        ("file", ColumnKind::Text),
+        ("line", ColumnKind::Int),
+        ("counters", ColumnKind::Int),
+    ],
+};
+
+/// The regions of functions.
+pub(crate) static REGION: DataTable = DataTable {
+    name: "region",
+    partition: Partition::Arch,
+    columns: &[
+        ("identity", ColumnKind::Text),
+        ("function", ColumnKind::Int),
+        ("region", ColumnKind::Int),
+        ("kind", ColumnKind::Text),
+        ("file", ColumnKind::Text),
+        ("line", ColumnKind::Int),
+        ("column", ColumnKind::Int),
+        ("end_line", ColumnKind::Int),
+        ("end_column", ColumnKind::Int),
+    ],
+};
+
+/// The branches of functions.
+pub(crate) static BRANCH: DataTable = DataTable {
+    name: "branch",
+    partition: Partition::Arch,
+    columns: &[
+        ("identity", ColumnKind::Text),
+        ("function", ColumnKind::Int),
+        ("branch", ColumnKind::Int),
+        ("file", ColumnKind::Text),
+        ("line", ColumnKind::Int),
+        ("column", ColumnKind::Int),
+        ("end_line", ColumnKind::Int),
+        ("end_column", ColumnKind::Int),
+        ("folded_true", ColumnKind::Flag),
+        ("folded_false", ColumnKind::Flag),
+    ],
+};
+
+/// The lines with code.
+pub(crate) static LINE: DataTable = DataTable {
+    name: "line",
+    partition: Partition::Arch,
+    columns: &[
+        ("identity", ColumnKind::Text),
+        ("file", ColumnKind::Text),
+        ("line", ColumnKind::Int),
+    ],
+};
+
+/// The tables of code, in the order in which they are written.
+pub(crate) static OF_CODE: [&DataTable; 5] = [&FUNCTION, &REGION, &BRANCH, &LINE, &CODE_OBJECT];
+
+/// The tables of runs, in the order in which they are written.
+pub(crate) static OF_RUNS: [&DataTable; 4] = [&PROFILE, &COUNTER, &TEST_LINE, &RUN];
+
+impl ColumnKind {
+    /// Its name in the chapter.
+    #[cfg(test)]
+    fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Bytes => "bytes",
+            Self::Int => "int32",
+            Self::Long => "int64",
+            Self::Time => "timestamp",
+            Self::Flag => "boolean",
+        }
+    }
+
+    /// Its type in a Parquet schema.
+    fn parquet(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Text => ("BYTE_ARRAY", " (STRING)"),
+            Self::Bytes => ("BYTE_ARRAY", ""),
+            Self::Int => ("INT32", ""),
+            Self::Long => ("INT64", ""),
+            Self::Time => ("INT64", " (TIMESTAMP(MICROS,true))"),
+            Self::Flag => ("BOOLEAN", ""),
+        }
+    }
+}
+
+impl DataTable {
+    /// Its Parquet schema, as text.
+    pub(super) fn message(&self) -> String {
+        let columns = self.columns.iter().map(|(name, kind)| {
+            let (kind, meaning) = kind.parquet();
+            format!("REQUIRED {kind} {name}{meaning};")
+        });
+        format!(
+            "message {} {{ {} }}",
+            self.name,
+            columns.collect::<Vec<_>>().join(" ")
+        )
+    }
+
+    /// The place of a column.
+    pub(super) fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|(it, _)| *it == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_chapter_has_all_columns() {
+        let book =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/reference/dataset.md");
+        let chapter = fs::read_to_string(book).unwrap();
+        assert!(
+            chapter.contains(&format!("version {VERSION}")),
+            "the version"
+        );
+        for table in OF_CODE.iter().chain(&OF_RUNS) {
+            let heading = format!("\n## {}\n", table.name);
+            let (_, section) = chapter.split_once(&heading).expect(table.name);
+            let section = section.split("\n## ").next().unwrap();
+            let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+            let columns = rows.map(|row| {
+                let mut cells = row.split(" | ");
+                let name = cells.next().unwrap().trim_end_matches('`');
+                format!("{name} {}", cells.next().unwrap())
+            });
+            let columns: Vec<_> = columns.collect();
+            let expected = table.columns.iter();
+            let expected = expected.map(|(name, kind)| format!("{name} {}", kind.name()));
+            assert_eq!(columns, expected.collect::<Vec<_>>(), "{}", table.name);
+        }
+    }
+}
