@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use rocov::format::blocks::Kind;
+
 use crate::support::artifacts::built;
 use crate::support::command::{Ended, limited, run};
 use crate::support::compilers::Compiler;
@@ -71,6 +73,28 @@ fn the_compiler_takes_the_printed_options_and_the_counts_are_exact() {
         let data = directory.path().join("data");
         run(&mut compiling(stack, &data, None, &options)).success();
         assert_exact(stack, &data);
+    }
+}
+
+#[test]
+fn a_trace_has_kernels_that_were_compiled_without_options() {
+    for stack in stacks() {
+        let Some(compiler) = Compiler::find(stack.run_time_compiler()) else {
+            continue;
+        };
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = directory.path().join("data");
+        let mut command = compiling(stack, &data, None, "");
+        run(command.env("ROCOV_MODELGPU_TRACE", "1")).success();
+        let profiles = device_profiles(&data);
+        let [profile] = profiles.as_slice() else {
+            panic!("{}: {profiles:?}", stack.title());
+        };
+        let functions = functions_by(compiler.tool("llvm-profdata"), profile);
+        let scale = &functions[&Kind::Trace.record_name("scale")];
+        // One wave, and its lanes: the calls that counters count.
+        let first = (scale.calls, scale.blocks[0]);
+        assert_eq!(first, (1, 64), "{}", stack.title());
     }
 }
 

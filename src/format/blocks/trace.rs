@@ -6,7 +6,7 @@
 
 use object::read::ReadRef;
 
-use crate::format::codeobject::{CodeObject, CodeObjectError, Function};
+use crate::format::codeobject::{CodeObject, CodeObjectError, FunctionCode};
 
 /// The size of a word of code in bytes. Each instruction starts at a word.
 pub const WORD_BYTES: u64 = 4;
@@ -58,7 +58,7 @@ pub fn executed(counters: &[u64]) -> impl Iterator<Item = (u64, Executed)> {
 /// Fails if the symbols or the sections with code are damaged, or if functions share bytes with each other.
 pub fn functions<'data, R: ReadRef<'data>>(
     code_object: &CodeObject<'data, R>,
-) -> Result<Vec<Function<'data>>, CodeObjectError> {
+) -> Result<Vec<FunctionCode<'data>>, CodeObjectError> {
     let mut functions = code_object.functions()?;
     functions.sort_unstable_by_key(|it| (it.address, it.code.len(), it.name));
     functions.dedup_by_key(|it| (it.address, it.code.len()));

@@ -9,7 +9,7 @@ use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
 
 /// A function symbol and its machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Function<'data> {
+pub struct FunctionCode<'data> {
     /// The mangled name.
     pub name: &'data str,
     /// The ELF address of the first instruction. In a cubin, the offset in its section.
@@ -25,7 +25,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     ///
     /// # Errors
     /// Fails if the symbols, or a section with code, are damaged.
-    pub fn functions(&self) -> Result<Vec<Function<'data>>, CodeObjectError> {
+    pub fn functions(&self) -> Result<Vec<FunctionCode<'data>>, CodeObjectError> {
         let all = self.sections.symbols(LittleEndian, self.data, SHT_SYMTAB)?;
         let table = match all.is_empty() {
             false => all,
@@ -55,7 +55,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
                 Some(usize::try_from(first).ok()?..usize::try_from(end).ok()?)
             });
             if let Some(code) = range.and_then(|range| bytes.get(range)) {
-                functions.push(Function {
+                functions.push(FunctionCode {
                     name,
                     address,
                     code,

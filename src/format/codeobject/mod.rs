@@ -21,7 +21,7 @@ pub use coverage_mapping::{
 };
 pub use descriptor::DescriptorError;
 pub use elf::{CodeObject, CodeObjectError, ElfRange, ElfSection, ProfileSections};
-pub use functions::Function;
+pub use functions::FunctionCode;
 pub use identity::{Identity, sanitize_target};
 pub use kernel::Kernel;
 pub use kernel_sources::name_ref;

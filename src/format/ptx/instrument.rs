@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use crate::format::ptx::PtxError;
 use crate::format::ptx::flush::Flush;
-use crate::format::ptx::module::{Function, Module};
+use crate::format::ptx::module::{Module, PtxFunction};
 use crate::format::ptx::plan::{Plan, WORD, Way, ending};
 use crate::format::ptx::records::Unit;
 use crate::format::ptx::statements::{Flow, StatementKind};
@@ -165,7 +165,7 @@ impl Edits {
 
 /// Edits a function.
 struct Editor<'a, 'text> {
-    function: &'a Function<'text>,
+    function: &'a PtxFunction<'text>,
     plan: &'a Plan<'text>,
     flush: &'a Flush<'a, 'text>,
     edits: &'a mut Edits,

@@ -15,7 +15,7 @@ mod statements;
 
 pub use error::PtxError;
 pub use instrument::{Options, instrument};
-pub use module::{Block, CallSite, Function, Module, Position};
+pub use module::{Block, CallSite, Module, Position, PtxFunction as Function};
 pub use statements::Place;
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub struct Module<'text> {
     /// The source files by their numbers: `.file`.
     pub files: BTreeMap<u64, String>,
     /// The kernels and functions that have a body, in the order of the text.
-    pub functions: Vec<Function<'text>>,
+    pub functions: Vec<PtxFunction<'text>>,
     pub(super) header: Header,
     /// The first name of the module that is of counters, and its line.
     pub(super) counting: Option<(usize, &'text str)>,
@@ -42,7 +42,7 @@ pub(super) struct Header {
 
 /// A kernel or a function with a body.
 #[derive(Clone, Debug)]
-pub struct Function<'text> {
+pub struct PtxFunction<'text> {
     /// The symbol, which is the mangled name.
     pub symbol: &'text str,
     /// True for `.entry`, false for `.func`.
@@ -112,7 +112,7 @@ impl<'text> Module<'text> {
 
     /// The function with this symbol.
     #[must_use]
-    pub fn function(&self, symbol: &str) -> Option<&Function<'text>> {
+    pub fn function(&self, symbol: &str) -> Option<&PtxFunction<'text>> {
         self.functions.iter().find(|it| it.symbol == symbol)
     }
 
@@ -128,7 +128,7 @@ impl<'text> Module<'text> {
 struct Reader<'text> {
     lexer: Lexer<'text>,
     module: Module<'text>,
-    functions: Vec<Function<'text>>,
+    functions: Vec<PtxFunction<'text>>,
     symbols: HashSet<&'text str>,
     /// The bytes of `.debug_str`, and the places of its labels.
     strings: Vec<u8>,
@@ -346,7 +346,7 @@ impl<'text> Reader<'text> {
         let statements = statements::read(&mut self.lexer)?;
         let blocks = Blocks::of(&statements)?;
         let text = &self.module.text[first.start..=statements.end];
-        self.functions.push(Function {
+        self.functions.push(PtxFunction {
             symbol,
             is_kernel,
             text,
@@ -364,7 +364,7 @@ impl<'text> Reader<'text> {
     }
 
     /// The function with the positions of its blocks.
-    fn named(&self, mut function: Function<'text>) -> Function<'text> {
+    fn named(&self, mut function: PtxFunction<'text>) -> PtxFunction<'text> {
         let statements = &function.body.statements.all;
         let mut current: Option<Loc<'text>> = None;
         // The positions so far, and the last one at each place: a call that was inlined is at an earlier one.

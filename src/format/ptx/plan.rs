@@ -14,7 +14,7 @@
 
 use std::collections::HashSet;
 
-use crate::format::ptx::module::Function;
+use crate::format::ptx::module::PtxFunction;
 use crate::format::ptx::statements::{Flow, Instruction, Statement, StatementKind};
 
 /// The most words of 32 bits for blocks in no loop.
@@ -64,7 +64,7 @@ pub(super) struct Plan<'text> {
 }
 
 impl<'text> Plan<'text> {
-    pub(super) fn of(function: &Function<'text>, ending: &HashSet<&str>) -> Self {
+    pub(super) fn of(function: &PtxFunction<'text>, ending: &HashSet<&str>) -> Self {
         let ways = ways(function);
         let numbers = ways.iter().filter(|it| matches!(it, Way::Number(_)));
         let last_bit = ways.iter().rposition(|it| *it == Way::Bit);
@@ -99,7 +99,7 @@ impl<'text> Plan<'text> {
     /// If some threads of a warp leave early, they must not wait for the others, who may wait for them: at a barrier, or
     /// to exchange values. So each such branch has an exit of its own then. Otherwise all threads leave by one exit, and
     /// the compiler brings them together there.
-    fn find_exits(&mut self, function: &Function<'text>) {
+    fn find_exits(&mut self, function: &PtxFunction<'text>) {
         let is_apart = waits(function);
         let blocks = &function.body.blocks;
         for (number, _, instruction) in instructions(function) {
@@ -156,7 +156,7 @@ impl<'text> Plan<'text> {
 
 /// The instructions of a function, with the numbers of their statements.
 pub(super) fn instructions<'all, 'text>(
-    function: &'all Function<'text>,
+    function: &'all PtxFunction<'text>,
 ) -> impl Iterator<Item = (usize, &'all Statement<'text>, &'all Instruction<'text>)> {
     let all = function.body.statements.all.iter().enumerate();
     all.filter_map(|(number, statement)| match &statement.kind {
@@ -165,7 +165,7 @@ pub(super) fn instructions<'all, 'text>(
     })
 }
 
-fn ways(function: &Function<'_>) -> Vec<Way> {
+fn ways(function: &PtxFunction<'_>) -> Vec<Way> {
     let blocks = &function.body.blocks;
     let count = blocks.spans.len();
     if instructions(function).any(|(_, _, it)| it.name() == "setmaxnreg") {
@@ -205,7 +205,7 @@ fn ways(function: &Function<'_>) -> Vec<Way> {
 }
 
 /// Returns whether threads may wait for others of their warp: at a barrier, in an exchange of values, or in a function.
-fn waits(function: &Function<'_>) -> bool {
+fn waits(function: &PtxFunction<'_>) -> bool {
     instructions(function).any(|(_, _, it)| {
         let is_call = matches!(it.flow, Flow::Call { .. });
         let is_barrier = matches!(it.name(), "bar" | "barrier");
@@ -214,7 +214,7 @@ fn waits(function: &Function<'_>) -> bool {
 }
 
 /// The instruction of a block that only ends the call of its function.
-fn leaves<'text>(function: &Function<'text>, block: usize) -> Option<&'text str> {
+fn leaves<'text>(function: &PtxFunction<'text>, block: usize) -> Option<&'text str> {
     let span = function.body.blocks.spans[block];
     let StatementKind::Instruction(it) = &function.body.statements.all[span.first].kind else {
         return None;
@@ -224,7 +224,7 @@ fn leaves<'text>(function: &Function<'text>, block: usize) -> Option<&'text str>
 }
 
 /// Returns whether the statement is a block right behind a `trap`, and no branch leads to it. clang writes `exit` there.
-fn is_unreachable(function: &Function<'_>, number: usize) -> bool {
+fn is_unreachable(function: &PtxFunction<'_>, number: usize) -> bool {
     let blocks = &function.body.blocks;
     let block = blocks.spans.partition_point(|span| span.first < number);
     let begins = blocks
@@ -242,7 +242,7 @@ fn is_unreachable(function: &Function<'_>, number: usize) -> bool {
 }
 
 /// The functions of a module that may end their threads: those with `exit`, and their callers.
-pub(super) fn ending<'text>(functions: &[Function<'text>]) -> HashSet<&'text str> {
+pub(super) fn ending<'text>(functions: &[PtxFunction<'text>]) -> HashSet<&'text str> {
     let mut ending: HashSet<&'text str> = HashSet::new();
     loop {
         let before = ending.len();

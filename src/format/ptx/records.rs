@@ -15,7 +15,7 @@ use crate::format::codeobject::name_ref;
 use crate::format::copies_table::{COPIES_VERSION, CUDA_STRIDE_UNIT, MAGIC};
 use crate::format::profraw::Version;
 use crate::format::ptx::PtxError;
-use crate::format::ptx::module::{Function, Module};
+use crate::format::ptx::module::{Module, PtxFunction};
 
 /// As many copies as the largest GPUs have units, about.
 const MAX_COPIES: u64 = 256;
@@ -114,7 +114,7 @@ impl Unit {
         code: &mut String,
         version: &Version,
         number: usize,
-        function: &Function<'_>,
+        function: &PtxFunction<'_>,
         record_name: &str,
         first: usize,
     ) {

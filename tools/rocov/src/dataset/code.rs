@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use parquet::data_type::ByteArray;
 use rocov::format::codeobject::{CodeObject, Identity};
 use rocov::format::profraw::{Sum, Version};
@@ -19,15 +19,17 @@ use crate::coverage::model::{Record, Side, Source};
 use crate::coverage::segments::lines;
 use crate::coverage::{By, View};
 use crate::data::match_elfs::MatchedCodeObject;
-use crate::profdata::{CountKind, CountKinds, ProfileCounts};
+use crate::profdata::kinds::kinds;
+use crate::profdata::{BinaryCounts, CountKind, CountKinds, ProfileCounts};
 use crate::support::demangle::shown;
 
 /// A code object, read once for many runs.
 pub(super) struct Code {
     arch: String,
     pub(super) identity: ByteArray,
-    /// `None` if it has no coverage mapping.
-    index: Option<ObjectIndex>,
+    index: ObjectIndex,
+    /// The keys of the data records of its profiles, with the numbers of counters.
+    keys: Vec<((u64, u64), u32)>,
     /// The paths of its source files.
     paths: HashMap<Arc<str>, ByteArray>,
 }
@@ -45,20 +47,28 @@ impl Code {
         directory: &Path,
     ) -> Result<(Self, CodeRows)> {
         let identity = object.elf.identity.as_str();
-        let index = match object.file.is_mapped(object.elf) {
-            true => {
-                let path = object.file.place(object.elf, arch, directory)?;
-                Some(ObjectIndex::read(&[path], &of_mapping())?)
-            }
-            false => None,
+        let path = object.file.place(object.elf, arch, directory)?;
+        let counts = ProfileCounts {
+            version: *sum.profile().header.version(),
+            functions: sum.functions()?,
         };
+        let mapping = CountKinds::from([CountKind::Mapping]);
+        let counts = BinaryCounts::Summed(Arc::new(counts));
+        if kinds(std::slice::from_ref(&path), &counts) != mapping {
+            bail!(
+                "code object {identity} has counts of a trace or of PTX, or no coverage mapping: a data set has counts \
+                 of coverage mappings only, take `rocov report` for others"
+            );
+        }
+        let index = ObjectIndex::read(&[path], &mapping)?;
         let mut code = Self {
             arch: arch.to_owned(),
             identity: identity.into(),
             index,
+            keys: sum.record_keys(),
             paths: HashMap::new(),
         };
-        let descriptions = code.index.iter().flat_map(ObjectIndex::descriptions);
+        let descriptions = code.index.descriptions();
         let paths = descriptions.flat_map(|it| &it.filenames);
         let paths: HashMap<_, _> = paths.map(|it| (Arc::clone(it), (&**it).into())).collect();
         code.paths = paths;
@@ -66,7 +76,7 @@ impl Code {
         let parsed = CodeObject::parse(elf)?;
         let kernels = parsed.kernels().unwrap_or_default();
         let is_kernel = |name: &str| kernels.iter().any(|kernel| kernel.name == name);
-        let keys = sum.record_keys();
+        let keys = &code.keys;
         let counters: u64 = keys.iter().map(|(_, counters)| u64::from(*counters)).sum();
         let version = sum.profile().header.version();
         let mut object_row = Rows::new(&CODE_OBJECT);
@@ -81,7 +91,7 @@ impl Code {
             elf.to_vec().into(),
             sum.blank().bytes().to_vec().into(),
         ]);
-        let [functions, regions, branches] = code.functions(&keys, is_kernel);
+        let [functions, regions, branches] = code.functions(is_kernel);
         let lines = code.lines(*version)?;
         let rows = CodeRows {
             arch: arch.to_owned(),
@@ -91,13 +101,30 @@ impl Code {
         Ok((code, rows))
     }
 
+    /// Checks that a profile has the data records of the others.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it has not.
+    pub(super) fn check(&self, sum: &Sum) -> Result<()> {
+        if sum.record_keys() != self.keys {
+            bail!(
+                "a profile of code object {} has other data records than the first, as of a trace: a data set has counts \
+                 of coverage mappings only, take `rocov report` for others",
+                path_of(&self.identity)
+            );
+        }
+        Ok(())
+    }
+
     /// The rows of functions, regions and branches. The number of a function is the place of its data record. Those
     /// that have none come after the others.
-    fn functions(&self, keys: &[((u64, u64), u32)], is_kernel: impl Fn(&str) -> bool) -> [Rows; 3] {
+    fn functions(&self, is_kernel: impl Fn(&str) -> bool) -> [Rows; 3] {
+        let keys = &self.keys;
         let mut all = [&FUNCTION, &REGION, &BRANCH].map(Rows::new);
         let mut described: HashMap<(u64, u64), &Arc<Function>> = HashMap::new();
         let mut more = Vec::new();
-        for (key, function) in self.index.iter().flat_map(ObjectIndex::hashed) {
+        for (key, function) in self.index.hashed() {
             described.entry(key).or_insert_with(|| {
                 if !keys.iter().any(|(it, _)| *it == key) {
                     more.push(key);
@@ -179,10 +206,7 @@ impl Code {
     ///
     /// Fails if an MC/DC decision is damaged.
     pub(super) fn counted(&self, counts: &ProfileCounts) -> Result<Vec<(ByteArray, u32, u64)>> {
-        let Some(index) = &self.index else {
-            return Ok(Vec::new());
-        };
-        let view = self.view(index.evaluate(counts)?.records);
+        let view = self.view(self.index.evaluate(counts)?.records);
         let mut all = Vec::new();
         for path in &view.paths {
             for column in &view.columns {
@@ -205,7 +229,7 @@ impl Code {
             records,
             texts: Default::default(),
             activities: Default::default(),
-            kinds: of_mapping(),
+            kinds: CountKinds::from([CountKind::Mapping]),
         };
         View::new(vec![source], By::Arch, |_| true)
     }
@@ -214,11 +238,6 @@ impl Code {
     fn path(&self, path: &Arc<str>) -> &ByteArray {
         &self.paths[path]
     }
-}
-
-/// The counts of a coverage mapping: the data set has places in the source of no others.
-fn of_mapping() -> CountKinds {
-    CountKinds::from([CountKind::Mapping])
 }
 
 fn path_of(path: &ByteArray) -> &str {

@@ -339,6 +339,7 @@ impl ArchRows {
         for ((build, label), profiles) in groups {
             let sum = sum(&profiles)?;
             let code = codes.of(arch, object, &sum)?;
+            code.check(&sum)?;
             let build: ByteArray = build.as_str().into();
             let directory = label.map(Label::directory);
             let own: ByteArray = directory.map_or_else(String::new, encoded).as_str().into();

@@ -162,3 +162,56 @@ fn commands_without_data_sets_name_the_way_there() {
     ];
     assert!(failure(&fleet.output(&import), 1).contains("full has other files"));
 }
+
+#[test]
+fn options_of_another_format_are_usage_errors() {
+    let fleet = Fleet::new();
+    fleet.run("run1", 1);
+    for (arguments, reason) in [
+        (
+            &["--format", "parquet"][..],
+            "give the directory to write with -o DIR",
+        ),
+        (
+            &["--format", "rocpd", "--commit", "c"],
+            "are for --format parquet",
+        ),
+        (
+            &["--format", "parquet", "-o", "set", "--where", "commit=c"],
+            "--where is for --format profraw",
+        ),
+        (
+            &["--format", "profraw", "-o", "back", "--force"],
+            "--force is for --format rocpd",
+        ),
+        (
+            &["run2", "--format", "parquet", "-o", "set", "--run", "a"],
+            "give one DIR",
+        ),
+        (
+            &["--format", "parquet", "-o", "set", "--commit", "a/b"],
+            "of A-Z a-z 0-9",
+        ),
+        (
+            &["--format", "parquet", "-o", "set", "--date", "2026-13-01"],
+            "give a date such as",
+        ),
+        (
+            &[
+                "--format",
+                "profraw",
+                "-o",
+                "back",
+                "--where",
+                "branch=main",
+            ],
+            "give commit=COMMIT",
+        ),
+    ] {
+        let output = fleet.output(&[&["export", "run1"], arguments].concat());
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert!(message.contains(reason), "{arguments:?}: {message}");
+    }
+    assert!(!fleet.path("set").exists() && !fleet.path("back").exists());
+}

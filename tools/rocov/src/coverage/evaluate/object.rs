@@ -167,8 +167,7 @@ impl ObjectIndex {
 
     /// The functions of coverage mappings, each with the hash of its name and the hash of its structure.
     pub(crate) fn hashed(&self) -> impl Iterator<Item = ((u64, u64), &Arc<Function>)> {
-        let functions = self.functions.iter();
-        functions.filter_map(|function| match function {
+        self.functions.iter().filter_map(|function| match function {
             CountedFunction::Mapped(function) => Some((function.hashes, &function.description)),
             CountedFunction::Listed(_) => None,
         })

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use object::File;
 use rocov::format::blocks::Kind;
 use rocov::format::blocks::trace::{WORD_BYTES, functions};
-use rocov::format::codeobject::{CodeObject, Function, Identity, name_ref};
+use rocov::format::codeobject::{CodeObject, FunctionCode, Identity, name_ref};
 
 use super::dwarf::{DebugInformation, Row, Scope, read as read_dwarf};
 use super::{
@@ -55,12 +55,12 @@ pub(crate) fn read(contents: &[u8]) -> Result<Listed> {
 }
 
 /// The number of words of a function's code.
-fn words(function: &Function<'_>) -> u32 {
+fn words(function: &FunctionCode<'_>) -> u32 {
     let words = (function.code.len() as u64).div_ceil(WORD_BYTES);
     u32::try_from(words).unwrap_or(u32::MAX)
 }
 
-fn counters(function: &Function<'_>, lanes: u64) -> UnitCounters {
+fn counters(function: &FunctionCode<'_>, lanes: u64) -> UnitCounters {
     let name = Kind::Trace.record_name(function.name);
     UnitCounters {
         key: (name_ref(name.as_bytes()), Kind::Trace.hash(function.code)),
@@ -120,7 +120,7 @@ impl<'a> Drafts<'a> {
     /// # Errors
     ///
     /// Fails if the debug information inlines more than can be.
-    fn add(&mut self, function: &Function<'_>) -> Result<bool> {
+    fn add(&mut self, function: &FunctionCode<'_>) -> Result<bool> {
         let start = function.address;
         let end = start.saturating_add(function.code.len() as u64);
         let number = words(function);
