@@ -110,7 +110,7 @@ fn lines_have_the_counts_that_the_source_gives() {
         "{gated}"
     );
 
-    // What was saved is what was counted.
+    // A saved report has the counts of the data directory.
     let saved = directory.path().join("saved.json");
     std::fs::write(&saved, report(&data, &["--json"])).expect("a report");
     let mut diff = limited(built("rocov"));

@@ -66,7 +66,7 @@ impl CountedFunction {
     }
 }
 
-/// What is read of code objects.
+/// The functions that were read of code objects.
 #[derive(Debug, Default)]
 struct Reading {
     mapped: Vec<IndexedFunction>,

@@ -15,6 +15,7 @@ mod sections;
 mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -130,10 +131,7 @@ impl WithoutLines {
             line: u32::try_from(self.drafts.len() + 1).ok(),
             copies: vec![DraftCopy {
                 counters,
-                extent: Extent {
-                    entry: 0,
-                    units: vec![0..units],
-                },
+                extent: Extent::whole(units),
                 lines: Vec::new(),
                 calls: Vec::new(),
             }],
@@ -339,6 +337,16 @@ fn indexed<T: Clone>(
     entries
         .map(|(line, it)| (index(line), it.clone()))
         .collect()
+}
+
+impl Extent {
+    /// All of so many units.
+    fn whole(units: u32) -> Self {
+        Self {
+            entry: 0,
+            units: iter::once(0..units).collect(),
+        }
+    }
 }
 
 impl UnitCounters {

@@ -159,17 +159,13 @@ impl<'a> Drafts<'a> {
 
         // Copies by scope; `None` for words of no scope.
         let mut copies: BTreeMap<Option<usize>, DraftCopy> = BTreeMap::new();
-        let whole = Extent {
-            entry: 0,
-            units: vec![0..number],
-        };
         let copy = |extent| DraftCopy {
             counters,
             extent,
             lines: Vec::new(),
             calls: Vec::new(),
         };
-        copies.insert(root, copy(whole));
+        copies.insert(root, copy(Extent::whole(number)));
         for scope in &order[order.len().min(1)..] {
             copies.insert(Some(*scope), copy(extent(&self.information.scopes[*scope])));
         }
