@@ -244,18 +244,18 @@ fn the_cache_is_used_and_made_again() {
     once(&usual, 1, 0);
     // A place that nobody can write, no place at all, and one that has no room.
     once(
-        &|command| drop(command.env("ROCOV_CACHE", "/proc/none")),
+        &|command| {
+            command.env("ROCOV_CACHE", "/proc/none");
+        },
         0,
         2,
     );
     once(
         &|command| {
-            drop(
-                command
-                    .env_remove("ROCOV_CACHE")
-                    .env_remove("HOME")
-                    .env_remove("XDG_CACHE_HOME"),
-            )
+            command
+                .env_remove("ROCOV_CACHE")
+                .env_remove("HOME")
+                .env_remove("XDG_CACHE_HOME");
         },
         0,
         2,
