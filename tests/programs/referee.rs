@@ -60,8 +60,9 @@ impl Verdict {
         command.arg(object).arg(spec).arg(directory.path());
         run(command.env("ROCOV_MODELGPU_TRACE", "1")).success();
         let data = data(directory.path());
-        let (clang, one_block) = mapped(&report(&data, "mapping"));
-        let trace = counts(&report(&data, "trace"));
+        let one_block = of_one_block(&json(report(&data, "mapping", "--json")));
+        let clang = counts(&report(&data, "mapping", "--lcov"));
+        let trace = counts(&report(&data, "trace", "--lcov"));
         for (line, clang) in &clang {
             let Some(trace) = trace.get(line) else {
                 continue;
@@ -88,13 +89,30 @@ fn closes((file, number): &(String, u32)) -> bool {
 }
 
 /// The report of one kind of counts.
-fn report(data: &Path, kind: &str) -> Value {
+fn report(data: &Path, kind: &str, format: &str) -> String {
     let mut report = limited(built("rocov"));
-    report
-        .arg("report")
-        .arg(data)
-        .args(["--json", "--counts", kind]);
-    json(run(&mut report).success().stdout)
+    report.arg("report").arg(data);
+    report.args([format, "--counts", kind]);
+    run(&mut report).success().stdout
+}
+
+/// The counts of lines in LCOV.
+fn counts(lcov: &str) -> Lines<u64> {
+    let mut lines = Lines::new();
+    let mut file = "";
+    for record in lcov.lines() {
+        match record.split_once(':') {
+            Some(("SF", path)) => file = path,
+            Some(("DA", line)) => {
+                let (line, count) = line.split_once(',').expect("a line and a count");
+                let line = line.parse().expect("a line");
+                let count = count.parse().expect("a count");
+                lines.insert((file.to_owned(), line), count);
+            }
+            _ => {}
+        }
+    }
+    lines
 }
 
 /// The segments of each source: line, count, and whether it has one.
@@ -112,10 +130,9 @@ fn segments(report: &Value) -> impl Iterator<Item = (String, Vec<(u32, u64, bool
     })
 }
 
-/// The counts of lines by a coverage mapping, by the rules of llvm-cov for lines that have one count; and the lines that
-/// have only one. Other lines have the largest.
-fn mapped(report: &Value) -> (Lines<u64>, BTreeSet<(String, u32)>) {
-    let (mut lines, mut of_one_block) = (Lines::new(), BTreeSet::new());
+/// The lines on which all regions of the coverage mapping have one count.
+fn of_one_block(report: &Value) -> BTreeSet<(String, u32)> {
+    let mut lines = BTreeSet::new();
     for (file, segments) in segments(report) {
         let mut around: Option<(u64, bool)> = None;
         let (Some(first), Some(last)) = (segments.first(), segments.last()) else {
@@ -125,27 +142,13 @@ fn mapped(report: &Value) -> (Lines<u64>, BTreeSet<(String, u32)>) {
             let here: Vec<_> = segments.iter().filter(|it| it.0 == number).collect();
             let inside = around.into_iter().chain(here.iter().map(|it| (it.1, it.2)));
             let counts: BTreeSet<u64> = inside.filter(|it| it.1).map(|it| it.0).collect();
-            if let Some(largest) = counts.last() {
-                let line = (file.clone(), number);
-                lines.insert(line.clone(), *largest);
-                if counts.len() == 1 {
-                    of_one_block.insert(line);
-                }
+            if counts.len() == 1 {
+                lines.insert((file.clone(), number));
             }
             around = here.last().map(|it| (it.1, it.2)).or(around);
         }
     }
-    (lines, of_one_block)
-}
-
-/// The counts of lines by a line table: each is a segment of its own.
-fn counts(report: &Value) -> Lines<u64> {
-    let lines = segments(report).flat_map(|(file, segments)| {
-        let counted = segments.into_iter().filter(|it| it.2);
-        let counted = counted.map(move |(line, count, _)| ((file.clone(), line), count));
-        counted.collect::<Vec<_>>()
-    });
-    lines.collect()
+    lines
 }
 
 /// The kernels to compare.
