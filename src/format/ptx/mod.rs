@@ -18,9 +18,6 @@ pub use instrument::{Options, instrument};
 pub use module::{Block, CallSite, Module, Position, PtxFunction as Function};
 pub use statements::Place;
 
-#[cfg(test)]
-mod tests;
-
 /// The modules in a text: PTX of units that were linked is kept one after the other, and each begins with `.version`.
 /// Comments before that belong to the module before.
 #[must_use]
@@ -42,17 +39,4 @@ pub fn modules(text: &str) -> Vec<&str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_module_begins_with_its_version() {
-        let [one, other] = [
-            "// a\n.version 8.0\n.target sm_90\n.address_size 64\n.file 1 \"a .version\"\n",
-            ".version 8.0\n.target sm_90\n.address_size 64\n// .version\n",
-        ];
-        assert_eq!(modules(one), [one]);
-        assert_eq!(modules(&[one, other].concat()), [one, other]);
-        assert_eq!(modules(""), [""]);
-    }
-}
+mod tests;

@@ -250,3 +250,14 @@ fn an_old_version_of_the_text_is_raised() {
     assert_eq!(raised("6.0", "sm_80"), ".version 7.0");
     assert_eq!(raised("9.1", "sm_100a"), ".version 9.1");
 }
+
+#[test]
+fn each_module_begins_with_its_version() {
+    let [one, other] = [
+        "// a\n.version 8.0\n.target sm_90\n.address_size 64\n.file 1 \"a .version\"\n",
+        ".version 8.0\n.target sm_90\n.address_size 64\n// .version\n",
+    ];
+    assert_eq!(modules(one), [one]);
+    assert_eq!(modules(&[one, other].concat()), [one, other]);
+    assert_eq!(modules(""), [""]);
+}
