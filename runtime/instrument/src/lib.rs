@@ -4,8 +4,8 @@
 //! program that loads code. It is a library of its own, because it parses and changes PTX, which programs with counters of
 //! clang do not need.
 //!
-//! [`memory`] reads the code that the program loads, [`choice`] takes the PTX that fits the GPU best, [`driver`] has the
-//! CUDA driver compile it, [`cache`] keeps the result, and [`exchange`] does all of this in a row.
+//! `memory` reads the code that the program loads, `choice` takes the PTX that fits the GPU best, `driver` has the
+//! CUDA driver compile it, `cache` keeps the result, and `exchange` does all of this in a row.
 
 mod cache;
 mod choice;
