@@ -235,7 +235,7 @@ impl Driver {
             }
         }
         let mut state = std::ptr::null_mut();
-        // SAFETY: both arrays have as many elements as the call is told, and the log outlives the state.
+        // SAFETY: each array has the number of elements that the call gets, and the log lives longer than the state.
         check("cuLinkCreate", unsafe {
             (self.link_create)(
                 names.len() as c_uint,

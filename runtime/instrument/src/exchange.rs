@@ -272,12 +272,8 @@ fn compiled(driver: &Driver, texts: &[String], options: Options) -> Result<Vec<u
     let modules: Vec<Module<'_>> = modules.collect::<Result<_, _>>().map_err(not_changed)?;
     let compile = |texts: &[String]| driver.compile(texts, options).map_err(not_compiled);
     let plain = compile(texts)?;
-    let kernels = CodeObject::parse(plain.as_slice()).and_then(|it| it.kernels());
-    let kernels = kernels.map_err(|error| Loss::NotCompiled(error.to_string()))?;
-    let choices = ptx::Options {
-        registers: kernels.into_iter().map(|it| (it.name, it.vgprs)).collect(),
-        ..ptx::Options::default()
-    };
+    let choices = ptx::Options::for_kernels_of(&plain);
+    let choices = choices.map_err(|error| Loss::NotCompiled(error.to_string()))?;
     let changed = modules
         .iter()
         .map(|module| ptx::instrument(module, &choices));

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::format::codeobject::{CodeObject, CodeObjectError};
 use crate::format::ptx::PtxError;
 use crate::format::ptx::flush::Flush;
 use crate::format::ptx::module::{Module, PtxFunction};
@@ -39,6 +40,20 @@ pub struct Options {
     /// fail that would not fail without them. Such a kernel, with no number here, may use 64 registers: blocks of 1024 threads
     /// can have that many. If it takes more without counters, the limit is the most that blocks of its size can have.
     pub registers: BTreeMap<String, u32>,
+}
+
+impl Options {
+    /// The usual choices, with the registers of the kernels in `plain`, the cubin of the module without counters.
+    ///
+    /// # Errors
+    /// Fails if the cubin is damaged.
+    pub fn for_kernels_of(plain: &[u8]) -> Result<Self, CodeObjectError> {
+        let kernels = CodeObject::parse(plain)?.kernels()?;
+        Ok(Self {
+            registers: kernels.into_iter().map(|it| (it.name, it.vgprs)).collect(),
+            ..Self::default()
+        })
+    }
 }
 
 impl Default for Options {

@@ -9,13 +9,12 @@ use std::fmt::Write;
 use byteorder::{ByteOrder, LittleEndian};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::format::blocks::Kind;
+use crate::format::blocks::{Kind, Records};
 use crate::format::bounds_table::VERSION_SYMBOL;
-use crate::format::codeobject::name_ref;
 use crate::format::copies_table::{COPIES_VERSION, CUDA_STRIDE_UNIT, MAGIC};
-use crate::format::profraw::Version;
+use crate::format::profraw::{RecordLayout, Version};
 use crate::format::ptx::PtxError;
-use crate::format::ptx::module::{Module, PtxFunction};
+use crate::format::ptx::module::Module;
 
 /// As many copies as the largest GPUs have units, about.
 const MAX_COPIES: u64 = 256;
@@ -73,64 +72,51 @@ impl Unit {
             TABLE_BYTES << 32 | u64::from(COPIES_VERSION),
             8 * counters
         );
-        let counted = module.functions.iter().filter(|it| !it.blocks.is_empty());
-        let names: Vec<String> = counted
-            .clone()
-            .map(|it| Kind::Ptx.record_name(it.symbol))
-            .collect();
-        self.declare_names(&mut code, &names);
-        let mut first = 0;
-        for (number, (function, record_name)) in counted.zip(&names).enumerate() {
-            self.declare_record(&mut code, &version, number, function, record_name, first);
-            first += function.blocks.len();
+        let mut records = Records::default();
+        for function in module.functions.iter().filter(|it| !it.blocks.is_empty()) {
+            // There are at most 2^22 blocks.
+            let count = function.blocks.len() as u32;
+            records.push(Kind::Ptx, function.symbol, function.text.as_bytes(), count);
+        }
+        self.declare_names(&mut code, &records.names());
+        let layout = version.layout().record;
+        let data = records.data(&version, 0);
+        let records = data.chunks_exact(layout.bytes as usize);
+        for (number, record) in records.enumerate() {
+            self.declare_record(&mut code, &layout, number, record);
         }
         Ok(code)
     }
 
-    /// The names of all records: their size, 0 for names that are not compressed, and the names with 1 between them
-    /// (LLVM's `collectGlobalObjectNameStrings`).
-    fn declare_names(&self, code: &mut String, names: &[String]) {
-        let joined = names.join("\u{1}");
-        let mut bytes = Vec::with_capacity(joined.len() + 8);
-        let mut size = joined.len();
-        while size >= 0x80 {
-            bytes.push(size as u8 | 0x80);
-            size >>= 7;
-        }
-        bytes.extend([size as u8, 0]);
-        bytes.extend_from_slice(joined.as_bytes());
-        let list: Vec<String> = bytes.iter().map(u8::to_string).collect();
+    fn declare_names(&self, code: &mut String, names: &[u8]) {
+        let list: Vec<String> = names.iter().map(u8::to_string).collect();
         let _ = writeln!(
             code,
             ".weak .global .align 1 .b8 __llvm_prf_nm_{}[{}] = {{{}}};",
             self.name,
-            bytes.len(),
+            names.len(),
             list.join(",")
         );
     }
 
+    /// Declares a record. Its counters are those at its byte offset in the unit's.
     fn declare_record(
         &self,
         code: &mut String,
-        version: &Version,
+        layout: &RecordLayout,
         number: usize,
-        function: &PtxFunction<'_>,
-        record_name: &str,
-        first: usize,
+        record: &[u8],
     ) {
-        let layout = &version.layout().record;
-        let mut record = vec![0; layout.bytes as usize];
-        LittleEndian::write_u64(&mut record, name_ref(record_name.as_bytes()));
-        LittleEndian::write_u64(&mut record[8..], function.hash);
-        // There are at most 2^22 blocks.
-        let count = function.blocks.len() as u32;
-        LittleEndian::write_u32(&mut record[layout.num_counters..], count);
-        let words: Vec<String> = record
-            .chunks_exact(8)
+        let words = record.chunks_exact(8).map(LittleEndian::read_u64);
+        let words: Vec<String> = words
             .enumerate()
-            .map(|(word, bytes)| match 8 * word == layout.counter_ptr {
-                true => format!("generic(__profc_{})+{}", self.name, 8 * first),
-                false => format!("{:#x}", LittleEndian::read_u64(bytes)),
+            .map(|(word, value)| match Some(8 * word) {
+                at if at == Some(layout.counter_ptr) => {
+                    format!("generic(__profc_{})+{value}", self.name)
+                }
+                // PTX has no counters of whole waves.
+                at if at == layout.uniform_ptr => "0x0".into(),
+                _ => format!("{value:#x}"),
             })
             .collect();
         let _ = writeln!(

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 
 use rocov::device::cuda::exchange::{SOURCES, source_name};
-use rocov::format::codeobject::CodeObject;
 use rocov::format::codeobject::cuda::{ELF_HEADER, file_size};
 use rocov::format::ptx::{self, Module};
 use rocov::store::write_atomic;
@@ -106,12 +105,7 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, String
     // Without counters, to know the registers of each kernel.
     assembled(real, arguments)?;
     let plain = fs::read(output).map_err(|error| failed(&error))?;
-    let kernels = CodeObject::parse(plain.as_slice()).and_then(|it| it.kernels());
-    let kernels = kernels.map_err(|error| failed(&error))?;
-    let choices = ptx::Options {
-        registers: kernels.into_iter().map(|it| (it.name, it.vgprs)).collect(),
-        ..ptx::Options::default()
-    };
+    let choices = ptx::Options::for_kernels_of(&plain).map_err(|error| failed(&error))?;
     let changed = ptx::instrument(&module, &choices).map_err(|error| failed(&error))?;
     let place = Path::new(input).with_extension("rocov.ptx");
     fs::write(&place, changed).map_err(|error| failed(&error))?;
