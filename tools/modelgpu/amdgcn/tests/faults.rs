@@ -282,13 +282,8 @@ fn the_shipped_fault_kernels() {
             let path = repository("testdata/faults")
                 .join(source)
                 .with_extension("hip");
-            let arch = format!("--offload-arch={target}");
-            let mut arguments = vec!["-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output"];
-            arguments.extend(["-nogpuinc", "-nogpulib", "-O1", &arch, text(&path)]);
-            arguments.extend(["-o", text(&object)]);
-            tool("clang++-22", &arguments);
-            let mut program =
-                Program::load(&std::fs::read(&object).expect("clang's output")).expect("an object");
+            let file = compile_hip(&path, target.name(), &["-O1"], &object);
+            let mut program = Program::load(&file).expect("an object");
             let buffers =
                 [0; 2].map(|_| Argument::Pointer(program.arena_mut().allocate(&[0; 256])));
             let distance = Argument::Bytes((1u64 << 30).to_le_bytes().to_vec());
@@ -458,7 +453,7 @@ fn a_fault_names_its_source_line() {
             ("-g", "/broken.hip:6:"),
             ("-g0", "with one kernel: global_store_"),
         ] {
-            let file = compile_hip(&source, target, &["-O1", debug], &object);
+            let file = compile_hip(&source, target.name(), &["-O1", debug], &object);
             let mut program = Program::load(&file).expect("an object that was just linked");
             let Err(error) = launch(&mut program) else {
                 panic!("the store has no memory")
@@ -496,24 +491,8 @@ fn mistakes(statements: &str, watches: bool) -> Vec<LdsMistake> {
     );
     std::fs::write(&source, code).expect("a test can write into its directory");
     let object = directory.path().join("shared.co");
-    let how = [
-        "-x",
-        "hip",
-        "--cuda-device-only",
-        "--no-gpu-bundle-output",
-        "-nogpuinc",
-        "-nogpulib",
-    ];
-    let files = [
-        "-O1",
-        "-gline-tables-only",
-        "--offload-arch=gfx942",
-        text(&source),
-        "-o",
-        text(&object),
-    ];
-    tool("clang++-22", &[&how[..], &files].concat());
-    let file = std::fs::read(&object).expect("clang's output");
+    let options = ["-O1", "-gline-tables-only"];
+    let file = compile_hip(&source, "gfx942", &options, &object);
     let mut program = Program::load(&file).expect("an object that was just linked");
     if watches {
         program.watch_lds();

@@ -208,7 +208,7 @@ fn compile_host(directory: &Path) -> PathBuf {
 fn compile_device(directory: &Path, target: Target) -> Vec<u8> {
     let object = directory.join(format!("{target}.co"));
     let source = source("kernels.hip");
-    compile_hip(&source, target, &["-O2", "-std=c++20"], &object)
+    compile_hip(&source, target.name(), &["-O2", "-std=c++20"], &object)
 }
 
 /// A program with a kernel's buffers.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use modelgpu_amdgcn::Target;
+use modelgpu_amdgcn::{Argument, Launch, Program, Target};
 
 /// A path under the root of the workspace.
 pub(crate) fn repository(path: &str) -> PathBuf {
@@ -33,14 +33,14 @@ pub(crate) fn tool(name: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("LLVM's tools print UTF-8")
 }
 
-/// Compiles the device code of a HIP source for one target, without HIP's headers and libraries, to `object`.
+/// Compiles the device code of a HIP source for one processor, without HIP's headers and libraries, to `object`.
 pub(crate) fn compile_hip(
     source: &Path,
-    target: Target,
+    processor: &str,
     options: &[&str],
     object: &Path,
 ) -> Vec<u8> {
-    let arch = format!("--offload-arch={target}");
+    let arch = format!("--offload-arch={processor}");
     let how = [
         "-x",
         "hip",
@@ -53,6 +53,40 @@ pub(crate) fn compile_hip(
     let files = [text(source), "-o", text(object)];
     tool("clang++-22", &[&how[..], options, &files].concat());
     std::fs::read(object).expect("clang's output")
+}
+
+/// Arbitrary values of 64 bits, as many as `items`, which the seed determines (Knuth's MMIX generator).
+pub(crate) fn arbitrary(seed: u64, items: usize) -> Vec<u64> {
+    let mut state = seed;
+    let next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        state ^ state >> 32
+    };
+    std::iter::repeat_with(next).take(items).collect()
+}
+
+/// Runs a kernel, with a work-item for each value of the input, on the input and an output of zeros. Returns the output.
+pub(crate) fn run(object: &[u8], kernel: &str, input: &[u64], workgroup: usize) -> Vec<u64> {
+    let mut program = Program::load(object).expect("an object that was just linked");
+    let bytes: Vec<u8> = input.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let from = program.arena_mut().allocate(&bytes);
+    let to = program.arena_mut().allocate(&vec![0; bytes.len()]);
+    let launch = Launch {
+        kernel: kernel.into(),
+        grid: [input.len() as u32, 1, 1],
+        block: [workgroup as u32, 1, 1],
+        dynamic_lds: 0,
+        arguments: vec![Argument::Pointer(from), Argument::Pointer(to)],
+    };
+    program
+        .launch(&launch)
+        .unwrap_or_else(|error| panic!("{kernel}: {error}"));
+    let written = program.arena().read(to, bytes.len() as u64);
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    let written = written.expect("the output");
+    written.chunks_exact(8).map(word).collect()
 }
 
 /// A path as an argument.

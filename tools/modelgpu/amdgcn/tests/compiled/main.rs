@@ -8,9 +8,9 @@ mod common;
 
 use std::path::Path;
 
-use modelgpu_amdgcn::{Argument, Launch, Program, Target};
+use modelgpu_amdgcn::Target;
 
-use common::{text, tool};
+use common::{arbitrary, run, text, tool};
 
 const COMPILERS: [&str; 2] = ["clang++-19", "clang++-22"];
 
@@ -45,7 +45,7 @@ fn check(source: &str, language: &[&str], expectations: &[Expectation]) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/compiled")
         .join(source);
-    let input = input();
+    let input = arbitrary(18, ITEMS);
     for compiler in COMPILERS {
         for options in OPTIONS {
             for target in CDNA {
@@ -60,7 +60,7 @@ fn check(source: &str, language: &[&str], expectations: &[Expectation]) {
                 tool(compiler, &[language, options, &place].concat());
                 let bytes = std::fs::read(&object).expect("clang's output");
                 for (kernel, expected) in expectations {
-                    let found = run(&bytes, kernel, &input);
+                    let found = run(&bytes, kernel, &input, WORKGROUP);
                     let wanted = expected(target, &input);
                     let difference = (0..ITEMS).find(|&item| found[item] != wanted[item]);
                     if let Some(item) = difference {
@@ -74,40 +74,6 @@ fn check(source: &str, language: &[&str], expectations: &[Expectation]) {
             }
         }
     }
-}
-
-/// Arbitrary values of 64 bits, the same on every run (Knuth's MMIX generator).
-fn input() -> Vec<u64> {
-    let mut state = 18u64;
-    let next = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        state ^ state >> 32
-    };
-    std::iter::repeat_with(next).take(ITEMS).collect()
-}
-
-/// Runs a kernel on the input and an output of zeros, and returns the output.
-fn run(object: &[u8], kernel: &str, input: &[u64]) -> Vec<u64> {
-    let mut program = Program::load(object).expect("an object that was just linked");
-    let bytes: Vec<u8> = input.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let from = program.arena_mut().allocate(&bytes);
-    let to = program.arena_mut().allocate(&[0; 8 * ITEMS]);
-    let launch = Launch {
-        kernel: kernel.into(),
-        grid: [ITEMS as u32, 1, 1],
-        block: [WORKGROUP as u32, 1, 1],
-        dynamic_lds: 0,
-        arguments: vec![Argument::Pointer(from), Argument::Pointer(to)],
-    };
-    program
-        .launch(&launch)
-        .unwrap_or_else(|error| panic!("{kernel}: {error}"));
-    let written = program.arena().read(to, 8 * ITEMS as u64);
-    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-    let written = written.expect("the output");
-    written.chunks_exact(8).map(word).collect()
 }
 
 /// The output if each work-item's value depends on its own input.

@@ -20,7 +20,7 @@ fn compile(target: Target) -> Vec<u8> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let object = directory.path().join("kernels.co");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/waiting/kernels.hip");
-    compile_hip(&source, target, &["-O2"], &object)
+    compile_hip(&source, target.name(), &["-O2"], &object)
 }
 
 /// A program on each target and each number of threads.

@@ -6,9 +6,7 @@ mod common;
 
 use std::path::Path;
 
-use modelgpu_amdgcn::{Argument, Launch, Program};
-
-use common::{text, tool};
+use common::{arbitrary, compile_hip, run};
 
 /// The last workgroup has waves of which some lanes are no work-items.
 const WORKGROUP: usize = 96;
@@ -76,67 +74,19 @@ const KERNELS: [(&str, Expected); 7] = [
     }),
 ];
 
-/// Arbitrary values of 64 bits, the same on every run (Knuth's MMIX generator).
-fn input() -> Vec<u64> {
-    let mut state = 5u64;
-    let next = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        state ^ state >> 32
-    };
-    std::iter::repeat_with(next).take(ITEMS).collect()
-}
-
-fn run(object: &[u8], kernel: &str, input: &[u64]) -> Vec<u64> {
-    let mut program = Program::load(object).expect("an object that was just linked");
-    let bytes: Vec<u8> = input.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let from = program.arena_mut().allocate(&bytes);
-    let to = program.arena_mut().allocate(&[0; 8 * ITEMS]);
-    let launch = Launch {
-        kernel: kernel.into(),
-        grid: [ITEMS as u32, 1, 1],
-        block: [WORKGROUP as u32, 1, 1],
-        dynamic_lds: 0,
-        arguments: vec![Argument::Pointer(from), Argument::Pointer(to)],
-    };
-    program
-        .launch(&launch)
-        .unwrap_or_else(|error| panic!("{kernel}: {error}"));
-    let written = program
-        .arena()
-        .read(to, 8 * ITEMS as u64)
-        .expect("the output");
-    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-    written.chunks_exact(8).map(word).collect()
-}
-
 #[test]
 fn waves_of_both_sizes() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let object = directory.path().join("kernels.co");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wave_sizes/kernels.hip");
-    let input = input();
+    let input = arbitrary(5, ITEMS);
     for processor in PROCESSORS {
         for level in LEVELS {
             for (size, flags) in [(32, &[][..]), (64, &["-mwavefrontsize64", "-DWAVE64"])] {
-                let arch = format!("--offload-arch={processor}");
-                let how = [
-                    "-x",
-                    "hip",
-                    "--cuda-device-only",
-                    "--no-gpu-bundle-output",
-                    "-nogpuinc",
-                    "-nogpulib",
-                    "-ffp-contract=off",
-                    level,
-                    &arch,
-                ];
-                let files = [text(&source), "-o", text(&object)];
-                tool("clang++-22", &[&how[..], flags, &files].concat());
-                let bytes = std::fs::read(&object).expect("clang's output");
+                let options = [&["-ffp-contract=off", level], flags].concat();
+                let bytes = compile_hip(&source, processor, &options, &object);
                 for (kernel, expected) in KERNELS {
-                    let found = run(&bytes, kernel, &input);
+                    let found = run(&bytes, kernel, &input, WORKGROUP);
                     for (group, items) in input.chunks(WORKGROUP).enumerate() {
                         for (number, wave) in items.chunks(size).enumerate() {
                             for lane in 0..wave.len() {
