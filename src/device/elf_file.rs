@@ -9,7 +9,8 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::device::{
-    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol,
+    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
+    Symbol,
 };
 use crate::format::blocks::{Kind, Records};
 use crate::format::codeobject::cuda::{laid_out, without_code};
@@ -30,6 +31,7 @@ pub struct AtRest {
     memory: Vec<u8>,
     /// The PTX, if the code was never compiled.
     source: Option<Arc<str>>,
+    executions: Option<NoExecutions>,
 }
 
 /// The reason why PTX has no counters.
@@ -45,6 +47,16 @@ pub enum NeverCompiledError {
     /// The text has no function with a body.
     #[error("the PTX has no functions")]
     Empty,
+}
+
+/// The counts of a device that has executed nothing.
+#[derive(Debug)]
+struct NoExecutions;
+
+impl Executions for NoExecutions {
+    fn count(&self, _start: u64, _counters: &mut [u64]) {}
+
+    fn forget(&self, _range: DeviceRange) {}
 }
 
 impl AtRest {
@@ -64,6 +76,7 @@ impl AtRest {
             identity: Identity::of(&elf)?,
             elf,
             memory,
+            executions: None,
             source: None,
         })
     }
@@ -94,6 +107,15 @@ impl AtRest {
             source: Some(text.into()),
             ..Self::new(agent, uri, elf)?
         })
+    }
+
+    /// The code object on a device that counts what it executes.
+    #[must_use]
+    pub fn traced(self) -> Self {
+        Self {
+            executions: Some(NoExecutions),
+            ..self
+        }
     }
 
     /// The agent that would have it loaded.
@@ -185,5 +207,10 @@ impl Device for AtRest {
             },
             found: DeviceRange { start: 0, len: 0 },
         })
+    }
+
+    fn executions(&self) -> Option<&dyn Executions> {
+        let executions = self.executions.as_ref();
+        executions.map(|it| it as &dyn Executions)
     }
 }

@@ -177,7 +177,7 @@ fn reports_of_a_library_that_is_gone_have_its_lines() {
     // Nothing of it is left behind.
     for directory in [data.path(), &pooled] {
         let cleaned = rocov(&[&"clean", &directory]).success();
-        assert!(cleaned.stdout.contains("2 files of PTX"), "{cleaned}");
+        assert!(cleaned.stdout.contains("2 PTX files"), "{cleaned}");
         assert!(!cleaned.stdout.contains("left "), "{cleaned}");
         assert!(!directory.join("objects").exists());
     }

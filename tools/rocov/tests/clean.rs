@@ -126,7 +126,7 @@ fn a_directory_of_rocovs_goes_as_a_whole() {
     let said = stdout(&run(&mut place.clean(&["data"])));
     assert_eq!(
         said,
-        "data: removed 1 database, 1 device ELF, 2 files of PTX, 1 file of sections, 1 kernel registry, 3 merged \
+        "data: removed 2 PTX files, 1 database, 1 device ELF, 1 file of sections, 1 kernel registry, 3 merged \
          profiles, 4 profiles, 1 profile of host code, 1 unfinished file\n"
     );
     assert!(!place.path().join("data").exists());

@@ -309,7 +309,7 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
                 .all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
             let is_ptx =
                 is_text && (starts_with(b"//") || starts_with(b".version") || is_blank(&start));
-            (is_identity && is_ptx, "file of PTX")
+            (is_identity && is_ptx, "PTX file")
         }
         FileKind::Registry => (starts_with(REGISTRY_START), "kernel registry"),
         // `rocov run` has LLVM's runtimes write them to a data directory: profraw/PID.profraw, and

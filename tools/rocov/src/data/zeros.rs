@@ -1,8 +1,8 @@
 //! Profiles of zeros for code that was never launched.
 //!
 //! librocov names the host files with device code that a process had, in its registry. This module looks for the
-//! code objects with counters in them, selects those that a GPU of the process could have loaded and the process
-//! did not load, and writes a profile of zeros and the device ELF of each, one for an architecture.
+//! code objects with counters in them, or for all if the process was traced, selects those that a GPU of the process
+//! could have loaded and the process did not load, and writes a profile of zeros and the device ELF of each, one for an architecture.
 //!
 //! Code that rocov makes count while the driver loads it (`rocov run --instrument`) is PTX in these files, as long as the
 //! driver has not compiled it. It is selected if a function of it is in no PTX that a process of the registry has left.
@@ -31,7 +31,7 @@ use rocov::store::layout::{DataLayout, OBJECTS, REGISTRIES, SIDE, source_identit
 use rocov::store::{ProfileName, RegistryChange, change_registry};
 
 use super::code_cache::CodeCache;
-use super::host_code::{FunctionKey, HostCode, at_rest, function_keys};
+use super::host_code::{Counted, FunctionKey, HostCode, at_rest, function_keys};
 use super::registries::{ProcessKey, Registries, Registry, RegistryProcess};
 use crate::support::{mmap, parallel};
 use crate::term::plural::count;
@@ -89,6 +89,7 @@ struct Wanted<'a> {
     /// The offset of its container in the file.
     container: usize,
     agent: Agent,
+    counted: Counted,
     /// The registry that gets its record.
     registry: &'a Path,
 }
@@ -213,13 +214,14 @@ pub(crate) fn of_objects(
     let mut wanted = WantedHere::new();
     for (path, file) in objects.iter().zip(&files) {
         for agent in one_of_each(agents) {
-            for code in file.code.taken_by(agent) {
+            for code in file.code.taken_by(agent, Counted::WithCounters) {
                 if is_wanted(agent, code.identity) {
                     let key = (agent.name.as_str(), code.identity);
                     wanted.entry(key).or_insert_with(|| Wanted {
                         file,
                         container: code.container,
                         agent: of_arch(agent),
+                        counted: Counted::WithCounters,
                         registry: path,
                     });
                 }
@@ -248,9 +250,13 @@ fn complete_process<'a>(
             left.push(record.clone());
             continue;
         };
+        let counted = match code.traced && !is_of_system(&file.path) {
+            true => Counted::Traced,
+            false => Counted::WithCounters,
+        };
         for agent in one_of_each(&process.agents) {
             let mut code_objects = BTreeSet::new();
-            for code in file.code.taken_by(agent) {
+            for code in file.code.taken_by(agent, counted) {
                 let key = (agent.name.as_str(), code.identity);
                 if loaded.contains(&key) {
                     continue;
@@ -260,6 +266,7 @@ fn complete_process<'a>(
                     file,
                     container: code.container,
                     agent: of_arch(agent),
+                    counted,
                     registry: &registry.path,
                 });
             }
@@ -273,6 +280,7 @@ fn complete_process<'a>(
                     file,
                     container: ptx.container,
                     agent: of_arch(agent),
+                    counted: Counted::WithCounters,
                     registry: &registry.path,
                 });
             }
@@ -315,7 +323,8 @@ fn write<'a>(
     let mut writer = ZeroWriter::new(layout, keeping, kept);
     for ((path, container), wanted) in missing {
         let contents = &wanted[0].1.file.contents;
-        let code = wanted.iter().map(|(identity, it)| (*identity, &it.agent));
+        let code = wanted.iter();
+        let code = code.map(|(identity, it)| (*identity, &it.agent, it.counted));
         let code: Vec<_> = code.collect();
         match at_rest(contents, container, &code) {
             Ok(devices) => {
@@ -558,6 +567,14 @@ impl CodeFile {
             code,
         })
     }
+}
+
+/// Returns whether a file is of the system or of ROCm. Zeros for all their kernels would take gigabytes, and nobody asks
+/// for them: the code there has no counters.
+fn is_of_system(path: &Path) -> bool {
+    let starts = ["/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/", "/opt/rocm"];
+    let path = path.to_string_lossy();
+    starts.iter().any(|start| path.starts_with(start))
 }
 
 /// The time of a file's last change, in nanoseconds since 1970.
