@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rocov::store::layout::{PROFRAW, SECTIONS, SIDE, elf_identity, is_registry, profile_label};
+use rocov::store::layout::{
+    PROFRAW, SECTIONS, SIDE, elf_identity, is_registry, profile_label, source_identity,
+};
 use rocov::store::{LABELS, Label, PARTIAL, ProfileNameParts};
 
 /// The name of the indexed profile of host code in a pooled directory. `rocov merge -o DIR` writes
@@ -61,6 +63,8 @@ pub(crate) enum FileKind {
     Sections,
     /// A device ELF that was kept, with this identity.
     Elf(String),
+    /// The PTX that the device ELF with this identity was made of.
+    Ptx(String),
     /// The kernels that a process loaded.
     Registry,
     /// None of these.
@@ -81,9 +85,10 @@ impl FileKind {
             Some(profile) => Self::Device(profile),
             None if ends_in(PROFRAW) && is_of_offload_runtime(path) => Self::OfOffloadRuntime,
             None if ends_in(PROFRAW) => Self::Host,
-            None => match elf_identity(path) {
-                Some(identity) => Self::Elf(identity.to_owned()),
-                None => Self::None,
+            None => match (elf_identity(path), source_identity(path)) {
+                (Some(identity), _) => Self::Elf(identity.to_owned()),
+                (None, Some(identity)) => Self::Ptx(identity.to_owned()),
+                (None, None) => Self::None,
             },
         }
     }

@@ -127,7 +127,8 @@ impl Pool {
         self.directory.path.path().join(PROFRAW)
     }
 
-    /// Adds the files beside the profiles: the registry, and the device ELFs, by hard links if possible.
+    /// Adds the files beside the profiles: the registry, and the device ELFs with the PTX that they were made of, by hard
+    /// links if possible.
     ///
     /// # Errors
     ///
@@ -143,12 +144,16 @@ impl Pool {
             write_new(&self.name.for_registry(), &registry.to_json())?;
         }
         let objects = path.join(OBJECTS);
-        for from in elfs {
+        let with_source = |elf: &Path| {
+            let source = elf.with_extension("ptx");
+            [Some(elf.to_owned()), source.is_file().then_some(source)]
+        };
+        for from in elfs.into_iter().flat_map(with_source).flatten() {
             make_all(&objects)?;
             let to = objects.join(from.file_name().unwrap_or_default());
             // Another file system, or one without links.
-            if fs::hard_link(from, &to).is_err() {
-                fs::copy(from, &to).with_context(|| {
+            if fs::hard_link(&from, &to).is_err() {
+                fs::copy(&from, &to).with_context(|| {
                     format!("cannot copy {} to {}", from.display(), to.display())
                 })?;
             }
