@@ -6,7 +6,8 @@
 use std::io::Cursor;
 
 use crate::device::{
-    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol,
+    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
+    Symbol,
 };
 use crate::format::codeobject::cuda::laid_out;
 use crate::format::codeobject::{CodeObject, CodeObjectError, Identity};
@@ -22,6 +23,17 @@ pub struct AtRest {
     identity: Identity,
     elf: Vec<u8>,
     memory: Vec<u8>,
+    executions: Option<NoExecutions>,
+}
+
+/// The counts of a device that has executed nothing.
+#[derive(Debug)]
+struct NoExecutions;
+
+impl Executions for NoExecutions {
+    fn count(&self, _start: u64, _counters: &mut [u64]) {}
+
+    fn forget(&self, _range: DeviceRange) {}
 }
 
 impl AtRest {
@@ -41,7 +53,17 @@ impl AtRest {
             identity: Identity::of(&elf)?,
             elf,
             memory,
+            executions: None,
         })
+    }
+
+    /// The code object on a device that counts what it executes.
+    #[must_use]
+    pub fn traced(self) -> Self {
+        Self {
+            executions: Some(NoExecutions),
+            ..self
+        }
     }
 
     /// The agent that would have it loaded.
@@ -128,5 +150,10 @@ impl Device for AtRest {
             },
             found: DeviceRange { start: 0, len: 0 },
         })
+    }
+
+    fn executions(&self) -> Option<&dyn Executions> {
+        let executions = self.executions.as_ref();
+        executions.map(|it| it as &dyn Executions)
     }
 }

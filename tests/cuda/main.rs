@@ -3,6 +3,7 @@
 //!
 //! `tools/dev/hardware` has the tests on a GPU.
 
+mod assembler;
 mod compilers;
 mod contexts;
 mod damage;

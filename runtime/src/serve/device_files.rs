@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 use rocov::device::Agent;
+use rocov::device::hsa::counts_executions;
 use rocov::discover::CodeFile;
 
 use super::fat_binaries;
@@ -35,7 +36,7 @@ pub(super) fn record() {
         // Loads and drains have searched for LLVM's runtime. Without any, it has counted nothing either, and a
         // search through all files takes long.
         if !files.is_empty() && !state.stands_down() {
-            state.session.ends_with(files, agents);
+            state.session.ends_with(files, counts_executions(), agents);
         }
     });
 }

@@ -1,4 +1,4 @@
-//! The device code in a host file: its code objects with counters, and those of them that a GPU would load.
+//! The device code in a host file: its code objects, and those of them that a GPU would load.
 
 use anyhow::{Context, Result};
 use rocov::device::Agent;
@@ -15,7 +15,7 @@ const MAX_UNPACKED: u64 = 1 << 30;
 /// The device code of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HostCode {
-    /// The containers that have code objects with counters, by offset.
+    /// The containers that have code objects, by offset.
     containers: Vec<CodeContainer>,
 }
 
@@ -32,11 +32,22 @@ struct CodeContainer {
 struct CodeImage {
     /// Processor and features, such as `gfx90a:xnack-`.
     target: String,
-    /// Its identity, if it has counters.
-    counting: Option<String>,
+    /// Its identity, if that is known.
+    identity: Option<String>,
+    /// True if it has counters.
+    counts: bool,
 }
 
-/// A code object with counters, and its place.
+/// The code objects whose executions a run has counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// Those with counters.
+    WithCounters,
+    /// All for AMD GPUs, as the device counts what it executes.
+    Traced,
+}
+
+/// A code object that a run would have counted, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CountingCode<'a> {
     /// The offset of its container in the file.
@@ -55,15 +66,19 @@ impl HostCode {
         }
     }
 
-    /// The code objects with counters that `agent` could load.
-    pub(crate) fn taken_by(&self, agent: &AgentRecord) -> impl Iterator<Item = CountingCode<'_>> {
+    /// The `counted` code objects that `agent` could load.
+    pub(crate) fn taken_by(
+        &self,
+        agent: &AgentRecord,
+        counted: Counted,
+    ) -> impl Iterator<Item = CountingCode<'_>> {
         let containers = self.containers.iter();
-        containers.flat_map(|container| container.taken_by(agent))
+        containers.flat_map(move |container| container.taken_by(agent, counted))
     }
 }
 
 impl CodeContainer {
-    /// Returns a container, if it has code with counters.
+    /// Returns a container, if it has code.
     fn of(container: &Container<'_>) -> Option<Self> {
         let images = container.images.iter().filter_map(|image| {
             let is_code = image.content() == Content::CodeObject;
@@ -72,24 +87,22 @@ impl CodeContainer {
             let is_alone = container.packing == Packing::Alone;
             let own_target = || elf.target().ok().filter(|_| is_alone);
             let target = image.target.clone().or_else(own_target)?;
-            let counts = elf.profile_sections().are_instrumented();
-            let identity = counts.then(|| image.identity().ok()).flatten();
             Some(CodeImage {
                 target,
-                counting: identity.map(|it| it.to_string()),
+                identity: image.identity().ok().map(|it| it.to_string()),
+                counts: elf.profile_sections().are_instrumented(),
             })
         });
         let images: Vec<_> = images.collect();
-        let any_counts = images.iter().any(|image| image.counting.is_some());
-        any_counts.then_some(Self {
+        (!images.is_empty()).then_some(Self {
             offset: container.offset,
             images,
         })
     }
 
-    /// The code objects with counters that `agent` could load. Leaves out those for generic processors if there
-    /// is one for its own, and cubins for other architectures than the latest.
-    fn taken_by(&self, agent: &AgentRecord) -> Vec<CountingCode<'_>> {
+    /// The `counted` code objects that `agent` could load. Leaves out those for generic processors if there is one
+    /// for its own, and cubins for other architectures than the latest.
+    fn taken_by(&self, agent: &AgentRecord, counted: Counted) -> Vec<CountingCode<'_>> {
         let taken = self.images.iter().filter(|it| takes(agent, &it.target));
         let taken: Vec<_> = taken.collect();
         let has_own = taken.iter().any(|image| !is_generic(&image.target));
@@ -98,7 +111,10 @@ impl CodeContainer {
         let chosen = taken
             .into_iter()
             .filter(|image| !(has_own && is_generic(&image.target)) && rank(image) == highest);
-        let counting = chosen.filter_map(|image| image.counting.as_deref());
+        let is_counted =
+            |image: &&CodeImage| image.counts || counted == Counted::Traced && highest.is_none();
+        let counting = chosen.filter(is_counted);
+        let counting = counting.filter_map(|image| image.identity.as_deref());
         counting
             .map(|identity| CountingCode {
                 container: self.offset,
@@ -109,7 +125,7 @@ impl CodeContainer {
 }
 
 /// Takes code objects out of the container at `offset` of the file with the bytes `file`: those with these
-/// identities, as if `agent` had them.
+/// identities, as if these agents had them, and counted them so.
 ///
 /// # Errors
 ///
@@ -117,19 +133,23 @@ impl CodeContainer {
 pub(crate) fn at_rest(
     file: &[u8],
     offset: usize,
-    wanted: &[(&str, &Agent)],
+    wanted: &[(&str, &Agent, Counted)],
 ) -> Result<Vec<AtRest>> {
     let container = bundle::container_at(file, offset)?;
     let images = container.images.iter();
     let images = images.filter_map(|image| Some((image.identity().ok()?, image)));
     let images: Vec<_> = images.collect();
-    let found = wanted.iter().map(|(identity, agent)| {
+    let found = wanted.iter().map(|(identity, agent, counted)| {
         let (_, image) = images
             .iter()
             .find(|(it, _)| it.as_str() == *identity)
             .with_context(|| format!("code object {identity} is not there any more"))?;
         let uri = format!("code object {identity}");
-        Ok(AtRest::new((*agent).clone(), uri, image.bytes.to_vec())?)
+        let at_rest = AtRest::new((*agent).clone(), uri, image.bytes.to_vec())?;
+        Ok(match counted {
+            Counted::WithCounters => at_rest,
+            Counted::Traced => at_rest.traced(),
+        })
     });
     found.collect()
 }
@@ -152,7 +172,8 @@ mod tests {
     fn container(images: &[(&str, Option<&str>)]) -> CodeContainer {
         let images = images.iter().map(|(target, identity)| CodeImage {
             target: (*target).to_owned(),
-            counting: identity.map(str::to_owned),
+            identity: Some(identity.unwrap_or("zz").to_owned()),
+            counts: identity.is_some(),
         });
         CodeContainer {
             offset: 4096,
@@ -188,9 +209,12 @@ mod tests {
             ("sm_90", &[]),
             ("sm_120", &[]),
         ] {
-            let taken = container.taken_by(&agent(gpu, None));
-            let taken: Vec<_> = taken.iter().map(|it| it.identity).collect();
-            assert_eq!(taken, expected, "{gpu}");
+            // A modelled GPU counts nothing of it.
+            for counted in [Counted::WithCounters, Counted::Traced] {
+                let taken = container.taken_by(&agent(gpu, None), counted);
+                let taken: Vec<_> = taken.iter().map(|it| it.identity).collect();
+                assert_eq!(taken, expected, "{gpu} {counted:?}");
+            }
         }
     }
 
@@ -221,10 +245,21 @@ mod tests {
         ] {
             let container = container(images);
             for (agent, expected) in [(&known, of_known), (&unknown, of_unknown)] {
-                let taken = container.taken_by(agent);
+                let taken = container.taken_by(agent, Counted::WithCounters);
                 let taken: Vec<_> = taken.iter().map(|it| it.identity).collect();
                 assert_eq!(taken, expected, "{images:?} {agent:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_traced_run_counts_code_without_counters() {
+        let agent = agent("gfx942", Some("amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-"));
+        let images = [("gfx90a", None), ("gfx942", None), ("gfx942", Some("aa"))];
+        let container = container(&images);
+        let taken = |counted| container.taken_by(&agent, counted).into_iter();
+        let taken = |counted| taken(counted).map(|it| it.identity).collect::<Vec<_>>();
+        assert_eq!(taken(Counted::WithCounters), ["aa"]);
+        assert_eq!(taken(Counted::Traced), ["zz", "aa"]);
     }
 }

@@ -1,8 +1,8 @@
 //! Profiles of zeros for code that was never launched.
 //!
 //! librocov names the host files with device code that a process had, in its registry. This module looks for the
-//! code objects with counters in them, selects those that a GPU of the process could have loaded and the process
-//! did not load, and writes a profile of zeros and the device ELF of each, one for an architecture.
+//! code objects with counters in them, or for all if the process was traced, selects those that a GPU of the process
+//! could have loaded and the process did not load, and writes a profile of zeros and the device ELF of each, one for an architecture.
 //!
 //! `rocov run` writes them to the data directory, and replaces the files in the registry by the code objects.
 //! Commands that only read a data directory have a temporary directory for them.
@@ -27,7 +27,7 @@ use rocov::store::layout::{DataLayout, OBJECTS, REGISTRIES, SIDE};
 use rocov::store::{ProfileName, RegistryChange, change_registry};
 
 use super::code_cache::CodeCache;
-use super::host_code::{HostCode, at_rest};
+use super::host_code::{Counted, HostCode, at_rest};
 use super::registries::{ProcessKey, Registries, Registry, RegistryProcess};
 use crate::support::{mmap, parallel};
 use crate::term::plural::count;
@@ -85,6 +85,7 @@ struct Wanted<'a> {
     /// The offset of its container in the file.
     container: usize,
     agent: Agent,
+    counted: Counted,
     /// The registry that gets its record.
     registry: &'a Path,
 }
@@ -164,13 +165,14 @@ pub(crate) fn of_objects(
     let mut wanted = WantedHere::new();
     for (path, file) in objects.iter().zip(&files) {
         for agent in one_of_each(agents) {
-            for code in file.code.taken_by(agent) {
+            for code in file.code.taken_by(agent, Counted::WithCounters) {
                 if is_wanted(agent, code.identity) {
                     let key = (agent.name.as_str(), code.identity);
                     wanted.entry(key).or_insert_with(|| Wanted {
                         file,
                         container: code.container,
                         agent: of_arch(agent),
+                        counted: Counted::WithCounters,
                         registry: path,
                     });
                 }
@@ -198,9 +200,13 @@ fn complete_process<'a>(
             left.push(record.clone());
             continue;
         };
+        let counted = match code.traced && !is_of_system(&file.path) {
+            true => Counted::Traced,
+            false => Counted::WithCounters,
+        };
         for agent in one_of_each(&process.agents) {
             let mut code_objects = BTreeSet::new();
-            for code in file.code.taken_by(agent) {
+            for code in file.code.taken_by(agent, counted) {
                 let key = (agent.name.as_str(), code.identity);
                 if loaded.contains(&key) {
                     continue;
@@ -210,6 +216,7 @@ fn complete_process<'a>(
                     file,
                     container: code.container,
                     agent: of_arch(agent),
+                    counted,
                     registry: &registry.path,
                 });
             }
@@ -252,7 +259,8 @@ fn write<'a>(
     let mut writer = ZeroWriter::new(layout, keeping, kept);
     for ((path, container), wanted) in missing {
         let contents = &wanted[0].1.file.contents;
-        let code = wanted.iter().map(|(identity, it)| (*identity, &it.agent));
+        let code = wanted.iter();
+        let code = code.map(|(identity, it)| (*identity, &it.agent, it.counted));
         let code: Vec<_> = code.collect();
         match at_rest(contents, container, &code) {
             Ok(devices) => {
@@ -495,6 +503,14 @@ impl CodeFile {
             code,
         })
     }
+}
+
+/// Returns whether a file is of the system or of ROCm. Zeros for all their kernels would take gigabytes, and nobody asks
+/// for them: the code there has no counters.
+fn is_of_system(path: &Path) -> bool {
+    let starts = ["/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/", "/opt/rocm"];
+    let path = path.to_string_lossy();
+    starts.iter().any(|start| path.starts_with(start))
 }
 
 /// The time of a file's last change, in nanoseconds since 1970.

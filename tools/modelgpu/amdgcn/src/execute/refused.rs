@@ -47,8 +47,16 @@ const SATURATES: Operation =
     Operation::Refused("converts to 16 bits by rules that the model lacks");
 const LANE_ADDRESS: Operation =
     Operation::Refused("adds the lane's number to an address, which the model lacks");
-const CONDITIONAL: Operation =
-    Operation::Refused("subtracts from memory only down to zero, which the model lacks");
+const OTHER_BARRIERS: Operation =
+    Operation::Refused("uses a barrier other than the workgroup's, which the model lacks");
+const DYNAMIC_REGISTERS: Operation = Operation::Refused(
+    "changes the number of registers, which the driver allows for graphics only",
+);
+const BLOCKS: Operation =
+    Operation::Refused("moves the registers that M0 selects, which Clang does by an option only");
+const LANES_TRANSPOSED: Operation =
+    Operation::Refused("transposes elements of memory between lanes, which the model lacks");
+const ORDERED: Operation = Operation::Refused("orders the atomics of waves, which the model lacks");
 const FLOAT_SWAP: Operation =
     Operation::Refused("compares memory as a float before a swap, which the model lacks");
 const LOOP: Operation =
@@ -60,7 +68,7 @@ const PADDING: Operation = Operation::Refused("marks the end of the code");
 
 /// The refusal of a mnemonic that the model executes on other targets, or of a family of mnemonics.
 ///
-/// The 8-bit formats of gfx950 are not those of gfx942, under the same names.
+/// The 8-bit formats of gfx950 and gfx1201 are not those of gfx942, under the same names.
 pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Operation> {
     let is_small = [
         "fp8",
@@ -74,6 +82,9 @@ pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Opera
     .any(|part| mnemonic.contains(part));
     if target.generation() == Generation::Gfx9 {
         return (target == Target::Gfx950 && is_small).then_some(&SMALL_FLOATS);
+    }
+    if target.generation() == Generation::Gfx12 && is_small {
+        return Some(&SMALL_FLOATS);
     }
     let is_inv = mnemonic.ends_with("_inv");
     let families: [(&[&str], &Operation); 5] = [
@@ -135,7 +146,6 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_cvt_pk_u16_f32", SATURATES),
     ("global_load_addtid_b32", LANE_ADDRESS),
     ("global_store_addtid_b32", LANE_ADDRESS),
-    ("global_atomic_csub_u32", CONDITIONAL),
     ("flat_atomic_cmpswap_f32", FLOAT_SWAP),
     ("global_atomic_cmpswap_f32", FLOAT_SWAP),
     ("s_subvector_loop_begin", LOOP),
@@ -146,6 +156,19 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_swaprel_b32", TWO_RELATIVE),
     ("s_code_end", PADDING),
     ("s_sendmsg_rtn_b32", ASKS),
+    ("s_barrier_signal_isfirst", OTHER_BARRIERS),
+    ("s_get_barrier_state", OTHER_BARRIERS),
+    ("s_barrier_init", OTHER_BARRIERS),
+    ("s_barrier_join", OTHER_BARRIERS),
+    ("s_barrier_leave", OTHER_BARRIERS),
+    ("s_alloc_vgpr", DYNAMIC_REGISTERS),
+    ("global_load_block", BLOCKS),
+    ("global_store_block", BLOCKS),
+    ("scratch_load_block", BLOCKS),
+    ("scratch_store_block", BLOCKS),
+    ("global_load_tr_b64", LANES_TRANSPOSED),
+    ("global_load_tr_b128", LANES_TRANSPOSED),
+    ("global_atomic_ordered_add_b64", ORDERED),
     ("s_setvskip", SKIP),
     ("s_scratch_load_dword", SCALAR_SCRATCH),
     ("s_scratch_load_dwordx2", SCALAR_SCRATCH),

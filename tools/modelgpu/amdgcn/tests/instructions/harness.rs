@@ -221,6 +221,7 @@ fn with_flag(target: Target, body: &str) -> String {
     let flag = match target {
         Target::Gfx90a | Target::Gfx1100 => "glc",
         Target::Gfx942 | Target::Gfx950 => "sc0",
+        Target::Gfx1201 => "th:TH_ATOMIC_RETURN",
     };
     body.replace("RETURN_OLD", flag)
 }

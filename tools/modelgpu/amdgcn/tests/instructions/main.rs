@@ -27,6 +27,7 @@ mod media;
 mod memory;
 mod packed;
 mod rdna;
+mod rdna4;
 mod rounding;
 mod saturate;
 mod scalar;
@@ -80,6 +81,7 @@ mod tests {
         memory,
         packed,
         rdna,
+        rdna4,
         rounding,
         saturate,
         scalar,

@@ -11,7 +11,6 @@ use super::super::value::{Half, Kind};
 use super::super::{Operation, scalar_source, unmodelled};
 use super::VectorOperation;
 use super::eight::{BF8, FP8, Format};
-use super::gather::flush;
 use crate::error::Fault;
 use crate::isa::{Instruction, MatrixControl, Operand};
 use crate::wave::{LANES, Wave};
@@ -257,7 +256,7 @@ impl Matrix {
             ),
             Brain => self.singles(instruction, wave, brain, brain, FUSED),
             FlushedHalf => {
-                let half = |bits| half(flush(Kind::F16, u64::from(bits)) as u32);
+                let half = |bits| half(Kind::F16.flushed(u64::from(bits)) as u32);
                 self.singles(instruction, wave, half, half, OF_EXACT)
             }
             FlushedBrain => {
@@ -593,7 +592,7 @@ fn brain(bits: u32) -> f32 {
 }
 
 fn flushed(value: f32) -> f32 {
-    f32::from_bits(flush(Kind::F32, value.to_bits().into()) as u32)
+    f32::from_bits(Kind::F32.flushed(value.to_bits().into()) as u32)
 }
 
 /// Rounds the fraction to 10 bits, to nearest even.
