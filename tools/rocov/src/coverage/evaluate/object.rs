@@ -217,7 +217,7 @@ impl Reading {
         let contents = mmap::map(path)?;
         let failed = || format!("cannot read the lines of {}", path.display());
         let listed = match is_elf(&contents) {
-            true if trace => read_elf(&contents).with_context(failed)?,
+            true if trace => read_elf(&contents, path).with_context(failed)?,
             false if ptx => {
                 let name = path.file_stem().unwrap_or_default().to_string_lossy();
                 let (_, identity) = name.rsplit_once('.').unwrap_or(("", &name));
