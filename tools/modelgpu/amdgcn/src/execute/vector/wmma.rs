@@ -121,7 +121,7 @@ impl WaveMatrix {
                 Element::Brain => f32::from_bits(bits << 16),
                 _ => Half(bits as u16).to_f32(),
             };
-            let signs = if k % 2 == 0 { even } else { odd };
+            let signs = if k.is_multiple_of(2) { even } else { odd };
             if signs >> source & 1 == 1 {
                 -value
             } else {
