@@ -37,8 +37,9 @@ pub struct Options {
     pub version: u64,
     /// The registers that each kernel takes without counters, by its symbol.
     ///
-    /// A kernel without `.maxntid`, `.reqntid` or `.maxnreg` gets `.maxntid`, so that counters make no launch fail that
-    /// would not fail without them: 1024, the most threads of a block, or as many as can have this number of registers.
+    /// A kernel without `.maxntid`, `.reqntid` or `.maxnreg` gets a limit of registers, so that counters make no launch
+    /// fail that would not fail without them, and as many blocks fit on an SM as before, or nearly so. With no number here, the
+    /// limit is that of blocks of 1024 threads, the most that a GPU takes.
     pub registers: BTreeMap<String, u32>,
 }
 
@@ -188,15 +189,14 @@ struct Editor<'a, 'text> {
 
 impl Editor<'_, '_> {
     /// Limits the registers, and makes those of the counters, with zeros.
-    ///
-    /// `.maxnreg` would limit them, too, but the compiler then takes all of them, and fewer blocks fit on an SM.
     fn open(&mut self, options: &Options) {
         let (body, plan) = (&self.function.body, self.plan);
         if self.function.is_kernel && !body.is_limited {
-            let known = options.registers.get(self.function.symbol);
-            let limit = thread_limit(known.copied().unwrap_or(0));
-            self.edits
-                .insert(body.open, format!("\n.maxntid {limit}\n"));
+            let limit = match options.registers.get(self.function.symbol) {
+                Some(plain) => format!(".maxnreg {}", register_limit(*plain, plan.registers())),
+                None => ".maxntid 1024".into(),
+            };
+            self.edits.insert(body.open, format!("\n{limit}\n"));
         }
         let mut code = String::new();
         let derivation = &plan.derivation;
@@ -343,14 +343,28 @@ fn counted_edge(edge: CountedEdge) -> String {
     }
 }
 
-/// The most threads of a block whose kernel takes `registers` for each. An SM has 65,536 registers, and each thread gets a
-/// multiple of 8 (CUDA C++ Programming Guide, "Compute Capabilities").
-fn thread_limit(registers: u32) -> u32 {
+/// The most registers of a kernel that takes `plain` without counters, if its counters take `counters`.
+///
+/// Few counters get none, or what is left of the multiple of 8 that each thread gets: the compiler keeps those in memory that it
+/// uses least. More would leave room for fewer blocks, so many counters get as many as they take. At most, blocks can have as
+/// many threads as before (CUDA C++ Programming Guide, "Compute Capabilities": an SM has 65,536 registers).
+fn register_limit(plain: u32, counters: u32) -> u32 {
+    /// With so many registers, an SM has all threads that it can have.
+    const ALL_THREADS: u32 = 32;
+    const FEW: u32 = 8;
     const THREADS: [u32; 8] = [1024, 896, 768, 640, 512, 448, 384, 320];
-    const LEAST: u32 = 256;
     const REGISTERS: u32 = 1 << 16;
-    let fits = |threads: &u32| REGISTERS / threads / 8 * 8 >= registers;
-    THREADS.into_iter().find(fits).unwrap_or(LEAST)
+    const MOST: u32 = 255;
+    let wanted = if counters > FEW {
+        plain + counters
+    } else {
+        plain
+    };
+    let most = THREADS
+        .into_iter()
+        .map(|threads| REGISTERS / threads / 8 * 8);
+    let most = most.into_iter().find(|it| *it >= plain).unwrap_or(MOST);
+    wanted.next_multiple_of(8).max(ALL_THREADS).min(most)
 }
 
 #[cfg(test)]
@@ -359,7 +373,9 @@ mod tests {
 
     #[test]
     fn blocks_keep_their_largest_size() {
-        let all = [0, 64, 65, 80, 81, 128, 129, 200, 201, 255].map(thread_limit);
-        assert_eq!(all, [1024, 1024, 896, 768, 640, 512, 448, 320, 256, 256]);
+        let few = [0, 32, 33, 64, 65, 81, 128, 129, 200, 255].map(|it| register_limit(it, 8));
+        assert_eq!(few, [32, 32, 40, 64, 72, 88, 128, 136, 200, 255]);
+        let many = [0, 32, 64, 65, 81, 129, 255].map(|it| register_limit(it, 40));
+        assert_eq!(many, [40, 64, 64, 72, 96, 144, 255]);
     }
 }

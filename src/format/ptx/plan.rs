@@ -98,6 +98,15 @@ impl<'text> Plan<'text> {
         plan
     }
 
+    /// The registers of 32 bits that all counters of a thread take.
+    pub(super) fn registers(&self) -> u32 {
+        let derivation = &self.derivation;
+        let counted = self.numbers - derivation.blocks.len() + derivation.registers;
+        let words = self.words + derivation.bits.div_ceil(WORD);
+        // There are at most MAX_NUMBERS and MAX_WORDS, and few edges.
+        (2 * counted + words) as u32
+    }
+
     /// Returns whether no count is in a register.
     pub(super) fn is_direct(&self) -> bool {
         self.words == 0 && self.numbers == 0
