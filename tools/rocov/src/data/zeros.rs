@@ -240,7 +240,7 @@ fn complete_process<'a>(
     process: &'a RegistryProcess,
     code: &'a DeviceCodeRecord,
     files: &'a CodeFiles<'_>,
-    counted: &CountedPtx,
+    counted_ptx: &CountedPtx,
     here: &mut WantedHere<'a>,
 ) -> CompletedProcess {
     let (mut never_loaded, mut left) = (Vec::new(), Vec::new());
@@ -271,7 +271,7 @@ fn complete_process<'a>(
                 });
             }
             for ptx in file.code.ptx_taken_by(agent) {
-                if counted.has_all(&registry.side, ptx.functions) {
+                if counted_ptx.has_all(&registry.side, ptx.functions) {
                     continue;
                 }
                 code_objects.insert(ptx.identity.to_owned());
