@@ -26,9 +26,7 @@ const COUNTED: &str = "__profd_";
 /// The reason why code runs uncounted, and the next step.
 #[derive(Debug, Error)]
 pub(crate) enum Loss {
-    #[error(
-        "the CUDA driver lacks a function that rocov needs: update the driver to one of CUDA 12 or later"
-    )]
+    #[error("the CUDA driver lacks a function that rocov needs: install one of CUDA 12 or later")]
     NoDriver,
     #[error("the CUDA driver names no GPU: look at nvidia-smi")]
     NoGpu,

@@ -527,7 +527,7 @@ const STEPS: [&str; 38] = [
 ];
 
 /// Whole messages without a step in their text.
-const WITHOUT_STEP: [(&str, &[&str]); 3] = [
+const WITHOUT_STEP: [(&str, &[&str]); 4] = [
     (
         "a value has the next step, or says what is expected",
         &[
@@ -559,6 +559,10 @@ const WITHOUT_STEP: [(&str, &[&str]); 3] = [
             "{}: {}; rocov uses {}",
             "{}; rocov writes to {} instead",
         ],
+    ),
+    (
+        "a part of a message that has the next step",
+        &["{}: CUDA error {}"],
     ),
     (
         "a fact that asks for nothing",
