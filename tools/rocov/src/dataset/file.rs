@@ -23,7 +23,7 @@ const PART_KEY: &str = "rocov_part";
 const ABANDONED_KEY: &str = "rocov_abandoned";
 
 /// The next step for a file that cannot be read.
-const REMEDY: &str = "take it from a copy, or remove the files of its name in all tables and import their runs again";
+const REMEDY: &str = "take it from a copy, or import the runs into a new data set";
 
 /// The values of a column.
 #[derive(Clone, Debug)]
