@@ -173,6 +173,14 @@ impl ObjectIndex {
         })
     }
 
+    /// The functions of line tables, without those of files in the coverage mapping.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &Arc<Function>> {
+        self.functions.iter().filter_map(|function| match function {
+            CountedFunction::Mapped(_) => None,
+            CountedFunction::Listed(function) => Some(&function.description),
+        })
+    }
+
     /// The descriptions of the functions, by their numbers.
     pub(crate) fn descriptions(&self) -> impl Iterator<Item = &Arc<Function>> {
         self.functions.iter().map(CountedFunction::description)
