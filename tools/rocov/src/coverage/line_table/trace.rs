@@ -39,8 +39,8 @@ pub(crate) fn read(contents: &[u8], path: &Path) -> Result<Listed> {
             others => format!(", and {}", count(others, "other file")),
         };
         warnings.push(format!(
-            "left out: its inlined functions, as their debug information was split off to {first}{others}: keep the files \
-             where the compiler writes them, or build without -gsplit-dwarf"
+            "left out: its inlined functions, as their debug information was split off to {first}{others}: build without \
+             -gsplit-dwarf, or keep the files where the compiler writes them"
         ));
     }
     let kernels = object.kernels().unwrap_or_default();
