@@ -12,6 +12,7 @@
 //   linked:FILE,..   loads the fat binaries of units as nvlink joins them (-rdc=true), as a library. The first is the code
 //   link:FILE,..     links PTX from memory by the driver, and loads the cubin. link-files:FILE,.. does so from files
 //   early:FILE       loads the content of a file as a library, before there is a context: the first step only
+//   open:FILE        opens a shared library
 //   get              asks for the module of the library in this context, as the CUDA runtime does
 //   launch           has the driver load the library's module by itself
 //   module:N         goes on with the module that came N-th (from 0)
@@ -203,6 +204,9 @@ static void run(char *step) {
     check(cuLibraryLoadData(&library, content_of(value), NULL, NULL, 0, NULL, NULL, 0), step);
   } else if (strcmp(step, "library-file") == 0) {
     check(cuLibraryLoadFromFile(&library, value, NULL, NULL, 0, NULL, NULL, 0), step);
+  } else if (strcmp(step, "open") == 0) {
+    if (dlopen(value, RTLD_NOW) == NULL)
+      exit(1);
   } else if (strcmp(step, "linked") == 0) {
     check(cuLibraryLoadData(&library, linked(value), NULL, NULL, 0, NULL, NULL, 0), step);
   } else if (strcmp(step, "link") == 0 || strcmp(step, "link-files") == 0) {

@@ -35,7 +35,7 @@ impl Uncounted {
         })
     }
 
-    fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
         let path = self.directory.path().join(name);
         fs::write(&path, contents).expect("it can be written");
         path

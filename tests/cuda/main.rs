@@ -8,6 +8,7 @@ mod compilers;
 mod contexts;
 mod damage;
 mod instrument;
+mod kept_ptx;
 mod labels;
 mod loads;
 mod names;

@@ -110,7 +110,7 @@ impl Bed {
     /// Sleeps until somebody calls [`wake`](Self::wake), unless `stop` is set.
     pub(crate) fn sleep(&self, stop: &AtomicBool) {
         let mut asleep = self.lock();
-        // Whoever stops the thread sets `stop` and wakes it then.
+        // The one that stops the thread sets `stop` before it wakes the thread.
         *asleep = !stop.load(Ordering::Acquire);
         while *asleep {
             asleep = (self.woken.wait(asleep)).unwrap_or_else(PoisonError::into_inner);

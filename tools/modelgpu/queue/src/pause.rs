@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a pause is of the time waited so far. A look then comes late by at most this part.
+/// A pause is the time waited so far, divided by this. So a look comes late by at most this part.
 const PART: u32 = 16;
 
 /// A wait by looks at memory. Its pauses grow with the time since it began.

@@ -1,13 +1,17 @@
-//! The device code in a host file: its code objects, and those of them that a GPU would load.
+//! The device code in a host file: its code objects, its PTX with lines, and what of both a GPU would load.
 
 use anyhow::{Context, Result};
 use rocov::device::Agent;
 use rocov::device::elf_file::AtRest;
-use rocov::format::bundle::{self, Container, Content, Packing};
+use rocov::format::blocks::Kind;
+use rocov::format::bundle::{self, Container, Content, Image, Packing, runs_ptx};
 use rocov::format::codeobject::cuda::{self, with_sections};
-use rocov::format::codeobject::{CodeObject, is_generic, runs_on};
+use rocov::format::codeobject::{CodeObject, is_generic, name_ref, runs_on};
+use rocov::format::ptx::Module;
 use rocov::format::registry::model::AgentRecord;
 use serde::{Deserialize, Serialize};
+
+use super::ptx::{Ptx, is_instrumented};
 
 /// The number of bytes that the compressed bundles of one file may unpack to. rocov skips the rest of them.
 const MAX_UNPACKED: u64 = 1 << 30;
@@ -17,6 +21,36 @@ const MAX_UNPACKED: u64 = 1 << 30;
 pub(crate) struct HostCode {
     /// The containers that have code objects, by offset.
     containers: Vec<CodeContainer>,
+    /// The PTX with lines and without counters of CUDA fat binaries, by the offsets of these. rocov makes such code count
+    /// when the driver loads it.
+    ptx: Vec<CodePtx>,
+}
+
+/// PTX in a fat binary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct CodePtx {
+    /// The offset of the fat binary in the file.
+    container: usize,
+    /// The `.target` without `sm_`, such as `90a`.
+    architecture: String,
+    /// The identity of the code object that rocov makes of it.
+    identity: String,
+    /// The names and the hashes of its functions.
+    functions: Vec<FunctionKey>,
+}
+
+/// The hash of the name of a function's record, and the hash of the function's text.
+pub(crate) type FunctionKey = (u64, u64);
+
+/// PTX that a GPU would load, and its place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoadablePtx<'a> {
+    /// The offset of its fat binary in the file.
+    pub(crate) container: usize,
+    /// The identity of the code object that rocov makes of it.
+    pub(crate) identity: &'a str,
+    /// Its functions.
+    pub(crate) functions: &'a [FunctionKey],
 }
 
 /// A container of device code, such as the bundle of a translation unit.
@@ -60,10 +94,45 @@ impl HostCode {
     /// either, so that is skipped.
     pub(crate) fn of(file: &[u8]) -> Self {
         let containers = bundle::containers(file).unpacking_at_most(MAX_UNPACKED);
-        let containers = containers.filter_map(|container| CodeContainer::of(&container.ok()?));
-        Self {
-            containers: containers.collect(),
+        let mut code = Self::default();
+        for container in containers.flatten() {
+            code.containers.extend(CodeContainer::of(&container));
+            code.ptx.extend(ptx_of(&container));
         }
+        code
+    }
+
+    /// The identities of all PTX.
+    pub(crate) fn ptx_identities(&self) -> impl Iterator<Item = &str> {
+        self.ptx.iter().map(|it| it.identity.as_str())
+    }
+
+    /// The PTX that the driver would compile for `agent`: that of each fat binary for the latest architecture that the
+    /// agent runs. None if the agent is no GPU of NVIDIA.
+    pub(crate) fn ptx_taken_by(
+        &self,
+        agent: &AgentRecord,
+    ) -> impl Iterator<Item = LoadablePtx<'_>> {
+        let gpu = architecture(&agent.name);
+        let of_one = self.ptx.chunk_by(|a, b| a.container == b.container);
+        of_one.filter_map(move |all| {
+            let gpu = gpu?;
+            let fits = all
+                .iter()
+                .filter(|it| runs_ptx(gpu.into(), &it.architecture));
+            let number = |it: &&CodePtx| {
+                let digits = it
+                    .architecture
+                    .trim_end_matches(|it: char| it.is_ascii_alphabetic());
+                digits.parse::<u64>().unwrap_or_default()
+            };
+            let taken = fits.max_by_key(number)?;
+            Some(LoadablePtx {
+                container: taken.container,
+                identity: &taken.identity,
+                functions: &taken.functions,
+            })
+        })
     }
 
     /// The `counted` code objects that `agent` could load.
@@ -75,6 +144,62 @@ impl HostCode {
         let containers = self.containers.iter();
         containers.flat_map(move |container| container.taken_by(agent, counted))
     }
+}
+
+/// The number of an architecture of NVIDIA: 90 for `sm_90`.
+fn architecture(name: &str) -> Option<u32> {
+    name.strip_prefix("sm_")?.parse().ok()
+}
+
+/// The PTX of a fat binary that has lines, and no counters of clang.
+fn ptx_of(container: &Container<'_>) -> Vec<CodePtx> {
+    if !matches!(container.packing, Packing::FatBinary { .. }) {
+        return Vec::new();
+    }
+    let texts = container.images.iter().filter_map(ptx_text);
+    let with_lines = texts.filter(|text| has_lines(text) && !is_instrumented(text.as_bytes()));
+    let nobody = Agent {
+        handle: 0,
+        index: 0,
+        name: String::new(),
+        isa: None,
+        uuid: None,
+        node: None,
+    };
+    let found = with_lines.filter_map(|text| {
+        let module = Module::parse(text).ok()?;
+        Some(CodePtx {
+            container: container.offset,
+            architecture: bundle::ptx_architecture(text.as_bytes())?,
+            identity: never_compiled(&nobody, text).ok()?.identity().to_string(),
+            functions: function_keys(&module),
+        })
+    });
+    found.collect()
+}
+
+/// Returns whether PTX tells of lines. fatbinary takes out the white space before a directive.
+fn has_lines(text: &str) -> bool {
+    [".loc ", ".loc\t"].iter().any(|it| text.contains(it))
+}
+
+/// The functions of PTX.
+pub(crate) fn function_keys(module: &Module<'_>) -> Vec<FunctionKey> {
+    let functions = module.functions.iter().map(|function| {
+        let name = Kind::Ptx.record_name(function.symbol);
+        (name_ref(name.as_bytes()), function.hash)
+    });
+    functions.collect()
+}
+
+/// The PTX of an image. `None` if it is something else.
+fn ptx_text<'a>(image: &'a Image<'_>) -> Option<&'a str> {
+    str::from_utf8(Ptx::of(image)?.text).ok()
+}
+
+/// PTX that was never compiled, as if `agent` had it loaded.
+fn never_compiled(agent: &Agent, text: &str) -> Result<AtRest> {
+    Ok(AtRest::of_ptx(agent.clone(), "PTX".to_owned(), text)?)
 }
 
 impl CodeContainer {
@@ -124,7 +249,7 @@ impl CodeContainer {
     }
 }
 
-/// Takes code objects out of the container at `offset` of the file with the bytes `file`: those with these
+/// Takes code objects and PTX out of the container at `offset` of the file with the bytes `file`: those with these
 /// identities, as if these agents had them, and counted them so.
 ///
 /// # Errors
@@ -140,10 +265,14 @@ pub(crate) fn at_rest(
     let images = images.filter_map(|image| Some((image.identity().ok()?, image)));
     let images: Vec<_> = images.collect();
     let found = wanted.iter().map(|(identity, agent, counted)| {
-        let (_, image) = images
-            .iter()
-            .find(|(it, _)| it.as_str() == *identity)
-            .with_context(|| format!("code object {identity} is not there any more"))?;
+        let image = images.iter().find(|(it, _)| it.as_str() == *identity);
+        let Some((_, image)) = image else {
+            let texts = container.images.iter().filter_map(ptx_text);
+            let mut made = texts.filter_map(|text| never_compiled(agent, text).ok());
+            return made
+                .find(|it| it.identity().as_str() == *identity)
+                .with_context(|| format!("code object {identity} is not there any more"));
+        };
         let uri = format!("code object {identity}");
         let at_rest = AtRest::new((*agent).clone(), uri, image.bytes.to_vec())?;
         Ok(match counted {

@@ -26,8 +26,6 @@ const RANDOM_ROUNDING: Operation =
     Operation::Refused("rounds by random bits, in a way that the model lacks");
 const BRAIN_DOT: Operation =
     Operation::Refused("adds products of bfloat16, in an order that the model lacks");
-const LONG_SPARSE: Operation =
-    Operation::Refused("multiplies sparse matrices of twice the depth, which the model lacks");
 const TRANSPOSED: Operation =
     Operation::Refused("transposes elements of LDS between lanes, which the model lacks");
 const THREE_TO_LDS: Operation =
@@ -39,7 +37,7 @@ const RDNA_IMAGE: Operation = Operation::Refused(
 const RDNA_BUFFER: Operation =
     Operation::Refused("accesses a buffer by a resource of RDNA, which the model lacks");
 const RDNA_MATRIX: Operation =
-    Operation::Refused("multiplies matrices in RDNA's layouts, which the model lacks");
+    Operation::Refused("multiplies sparse matrices in RDNA's layouts, which the model lacks");
 const RDNA_SEMAPHORE: Operation =
     Operation::Refused("waits for a resource that the driver has on CDNA only");
 const DIRECTX: Operation = Operation::Refused("multiplies by the rules of DirectX 9, for graphics");
@@ -90,7 +88,7 @@ pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Opera
     let families: [(&[&str], &Operation); 5] = [
         (&["image_", "tbuffer_"], &RDNA_IMAGE),
         (&["buffer_", "s_buffer_"], &RDNA_BUFFER),
-        (&["v_wmma_", "v_swmmac_"], &RDNA_MATRIX),
+        (&["v_swmmac_"], &RDNA_MATRIX),
         (&["ds_gws_"], &RDNA_SEMAPHORE),
         (
             &["ds_bvh_", "ds_ordered_", "ds_add_gs_", "ds_sub_gs_"],
@@ -125,12 +123,6 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_cvt_sr_f16_f32", RANDOM_ROUNDING),
     ("v_dot2_f32_bf16", BRAIN_DOT),
     ("v_dot2c_f32_bf16", BRAIN_DOT),
-    ("v_smfmac_f32_16x16x64_f16", LONG_SPARSE),
-    ("v_smfmac_f32_16x16x64_bf16", LONG_SPARSE),
-    ("v_smfmac_f32_32x32x32_f16", LONG_SPARSE),
-    ("v_smfmac_f32_32x32x32_bf16", LONG_SPARSE),
-    ("v_smfmac_i32_16x16x128_i8", LONG_SPARSE),
-    ("v_smfmac_i32_32x32x64_i8", LONG_SPARSE),
     ("ds_read_b64_tr_b4", TRANSPOSED),
     ("ds_read_b64_tr_b8", TRANSPOSED),
     ("ds_read_b64_tr_b16", TRANSPOSED),

@@ -199,7 +199,7 @@ fn scalar_comparisons() -> Vec<Case> {
         ("eq", |a, b| a == b),
         ("le", |a, b| a <= b),
         ("gt", |a, b| a > b),
-        ("lg", |a, b| a < b || a > b),
+        ("lg", |a, b| a != b && !a.is_nan() && !b.is_nan()),
         ("ge", |a, b| a >= b),
         ("o", |a, b| a <= b || a >= b),
         ("u", unordered),
@@ -207,7 +207,7 @@ fn scalar_comparisons() -> Vec<Case> {
         ("nlg", |a, b| a == b || a.is_nan() || b.is_nan()),
         ("ngt", |a, b| a <= b || a.is_nan() || b.is_nan()),
         ("nle", |a, b| a > b || a.is_nan() || b.is_nan()),
-        ("neq", |a, b| a < b || a > b || a.is_nan() || b.is_nan()),
+        ("neq", |a, b| a != b),
         ("nlt", |a, b| a >= b || a.is_nan() || b.is_nan()),
     ];
     let mut cases = Vec::new();
@@ -582,7 +582,7 @@ fn counters() -> Vec<Case> {
 fn differences() -> Vec<Case> {
     let functions: [(&str, Function); 2] = [
         ("cond_sub", |old, x, _| if old < x { old } else { old - x }),
-        ("sub_clamp", |old, x, _| if old < x { 0 } else { old - x }),
+        ("sub_clamp", |old, x, _| old - old.min(x)),
     ];
     let mut cases = Vec::new();
     for (function, new) in functions {

@@ -1,17 +1,20 @@
 //! Floating-point arithmetic on scalars, of RDNA 4. A result of 16 bits clears the high half of its
 //! register.
 
+use std::cmp::Ordering::{Equal, Greater, Less};
+
 use super::super::value::{Half, Kind, Value};
 use super::super::{Operation, float};
 use super::ScalarOperation;
 
-/// Makes an operation from a closure. `Test` has no result other than SCC.
+/// Makes an operation from a closure. `Test` has no result other than SCC: whether the order of the sources is
+/// an accepted one.
 macro_rules! real {
-    (Test, |$a:ident: $T:ty, $b:ident| $body:expr) => {
+    (Test, $T:ty, $accepted:expr) => {
         Operation::Scalar(ScalarOperation::Float {
             run: |[a, b, _]| {
-                let [$a, $b] = [a, b].map(|bits| number(<$T as Value>::KIND, bits));
-                u64::from($body)
+                let [a, b] = [a, b].map(|bits| <$T as Value>::KIND.decode_float(bits));
+                u64::from($accepted.contains(&a.partial_cmp(&b)))
             },
             sources: [<$T as Value>::KIND, <$T as Value>::KIND, Kind::None],
             result: Kind::None,
@@ -51,59 +54,59 @@ macro_rules! real {
     };
 }
 
-/// The comparisons of a type; a NaN is unordered.
+/// The comparisons of a type; NaNs have no order.
 macro_rules! comparisons {
     ($suffix:literal, $T:ty) => {
         &[
-            (concat!("s_cmp_lt_", $suffix), real!(Test, |a: $T, b| a < b)),
+            (concat!("s_cmp_lt_", $suffix), real!(Test, $T, [Some(Less)])),
             (
                 concat!("s_cmp_eq_", $suffix),
-                real!(Test, |a: $T, b| a == b),
+                real!(Test, $T, [Some(Equal)]),
             ),
             (
                 concat!("s_cmp_le_", $suffix),
-                real!(Test, |a: $T, b| a <= b),
+                real!(Test, $T, [Some(Less), Some(Equal)]),
             ),
-            (concat!("s_cmp_gt_", $suffix), real!(Test, |a: $T, b| a > b)),
+            (
+                concat!("s_cmp_gt_", $suffix),
+                real!(Test, $T, [Some(Greater)]),
+            ),
             (
                 concat!("s_cmp_lg_", $suffix),
-                real!(Test, |a: $T, b| a < b || a > b),
+                real!(Test, $T, [Some(Less), Some(Greater)]),
             ),
             (
                 concat!("s_cmp_ge_", $suffix),
-                real!(Test, |a: $T, b| a >= b),
+                real!(Test, $T, [Some(Greater), Some(Equal)]),
             ),
             (
                 concat!("s_cmp_o_", $suffix),
-                real!(Test, |a: $T, b| !a.is_nan() && !b.is_nan()),
+                real!(Test, $T, [Some(Less), Some(Equal), Some(Greater)]),
             ),
-            (
-                concat!("s_cmp_u_", $suffix),
-                real!(Test, |a: $T, b| a.is_nan() || b.is_nan()),
-            ),
+            (concat!("s_cmp_u_", $suffix), real!(Test, $T, [None])),
             (
                 concat!("s_cmp_nge_", $suffix),
-                real!(Test, |a: $T, b| !(a >= b)),
+                real!(Test, $T, [None, Some(Less)]),
             ),
             (
                 concat!("s_cmp_nlg_", $suffix),
-                real!(Test, |a: $T, b| !(a < b || a > b)),
+                real!(Test, $T, [None, Some(Equal)]),
             ),
             (
                 concat!("s_cmp_ngt_", $suffix),
-                real!(Test, |a: $T, b| !(a > b)),
+                real!(Test, $T, [None, Some(Less), Some(Equal)]),
             ),
             (
                 concat!("s_cmp_nle_", $suffix),
-                real!(Test, |a: $T, b| !(a <= b)),
+                real!(Test, $T, [None, Some(Greater)]),
             ),
             (
                 concat!("s_cmp_neq_", $suffix),
-                real!(Test, |a: $T, b| a != b),
+                real!(Test, $T, [None, Some(Less), Some(Greater)]),
             ),
             (
                 concat!("s_cmp_nlt_", $suffix),
-                real!(Test, |a: $T, b| !(a < b)),
+                real!(Test, $T, [None, Some(Greater), Some(Equal)]),
             ),
         ]
     };
@@ -220,10 +223,6 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         real!(|a: Half| -> Half { rounded(wide(a).round_ties_even()) }),
     ),
 ];
-
-fn number(kind: Kind, bits: u64) -> f64 {
-    kind.decode_float(bits)
-}
 
 fn wide(half: Half) -> f64 {
     half.to_f32().into()

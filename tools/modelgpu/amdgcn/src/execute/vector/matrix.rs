@@ -208,6 +208,12 @@ const GFX950: &[(&str, Operation)] = &[
     ("v_mfma_f32_32x32x16_bf16", dense(32, 16, 1, Brain)),
     ("v_mfma_i32_16x16x64_i8", dense(16, 64, 1, Byte)),
     ("v_mfma_i32_32x32x32_i8", dense(32, 32, 1, Byte)),
+    ("v_smfmac_f32_16x16x64_f16", sparse(16, 64, Halves)),
+    ("v_smfmac_f32_32x32x32_f16", sparse(32, 32, Halves)),
+    ("v_smfmac_f32_16x16x64_bf16", sparse(16, 64, Brain)),
+    ("v_smfmac_f32_32x32x32_bf16", sparse(32, 32, Brain)),
+    ("v_smfmac_i32_16x16x128_i8", sparse(16, 128, Byte)),
+    ("v_smfmac_i32_32x32x64_i8", sparse(32, 64, Byte)),
 ];
 
 pub(super) const TABLES: [super::Table; 3] = [GFX90A, GFX942, GFX950];
@@ -433,7 +439,7 @@ impl Matrix {
         let MatrixControl {
             broadcast, block, ..
         } = instruction.matrix;
-        let set_bits = 64 / self.width() * 2;
+        let set_bits = self.depth / self.groups();
         let set = if broadcast == 0 {
             usize::from(block) % (32 / set_bits)
         } else {

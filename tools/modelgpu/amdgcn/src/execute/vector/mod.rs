@@ -19,6 +19,7 @@ mod real;
 mod rounding;
 mod scatter;
 mod trigonometry;
+pub(super) mod wmma;
 
 use super::simd::{CarryFunction, Leveled, LongsFunction, Wide, WordsFunction};
 use super::value::Kind;
@@ -61,6 +62,7 @@ pub(crate) enum VectorOperation {
     Mixed(mixed::MixedResult),
     Dot(dot::Dot),
     Matrix(matrix::Matrix),
+    WaveMatrix(wmma::WaveMatrix),
     /// v_swap_b32: exchanges two registers.
     Swap,
     /// v_swap_b16: exchanges halves of two registers.
@@ -101,6 +103,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
         packed::OPERATIONS,
         real::OPERATIONS,
         trigonometry::OPERATIONS,
+        wmma::OPERATIONS,
         OF_SCALARS,
     ]
     .into_iter()
@@ -498,6 +501,7 @@ impl VectorOperation {
             Self::Mixed(result) => result.execute(instruction, wave),
             Self::Dot(dot) => dot.execute(instruction, wave),
             Self::Matrix(matrix) => matrix.execute(instruction, wave),
+            Self::WaveMatrix(matrix) => matrix.execute(instruction, wave),
             Self::Swap => swap(instruction, wave),
             Self::SwapHalves => swap_halves(instruction, wave),
             Self::MoveRelative { source } => move_relative(instruction, wave, source),
