@@ -179,15 +179,16 @@ fn edges(function: &PtxFunction<'_>) -> Vec<Edge> {
     };
     for (block, span) in blocks.spans.iter().enumerate() {
         let (mut goes_on, mut before) = (true, None);
-        for number in span.first..=span.last {
-            let StatementKind::Instruction(it) = &all[number].kind else {
+        let statements = all.iter().enumerate().take(span.last + 1);
+        for (number, statement) in statements.skip(span.first) {
+            let StatementKind::Instruction(it) = &statement.kind else {
                 continue;
             };
             let ways: &[Option<usize>] = blocks.ways.get(&number).map_or(&[], Vec::as_slice);
             let place = match (&it.flow, before) {
                 (Flow::Branch { .. }, Some(before)) if !it.is_guarded => Place::Behind(before),
                 // A label of an inner scope is unknown where the detour is.
-                (Flow::Branch { .. }, _) if all[number].scope == 0 => Place::Detour(number),
+                (Flow::Branch { .. }, _) if statement.scope == 0 => Place::Detour(number),
                 _ => Place::Nowhere,
             };
             for way in ways {

@@ -1,9 +1,9 @@
 //! Data sets: the counts of many runs in tables of Parquet files, which any engine reads.
 //!
 //! ```text
-//! schema: the tables -> file: rows, and a file of them -> condition: the files that are wanted
-//!     -> store: files that appear together -> code: rows of a code object -> import: rows of a run
-//!     -> back: raw profiles again
+//! schema: the tables -> storage: files in a directory or bucket -> file: rows, and a file of them
+//!     -> condition: the files that are wanted -> store: files that count together -> code: rows of a code object
+//!     -> import: rows of a run -> back: raw profiles again
 //! ```
 
 mod back;
@@ -12,6 +12,7 @@ mod condition;
 mod file;
 mod import;
 mod schema;
+mod storage;
 mod store;
 
 pub(crate) use self::back::{DataSetInputs, Taken, pool};

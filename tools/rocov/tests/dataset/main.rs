@@ -5,6 +5,7 @@
 mod common;
 mod damage;
 mod importers;
+mod kinds;
 mod tables;
 
 use std::fs;
