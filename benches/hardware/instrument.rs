@@ -189,8 +189,9 @@ fn places(module: &Module<'_>) -> String {
     let mut first = 0;
     for function in &module.functions {
         let last = function.line + function.text.lines().count();
-        for number in function.line..last.min(lines.len()) {
-            let Some((_, mark)) = lines[number].split_once("// MARK ") else {
+        let own = lines.iter().enumerate().take(last).skip(function.line);
+        for (number, line) in own {
+            let Some((_, mark)) = line.split_once("// MARK ") else {
                 continue;
             };
             let before = function.blocks.iter().rposition(|it| it.line <= number + 1);

@@ -179,7 +179,8 @@ fn edges(function: &PtxFunction<'_>) -> Vec<Edge> {
     };
     for (block, span) in blocks.spans.iter().enumerate() {
         let (mut goes_on, mut before) = (true, None);
-        for (statement, number) in all[span.first..=span.last].iter().zip(span.first..) {
+        let statements = all.iter().enumerate().take(span.last + 1);
+        for (number, statement) in statements.skip(span.first) {
             let StatementKind::Instruction(it) = &statement.kind else {
                 continue;
             };
