@@ -113,7 +113,7 @@ pub(super) fn derivation(function: &PtxFunction<'_>, depths: &[usize]) -> Option
     place_in_blocks(&mut edges, count, depth);
     let runs = |depth: usize| TURNS.pow(depth.min(MAX_DEPTH) as u32);
     let runs_of = |edge: &Edge| runs(depth(edge.from).min(depth(edge.to)));
-    // What a count there costs. One on a detour makes two branches of one.
+    // The cost of a count there. One on a detour makes two branches of one.
     let cost = |edge: &Edge| match edge.place {
         Place::Nowhere => u64::MAX,
         Place::Block(block) if depth(block) == 0 => 0,
@@ -257,7 +257,7 @@ fn flows(tree: &[Edge], others: &[Edge], outside: usize) -> Vec<BTreeMap<usize, 
         at[edge.from].push(number);
         at[edge.to].push(number);
     }
-    // What more flows out of each node than into it, by the edges that are known so far.
+    // The flow out of each node without the flow into it, by the edges that are known so far.
     let mut surplus: Vec<BTreeMap<usize, i64>> = vec![BTreeMap::new(); nodes];
     for (number, edge) in others.iter().enumerate() {
         *surplus[edge.from].entry(number).or_default() += 1;
