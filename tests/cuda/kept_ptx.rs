@@ -118,7 +118,7 @@ fn code_that_was_never_loaded_has_lines_without_counts() {
     let expected = BTreeMap::from([of_loaded.clone(), (file("never"), zeros)]);
     assert_eq!(counts_of(one.path()), expected);
     assert_eq!(profiles(one.path()).len(), 2);
-    // What a later run loads has counts. Nothing is never loaded any more.
+    // A later run loads the other unit, and counts it.
     let all = library.steps(&["never"]);
     run(&mut library.it.command(one.path(), &all)).success();
     let both = BTreeMap::from([of_loaded.clone(), (file("never"), counted)]);
