@@ -125,8 +125,8 @@ fn read_units<'a>(
     };
     // Units may share a line table.
     let mut known = HashSet::new();
-    for number in 0..units.len() {
-        if let Some(program) = &units[number].unit.line_program
+    for (number, InSections { unit, .. }) in units.iter().enumerate() {
+        if let Some(program) = &unit.line_program
             && known.insert(program.header().offset().0)
         {
             reader.add_rows(program, |it, file| it.path(number, file))?;
