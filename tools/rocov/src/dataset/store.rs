@@ -444,7 +444,7 @@ impl DataSet {
             }
         }
         bail!(
-            "cannot add to {}: other importers were faster {MOST_TRIES} times: repeat this import",
+            "cannot add to {}: other importers were faster {MOST_TRIES} times: try this import again",
             self.storage.name(&place)
         )
     }
