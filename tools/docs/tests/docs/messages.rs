@@ -551,6 +551,7 @@ const WITHOUT_STEP: [(&str, &[&str]); 4] = [
             "the loaded code objects are not known: {}",
             "{} CUDA modules of {} run uncounted: {}",
             "{} failed ({}): {}",
+            "cannot {} {}: {}: {}",
             "{} has the contents of code object {}, not of the one in its name: {}",
             "{} is not imported: {}",
             "{} is not on PATH: {}",

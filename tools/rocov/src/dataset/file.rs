@@ -213,7 +213,7 @@ impl Rows {
     }
 }
 
-/// What a file of runs or code objects tells of the other tables.
+/// The files of other tables that a file of runs or code objects names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     /// The name of the files there with its rows.
@@ -288,7 +288,7 @@ impl TableFile {
         }))
     }
 
-    /// What it tells of the other tables. `None` if it is of version 1: then it has the name of the files there.
+    /// The files of other tables that it names. `None` if it is of version 1: then it has the name of the files there.
     pub(super) fn entry(&self) -> Option<Entry> {
         let part = value(&self.reader, PART_KEY)?.to_owned();
         let abandoned = value(&self.reader, ABANDONED_KEY).unwrap_or_default();

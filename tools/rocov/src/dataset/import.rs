@@ -163,7 +163,7 @@ impl Codes {
         let (code, rows) = Code::read(arch, object, sum, self.directory.path())?;
         if known.iter().any(|it| it.identity == code.identity) {
             bail!(
-                "a profile of code object {} has other data records than the first: import it into another data set",
+                "a profile of code object {} has other data records than the first: take another data set for it",
                 rows.identity
             );
         }

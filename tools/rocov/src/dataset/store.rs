@@ -66,7 +66,7 @@ struct Mark {
 pub(crate) struct DataSet {
     path: PathBuf,
     storage: Storage,
-    /// What is there, by the directory of numbered files, as far as it was read.
+    /// The runs and code objects that are there, by the directory of numbered files, as far as it was read.
     known: HashMap<String, Known>,
 }
 
@@ -444,7 +444,7 @@ impl DataSet {
             }
         }
         bail!(
-            "cannot add to {}: other importers were faster {MOST_TRIES} times: repeat this import",
+            "cannot add to {}: other importers were faster {MOST_TRIES} times: try this import again",
             self.storage.name(&place)
         )
     }
@@ -658,7 +658,7 @@ fn new_name() -> String {
     hash.update(&now.map_or(0, |it| it.as_nanos()).to_le_bytes());
     hash.update(&process::id().to_le_bytes());
     hash.update(&NUMBER.fetch_add(1, Ordering::Relaxed).to_le_bytes());
-    // The same process id and time on two machines are told apart by what the system gives each process.
+    // Two machines can have one process id and time. The system gives each process a number of its own.
     hash.update(&std::fs::read("/proc/sys/kernel/random/uuid").unwrap_or_default());
     format!("{:032x}", hash.digest128())
 }
