@@ -265,7 +265,7 @@ impl Control {
                 let is_gfx12 = generation == Generation::Gfx12;
                 let cycles = || (surroundings.clock)().wrapping_mul(CYCLES);
                 let value = match field.register {
-                    // Where the bit is always set, the register has none.
+                    // If the bit is always set, the register has none.
                     RegisterField::MODE if surroundings.target.always_clamps_nan() => {
                         wave.mode.0 & !Mode::CLAMPS_NAN
                     }

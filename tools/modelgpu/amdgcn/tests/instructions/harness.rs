@@ -253,7 +253,7 @@ fn wrap(target: Target, body: &str) -> String {
 enum OtherHalf {
     /// The body's only result in v10 has 16 bits: what v10 had before.
     Kept,
-    /// What v10 had before, unless a later instruction has replaced the whole register.
+    /// The old value of v10, unless a later instruction has replaced the whole register.
     KeptOrReplaced,
     /// A part of the result.
     Written,
