@@ -1,5 +1,6 @@
 //! Random functions are instrumented, and an interpreter runs the new text along random ways. At each end, the registers
-//! that go to memory must have the runs of each block, which the interpreter counts by itself.
+//! that go to memory must have the runs of each block, which the interpreter counts by itself. So must the memory after one
+//! lane of some has left.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -64,6 +65,8 @@ struct Run<'text> {
     registers: HashMap<&'text str, u64>,
     /// The runs of each label's instruction.
     marks: HashMap<u64, u64>,
+    /// The line that comes next.
+    at: usize,
 }
 
 impl<'text> Run<'text> {
@@ -85,6 +88,7 @@ impl<'text> Run<'text> {
             tables,
             registers: HashMap::new(),
             marks: HashMap::new(),
+            at: 0,
         }
     }
 
@@ -111,7 +115,10 @@ impl<'text> Run<'text> {
             let (opcode, operands) = line.split_once(' ').unwrap_or((line, ""));
             let operands: Vec<&str> = operands.split(", ").collect();
             let value = match (opcode, operands.as_slice()) {
-                ("activemask.b32", _) => return true,
+                ("activemask.b32", _) => {
+                    self.at = at;
+                    return true;
+                }
                 ("bra" | "bra.uni", [label]) => {
                     at = self.labels[label];
                     continue;
@@ -139,6 +146,50 @@ impl<'text> Run<'text> {
             self.registers.insert(operands[0], value);
         }
         false
+    }
+
+    /// Runs the code that brings the counts of one lane to memory if not all lanes of its warp leave together. Returns
+    /// what it adds, by the number of the counter.
+    fn leave(&mut self) -> HashMap<usize, u64> {
+        let rest = &self.lines[self.at..];
+        let part = rest.iter().position(|line| *line == "$rocov_part:");
+        let mut is_true = false;
+        let mut memory = HashMap::new();
+        for line in &rest[part.expect("there is such code") + 1..] {
+            let line = line.trim_end_matches(';');
+            let guarded = line.strip_prefix("@%rocov_p ");
+            let (opcode, operands) = guarded
+                .unwrap_or(line)
+                .split_once(' ')
+                .unwrap_or((line, ""));
+            let operands: Vec<&str> = operands.split(", ").collect();
+            match (opcode, operands.as_slice()) {
+                ("ret", _) => return memory,
+                // The address of the copy is 0.
+                ("mov.u64" | "mad.wide.u32", ["%rocov_a", ..])
+                | ("mov.u32", [_, "%smid" | "%warpid"]) => {}
+                ("and.b32", ["%rocov_t", "%rocov_t", _]) => {}
+                ("and.b32", [to, one, other]) => {
+                    let value = self.value(one) & self.value(other);
+                    self.registers.insert(to, value);
+                }
+                ("setp.ne.u32" | "setp.ne.u64", [_, one, other]) => {
+                    is_true = self.value(one) != self.value(other);
+                }
+                ("red.global.add.u64", [place, value]) => {
+                    assert!(guarded.is_some(), "{line}");
+                    let offset = place.trim_start_matches("[%rocov_a+").trim_end_matches(']');
+                    if is_true {
+                        *memory
+                            .entry(offset.parse::<usize>().unwrap() / 8)
+                            .or_default() += self.value(value);
+                    }
+                }
+                ("mov.b32" | "mov.b64", [_, "0"]) => {}
+                _ => assert!(opcode.starts_with(['{', '}', '.']), "{line}"),
+            }
+        }
+        panic!("the code has no end");
     }
 }
 
@@ -178,6 +229,12 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
                 };
                 let expected = run.marks.get(mark).copied().unwrap_or(0);
                 assert_eq!(found, expected, "block {block} of\n{plain}\n{counting}");
+            }
+            let memory = run.leave();
+            for (mark, block) in &marks {
+                let expected = run.marks.get(mark).copied().unwrap_or(0);
+                let added = memory.get(block).copied().unwrap_or(0);
+                assert_eq!(added, expected, "block {block} of\n{plain}\n{counting}");
             }
         }
     }

@@ -3,7 +3,8 @@
 //! A warp whose lanes all leave together adds for all of them: lane i adds the sum of block i of 32, so one instruction
 //! adds 32 counters. The bits of the lanes are transposed: then lane i has bit i of all lanes, and counts them. Registers
 //! are summed one by one, by `redux.sync` from sm_80 on, else by five exchanges. If only some lanes leave, or if a register of
-//! one has a large number, the first of them adds for them.
+//! one has a large number, each lane adds its own: lanes that leave at another time may catch up with them, and then each
+//! sum for some lanes had those of others in it (an H100 with driver 580 counted some blocks twice).
 
 use std::fmt::Write;
 
@@ -80,10 +81,15 @@ impl Flush<'_, '_> {
 
     /// Each lane adds all its counts, which are zeros then. Has no branch, so that it may be anywhere.
     pub(super) fn of_lanes(&self) -> String {
-        let mut code = format!(
-            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a;\n\t{}",
-            self.base()
-        );
+        format!(
+            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a;\n\t{}}}\n\t",
+            self.own()
+        )
+    }
+
+    /// Each lane adds its own counts, which are zeros then.
+    fn own(&self) -> String {
+        let mut code = self.base();
         for (block, way) in self.plan.ways.iter().enumerate() {
             let offset = self.offset(block);
             match way {
@@ -108,7 +114,6 @@ impl Flush<'_, '_> {
         for word in 0..self.plan.words {
             let _ = write!(code, "mov.b32 %rocov_b{word}, 0;\n\t");
         }
-        code.push_str("}\n\t");
         code
     }
 
@@ -125,27 +130,24 @@ impl Flush<'_, '_> {
     /// Adds all counts of the active lanes, and ends with `opcode`.
     pub(super) fn at_exit(&self, opcode: &str) -> String {
         let mut code = String::from(
-            "{\n\t.reg .pred %rocov_p, %rocov_r;\n\t\
+            "{\n\t.reg .pred %rocov_p;\n\t\
              .reg .b32 %rocov_t, %rocov_m, %rocov_l, %rocov_c, %rocov_s;\n\t\
              .reg .b64 %rocov_a, %rocov_v, %rocov_w, %rocov_d;\n\t",
         );
         self.derive(&mut code);
-        let _ = write!(
-            code,
+        code.push_str(
             "activemask.b32 %rocov_m;\n\t\
-             {}\
              setp.ne.s32 %rocov_p, %rocov_m, -1;\n\t\
              @%rocov_p bra $rocov_part;\n\t",
-            self.base()
         );
         self.find_large(&mut code);
+        code.push_str(&self.base());
         code.push_str("mov.u32 %rocov_l, %laneid;\n\t");
         for first in (0..self.plan.ways.len()).step_by(WORD) {
             self.add_by_lane(&mut code, first);
         }
-        let _ = write!(code, "{opcode};\n$rocov_part:\n\t");
-        self.add_for_part(&mut code);
-        let _ = write!(code, "{opcode};\n\t}}\n");
+        let own = self.own();
+        let _ = write!(code, "{opcode};\n$rocov_part:\n\t{own}{opcode};\n\t}}\n");
         code
     }
 
@@ -160,7 +162,7 @@ impl Flush<'_, '_> {
         for (lane, way) in ways.iter().enumerate() {
             if let Way::Number(number) = way {
                 let _ = write!(code, "cvt.u32.u64 %rocov_t, %rocov_n{number};\n\t");
-                self.sum_part(code, "%rocov_t", "0xffffffff");
+                self.sum_part(code, "%rocov_t");
                 let _ = write!(
                     code,
                     "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
@@ -196,7 +198,7 @@ impl Flush<'_, '_> {
         }
         code.push_str("mov.b32 %rocov_c, 0;\n\t");
         for lane in (0..end).filter(|lane| ways[*lane] == Way::Bit) {
-            self.vote(code, first + lane, "0xffffffff");
+            self.vote(code, first + lane);
             let _ = write!(
                 code,
                 "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
@@ -205,48 +207,25 @@ impl Flush<'_, '_> {
         }
     }
 
-    /// Sets `%rocov_t` to the number of lanes of `mask` that have the bit of a block.
-    fn vote(&self, code: &mut String, block: usize, mask: &str) {
+    /// Sets `%rocov_t` to the number of lanes of a whole warp that have the bit of a block.
+    fn vote(&self, code: &mut String, block: usize) {
         self.test_bit(code, block);
-        let _ = write!(
-            code,
-            "vote.sync.ballot.b32 %rocov_t, %rocov_p, {mask};\n\t\
-             popc.b32 %rocov_t, %rocov_t;\n\t"
+        code.push_str(
+            "vote.sync.ballot.b32 %rocov_t, %rocov_p, 0xffffffff;\n\t\
+             popc.b32 %rocov_t, %rocov_t;\n\t",
         );
     }
 
-    /// Sets `%rocov_v` to the sum of a register over the lanes of `mask`, which are all if the GPU has no `redux.sync`. The
-    /// low part and the high part are summed one by one: 32 parts fit in 32 bits.
-    fn sum(&self, code: &mut String, number: usize, mask: &str) {
-        let _ = write!(
-            code,
-            "cvt.u32.u64 %rocov_t, %rocov_n{number};\n\t\
-             and.b32 %rocov_t, %rocov_t, {:#x};\n\t\
-             shr.u64 %rocov_v, %rocov_n{number}, {PART_BITS};\n\t\
-             cvt.u32.u64 %rocov_c, %rocov_v;\n\t",
-            (1 << PART_BITS) - 1
-        );
-        for part in ["%rocov_t", "%rocov_c"] {
-            self.sum_part(code, part, mask);
-        }
-        let _ = write!(
-            code,
-            "cvt.u64.u32 %rocov_v, %rocov_t;\n\t\
-             mad.wide.u32 %rocov_v, %rocov_c, {:#x}, %rocov_v;\n\t",
-            1 << PART_BITS
-        );
-    }
-
-    /// Sums a register of 32 bits over the lanes of `mask`, which are all if the GPU has no `redux.sync`.
-    fn sum_part(&self, code: &mut String, part: &str, mask: &str) {
+    /// Sums a register of 32 bits over the lanes of a whole warp.
+    fn sum_part(&self, code: &mut String, part: &str) {
         if self.has_sums {
-            let _ = write!(code, "redux.sync.add.u32 {part}, {part}, {mask};\n\t");
+            let _ = write!(code, "redux.sync.add.u32 {part}, {part}, 0xffffffff;\n\t");
             return;
         }
         for (distance, _) in SWAPS {
             let _ = write!(
                 code,
-                "shfl.sync.bfly.b32 %rocov_s, {part}, {distance}, 31, {mask};\n\t\
+                "shfl.sync.bfly.b32 %rocov_s, {part}, {distance}, 31, 0xffffffff;\n\t\
                  add.u32 {part}, {part}, %rocov_s;\n\t"
             );
         }
@@ -308,43 +287,6 @@ impl Flush<'_, '_> {
              @%rocov_p bra $rocov_part;\n\t",
             1_u64 << PART_BITS
         );
-    }
-
-    /// The first of the lanes in `%rocov_m` adds for these.
-    fn add_for_part(&self, code: &mut String) {
-        code.push_str(
-            "mov.u32 %rocov_t, %lanemask_lt;\n\t\
-             and.b32 %rocov_t, %rocov_t, %rocov_m;\n\t\
-             setp.eq.u32 %rocov_r, %rocov_t, 0;\n\t",
-        );
-        for (block, way) in self.plan.ways.iter().enumerate() {
-            let is_summed = match way {
-                Way::Direct => continue,
-                Way::Bit => {
-                    self.vote(code, block, "%rocov_m");
-                    code.push_str("cvt.u64.u32 %rocov_v, %rocov_t;\n\t");
-                    true
-                }
-                Way::Number(number) if self.has_sums => {
-                    self.sum(code, *number, "%rocov_m");
-                    true
-                }
-                // Without sums, each lane adds its own.
-                Way::Number(number) => {
-                    let _ = write!(code, "mov.b64 %rocov_v, %rocov_n{number};\n\t");
-                    false
-                }
-            };
-            code.push_str(match is_summed {
-                true => "setp.ne.and.u64 %rocov_p, %rocov_v, 0, %rocov_r;\n\t",
-                false => "setp.ne.u64 %rocov_p, %rocov_v, 0;\n\t",
-            });
-            let _ = write!(
-                code,
-                "@%rocov_p red.global.add.u64 [%rocov_a+{}], %rocov_v;\n\t",
-                self.offset(block)
-            );
-        }
     }
 }
 
