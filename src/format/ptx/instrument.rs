@@ -14,7 +14,7 @@ use crate::format::ptx::PtxError;
 use crate::format::ptx::flow::{CountedEdge, Counter, Place};
 use crate::format::ptx::flush::Flush;
 use crate::format::ptx::module::{Module, PtxFunction};
-use crate::format::ptx::plan::{Plan, WORD, Way, ending};
+use crate::format::ptx::plan::{Plan, WORD, Way, ending, instructions};
 use crate::format::ptx::records::Unit;
 use crate::format::ptx::statements::{Flow, StatementKind};
 
@@ -193,7 +193,12 @@ impl Editor<'_, '_> {
         let (body, plan) = (&self.function.body, self.plan);
         if self.function.is_kernel && !body.is_limited {
             let limit = match options.registers.get(self.function.symbol) {
-                Some(plain) => format!(".maxnreg {}", register_limit(*plain, plan.registers())),
+                Some(plain) => {
+                    let calls = instructions(self.function)
+                        .any(|(_, _, it)| matches!(it.flow, Flow::Call { .. }));
+                    let limit = register_limit(*plain, plan.registers(), calls);
+                    format!(".maxnreg {limit}")
+                }
                 None => ".maxntid 1024".into(),
             };
             self.edits.insert(body.open, format!("\n{limit}\n"));
@@ -348,17 +353,20 @@ fn counted_edge(edge: CountedEdge) -> String {
 /// Few counters get none, or what is left of the multiple of 8 that each thread gets: the compiler keeps those in memory that it
 /// uses least. More would leave room for fewer blocks, so many counters get as many as they take. At most, blocks can have as
 /// many threads as before (CUDA C++ Programming Guide, "Compute Capabilities": an SM has 65,536 registers).
-fn register_limit(plain: u32, counters: u32) -> u32 {
+///
+/// A kernel that `calls` gets as many as it can have: ptxas rejects a limit below the registers of a function that it calls,
+/// and these take counters, too.
+fn register_limit(plain: u32, counters: u32, calls: bool) -> u32 {
     /// With so many registers, an SM has all threads that it can have.
     const ALL_THREADS: u32 = 32;
     const FEW: u32 = 8;
     const THREADS: [u32; 8] = [1024, 896, 768, 640, 512, 448, 384, 320];
     const REGISTERS: u32 = 1 << 16;
     const MOST: u32 = 255;
-    let wanted = if counters > FEW {
-        plain + counters
-    } else {
-        plain
+    let wanted = match counters {
+        _ if calls => MOST,
+        0..=FEW => plain,
+        _ => plain + counters,
     };
     let most = THREADS
         .into_iter()
@@ -373,9 +381,12 @@ mod tests {
 
     #[test]
     fn blocks_keep_their_largest_size() {
-        let few = [0, 32, 33, 64, 65, 81, 128, 129, 200, 255].map(|it| register_limit(it, 8));
+        let few =
+            [0, 32, 33, 64, 65, 81, 128, 129, 200, 255].map(|it| register_limit(it, 8, false));
         assert_eq!(few, [32, 32, 40, 64, 72, 88, 128, 136, 200, 255]);
-        let many = [0, 32, 64, 65, 81, 129, 255].map(|it| register_limit(it, 40));
+        let many = [0, 32, 64, 65, 81, 129, 255].map(|it| register_limit(it, 40, false));
         assert_eq!(many, [40, 64, 64, 72, 96, 144, 255]);
+        let calling = [0, 32, 64, 65, 255].map(|it| register_limit(it, 0, true));
+        assert_eq!(calling, [64, 64, 64, 72, 255]);
     }
 }

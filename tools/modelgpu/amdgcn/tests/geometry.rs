@@ -42,7 +42,17 @@ const IDS: &str = "
 const CELLS: [u32; 3] = [16, 8, 8];
 
 fn ids(target: Target, grid: [u32; 3], block: [u32; 3]) -> (Vec<u64>, u64, u64) {
-    let body = IDS
+    // From gfx12 on, trap registers have the workgroup's ids, and no others do (LLVM's "User Guide for AMDGPU Backend",
+    // "Initial Kernel Execution State").
+    let in_trap_registers = "
+    s_mov_b32 s6, ttmp9
+    s_and_b32 s7, ttmp7, 0xffff
+    s_lshr_b32 s8, ttmp7, 16";
+    let first = match target {
+        Target::Gfx1201 => in_trap_registers,
+        _ => "",
+    };
+    let body = format!("{first}{IDS}")
         .replace("WORKGROUP_X", "s6")
         .replace("WORKGROUP_Y", "s7")
         .replace("WORKGROUP_Z", "s8");
