@@ -95,9 +95,14 @@ fn beside(path: &Path) -> Result<Partial<TempPath>> {
 pub(crate) fn directory_in(directory: &Path, mode: u32) -> io::Result<Partial<TempDir>> {
     partial(directory, |builder, directory| {
         builder.permissions(Permissions::from_mode(mode));
-        let made = builder.tempdir_in(directory)?;
-        let file = File::open(made.path())?;
-        Ok((made, file))
+        loop {
+            let made = builder.tempdir_in(directory)?;
+            match File::open(made.path()) {
+                // Another process removed it as a leftover before it could be locked.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                file => return Ok((made, file?)),
+            }
+        }
     })
 }
 
@@ -201,6 +206,22 @@ mod tests {
         replace(&path.join("file"), write("one")).unwrap();
         assert_eq!(fs::read_dir(path).unwrap().count(), 2);
         assert!(other.path.path().join("e").exists(), "it is still written");
+    }
+
+    #[test]
+    fn commands_at_once_keep_their_directories() {
+        let directory = tempfile::tempdir().unwrap();
+        let make = || {
+            for _ in 0..300 {
+                let made = directory_in(directory.path(), 0o700).unwrap();
+                fs::write(made.path.path().join("file"), "half").unwrap();
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(make);
+            }
+        });
     }
 
     #[test]
