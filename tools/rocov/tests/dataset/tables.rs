@@ -14,7 +14,7 @@ use crate::{COMMIT, Fleet};
 
 /// The Python that has DuckDB and pyarrow: that of `tools/dev/fleet setup`, or the one that the user names. Without
 /// it, the test is not run.
-fn python(what: &str) -> Option<PathBuf> {
+pub(crate) fn python(what: &str) -> Option<PathBuf> {
     let command = Path::new(env!("CARGO_BIN_EXE_rocov"));
     let own = command
         .ancestors()
@@ -36,7 +36,7 @@ fn python(what: &str) -> Option<PathBuf> {
     None
 }
 
-fn example(name: &str) -> PathBuf {
+pub(crate) fn example(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.join("examples/fleet").join(name)
 }
