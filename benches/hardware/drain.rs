@@ -41,13 +41,47 @@ fn empty_library(path: PathBuf, name: &str) -> PathBuf {
     path
 }
 
+/// Copies what is built into a folder, without symbols.
+pub(crate) fn stripped(names: &[&str], folder: &Path) {
+    for name in names {
+        let copy = folder.join(name);
+        fs::copy(built(name), &copy).expect("a file can be copied");
+        run(limited("strip").arg(&copy)).success();
+    }
+}
+
+/// The kernels on the host, with clang's counters.
+pub(crate) fn host_program() -> PathBuf {
+    with_short_paths(Compilation::new())
+        .arguments(["-std=c++17", "-O1"])
+        .arguments(["-fprofile-instr-generate", "-fcoverage-mapping"])
+        .source(source("host.cpp"))
+        .output("host")
+}
+
+/// The lines of launches on the host, as llvm-cov tells them in LCOV.
+pub(crate) fn lines_on_host(host: &Path, doses: &str, directory: &Path) -> String {
+    let raw = directory.join("profraw");
+    let merged = directory.join("profdata");
+    let mut oracle = limited(host);
+    run(oracle.arg(doses).env("LLVM_PROFILE_FILE", &raw)).success();
+    merge(std::slice::from_ref(&raw), &merged);
+    let mut export = limited(cov());
+    export.args(["export", "--format=lcov", "--instr-profile"]);
+    let lcov = run(export.arg(&merged).arg(host)).success().stdout;
+    for unneeded in [raw, merged] {
+        fs::remove_file(unneeded).expect("the file was made above");
+    }
+    lcov
+}
+
 fn headers() -> Vec<PathBuf> {
     let names = ["doses.h", "other.h", "on_host.h", "extension.h"];
     names.into_iter().map(source).collect()
 }
 
 /// The files in a report are those of the pack, wherever the repository is.
-fn with_short_paths(compilation: Compilation) -> Compilation {
+pub(crate) fn with_short_paths(compilation: Compilation) -> Compilation {
     let repository = repository("");
     let root = repository.to_string_lossy();
     let root = root.trim_end_matches('/');
@@ -64,11 +98,7 @@ fn with_short_paths(compilation: Compilation) -> Compilation {
 impl Drain {
     pub(crate) fn pack(&self) {
         let folder = fresh("drain");
-        for name in ["rocov", "librocov.so"] {
-            let copy = folder.join(name);
-            fs::copy(built(name), &copy).expect("a file can be copied");
-            run(limited("strip").arg(&copy)).success();
-        }
+        stripped(&["rocov", "librocov.so"], &folder);
         let usual = clang();
         for way in WAYS {
             let name = way.unwrap_or("plain");
@@ -262,7 +292,7 @@ impl Drain {
         format!("{}/bin:{path}", self.cuda.display())
     }
 
-    fn flags(&self, compiler: &str, way: Option<&str>) -> Vec<String> {
+    pub(crate) fn flags(&self, compiler: &str, way: Option<&str>) -> Vec<String> {
         let Some(way) = way else {
             return vec![
                 format!("--offload-arch={TARGET}"),
@@ -319,27 +349,13 @@ impl Drain {
     /// The lines, functions and branches of each run that drain.py asks for, by llvm-cov, with the kernels on the host.
     fn expected(&self, folder: &Path) {
         let expected = fresh("drain/expected");
-        let host = with_short_paths(Compilation::new())
-            .arguments(["-std=c++17", "-O1"])
-            .arguments(["-fprofile-instr-generate", "-fcoverage-mapping"])
-            .source(source("host.cpp"))
-            .output("host");
+        let host = host_program();
         let script = folder.join("drain.py");
         fs::copy(source("drain.py"), &script).expect("a file can be copied");
         let asked = run(limited("python3").arg(&script).arg("doses")).success();
         for doses in asked.stdout.split_whitespace() {
-            let raw = expected.join("profraw");
-            let merged = expected.join("profdata");
-            let mut oracle = limited(&host);
-            run(oracle.arg(doses).env("LLVM_PROFILE_FILE", &raw)).success();
-            merge(std::slice::from_ref(&raw), &merged);
-            let mut export = limited(cov());
-            export.args(["export", "--format=lcov", "--instr-profile"]);
-            let lcov = run(export.arg(&merged).arg(&host)).success().stdout;
-            fs::write(expected.join(doses), lcov).expect("a file can be written");
-            for unneeded in [raw, merged] {
-                fs::remove_file(unneeded).expect("the file was made above");
-            }
+            fs::write(expected.join(doses), lines_on_host(&host, doses, &expected))
+                .expect("a file can be written");
         }
         // `rocov report --show` prints them.
         let sources = fresh("drain/testdata/hardware");

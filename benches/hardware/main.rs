@@ -2,9 +2,10 @@
 //! FOLDER is empty or absent, CUDA is a toolkit. The kernels of testdata/kernels are compiled here, in each way of counting,
 //! and their counts and buffers are made here, on the host. With `samples=`, a checkout of NVIDIA/cuda-samples, its programs
 //! are compiled instead. With `drain=`, a folder with PyTorch's headers or nothing, the programs of testdata/hardware are;
-//! `profile=` has the profile of one.
+//! `profile=` has the profile of one. With `instrument=`, a checkout or nothing, the pack is for `rocov run --instrument`.
 
 mod drain;
+mod instrument;
 mod samples;
 
 #[path = "../../tests/support/mod.rs"]
@@ -29,7 +30,7 @@ pub(crate) const TARGET: &str = "sm_90";
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
 /// The kernels that use instructions of AMD GPUs, or waves of 64 lanes.
-const ONLY_AMD: [&str; 5] = ["dots", "halves", "mfma", "saturate", "wave"];
+pub(crate) const ONLY_AMD: [&str; 5] = ["dots", "halves", "mfma", "saturate", "wave"];
 
 /// A kernel whose times are measured: its source, and a spec (see testdata/oracle/spec.h) of a size that keeps an
 /// H200 busy.
@@ -152,7 +153,10 @@ fn main() {
     fs::create_dir_all(folder).expect("the folder can be made");
     std::env::set_current_dir(folder).expect("the folder was made");
     fs::write("compiler", compiler()).expect("a file can be written");
-    if let Some(torch) = option("drain") {
+    if let Some(samples) = option("instrument") {
+        let samples = (!samples.as_os_str().is_empty()).then_some(samples);
+        Pack { cuda }.instrument(samples.as_deref());
+    } else if let Some(torch) = option("drain") {
         let torch = (!torch.as_os_str().is_empty()).then_some(torch);
         let profile = option("profile");
         drain::Drain {
@@ -169,7 +173,7 @@ fn main() {
 }
 
 pub(crate) struct Pack {
-    cuda: PathBuf,
+    pub(crate) cuda: PathBuf,
 }
 
 impl Pack {
@@ -191,17 +195,7 @@ impl Pack {
     /// A kernel with its buffers and counts on the host.
     fn counts(&self, name: &str, level: &str) {
         let directory = fresh(&format!("counts/{name}{level}"));
-        let template = repository("testdata/kernels")
-            .join(name)
-            .with_extension("spec");
-        let spec = expand(&template, &directory);
-        let raw = directory.join("host.profraw");
-        let mut oracle = limited(host_oracle(name, level));
-        oracle
-            .arg(&spec)
-            .arg(&directory)
-            .env("LLVM_PROFILE_FILE", &raw);
-        run(&mut oracle).success();
+        let raw = self.on_host(name, level, &directory);
         let merged = directory.join("host.profdata");
         merge(std::slice::from_ref(&raw), &merged);
         let mut counts = String::new();
@@ -219,6 +213,19 @@ impl Pack {
         for counters in [Counters::Llvm, Counters::Pass] {
             self.cubin(name, level, Way::Counting(counters), &directory);
         }
+    }
+
+    /// Runs a kernel on the host, with the spec and the buffers in `directory`, and returns the raw profile.
+    pub(crate) fn on_host(&self, name: &str, level: &str, directory: &Path) -> PathBuf {
+        let template = repository("testdata/kernels")
+            .join(name)
+            .with_extension("spec");
+        let spec = expand(&template, directory);
+        let raw = directory.join("host.profraw");
+        let mut oracle = limited(host_oracle(name, level));
+        oracle.arg(&spec).arg(directory);
+        run(oracle.env("LLVM_PROFILE_FILE", &raw)).success();
+        raw
     }
 
     /// A kernel of a size that takes time.

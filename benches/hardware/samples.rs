@@ -9,7 +9,7 @@ use crate::{Pack, TARGET, Way, fresh};
 
 /// The folder of a program in a checkout, and its arguments: those that keep the host's own computation short.
 /// Each needs only CUDA's runtime, and ends with a status or a message that tells whether its results are right.
-const PROGRAMS: [(&str, &str); 15] = [
+pub(crate) const PROGRAMS: [(&str, &str); 15] = [
     ("0_Introduction/matrixMul", ""),
     ("2_Concepts_and_Techniques/convolutionSeparable", ""),
     ("2_Concepts_and_Techniques/dct8x8", ""),

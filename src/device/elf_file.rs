@@ -4,12 +4,19 @@
 //! counters are zero, or "not reached".
 
 use std::io::Cursor;
+use std::sync::Arc;
+
+use thiserror::Error;
 
 use crate::device::{
-    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol,
+    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
+    Symbol,
 };
-use crate::format::codeobject::cuda::laid_out;
+use crate::format::blocks::{Kind, Records};
+use crate::format::codeobject::cuda::{laid_out, without_code};
 use crate::format::codeobject::{CodeObject, CodeObjectError, Identity};
+use crate::format::profraw::Version;
+use crate::format::ptx::{self, Module, PtxError};
 
 /// The only executable.
 const EXECUTABLE: Executable = Executable(1);
@@ -22,6 +29,34 @@ pub struct AtRest {
     identity: Identity,
     elf: Vec<u8>,
     memory: Vec<u8>,
+    /// The PTX, if the code was never compiled.
+    source: Option<Arc<str>>,
+    executions: Option<NoExecutions>,
+}
+
+/// The reason why PTX has no counters.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NeverCompiledError {
+    /// rocov does not know the text.
+    #[error(transparent)]
+    Ptx(#[from] PtxError),
+    /// No ELF can be made of it.
+    #[error(transparent)]
+    Elf(#[from] CodeObjectError),
+    /// The text has no function with a body.
+    #[error("the PTX has no functions")]
+    Empty,
+}
+
+/// The counts of a device that has executed nothing.
+#[derive(Debug)]
+struct NoExecutions;
+
+impl Executions for NoExecutions {
+    fn count(&self, _start: u64, _counters: &mut [u64]) {}
+
+    fn forget(&self, _range: DeviceRange) {}
 }
 
 impl AtRest {
@@ -41,7 +76,46 @@ impl AtRest {
             identity: Identity::of(&elf)?,
             elf,
             memory,
+            executions: None,
+            source: None,
         })
+    }
+
+    /// PTX that no driver has compiled, from `uri`, as if `agent` had it loaded with counters of its blocks.
+    ///
+    /// # Errors
+    /// Fails if rocov does not know the text, or it has no function with a body.
+    pub fn of_ptx(agent: Agent, uri: String, text: &str) -> Result<Self, NeverCompiledError> {
+        let module = Module::parse(text)?;
+        let mut records = Records::default();
+        let mut counters = 0;
+        for function in module.functions.iter().filter(|it| !it.blocks.is_empty()) {
+            // A text of 4 GiB is more than a fat binary may unpack to.
+            let count = u32::try_from(function.blocks.len()).unwrap_or(u32::MAX);
+            records.push(Kind::Ptx, function.symbol, function.text.as_bytes(), count);
+            counters += 8 * u64::from(count);
+        }
+        if records.is_empty() {
+            return Err(NeverCompiledError::Empty);
+        }
+        let version = Version::of_word(ptx::Options::default().version);
+        let version = version.expect("rocov writes profiles of this version");
+        let architecture = module.architecture().unwrap_or_default();
+        let (data, names) = (records.data(&version, 0), records.names());
+        let elf = without_code(architecture, &version, &data, &names, counters)?;
+        Ok(Self {
+            source: Some(text.into()),
+            ..Self::new(agent, uri, elf)?
+        })
+    }
+
+    /// The code object on a device that counts what it executes.
+    #[must_use]
+    pub fn traced(self) -> Self {
+        Self {
+            executions: Some(NoExecutions),
+            ..self
+        }
     }
 
     /// The agent that would have it loaded.
@@ -50,7 +124,8 @@ impl AtRest {
     }
 
     /// Its identity.
-    pub(crate) fn identity(&self) -> &Identity {
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
@@ -91,6 +166,10 @@ impl Device for AtRest {
         }])
     }
 
+    fn source(&self, _code_object: &LoadedCodeObject) -> Option<Arc<str>> {
+        self.source.clone()
+    }
+
     fn symbol(
         &self,
         _executable: Executable,
@@ -128,5 +207,10 @@ impl Device for AtRest {
             },
             found: DeviceRange { start: 0, len: 0 },
         })
+    }
+
+    fn executions(&self) -> Option<&dyn Executions> {
+        let executions = self.executions.as_ref();
+        executions.map(|it| it as &dyn Executions)
     }
 }

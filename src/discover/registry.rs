@@ -28,6 +28,7 @@ pub struct Registry {
     /// Each path once.
     profiles: HashSet<Arc<Path>>,
     device_code: Vec<CodeFile>,
+    is_traced: bool,
     stops: Vec<Box<str>>,
     start: Option<u64>,
     is_instrumented: bool,
@@ -108,6 +109,12 @@ impl Registry {
         &self.device_code
     }
 
+    /// Returns whether the device counted what it executed. False before [`Registry::ended_with`].
+    #[must_use]
+    pub fn is_traced(&self) -> bool {
+        self.is_traced
+    }
+
     /// The reasons why the GPU has stopped kernels, in the order of time: the first [`MAX_STOPS`].
     #[must_use]
     pub fn stops(&self) -> &[Box<str>] {
@@ -139,8 +146,9 @@ impl Registry {
         }
     }
 
-    /// Records at `time` that the process ends and has had device code in `files`.
-    pub fn ended_with(&mut self, mut files: Vec<CodeFile>, time: u64) {
+    /// Records at `time` that the process ends and has had device code in `files`, and whether the device counted
+    /// what it executed.
+    pub fn ended_with(&mut self, mut files: Vec<CodeFile>, is_traced: bool, time: u64) {
         // By their bytes: the names within paths take longer to compare.
         files.sort_by(|one, other| {
             let paths = one.path.as_os_str().cmp(other.path.as_os_str());
@@ -150,6 +158,7 @@ impl Registry {
         if self.device_code != files {
             self.start.get_or_insert(time);
             self.device_code = files;
+            self.is_traced = is_traced;
             self.changes += 1;
         }
     }

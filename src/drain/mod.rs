@@ -295,15 +295,20 @@ impl Session {
         outcome
     }
 
-    /// Records the host files with device code that the process has had, and `agents` if no load has shown
-    /// any. The process ends. Does nothing if there are no agents.
-    pub fn ends_with(&mut self, files: Vec<CodeFile>, agents: impl FnOnce() -> Vec<Agent>) {
+    /// Records the host files with device code that the process has had, whether the device counted what it
+    /// executed, and `agents` if no load has shown any. The process ends. Does nothing if there are no agents.
+    pub fn ends_with(
+        &mut self,
+        files: Vec<CodeFile>,
+        is_traced: bool,
+        agents: impl FnOnce() -> Vec<Agent>,
+    ) {
         if self.registry.agents().next().is_none() {
             let agents: Vec<_> = agents().into_iter().map(Arc::new).collect();
             self.registry.see_agents(&agents);
         }
         if self.registry.agents().next().is_some() {
-            self.registry.ended_with(files, clock::now());
+            self.registry.ended_with(files, is_traced, clock::now());
         }
     }
 

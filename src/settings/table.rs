@@ -345,7 +345,7 @@ pub const SETTINGS: &[Setting] = &[
             "none: no model",
             "`rocov run --gpu`",
         ],
-        "Lists the modelled GPUs: 1 to 8 of the targets `gfx90a`, `gfx942`, `gfx950` and `gfx1100`.",
+        "Lists the modelled GPUs: 1 to 8 of the targets `gfx90a`, `gfx942`, `gfx950`, `gfx1100` and `gfx1201`.",
     ),
     setting(
         "ROCOV_MODELGPU_BAR",

@@ -150,6 +150,15 @@ pub fn elf_identity(path: &Path) -> Option<&str> {
     is_kept.then_some(identity)
 }
 
+/// The identity in the path of the PTX beside a kept device ELF, `objects/TARGET.IDENTITY.ptx`.
+#[must_use]
+pub fn source_identity(path: &Path) -> Option<&str> {
+    let is_kept = path.parent()?.file_name()? == OBJECTS;
+    let stem = path.file_name()?.to_str()?.strip_suffix(".ptx")?;
+    let (_, identity) = stem.rsplit_once('.')?;
+    is_kept.then_some(identity)
+}
+
 /// The label in the path of a profile. The directories of labels are in that of all profiles, whatever is
 /// above.
 #[must_use]

@@ -84,6 +84,7 @@ fn device_code(registry: &Registry, layout: &DataLayout) -> Option<DeviceCodeRec
     let profiles: PathBuf = profiles.components().collect();
     (!files.is_empty()).then(|| DeviceCodeRecord {
         profiles: profiles.to_string_lossy().into_owned(),
+        traced: registry.is_traced(),
         files,
     })
 }

@@ -139,7 +139,8 @@ int cuInit(unsigned flags) {
 }
 
 int cuDriverGetVersion(int *version) {
-  *version = 13000;
+  const char *said = getenv("STAND_IN_VERSION");
+  *version = said != NULL ? atoi(said) : 13000;
   return SUCCESS;
 }
 int cuDeviceGetCount(int *count) {
@@ -150,10 +151,13 @@ int cuDeviceGet(int *device, int ordinal) {
   *device = ordinal;
   return SUCCESS;
 }
-int cuDeviceGetAttribute(int *value, int attribute, int device) {
-  // All are sm_90, unless STAND_IN_SECOND says otherwise of the second: 80 is sm_80.
+// All are sm_90, unless STAND_IN_SECOND says otherwise of the second: 80 is sm_80.
+static int capability_of(int device) {
   const char *second = getenv("STAND_IN_SECOND");
-  const int capability = device == 1 && second != NULL ? atoi(second) : 90;
+  return device == 1 && second != NULL ? atoi(second) : 90;
+}
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+  const int capability = capability_of(device);
   *value = attribute == 75 ? capability / 10 : capability % 10;
   return SUCCESS;
 }
@@ -265,10 +269,12 @@ static int place(struct Module *module, const char *image) {
   return SUCCESS;
 }
 
-// The size of an ELF whose section headers are its last part.
+// The size of an ELF: its headers of sections and of segments are its last parts.
 static size_t size_of(const char *image) {
   const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
-  return header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+  const size_t sections = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+  const size_t segments = header->e_phoff + (size_t)header->e_phnum * header->e_phentsize;
+  return sections > segments ? sections : segments;
 }
 
 static int load(struct Module **made, struct Library *library, const char *image) {
@@ -307,27 +313,44 @@ static char *read_file(const char *path) {
   return content;
 }
 
-// The first cubin of a fat binary that is not compressed, or what is there instead.
+// The wrapper of a fat binary (fatbinary_section.h).
+struct Wrapper {
+  uint32_t magic, version;
+  const char *data;
+  void *units;
+};
+
+// The cubin of a fat binary that is not compressed and fits the GPU of the current context best: the latest for its
+// architecture. Or the code that is there instead.
 static const char *of_fat_binary(const char *image) {
+  const struct Wrapper *wrapper = (const struct Wrapper *)image;
+  if (wrapper->magic == 0x466243b1)
+    image = wrapper->data;
   if (memcmp(image, "\x50\xed\x55\xba", 4) != 0)
     return image;
+  const unsigned own = (unsigned)capability_of(current() != NULL ? current()->device : 0);
   uint64_t size;
   memcpy(&size, image + 8, sizeof size);
-  const char *entry = image + 16, *end = entry + size;
+  const char *entry = image + 16, *end = entry + size, *best = NULL;
+  uint32_t best_architecture = 0;
   while (entry + 64 <= end) {
     uint16_t kind;
-    uint32_t header;
+    uint32_t header, architecture;
     uint64_t padded;
     memcpy(&kind, entry, sizeof kind);
     memcpy(&header, entry + 4, sizeof header);
     memcpy(&padded, entry + 8, sizeof padded);
-    if (kind == 2 && memcmp(entry + header, ELFMAG, SELFMAG) == 0)
-      return entry + header;
+    memcpy(&architecture, entry + 28, sizeof architecture);
+    const int fits = architecture / 10 == own / 10 && architecture <= own && architecture > best_architecture;
+    if (kind == 2 && fits && memcmp(entry + header, ELFMAG, SELFMAG) == 0) {
+      best = entry + header;
+      best_architecture = architecture;
+    }
     if (header == 0 || padded > size)
       break;
     entry += header + padded;
   }
-  return image;
+  return best != NULL ? best : image;
 }
 
 // PTX is compiled: the cubin lies beside the file. It begins with a comment that names the cubin.
@@ -371,9 +394,21 @@ int cuModuleUnload(struct Module *module) {
   CALL(22, if (is_loaded(module)) unload(module); else result = INVALID_HANDLE, (uint64_t)module);
 }
 
+// Writes a fat binary to the file that STAND_IN_LOADED names.
+static void note_fat_binary(const char *image) {
+  const char *path = getenv("STAND_IN_LOADED");
+  FILE *file = path != NULL && memcmp(image, "\x50\xed\x55\xba", 4) == 0 ? fopen(path, "wb") : NULL;
+  if (file == NULL)
+    return;
+  uint64_t size;
+  memcpy(&size, image + 8, sizeof size);
+  fwrite(image, 1, 16 + size, file);
+  fclose(file);
+}
 int cuLibraryLoadData(struct Library **library, const char *code, void *a, void *b, unsigned c, void *d, void *e,
                       unsigned f) {
-  CALL(678, *library = calloc(1, sizeof **library); (*library)->image = (char *)words[1], (uint64_t)library,
+  CALL(678, note_fat_binary((const char *)words[1]); *library = calloc(1, sizeof **library);
+       (*library)->image = (char *)words[1], (uint64_t)library,
        (uint64_t)code, (uint64_t)a, (uint64_t)b, c, (uint64_t)d, (uint64_t)e, f);
 }
 
@@ -503,13 +538,14 @@ int cuMemFreeHost(void *memory) {
   return SUCCESS;
 }
 
-// The compiler of PTX: ptxas, which STAND_IN_PTXAS names. It needs a context, as driver 580 does. Each call is noted in
-// the file that STAND_IN_COMPILED names.
+// The compiler of PTX: ptxas, which STAND_IN_PTXAS names, and nvlink beside it. It needs a context, as driver 580 does. Each
+// call of ptxas is noted in the file that STAND_IN_COMPILED names, with the architecture.
 struct Link {
   char directory[64];
   char *log;
   size_t log_size;
   char *cubin;
+  int inputs, architecture;
 };
 int cuLinkCreate_v2(unsigned count, const int *options, void *const *values, struct Link **made) {
   if (current() == NULL)
@@ -518,45 +554,71 @@ int cuLinkCreate_v2(unsigned count, const int *options, void *const *values, str
   strcpy(link->directory, "/tmp/stand-in-link-XXXXXX");
   if (mkdtemp(link->directory) == NULL)
     return OUT_OF_MEMORY;
+  link->architecture = capability_of(current()->device);
   for (unsigned i = 0; i < count; ++i) {
     if (options[i] == 5) // CU_JIT_ERROR_LOG_BUFFER
       link->log = values[i];
     if (options[i] == 6) // CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
       link->log_size = (size_t)values[i];
+    if (options[i] == 9) // CU_JIT_TARGET
+      link->architecture = (int)(size_t)values[i];
   }
   *made = link;
   return SUCCESS;
 }
-int cuLinkAddData_v2(struct Link *link, int kind, const void *data, size_t size, const char *name, unsigned count,
-                     const int *options, void *const *values) {
-  (void)name, (void)count, (void)options, (void)values;
-  const char *ptxas = getenv("STAND_IN_PTXAS"), *noted = getenv("STAND_IN_COMPILED");
-  if (kind != 1 || ptxas == NULL || size == 0 || ((const char *)data)[size - 1] != '\0')
-    return INVALID_VALUE;
-  char path[128], command[4096];
-  snprintf(path, sizeof path, "%s/ptx", link->directory);
-  FILE *file = fopen(path, "wb");
-  fwrite(data, 1, size - 1, file);
-  fclose(file);
-  snprintf(command, sizeof command, "echo compiled >>'%s'; '%s' -arch=sm_90 '%s' -o '%s/cubin' 2>'%s/log'",
-           noted != NULL ? noted : "/dev/null", ptxas, path, link->directory, link->directory);
+static int run_tool(struct Link *link, const char *command) {
   const int status = system(command);
+  char path[128];
   snprintf(path, sizeof path, "%s/log", link->directory);
-  file = fopen(path, "rb");
+  FILE *file = fopen(path, "rb");
   if (file != NULL && link->log != NULL)
     link->log[fread(link->log, 1, link->log_size - 1, file)] = '\0';
   if (file != NULL)
     fclose(file);
   return status == 0 ? SUCCESS : INVALID_PTX;
 }
-int cuLinkComplete(struct Link *link, void **cubin, size_t *size) {
-  char path[128];
-  snprintf(path, sizeof path, "%s/cubin", link->directory);
-  *cubin = link->cubin = read_file(path);
-  if (link->cubin == NULL)
+// CU_JIT_INPUT_CUBIN and CU_JIT_INPUT_PTX.
+static int add(struct Link *link, int kind, const char *data, size_t size) {
+  const char *ptxas = getenv("STAND_IN_PTXAS"), *noted = getenv("STAND_IN_COMPILED");
+  if (ptxas == NULL || size == 0 || kind > 1 || (kind == 1 && data[size - 1] != '\0'))
+    return INVALID_VALUE;
+  char path[128], command[4096];
+  const int number = link->inputs++;
+  snprintf(path, sizeof path, kind == 1 ? "%s/ptx" : "%s/%d.cubin", link->directory, number);
+  FILE *file = fopen(path, "wb");
+  fwrite(data, 1, kind == 1 ? size - 1 : size, file);
+  fclose(file);
+  if (kind == 0)
+    return SUCCESS;
+  snprintf(command, sizeof command, "echo %d >>'%s'; '%s' -c -arch=sm_%d '%s' -o '%s/%d.cubin' 2>'%s/log'",
+           link->architecture, noted != NULL ? noted : "/dev/null", ptxas, link->architecture, path, link->directory,
+           number, link->directory);
+  return run_tool(link, command);
+}
+static int complete(struct Link *link, void **cubin, size_t *size) {
+  char path[128], command[4096];
+  snprintf(command, sizeof command, "\"$(dirname '%s')/nvlink\" -arch=sm_%d '%s'/*.cubin -o '%s/linked' >'%s/log' 2>&1",
+           getenv("STAND_IN_PTXAS"), link->architecture, link->directory, link->directory, link->directory);
+  if (run_tool(link, command) != SUCCESS)
     return NOT_FOUND;
+  snprintf(path, sizeof path, "%s/linked", link->directory);
+  *cubin = link->cubin = read_file(path);
   *size = size_of(link->cubin);
   return SUCCESS;
+}
+int cuLinkAddData_v2(struct Link *link, int kind, const void *data, size_t size, const char *name, unsigned count,
+                     const int *options, void *const *values) {
+  CALL(382, result = add(link, (int)words[1], (const char *)words[2], words[3]), (uint64_t)link, (uint64_t)kind,
+       (uint64_t)data, size, (uint64_t)name, count, (uint64_t)options, (uint64_t)values);
+}
+int cuLinkAddFile_v2(struct Link *link, int kind, const char *path, unsigned count, const int *options,
+                     void *const *values) {
+  CALL(383, char *data = read_file((const char *)words[2]);
+       result = data == NULL ? NOT_FOUND : add(link, (int)words[1], data, strlen(data) + 1), (uint64_t)link,
+       (uint64_t)kind, (uint64_t)path, count, (uint64_t)options, (uint64_t)values);
+}
+int cuLinkComplete(struct Link *link, void **cubin, size_t *size) {
+  CALL(365, result = complete(link, cubin, size), (uint64_t)link, (uint64_t)cubin, (uint64_t)size);
 }
 int cuLinkDestroy(struct Link *link) {
   char command[128];

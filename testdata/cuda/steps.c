@@ -9,7 +9,10 @@
 //   fatbinary:FILE   does so by the call for fat binaries
 //   library:FILE     loads the content of a file as a library
 //   library-file:F   loads a file as a library
+//   linked:FILE,..   loads the fat binaries of units as nvlink joins them (-rdc=true), as a library. The first is the code
+//   link:FILE,..     links PTX from memory by the driver, and loads the cubin. link-files:FILE,.. does so from files
 //   early:FILE       loads the content of a file as a library, before there is a context: the first step only
+//   open:FILE        opens a shared library
 //   get              asks for the module of the library in this context, as the CUDA runtime does
 //   launch           has the driver load the library's module by itself
 //   module:N         goes on with the module that came N-th (from 0)
@@ -57,6 +60,11 @@ int cuModuleUnload(Module *);
 int cuLibraryLoadData(Library **, const void *, void *, void *, unsigned, void *, void *, unsigned);
 int cuLibraryLoadFromFile(Library **, const char *, void *, void *, unsigned, void *, void *, unsigned);
 int cuLibraryGetModule(Module **, Library *);
+int cuLinkCreate_v2(unsigned, int *, void **, void **);
+int cuLinkAddData_v2(void *, int, void *, size_t, const char *, unsigned, int *, void **);
+int cuLinkAddFile_v2(void *, int, const char *, unsigned, int *, void **);
+int cuLinkComplete(void *, void **, size_t *);
+int cuLinkDestroy(void *);
 int cuLibraryUnload(Library *);
 int cuModuleGetGlobal_v2(uint64_t *, size_t *, Module *, const char *);
 int cuMemcpyHtoD_v2(uint64_t, const void *, size_t);
@@ -86,6 +94,41 @@ static void *content_of(const char *path) {
     exit(1);
   fclose(file);
   return content;
+}
+
+// Code that nvlink has joined: the wrapper of fatbinary_section.h.
+static void *linked(char *files) {
+  static struct {
+    uint32_t magic, version;
+    void *data, *units;
+  } code = {0x466243b1, 2, NULL, NULL};
+  static void *units[16];
+  int count = 0;
+  for (char *file = strtok(files, ","); file != NULL; file = strtok(NULL, ","))
+    units[count++] = content_of(file);
+  code.data = units[0];
+  code.units = &units[1];
+  return &code;
+}
+
+// Links PTX, and loads the cubin.
+static void link_all(Module **made, char *files, int by_path) {
+  void *state, *cubin;
+  size_t size;
+  check(cuLinkCreate_v2(0, NULL, NULL, &state), "create");
+  for (char *file = strtok(files, ","); file != NULL; file = strtok(NULL, ",")) {
+    char *content = content_of(file);
+    check(by_path ? cuLinkAddFile_v2(state, 1, file, 0, NULL, NULL)
+                  : cuLinkAddData_v2(state, 1, content, strlen(content) + 1, "input", 0, NULL, NULL),
+          "add");
+    // The driver has read it.
+    memset(content, 0, strlen(content));
+  }
+  check(cuLinkComplete(state, &cubin, &size), "complete");
+  char *copy = malloc(size);
+  memcpy(copy, cubin, size);
+  check(cuLinkDestroy(state), "destroy");
+  check(cuModuleLoadData(made, copy), "load");
 }
 
 static void enter(Context *made) {
@@ -161,6 +204,14 @@ static void run(char *step) {
     check(cuLibraryLoadData(&library, content_of(value), NULL, NULL, 0, NULL, NULL, 0), step);
   } else if (strcmp(step, "library-file") == 0) {
     check(cuLibraryLoadFromFile(&library, value, NULL, NULL, 0, NULL, NULL, 0), step);
+  } else if (strcmp(step, "open") == 0) {
+    if (dlopen(value, RTLD_NOW) == NULL)
+      exit(1);
+  } else if (strcmp(step, "linked") == 0) {
+    check(cuLibraryLoadData(&library, linked(value), NULL, NULL, 0, NULL, NULL, 0), step);
+  } else if (strcmp(step, "link") == 0 || strcmp(step, "link-files") == 0) {
+    link_all(&made, value, step[4] != '\0');
+    came(made);
   } else if (strcmp(step, "get") == 0) {
     check(cuLibraryGetModule(&made, library), step);
     came(made);

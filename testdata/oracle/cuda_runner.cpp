@@ -5,6 +5,11 @@
 //   cuda_runner counts CASE...   Each CASE is a directory with a spec, the buffers and the counts of the host, and a
 //                                cubin for each way of counting.
 //   cuda_runner times CASE...    Each CASE has a spec and a cubin for each way of counting.
+//   cuda_runner launch CASE MODULE   Each CASE has a spec and the buffers of the host. MODULE is PTX or a cubin, of which
+//                                it reads no counts.
+//   cuda_runner marks CASE...    Each CASE has a spec, plain.cubin, blocks.cubin with a counter for each block, and
+//                                `marks`: numbers, and the places of counters. The kernels add to expect[NUMBER] where a
+//                                mark is: see testdata/hardware/instrument/marks.cu.
 #include "cubin.h"
 #include "cuda_driver.h"
 #include "spec.h"
@@ -29,21 +34,42 @@ const char *const WAYS[] = {"plain", "llvm", "reached", "fast"};
 
 bool exists(const std::string &path) { return std::ifstream(path).good(); }
 
-// A loaded cubin.
-class Module {
+// Code that the driver has loaded.
+class Loaded {
 public:
-  explicit Module(const std::string &path) : cubin(path) {
-    CHECK(driver().cuModuleLoadData(&module, cubin.bytes().data()));
-  }
-  ~Module() { driver().cuModuleUnload(module); }
-  Module(const Module &) = delete;
-  Module &operator=(const Module &) = delete;
+  explicit Loaded(const char *path) { CHECK(driver().cuModuleLoad(&module, path)); }
+  ~Loaded() { driver().cuModuleUnload(module); }
+  Loaded(const Loaded &) = delete;
+  Loaded &operator=(const Loaded &) = delete;
 
   cuda::Function function(const std::string &name) const {
     cuda::Function function;
     CHECK(driver().cuModuleGetFunction(&function, module, name.c_str()));
     return function;
   }
+
+  // The words of a variable.
+  std::vector<std::uint64_t> variable(const char *name) const {
+    cuda::Address address;
+    std::size_t size;
+    CHECK(driver().cuModuleGetGlobal(&address, &size, module, name));
+    return words(address, size);
+  }
+
+protected:
+  std::vector<std::uint64_t> words(cuda::Address address, std::uint64_t bytes) const {
+    std::vector<std::uint64_t> words(bytes / 8);
+    CHECK(driver().cuMemcpyDtoH(words.data(), address, bytes));
+    return words;
+  }
+
+  cuda::Module module = nullptr;
+};
+
+// A loaded cubin that may count.
+class Module : public Loaded {
+public:
+  explicit Module(const std::string &path) : Loaded(path.c_str()), cubin(path) {}
 
   const Cubin &file() const { return cubin; }
 
@@ -59,14 +85,7 @@ private:
     return address;
   }
 
-  std::vector<std::uint64_t> words(cuda::Address address, std::uint64_t bytes) const {
-    std::vector<std::uint64_t> words(bytes / 8);
-    CHECK(driver().cuMemcpyDtoH(words.data(), address, bytes));
-    return words;
-  }
-
   Cubin cubin;
-  cuda::Module module = nullptr;
 };
 
 Counts Module::counts() const {
@@ -126,7 +145,7 @@ public:
       CHECK(driver().cuMemcpyHtoD(addresses[i], spec.buffers[i].data(), spec.buffers[i].size()));
   }
 
-  void launch(const Module &module) {
+  void launch(const Loaded &module) {
     for (const spec::Launch &work : spec.launches) {
       std::vector<void *> arguments;
       for (const spec::Argument &argument : work.arguments) {
@@ -203,6 +222,45 @@ std::string buffer_difference(const std::vector<spec::Bytes> &results, const std
     }
   }
   return most == 0 ? "equal" : "within " + std::to_string(most) + " units of the last place";
+}
+
+// Launches a spec with a module that the driver loads.
+std::vector<spec::Bytes> launched(const spec::Spec &spec, const Loaded &module) {
+  Buffers buffers(spec);
+  buffers.launch(module);
+  return buffers.results();
+}
+
+bool launch(const std::string &directory, const char *path) {
+  const spec::Spec spec = spec::read(directory + "/spec");
+  const auto results = launched(spec, Loaded(path));
+  std::printf("launch %s %s: buffers %s\n", directory.c_str(), path, buffer_difference(results, directory).c_str());
+  return true;
+}
+
+// Compares the counts of blocks that have marks with what the kernels have added to memory there.
+bool compare_marks(const std::string &directory) {
+  const spec::Spec spec = spec::read(directory + "/spec");
+  const Loaded plain((directory + "/plain.cubin").c_str());
+  const Module counting(directory + "/blocks.cubin");
+  const bool is_same = launched(spec, plain) == launched(spec, counting);
+  const auto expected = plain.variable("expect"), added = counting.variable("expect");
+  const auto counts = counting.counts();
+  std::map<std::size_t, std::uint64_t> sums;
+  std::ifstream marks(directory + "/marks");
+  for (std::size_t mark, place; marks >> mark >> place;)
+    sums[mark] += counts.at(counts.begin()->first).at(place);
+  std::string wrong;
+  for (std::size_t mark = 0; mark < expected.size(); ++mark) {
+    if (expected[mark] == 0 && sums.count(mark) == 0)
+      continue;
+    if (sums[mark] != expected[mark] || added[mark] != expected[mark])
+      wrong += " mark " + std::to_string(mark) + " is " + std::to_string(sums[mark]) + ", in memory " +
+               std::to_string(added[mark]) + ", without counters " + std::to_string(expected[mark]) + ";";
+  }
+  std::printf("marks %s: %zu marks, %s; buffers %s\n", directory.c_str(), sums.size(),
+              wrong.empty() ? "all equal" : wrong.c_str(), is_same ? "equal" : "differ");
+  return wrong.empty() && is_same && !sums.empty();
 }
 
 bool compare(const std::string &directory) {
@@ -286,6 +344,8 @@ bool run(const std::string &part, const std::string &directory) {
   try {
     if (part == "counts")
       return compare(directory);
+    if (part == "marks")
+      return compare_marks(directory);
     measure(directory);
     return true;
   } catch (const std::exception &error) {
@@ -298,14 +358,17 @@ bool run(const std::string &part, const std::string &directory) {
 
 int main(int argc, char **argv) {
   const std::string part = argc > 1 ? argv[1] : "";
-  if (part != "device" && part != "counts" && part != "times") {
-    std::fprintf(stderr, "usage: cuda_runner device | counts CASE... | times CASE...\n");
+  const bool is_launch = part == "launch" && argc == 4;
+  if (part != "device" && part != "counts" && part != "times" && part != "marks" && !is_launch) {
+    std::fprintf(stderr, "usage: cuda_runner device | counts CASE... | times CASE... | marks CASE... | launch CASE MODULE\n");
     return 2;
   }
   try {
     cuda::start();
     if (part == "device")
       print_device();
+    if (is_launch)
+      return launch(argv[2], argv[3]) ? 0 : 1;
     bool is_well = true;
     for (int i = 2; i < argc; ++i)
       is_well &= run(part, argv[i]);

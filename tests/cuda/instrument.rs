@@ -9,7 +9,7 @@ use std::process::Command;
 use tempfile::TempDir;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::setup::{Setup, counts, profiles, step, steps};
+use crate::setup::{Setup, counts, profiles, profiles_of, step, steps};
 use crate::support::artifacts::built;
 use crate::support::command::{Ended, limited, run};
 
@@ -17,15 +17,15 @@ use crate::support::command::{Ended, limited, run};
 const HISTOGRAM: &str = "rocov-ptx;_Z9histogramPKfiPj";
 
 /// Code that was compiled without counters, and places for a run.
-struct Uncounted {
-    setup: &'static Setup,
+pub(crate) struct Uncounted {
+    pub(crate) setup: &'static Setup,
     directory: TempDir,
     /// The PTX of kernels.cu.
-    text: String,
+    pub(crate) text: String,
 }
 
 impl Uncounted {
-    fn get() -> Option<Self> {
+    pub(crate) fn get() -> Option<Self> {
         let setup = Setup::get()?;
         let ptx = setup.plain().with_extension("ptx");
         Some(Self {
@@ -35,14 +35,14 @@ impl Uncounted {
         })
     }
 
-    fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
         let path = self.directory.path().join(name);
         fs::write(&path, contents).expect("it can be written");
         path
     }
 
     /// A tool of the CUDA toolkit.
-    fn tool(&self, name: &str) -> PathBuf {
+    pub(crate) fn tool(&self, name: &str) -> PathBuf {
         self.setup.toolkit().join("bin").join(name)
     }
 
@@ -62,7 +62,7 @@ impl Uncounted {
     }
 
     /// A run of the program with `steps`, which has PTX compiled.
-    fn command(&self, data: &Path, steps: &[String]) -> Command {
+    pub(crate) fn command(&self, data: &Path, steps: &[String]) -> Command {
         let mut command = limited(built("rocov"));
         command
             .args(["run", "--instrument", "-v", "-o"])
@@ -89,18 +89,18 @@ impl Uncounted {
     }
 }
 
-fn data() -> TempDir {
+pub(crate) fn data() -> TempDir {
     TempDir::new().expect("a directory can be made")
 }
 
 /// The lines of rocov that have a part.
-fn lines(ended: &Ended, part: &str) -> Vec<String> {
+pub(crate) fn lines(ended: &Ended, part: &str) -> Vec<String> {
     let lines = ended.stderr.lines().filter(|line| line.contains(part));
     lines.map(str::to_owned).collect()
 }
 
 /// The counters of all functions, the first in the text first, are numbered from 1: the drain must find these numbers.
-fn numbered(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
+pub(crate) fn numbered(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
     let module = rocov::format::ptx::Module::parse(text).expect("clang has written it");
     let mut next = 1..;
     let functions = module.functions.iter().map(|function| {
@@ -114,7 +114,7 @@ fn numbered(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
 }
 
 /// The identities in the names of the files with an extension.
-fn identities(folder: &Path, extension: &str) -> Vec<String> {
+pub(crate) fn identities(folder: &Path, extension: &str) -> Vec<String> {
     let files = fs::read_dir(folder).expect("there are files");
     let names = files.map(|file| file.expect("it can be listed").file_name());
     let names = names.map(|name| name.to_string_lossy().into_owned());
@@ -176,6 +176,30 @@ fn code_of_each_form_counts_and_its_ptx_is_kept() {
     assert_eq!(it.compilations(), 4);
 }
 
+/// The PTX of a fat binary, by NVIDIA's tool.
+fn extracted(it: &Uncounted, fat_binary: &Path) -> String {
+    let place = data();
+    let mut cuobjdump = limited(it.tool("cuobjdump"));
+    cuobjdump.current_dir(place.path());
+    run(cuobjdump.args(["-xptx", "all"]).arg(fat_binary)).success();
+    let files = fs::read_dir(place.path()).expect("it can be listed");
+    let files: Vec<PathBuf> = files
+        .map(|file| file.expect("it can be listed").path())
+        .collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    let text = fs::read_to_string(&files[0]).expect("it is there");
+    text.trim_end_matches(['\0', '\n']).to_owned()
+}
+
+/// The PTX that a run has kept.
+fn kept(data: &Path) -> String {
+    let objects = data.join("objects");
+    let sources = identities(&objects, ".ptx");
+    assert_eq!(sources.len(), 1, "{sources:?}");
+    let file = objects.join(format!("sm_90.{}.ptx", sources[0]));
+    fs::read_to_string(file).expect("it is kept")
+}
+
 #[test]
 fn the_kept_ptx_is_that_of_cuobjdump() {
     let Some(it) = Uncounted::get() else { return };
@@ -183,22 +207,77 @@ fn the_kept_ptx_is_that_of_cuobjdump() {
     let data = data();
     let all = vec![step("fatbinary", &fat_binary)];
     run(&mut it.command(data.path(), &all)).success();
-    let mut cuobjdump = limited(it.tool("cuobjdump"));
-    cuobjdump.current_dir(it.directory.path());
-    run(cuobjdump.args(["-xptx", "all"]).arg(&fat_binary)).success();
-    let extracted = fs::read_dir(it.directory.path()).expect("it can be listed");
-    let extracted: Vec<PathBuf> = extracted
-        .map(|file| file.expect("it can be listed").path())
-        .filter(|path| path.to_string_lossy().ends_with("sm_90.ptx"))
-        .collect();
-    assert_eq!(extracted.len(), 1, "{extracted:?}");
-    let objects = data.path().join("objects");
-    let kept = objects.join(format!("sm_90.{}.ptx", identities(&objects, ".ptx")[0]));
-    let read = |path: &Path| fs::read_to_string(path).expect("it is there");
     assert_eq!(
-        read(&kept).trim_end(),
-        read(&extracted[0]).trim_end_matches(['\0', '\n'])
+        kept(data.path()).trim_end(),
+        extracted(&it, &fat_binary).trim_end()
     );
+}
+
+/// Two units: a kernel calls a function of the other, which has a kernel, too. Both have one function in common.
+fn units() -> [String; 2] {
+    let head = ".version 7.8\n.target sm_90\n.address_size 64\n";
+    let shared = ".weak .func shared()\n{\n\tret;\n}\n";
+    let first = ".extern .func helper();\n.visible .entry first(.param .u64 p)\n{\n\t.reg .pred %p<2>;\n\t.reg .b32 %r<2>;\n\
+         \tmov.u32 %r1, %tid.x;\n\tsetp.gt.u32 %p1, %r1, 7;\n\t@%p1 bra $L;\n\tcall helper, ();\n$L:\n\tret;\n}\n";
+    let second = ".visible .func helper()\n{\n\tcall shared, ();\n\tret;\n}\n.visible .entry second(.param .u64 p)\n{\n\tret;\n}\n";
+    [
+        format!("{head}{shared}{first}"),
+        format!("{head}{shared}{second}"),
+    ]
+}
+
+/// Separate compilation (`nvcc -rdc=true`): the driver links the PTX of all units.
+#[test]
+fn code_of_several_units_is_linked() {
+    let Some(it) = Uncounted::get() else { return };
+    let plain = it.fat_binary(&["--compress=true"]);
+    let fat_binaries: Vec<PathBuf> = units()
+        .iter()
+        .enumerate()
+        .map(|(number, text)| {
+            let ptx = it.file(&format!("{number}.ptx"), text);
+            let path = it.directory.path().join(format!("{number}.fat"));
+            let mut command = limited(it.tool("fatbinary"));
+            command.args(["-64", "-c", "--create"]).arg(&path);
+            let image = format!("--image3=kind=ptx,sm=90,file={}", ptx.display());
+            run(command.arg(image)).success();
+            path
+        })
+        .collect();
+    let texts: Vec<String> = fat_binaries.iter().map(|it| extracted_text(it)).collect();
+    let (plants, expected): (Vec<_>, Vec<_>) = texts.iter().map(|text| numbered(text)).unzip();
+    let files: Vec<String> = [&plain]
+        .into_iter()
+        .chain(&fat_binaries)
+        .map(|path| path.display().to_string())
+        .collect();
+    let mut all = vec![format!("linked:{}", files.join(",")), "get".into()];
+    all.extend(plants);
+    let data = data();
+    let ended = run(&mut it.command(data.path(), &all)).success();
+    assert_eq!(ended.stdout, "done\n");
+    assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
+    // Each unit without counters and with them.
+    assert_eq!(it.compilations(), 4);
+    let found = counts(&profiles(data.path()), data.path());
+    let names: Vec<&str> = found.keys().map(String::as_str).collect();
+    let all = ["first", "helper", "second", "shared"].map(|it| format!("rocov-ptx;{it}"));
+    assert_eq!(names, all);
+    // nvlink keeps one of the functions that both have, and both units count it in a place of their own.
+    for (name, blocks) in expected.iter().flatten() {
+        let times = if name.ends_with("shared") { 2 } else { 1 };
+        let blocks: Vec<u64> = blocks.iter().map(|count| times * count).collect();
+        assert_eq!(found[name], blocks, "{name}");
+    }
+    let theirs: Vec<String> = fat_binaries.iter().map(|it_| extracted(&it, it_)).collect();
+    let joined: String = kept(data.path()).split_whitespace().collect();
+    let expected: String = theirs.concat().split_whitespace().collect();
+    assert_eq!(joined, expected);
+    let mut report = limited(built("rocov"));
+    let report = run(report.args(["report", "--json"]).arg(data.path())).success();
+    for name in ["first", "helper", "second", "shared"] {
+        assert!(report.stdout.contains(name), "{report}");
+    }
 }
 
 #[test]
@@ -337,27 +416,202 @@ fn with_zero(text: &str) -> Vec<u8> {
     [text.as_bytes(), b"\0"].concat()
 }
 
+/// A fat binary of PTX for these targets, as its header and its text name them.
+fn of_targets(it: &Uncounted, targets: &[&str]) -> PathBuf {
+    let path = it.directory.path().join(targets.concat());
+    let mut command = limited(it.tool("fatbinary"));
+    command
+        .args(["-64", "--compress=false", "--create"])
+        .arg(&path);
+    for target in targets {
+        let text = it
+            .text
+            .replace(".target sm_90", &format!(".target sm_{target}"));
+        let ptx = it.file(&format!("{target}.ptx"), text);
+        command.arg(format!(
+            "--image3=kind=ptx,sm={target},file={}",
+            ptx.display()
+        ));
+    }
+    run(&mut command).success();
+    path
+}
+
 #[test]
-fn a_library_for_gpus_of_several_architectures_stays_as_it_is() {
+fn a_library_counts_on_gpus_of_several_architectures() {
     let Some(it) = Uncounted::get() else { return };
-    let fat_binary = it.fat_binary(&["--compress=false"]);
+    let fat_binary = of_targets(&it, &["80"]);
+    let (plant, expected) = numbered(&extracted_text(&fat_binary));
+    let loaded = it.directory.path().join("loaded");
+    let again = ["from the cache", "instrumented"];
+    for (number, said) in again.into_iter().rev().enumerate() {
+        let data = data();
+        let all = [
+            step("library", &fat_binary),
+            "get".into(),
+            plant.clone(),
+            "device:1".into(),
+            "get".into(),
+            plant.clone(),
+        ];
+        let mut command = it.command(data.path(), &all);
+        command
+            .env("STAND_IN_SECOND", "80")
+            .env("STAND_IN_LOADED", &loaded);
+        let ended = run(&mut command).success();
+        assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
+        assert!(!lines(&ended, said).is_empty(), "{number}: {ended}");
+        for arch in ["sm_80.", "sm_90."] {
+            let found = counts(&profiles_of(arch, data.path()), data.path());
+            for (name, blocks) in &expected {
+                assert_eq!(&found[name], blocks, "{arch} {name}");
+            }
+        }
+        let objects = data.path().join("objects");
+        assert_eq!(identities(&objects, ".ptx").len(), 2);
+        // Each architecture without counters and with them.
+        let noted = fs::read_to_string(it.directory.path().join("compiled"));
+        let mut noted: Vec<_> = noted
+            .expect("it was noted")
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        noted.sort();
+        assert_eq!(noted, ["80", "80", "90", "90"]);
+    }
+    // NVIDIA's own tool makes the fat binary of these cubins.
+    let place = data();
+    let mut cuobjdump = limited(it.tool("cuobjdump"));
+    cuobjdump.current_dir(place.path());
+    run(cuobjdump.args(["-xelf", "all"]).arg(&loaded)).success();
+    let files = fs::read_dir(place.path()).expect("it can be listed");
+    let files: Vec<PathBuf> = files
+        .map(|file| file.expect("it can be listed").path())
+        .collect();
+    let theirs = place.path().join("theirs");
+    let mut command = limited(it.tool("fatbinary"));
+    command
+        .args(["-64", "--compress=false", "--create"])
+        .arg(&theirs);
+    for arch in ["80", "90"] {
+        let is_it = |path: &&PathBuf| path.to_string_lossy().contains(&format!("sm_{arch}"));
+        let file = files.iter().find(is_it).expect("cuobjdump has found it");
+        command.arg(format!(
+            "--image3=kind=elf,sm={arch},file={}",
+            file.display()
+        ));
+    }
+    run(&mut command).success();
+    let read = |path: &Path| fs::read(path).expect("it was made");
+    assert!(read(&theirs) == read(&loaded));
+}
+
+/// The only PTX of a fat binary.
+fn extracted_text(fat_binary: &Path) -> String {
+    let bytes = fs::read(fat_binary).expect("it was made");
+    let packed = rocov::format::bundle::packed_ptx(&bytes).expect("fatbinary has made it");
+    let text = packed[0].text().expect("fatbinary has made it");
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[test]
+fn a_library_without_ptx_for_one_of_the_architectures_stays_as_it_is() {
+    let Some(it) = Uncounted::get() else { return };
+    for (targets, reason) in [
+        (
+            &["90"][..],
+            "its PTX is for 90, and the GPU is sm_80: compile it with nvcc -gencode arch=compute_80,",
+        ),
+        (
+            &["80", "90a"],
+            "the GPUs have several architectures (sm_80, sm_90), and it has code for one only (sm_90a): choose GPUs of one",
+        ),
+    ] {
+        let fat_binary = of_targets(&it, targets);
+        let data = data();
+        let mut command = it.command(data.path(), &[step("library", &fat_binary)]);
+        let ended = run(command.env("STAND_IN_SECOND", "80")).success();
+        assert_eq!(ended.stdout, "done\n");
+        let said = lines(&ended, reason);
+        assert_eq!(
+            said.len(),
+            2,
+            "when it happens, because of -v, and at the end: {ended}"
+        );
+        // A module is for the GPU of the context.
+        let plain = it.fat_binary(&["--compress=false"]);
+        let mut command = it.command(data.path(), &[step("fatbinary", &plain)]);
+        let ended = run(command.env("STAND_IN_SECOND", "80")).success();
+        assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
+    }
+}
+
+/// `cuLinkAddData` and `cuLinkAddFile` by the program.
+#[test]
+fn code_that_the_program_links_counts() {
+    let Some(it) = Uncounted::get() else { return };
+    let texts = units();
+    let files = [0, 1].map(|number: usize| it.file(&format!("{number}.ptx"), &texts[number]));
+    let files = files.map(|path| path.display().to_string()).join(",");
+    let (plants, expected): (Vec<_>, Vec<_>) = texts.iter().map(|text| numbered(text)).unzip();
+    // Each unit without counters for its registers, and both for the program.
+    for (how, compilations) in [("link", 4), ("link-files", 6), ("link", 8)] {
+        let data = data();
+        let mut all = vec![format!("{how}:{files}")];
+        all.extend(plants.clone());
+        let ended = run(&mut it.command(data.path(), &all)).success();
+        assert_eq!(ended.stdout, "done\n");
+        assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
+        assert_eq!(it.compilations(), compilations, "{ended}");
+        let found = counts(&profiles(data.path()), data.path());
+        for (name, blocks) in expected.iter().flatten() {
+            let times = if name.ends_with("shared") { 2 } else { 1 };
+            let blocks: Vec<u64> = blocks.iter().map(|count| times * count).collect();
+            assert_eq!(found[name], blocks, "{how}: {name}");
+        }
+        assert_eq!(kept(data.path()), texts.concat(), "{how}");
+    }
+    // An input that rocov does not know is linked as it is.
+    let broken = it.file("broken.ptx", texts[1].replacen("ret;", "bra nowhere;", 1));
+    let all = [format!("link:{}", broken.display())];
+    let mut plain = limited("env");
+    it.setup.program(&mut plain, "steps").args(&all);
+    let plain = run(plain.env("STAND_IN_PTXAS", it.tool("ptxas")));
     let data = data();
-    let mut command = it.command(data.path(), &[step("library", &fat_binary), "get".into()]);
-    let ended = run(command.env("STAND_IN_SECOND", "80")).success();
-    assert_eq!(ended.stdout, "done\n");
-    let said = lines(
-        &ended,
-        "runs uncounted: the GPUs have several architectures (sm_80, sm_90)",
-    );
+    let ended = run(&mut it.command(data.path(), &all)).with_status(1);
+    assert_eq!(ended.stdout, plain.stdout);
     assert_eq!(
-        said.len(),
+        lines(&ended, "rocov cannot make its PTX count").len(),
         2,
-        "when it happens, because of -v, and at the end: {ended}"
+        "{ended}"
     );
-    // A module is for the GPU of the context.
-    let mut command = it.command(data.path(), &[step("fatbinary", &fat_binary)]);
-    let ended = run(command.env("STAND_IN_SECOND", "80")).success();
-    assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
+}
+
+#[test]
+fn the_driver_gets_ptx_that_it_refuses_once() {
+    let Some(it) = Uncounted::get() else { return };
+    let refused = it.text.replacen("ret;", "mov.u32 %none, 1;\n\tret;", 1);
+    let cubin = format!("// cubin: {}\n", it.setup.plain().display());
+    let file = it.file("refused", [cubin.as_bytes(), &with_zero(&refused)].concat());
+    let all = [step("load", &file), step("load", &file)];
+    let once = |version: &str| {
+        let data = data();
+        let mut command = it.command(data.path(), &all);
+        let ended = run(command.env("STAND_IN_VERSION", version)).success();
+        let mut said = lines(&ended, "run uncounted");
+        assert_eq!(said.len(), 1, "{ended}");
+        said.remove(0)
+    };
+    let said = once("13000");
+    assert!(
+        said.contains("the driver does not compile its PTX (line "),
+        "{said}"
+    );
+    assert_eq!(it.compilations(), 1);
+    assert_eq!(once("13000"), said);
+    assert_eq!(it.compilations(), 1, "the cache has the refusal");
+    assert_eq!(once("13010"), said);
+    assert_eq!(it.compilations(), 2, "another driver may compile it");
 }
 
 #[test]

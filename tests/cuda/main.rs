@@ -3,10 +3,12 @@
 //!
 //! `tools/dev/hardware` has the tests on a GPU.
 
+mod assembler;
 mod compilers;
 mod contexts;
 mod damage;
 mod instrument;
+mod kept_ptx;
 mod labels;
 mod loads;
 mod names;

@@ -202,14 +202,19 @@ pub(crate) fn counters(cubin: &Path) -> Vec<(String, u64)> {
     symbols.collect()
 }
 
-/// The profiles of NVIDIA GPUs in a data directory.
+/// The profiles of the usual GPUs in a data directory.
 pub(crate) fn profiles(data: &Path) -> Vec<PathBuf> {
+    profiles_of("sm_90.", data)
+}
+
+/// The profiles whose names have this start.
+pub(crate) fn profiles_of(start: &str, data: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(data.join("profraw")).expect("there are profiles");
     let paths = files.map(|file| file.expect("it can be listed").path());
     let mut found: Vec<_> = paths
         .filter(|path| {
             let name = path.file_name().unwrap_or_default();
-            name.to_string_lossy().starts_with("sm_90.")
+            name.to_string_lossy().starts_with(start)
         })
         .collect();
     found.sort();

@@ -153,3 +153,58 @@ fn a_fault_keeps_what_was_counted_before() {
         report.says(&["the GPU stopped a kernel", stop, "its counts end there"]);
     }
 }
+
+/// The line of `shared_memory.hip` with this text, as messages write it.
+fn line_of(text: &str) -> String {
+    let source = repository("testdata/programs/shared_memory/shared_memory.hip");
+    let lines = std::fs::read_to_string(source).expect("testdata can be read");
+    let index = lines.lines().position(|line| line.contains(text));
+    let number = 1 + index.unwrap_or_else(|| panic!("{text:?} is not in the source"));
+    format!("shared_memory.hip:{number}:")
+}
+
+/// The program goes on after such a mistake, and its counts are all there.
+#[test]
+fn mistakes_with_shared_memory_are_named_if_the_user_asks_for_them() {
+    let write = line_of("tile[threadIdx.x] = threadIdx.x");
+    let read = line_of("tile[count - 1 - threadIdx.x]");
+    let unwritten = line_of("tile[threadIdx.x + 1]");
+    let race = [
+        "kernel races, workgroup (0, 0, 0), wave 1",
+        "lane 0",
+        "a data race with wave 0",
+        &write,
+        &read,
+    ];
+    let byte = [
+        "kernel reads_unwritten, workgroup (0, 0, 0), wave 0",
+        "lane 63",
+        &unwritten,
+        "no work-item has written",
+    ];
+    let debug = ["-gline-tables-only"];
+    let program = Program::build(
+        Stack::usual(),
+        &["shared_memory/shared_memory.hip"],
+        &[],
+        &debug,
+    );
+    for (what, kernel, calls, words) in [
+        ("race", "races", 128, &race[..]),
+        ("unwritten", "reads_unwritten", 64, &byte),
+    ] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = data(directory.path());
+        let gpus = format!("{TARGET},race");
+        let ended = run(program.under_rocov(&gpus, &data).arg(what)).success();
+        ended.says(words);
+        let profiles = Data::of(&data).profiles;
+        assert_eq!(counts(&profiles[0], kernel), (calls, vec![]));
+        let report = run(limited(built("rocov")).arg("report").arg(&data)).success();
+        assert!(report.stdout.contains("shared_memory.hip"), "{report}");
+
+        let data = directory.path().join("unasked");
+        let unasked = run(program.under_rocov(TARGET, &data).arg(what)).success();
+        assert!(!unasked.stderr.contains("kernel "), "{unasked}");
+    }
+}

@@ -31,12 +31,15 @@ struct Variant {
     flags: &'static [&'static str],
 }
 
-const VARIANTS: [Variant; 5] = [
+const VARIANTS: [Variant; 8] = [
     variant("gfx950", "gfx950", &[]),
     variant("gfx9-4-generic", "gfx9-4-generic", &[]),
     variant("gfx1100", "gfx1100", &[]),
     variant("gfx1100-wave64", "gfx1100", &["-mwavefrontsize64"]),
     variant("gfx11-generic", "gfx11-generic", &[]),
+    variant("gfx1201", "gfx1201", &[]),
+    variant("gfx1201-wave64", "gfx1201", &["-mwavefrontsize64"]),
+    variant("gfx12-generic", "gfx12-generic", &[]),
 ];
 
 const fn variant(
@@ -53,7 +56,9 @@ const fn variant(
 
 impl Variant {
     fn is_rdna(&self) -> bool {
-        self.processor.starts_with("gfx11")
+        ["gfx11", "gfx12"]
+            .iter()
+            .any(|it| self.processor.starts_with(it))
     }
 
     /// Returns whether a kernel is for this target: RDNA has no such matrix instructions, and one source
@@ -61,7 +66,7 @@ impl Variant {
     fn takes(&self, kernel: &str) -> bool {
         match kernel {
             "mfma" => !self.is_rdna(),
-            "wave" => !self.is_rdna() || self.name == "gfx1100-wave64",
+            "wave" => !self.is_rdna() || self.name.ends_with("-wave64"),
             _ => true,
         }
     }

@@ -140,6 +140,10 @@ fn lines_have_the_counts_that_the_source_gives() {
     let mut merge = rocov("merge", &data);
     run(merge.arg("--pooled").arg(&merged)).success();
     assert_eq!(report(&merged, &["--lcov"]), lcov);
+    // clang would find no function in a profile for it.
+    let mut merge = rocov("merge", &data);
+    let optimized = run(merge.arg("--pgo").arg(directory.path().join("pgo"))).with_status(1);
+    optimized.says(&["by which clang cannot optimize: compile with what `rocov flags` prints"]);
 }
 
 #[test]

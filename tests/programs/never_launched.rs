@@ -548,3 +548,65 @@ fn llvm_profdata_merges_the_folder_of_profiles() {
         (true, Some(0))
     );
 }
+
+/// Lines, with their counts, by the name of the source.
+fn counted(lcov: &str) -> BTreeMap<String, BTreeMap<u32, u64>> {
+    let mut found: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+    let mut source = String::new();
+    for record in lcov.lines() {
+        if let Some(path) = record.strip_prefix("SF:") {
+            let name = Path::new(path).file_name().expect("a file");
+            source = name.to_string_lossy().into_owned();
+        } else if let Some((line, count)) =
+            record.strip_prefix("DA:").and_then(|it| it.split_once(','))
+        {
+            let (line, count) = (
+                line.parse().expect("a line"),
+                count.parse().expect("a count"),
+            );
+            found.entry(source.clone()).or_default().insert(line, count);
+        }
+    }
+    found
+}
+
+/// Code without counters, too, if the run is traced: its lines are those that a run of all kernels has.
+#[test]
+fn a_traced_run_reports_code_without_counters() {
+    const DEBUG: &str = "-gline-tables-only";
+    let stack = Stack::usual();
+    let sources = ["never_launched/main.hip", "never_launched/scale.hip"];
+    let program = Program::with_flags(stack, &sources, &[], &[DEBUG, "-ldl"], &[]);
+    let library = library(stack, &[DEBUG]);
+    let traced = |steps: &[&str]| {
+        let ran = Ran::new();
+        let mut command = limited(built("rocov"));
+        command.args(["run", "--trace", "--gpu", &format!("model:{TARGET}"), "-o"]);
+        command.arg(ran.data()).arg("--").arg(&program.file);
+        command.args(steps).arg("open").arg(&library);
+        ends_well(&run(&mut command));
+        ran
+    };
+    let lcov = |ran: &Ran| counted(&ran.report(&["--lcov"]).success().silently().stdout);
+    let one = traced(&["add"]);
+    let [none, some] = [lcov(&traced(&["none"])), lcov(&one)];
+    let all = lcov(&traced(&["add", "scale"]));
+    let names: Vec<_> = all.keys().map(String::as_str).collect();
+    assert_eq!(names, ["library.hip", "main.hip", "scale.hip"]);
+    for (source, lines) in &all {
+        for (line, count) in lines {
+            let (launched, added) = (source != "library.hip", source == "main.hip");
+            assert_eq!(*count, 64 * u64::from(launched), "{source}:{line}");
+            assert_eq!(some[source][line], 64 * u64::from(added), "{source}:{line}");
+            assert_eq!(none[source][line], 0, "{source}:{line}");
+        }
+        let numbers = [lines.len(), some[source].len(), none[source].len()];
+        assert_eq!(numbers, [lines.len(); 3], "{source}");
+    }
+    let gate = one.report(&["--fail-uncovered-kernels"]).with_status(3);
+    assert!(!gate.stderr.contains("add("), "{gate}");
+    gate.says(&[
+        "kernel scale(float*, float) did not run",
+        "kernel halve(float*) did not run",
+    ]);
+}

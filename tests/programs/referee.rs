@@ -1,10 +1,12 @@
-//! clang's counters and the trace of the modelled GPU judge each other. A run of a kernel with counters and debug
-//! information has both. The lines that one calls executed are those that the other does, as far as both know them:
+//! clang's counters and the trace of the modelled GPU judge each other. A run of a kernel or a HIP program with counters
+//! and debug information has both. The lines that one calls executed are those that the other does, as far as both know them:
 //! without optimization for each line, and else but for [`MOST_MOVED`].
 //!
 //! A line of one block is one that all regions on it have one count of. Without optimization, its two counts are equal but
-//! for [`MOST_MOVED`]: the compiler's instructions that restore the mask of lanes belong to the lines around them. Lines
-//! that close a function are not compared: threads that returned early come there, too, and clang does not count them.
+//! for [`MOST_MOVED`]: an instruction by which the compiler keeps the mask of lanes of a branch belongs to the line before it,
+//! and other lanes may execute it (`branches.hip:27`). Lines with only a closing bracket are not compared. Threads that
+//! returned early come to that of a function, and clang does not count them; of a `switch`, clang counts the threads
+//! after it, and the trace those that leave its last case (`many.hip:152`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,9 +15,10 @@ use serde_json::Value;
 
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
-use crate::support::compile::code_object_with_lines;
+use crate::support::compile::{code_object_with_lines, sample_on};
 use crate::support::gpu::{Stack, data};
 use crate::support::json::json;
+use crate::support::program::{Program, rocov_flags};
 use crate::support::spec::expand;
 
 const TARGET: &str = "gfx90a";
@@ -23,6 +26,37 @@ const TARGET: &str = "gfx90a";
 /// The kernels that are compared if `ROCOV_TEST_LEVELS` is not `all`: with branches, loops, calls, inlined functions,
 /// templates and early ends.
 const SOME: [&str; 6] = ["branches", "calls", "collatz", "ends", "templates", "wave"];
+
+/// A HIP program: its sources in testdata/programs and its arguments.
+type HipProgram = (&'static [&'static str], &'static [&'static str]);
+
+/// The programs of testdata/programs that launch kernels of their own. The others need librocov's
+/// header, a library of their own, an input or a fault, load the code objects of `testdata/kernels`' kind, or compile at run time.
+const PROGRAMS: [HipProgram; 17] = [
+    (&["uniformity/shares.hip"], &[]),
+    (&["archs/quantise.hip"], &[]),
+    (&["endings/endings.hip"], &["return"]),
+    (&["found/powers.hip"], &[]),
+    (&["guest/guest.hip"], &["state"]),
+    (
+        &["never_launched/main.hip", "never_launched/scale.hip"],
+        &["add"],
+    ),
+    (&["pgo/calibrate.hip"], &[]),
+    (&["traced/kernels.hip"], &[]),
+    (&["upstream/classify.hip"], &[]),
+    (&["upstream/fill.hip"], &["0"]),
+    (&["upstream/histogram.hip"], &[]),
+    (&["upstream/hot.hip", "upstream/cold.hip"], &[]),
+    (&["upstream/magnitude.hip"], &[]),
+    (&["upstream/scale.hip"], &[]),
+    (&["upstream/square.hip"], &[]),
+    (&["upstream/step.hip"], &[]),
+    (&["ways_in/main.cpp", "ways_in/tally.hip"], &[]),
+];
+
+/// The name of the program in testdata/sample.
+const SAMPLE: &str = "sample";
 
 /// The kernel whose threads end within functions. clang counts the whole block that a thread was in, and the trace only
 /// the lines up to the end: their counts are not compared.
@@ -38,6 +72,8 @@ type Lines<T> = BTreeMap<(String, u32), T>;
 #[derive(Default)]
 struct Verdict {
     lines: usize,
+    /// Those that clang counts as executed.
+    executed: usize,
     /// Lines that only one of them has executed, with the counts of clang and of the trace.
     differ: Vec<String>,
     of_one_block: usize,
@@ -47,7 +83,7 @@ struct Verdict {
 
 impl Verdict {
     /// Adds the verdict of a kernel at a level of optimization.
-    fn add(&mut self, name: &str, level: &str) {
+    fn add_kernel(&mut self, name: &str, level: &str) {
         let stack = Stack::for_target(TARGET);
         let directory = tempfile::tempdir().expect("a temporary directory");
         let spec = repository("testdata/kernels")
@@ -59,18 +95,58 @@ impl Verdict {
         let mut command = stack.runner(TARGET, &data(directory.path()));
         command.arg(object).arg(spec).arg(directory.path());
         run(command.env("ROCOV_MODELGPU_TRACE", "1")).success();
+        self.compare(name, level, &data(directory.path()));
+    }
+
+    /// Adds the verdict of a program at a level of optimization.
+    fn add_program(&mut self, (sources, arguments): HipProgram, level: &str) {
+        let stack = Stack::usual();
+        let flags = rocov_flags(stack, &[]);
+        let more = ["-g", level, "-ldl"];
+        let program = Program::with_flags(stack, sources, &flags, &more, &[]);
+        self.add_run(sources[0], level, &program.file, arguments);
+    }
+
+    /// Adds the verdict of the sample at a level of optimization.
+    fn add_sample(&mut self, level: &str) {
+        let stack = Stack::usual();
+        let mut flags = rocov_flags(stack, &[]);
+        flags.extend(["-g", level].map(Into::into));
+        self.add_run(SAMPLE, level, &sample_on(stack, &flags), &[]);
+    }
+
+    /// Runs a program. Its exit status is its own.
+    fn add_run(&mut self, name: &str, level: &str, program: &Path, arguments: &[&str]) {
+        let directory = tempfile::tempdir().expect("a temporary directory");
         let data = data(directory.path());
-        let one_block = of_one_block(&json(report(&data, "mapping", "--json")));
-        let clang = counts(&report(&data, "mapping", "--lcov"));
-        let trace = counts(&report(&data, "trace", "--lcov"));
+        let mut command = limited(built("rocov"));
+        command.args(["run", "--trace", "--gpu", &format!("model:{TARGET}"), "-o"]);
+        command.arg(&data).arg("--").arg(program).args(arguments);
+        let before = self.executed;
+        let ended = run(&mut command);
+        self.compare(name, level, &data);
+        assert!(self.executed > before, "no line ran: {ended}");
+    }
+
+    /// Adds the verdict of a data directory.
+    fn compare(&mut self, name: &str, level: &str, data: &Path) {
+        let one_block = of_one_block(&json(report(data, "mapping", "--json")));
+        let clang = counts(&report(data, "mapping", "--lcov"));
+        let trace = counts(&report(data, "trace", "--lcov"));
         for (line, clang) in &clang {
             let Some(trace) = trace.get(line) else {
                 continue;
             };
             let both = || format!("{name} {level}: {}:{}: {clang} and {trace}", line.0, line.1);
             self.lines += 1;
+            self.executed += usize::from(*clang > 0);
             if (*clang > 0) != (*trace > 0) {
-                self.differ.push(both());
+                // The two names of a difference.
+                let reason = match *clang > 0 {
+                    true => "folded into other code, or moved to where no thread came",
+                    false => "moved to where threads came",
+                };
+                self.differ.push(format!("{}: {reason}", both()));
             }
             if one_block.contains(line) && name != WITH_ENDS && !closes(line) {
                 self.of_one_block += 1;
@@ -82,10 +158,12 @@ impl Verdict {
     }
 }
 
-/// Returns whether a line has only the bracket that closes a function.
+/// Returns whether a line has only a closing bracket.
 fn closes((file, number): &(String, u32)) -> bool {
     let source = std::fs::read_to_string(file).expect("the source");
-    source.lines().nth(*number as usize - 1) == Some("}")
+    let line = source.lines().nth(*number as usize - 1);
+    let code = line.and_then(|line| line.split("//").next());
+    code.is_some_and(|code| code.trim() == "}")
 }
 
 /// The report of one kind of counts.
@@ -161,46 +239,90 @@ fn kernels() -> Vec<String> {
     names.map(|it| it.to_string_lossy().into_owned()).collect()
 }
 
-fn verdict(levels: &[&str]) -> Verdict {
+/// The verdict of the kernels at a level of optimization.
+fn of_kernels(level: &str) -> Verdict {
     let mut verdict = Verdict::default();
     for name in kernels() {
-        for level in levels {
-            verdict.add(&name, level);
+        verdict.add_kernel(&name, level);
+    }
+    verdict.tell("kernels", level);
+    verdict
+}
+
+/// The verdict of all programs at a level of optimization.
+fn of_programs(level: &str) -> Verdict {
+    let mut verdict = Verdict::default();
+    verdict.add_sample(level);
+    for program in PROGRAMS {
+        verdict.add_program(program, level);
+    }
+    verdict.tell("programs", level);
+    verdict
+}
+
+impl Verdict {
+    fn tell(&self, what: &str, level: &str) {
+        eprintln!(
+            "{what} {level}: {} lines, {} of them executed by one only; {} of one block, {} of them with two counts",
+            self.lines,
+            self.differ.len(),
+            self.of_one_block,
+            self.count_differs.len()
+        );
+        for line in self.differ.iter().chain(&self.count_differs) {
+            eprintln!("  {line}");
         }
     }
-    eprintln!(
-        "{} lines, {} of them executed by one only; {} of one block, {} of them with two counts",
-        verdict.lines,
-        verdict.differ.len(),
-        verdict.of_one_block,
-        verdict.count_differs.len()
-    );
-    verdict
+
+    /// Expects that each line ran by both or by none, and equal counts but for few lines.
+    #[track_caller]
+    fn agrees(&self) {
+        assert!(self.lines > 15 && self.of_one_block > 10);
+        assert_eq!(self.differ, [""; 0]);
+        let differ = &self.count_differs;
+        assert!(
+            differ.len() * 100 <= self.of_one_block * MOST_MOVED,
+            "{} of {} lines: {differ:#?}",
+            differ.len(),
+            self.of_one_block
+        );
+    }
+
+    /// Expects that few lines ran by one only.
+    #[track_caller]
+    fn has_few_moved(&self) {
+        assert!(self.lines > 100);
+        let differ = &self.differ;
+        assert!(
+            differ.len() * 100 <= self.lines * MOST_MOVED,
+            "{} of {} lines: {differ:#?}",
+            differ.len(),
+            self.lines
+        );
+    }
 }
 
 #[test]
 fn without_optimization_all_lines_agree() {
-    let verdict = verdict(&["-O0"]);
-    assert!(verdict.lines > 100 && verdict.of_one_block > 50);
-    assert_eq!(verdict.differ, [""; 0]);
-    let differ = &verdict.count_differs;
-    assert!(
-        differ.len() * 100 <= verdict.of_one_block * MOST_MOVED,
-        "{} of {} lines: {differ:#?}",
-        differ.len(),
-        verdict.of_one_block
-    );
+    of_kernels("-O0").agrees();
 }
 
 #[test]
 fn optimization_moves_few_lines() {
-    let verdict = verdict(&["-O2"]);
-    assert!(verdict.lines > 100);
-    let differ = &verdict.differ;
-    assert!(
-        differ.len() * 100 <= verdict.lines * MOST_MOVED,
-        "{} of {} lines: {differ:#?}",
-        differ.len(),
-        verdict.lines
-    );
+    of_kernels("-O2").has_few_moved();
+}
+
+/// One whole program; `every_program` has them all.
+#[test]
+fn lines_of_a_program_agree() {
+    let mut verdict = Verdict::default();
+    verdict.add_program(PROGRAMS[0], "-O0");
+    verdict.agrees();
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test --release -p rocov --test programs -- --ignored referee"]
+fn every_program() {
+    of_programs("-O0").agrees();
+    of_programs("-O2").has_few_moved();
 }

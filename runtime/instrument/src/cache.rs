@@ -1,4 +1,4 @@
-//! Results on disk: an entry for each cubin that was made.
+//! Results on disk: an entry for each cubin that was made, and for each PTX that the driver refuses.
 //!
 //! An entry is named for everything that it depends on, and starts with a hash of its contents. So a damaged entry is made
 //! again. Entries appear wholly or not at all, so several processes may write one at a time. A cache that cannot be written
@@ -6,9 +6,9 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 8 | `rocovins` in ASCII |
-//! | 16 | XXH3 of the cubin, 128 bits, little endian |
-//! | | the cubin |
+//! | 8 | in ASCII: `rocovins`, or `rocovnot` for a refusal |
+//! | 16 | XXH3 of the contents, 128 bits, little endian |
+//! | | the contents: the code that was made, or the reason of the refusal |
 
 use std::env;
 use std::fs::{self, File};
@@ -21,7 +21,10 @@ use rocov::settings::{defaults, parse_bytes};
 use rocov::store::write_atomic;
 use xxhash_rust::xxh3::xxh3_128;
 
-const MAGIC: &[u8; 8] = b"rocovins";
+/// The start of code that was made.
+const MADE: &[u8; 8] = b"rocovins";
+/// The start of a refusal.
+const REFUSED: &[u8; 8] = b"rocovnot";
 const HEADER: usize = 24;
 /// The folder of the entries.
 const ENTRIES: &str = "instrumented";
@@ -55,23 +58,28 @@ impl Cache {
         })
     }
 
-    /// The cubin with this key. `None` if there is none, or a damaged one, or one that another user has written.
-    pub(crate) fn get(&self, key: u128) -> Option<Vec<u8>> {
+    /// The result with this key: code, or the reason why there is none. `None` if there is no entry, or a damaged one, or
+    /// one that another user has written.
+    pub(crate) fn get(&self, key: u128) -> Option<Result<Vec<u8>, String>> {
         let path = self.entry(key);
         let file = File::open(&path).ok()?;
         let is_trusted = |owner: u32| owner == 0 || owner == user();
         file.metadata().ok().filter(|it| is_trusted(it.uid()))?;
         let bytes = fs::read(&path).ok()?;
-        let cubin = contents(&bytes)?.to_vec();
+        let result = contents(&bytes)?;
         // The oldest are removed first.
         let _ = file.set_modified(SystemTime::now());
-        Some(cubin)
+        Some(result)
     }
 
-    /// Keeps a cubin, and removes the oldest entries if all together are too large.
-    pub(crate) fn put(&self, key: u128, cubin: &[u8]) {
-        let hash = xxh3_128(cubin).to_le_bytes();
-        let entry = [MAGIC.as_slice(), &hash, cubin].concat();
+    /// Keeps a result, and removes the oldest entries if all together are too large.
+    pub(crate) fn put(&self, key: u128, result: Result<&[u8], &str>) {
+        let (magic, contents) = match result {
+            Ok(code) => (MADE, code),
+            Err(reason) => (REFUSED, reason.as_bytes()),
+        };
+        let hash = xxh3_128(contents).to_le_bytes();
+        let entry = [magic.as_slice(), &hash, contents].concat();
         if entry.len() as u64 <= self.most && write_atomic(&self.entry(key), &entry).is_ok() {
             self.shrink();
         }
@@ -117,11 +125,18 @@ fn is_entry(path: &Path) -> bool {
     name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The cubin of an entry. `None` if it is damaged.
-fn contents(entry: &[u8]) -> Option<&[u8]> {
-    let (header, cubin) = entry.split_at_checked(HEADER)?;
-    let hash = xxh3_128(cubin).to_le_bytes();
-    (header.strip_prefix(MAGIC)? == hash).then_some(cubin)
+/// The result in an entry. `None` if it is damaged.
+fn contents(entry: &[u8]) -> Option<Result<Vec<u8>, String>> {
+    let (header, contents) = entry.split_at_checked(HEADER)?;
+    let (magic, hash) = header.split_at(MADE.len());
+    if hash != xxh3_128(contents).to_le_bytes() {
+        return None;
+    }
+    match magic {
+        magic if magic == MADE => Some(Ok(contents.to_vec())),
+        magic if magic == REFUSED => Some(Err(String::from_utf8(contents.to_vec()).ok()?)),
+        _ => None,
+    }
 }
 
 /// The number of this user.
@@ -151,18 +166,20 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let cache = cache(directory.path(), 1000);
         assert_eq!(cache.get(1), None);
-        cache.put(1, b"one");
-        cache.put(2, b"");
-        assert_eq!(cache.get(1).unwrap(), b"one");
-        assert_eq!(cache.get(2).unwrap(), b"");
+        cache.put(1, Ok(b"one"));
+        cache.put(2, Ok(b""));
+        assert_eq!(cache.get(1).unwrap(), Ok(b"one".to_vec()));
+        assert_eq!(cache.get(2).unwrap(), Ok(Vec::new()));
         assert_eq!(cache.get(3), None);
+        cache.put(3, Err("it is wrong"));
+        assert_eq!(cache.get(3).unwrap(), Err("it is wrong".to_owned()));
     }
 
     #[test]
     fn a_damaged_entry_is_none() {
         let directory = tempfile::tempdir().unwrap();
         let cache = cache(directory.path(), 1000);
-        cache.put(7, b"cubin");
+        cache.put(7, Ok(b"cubin"));
         let whole = fs::read(cache.entry(7)).unwrap();
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
@@ -172,8 +189,8 @@ mod tests {
             fs::write(cache.entry(7), &whole[..at]).unwrap();
             assert_eq!(cache.get(7), None, "{at} bytes");
         }
-        cache.put(7, b"cubin");
-        assert_eq!(cache.get(7).unwrap(), b"cubin");
+        cache.put(7, Ok(b"cubin"));
+        assert_eq!(cache.get(7).unwrap(), Ok(b"cubin".to_vec()));
     }
 
     #[test]
@@ -183,16 +200,16 @@ mod tests {
         let cache = cache(directory.path(), 3 * one);
         let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
         for key in 0..3 {
-            cache.put(key, &[0; 100]);
+            cache.put(key, Ok(&[0; 100]));
             let file = File::options().append(true).open(cache.entry(key)).unwrap();
             file.set_modified(at(key as u64)).unwrap();
         }
         // It was used last.
         assert!(cache.get(0).is_some());
-        cache.put(3, &[0; 100]);
+        cache.put(3, Ok(&[0; 100]));
         let found: Vec<bool> = (0..4).map(|key| cache.get(key).is_some()).collect();
         assert_eq!(found, [true, false, true, true]);
-        cache.put(4, &[0; 1000]);
+        cache.put(4, Ok(&[0; 1000]));
         assert_eq!(cache.get(4), None, "it is larger than the cache");
     }
 
@@ -202,13 +219,13 @@ mod tests {
         let file = directory.path().join("file");
         fs::write(&file, "").unwrap();
         let below_a_file = cache(&file.join("below"), 1000);
-        below_a_file.put(1, b"one");
+        below_a_file.put(1, Ok(b"one"));
         assert_eq!(below_a_file.get(1), None);
         let closed = directory.path().join("closed");
         fs::create_dir(&closed).unwrap();
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).unwrap();
         let closed = cache(&closed, 1000);
-        closed.put(1, b"one");
+        closed.put(1, Ok(b"one"));
         // Root writes everywhere.
         assert_eq!(closed.get(1).is_some(), user() == 0);
     }
@@ -222,8 +239,8 @@ mod tests {
                 scope.spawn(|| {
                     let cache = cache(directory.path(), 1 << 20);
                     for _ in 0..10 {
-                        cache.put(9, &cubin);
-                        assert_eq!(cache.get(9).unwrap(), cubin);
+                        cache.put(9, Ok(&cubin));
+                        assert_eq!(cache.get(9).unwrap(), Ok(cubin.clone()));
                     }
                 });
             }

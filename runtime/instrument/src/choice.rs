@@ -1,6 +1,6 @@
 //! Takes the PTX that fits a GPU best.
 
-use rocov::format::bundle::{BundleError, PackedPtx, packed_ptx, ptx_architecture};
+use rocov::format::bundle::{BundleError, PackedPtx, packed_ptx, ptx_architecture, runs_ptx};
 
 use crate::exchange::Loss;
 
@@ -34,7 +34,7 @@ pub(crate) fn best(fat_binary: &[u8], gpu: Capability) -> Result<Chosen, Loss> {
         }
         let text = ptx.text().map_err(damaged)?;
         let own = ptx_architecture(&text).unwrap_or_else(|| architecture.to_string());
-        if !fits(&own, gpu) {
+        if !runs_ptx(number(gpu), &own) {
             found.push(own);
             continue;
         }
@@ -70,22 +70,6 @@ fn number((major, minor): Capability) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
-/// Returns whether a GPU runs PTX for `architecture`, the `.target` of PTX without `sm_`. `90a` is for 9.0 only, and `100f`
-/// for the GPUs of its family, those of one major number. PTX for another architecture runs on all later GPUs.
-pub(crate) fn fits(architecture: &str, gpu: Capability) -> bool {
-    let digits = architecture.trim_end_matches(|it: char| it.is_ascii_alphabetic());
-    let Ok(own) = digits.parse::<u64>() else {
-        return false;
-    };
-    let gpu = number(gpu);
-    match &architecture[digits.len()..] {
-        "" => own <= gpu,
-        "a" => own == gpu,
-        "f" => own <= gpu && own / 10 == gpu / 10,
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,7 +90,11 @@ mod tests {
             ("", (9, 0), false),
             ("90z", (9, 0), false),
         ] {
-            assert_eq!(fits(architecture, gpu), expected, "{architecture} {gpu:?}");
+            assert_eq!(
+                runs_ptx(number(gpu), architecture),
+                expected,
+                "{architecture} {gpu:?}"
+            );
         }
     }
 }

@@ -6,6 +6,7 @@ use std::mem::transmute_copy;
 
 use libloading::os::unix::{Library, RTLD_LAZY};
 use rocov::device::cuda::CUDA_LIBRARY;
+use thiserror::Error;
 
 use crate::choice::Capability;
 
@@ -30,6 +31,8 @@ mod option {
     pub(super) const ERRORS_SIZE: c_int = 6;
     /// `CU_JIT_OPTIMIZATION_LEVEL`: an unsigned int.
     pub(super) const OPTIMIZATION_LEVEL: c_int = 7;
+    /// `CU_JIT_TARGET`: a number of `CUjit_target`, such as 90.
+    pub(super) const TARGET: c_int = 9;
 }
 
 type GetFn = unsafe extern "C" fn(*mut c_int) -> c_int;
@@ -81,6 +84,8 @@ pub(crate) struct Options {
     pub(crate) max_registers: Option<u32>,
     /// The level of optimization, 0 to 4.
     pub(crate) level: Option<u32>,
+    /// The architecture, such as 90. `None` for that of the current context.
+    pub(crate) target: Option<u32>,
 }
 
 impl Options {
@@ -94,6 +99,7 @@ impl Options {
         Self {
             max_registers: number(option::MAX_REGISTERS).or_else(|| max_registers(of_nvcc)),
             level: number(option::OPTIMIZATION_LEVEL),
+            target: None,
         }
     }
 }
@@ -106,13 +112,26 @@ fn max_registers(options: &str) -> Option<u32> {
     number[..end.unwrap_or(number.len())].parse().ok()
 }
 
+/// `CUDA_ERROR_INVALID_PTX`.
+const INVALID_PTX: c_int = 218;
+/// `CUDA_ERROR_UNSUPPORTED_PTX_VERSION`.
+const UNSUPPORTED_VERSION: c_int = 222;
+
 /// The reason why the driver has not compiled PTX.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    /// A call has failed.
-    Call(&'static str, c_int),
-    /// The compiler's message, its first line.
-    Message(String),
+#[derive(Debug, Error)]
+#[error("{}", message.clone().unwrap_or_else(|| format!("{call}: CUDA error {status}")))]
+pub(crate) struct Refusal {
+    call: &'static str,
+    status: c_int,
+    /// The first line of the compiler's messages that tells of an error.
+    message: Option<String>,
+}
+
+impl Refusal {
+    /// Returns whether this driver will never compile the PTX. Other calls fail for reasons that pass, such as memory.
+    pub(crate) fn is_lasting(&self) -> bool {
+        [INVALID_PTX, UNSUPPORTED_VERSION].contains(&self.status)
+    }
 }
 
 /// Reads the driver's function `name`.
@@ -202,7 +221,11 @@ impl Driver {
             return self.link(texts, options);
         }
         // A program with CUDA_MODULE_LOADING=EAGER loads its code before it makes a context.
-        let device = self.device(0).ok_or(Refusal::Call("cuDeviceGet", 0))?;
+        let device = self.device(0).ok_or(Refusal {
+            call: "cuDeviceGet",
+            status: 0,
+            message: None,
+        })?;
         // SAFETY: the call writes a handle.
         check("cuDevicePrimaryCtxRetain", unsafe {
             (self.retain)(&raw mut context, device)
@@ -228,6 +251,7 @@ impl Driver {
         for (name, value) in [
             (option::MAX_REGISTERS, options.max_registers),
             (option::OPTIMIZATION_LEVEL, options.level),
+            (option::TARGET, options.target),
         ] {
             if let Some(value) = value {
                 names.push(name);
@@ -247,7 +271,10 @@ impl Driver {
         let result = self.complete(state, texts);
         // SAFETY: the state was made, and its cubin copied.
         unsafe { (self.link_destroy)(state) };
-        result.map_err(|refusal| message(&log).map_or(refusal, Refusal::Message))
+        result.map_err(|refusal| Refusal {
+            message: message(&log),
+            ..refusal
+        })
     }
 
     fn complete(&self, state: *mut c_void, texts: &[String]) -> Result<Vec<u8>, Refusal> {
@@ -289,7 +316,11 @@ fn got(call: GetFn) -> Option<c_int> {
 fn check(call: &'static str, status: c_int) -> Result<(), Refusal> {
     match status {
         0 => Ok(()),
-        status => Err(Refusal::Call(call, status)),
+        status => Err(Refusal {
+            call,
+            status,
+            message: None,
+        }),
     }
 }
 

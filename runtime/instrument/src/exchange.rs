@@ -1,13 +1,15 @@
-//! Makes a cubin that counts of the code that a program loads.
+//! Makes code that counts of the code that a program loads, or gives to the driver's linker.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CString, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use rocov::device::cuda::exchange::{ExchangeAnswer, INSTRUMENTATION};
-use rocov::format::codeobject::CodeObject;
+use rocov::device::cuda::exchange::{CountedCubin, ExchangeAnswer, INSTRUMENTATION, joined};
+use rocov::format::bundle::ptx_architecture;
 use rocov::format::codeobject::cuda::is_instrumented;
+use rocov::format::codeobject::{CodeObject, CodeObjectError};
 use rocov::format::ptx::{self, Module, PtxError};
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
@@ -15,6 +17,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::cache::Cache;
 use crate::choice::{self, Capability, Chosen};
 use crate::driver::{Driver, Options, Refusal};
+use crate::fat_binary;
 use crate::memory::Code;
 
 /// Cubins of clang count by variables with this prefix.
@@ -23,16 +26,14 @@ const COUNTED: &str = "__profd_";
 /// The reason why code runs uncounted, and the next step.
 #[derive(Debug, Error)]
 pub(crate) enum Loss {
-    #[error(
-        "the CUDA driver lacks a function that rocov needs: update the driver to one of CUDA 12 or later"
-    )]
+    #[error("the CUDA driver lacks a function that rocov needs: install one of CUDA 12 or later")]
     NoDriver,
     #[error("the CUDA driver names no GPU: look at nvidia-smi")]
     NoGpu,
     #[error(
-        "the GPUs have several architectures ({0}), and the code is for all: choose GPUs of one with CUDA_VISIBLE_DEVICES"
+        "the GPUs have several architectures ({gpus}), and it has code for one only (sm_{own}): choose GPUs of one with CUDA_VISIBLE_DEVICES"
     )]
-    SeveralArchitectures(String),
+    SeveralArchitectures { gpus: String, own: String },
     #[error("it has no PTX: {}", with_ptx(*gpu))]
     NoPtx { gpu: Capability },
     #[error("its PTX is for {}, and the GPU is sm_{}{}: {}", found.join(", "), gpu.0, gpu.1, with_ptx(*gpu))]
@@ -47,13 +48,29 @@ pub(crate) enum Loss {
         source: std::io::Error,
     },
     #[error("rocov cannot make its PTX count: {0}: report it")]
-    NotChanged(String),
+    NotChanged(#[from] PtxError),
     #[error(
         "the driver does not compile its PTX ({0}): compile with a toolkit that is not newer than the driver, or report it"
     )]
-    NotCompiled(String),
+    NotCompiled(Refusal),
+    #[error("rocov cannot read what the driver has compiled: {0}: report it")]
+    NotRead(CodeObjectError),
+    /// The text of a reason that is known from before.
+    #[error("{0}")]
+    Known(String),
     #[error("internal error: report it")]
     Internal,
+}
+
+impl Loss {
+    /// Returns whether the code will be refused whenever this driver gets it.
+    fn is_lasting(&self) -> bool {
+        match self {
+            Self::NotChanged(_) => true,
+            Self::NotCompiled(refusal) => refusal.is_lasting(),
+            _ => false,
+        }
+    }
 }
 
 /// The next step for code that has no PTX for a GPU.
@@ -63,10 +80,22 @@ fn with_ptx((major, minor): Capability) -> String {
     )
 }
 
-/// A cubin that counts, and its PTX without counters. It stays to the end of the process: the driver may read the cubin
+/// The use that the driver makes of the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// It loads the code into the current context.
+    ForContext,
+    /// It loads the code into the contexts of all GPUs, when they need it.
+    ForAll,
+    /// It links the code with other code.
+    ToBeLinked,
+}
+
+/// Code that counts, and its PTX without counters. It stays to the end of the process: the driver may read the code
 /// whenever it loads a module.
 struct Made {
-    cubin: Vec<u8>,
+    /// A cubin, or PTX with a zero at its end.
+    code: Vec<u8>,
     source: String,
     is_cached: bool,
 }
@@ -75,12 +104,23 @@ struct Made {
 pub(crate) fn answer(
     code: Code<'_>,
     options: &[(c_int, *mut c_void)],
-    is_for_all: bool,
+    purpose: Purpose,
 ) -> ExchangeAnswer {
-    match made_of(code, options, is_for_all) {
+    match made_of(code, options, purpose) {
         Ok(Outcome::AsItIs) => ExchangeAnswer::NOTHING,
-        Ok(Outcome::Counts(made)) => answer_with(made, false),
-        Ok(Outcome::Exchanged(made)) => answer_with(made, true),
+        Ok(Outcome::Counts(made)) => told(None, &[counted(made)], made.is_cached),
+        Ok(Outcome::ToBeLinked(made)) => {
+            let cubin = CountedCubin {
+                cubin: std::ptr::null(),
+                cubin_len: 0,
+                ..counted(made)
+            };
+            told(Some(&made.code), &[cubin], made.is_cached)
+        }
+        Ok(Outcome::Exchanged(code, all)) => {
+            let cubins: Vec<_> = all.iter().map(|made| counted(made)).collect();
+            told(Some(code), &cubins, all.iter().all(|made| made.is_cached))
+        }
         Err(loss) => lost(&loss),
     }
 }
@@ -90,14 +130,29 @@ pub(crate) fn internal_error() -> ExchangeAnswer {
     lost(&Loss::Internal)
 }
 
-fn answer_with(made: &'static Made, is_exchanged: bool) -> ExchangeAnswer {
-    ExchangeAnswer {
-        cubin: made.cubin.as_ptr().cast(),
-        cubin_len: made.cubin.len(),
+fn counted(made: &'static Made) -> CountedCubin {
+    CountedCubin {
+        cubin: made.code.as_ptr().cast(),
+        cubin_len: made.code.len(),
         ptx: made.source.as_ptr().cast(),
         ptx_len: made.source.len(),
-        is_exchanged,
-        is_cached: made.is_cached,
+    }
+}
+
+fn told(code: Option<&'static [u8]>, cubins: &[CountedCubin], is_cached: bool) -> ExchangeAnswer {
+    thread_local! {
+        static CUBINS: RefCell<Vec<CountedCubin>> = const { RefCell::new(Vec::new()) };
+    }
+    let list = CUBINS.with_borrow_mut(|list| {
+        cubins.clone_into(list);
+        list.as_ptr()
+    });
+    ExchangeAnswer {
+        code: code.map_or(std::ptr::null(), |code| code.as_ptr().cast()),
+        code_len: code.map_or(0, <[u8]>::len),
+        cubins: list,
+        cubins_len: cubins.len(),
+        is_cached,
         ..ExchangeAnswer::NOTHING
     }
 }
@@ -125,135 +180,250 @@ enum Outcome {
     AsItIs,
     /// It counts: its PTX was changed before.
     Counts(&'static Made),
-    /// It is to be loaded instead.
-    Exchanged(&'static Made),
+    /// This code is to be loaded instead, which has the cubins of all architectures.
+    Exchanged(&'static [u8], Vec<&'static Made>),
+    /// Its PTX is to be linked instead.
+    ToBeLinked(&'static Made),
 }
 
 fn made_of(
     code: Code<'_>,
     options: &[(c_int, *mut c_void)],
-    is_for_all: bool,
+    purpose: Purpose,
 ) -> Result<Outcome, Loss> {
     static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
     let driver = DRIVER.get_or_init(Driver::find).as_ref();
     let driver = driver.ok_or(Loss::NoDriver)?;
     if let Code::Elf(elf) = &code {
-        return of_cubin(elf, driver, is_for_all);
+        return match purpose {
+            Purpose::ToBeLinked => Ok(Outcome::AsItIs),
+            _ => of_cubin(elf, driver, purpose),
+        };
     }
-    let gpu = gpu_of(driver, is_for_all)?;
-    let chosen: Vec<Chosen> = match code {
-        Code::FatBinary(fat_binary) => vec![choice::best(&fat_binary, gpu)?],
-        Code::Linked(units) => {
-            let units = units.into_iter().map(|unit| choice::best(unit, gpu));
-            units.collect::<Result<_, _>>()?
-        }
-        Code::Text(text) => vec![Chosen {
-            text: choice::as_text(&text)?,
-            options: String::new(),
-        }],
-        Code::Unknown(magic) => return Err(Loss::Unknown(magic)),
-        Code::Unreadable(path, source) => return Err(Loss::Unreadable { path, source }),
-        Code::Elf(_) => return Ok(Outcome::AsItIs),
-    };
-    if chosen.iter().any(|it| it.text.contains(COUNTED)) {
+    let gpus = driver.capabilities(purpose == Purpose::ForAll);
+    let first = *gpus.first().ok_or(Loss::NoGpu)?;
+    let chosen = chosen(&code, first)?;
+    let counts = |all: &[Chosen]| all.iter().any(|it| it.text.contains(COUNTED));
+    if counts(&chosen) {
         return Ok(Outcome::AsItIs);
     }
-    let of_nvcc = chosen.first().map_or("", |it| it.options.as_str());
-    let options = Options::of(options, of_nvcc);
-    let texts: Vec<String> = chosen.into_iter().map(|it| it.text).collect();
-    exchanged(driver, gpu, &texts, options).map(Outcome::Exchanged)
+    let made = |chosen: Vec<Chosen>, gpu: Capability, target: Option<u32>| {
+        let of_nvcc = chosen.first().map_or("", |it| it.options.as_str());
+        let options = Options {
+            target,
+            ..Options::of(options, of_nvcc)
+        };
+        let texts: Vec<String> = chosen.into_iter().map(|it| it.text).collect();
+        match purpose {
+            Purpose::ToBeLinked => to_be_linked(driver, gpu, &texts, options),
+            _ => exchanged(driver, gpu, &texts, options),
+        }
+    };
+    if purpose == Purpose::ToBeLinked {
+        return made(chosen, first, None).map(Outcome::ToBeLinked);
+    }
+    if gpus.len() == 1 {
+        let made = made(chosen, first, None)?;
+        return Ok(Outcome::Exchanged(&made.code, vec![made]));
+    }
+    let mut all = Vec::new();
+    for gpu in &gpus {
+        let chosen = self::chosen(&code, *gpu)?;
+        if counts(&chosen) {
+            return Ok(Outcome::AsItIs);
+        }
+        check_common(&chosen, &gpus)?;
+        let target = u32::try_from(10 * gpu.0 + gpu.1).ok();
+        all.push((*gpu, made(chosen, *gpu, target)?));
+    }
+    let code = packed(&all);
+    Ok(Outcome::Exchanged(
+        code,
+        all.into_iter().map(|(_, made)| made).collect(),
+    ))
 }
 
-/// The GPU that code is for.
-fn gpu_of(driver: &Driver, is_for_all: bool) -> Result<Capability, Loss> {
-    let all = driver.capabilities(is_for_all);
-    match all.as_slice() {
-        [] => Err(Loss::NoGpu),
-        [one] => Ok(*one),
-        all => {
-            let names = all
-                .iter()
-                .map(|(major, minor)| format!("sm_{major}{minor}"));
-            Err(Loss::SeveralArchitectures(
-                names.collect::<Vec<_>>().join(", "),
-            ))
+/// The PTX of code for a GPU: that of each unit.
+fn chosen(code: &Code<'_>, gpu: Capability) -> Result<Vec<Chosen>, Loss> {
+    match code {
+        Code::FatBinary(fat_binary) => Ok(vec![choice::best(fat_binary, gpu)?]),
+        Code::Linked(units) => {
+            let units = units.iter().map(|unit| choice::best(unit, gpu));
+            units.collect()
         }
+        Code::Text(text) => Ok(vec![Chosen {
+            text: choice::as_text(text)?,
+            options: String::new(),
+        }]),
+        Code::Unknown(magic) => Err(Loss::Unknown(*magic)),
+        Code::Unreadable(path, kind) => Err(Loss::Unreadable {
+            path: path.clone(),
+            source: (*kind).into(),
+        }),
+        Code::Elf(_) => Ok(Vec::new()),
     }
+}
+
+/// Checks that PTX is for an architecture whose code a fat binary names by its number only. That of `sm_90a` needs a flag,
+/// and the driver loads it on a GPU of that architecture only.
+fn check_common(chosen: &[Chosen], gpus: &[Capability]) -> Result<(), Loss> {
+    let architectures = chosen
+        .iter()
+        .filter_map(|it| ptx_architecture(it.text.as_bytes()));
+    let own = architectures
+        .into_iter()
+        .find(|it| it.ends_with(|last: char| last.is_ascii_alphabetic()));
+    let Some(own) = own else { return Ok(()) };
+    let gpus = gpus
+        .iter()
+        .map(|(major, minor)| format!("sm_{major}{minor}"));
+    Err(Loss::SeveralArchitectures {
+        gpus: gpus.collect::<Vec<_>>().join(", "),
+        own,
+    })
+}
+
+/// A fat binary of the cubins, which stays. Equal ones are one.
+fn packed(all: &[(Capability, &'static Made)]) -> &'static [u8] {
+    static PACKED: Mutex<BTreeSet<&'static [u8]>> = Mutex::new(BTreeSet::new());
+    let cubins = all.iter().map(|(gpu, made)| (*gpu, made.code.as_slice()));
+    let packed = fat_binary::of(&cubins.collect::<Vec<_>>());
+    let mut known = PACKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = known.get(packed.as_slice()) {
+        return known;
+    }
+    let packed: &'static [u8] = Box::leak(packed.into_boxed_slice());
+    known.insert(packed);
+    packed
 }
 
 /// A cubin counts if clang has made it so, or the stand-in for ptxas.
-fn of_cubin(cubin: &[u8], driver: &Driver, is_for_all: bool) -> Result<Outcome, Loss> {
-    let damaged =
-        |error: rocov::format::codeobject::CodeObjectError| Loss::Damaged(error.to_string());
+fn of_cubin(cubin: &[u8], driver: &Driver, purpose: Purpose) -> Result<Outcome, Loss> {
+    let damaged = |error: CodeObjectError| Loss::Damaged(error.to_string());
     if is_instrumented(cubin).map_err(damaged)? {
         let source = Cache::of_user().and_then(|cache| cache.source(cubin));
-        return Ok(source.map_or(Outcome::AsItIs, |source| {
-            let key = xxhash_rust::xxh3::xxh3_128(cubin);
-            Outcome::Counts(kept(key, || Made {
-                cubin: cubin.to_vec(),
-                source,
-                is_cached: false,
-            }))
-        }));
+        let Some(source) = source else {
+            return Ok(Outcome::AsItIs);
+        };
+        let key = xxhash_rust::xxh3::xxh3_128(cubin);
+        return Ok(Outcome::Counts(kept(key, || Made {
+            code: cubin.to_vec(),
+            source,
+            is_cached: false,
+        })));
     }
     let kernels = CodeObject::parse(cubin).and_then(|it| it.kernels());
     if kernels.is_ok_and(|kernels| kernels.is_empty()) {
         return Ok(Outcome::AsItIs);
     }
-    let gpu = gpu_of(driver, is_for_all)?;
+    let gpus = driver.capabilities(purpose == Purpose::ForAll);
+    let gpu = *gpus.first().ok_or(Loss::NoGpu)?;
     Err(Loss::NoPtx { gpu })
 }
 
-/// The results of this process, by their keys.
-fn results() -> std::sync::MutexGuard<'static, HashMap<u128, &'static Made>> {
-    static RESULTS: OnceLock<Mutex<HashMap<u128, &'static Made>>> = OnceLock::new();
+/// The results of this process, by their keys: code, or the reason why there is none.
+type Results = HashMap<u128, Result<&'static Made, String>>;
+
+fn results() -> std::sync::MutexGuard<'static, Results> {
+    static RESULTS: OnceLock<Mutex<Results>> = OnceLock::new();
     let results = RESULTS.get_or_init(Mutex::default);
     results.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The result with this key, or else the new one. It stays.
+/// The code with this key, or else the new one. It stays.
 fn kept(key: u128, make: impl FnOnce() -> Made) -> &'static Made {
-    results()
-        .entry(key)
-        .or_insert_with(|| Box::leak(Box::new(make())))
+    let mut results = results();
+    if let Some(Ok(made)) = results.get(&key) {
+        return made;
+    }
+    let made: &'static Made = Box::leak(Box::new(make()));
+    results.insert(key, Ok(made));
+    made
 }
 
-/// The cubin of PTX that counts: of this process, or of the cache, or a new one.
+/// The cubin of PTX that counts.
 fn exchanged(
     driver: &Driver,
     gpu: Capability,
     texts: &[String],
     options: Options,
 ) -> Result<&'static Made, Loss> {
-    let key = key(driver.version(), gpu, texts, options);
-    if let Some(made) = results().get(&key) {
-        return Ok(made);
+    let key = key("cubin", driver.version(), gpu, texts, options);
+    made(key, texts, || compiled(driver, texts, options))
+}
+
+/// The PTX that counts of PTX which is to be linked with other code.
+fn to_be_linked(
+    driver: &Driver,
+    gpu: Capability,
+    texts: &[String],
+    options: Options,
+) -> Result<&'static Made, Loss> {
+    let key = key("ptx", driver.version(), gpu, texts, options);
+    made(key, texts, || {
+        // If it needs functions of other inputs, the registers of its kernels are not known, and it gets a limit for the
+        // largest blocks.
+        let plain = driver.compile(texts, options).ok();
+        let choices = plain.and_then(|plain| ptx::Options::for_kernels_of(&plain).ok());
+        let changed = changed(texts, || Ok(choices.unwrap_or_default()))?;
+        Ok(joined(changed.iter().map(String::as_str)).into_bytes()).map(|mut text| {
+            text.push(0);
+            text
+        })
+    })
+}
+
+/// A result: of this process, or of the cache, or a new one. A failure that will come again is a result, too.
+fn made(
+    key: u128,
+    texts: &[String],
+    make: impl FnOnce() -> Result<Vec<u8>, Loss>,
+) -> Result<&'static Made, Loss> {
+    if let Some(result) = results().get(&key) {
+        return result.clone().map_err(Loss::Known);
     }
     let cache = Cache::of_user();
     let cached = cache.as_ref().and_then(|cache| cache.get(key));
     let is_cached = cached.is_some();
-    let cubin = match cached {
-        Some(cubin) => cubin,
-        None => {
-            let cubin = compiled(driver, texts, options)?;
-            if let Some(cache) = &cache {
-                cache.put(key, &cubin);
-            }
-            cubin
-        }
+    let result = match cached {
+        Some(result) => result.map_err(Loss::Known),
+        None => make(),
     };
+    let is_lasting = match &result {
+        Ok(_) => true,
+        Err(loss) => is_cached || loss.is_lasting(),
+    };
+    let reason = result.as_ref().err().map(ToString::to_string);
+    if let Some(cache) = cache.filter(|_| is_lasting && !is_cached) {
+        let result = result.as_ref().map(Vec::as_slice);
+        cache.put(
+            key,
+            result.map_err(|_| reason.as_deref().unwrap_or_default()),
+        );
+    }
+    let code = result.inspect_err(|_| {
+        if let Some(reason) = reason.filter(|_| is_lasting) {
+            results().insert(key, Err(reason));
+        }
+    })?;
     Ok(kept(key, || Made {
-        cubin,
-        source: texts.concat(),
+        code,
+        source: joined(texts.iter().map(String::as_str)),
         is_cached,
     }))
 }
 
 /// The name of a result: a hash of all that it depends on.
-fn key(driver: c_int, (major, minor): Capability, texts: &[String], options: Options) -> u128 {
+fn key(
+    form: &str,
+    driver: c_int,
+    (major, minor): Capability,
+    texts: &[String],
+    options: Options,
+) -> u128 {
     let mut hash = Xxh3::new();
     let numbers = format!(
-        "{} {} {driver} {major} {minor} {options:?}",
+        "{form} {} {} {driver} {major} {minor} {options:?}",
         env!("CARGO_PKG_VERSION"),
         INSTRUMENTATION
     );
@@ -267,25 +437,26 @@ fn key(driver: c_int, (major, minor): Capability, texts: &[String], options: Opt
 /// Compiles PTX with counters. Without them first, because counters may not make a kernel take so many registers that a
 /// block which the program launches does not fit any more.
 fn compiled(driver: &Driver, texts: &[String], options: Options) -> Result<Vec<u8>, Loss> {
-    let not_changed = |error: PtxError| Loss::NotChanged(error.to_string());
-    let modules = texts.iter().map(|text| Module::parse(text));
-    let modules: Vec<Module<'_>> = modules.collect::<Result<_, _>>().map_err(not_changed)?;
-    let compile = |texts: &[String]| driver.compile(texts, options).map_err(not_compiled);
-    let plain = compile(texts)?;
-    let choices = ptx::Options::for_kernels_of(&plain);
-    let choices = choices.map_err(|error| Loss::NotCompiled(error.to_string()))?;
-    let changed = modules
-        .iter()
-        .map(|module| ptx::instrument(module, &choices));
-    let changed: Vec<String> = changed.collect::<Result<_, _>>().map_err(not_changed)?;
+    let compile = |texts: &[String]| driver.compile(texts, options).map_err(Loss::NotCompiled);
+    let changed = changed(texts, || {
+        let plain = compile(texts)?;
+        ptx::Options::for_kernels_of(&plain).map_err(Loss::NotRead)
+    })?;
     compile(&changed)
 }
 
-fn not_compiled(refusal: Refusal) -> Loss {
-    Loss::NotCompiled(match refusal {
-        Refusal::Call(call, status) => format!("{call}: CUDA error {status}"),
-        Refusal::Message(message) => message,
-    })
+/// PTX with counters, by the `choices`, which are asked for if rocov knows all of the text.
+fn changed(
+    texts: &[String],
+    choices: impl FnOnce() -> Result<ptx::Options, Loss>,
+) -> Result<Vec<String>, Loss> {
+    let modules = texts.iter().map(|text| Module::parse(text));
+    let modules: Vec<Module<'_>> = modules.collect::<Result<_, _>>()?;
+    let choices = choices()?;
+    let changed = modules
+        .iter()
+        .map(|module| ptx::instrument(module, &choices));
+    Ok(changed.collect::<Result<_, _>>()?)
 }
 
 #[cfg(test)]
@@ -298,19 +469,20 @@ mod tests {
         let usual = Options::default();
         let limited = Options {
             max_registers: Some(32),
-            level: None,
+            ..Options::default()
         };
         let keys = [
-            key(13000, (9, 0), &texts(&["ab"]), usual),
-            key(13010, (9, 0), &texts(&["ab"]), usual),
-            key(13000, (8, 9), &texts(&["ab"]), usual),
-            key(13000, (9, 0), &texts(&["ac"]), usual),
-            key(13000, (9, 0), &texts(&["a", "b"]), usual),
-            key(13000, (9, 0), &texts(&["ab"]), limited),
+            key("cubin", 13000, (9, 0), &texts(&["ab"]), usual),
+            key("ptx", 13000, (9, 0), &texts(&["ab"]), usual),
+            key("cubin", 13010, (9, 0), &texts(&["ab"]), usual),
+            key("cubin", 13000, (8, 9), &texts(&["ab"]), usual),
+            key("cubin", 13000, (9, 0), &texts(&["ac"]), usual),
+            key("cubin", 13000, (9, 0), &texts(&["a", "b"]), usual),
+            key("cubin", 13000, (9, 0), &texts(&["ab"]), limited),
         ];
         let different: BTreeSet<_> = keys.into_iter().collect();
         assert_eq!(different.len(), keys.len());
-        assert_eq!(keys[0], key(13000, (9, 0), &texts(&["ab"]), usual));
+        assert_eq!(keys[0], key("cubin", 13000, (9, 0), &texts(&["ab"]), usual));
     }
 
     /// If this fails, rocov puts something else into PTX: raise [`INSTRUMENTATION`], and record the new hash.
@@ -322,7 +494,7 @@ mod tests {
         let hash = xxhash_rust::xxh3::xxh3_64(changed.as_bytes());
         assert_eq!(
             (INSTRUMENTATION, format!("{hash:016x}")),
-            (1, "1c48379e16e4a885".into())
+            (2, "0cabe0ad9b734aef".into())
         );
     }
 }

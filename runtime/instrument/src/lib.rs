@@ -1,28 +1,32 @@
 //! Gives CUDA code counters while it is loaded.
 //!
-//! librocov opens this library if `ROCOV_INSTRUMENT` asks for it, and calls [`rocov_instrument_1`] for each call of the
+//! librocov opens this library if `ROCOV_INSTRUMENT` asks for it, and calls [`rocov_instrument_2`] for each call of the
 //! program that loads code. It is a library of its own, because it parses and changes PTX, which programs with counters of
 //! clang do not need.
 //!
 //! `memory` reads the code that the program loads, `choice` takes the PTX that fits the GPU best, `driver` has the
-//! CUDA driver compile it, `cache` keeps the result, and `exchange` does all of this in a row.
+//! CUDA driver compile it, `cache` keeps the result, `fat_binary` packs results for several architectures, and `exchange`
+//! does all of this in a row.
 
 mod cache;
 mod choice;
 mod driver;
 mod exchange;
+mod fat_binary;
 mod memory;
 
 use std::panic::catch_unwind;
 
 use rocov::device::cuda::exchange::{ExchangeAnswer, ExchangeRequest};
 
+use crate::exchange::Purpose;
+
 /// Answers a request of librocov: [`rocov::device::cuda::exchange::FUNCTION`].
 ///
 /// # Safety
 /// `request` describes code that a program loads, and `answer` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocov_instrument_1(
+pub unsafe extern "C" fn rocov_instrument_2(
     request: *const ExchangeRequest,
     answer: *mut ExchangeAnswer,
 ) {
@@ -33,7 +37,12 @@ pub unsafe extern "C" fn rocov_instrument_1(
     let found = catch_unwind(|| {
         // SAFETY: the request is for code that a program loads.
         let (code, options) = unsafe { (memory::code(request), memory::options(request)) };
-        exchange::answer(code, &options, request.is_for_all)
+        let purpose = match (request.is_to_be_linked, request.is_for_all) {
+            (true, _) => Purpose::ToBeLinked,
+            (false, true) => Purpose::ForAll,
+            (false, false) => Purpose::ForContext,
+        };
+        exchange::answer(code, &options, purpose)
     });
     if let Some(answer) = std::ptr::NonNull::new(answer) {
         // SAFETY: the caller has room for an answer there.

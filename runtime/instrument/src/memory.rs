@@ -33,7 +33,7 @@ pub(crate) enum Code<'data> {
     /// Neither of these.
     Unknown([u8; 4]),
     /// A file that cannot be read.
-    Unreadable(PathBuf, io::Error),
+    Unreadable(PathBuf, io::ErrorKind),
 }
 
 /// `__fatBinC_Wrapper_t` of the toolkit's `fatbinary_section.h`.
@@ -164,7 +164,7 @@ fn readable(start: *const u8, wanted: usize) -> usize {
 fn of_file(path: &Path) -> Code<'static> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
-        Err(error) => return Code::Unreadable(path.to_owned(), error),
+        Err(error) => return Code::Unreadable(path.to_owned(), error.kind()),
     };
     match bytes.get(..4) {
         Some(b"\x7fELF") => Code::Elf(bytes.into()),
@@ -196,6 +196,7 @@ mod tests {
             code: code.as_ptr().cast(),
             is_path: false,
             is_for_all: true,
+            is_to_be_linked: false,
             options: 0,
             names: std::ptr::null(),
             values: std::ptr::null(),

@@ -51,6 +51,14 @@ pub(super) mod calls {
     pub(crate) const LIBRARY_UNLOAD: u32 = 680;
     /// `cuLibraryGetModule`.
     pub(crate) const LIBRARY_GET_MODULE: u32 = 682;
+    /// `cuLinkAddData_v2`.
+    pub(crate) const LINK_DATA: u32 = 382;
+    /// `cuLinkAddFile_v2`.
+    pub(crate) const LINK_FILE: u32 = 383;
+    /// `cuLinkComplete`.
+    pub(crate) const LINK_COMPLETE: u32 = 365;
+    /// `cuLinkDestroy`.
+    pub(crate) const LINK_DESTROY: u32 = 366;
     /// The calls that launch kernels: `cuLaunch`, `cuLaunchGrid`, `cuLaunchGridAsync`, `cuLaunchKernel`,
     /// `cuLaunchCooperativeKernel`, `cuLaunchCooperativeKernelMultiDevice`, `cuGraphLaunch` and `cuLaunchKernelEx`, with
     /// their variants for default streams of threads (`_ptsz`).
@@ -160,9 +168,9 @@ impl Cupti {
         })
     }
 
-    /// Has CUPTI call `callback` for the calls that load and unload code, and those that capture graphs. Not for
-    /// launches: those would become slower.
-    pub(super) fn subscribe(&self, callback: CallbackFn) -> Result<(), Failure> {
+    /// Has CUPTI call `callback` for the calls that load and unload code, those that capture graphs and, if the code is to
+    /// be exchanged, those that link code. Not for launches: those would become slower.
+    pub(super) fn subscribe(&self, callback: CallbackFn, exchanges: bool) -> Result<(), Failure> {
         let mut subscriber = std::ptr::null_mut();
         // SAFETY: the callback has the right type and lives as long as the process, and the call writes a handle.
         let status =
@@ -172,6 +180,12 @@ impl Cupti {
         }
         self.check("cuptiSubscribe", status)?;
         self.subscriber.store(subscriber, Ordering::Relaxed);
+        let links = exchanges.then_some([
+            calls::LINK_DATA,
+            calls::LINK_FILE,
+            calls::LINK_COMPLETE,
+            calls::LINK_DESTROY,
+        ]);
         let calls = [
             calls::MODULE_UNLOAD,
             calls::LIBRARY_LOAD,
@@ -184,7 +198,8 @@ impl Cupti {
             .chain(calls::MODULE_LOAD)
             .chain(calls::CONTEXT_ENDS)
             .chain(calls::CAPTURE_BEGINS)
-            .chain(calls::CAPTURE_ENDS);
+            .chain(calls::CAPTURE_ENDS)
+            .chain(links.into_iter().flatten());
         let resources = [CONTEXT_GOES, MODULE_LOADED, MODULE_GOES];
         let all = calls
             .map(|id| (DRIVER_API, id))

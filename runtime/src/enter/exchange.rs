@@ -1,4 +1,5 @@
-//! The exchange of code that the program loads for code that counts, by a library of its own: `librocov_instrument.so`.
+//! The exchange of code that the program loads, or links by the driver, for code that counts. A library of its own makes
+//! that: `librocov_instrument.so`.
 //!
 //! CUPTI tells of a call before the driver begins with it, and hands over its arguments. The driver goes on with what they
 //! are when the callback returns (driver 580).
@@ -7,6 +8,7 @@
     reason = "opens a library, and changes the arguments of calls"
 )]
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::fs::File;
@@ -17,7 +19,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use rocov::device::cuda::exchange::{
-    ExchangeAnswer, ExchangeRequest, FUNCTION, InstrumentFn, LIBRARY,
+    ExchangeAnswer, ExchangeRequest, FUNCTION, InstrumentFn, LIBRARY, joined,
 };
 use rocov::discover::filter::Filter;
 
@@ -39,6 +41,22 @@ const CODE: usize = 1;
 const MODULE_OPTIONS: [usize; 3] = [2, 3, 4];
 /// Those in the arguments of `cuLibraryLoadData` and `cuLibraryLoadFromFile`.
 const LIBRARY_OPTIONS: [usize; 3] = [4, 2, 3];
+
+/// The places of the kind of an input, the input itself, its size, and its options among the arguments of
+/// `cuLinkAddData_v2` and `cuLinkAddFile_v2`.
+const INPUT_KIND: usize = 1;
+const INPUT: usize = 2;
+const INPUT_SIZE: usize = 3;
+const INPUT_OPTIONS: [usize; 3] = [5, 6, 7];
+const INPUT_FILE_OPTIONS: [usize; 3] = [3, 4, 5];
+/// `CU_JIT_INPUT_PTX` and `CU_JIT_INPUT_FATBINARY`.
+const PTX: u32 = 1;
+const FAT_BINARY: u32 = 2;
+
+thread_local! {
+    /// True while this thread asks the library, which calls the driver itself.
+    static IS_ASKING: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Exchanges the code of the call `id`, which the driver is about to begin, if the user wants it.
 ///
@@ -63,46 +81,158 @@ pub(super) unsafe fn exchange(id: u32, data: &CallData) -> Option<Replacement> {
     };
     // The number has 4 bytes. Behind them is padding.
     let [count, names, values] = options.map_or([0; 3], |places| places.map(word));
-    let is_path = matches!(id, calls::MODULE_LOAD_FILE | calls::LIBRARY_LOAD_FILE);
     let request = ExchangeRequest {
         code: word(CODE) as *const c_void,
-        is_path,
+        is_path: matches!(id, calls::MODULE_LOAD_FILE | calls::LIBRARY_LOAD_FILE),
         is_for_all: is_library,
+        is_to_be_linked: false,
         options: count as u32,
         names: names as *const c_int,
         values: values as *const *mut c_void,
     };
     let mut replacement = None;
     boundary::guest("the exchange of CUDA code", || {
-        let origin = origin(&request);
-        static FILTER: OnceLock<Filter> = OnceLock::new();
-        let filter = FILTER.get_or_init(settings::filter);
-        if !filter.admits(origin.as_deref()) {
-            return;
-        }
-        let mut answer = ExchangeAnswer::NOTHING;
         // SAFETY: the request is of a call that loads code.
-        unsafe { instrument(&raw const request, &raw mut answer) };
-        // SAFETY: the library has filled the answer.
-        let done = unsafe { take(&answer, is_path, origin.as_deref()) };
-        if let Some((code, file)) = done {
+        let Some(taken) = (unsafe { ask(instrument, &request) }) else {
+            return;
+        };
+        if let Some(new) = taken.new {
             // SAFETY: the arguments are CUPTI's, for this call.
-            unsafe { *words.add(CODE) = code };
-            replacement = file;
+            unsafe { *words.add(CODE) = new.argument };
+            replacement = new.file;
         }
     });
     replacement
 }
 
-/// Takes an answer: tells the drainer of the PTX, and notes a loss. Returns the new argument of the call.
+/// Exchanges an input of the driver's linker: the call `id` adds it.
+///
+/// # Safety
+/// CUPTI has handed over `data` for the call `id`, `cuLinkAddData_v2` or `cuLinkAddFile_v2`.
+pub(super) unsafe fn exchange_input(id: u32, data: &CallData) -> Option<Replacement> {
+    let instrument = library()?;
+    let words = data.parameters.cast::<u64>().cast_mut();
+    // SAFETY: both calls have so many arguments, of a word each.
+    let word = |index: usize| unsafe { *words.add(index) };
+    // The kind has 4 bytes. Behind them is padding.
+    if IS_ASKING.get()
+        || ![PTX, FAT_BINARY].contains(&(word(INPUT_KIND) as u32))
+        || word(INPUT) == 0
+    {
+        return None;
+    }
+    let is_path = id == calls::LINK_FILE;
+    let [count, names, values] = match is_path {
+        true => INPUT_FILE_OPTIONS.map(word),
+        false => INPUT_OPTIONS.map(word),
+    };
+    let request = ExchangeRequest {
+        code: word(INPUT) as *const c_void,
+        is_path,
+        is_for_all: false,
+        is_to_be_linked: true,
+        options: count as u32,
+        names: names as *const c_int,
+        values: values as *const *mut c_void,
+    };
+    let mut replacement = None;
+    boundary::guest("the exchange of CUDA code", || {
+        // SAFETY: the request is of a call that reads the code.
+        let Some(taken) = (unsafe { ask(instrument, &request) }) else {
+            return;
+        };
+        let Some(new) = taken.new else { return };
+        links().entry(word(0)).or_default().extend(taken.sources);
+        // SAFETY: the arguments are CUPTI's, for this call.
+        unsafe {
+            *words.add(INPUT_KIND) = u64::from(PTX);
+            *words.add(INPUT) = new.argument;
+            if !is_path {
+                *words.add(INPUT_SIZE) = new.size as u64;
+            }
+        }
+        replacement = new.file;
+    });
+    replacement
+}
+
+/// The PTX without counters of each link that the program has not ended, by its handle (`CUlinkState`).
+fn links() -> std::sync::MutexGuard<'static, BTreeMap<u64, Vec<String>>> {
+    static LINKS: Mutex<BTreeMap<u64, Vec<String>>> = Mutex::new(BTreeMap::new());
+    LINKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells the drainer of the PTX in a cubin that the driver has linked: `cuLinkComplete` has returned.
+///
+/// # Safety
+/// The driver has written the address of the cubin and its size to these places, if they are not null.
+pub(super) unsafe fn linked(link: u64, cubin: u64, size: u64) {
+    let (cubin, size) = (cubin as *const *const u8, size as *const usize);
+    if cubin.is_null() || size.is_null() {
+        return;
+    }
+    boundary::guest("the exchange of CUDA code", || {
+        let source = links()
+            .get(&link)
+            .map(|sources| joined(sources.iter().map(String::as_str)));
+        let Some(source) = source else { return };
+        send(Event::CudaSource(&NewSource {
+            // SAFETY: as the caller promises.
+            cubin: unsafe { *cubin },
+            // SAFETY: as the caller promises.
+            cubin_len: unsafe { *size },
+            ptx: source.as_ptr(),
+            ptx_len: source.len(),
+        }));
+    });
+}
+
+/// Forgets a link, which the program ends.
+pub(super) fn forget_link(link: u64) {
+    links().remove(&link);
+}
+
+/// The result of a request.
+struct Taken {
+    /// The code that is to be loaded or linked instead.
+    new: Option<NewCode>,
+    /// The PTX without counters of what is not linked yet.
+    sources: Vec<String>,
+}
+
+/// Code for a call, in place of its own.
+struct NewCode {
+    /// The address of the code, or of a path.
+    argument: u64,
+    size: usize,
+    file: Option<Replacement>,
+}
+
+/// Asks the library for code. `None` if the code is to stay as it is.
+///
+/// # Safety
+/// The request is of a call that reads the code.
+unsafe fn ask(instrument: InstrumentFn, request: &ExchangeRequest) -> Option<Taken> {
+    let origin = origin(request);
+    static FILTER: OnceLock<Filter> = OnceLock::new();
+    let filter = FILTER.get_or_init(settings::filter);
+    if !filter.admits(origin.as_deref()) {
+        return None;
+    }
+    let mut answer = ExchangeAnswer::NOTHING;
+    IS_ASKING.set(true);
+    // SAFETY: as the caller promises.
+    unsafe { instrument(request, &raw mut answer) };
+    IS_ASKING.set(false);
+    // SAFETY: the library has filled the answer.
+    unsafe { take(&answer, request.is_path, origin.as_deref()) }
+}
+
+/// Takes an answer: tells the drainer of the PTX, and notes a loss.
 ///
 /// # Safety
 /// `librocov_instrument.so` has given the answer.
-unsafe fn take(
-    answer: &ExchangeAnswer,
-    is_path: bool,
-    origin: Option<&Path>,
-) -> Option<(u64, Option<Replacement>)> {
+unsafe fn take(answer: &ExchangeAnswer, is_path: bool, origin: Option<&Path>) -> Option<Taken> {
     let name = || origin.map_or("memory".into(), |path| path.display().to_string());
     if !answer.loss.is_null() {
         // SAFETY: a loss is a text with a zero at its end, which stays.
@@ -115,18 +245,27 @@ unsafe fn take(
         *losses().entry((name(), loss)).or_default() += 1;
         return None;
     }
-    if answer.cubin.is_null() {
+    if answer.cubins.is_null() {
         return None;
     }
-    if !answer.ptx.is_null() {
+    // SAFETY: the answer has so many cubins.
+    let cubins = unsafe { std::slice::from_raw_parts(answer.cubins, answer.cubins_len) };
+    let mut sources = Vec::new();
+    for it in cubins {
+        if it.cubin.is_null() {
+            // SAFETY: the text has so many bytes.
+            let text = unsafe { std::slice::from_raw_parts(it.ptx.cast::<u8>(), it.ptx_len) };
+            sources.push(String::from_utf8_lossy(text).into_owned());
+            continue;
+        }
         send(Event::CudaSource(&NewSource {
-            cubin: answer.cubin.cast(),
-            cubin_len: answer.cubin_len,
-            ptx: answer.ptx.cast(),
-            ptx_len: answer.ptx_len,
+            cubin: it.cubin.cast(),
+            cubin_len: it.cubin_len,
+            ptx: it.ptx.cast(),
+            ptx_len: it.ptx_len,
         }));
     }
-    if !answer.is_exchanged {
+    if answer.code.is_null() {
         return None;
     }
     log::verbose(format_args!(
@@ -138,21 +277,30 @@ unsafe fn take(
             ""
         }
     ));
+    let (argument, size) = (answer.code as u64, answer.code_len);
     if !is_path {
-        return Some((answer.cubin as u64, None));
+        let new = Some(NewCode {
+            argument,
+            size,
+            file: None,
+        });
+        return Some(Taken { new, sources });
     }
     // SAFETY: the answer has so many bytes, which stay.
-    let cubin = unsafe { std::slice::from_raw_parts(answer.cubin.cast::<u8>(), answer.cubin_len) };
-    match in_a_file(cubin) {
+    let code = unsafe { std::slice::from_raw_parts(answer.code.cast::<u8>(), size) };
+    // A file of PTX ends without a zero.
+    let end = code.len() - usize::from(!sources.is_empty());
+    match in_a_file(&code[..end]) {
         Ok((path, file)) => {
-            let address = path.as_ptr() as u64;
-            Some((
-                address,
-                Some(Replacement {
+            let new = Some(NewCode {
+                argument: path.as_ptr() as u64,
+                size,
+                file: Some(Replacement {
                     _file: file,
                     _path: path,
                 }),
-            ))
+            });
+            Some(Taken { new, sources })
         }
         Err(error) => {
             let loss =

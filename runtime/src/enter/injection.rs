@@ -26,7 +26,7 @@ use crate::elect;
 use crate::elect::cuda_event::{CudaEvent, LoadedModule};
 use crate::elect::event::Event;
 use crate::guest::elf_objects::Object;
-use crate::guest::{boundary, elf_objects, environment, log, process};
+use crate::guest::{boundary, elf_objects, environment, log, process, settings};
 use crate::serve::cuda;
 
 static CUPTI: OnceLock<Cupti> = OnceLock::new();
@@ -61,7 +61,9 @@ extern "C" fn InitializeInjection() -> c_int {
         }
         process::starting_cuda();
         let cupti = Cupti::open().map(|cupti| CUPTI.get_or_init(|| cupti));
-        if let Err(failure) = cupti.and_then(|cupti| cupti.subscribe(called)) {
+        if let Err(failure) =
+            cupti.and_then(|cupti| cupti.subscribe(called, settings::instrument()))
+        {
             warn(&failure);
         }
     });
@@ -249,6 +251,19 @@ unsafe fn driver_call(id: u32, data: &CallData) {
                 tell(&CudaEvent::LoadReturns { context, id });
             }
         }
+        calls::LINK_DATA | calls::LINK_FILE if is_entered => begin(Call {
+            library: 0,
+            code: std::ptr::null(),
+            // SAFETY: as the caller promises.
+            _replacement: unsafe { exchange::exchange_input(id, data) },
+            loaded: Vec::new(),
+        }),
+        calls::LINK_DATA | calls::LINK_FILE => drop(end()),
+        // SAFETY: the call has these arguments, and has written a cubin and its size.
+        calls::LINK_COMPLETE if has_succeeded(data) => unsafe {
+            exchange::linked(first, second(), argument(data, 2));
+        },
+        calls::LINK_DESTROY if is_entered => exchange::forget_link(first),
         _ => {}
     }
 }

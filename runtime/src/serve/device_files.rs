@@ -3,7 +3,8 @@
 //! HIP loads a code object when one of its kernels is first launched. An unused code object leaves no
 //! profile, and a report does not know its functions. So librocov names the files that may have such code when
 //! the process ends. It neither reads nor unpacks that code: `rocov run` or `rocov report` does, and finds
-//! which code objects are instrumented and were not loaded. `ROCOV_ZERO=0` leaves the list out.
+//! which code objects are instrumented and were not loaded. `ROCOV_ZERO=0` leaves the list out. The CUDA driver loads code
+//! as late as HIP. Files with CUDA code are named if rocov makes it count.
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 use rocov::device::Agent;
+use rocov::device::hsa::counts_executions;
 use rocov::discover::CodeFile;
 
 use super::fat_binaries;
@@ -35,12 +37,12 @@ pub(super) fn record() {
         // Loads and drains have searched for LLVM's runtime. Without any, it has counted nothing either, and a
         // search through all files takes long.
         if !files.is_empty() && !state.stands_down() {
-            state.session.ends_with(files, agents);
+            state.session.ends_with(files, counts_executions(), agents);
         }
     });
 }
 
-/// Returns the files of fat binaries, and those with device code of OpenMP. If librocov came in behind HIP or
+/// Returns the files of fat binaries, and those with device code of OpenMP, or of CUDA if rocov makes that count. If librocov came in behind HIP or
 /// later, it does not know the fat binaries. It then looks at the objects that are loaded now.
 fn files() -> Vec<CodeFile> {
     let maps = OnceCell::new();
@@ -48,7 +50,8 @@ fn files() -> Vec<CodeFile> {
     let fat_binaries = fat_binaries::holders();
     let hip = fat_binaries.is_none().then_some(device_code::HIP);
     let openmp = has_offload_runtime().then_some(device_code::OPENMP);
-    let kinds: Vec<_> = hip.into_iter().chain(openmp).collect();
+    let cuda = settings::instrument().then_some(device_code::CUDA);
+    let kinds: Vec<_> = hip.into_iter().chain(openmp).chain(cuda).collect();
     let mut objects = match kinds.is_empty() {
         true => Vec::new(),
         false => elf_objects::all(),

@@ -10,10 +10,10 @@ use xxhash_rust::xxh3::xxh3_128;
 /// The file of the library, which is beside librocov.
 pub const LIBRARY: &str = "librocov_instrument.so";
 /// Its function, an [`InstrumentFn`].
-pub const FUNCTION: &str = "rocov_instrument_1";
+pub const FUNCTION: &str = "rocov_instrument_2";
 
 /// The number of what rocov puts into PTX, which is part of the names of cached results. A change of it needs a new number.
-pub const INSTRUMENTATION: u32 = 1;
+pub const INSTRUMENTATION: u32 = 2;
 /// The folder of the cache with the PTX that [`STAND_IN`] has changed, each by the hash of the cubin.
 pub const SOURCES: &str = "sources";
 /// The command that Triton calls in place of ptxas.
@@ -28,7 +28,7 @@ pub fn source_name(cubin: &[u8]) -> String {
 /// Answers a request. Called in the callback of a call that loads code, before the driver has begun with it.
 pub type InstrumentFn = unsafe extern "C" fn(*const ExchangeRequest, *mut ExchangeAnswer);
 
-/// Code that a program loads.
+/// Code that a program loads, or gives to the driver's linker.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ExchangeRequest {
@@ -39,6 +39,8 @@ pub struct ExchangeRequest {
     pub is_path: bool,
     /// True if the code is for all GPUs of the process (`cuLibraryLoad*`), and not only for that of the current context.
     pub is_for_all: bool,
+    /// True if the driver links the code with other code (`cuLinkAdd*`).
+    pub is_to_be_linked: bool,
     /// The number of options for the compiler.
     pub options: u32,
     /// The options (`CUjit_option`), as many as that number.
@@ -47,11 +49,11 @@ pub struct ExchangeRequest {
     pub values: *const *mut c_void,
 }
 
-/// The answer. All memory that it names stays to the end of the process.
+/// A cubin that counts, and what it was made from. The memory stays to the end of the process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct ExchangeAnswer {
-    /// The cubin that counts, or null: the code stays as it is. If the code counts already, its own cubin.
+pub struct CountedCubin {
+    /// The cubin. Null if the driver has not linked it yet.
     pub cubin: *const c_void,
     /// The size of the cubin in bytes.
     pub cubin_len: usize,
@@ -59,23 +61,49 @@ pub struct ExchangeAnswer {
     pub ptx: *const c_char,
     /// The size of the PTX in bytes.
     pub ptx_len: usize,
+}
+
+/// The answer. The code that it names stays to the end of the process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ExchangeAnswer {
+    /// The code to load in place of the program's: a cubin, a fat binary of cubins for several architectures, or PTX with
+    /// a zero at its end if it is to be linked. Null: the code stays as it is.
+    pub code: *const c_void,
+    /// The size of the code in bytes.
+    pub code_len: usize,
+    /// The cubins that count: those in `code`, or the program's own one if that counts already. The list stays until the
+    /// thread's next request.
+    pub cubins: *const CountedCubin,
+    /// The number of these cubins.
+    pub cubins_len: usize,
     /// The reason why the code stays uncounted and the next step, with a zero at its end. Null if none is lost.
     pub loss: *const c_char,
-    /// True if `cubin` is to be loaded in place of the program's code.
-    pub is_exchanged: bool,
-    /// True if the cubin was in the cache.
+    /// True if all cubins were in the cache.
     pub is_cached: bool,
 }
 
 impl ExchangeAnswer {
     /// The answer for code that stays as it is without a loss.
     pub const NOTHING: Self = Self {
-        cubin: std::ptr::null(),
-        cubin_len: 0,
-        ptx: std::ptr::null(),
-        ptx_len: 0,
+        code: std::ptr::null(),
+        code_len: 0,
+        cubins: std::ptr::null(),
+        cubins_len: 0,
         loss: std::ptr::null(),
-        is_exchanged: false,
         is_cached: false,
     };
+}
+
+/// The PTX of several modules, one after the other, as [`modules`](crate::format::ptx::modules) takes it apart.
+#[must_use]
+pub fn joined<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut all = String::new();
+    for text in texts {
+        if !all.is_empty() && !all.ends_with('\n') {
+            all.push('\n');
+        }
+        all.push_str(text);
+    }
+    all
 }

@@ -42,6 +42,12 @@ impl ModelledGpu {
     }
 }
 
+/// Returns whether this process has a modelled GPU that counts executed instructions.
+#[must_use]
+pub fn counts_executions() -> bool {
+    ModelledGpu::traced().is_some()
+}
+
 impl Executions for ModelledGpu {
     fn count(&self, start: u64, counters: &mut [u64]) {
         let words = counters.len() as u64 / 2;

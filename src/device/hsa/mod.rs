@@ -29,6 +29,7 @@ use crate::device::{
     Symbol, Take,
 };
 
+pub use crate::device::hsa::executions::counts_executions;
 pub use crate::device::hsa::queues::Queues;
 pub use crate::device::hsa::runtime::{HSA_LIBRARY, is_loaded};
 pub use crate::device::hsa::stuck_agents::Copying;

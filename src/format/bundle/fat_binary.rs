@@ -184,6 +184,23 @@ pub fn ptx_architecture(text: &[u8]) -> Option<String> {
     ptx_target(text)
 }
 
+/// Returns whether a GPU runs PTX for `architecture`, its `.target` without `sm_`. `gpu` is the GPU's architecture, such as
+/// 90. `90a` is for 9.0 only, and `100f` for the GPUs of its family, those of one major number. PTX for another architecture
+/// runs on all later GPUs (PTX ISA, ".target").
+#[must_use]
+pub fn runs_ptx(gpu: u64, architecture: &str) -> bool {
+    let digits = architecture.trim_end_matches(|it: char| it.is_ascii_alphabetic());
+    let Ok(own) = digits.parse::<u64>() else {
+        return false;
+    };
+    match &architecture[digits.len()..] {
+        "" => own <= gpu,
+        "a" => own == gpu,
+        "f" => own <= gpu && own / 10 == gpu / 10,
+        _ => false,
+    }
+}
+
 /// An entry, and the place of its image in the fat binary.
 #[derive(Debug)]
 struct Entry {

@@ -23,7 +23,7 @@ pub use crate::format::bundle::bytes::Bytes;
 pub use crate::format::bundle::compressed::Method;
 pub use crate::format::bundle::error::BundleError;
 pub use crate::format::bundle::fat_binary::{
-    FAT_BINARY_HEADER, PackedPtx, fat_binary_size, packed_ptx, ptx_architecture,
+    FAT_BINARY_HEADER, PackedPtx, fat_binary_size, packed_ptx, ptx_architecture, runs_ptx,
 };
 pub use crate::format::bundle::image::{Content, Image};
 

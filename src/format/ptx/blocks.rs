@@ -35,6 +35,8 @@ pub(super) struct Blocks {
     pub(super) reaches_end: bool,
     /// For each branch to one label the block that it leads to, by the number of its statement.
     pub(super) targets: HashMap<usize, usize>,
+    /// For each branch all blocks that it leads to, by the number of its statement. `None` is the end of the body.
+    pub(super) ways: HashMap<usize, Vec<Option<usize>>>,
 }
 
 /// Blocks that a backward branch reaches over. A block that is in no loop runs once at most in a call of the function:
@@ -195,7 +197,10 @@ impl Blocks {
         };
         let mut last_of: HashMap<usize, usize> = HashMap::new();
         let mut targets = HashMap::new();
+        let mut ways = HashMap::new();
         for (number, labels) in branches {
+            let leads_to = labels.iter().map(|label| block_behind(*label));
+            ways.insert(number, leads_to.collect());
             let from = block_at[number].unwrap_or(0);
             for label in &labels {
                 let Some(head) = block_behind(*label) else {
@@ -221,6 +226,7 @@ impl Blocks {
             spans,
             loops,
             targets,
+            ways,
         })
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! A warp whose lanes all leave together adds for all of them: lane i adds the sum of block i of 32, so one instruction
 //! adds 32 counters. The bits of the lanes are transposed: then lane i has bit i of all lanes, and counts them. Registers
-//! are summed one by one, by `redux.sync` from sm_80 on, else by five exchanges. If only some lanes leave, the first of
-//! them adds for them.
+//! are summed one by one, by `redux.sync` from sm_80 on, else by five exchanges. If only some lanes leave, or if a register of
+//! one has a large number, the first of them adds for them.
 
 use std::fmt::Write;
 
+use crate::format::ptx::flow::{Counter, Source};
 use crate::format::ptx::plan::{Plan, WORD, Way};
 use crate::format::ptx::records::Unit;
 
@@ -42,19 +43,19 @@ impl Flush<'_, '_> {
         8 * (self.first + block)
     }
 
-    /// Sets `%rocov_a` to the address of the SM's copy.
+    /// Sets `%rocov_a` to the address of the copy for the warp.
     fn base(&self) -> String {
         let Unit { name, .. } = self.unit;
         let mut code = format!("mov.u64 %rocov_a, __rocov_copies_area_{name};\n\t");
-        let copies = self.unit.copies();
-        if copies > 1 {
+        let (sms, parts, stride) = (self.unit.sms(), self.unit.parts(), self.unit.stride());
+        let indices = [("smid", sms, parts * stride), ("warpid", parts, stride)];
+        for (index, number, distance) in indices.iter().filter(|(_, number, _)| *number > 1) {
             let _ = write!(
                 code,
-                "mov.u32 %rocov_t, %smid;\n\t\
+                "mov.u32 %rocov_t, %{index};\n\t\
                  and.b32 %rocov_t, %rocov_t, {};\n\t\
-                 mad.wide.u32 %rocov_a, %rocov_t, {}, %rocov_a;\n\t",
-                copies - 1,
-                self.unit.stride()
+                 mad.wide.u32 %rocov_a, %rocov_t, {distance}, %rocov_a;\n\t",
+                number - 1
             );
         }
         code
@@ -123,17 +124,22 @@ impl Flush<'_, '_> {
 
     /// Adds all counts of the active lanes, and ends with `opcode`.
     pub(super) fn at_exit(&self, opcode: &str) -> String {
-        let mut code = format!(
-            "{{\n\t.reg .pred %rocov_p, %rocov_r;\n\t\
+        let mut code = String::from(
+            "{\n\t.reg .pred %rocov_p, %rocov_r;\n\t\
              .reg .b32 %rocov_t, %rocov_m, %rocov_l, %rocov_c, %rocov_s;\n\t\
-             .reg .b64 %rocov_a, %rocov_v, %rocov_w, %rocov_d;\n\t\
-             activemask.b32 %rocov_m;\n\t\
+             .reg .b64 %rocov_a, %rocov_v, %rocov_w, %rocov_d;\n\t",
+        );
+        self.derive(&mut code);
+        let _ = write!(
+            code,
+            "activemask.b32 %rocov_m;\n\t\
              {}\
              setp.ne.s32 %rocov_p, %rocov_m, -1;\n\t\
-             @%rocov_p bra $rocov_part;\n\t\
-             mov.u32 %rocov_l, %laneid;\n\t",
+             @%rocov_p bra $rocov_part;\n\t",
             self.base()
         );
+        self.find_large(&mut code);
+        code.push_str("mov.u32 %rocov_l, %laneid;\n\t");
         for first in (0..self.plan.ways.len()).step_by(WORD) {
             self.add_by_lane(&mut code, first);
         }
@@ -151,17 +157,18 @@ impl Flush<'_, '_> {
             return;
         }
         self.count_bits(code, first, ways);
-        code.push_str("cvt.u64.u32 %rocov_d, %rocov_c;\n\t");
         for (lane, way) in ways.iter().enumerate() {
             if let Way::Number(number) = way {
-                self.sum(code, *number, "0xffffffff");
+                let _ = write!(code, "cvt.u32.u64 %rocov_t, %rocov_n{number};\n\t");
+                self.sum_part(code, "%rocov_t", "0xffffffff");
                 let _ = write!(
                     code,
                     "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
-                     selp.b64 %rocov_d, %rocov_v, %rocov_d, %rocov_p;\n\t"
+                     selp.b32 %rocov_c, %rocov_t, %rocov_c, %rocov_p;\n\t"
                 );
             }
         }
+        code.push_str("cvt.u64.u32 %rocov_d, %rocov_c;\n\t");
         let _ = write!(
             code,
             "setp.ne.u64 %rocov_p, %rocov_d, 0;\n\t\
@@ -220,23 +227,86 @@ impl Flush<'_, '_> {
             (1 << PART_BITS) - 1
         );
         for part in ["%rocov_t", "%rocov_c"] {
-            if self.has_sums {
-                let _ = write!(code, "redux.sync.add.u32 {part}, {part}, {mask};\n\t");
-                continue;
-            }
-            for (distance, _) in SWAPS {
-                let _ = write!(
-                    code,
-                    "shfl.sync.bfly.b32 %rocov_s, {part}, {distance}, 31, {mask};\n\t\
-                     add.u32 {part}, {part}, %rocov_s;\n\t"
-                );
-            }
+            self.sum_part(code, part, mask);
         }
         let _ = write!(
             code,
             "cvt.u64.u32 %rocov_v, %rocov_t;\n\t\
              mad.wide.u32 %rocov_v, %rocov_c, {:#x}, %rocov_v;\n\t",
             1 << PART_BITS
+        );
+    }
+
+    /// Sums a register of 32 bits over the lanes of `mask`, which are all if the GPU has no `redux.sync`.
+    fn sum_part(&self, code: &mut String, part: &str, mask: &str) {
+        if self.has_sums {
+            let _ = write!(code, "redux.sync.add.u32 {part}, {part}, {mask};\n\t");
+            return;
+        }
+        for (distance, _) in SWAPS {
+            let _ = write!(
+                code,
+                "shfl.sync.bfly.b32 %rocov_s, {part}, {distance}, 31, {mask};\n\t\
+                 add.u32 {part}, {part}, %rocov_s;\n\t"
+            );
+        }
+    }
+
+    /// Sets the registers of blocks that are not counted to the sums of the counts that theirs follow from.
+    fn derive(&self, code: &mut String) {
+        for (block, terms) in &self.plan.derivation.blocks {
+            let Way::Number(number) = self.plan.ways[*block] else {
+                continue;
+            };
+            let _ = write!(code, "mov.b64 %rocov_n{number}, 0;\n\t");
+            for (source, factor) in terms {
+                let term = self.term(code, *source);
+                let operation = if *factor > 0 { "add" } else { "sub" };
+                for _ in 0..factor.unsigned_abs() {
+                    let _ = write!(
+                        code,
+                        "{operation}.u64 %rocov_n{number}, %rocov_n{number}, {term};\n\t"
+                    );
+                }
+            }
+        }
+    }
+
+    /// The register with a count of the thread.
+    fn term(&self, code: &mut String, source: Source) -> String {
+        let (word, bit) = match source {
+            Source::Block(block) => match self.plan.ways[block] {
+                Way::Number(number) => return format!("%rocov_n{number}"),
+                Way::Bit | Way::Direct => (format!("%rocov_b{}", block / WORD), block % WORD),
+            },
+            Source::Edge(edge) => match self.plan.derivation.edges[edge].counter {
+                Counter::Register(number) => return format!("%rocov_f{number}"),
+                Counter::Bit(bit) => (format!("%rocov_e{}", bit / WORD), bit % WORD),
+            },
+        };
+        let _ = write!(
+            code,
+            "bfe.u32 %rocov_t, {word}, {bit}, 1;\n\tcvt.u64.u32 %rocov_v, %rocov_t;\n\t"
+        );
+        "%rocov_v".into()
+    }
+
+    /// Leads to the code for some lanes, which takes numbers of any size, if a register of one has more than
+    /// [`PART_BITS`] bits.
+    fn find_large(&self, code: &mut String) {
+        if self.plan.numbers == 0 {
+            return;
+        }
+        code.push_str("mov.b64 %rocov_v, 0;\n\t");
+        for number in 0..self.plan.numbers {
+            let _ = write!(code, "or.b64 %rocov_v, %rocov_v, %rocov_n{number};\n\t");
+        }
+        let _ = write!(
+            code,
+            "setp.ge.u64 %rocov_p, %rocov_v, {:#x};\n\t\
+             vote.sync.any.pred %rocov_p, %rocov_p, 0xffffffff;\n\t\
+             @%rocov_p bra $rocov_part;\n\t",
+            1_u64 << PART_BITS
         );
     }
 

@@ -11,6 +11,7 @@ use std::fmt::Write;
 
 use crate::format::codeobject::{CodeObject, CodeObjectError};
 use crate::format::ptx::PtxError;
+use crate::format::ptx::flow::{CountedEdge, Counter, Place};
 use crate::format::ptx::flush::Flush;
 use crate::format::ptx::module::{Module, PtxFunction};
 use crate::format::ptx::plan::{Plan, WORD, Way, ending};
@@ -37,8 +38,8 @@ pub struct Options {
     /// The registers that each kernel takes without counters, by its symbol.
     ///
     /// A kernel without `.maxntid`, `.reqntid` or `.maxnreg` gets a limit of registers, so that counters make no launch
-    /// fail that would not fail without them. Such a kernel, with no number here, may use 64 registers: blocks of 1024 threads
-    /// can have that many. If it takes more without counters, the limit is the most that blocks of its size can have.
+    /// fail that would not fail without them, and as many blocks fit on an SM as before, or nearly so. With no number here, the
+    /// limit is that of blocks of 1024 threads, the most that a GPU takes.
     pub registers: BTreeMap<String, u32>,
 }
 
@@ -191,13 +192,20 @@ impl Editor<'_, '_> {
     fn open(&mut self, options: &Options) {
         let (body, plan) = (&self.function.body, self.plan);
         if self.function.is_kernel && !body.is_limited {
-            let known = options.registers.get(self.function.symbol);
-            let limit = register_limit(known.copied().unwrap_or(0));
-            self.edits
-                .insert(body.open, format!("\n.maxnreg {limit}\n"));
+            let limit = match options.registers.get(self.function.symbol) {
+                Some(plain) => format!(".maxnreg {}", register_limit(*plain, plan.registers())),
+                None => ".maxntid 1024".into(),
+            };
+            self.edits.insert(body.open, format!("\n{limit}\n"));
         }
         let mut code = String::new();
-        let registers = [('b', 32, plan.words), ('n', 64, plan.numbers)];
+        let derivation = &plan.derivation;
+        let registers = [
+            ('b', 32, plan.words),
+            ('n', 64, plan.numbers),
+            ('e', 32, derivation.bits.div_ceil(WORD)),
+            ('f', 64, derivation.registers),
+        ];
         for (letter, bits, number) in registers.iter().filter(|(_, _, number)| *number > 0) {
             let _ = write!(code, "\n\t.reg .b{bits} %rocov_{letter}<{number}>;");
         }
@@ -209,13 +217,49 @@ impl Editor<'_, '_> {
         self.edits.insert(body.open + 1, code);
     }
 
-    /// Counts each block at its start.
+    /// Counts each block at its start, unless its count follows from others, and the edges that others follow from.
     fn count(&mut self) {
         let body = &self.function.body;
         for (block, span) in body.blocks.spans.iter().enumerate() {
+            if self.plan.derivation.blocks.contains_key(&block) {
+                continue;
+            }
             let start = body.statements.all[span.first].start;
             self.edits.insert(start, self.counted(block));
         }
+        for edge in &self.plan.derivation.edges {
+            if let Place::Behind(statement) = edge.place {
+                let end = body.statements.all[statement].end;
+                self.edits
+                    .insert(end, format!("\n\t{}", counted_edge(*edge)));
+            }
+        }
+    }
+
+    /// Leads branches with a counted edge to code that counts it and goes on, and returns that code. An exit that a branch leads
+    /// to counts its edge.
+    fn detours(&mut self) -> String {
+        let mut code = String::new();
+        for (number, edge) in self.plan.derivation.edges.iter().enumerate() {
+            let Place::Detour(branch) = edge.place else {
+                continue;
+            };
+            let StatementKind::Instruction(it) = &self.function.body.statements.all[branch].kind
+            else {
+                continue;
+            };
+            let Flow::Branch { label, start, end } = it.flow else {
+                continue;
+            };
+            if self.plan.exits.iter().any(|it| it.from.contains(&branch)) {
+                continue;
+            }
+            let detour = format!("$rocov_edge{number}");
+            let counted = counted_edge(*edge);
+            let _ = write!(code, "{detour}:\n\t{counted}bra {label};\n");
+            self.edits.replace(start, end, detour);
+        }
+        code
     }
 
     /// The code that counts one run of a block.
@@ -271,26 +315,56 @@ impl Editor<'_, '_> {
                     ),
                 }
             }
-            let counted = exit.block.map(|block| self.counted(block));
-            let _ = write!(code, "{label}:\n\t{}", counted.unwrap_or_default());
+            let _ = write!(code, "{label}:\n\t");
+            let edges = exit.from.iter();
+            for edge in edges.filter_map(|from| self.plan.derivation.detour_of(*from)) {
+                code.push_str(&counted_edge(edge));
+            }
+            if let Some(block) = exit.block {
+                code.push_str(&self.counted(block));
+            }
             code.push_str(&self.flush.at_exit(exit.opcode));
         }
+        code.push_str(&self.detours());
         self.edits.insert(statements.end, code);
     }
 }
 
-/// The most registers of a kernel that takes `registers` without counters, such that blocks can have as many threads as
-/// before. An SM has 65,536 registers, and each thread gets a multiple of 8 (CUDA C++ Programming Guide, "Compute
-/// Capabilities").
-fn register_limit(registers: u32) -> u32 {
+/// The code that counts one run of an edge.
+fn counted_edge(edge: CountedEdge) -> String {
+    match edge.counter {
+        Counter::Bit(bit) => {
+            let (word, bit) = (bit / WORD, 1_u32 << (bit % WORD));
+            format!("or.b32 %rocov_e{word}, %rocov_e{word}, {bit:#x};\n\t")
+        }
+        Counter::Register(number) => {
+            format!("add.u64 %rocov_f{number}, %rocov_f{number}, 1;\n\t")
+        }
+    }
+}
+
+/// The most registers of a kernel that takes `plain` without counters, if its counters take `counters`.
+///
+/// Few counters get none, or what is left of the multiple of 8 that each thread gets: the compiler keeps those in memory that it
+/// uses least. More would leave room for fewer blocks, so many counters get as many as they take. At most, blocks can have as
+/// many threads as before (CUDA C++ Programming Guide, "Compute Capabilities": an SM has 65,536 registers).
+fn register_limit(plain: u32, counters: u32) -> u32 {
+    /// With so many registers, an SM has all threads that it can have.
+    const ALL_THREADS: u32 = 32;
+    const FEW: u32 = 8;
     const THREADS: [u32; 8] = [1024, 896, 768, 640, 512, 448, 384, 320];
     const REGISTERS: u32 = 1 << 16;
     const MOST: u32 = 255;
-    let limits = THREADS.iter().map(|threads| REGISTERS / threads / 8 * 8);
-    limits
+    let wanted = if counters > FEW {
+        plain + counters
+    } else {
+        plain
+    };
+    let most = THREADS
         .into_iter()
-        .find(|it| *it >= registers)
-        .unwrap_or(MOST)
+        .map(|threads| REGISTERS / threads / 8 * 8);
+    let most = most.into_iter().find(|it| *it >= plain).unwrap_or(MOST);
+    wanted.next_multiple_of(8).max(ALL_THREADS).min(most)
 }
 
 #[cfg(test)]
@@ -299,7 +373,9 @@ mod tests {
 
     #[test]
     fn blocks_keep_their_largest_size() {
-        let all = [0, 63, 64, 65, 80, 81, 128, 129, 200, 255].map(register_limit);
-        assert_eq!(all, [64, 64, 64, 72, 80, 96, 128, 144, 200, 255]);
+        let few = [0, 32, 33, 64, 65, 81, 128, 129, 200, 255].map(|it| register_limit(it, 8));
+        assert_eq!(few, [32, 32, 40, 64, 72, 88, 128, 136, 200, 255]);
+        let many = [0, 32, 64, 65, 81, 129, 255].map(|it| register_limit(it, 40));
+        assert_eq!(many, [40, 64, 64, 72, 96, 144, 255]);
     }
 }

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod error;
+mod flow;
 mod flush;
 mod instrument;
 mod lexer;

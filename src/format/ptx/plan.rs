@@ -3,7 +3,7 @@
 //! | block | way |
 //! |---|---|
 //! | in no loop | a bit: it runs once at most in a call of the function |
-//! | in a loop | a register |
+//! | in a loop | a register, or none, if its count follows from others ([`flow`](super::flow)) |
 //! | beyond [`MAX_WORDS`] words of bits or [`MAX_NUMBERS`] registers | one atomic addition for the active threads of a warp, at once |
 //!
 //! All blocks are counted at once in a function that sets its number of registers (`setmaxnreg`), and in one with so many
@@ -14,6 +14,7 @@
 
 use std::collections::HashSet;
 
+use crate::format::ptx::flow::{Derivation, derivation};
 use crate::format::ptx::module::PtxFunction;
 use crate::format::ptx::statements::{Flow, Instruction, Statement, StatementKind};
 
@@ -21,6 +22,8 @@ use crate::format::ptx::statements::{Flow, Instruction, Statement, StatementKind
 pub(super) const MAX_WORDS: usize = 16;
 /// The most registers for blocks in loops.
 pub(super) const MAX_NUMBERS: usize = 32;
+/// The most blocks in loops of a function with counts that follow from others: each makes the flushes longer.
+const MAX_DERIVED: usize = 128;
 /// The most counts that all flushes of a function bring to memory.
 const MAX_FLUSHED: usize = 1 << 16;
 /// The blocks of a word.
@@ -31,7 +34,7 @@ pub(super) const WORD: usize = 32;
 pub(super) enum Way {
     /// In its bit of the word for its 32 blocks.
     Bit,
-    /// In the register with this number.
+    /// In the register with this number. It may get its value only before counts go to memory.
     Number(usize),
     /// In memory.
     Direct,
@@ -56,6 +59,8 @@ pub(super) struct Plan<'text> {
     pub(super) words: usize,
     /// The number of registers.
     pub(super) numbers: usize,
+    /// The counts that follow from others. All counts that they follow from are in registers.
+    pub(super) derivation: Derivation,
     pub(super) exits: Vec<Exit<'text>>,
     /// The numbers of statements that call a function that may end the threads.
     pub(super) calls: Vec<usize>,
@@ -65,30 +70,41 @@ pub(super) struct Plan<'text> {
 
 impl<'text> Plan<'text> {
     pub(super) fn of(function: &PtxFunction<'text>, ending: &HashSet<&str>) -> Self {
-        let ways = ways(function);
+        let calls = instructions(function).filter(|(_, _, it)| match it.flow {
+            Flow::Call { callee } => may_end(ending, callee),
+            _ => false,
+        });
+        let calls: Vec<usize> = calls.map(|(number, _, _)| number).collect();
+        let (ways, derivation) = ways(function, calls.is_empty());
         let numbers = ways.iter().filter(|it| matches!(it, Way::Number(_)));
         let last_bit = ways.iter().rposition(|it| *it == Way::Bit);
         let mut plan = Plan {
             words: last_bit.map_or(0, |last| last / WORD + 1),
             numbers: numbers.count(),
             ways,
+            derivation,
             exits: Vec::new(),
-            calls: Vec::new(),
+            calls,
             end: None,
         };
         plan.find_exits(function);
-        let calls = instructions(function).filter(|(_, _, it)| match it.flow {
-            Flow::Call { callee } => may_end(ending, callee),
-            _ => false,
-        });
-        plan.calls = calls.map(|(number, _, _)| number).collect();
         let waiting = plan.ways.iter().filter(|it| **it != Way::Direct).count();
         let flushes = plan.exits.len() + plan.calls.len();
         if waiting.saturating_mul(flushes) > MAX_FLUSHED {
             plan.ways.fill(Way::Direct);
             (plan.words, plan.numbers) = (0, 0);
+            plan.derivation = Derivation::default();
         }
         plan
+    }
+
+    /// The registers of 32 bits that all counters of a thread take.
+    pub(super) fn registers(&self) -> u32 {
+        let derivation = &self.derivation;
+        let counted = self.numbers - derivation.blocks.len() + derivation.registers;
+        let words = self.words + derivation.bits.div_ceil(WORD);
+        // There are at most MAX_NUMBERS and MAX_WORDS, and few edges.
+        (2 * counted + words) as u32
     }
 
     /// Returns whether no count is in a register.
@@ -165,12 +181,45 @@ pub(super) fn instructions<'all, 'text>(
     })
 }
 
-fn ways(function: &PtxFunction<'_>) -> Vec<Way> {
+/// The way of each block, and the counts that follow from others. A thread that brings its counts to memory on its way, and
+/// goes on, has not left the block that it is in: then none follow.
+fn ways(function: &PtxFunction<'_>, may_derive: bool) -> (Vec<Way>, Derivation) {
+    let count = function.body.blocks.spans.len();
+    if instructions(function).any(|(_, _, it)| it.name() == "setmaxnreg") {
+        return (vec![Way::Direct; count], Derivation::default());
+    }
+    let depths = depths(function);
+    let ways = depths.iter().enumerate();
+    let mut ways: Vec<Way> = ways
+        .map(|(block, depth)| match depth {
+            0 if block < MAX_WORDS * WORD => Way::Bit,
+            _ => Way::Direct,
+        })
+        .collect();
+    let mut in_loops: Vec<usize> = (0..count).filter(|block| depths[*block] > 0).collect();
+    let derivation = Some(count)
+        .filter(|count| may_derive && *count <= MAX_WORDS * WORD && in_loops.len() <= MAX_DERIVED)
+        .and_then(|_| derivation(function, &depths))
+        .filter(|it| {
+            let counted = in_loops.len() - it.blocks.len();
+            counted + it.registers <= MAX_NUMBERS
+        });
+    if derivation.is_none() {
+        // The innermost ones run most often.
+        in_loops.sort_by_key(|block| std::cmp::Reverse(depths[*block]));
+        in_loops.truncate(MAX_NUMBERS);
+        in_loops.sort_unstable();
+    }
+    for (number, block) in in_loops.into_iter().enumerate() {
+        ways[block] = Way::Number(number);
+    }
+    (ways, derivation.unwrap_or_default())
+}
+
+/// The number of loops around each block.
+fn depths(function: &PtxFunction<'_>) -> Vec<usize> {
     let blocks = &function.body.blocks;
     let count = blocks.spans.len();
-    if instructions(function).any(|(_, _, it)| it.name() == "setmaxnreg") {
-        return vec![Way::Direct; count];
-    }
     let mut begin = vec![0_usize; count + 1];
     let mut end = vec![0_usize; count + 1];
     for it in &blocks.loops {
@@ -178,30 +227,11 @@ fn ways(function: &PtxFunction<'_>) -> Vec<Way> {
         end[it.last + 1] += 1;
     }
     let mut depth = 0_usize;
-    let depths: Vec<usize> = (0..count)
-        .map(|block| {
-            depth = depth + begin[block] - end[block];
-            depth
-        })
-        .collect();
-    let mut ways: Vec<Way> = depths
-        .iter()
-        .enumerate()
-        .map(|(block, depth)| match depth {
-            0 if block < MAX_WORDS * WORD => Way::Bit,
-            _ => Way::Direct,
-        })
-        .collect();
-    let in_loops = (0..count).filter(|block| depths[*block] > 0);
-    let mut in_loops: Vec<usize> = in_loops.collect();
-    // The innermost ones run most often.
-    in_loops.sort_by_key(|block| std::cmp::Reverse(depths[*block]));
-    in_loops.truncate(MAX_NUMBERS);
-    in_loops.sort_unstable();
-    for (number, block) in in_loops.into_iter().enumerate() {
-        ways[block] = Way::Number(number);
-    }
-    ways
+    let depths = (0..count).map(|block| {
+        depth = depth + begin[block] - end[block];
+        depth
+    });
+    depths.collect()
 }
 
 /// Returns whether threads may wait for others of their warp: at a barrier, in an exchange of values, or in a function.

@@ -16,10 +16,14 @@ use crate::format::profraw::{RecordLayout, Version};
 use crate::format::ptx::PtxError;
 use crate::format::ptx::module::Module;
 
-/// As many copies as the largest GPUs have units, about.
-const MAX_COPIES: u64 = 256;
+/// As many copies as the largest GPUs have SMs, about.
+const MAX_SMS: u64 = 256;
 /// The most bytes that the copies take, unless a single copy takes more.
 const MAX_AREA_BYTES: u64 = 16 << 20;
+/// The most copies for an SM. Its warps share them: additions to one address wait for each other.
+const MAX_PARTS: u64 = 4;
+/// The most bytes that the copies take if an SM has several.
+const MAX_PARTS_BYTES: u64 = 1 << 20;
 /// The size of a copies table with one range in bytes.
 const TABLE_BYTES: u64 = 48;
 
@@ -44,13 +48,22 @@ impl Unit {
         (8 * self.counters).next_multiple_of(CUDA_STRIDE_UNIT)
     }
 
-    /// The number of copies, a power of two.
-    pub(super) fn copies(&self) -> u64 {
-        let mut copies = MAX_COPIES;
-        while copies > 1 && copies * self.stride() > MAX_AREA_BYTES {
-            copies /= 2;
+    /// The number of SMs that have copies of their own, a power of two. Others share these.
+    pub(super) fn sms(&self) -> u64 {
+        let mut sms = MAX_SMS;
+        while sms > 1 && sms * self.stride() > MAX_AREA_BYTES {
+            sms /= 2;
         }
-        copies
+        sms
+    }
+
+    /// The number of copies for an SM, a power of two.
+    pub(super) fn parts(&self) -> u64 {
+        let mut parts = MAX_PARTS;
+        while parts > 1 && parts * MAX_SMS * self.stride() > MAX_PARTS_BYTES {
+            parts /= 2;
+        }
+        parts
     }
 
     /// The declarations of all variables.
@@ -58,7 +71,7 @@ impl Unit {
         let unknown = PtxError::Version { found: version };
         let version = Version::of_word(version).map_err(|_| unknown)?;
         let Self { name, counters } = self;
-        let area = self.copies() * self.stride();
+        let area = self.sms() * self.parts() * self.stride();
         let mut code = format!(
             "\n.weak .global .align 8 .u64 {VERSION_SYMBOL} = {};\n\
              .weak .global .align 8 .b64 __profc_{name}[{counters}];\n\

@@ -214,7 +214,7 @@ fn stripped(text: &str) -> Vec<String> {
     let mut kept = Vec::new();
     let mut inner = false;
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let is_own = ["rocov_", "__llvm_profile_raw_version", ".maxnreg"];
+        let is_own = ["rocov_", "__llvm_profile_raw_version", ".maxntid"];
         let is_own = is_own.iter().any(|it| line.contains(it));
         // A flush begins with a scope, and ends with one.
         inner |= line.starts_with("$rocov_exit");

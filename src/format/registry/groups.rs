@@ -20,8 +20,9 @@ struct Kind {
     agents: Vec<(usize, String, Option<String>)>,
     /// Path and build of each host file.
     hosts: Vec<(String, String)>,
-    /// The directory for profiles of zeros, if somebody has yet to look at their host files.
-    zeros: Option<String>,
+    /// The directory for profiles of zeros and whether they were traced, if somebody has yet to look at their host
+    /// files.
+    zeros: Option<(String, bool)>,
 }
 
 /// A load without its number, in the order of records.
@@ -152,7 +153,9 @@ impl Groups {
         let kind = Kind {
             agents: agents.collect(),
             hosts: hosts.into_iter().map(|it| (it.path, it.build)).collect(),
-            zeros: device_code.as_ref().map(|it| it.profiles.clone()),
+            zeros: device_code
+                .as_ref()
+                .map(|it| (it.profiles.clone(), it.traced)),
         };
         group.code_files = device_code.into_iter().flat_map(|it| it.files).collect();
         for never in never_loaded {
@@ -243,10 +246,14 @@ impl Group {
             agents: agents.collect(),
             hosts: hosts.collect(),
             loads: loads.collect(),
-            device_code: kind.zeros.clone().map(|profiles| DeviceCodeRecord {
-                profiles,
-                files: self.code_files.iter().cloned().collect(),
-            }),
+            device_code: kind
+                .zeros
+                .clone()
+                .map(|(profiles, traced)| DeviceCodeRecord {
+                    profiles,
+                    traced,
+                    files: self.code_files.iter().cloned().collect(),
+                }),
             never_loaded: never_loaded.collect(),
             stops: self.stops.iter().cloned().collect(),
             processes: processes.collect(),

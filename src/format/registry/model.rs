@@ -169,6 +169,9 @@ pub struct DeviceCodeRecord {
     /// The directory for profiles of zeros. It is relative to the directory that
     /// [`CodeObjectRecord::file`] is relative to, or absolute if it is elsewhere.
     pub profiles: String,
+    /// True if the device counted what it executed. Then code without counters is counted, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub traced: bool,
     /// The files, by path.
     pub files: Vec<CodeFileRecord>,
 }
@@ -187,7 +190,7 @@ pub struct CodeFileRecord {
 }
 
 /// The code objects of one file that an agent of the process could have loaded but never did. Only code
-/// objects with counters are here.
+/// objects with counters are here, or all if the run was [traced](DeviceCodeRecord::traced).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeverLoadedRecord {
     /// The program or library that they are in.

@@ -321,6 +321,7 @@ fn a_registry_is_compared_with_the_files_beside_it() {
             }],
             loads,
             device_code: Some(DeviceCodeRecord {
+                traced: false,
                 profiles: "profraw".into(),
                 files: vec![CodeFileRecord {
                     path: "/lib/libone.so".into(),

@@ -12,12 +12,37 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 
 use rocov::device::cuda::exchange::{SOURCES, source_name};
+use rocov::format::codeobject::CodeObjectError;
 use rocov::format::codeobject::cuda::{ELF_HEADER, file_size};
-use rocov::format::ptx::{self, Module};
-use rocov::store::write_atomic;
+use rocov::format::ptx::{self, Module, PtxError};
+use rocov::store::{OutputError, write_atomic};
+use thiserror::Error;
 
 /// The variable that names the cache.
 const CACHE: &str = "ROCOV_CACHE";
+/// PTX that clang has made count has variables with this prefix.
+const COUNTED: &str = "__profd_";
+
+/// The reason why PTX has no counters, and the next step.
+#[derive(Debug, Error)]
+enum Loss {
+    #[error("cannot read {}: {source}: make it readable", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("cannot write {}: {source}: make its directory writable", path.display())]
+    Unwritable { path: PathBuf, source: io::Error },
+    #[error(
+        "rocov cannot keep it for the report: {0}: make room there, or name another directory in ROCOV_CACHE"
+    )]
+    NotKept(OutputError),
+    #[error("rocov cannot make it count: {0}: report it")]
+    NotChanged(#[from] PtxError),
+    #[error("rocov cannot read what ptxas has made of it: {0}: report it")]
+    Damaged(#[from] CodeObjectError),
+    #[error("cannot run {}: {source}: set ROCOV_PTXAS to another", path.display())]
+    NotRun { path: PathBuf, source: io::Error },
+    #[error("ptxas does not assemble it with counters ({0}): report it")]
+    NotAssembled(String),
+}
 
 fn main() -> ExitCode {
     let mut arguments = env::args_os();
@@ -38,7 +63,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Ok(None) => {}
-        Err(reason) => eprintln!("rocov: this PTX has no counters: {reason}"),
+        Err(loss) => eprintln!("rocov: this PTX has no counters: {loss}"),
     }
     let error = Command::new(&real).args(&arguments).exec();
     eprintln!(
@@ -84,11 +109,12 @@ fn on_path(name: &str) -> Option<PathBuf> {
     places.find(|path| path.is_file())
 }
 
-/// Assembles the PTX with counters, and keeps its text for the report. `None` if the arguments name no PTX, or no cubin.
+/// Assembles the PTX with counters, and keeps its text for the report. `None` if the real assembler is to do all: the
+/// arguments name no PTX or no cubin, the PTX counts already, or cannot be assembled.
 ///
 /// # Errors
-/// Fails if a step does. The error is the reason.
-fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, String> {
+/// Fails if a step does.
+fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, Loss> {
     let is_ptx = |it: &&OsString| Path::new(it).extension().is_some_and(|it| it == "ptx");
     let after = |name: &str| arguments.iter().skip_while(move |it| *it != name).nth(1);
     let cache = env::var_os(CACHE)
@@ -99,16 +125,28 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, String
     else {
         return Ok(None);
     };
-    let failed = |error: &dyn std::fmt::Display| error.to_string();
-    let text = fs::read_to_string(input).map_err(|error| failed(&error))?;
-    let module = Module::parse(&text).map_err(|error| failed(&error))?;
+    let read = |path: &OsStr| {
+        fs::read(path).map_err(|source| Loss::Unreadable {
+            path: path.into(),
+            source,
+        })
+    };
+    let text = String::from_utf8_lossy(&read(input)?).into_owned();
+    if text.contains(COUNTED) {
+        return Ok(None);
+    }
+    let module = Module::parse(&text);
     // Without counters, to know the registers of each kernel.
-    assembled(real, arguments)?;
-    let plain = fs::read(output).map_err(|error| failed(&error))?;
-    let choices = ptx::Options::for_kernels_of(&plain).map_err(|error| failed(&error))?;
-    let changed = ptx::instrument(&module, &choices).map_err(|error| failed(&error))?;
+    if !assembled(real, arguments)?.status.success() {
+        return Ok(None);
+    }
+    let choices = ptx::Options::for_kernels_of(&read(output)?)?;
+    let changed = ptx::instrument(&module?, &choices)?;
     let place = Path::new(input).with_extension("rocov.ptx");
-    fs::write(&place, changed).map_err(|error| failed(&error))?;
+    fs::write(&place, changed).map_err(|source| Loss::Unwritable {
+        path: place.clone(),
+        source,
+    })?;
     let with_place = arguments
         .iter()
         .map(|it| if it == input { place.as_os_str() } else { it });
@@ -116,20 +154,28 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, String
     let done = assembled(real, &with_place);
     let _ = fs::remove_file(&place);
     let done = done?;
-    let cubin = fs::read(output).map_err(|error| failed(&error))?;
+    if !done.status.success() {
+        let message = String::from_utf8_lossy(&done.stderr);
+        let first = message.lines().find(|line| line.contains("error"));
+        let first = first.or_else(|| message.lines().next()).unwrap_or_default();
+        return Err(Loss::NotAssembled(first.trim().to_owned()));
+    }
+    let cubin = read(output)?;
     // The driver's caller tells no size.
     let size = cubin.first_chunk::<ELF_HEADER>().map_or(0, file_size);
     let name = source_name(&cubin[..size.min(cubin.len())]);
-    let kept = write_atomic(&cache.join(SOURCES).join(name), text.as_bytes());
-    kept.map_err(|error| failed(&error))?;
+    write_atomic(&cache.join(SOURCES).join(name), text.as_bytes()).map_err(Loss::NotKept)?;
     Ok(Some(done))
 }
 
-fn assembled(real: &Path, arguments: &[impl AsRef<OsStr>]) -> Result<Output, String> {
+/// Runs the real assembler.
+///
+/// # Errors
+/// Fails if it cannot be run.
+fn assembled(real: &Path, arguments: &[impl AsRef<OsStr>]) -> Result<Output, Loss> {
     let output = Command::new(real).args(arguments).output();
-    let output = output.map_err(|error| format!("cannot run {}: {error}", real.display()))?;
-    match output.status.success() {
-        true => Ok(output),
-        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-    }
+    output.map_err(|source| Loss::NotRun {
+        path: real.to_owned(),
+        source,
+    })
 }

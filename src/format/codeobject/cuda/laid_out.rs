@@ -8,7 +8,7 @@ use object::read::ReadRef;
 
 use crate::format::bounds_table::{OWN_VERSION_SYMBOL, VERSION_SYMBOL};
 use crate::format::codeobject::cuda::CubinError;
-use crate::format::codeobject::cuda::linked::{Linked, OVERSIZED, SectionOf};
+use crate::format::codeobject::cuda::linked::{Linked, OVERSIZED, SectionOf, empty};
 use crate::format::codeobject::cuda::variables::Variables;
 use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
 use crate::format::copies_table::COPIES_SECTION;
@@ -120,6 +120,42 @@ pub fn laid_out(cubin: &[u8]) -> Result<Option<LaidOut>, CodeObjectError> {
         variables,
     };
     layout.run(cubin).map(Some)
+}
+
+/// The ELF of code for the architecture with this number, such as 90, that was never compiled: it has `records` in the
+/// format of `version`, the list of their `names`, and `counters` bytes of counters. A counter's address in a record is its
+/// offset in these.
+///
+/// # Errors
+/// Fails if it takes more than 2 GiB.
+pub fn without_code(
+    architecture: u32,
+    version: &Version,
+    records: &[u8],
+    names: &[u8],
+    counters: u64,
+) -> Result<Vec<u8>, CodeObjectError> {
+    let mut linked = Linked::starting_at(START);
+    let data = linked.place(SectionOf::data(), records.len() as u64, 8)?;
+    let names_at = linked.place(SectionOf::names(), names.len() as u64, 1)?;
+    linked.write(names_at, names);
+    let version_at = linked.place(SectionOf::version(), 8, 8)?;
+    linked.write(version_at, &version.word().to_le_bytes());
+    let counters_at = linked.place(SectionOf::counted(Section::Counters), counters, 8)?;
+    let layout = version.layout().record;
+    let mut records = records.to_vec();
+    for (number, record) in records.chunks_exact_mut(layout.bytes as usize).enumerate() {
+        let own = data + number as u64 * layout.bytes;
+        let field = &mut record[layout.counter_ptr..];
+        let place = counters_at + LittleEndian::read_u64(field);
+        LittleEndian::write_u64(field, place.wrapping_sub(own));
+        if let Some(field) = layout.uniform_ptr {
+            // There are no counters of whole waves.
+            LittleEndian::write_u64(&mut record[field..], 0);
+        }
+    }
+    linked.write(data, &records);
+    linked.elf(&empty(architecture), version_at)
 }
 
 /// The version word of the compiler, or of the oldest one with records of `bytes` bytes.

@@ -7,6 +7,7 @@ use object::elf::{
 };
 
 use crate::format::bounds_table::VERSION_SYMBOL;
+use crate::format::codeobject::cuda::EM_CUDA;
 use crate::format::codeobject::elf::CodeObjectError;
 use crate::format::codeobject::segments::MAX_BYTES;
 use crate::format::sections::Section;
@@ -23,6 +24,9 @@ const E_PHENTSIZE: usize = 54;
 const E_PHNUM: usize = 56;
 const E_SHNUM: usize = 60;
 const E_SHSTRNDX: usize = 62;
+
+/// The `EI_OSABI` of cubins of ptxas 13 (`ELFOSABI_CUDA`).
+const OS_ABI: u8 = 0x41;
 
 /// The alignment of the contents in the file, in bytes.
 const PAGE: usize = 0x1000;
@@ -416,6 +420,33 @@ impl Headers {
 
 /// The error for more memory than a code object may take.
 pub(super) const OVERSIZED: CodeObjectError = CodeObjectError::Oversized { max: MAX_BYTES };
+
+/// A cubin without code, for the architecture with this number: a header, and the names of sections.
+pub(super) fn empty(architecture: u32) -> Vec<u8> {
+    const ABI_VERSION: u8 = 8;
+    const NAMES: &[u8] = b"\0.shstrtab\0";
+    let headers = (FILE_HEADER + NAMES.len()).next_multiple_of(8);
+    let mut cubin = vec![0; headers + 2 * SECTION_HEADER];
+    cubin[..9].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, OS_ABI, ABI_VERSION]);
+    LittleEndian::write_u16(&mut cubin[16..], object::elf::ET_EXEC.0);
+    LittleEndian::write_u16(&mut cubin[18..], EM_CUDA);
+    LittleEndian::write_u32(&mut cubin[20..], 1);
+    LittleEndian::write_u64(&mut cubin[E_SHOFF..], headers as u64);
+    // The flags have the architecture in their second byte.
+    LittleEndian::write_u32(&mut cubin[48..], architecture << 8);
+    LittleEndian::write_u16(&mut cubin[52..], FILE_HEADER as u16);
+    LittleEndian::write_u16(&mut cubin[58..], SECTION_HEADER as u16);
+    LittleEndian::write_u16(&mut cubin[E_SHNUM..], 2);
+    LittleEndian::write_u16(&mut cubin[E_SHSTRNDX..], 1);
+    cubin[FILE_HEADER..FILE_HEADER + NAMES.len()].copy_from_slice(NAMES);
+    let names = &mut cubin[headers + SECTION_HEADER..];
+    LittleEndian::write_u32(names, 1);
+    LittleEndian::write_u32(&mut names[4..], SHT_STRTAB.0);
+    LittleEndian::write_u64(&mut names[24..], FILE_HEADER as u64);
+    LittleEndian::write_u64(&mut names[32..], NAMES.len() as u64);
+    LittleEndian::write_u64(&mut names[48..], 1);
+    cubin
+}
 
 /// Returns room for `bytes` bytes.
 fn room_for(bytes: u64) -> Result<Vec<u8>, CodeObjectError> {

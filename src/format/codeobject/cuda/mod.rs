@@ -31,7 +31,9 @@ mod target;
 mod variables;
 
 pub use error::CubinError;
-pub use laid_out::{CountedVariable, LaidOut, is_instrumented, laid_out, with_sections};
+pub use laid_out::{
+    CountedVariable, LaidOut, is_instrumented, laid_out, with_sections, without_code,
+};
 pub use target::rank;
 pub(super) use target::runs_on;
 

@@ -16,8 +16,9 @@ use syn::{Attribute, Expr, Ident, Meta, Token, Type};
 use crate::{files_below, read, repository};
 
 /// The folders with the sources of what users run.
-const SOURCES: [&str; 4] = [
+const SOURCES: [&str; 5] = [
     "src",
+    "runtime/instrument/src",
     "runtime/rocprofiler/src",
     "runtime/src",
     "tools/rocov/src",
@@ -36,8 +37,12 @@ const OTHER_TEXTS: [&str; 6] = [
 /// The folder of the formats of reports: only its errors are messages.
 const REPORTS: &str = "tools/rocov/src/render/";
 
+/// The folder with the reasons why code runs uncounted.
+const REASONS: &str = "runtime/instrument/src/";
+
 /// The sources that write to standard error, or look at it.
-const PRINTERS: [&str; 6] = [
+const PRINTERS: [&str; 7] = [
+    "runtime/instrument/src/ptxas/main.rs",
     "runtime/rocprofiler/src/lib.rs",
     "runtime/src/guest/log.rs",
     "runtime/src/serve/service/thread.rs",
@@ -238,7 +243,10 @@ impl Collector<'_> {
             (_, true) if self.path.starts_with("tools/") => Printer::Command,
             _ => Printer::Words,
         };
-        let is_failure = is_template && FAILURES.iter().any(|start| text.starts_with(start));
+        // Each error of this library is a reason that is printed at the end, with the next step.
+        let is_reason = self.path.starts_with(REASONS) && self.is_in(&["error", "eprintln"]);
+        let is_failure =
+            is_reason || is_template && FAILURES.iter().any(|start| text.starts_with(start));
         let is_whole = (self.is_in(&WHOLE) || is_failure) && !self.is_in(&PARTS);
         self.templates.insert(Template {
             printer,
@@ -519,7 +527,7 @@ const STEPS: [&str; 38] = [
 ];
 
 /// Whole messages without a step in their text.
-const WITHOUT_STEP: [(&str, &[&str]); 3] = [
+const WITHOUT_STEP: [(&str, &[&str]); 4] = [
     (
         "a value has the next step, or says what is expected",
         &[
@@ -535,11 +543,15 @@ const WITHOUT_STEP: [(&str, &[&str]); 3] = [
             "line {} is not TOML: {}",
             "no device profiles of rocov in {}: {}",
             "nothing was drained: {}",
+            "it has no PTX: {}",
+            "its PTX is for {}, and the GPU is sm_{}{}: {}",
             "process {}: {}",
+            "rocov: this PTX has no counters: {}",
             "rocov_set_file: {}; profiles keep their name",
             "the loaded code objects are not known: {}",
             "{} CUDA modules of {} run uncounted: {}",
             "{} failed ({}): {}",
+            "cannot {} {}: {}: {}",
             "{} has the contents of code object {}, not of the one in its name: {}",
             "{} is not imported: {}",
             "{} is not on PATH: {}",
@@ -548,6 +560,10 @@ const WITHOUT_STEP: [(&str, &[&str]); 3] = [
             "{}: {}; rocov uses {}",
             "{}; rocov writes to {} instead",
         ],
+    ),
+    (
+        "a part of a message that has the next step",
+        &["{}: CUDA error {}"],
     ),
     (
         "a fact that asks for nothing",

@@ -115,6 +115,7 @@ fn document() -> Document {
         }],
         loads: vec![load],
         device_code: Some(DeviceCodeRecord {
+            traced: true,
             profiles: "profraw".into(),
             files: vec![CodeFileRecord {
                 path: "/app".into(),

@@ -271,7 +271,10 @@ impl Decoder {
                 target: self.target.name(),
             })?;
         let operation = resolve(instruction.mnemonic, self.target);
-        let sleeps = matches!(instruction.mnemonic, "s_sleep" | "ds_gws_barrier");
+        let sleeps = matches!(
+            instruction.mnemonic,
+            "s_sleep" | "s_sleep_var" | "ds_gws_barrier"
+        );
         let is_dual = instruction.second.is_some();
         let decoded = Decoded {
             step: operation

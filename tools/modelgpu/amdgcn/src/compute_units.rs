@@ -9,7 +9,7 @@ use crate::target::Target;
 pub struct ComputeUnits {
     /// Accelerator complexes (XCCs), at least 1.
     pub xccs: u32,
-    /// Shader arrays in an XCC. On CDNA, a shader engine has one; on RDNA 3, it has two.
+    /// Shader arrays in an XCC. On CDNA, a shader engine has one; on RDNA, it has two.
     pub engines_per_xcc: u32,
     /// Compute units in an XCC. Engines differ by at most one unit and have at most 16.
     pub units_per_xcc: u32,
@@ -18,8 +18,8 @@ pub struct ComputeUnits {
 }
 
 impl ComputeUnits {
-    /// The parts of an MI210 (gfx90a), of an MI300X (gfx942), of an MI350X (gfx950) and of an RX 7900 XTX
-    /// (gfx1100).
+    /// The parts of an MI210 (gfx90a), of an MI300X (gfx942), of an MI350X (gfx950), of an RX 7900 XTX
+    /// (gfx1100) and of an RX 9070 XT (gfx1201).
     pub(crate) const fn of(target: Target) -> Self {
         match target {
             Target::Gfx90a => Self {
@@ -45,6 +45,13 @@ impl ComputeUnits {
                 xccs: 1,
                 engines_per_xcc: 12,
                 units_per_xcc: 96,
+                simds_per_unit: 2,
+            },
+            // Four engines have two arrays each.
+            Target::Gfx1201 => Self {
+                xccs: 1,
+                engines_per_xcc: 8,
+                units_per_xcc: 64,
                 simds_per_unit: 2,
             },
         }
@@ -105,7 +112,7 @@ impl Place {
         self.slot | self.simd << 4 | self.unit << 8 | self.engine << 13
     }
 
-    /// HW_ID1 of RDNA 3: WAVE_ID in bits 0 to 4, SIMD_ID in 8 and 9, WGP_ID in 10 to 13, SA_ID in 16,
+    /// HW_ID1 of RDNA: WAVE_ID in bits 0 to 4, SIMD_ID in 8 and 9, WGP_ID in 10 to 13, SA_ID in 16,
     /// SE_ID in 18 to 20. Two units make a workgroup processor, which counts their SIMDs together.
     pub(crate) const fn hw_id1(self) -> u32 {
         let simd = self.unit % 2 * 2 + self.simd;

@@ -16,7 +16,7 @@ use crate::schedule;
 use crate::target::Target;
 use crate::trace::Trace;
 use crate::warning::{BeyondLds, LdsMistake, Stuck};
-use crate::wave::{Apertures, LANES, Mode, State, Wave, Words};
+use crate::wave::{Apertures, Arrival, LANES, Mode, State, Wave, Words};
 use crate::workers::Workers;
 use crate::workgroup::{Interruption, Workgroup};
 
@@ -30,6 +30,12 @@ const DYNAMIC_STACK: u64 = 16 * 1024;
 const WAVES_OF_UNIT: u32 = 32;
 /// The initial contents of LDS. A kernel that reads LDS before it writes there sees this pattern.
 const LDS_GARBAGE: u8 = 0xa5;
+
+/// The trap registers with a workgroup's id (Y in the low half and Z in the high one, then X), and between
+/// them one with the wave's number from bit 25 on (LLVM's AMDGPUUsage, "Architected SGPRs").
+const TTMP7: Operand = Operand(108 + 7);
+const TTMP8: Operand = Operand(108 + 8);
+const TTMP9: Operand = Operand(108 + 9);
 
 /// Instructions of a thread without any progress of the dispatch after which it is called stuck.
 pub const STUCK: u64 = 1 << 24;
@@ -150,7 +156,7 @@ fn check(
     if scratch > MAX_SCRATCH {
         return Err(LaunchProblem::ScratchSize(scratch));
     }
-    if !Mode::from_rsrc1(descriptor.rsrc1).rounds_to_nearest() {
+    if !Mode::from_rsrc1(descriptor.rsrc1, target).rounds_to_nearest() {
         return Err(LaunchProblem::RoundingMode(descriptor.rsrc1 >> 12 & 15));
     }
     Ok(())
@@ -288,6 +294,7 @@ impl Dispatch<'_> {
             wave.size = wave_size;
             wave.all_lanes = wave_size.mask();
             wave.state = State::Running;
+            wave.arrival = Arrival::None;
             wave.scc = false;
             wave.apertures = apertures;
             wave.simd = self.simd;
@@ -295,7 +302,7 @@ impl Dispatch<'_> {
             wave.indexed = 0;
             wave.grid_wait = None;
             wave.place = units.place(workgroup.number, number as u32);
-            wave.mode = Mode::from_rsrc1(self.descriptor.rsrc1);
+            wave.mode = Mode::from_rsrc1(self.descriptor.rsrc1, self.target);
             wave.pc = self
                 .packet
                 .kernel_object
@@ -313,6 +320,14 @@ impl Dispatch<'_> {
             let count = self.set_scalars(workgroup.id, first);
             for wave in others {
                 wave.scalars[..count].copy_from_slice(&first.scalars[..count]);
+            }
+        }
+        if self.target.has_architected_ids() {
+            let [x, y, z] = workgroup.id;
+            for (number, wave) in waves.iter_mut().enumerate() {
+                wave.set_word(TTMP7, y | z << 16);
+                wave.set_word(TTMP8, (number as u32 & 31) << 25);
+                wave.set_word(TTMP9, x);
             }
         }
     }
@@ -355,6 +370,9 @@ impl Dispatch<'_> {
         }
         while next.get() < descriptor.user_sgprs() {
             push(true, &[0]);
+        }
+        if self.target.has_architected_ids() {
+            return next.get() as usize;
         }
         for (dimension, id) in group.into_iter().enumerate() {
             push(descriptor.workgroup_id(dimension), &[id]);

@@ -1,4 +1,4 @@
-//! An interpreter for amdgcn code objects: gfx90a and gfx942, wave64.
+//! An interpreter for amdgcn code objects of CDNA, in waves of 64, and of RDNA, in waves of 32 and 64.
 //!
 //! The interpreter executes the machine code of kernels, one AQL dispatch at a time, in a GPU
 //! address space that its owner provides. Start reading here:

@@ -16,6 +16,8 @@ pub enum Target {
     Gfx950,
     /// Radeon RX 7900 and PRO W7900 series.
     Gfx1100,
+    /// Radeon RX 9070 series.
+    Gfx1201,
 }
 
 /// Targets with one set of encodings.
@@ -25,6 +27,8 @@ pub(crate) enum Generation {
     Gfx9,
     /// RDNA 3.
     Gfx11,
+    /// RDNA 4.
+    Gfx12,
 }
 
 /// A processor name that is not among [`Target::ALL`].
@@ -34,7 +38,13 @@ pub struct UnknownTarget(pub String);
 
 impl Target {
     /// Every modelled processor.
-    pub const ALL: [Self; 4] = [Self::Gfx90a, Self::Gfx942, Self::Gfx950, Self::Gfx1100];
+    pub const ALL: [Self; 5] = [
+        Self::Gfx90a,
+        Self::Gfx942,
+        Self::Gfx950,
+        Self::Gfx1100,
+        Self::Gfx1201,
+    ];
 
     /// The processor's name as compilers and the HSA runtime spell it.
     pub fn name(self) -> &'static str {
@@ -43,6 +53,7 @@ impl Target {
             Self::Gfx942 => "gfx942",
             Self::Gfx950 => "gfx950",
             Self::Gfx1100 => "gfx1100",
+            Self::Gfx1201 => "gfx1201",
         }
     }
 
@@ -60,11 +71,14 @@ impl Target {
         const GFX9_4_GENERIC: u32 = 0x5f;
         /// Code that is common to all of RDNA 3.
         const GFX11_GENERIC: u32 = 0x54;
+        /// Code that is common to all of RDNA 4.
+        const GFX12_GENERIC: u32 = 0x59;
         match flags & 0xff {
             0x3f => Some(Self::Gfx90a),
             0x4c | GFX9_4_GENERIC => Some(Self::Gfx942),
             0x4f => Some(Self::Gfx950),
             0x41 | GFX11_GENERIC => Some(Self::Gfx1100),
+            0x4e | GFX12_GENERIC => Some(Self::Gfx1201),
             _ => None,
         }
     }
@@ -74,13 +88,14 @@ impl Target {
         match self {
             Self::Gfx90a | Self::Gfx942 | Self::Gfx950 => Generation::Gfx9,
             Self::Gfx1100 => Generation::Gfx11,
+            Self::Gfx1201 => Generation::Gfx12,
         }
     }
 
     /// The most bytes of LDS of a workgroup.
     pub const fn max_lds(self) -> u32 {
         match self {
-            Self::Gfx90a | Self::Gfx942 | Self::Gfx1100 => 64 * 1024,
+            Self::Gfx90a | Self::Gfx942 | Self::Gfx1100 | Self::Gfx1201 => 64 * 1024,
             Self::Gfx950 => 160 * 1024,
         }
     }
@@ -88,7 +103,7 @@ impl Target {
     /// The unit in which the hardware allots LDS, in bytes (LLVM's AMDGPUUsage, GRANULATED_LDS_SIZE).
     pub(crate) const fn lds_granule(self) -> u32 {
         match self {
-            Self::Gfx90a | Self::Gfx942 | Self::Gfx1100 => 512,
+            Self::Gfx90a | Self::Gfx942 | Self::Gfx1100 | Self::Gfx1201 => 512,
             Self::Gfx950 => 1280,
         }
     }
@@ -101,6 +116,17 @@ impl Target {
     /// Returns whether a GPU has several XCCs, and waves read theirs in the register XCC_ID.
     pub(crate) fn has_xcc_id(self) -> bool {
         matches!(self, Self::Gfx942 | Self::Gfx950)
+    }
+
+    /// Returns whether waves find their workgroup's id in trap registers ("architected workgroup IDs" in
+    /// LLVM's AMDGPUUsage).
+    pub(crate) fn has_architected_ids(self) -> bool {
+        self == Self::Gfx1201
+    }
+
+    /// Returns whether a clamped NaN becomes 0 in every kernel. Other targets have a bit for it.
+    pub(crate) fn always_clamps_nan(self) -> bool {
+        self == Self::Gfx1201
     }
 
     /// Returns whether waves start with an initialised flat scratch address and no private segment

@@ -5,6 +5,7 @@ use crate::execute::value::Kind;
 use crate::execute::{GridWait, Simd};
 use crate::isa::{Operand, inline_constant};
 use crate::registers::RegisterFile;
+use crate::target::Target;
 
 /// The lanes of every register. In a wave of 32 work-items, the upper half is never active.
 pub(crate) const LANES: usize = 64;
@@ -45,6 +46,17 @@ pub(crate) enum State {
     Running,
     AtBarrier,
     Ended,
+}
+
+/// A wave's part in a barrier that signals and waits apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// The wave has not signalled since its last wait.
+    #[default]
+    None,
+    Signalled,
+    /// All waves have signalled, and this one has not waited yet.
+    Complete,
 }
 
 /// The apertures of LDS and scratch in the flat address space: 64-bit addresses whose low halves
@@ -102,6 +114,7 @@ pub(crate) struct Wave {
     pub scc: bool,
     pub pc: u64,
     pub state: State,
+    pub arrival: Arrival,
     pub mode: Mode,
     /// The operands that M0 indexes (`s_set_gpr_idx_on`): bits 0 to 2 sources, bit 3 the result.
     pub indexed: u8,
@@ -126,6 +139,7 @@ impl Wave {
             scc: false,
             pc: 0,
             state: State::Running,
+            arrival: Arrival::None,
             mode: Mode(0),
             indexed: 0,
             scratch: Scratch::default(),
@@ -292,9 +306,15 @@ pub(crate) fn constant(operand: Operand, kind: Kind, literal: u32) -> Option<u64
 pub(crate) struct Mode(pub u32);
 
 impl Mode {
+    /// The bit for NaNs that become 0.
+    pub(crate) const CLAMPS_NAN: u32 = 1 << 8;
+
     /// The fields of the kernel descriptor's COMPUTE_PGM_RSRC1.
-    pub(crate) fn from_rsrc1(rsrc1: u32) -> Self {
+    pub(crate) fn from_rsrc1(rsrc1: u32, target: Target) -> Self {
         let float = rsrc1 >> 12 & 0xff;
+        if target.always_clamps_nan() {
+            return Self(float | Self::CLAMPS_NAN);
+        }
         let dx10_clamp = rsrc1 >> 21 & 1;
         let ieee = rsrc1 >> 23 & 1;
         Self(float | dx10_clamp << 8 | ieee << 9)
@@ -332,6 +352,6 @@ impl Mode {
 
     /// Returns whether a clamped NaN becomes 0.
     pub(crate) fn clamps_nan(self) -> bool {
-        self.0 >> 8 & 1 == 1
+        self.0 & Self::CLAMPS_NAN != 0
     }
 }

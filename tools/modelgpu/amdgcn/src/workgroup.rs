@@ -7,7 +7,7 @@ use crate::code::Decoder;
 use crate::error::Fault;
 use crate::execute::{LdsWatch, Surroundings, execute};
 use crate::trace::ActiveLanes;
-use crate::wave::{State, Wave, Words};
+use crate::wave::{Arrival, State, Wave, Words};
 
 /// Instructions that a wave executes before the next one has its turn. The number is small, so that
 /// waves that wait for each other in memory make progress, and large, so that switches cost little.
@@ -97,12 +97,18 @@ impl Workgroup {
                     }
                 })?;
             }
-            if self.waves.iter().all(|wave| wave.state != State::Running) {
+            let has_arrived =
+                |wave: &Wave| wave.state != State::Running || wave.arrival == Arrival::Signalled;
+            if self.waves.iter().all(has_arrived) {
                 // A barrier waits for the waves that have not ended.
                 let mut all_ended = true;
                 for wave in &mut self.waves {
                     if wave.state == State::AtBarrier {
                         wave.state = State::Running;
+                        wave.arrival = Arrival::None;
+                        all_ended = false;
+                    } else if wave.state == State::Running {
+                        wave.arrival = Arrival::Complete;
                         all_ended = false;
                     }
                 }

@@ -17,6 +17,8 @@ from pathlib import Path
 
 OUTPUT = Path(__file__).resolve().parent.parent / "src" / "isa" / "tables.rs"
 DISASSEMBLER = "llvm-mc-22"
+# LLVM 22 has the halves of registers by default for gfx11 alone.
+FEATURES = {"gfx1201": ("-mattr=+real-true16",)}
 
 # Operand codes that the probes use.
 VCC, CONSTANT_ZERO, NO_SADDR = 0x6A, 0x80, 0x7F
@@ -235,13 +237,81 @@ GFX11.update({
 })
 
 
+def gfx12_probes(encoding, operands):
+    """The probes of an encoding of three dwords: each gives the second and the third one."""
+    return [
+        lambda op, words=words: (encoding << 24 | op << 14 | words[0], words[1], words[2])
+        for words in operands
+    ]
+
+
+# The places of data, result, address and, for scratch, of the bit for a vector address.
+GFX12_DATA, GFX12_VECTOR = 4 << 23, 1 << 17
+GFX12_RESOURCE = 8 << 9
+
+
+def gfx12_flat_probes(encoding):
+    """The probes of a segment; scratch also has a bit for a vector address."""
+    vector = GFX12_VECTOR if encoding == 0xED else 0
+    return gfx12_probes(encoding, [
+        (GFX11_NULL, 6 | GFX12_DATA | vector, 2),
+        (GFX11_NULL, 6 | vector, 2),
+        (GFX11_NULL, GFX12_DATA | vector, 2),
+        (GFX11_NULL, 6, 0),
+        (GFX11_NULL, GFX12_DATA, 0),
+        (GFX11_NULL, 0, 0),
+        (0, 6, 2),
+        (0, 0, 0),
+    ])
+
+
+# Scalar instructions and those of vectors have the layout of gfx11.
+GFX12 = {name: GFX11[name] for name in (
+    "SOPK", "SOP1", "SOPC", "SOPP", "VOP2", "VOP1", "VOPC", "VOP3", "VOPDX", "VOPDY")}
+GFX12.update({
+    "SOP2": (96, [
+        *GFX9["SOP2"][1],
+        lambda op: (0x80000000 | op << 23 | 4 << 16 | 2 << 8 | 2, LITERAL),
+    ]),
+    "SMEM": (64, [
+        lambda op: (0xF4000000 | op << 13 | 8 << 6 | 2, GFX11_NULL << 25 | 0x10),
+        lambda op: (0xF4000000 | op << 13, 0),
+        lambda op: (0xF4000000 | op << 13, GFX11_NULL << 25),
+    ]),
+    "VOP3P": (128, [
+        *GFX11["VOP3P"][1],
+        # The third source of a sparse product is a register of its own.
+        lambda op: (GFX11_VOP3P | 1 << 14 | op << 16,
+                    vop3_sources(vgpr(16), vgpr(32), vgpr(48)) | 3 << 27),
+    ]),
+    "DS": (256, GFX11["DS"][1][:6]),
+    "FLAT": (256, gfx12_flat_probes(0xEC)),
+    "SCRATCH": (256, gfx12_flat_probes(0xED)),
+    "GLOBAL": (256, gfx12_flat_probes(0xEE)),
+    # Typed accesses have numbers from 128 on.
+    "MUBUF": (256, gfx12_probes(0xC4, [
+        (0, 6 | GFX12_RESOURCE | 1 << 30 | 20 << 23, 2),
+        (GFX11_NULL, 6 | GFX12_RESOURCE | 1 << 30, 2),
+    ])),
+    "MIMG": (256, gfx12_probes(0xD0, [
+        (mask << 22 | dim, 4 | GFX12_RESOURCE, 8 | 9 << 8)
+        for dim in (0, 1, 2) for mask in (15, 3, 1)
+    ])),
+    "VSAMPLE": (256, gfx12_probes(0xE4, [
+        (mask << 22 | dim, 4 | GFX12_RESOURCE | 16 << 23, 8 | 9 << 8)
+        for dim in (0, 1, 2) for mask in (15, 3, 1)
+    ])),
+})
+
+
 def disassemble(target, instructions):
     """The mnemonic of each instruction (a tuple of dwords), None if LLVM rejects it."""
     encoded = [b"".join(word.to_bytes(4, "little") for word in words) for words in instructions]
     # The brackets keep an opcode with a longer encoding from reading the next line.
     text = "".join("[" + " ".join(f"{byte:#04x}" for byte in code) + "]\n" for code in encoded)
     done = subprocess.run(
-        [DISASSEMBLER, "-triple=amdgcn", f"-mcpu={target}", "-disassemble", "-show-encoding"],
+        [DISASSEMBLER, "-triple=amdgcn", f"-mcpu={target}", *FEATURES.get(target, ()),
+         "-disassemble", "-show-encoding"],
         input=text, capture_output=True, text=True, check=False)
     # A rejected line prints nothing, so results are matched by the bytes that LLVM echoes.
     names = {}
@@ -270,12 +340,13 @@ def instructions(target, count, probes):
 
 # The fields of `Tables`.
 NAMES = ("SOP2", "SOPK", "SOP1", "SOPC", "SOPP", "SMEM", "VOP2", "VOP1", "VOPC", "VOP3", "VOP3P",
-         "VOPDX", "VOPDY", "DS", "FLAT", "SCRATCH", "GLOBAL", "MUBUF", "MTBUF", "MIMG")
+         "VOPDX", "VOPDY", "DS", "FLAT", "SCRATCH", "GLOBAL", "MUBUF", "MTBUF", "MIMG", "VSAMPLE")
 
 # The targets of each generation, and its encodings.
 GENERATIONS = {
     "gfx9": (("gfx90a", "gfx942", "gfx950"), GFX9),
     "gfx11": (("gfx1100",), GFX11),
+    "gfx12": (("gfx1201",), GFX12),
 }
 
 

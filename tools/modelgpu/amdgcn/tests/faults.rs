@@ -460,7 +460,8 @@ fn a_fault_names_its_source_line() {
             };
             let message = error.to_string();
             // Work-item 70, in waves of 64 or, on RDNA, of 32.
-            let wave = if target == Target::Gfx1100 { 2 } else { 1 };
+            let is_rdna = matches!(target, Target::Gfx1100 | Target::Gfx1201);
+            let wave = if is_rdna { 2 } else { 1 };
             let wave = format!("kernel broken, workgroup (0, 0, 0), wave {wave}");
             for part in [wave.as_str(), place, " by lane 6"] {
                 assert!(

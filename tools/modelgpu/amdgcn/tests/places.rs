@@ -15,21 +15,26 @@ type Registers = [u32; 2];
 /// The registers of all waves of a launch, by workgroup.
 fn registers(target: Target, groups: usize, waves: usize) -> Vec<Vec<Registers>> {
     let xcc_id = match target {
-        Target::Gfx90a | Target::Gfx1100 => "s_mov_b32 s13, 0",
+        Target::Gfx90a | Target::Gfx1100 | Target::Gfx1201 => "s_mov_b32 s13, 0",
         Target::Gfx942 | Target::Gfx950 => "s_getreg_b32 s13, hwreg(HW_REG_XCC_ID)",
     };
     let hw_id = match target {
-        Target::Gfx1100 => "HW_REG_HW_ID1",
+        Target::Gfx1100 | Target::Gfx1201 => "HW_REG_HW_ID1",
         _ => "HW_REG_HW_ID",
     };
-    // s6 is the workgroup's number. Lane 0 of a wave stores.
+    // The workgroup's number.
+    let group = match target {
+        Target::Gfx1201 => "ttmp9",
+        _ => "s6",
+    };
+    // Lane 0 of a wave stores.
     let body = format!(
         "s_load_dwordx2 s[8:9], s[4:5], 0x0
          s_getreg_b32 s12, hwreg({hw_id})
          {xcc_id}
          v_lshrrev_b32 v1, 6, v0
          v_readfirstlane_b32 s14, v1
-         s_mul_i32 s15, s6, {waves}
+         s_mul_i32 s15, {group}, {waves}
          s_add_u32 s14, s14, s15
          s_lshl_b32 s14, s14, 3
          v_mov_b32 v1, s14
@@ -101,16 +106,22 @@ fn workgroups_take_xccs_then_engines_then_units() {
     assert_eq!(units(8, 4, 38).len(), 304);
 }
 
-/// Layout of HW_ID1 (AMD's RDNA 3 instruction set guide): WAVE_ID in bits 0 to 4, SIMD_ID in 8 and 9,
+/// Layout of HW_ID1 (AMD's RDNA 3 and 4 instruction set guides): WAVE_ID in bits 0 to 4, SIMD_ID in 8 and 9,
 /// WGP_ID in 10 to 13, SA_ID in 16, SE_ID in 18 to 20.
 #[test]
 fn rdna_has_arrays_and_workgroup_processors() {
-    // An RX 7900 XTX has 96 units in 12 arrays, two of each engine. Two units make a processor with four
-    // SIMDs.
-    let found = registers(Target::Gfx1100, 100, 4);
+    // An RX 7900 XTX has 96 units in 12 arrays, and an RX 9070 XT 64 in 8; two arrays belong to an engine.
+    // Two units make a processor with four SIMDs.
+    for (target, units, arrays) in [(Target::Gfx1100, 96, 12), (Target::Gfx1201, 64, 8)] {
+        check_rdna(target, units, arrays);
+    }
+}
+
+fn check_rdna(target: Target, units: u32, arrays: u32) {
+    let found = registers(target, units as usize + 4, 4);
     for (number, waves) in found.iter().enumerate() {
-        let place = number as u32 % 96;
-        let (array, unit) = (place % 12, place / 12);
+        let place = number as u32 % units;
+        let (array, unit) = (place % arrays, place / arrays);
         for (wave, [hw_id1, _]) in waves.iter().enumerate() {
             let (simd, slot) = (wave as u32 % 2 + unit % 2 * 2, wave as u32 / 2);
             let places = [
@@ -121,7 +132,7 @@ fn rdna_has_arrays_and_workgroup_processors() {
                 (slot, 0),
             ];
             let wanted: u32 = places.iter().map(|(number, bit)| number << bit).sum();
-            assert_eq!(*hw_id1, wanted, "workgroup {number}, wave {wave}");
+            assert_eq!(*hw_id1, wanted, "{target}, workgroup {number}, wave {wave}");
         }
     }
 }

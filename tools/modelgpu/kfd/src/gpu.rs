@@ -24,7 +24,8 @@ pub(crate) struct Identity {
     /// PCI device id. It must agree with `gfx_target_version`: the thunk of ROCr 5 has a table of
     /// ids and rejects a known id with another version.
     pub(crate) device_id: u32,
-    /// Family number in DRM's device info: 141 (AI) for Vega and all CDNA, 145 for the first RDNA 3.
+    /// Family number in DRM's device info: 141 (AI) for Vega and all CDNA, 145 for the first RDNA 3, 152 for
+    /// RDNA 4.
     pub(crate) family: u32,
     /// Work-items in a wave.
     pub(crate) wave_size: u32,
@@ -40,7 +41,7 @@ pub(crate) struct Identity {
     pub(crate) caches: &'static [u64],
 }
 
-/// The identity of GPUs of this target: an MI210, MI300X, MI350X and RX 7900 XTX.
+/// The identity of GPUs of this target: an MI210, MI300X, MI350X, RX 7900 XTX and RX 9070 XT.
 pub(crate) fn identity(target: Target) -> Identity {
     let cdna = Identity {
         gfx_version: 9_00_10,
@@ -77,6 +78,17 @@ pub(crate) fn identity(target: Target) -> Identity {
             gws_resources: 0,
             has_ecc: false,
             caches: &[32, 6144, 98_304],
+        },
+        Target::Gfx1201 => Identity {
+            gfx_version: 12_00_01,
+            device_id: 0x7550,
+            family: 152,
+            wave_size: 32,
+            waves_per_simd: 16,
+            arrays_per_engine: 2,
+            gws_resources: 0,
+            has_ecc: false,
+            caches: &[32, 8192, 65_536],
         },
     }
 }

@@ -57,6 +57,28 @@ fn overlapping_user_memory_is_found_behind_shorter_ranges() {
 }
 
 #[test]
+fn memory_of_the_driver_is_told_from_that_of_the_program() {
+    let (memory, node) = memory();
+    let own = HostAddress(std::ptr::null_mut());
+    memory.borrow(0, 0x8_0000, 0x10_0000, own, 0);
+    assert!(!memory.has_of_driver(0x8_0000, 0x10_0000));
+    memory.allocate(&node, 0, 0x10_0000, 0x3000, true).unwrap();
+    for (start, len, expected) in [
+        (0xf_f000, 0x1000, false),
+        (0xf_f000, 0x1001, true),
+        (0x10_1000, 0x1000, true),
+        (0x10_2fff, 1, true),
+        (0x10_3000, 0x1000, false),
+    ] {
+        assert_eq!(
+            memory.has_of_driver(start, len),
+            expected,
+            "{start:#x}, {len:#x}"
+        );
+    }
+}
+
+#[test]
 fn an_alias_shows_the_same_bytes() {
     let (memory, node) = memory();
     let source = memory.allocate(&node, 0, 0x10_0000, 0x3000, true).unwrap();

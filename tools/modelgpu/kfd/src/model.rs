@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use modelgpu_amdgcn::Trace;
-use modelgpu_queue::Processor;
+use modelgpu_queue::{Bells, Processor};
 
 use crate::config::{Config, MAX_GPUS};
 use crate::dmabuf::ForeignBuffer;
@@ -71,6 +71,8 @@ pub(crate) struct Model {
     /// Nodes of other processes whose memory this one has imported.
     foreign: Mutex<Vec<&'static Node>>,
     queues: Mutex<BTreeMap<u32, Processor>>,
+    /// The doorbells of the queues.
+    pub(crate) bells: Bells,
 }
 
 impl Model {
@@ -142,6 +144,7 @@ impl Model {
                 .collect::<Result<_, _>>()?,
             foreign: Mutex::new(Vec::new()),
             queues: Mutex::new(BTreeMap::new()),
+            bells: Bells::default(),
         })
     }
 

@@ -350,21 +350,21 @@ mod tests {
 
     /// AMD's data sheets: an MI210 has 104 compute units, an MI300X 304 in 8 XCCs, an MI350X 256 in 8
     /// XCCs, with 160 KiB of LDS. Each unit has 4 SIMDs. An RX 7900 XTX has 96 units of 2 SIMDs, in two
-    /// arrays of each of 6 engines. The engines are 8 in an MI210, and 4 in each XCC of an MI300X.
+    /// arrays of each of 6 engines, an RX 9070 XT 64 in those of 4. The engines are 8 in an MI210, and 4 in each XCC of an MI300X.
     #[test]
     fn units_are_those_of_the_products() {
-        let files = files(&[("ROCOV_MODELGPU", "gfx90a,gfx942,gfx950,gfx1100")]);
+        let files = files(&[("ROCOV_MODELGPU", "gfx90a,gfx942,gfx950,gfx1100,gfx1201")]);
         for (name, values) in [
-            ("simd_count", [416, 1216, 1024, 192]),
-            ("simd_per_cu", [4, 4, 4, 2]),
-            ("array_count", [8, 32, 32, 12]),
-            ("cu_per_simd_array", [13, 10, 8, 8]),
-            ("num_xcc", [1, 8, 8, 1]),
-            ("lds_size_in_kb", [64, 64, 160, 64]),
-            ("wave_front_size", [64, 64, 64, 32]),
-            ("device_id", [0x740f, 0x74a1, 0x75a0, 0x744c]),
+            ("simd_count", [416, 1216, 1024, 192, 128]),
+            ("simd_per_cu", [4, 4, 4, 2, 2]),
+            ("array_count", [8, 32, 32, 12, 8]),
+            ("cu_per_simd_array", [13, 10, 8, 8, 8]),
+            ("num_xcc", [1, 8, 8, 1, 1]),
+            ("lds_size_in_kb", [64, 64, 160, 64, 64]),
+            ("wave_front_size", [64, 64, 64, 32, 32]),
+            ("device_id", [0x740f, 0x74a1, 0x75a0, 0x744c, 0x7550]),
         ] {
-            for (node, value) in ["1", "2", "3", "4"].into_iter().zip(values) {
+            for (node, value) in ["1", "2", "3", "4", "5"].into_iter().zip(values) {
                 assert_eq!(property(&files, node, name), value, "{name} of node {node}");
             }
         }

@@ -4,13 +4,13 @@
 //! vendor packets. Every packet is 64 bytes; bits 0 to 7 of its header are the type.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use crate::fault::Fault;
 use crate::gpu::{Gpu, Launch};
 use crate::kernel::Symbol;
 use crate::memory::Memory;
+use crate::pause::Pause;
 use crate::signal::Signal;
 
 /// Bytes of one AQL packet.
@@ -28,8 +28,8 @@ const VENDOR_PM4_IB: u8 = 1;
 /// Vendor packet that waits until a signal's value meets a condition.
 const VENDOR_BARRIER_VALUE: u8 = 2;
 
-/// The time between two looks of a waiting barrier at its signals.
-const BARRIER_POLL: Duration = Duration::from_micros(5);
+/// The shortest and the longest time between two looks of a waiting barrier at its signals.
+const LOOKS: (Duration, Duration) = (Duration::from_micros(5), Duration::from_millis(1));
 
 /// The place of a packet and the state of its queue.
 #[derive(Clone, Copy)]
@@ -209,11 +209,12 @@ fn wait_until(
     cancelled: &AtomicBool,
     mut ready: impl FnMut() -> Result<bool, Fault>,
 ) -> Result<(), Fault> {
+    let pause = Pause::between(LOOKS.0, LOOKS.1);
     while !ready()? {
         if cancelled.load(Ordering::Relaxed) {
             return Err(Fault::Cancelled);
         }
-        thread::sleep(BARRIER_POLL);
+        pause.wait();
     }
     Ok(())
 }

@@ -3,21 +3,24 @@
 //! This crate handles memory, packets and signals, but no ioctls or files. The driver stand-in
 //! (`modelgpu-kfd`) creates a [`Processor`] per queue and gives it a [`Gpu`].
 //!
-//! Start reading here: [`processor`] runs a queue's thread. [`aql`] and [`sdma`] process one
+//! Start reading here: [`processor`] runs a queue's thread, and `bells` wakes it. [`aql`] and [`sdma`] process one
 //! packet. [`signal`] holds the signal semantics. [`memory`] is the only module that accesses
 //! device memory. [`kernel`] hands a dispatch to the instruction interpreter.
 
 pub mod aql;
+mod bells;
 pub mod fault;
 pub mod gpu;
 pub mod kernel;
 pub mod memory;
+mod pause;
 pub mod processor;
 pub mod sdma;
 mod sigmask;
 pub mod signal;
 mod thread;
 
+pub use bells::Bells;
 pub use fault::{Fault, QueueError};
 pub use gpu::Gpu;
 pub use processor::{Processor, QueueKind, QueueLayout};

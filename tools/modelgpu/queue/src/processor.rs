@@ -1,15 +1,16 @@
-//! A queue's thread: watches the doorbell and processes packets in order.
+//! A queue's thread: processes packets in order, and sleeps if there is none.
 //!
 //! The AQL barrier bit needs no code. A packet starts only after its predecessor has completed. The
 //! bit asks for this, and a packet without the bit allows it.
 
+use std::hint;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::aql;
+use crate::bells::{Bed, Bells, Listener};
 use crate::fault::{Fault, QueueError};
 use crate::gpu::Gpu;
 use crate::memory::Memory;
@@ -26,6 +27,9 @@ const INACTIVE_SIGNAL_IN_QUEUE: u64 = 192;
 const PAYLOAD_IN_SAVE_AREA: u64 = 24;
 /// Offset of the exception event's id in the header of the context save area.
 const EVENT_IN_SAVE_AREA: u64 = 32;
+
+/// The time for which an idle queue looks at its doorbell itself. A busy program rings again by then.
+const LOOKS: Duration = Duration::from_micros(50);
 
 /// The kind of packets in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +63,7 @@ pub struct QueueLayout {
 
 /// A running queue. Dropping it ends the queue's thread.
 pub struct Processor {
+    bells: Bells,
     shared: Arc<Shared>,
     thread: Option<Thread>,
 }
@@ -68,26 +73,32 @@ struct Shared {
     layout: QueueLayout,
     stop: AtomicBool,
     suspended: AtomicBool,
+    bed: Bed,
 }
 
 impl Processor {
-    /// Starts a queue's thread.
+    /// Starts a queue's thread, which wakes when one of the process's `bells` rings for it.
     ///
     /// # Errors
     /// Fails if the system cannot create a thread.
-    pub fn start(gpu: Arc<dyn Gpu>, layout: QueueLayout) -> io::Result<Self> {
+    pub fn start(bells: &Bells, gpu: Arc<dyn Gpu>, layout: QueueLayout) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             gpu,
             layout,
             stop: AtomicBool::new(false),
             suspended: AtomicBool::new(false),
+            bed: Bed::default(),
         });
-        let runner = Arc::clone(&shared);
-        let thread = Thread::start(&format!("modelgpu q{}", layout.id), move || runner.run())?;
-        Ok(Self {
+        bells.watch(shared.clone())?;
+        let mut queue = Self {
+            bells: bells.clone(),
             shared,
-            thread: Some(thread),
-        })
+            thread: None,
+        };
+        let runner = Arc::clone(&queue.shared);
+        let name = format!("modelgpu q{}", layout.id);
+        queue.thread = Some(Thread::start(&name, move || runner.run())?);
+        Ok(queue)
     }
 
     /// Stops (`true`) or resumes the processing of further packets.
@@ -99,27 +110,43 @@ impl Processor {
 impl Drop for Processor {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
+        self.shared.bed.wake();
+        self.bells.forget(&*self.shared);
         if let Some(thread) = self.thread.take() {
             thread.join();
         }
     }
 }
 
+impl Listener for Shared {
+    fn bed(&self) -> &Bed {
+        &self.bed
+    }
+
+    fn is_called(&self) -> bool {
+        // The queue's own thread reports the fault.
+        !self.suspended.load(Ordering::Acquire) && self.has_packet().unwrap_or(true)
+    }
+}
+
 impl Shared {
     fn run(&self) {
-        let mut idle = Idle::default();
+        let mut idle_since = None;
         while !self.stop.load(Ordering::Relaxed) {
-            if self.suspended.load(Ordering::Acquire) {
-                idle.wait();
-                continue;
-            }
             let step = match self.layout.kind {
+                _ if self.suspended.load(Ordering::Acquire) => Ok(false),
                 QueueKind::Aql => self.step_aql(),
                 QueueKind::Sdma => self.step_sdma(),
             };
             match step {
-                Ok(true) => idle = Idle::default(),
-                Ok(false) => idle.wait(),
+                Ok(true) => idle_since = None,
+                Ok(false) if idle_since.get_or_insert_with(Instant::now).elapsed() < LOOKS => {
+                    hint::spin_loop();
+                }
+                Ok(false) => {
+                    self.bed.sleep(&self.stop);
+                    idle_since = None;
+                }
                 Err(fault) => {
                     self.raise(&fault);
                     return;
@@ -128,24 +155,46 @@ impl Shared {
         }
     }
 
+    /// Returns whether the program has announced a packet.
+    fn has_packet(&self) -> Result<bool, Fault> {
+        let memory = Memory::new(self.gpu.memory());
+        let QueueLayout {
+            read_index,
+            write_index,
+            ..
+        } = self.layout;
+        let doorbell = self.layout.doorbell.load(Ordering::Acquire);
+        match self.layout.kind {
+            // The doorbell starts at all ones, "none". Its later values mean nothing more. If several
+            // threads submit, the one with the lower index may ring last, and the doorbell then lags
+            // behind ready packets (ROCr's own copies, from the program's threads and from its event
+            // thread at once). The write index bounds the reserved packets; the packet's header shows
+            // that a packet is written.
+            QueueKind::Aql => {
+                let read_index = memory.long("AQL read index", read_index)?;
+                let write_index = memory.long("AQL write index", write_index)?;
+                let is_reserved =
+                    read_index.load(Ordering::Relaxed) < write_index.load(Ordering::Acquire);
+                Ok(is_reserved && doorbell != u64::MAX)
+            }
+            QueueKind::Sdma => {
+                let read_index = memory.long("SDMA read index", read_index)?;
+                Ok(read_index.load(Ordering::Relaxed) < doorbell)
+            }
+        }
+    }
+
     /// Processes the next AQL packet. Returns `Ok(false)` if there is no packet.
     fn step_aql(&self) -> Result<bool, Fault> {
+        if !self.has_packet()? {
+            return Ok(false);
+        }
         let QueueLayout {
             ring, ring_bytes, ..
         } = self.layout;
         let memory = Memory::new(self.gpu.memory());
         let read_index = memory.long("AQL read index", self.layout.read_index)?;
-        let write_index = memory.long("AQL write index", self.layout.write_index)?;
         let index = read_index.load(Ordering::Relaxed);
-        let doorbell = self.layout.doorbell.load(Ordering::Acquire);
-        // The doorbell starts at all ones, "none". Its later values mean nothing more. If several
-        // threads submit, the one with the lower index may ring last, and the doorbell then lags
-        // behind ready packets (ROCr's own copies, from the program's threads and from its event
-        // thread at once). The write index bounds the reserved packets; the packet's header shows
-        // that a packet is written.
-        if index >= write_index.load(Ordering::Acquire) || doorbell == u64::MAX {
-            return Ok(false);
-        }
         let address = ring + ((index * aql::PACKET_BYTES) & (ring_bytes - 1));
         let Some(packet) = aql::fetch(&memory, address)? else {
             return Ok(false);
@@ -171,15 +220,15 @@ impl Shared {
 
     /// Processes the next SDMA packet. Returns `Ok(false)` if there is no packet.
     fn step_sdma(&self) -> Result<bool, Fault> {
+        if !self.has_packet()? {
+            return Ok(false);
+        }
         let QueueLayout {
             ring, ring_bytes, ..
         } = self.layout;
         let memory = Memory::new(self.gpu.memory());
         let read_index = memory.long("SDMA read index", self.layout.read_index)?;
         let start = read_index.load(Ordering::Relaxed);
-        if start >= self.layout.doorbell.load(Ordering::Acquire) {
-            return Ok(false);
-        }
         let mut dwords = [0; sdma::MAX_DWORDS];
         for (i, dword) in dwords.iter_mut().enumerate() {
             let offset = (start + 4 * i as u64) & (ring_bytes - 1);
@@ -258,26 +307,6 @@ impl Shared {
                 address: 0,
                 len: 64,
             }),
-        }
-    }
-}
-
-/// The wait of a queue for its doorbell. The doorbell is plain memory, so nothing can wake the
-/// thread. The thread yields first, because a busy program rings again within microseconds. Then it
-/// sleeps longer and longer, because a program may keep a dozen idle queues for hours.
-#[derive(Default)]
-struct Idle {
-    rounds: u32,
-}
-
-impl Idle {
-    fn wait(&mut self) {
-        self.rounds = self.rounds.saturating_add(1);
-        match self.rounds {
-            0..200 => thread::yield_now(),
-            200..2000 => thread::sleep(Duration::from_micros(20)),
-            2000..7000 => thread::sleep(Duration::from_micros(200)),
-            _ => thread::sleep(Duration::from_millis(2)),
         }
     }
 }

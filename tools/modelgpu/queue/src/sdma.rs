@@ -5,12 +5,12 @@
 //! the sub-opcode.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use crate::fault::Fault;
 use crate::gpu::Gpu;
 use crate::memory::Memory;
+use crate::pause::Pause;
 
 const NOP: u32 = 0;
 const COPY: u32 = 1;
@@ -27,7 +27,8 @@ const COPY_LINEAR_SUB_WINDOW: u32 = 4;
 /// `TC_OP_ATOMIC_ADD_RTN_64`, the only atomic that ROCr sends: it decrements signals.
 const ATOMIC_ADD_64: u32 = 47;
 
-const POLL_INTERVAL: Duration = Duration::from_micros(5);
+/// The shortest and the longest time between two looks of a waiting packet at memory.
+const LOOKS: (Duration, Duration) = (Duration::from_micros(5), Duration::from_millis(1));
 
 /// The longest packet in dwords.
 pub const MAX_DWORDS: usize = 13;
@@ -173,6 +174,7 @@ impl SdmaPacket {
         let word = memory.word("SDMA poll", self.address(1))?;
         let (reference, mask) = (self.dwords[3], self.dwords[4]);
         let function = self.dwords[0] >> 28 & 7;
+        let pause = Pause::between(LOOKS.0, LOOKS.1);
         loop {
             let now = word.load(Ordering::Acquire) & mask;
             let met = match function {
@@ -191,7 +193,7 @@ impl SdmaPacket {
             if cancelled.load(Ordering::Relaxed) {
                 return Err(Fault::Cancelled);
             }
-            thread::sleep(POLL_INTERVAL);
+            pause.wait();
         }
     }
 }

@@ -19,7 +19,8 @@ const MAX_NAME: usize = 128;
 ///
 /// The format parquet adds the counts of each DIR, as a run, to a data set: tables that DuckDB, Spark and others
 /// read, for the runs of a fleet. A run that is there is not added again. `rocov report`, `rocov which` and the
-/// format profraw read a data set.
+/// format profraw read a data set. It is a directory, or s3://BUCKET/PREFIX in an object store, if rocov was built with
+/// the feature s3.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0; 1 if nothing could be written, or if a registry or a run could not be read and the rest is \
@@ -34,7 +35,7 @@ pub(crate) struct ExportArguments {
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     pub(crate) format: ExportFormat,
 
-    /// The file to write, or the directory [default for rocpd: rocpd.db in DIR]
+    /// The file to write, or the directory or s3://BUCKET/PREFIX [default for rocpd: rocpd.db in DIR]
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 

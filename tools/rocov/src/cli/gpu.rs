@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Targets the modelled GPU executes.
-const TARGETS: [&str; 4] = ["gfx90a", "gfx942", "gfx950", "gfx1100"];
+const TARGETS: [&str; 5] = ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"];
 /// GPUs the modelled topology has room for.
 const MAX_GPUS: u32 = 8;
 /// The target of a plain `--gpu model`.

@@ -10,7 +10,7 @@ use super::usage_error;
 
 /// Ask a data set questions in SQL
 ///
-/// DATASET is the directory that `rocov export --format parquet` wrote. Its tables are those of the
+/// DATASET is the directory or bucket that `rocov export --format parquet` wrote to. Its tables are those of the
 /// chapter "The data set". The questions have names, or --sql gives the text of one. This command needs
 /// a rocov that was built with the feature `query`; --print works without.
 #[derive(Args)]
@@ -19,12 +19,8 @@ use super::usage_error;
 )]
 #[command(after_help = "\
 Exit status: 0, also if the answer has no row; 1 if there is no answer; 2 for a usage error.")]
-#[cfg_attr(
-    not(feature = "query"),
-    expect(dead_code, reason = "only the engine reads some")
-)]
 pub(crate) struct QueryArguments {
-    /// The directory of a data set
+    /// The directory or bucket of a data set
     #[arg(value_name = "DATASET")]
     pub(crate) dataset: PathBuf,
 

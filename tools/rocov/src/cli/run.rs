@@ -30,7 +30,7 @@ gets itself.")]
 pub(crate) struct RunArguments {
     /// Run on a modelled GPU instead of the machine's own: model[:TARGET[xN][,TARGET[xN]...]]
     ///
-    /// TARGET is gfx90a (the default), gfx942, gfx950 or gfx1100, N the number of such GPUs; 1 to 8
+    /// TARGET is gfx90a (the default), gfx942, gfx950, gfx1100 or gfx1201, N the number of such GPUs; 1 to 8
     /// GPUs in all. For example model, model:gfx942, model:gfx90ax2,gfx942. With ,race at the end,
     /// the model also tells of data races in shared memory.
     #[arg(long, value_name = "GPU")]

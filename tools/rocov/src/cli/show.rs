@@ -19,9 +19,10 @@ pub(crate) struct ShowArguments {
     pub(crate) files: Vec<PathBuf>,
 
     /// Print the instructions of a kernel or function, with the waves and lanes that executed each: FILE is a data
-    /// directory of `rocov run --trace`
+    /// directory of `rocov run --trace`, or of `rocov run --instrument`
     ///
-    /// The name is the mangled one, or the demangled one with or without its parameters. llvm-objdump disassembles.
+    /// The name is the mangled one, or the demangled one with or without its parameters. llvm-objdump disassembles what
+    /// was traced. PTX has the threads that entered each basic block.
     #[arg(long, value_name = "FUNCTION")]
     pub(crate) disassemble: Option<String>,
 }

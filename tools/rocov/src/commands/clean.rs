@@ -302,6 +302,15 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
             let is_identity = Identity::from_digits(&identity).is_some();
             (is_identity && starts_with(ELF_START), "device ELF")
         }
+        FileKind::Ptx(identity) => {
+            let is_identity = Identity::from_digits(&identity).is_some();
+            let is_text = start
+                .iter()
+                .all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+            let is_ptx =
+                is_text && (starts_with(b"//") || starts_with(b".version") || is_blank(&start));
+            (is_identity && is_ptx, "PTX file")
+        }
         FileKind::Registry => (starts_with(REGISTRY_START), "kernel registry"),
         // `rocov run` has LLVM's runtimes write them to a data directory: profraw/PID.profraw, and
         // profraw/amdgcn-amd-amdhsa.PID.profraw.
@@ -334,6 +343,11 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
         ),
     };
     is_own.then_some(what)
+}
+
+/// Returns whether a text starts with white space: fatbinary takes the comments out of PTX, and leaves that.
+fn is_blank(start: &[u8]) -> bool {
+    start.first().is_some_and(u8::is_ascii_whitespace)
 }
 
 /// Reads the first bytes of a file.

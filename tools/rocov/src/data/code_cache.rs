@@ -19,7 +19,7 @@ use crate::support::paths::of_user;
 const MAX: u64 = 32 << 20;
 
 /// The version of the entries. An entry of another version is not read.
-const VERSION: u32 = 1;
+const VERSION: u32 = 3;
 
 /// The end of the names of entries.
 const EXTENSION: &str = "json";
@@ -176,7 +176,7 @@ mod tests {
         let entries = tried.entries();
         let whole = fs::read(&entries[0]).unwrap();
         let other = String::from_utf8(whole.clone()).unwrap();
-        let other = other.replace("\"rocov_device_code\":1", "\"rocov_device_code\":2");
+        let other = other.replace("\"rocov_device_code\":3", "\"rocov_device_code\":4");
         for damaged in [&whole[..whole.len() / 2], b"", other.as_bytes()] {
             let before = tried.looks.get();
             fs::write(&entries[0], damaged).unwrap();

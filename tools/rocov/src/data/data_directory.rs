@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::data::builds::Builds;
 use crate::data::device_elfs::{self, KeptElfs, ObjectFile};
-use crate::data::names::{DATA_SET, DeviceProfile, is_of_llvms_drain};
+use crate::data::names::{DeviceProfile, is_data_set, is_of_llvms_drain};
 use crate::data::profile_header;
 use crate::data::registries::{MergedRegistry, Origins, Registries, Registry};
 use crate::data::walk::{DirectoryWalk, FoundFile, Scope};
@@ -528,7 +528,7 @@ impl DataDirectory {
 ///
 /// Fails if it is one.
 pub(crate) fn refuse_data_set(directory: &Path) -> Result<()> {
-    if directory.join(DATA_SET).is_file() {
+    if is_data_set(directory) {
         bail!(
             "{0} is a data set, without profiles: write them by `rocov export {0} --format profraw -o DIR`, and give DIR",
             directory.display()

@@ -13,6 +13,7 @@ use rocov::format::codeobject::{CodeObject, Identity, without_host_functions};
 use rocov::store::layout::{device_elf_name, elf_identity};
 use rocov::store::write_atomic;
 
+use super::names::PTX;
 use crate::support::mmap;
 
 /// A file that device ELFs are looked for in.
@@ -115,7 +116,7 @@ impl ObjectFile {
     /// The path of the PTX that a kept device ELF was made of, if rocov has made that count. It lies beside the ELF.
     pub(crate) fn ptx(&self) -> Option<PathBuf> {
         elf_identity(&self.path)?;
-        Some(self.path.with_extension("ptx")).filter(|path| path.is_file())
+        Some(self.path.with_extension(PTX)).filter(|path| path.is_file())
     }
 
     /// The bytes of a device ELF.

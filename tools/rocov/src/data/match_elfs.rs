@@ -160,14 +160,14 @@ impl<'a> MatchedElfs<'a> {
         let mut left_out = Vec::new();
         self.archs.retain(|arch, objects| {
             objects.retain(|identity, object| {
-                let is_mapped = object.file.is_mapped(object.elf) || object.has_blocks();
-                if !is_mapped {
+                let is_placed = object.is_placed();
+                if !is_placed {
                     left_out.push(format!(
                         "left out: {arch} code object {identity}: it has no coverage mapping, as it was \
                          compiled without -fcoverage-mapping, or stripped: compile with what `rocov flags` prints"
                     ));
                 }
-                is_mapped
+                is_placed
             });
             !objects.is_empty()
         });
@@ -316,10 +316,12 @@ impl MatchedCodeObject<'_> {
         profiles.map(|profile| profile.path.as_path()).collect()
     }
 
-    /// Returns whether a profile has counts that a line table gives places.
-    fn has_blocks(&self) -> bool {
+    /// Returns whether its counts have places in the source: it has a coverage mapping, or a profile has counts that a
+    /// line table gives places.
+    pub(crate) fn is_placed(&self) -> bool {
         let mut profiles = self.profiles.iter();
-        profiles.any(|profile| profile_header::has_blocks(&profile.path))
+        self.file.is_mapped(self.elf)
+            || profiles.any(|profile| profile_header::has_blocks(&profile.path))
     }
 
     /// The number of its profiles, without those of zeros.

@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rocov::store::layout::{PROFRAW, SECTIONS, SIDE, elf_identity, is_registry, profile_label};
+use rocov::store::layout::{
+    PROFRAW, SECTIONS, SIDE, elf_identity, is_registry, profile_label, source_identity,
+};
 use rocov::store::{LABELS, Label, PARTIAL, ProfileNameParts};
 
 /// The name of the indexed profile of host code in a pooled directory. `rocov merge -o DIR` writes
@@ -20,6 +22,22 @@ pub(crate) const DATABASE: &str = "rocpd.db";
 
 /// The file that marks the directory of a data set.
 pub(crate) const DATA_SET: &str = "rocov-dataset.json";
+
+/// The start of the name of a data set in the bucket of an object store.
+pub(crate) const IN_BUCKETS: &str = "s3://";
+
+/// The ending of the PTX that a device ELF was made of. It lies beside the ELF.
+pub(crate) const PTX: &str = "ptx";
+
+/// The bucket and the prefix in it, as in `BUCKET/PREFIX`, if a path names these.
+pub(crate) fn in_bucket(path: &Path) -> Option<&str> {
+    path.to_str()?.strip_prefix(IN_BUCKETS)
+}
+
+/// Returns whether the user means a data set by this path: it is in a bucket, or has the mark of a data set.
+pub(crate) fn is_data_set(path: &Path) -> bool {
+    in_bucket(path).is_some() || path.join(DATA_SET).is_file()
+}
 
 /// The raw profile of one code object on one GPU, as librocov names it:
 /// `ARCH.IDENTITY.AGENT.BASE`, for instance `gfx90a.0f3c9b.0.4711.profraw`.
@@ -61,6 +79,8 @@ pub(crate) enum FileKind {
     Sections,
     /// A device ELF that was kept, with this identity.
     Elf(String),
+    /// The PTX that the device ELF with this identity was made of.
+    Ptx(String),
     /// The kernels that a process loaded.
     Registry,
     /// None of these.
@@ -81,9 +101,10 @@ impl FileKind {
             Some(profile) => Self::Device(profile),
             None if ends_in(PROFRAW) && is_of_offload_runtime(path) => Self::OfOffloadRuntime,
             None if ends_in(PROFRAW) => Self::Host,
-            None => match elf_identity(path) {
-                Some(identity) => Self::Elf(identity.to_owned()),
-                None => Self::None,
+            None => match (elf_identity(path), source_identity(path)) {
+                (Some(identity), _) => Self::Elf(identity.to_owned()),
+                (None, Some(identity)) => Self::Ptx(identity.to_owned()),
+                (None, None) => Self::None,
             },
         }
     }

@@ -87,7 +87,7 @@ pub(crate) fn check(path: &Path, installed: &LlvmTools) -> Result<()> {
 
 /// Returns whether the records of a raw profile are of code without a coverage mapping: of a trace or of PTX. So are
 /// those of a profile without records, as no function ran. A file that is no profile has none.
-pub(super) fn has_blocks(path: &Path) -> bool {
+pub(crate) fn has_blocks(path: &Path) -> bool {
     let names = || {
         let file = mmap::read(path).ok()?;
         let profile = RawProfile::parse(&file).ok()?;

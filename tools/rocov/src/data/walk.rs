@@ -143,7 +143,8 @@ impl<'a> DirectoryWalk<'a> {
             FileKind::Sections => FoundFile::Sections(path),
             FileKind::Registry => FoundFile::Registry(path),
             FileKind::Elf(identity) => FoundFile::Elf(identity, path),
-            FileKind::None => return false,
+            // The device ELF beside it tells of it.
+            FileKind::Ptx(_) | FileKind::None => return false,
         };
         self.kept += usize::from(matches!(found, FoundFile::Elf(..) | FoundFile::Registry(_)));
         self.give(found);

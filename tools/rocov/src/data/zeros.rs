@@ -1,13 +1,16 @@
 //! Profiles of zeros for code that was never launched.
 //!
 //! librocov names the host files with device code that a process had, in its registry. This module looks for the
-//! code objects with counters in them, selects those that a GPU of the process could have loaded and the process
-//! did not load, and writes a profile of zeros and the device ELF of each, one for an architecture.
+//! code objects with counters in them, or for all if the process was traced, selects those that a GPU of the process
+//! could have loaded and the process did not load, and writes a profile of zeros and the device ELF of each, one for an architecture.
+//!
+//! Code that rocov makes count while the driver loads it (`rocov run --instrument`) is PTX in these files, as long as the
+//! driver has not compiled it. It is selected if a function of it is in no PTX that a process of the registry has left.
 //!
 //! `rocov run` writes them to the data directory, and replaces the files in the registry by the code objects.
 //! Commands that only read a data directory have a temporary directory for them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -19,15 +22,16 @@ use rocov::device::Agent;
 use rocov::discover::host_files::build_of;
 use rocov::drain::{ZeroProfile, ZeroWriter};
 use rocov::format::codeobject::Identity;
+use rocov::format::ptx::{Module, modules};
 use rocov::format::registry::model::{
     AgentRecord, CodeFileRecord, CodeObjectRecord, DeviceCodeRecord, Document, NeverLoadedRecord,
 };
 use rocov::settings::{DocumentWhen, Keeping};
-use rocov::store::layout::{DataLayout, OBJECTS, REGISTRIES, SIDE};
+use rocov::store::layout::{DataLayout, OBJECTS, REGISTRIES, SIDE, source_identity};
 use rocov::store::{ProfileName, RegistryChange, change_registry};
 
 use super::code_cache::CodeCache;
-use super::host_code::{HostCode, at_rest};
+use super::host_code::{Counted, FunctionKey, HostCode, at_rest, function_keys};
 use super::registries::{ProcessKey, Registries, Registry, RegistryProcess};
 use crate::support::{mmap, parallel};
 use crate::term::plural::count;
@@ -85,12 +89,57 @@ struct Wanted<'a> {
     /// The offset of its container in the file.
     container: usize,
     agent: Agent,
+    counted: Counted,
     /// The registry that gets its record.
     registry: &'a Path,
 }
 
 /// The profiles of one place, by arch and identity.
 type WantedHere<'a> = BTreeMap<(&'a str, &'a str), Wanted<'a>>;
+
+/// The functions of PTX that processes have counted, by the sides of the registries.
+#[derive(Debug)]
+struct CountedPtx {
+    functions: BTreeMap<PathBuf, HashSet<FunctionKey>>,
+}
+
+impl CountedPtx {
+    /// Reads the PTX beside the registries, if any of the files has some. That of code which was never loaded is left out.
+    fn of<'a>(files: &CodeFiles<'_>, registries: impl Iterator<Item = &'a Registry>) -> Self {
+        let files = files.values().flatten();
+        let never_loaded = files.flat_map(|file| file.code.ptx_identities());
+        let never_loaded: BTreeSet<&str> = never_loaded.collect();
+        let mut functions = BTreeMap::new();
+        for registry in registries.filter(|_| !never_loaded.is_empty()) {
+            functions.entry(registry.side.clone()).or_insert_with(|| {
+                let kept = fs::read_dir(registry.side.join(OBJECTS))
+                    .into_iter()
+                    .flatten();
+                let kept = kept.flatten().map(|file| file.path());
+                let of_processes = kept.filter(|path| {
+                    source_identity(path).is_some_and(|it| !never_loaded.contains(it))
+                });
+                of_processes.flat_map(|path| functions_of(&path)).collect()
+            });
+        }
+        Self { functions }
+    }
+
+    /// Returns whether processes with registries in this side have counted all of these functions.
+    fn has_all(&self, side: &Path, functions: &[FunctionKey]) -> bool {
+        let counted = self.functions.get(side);
+        counted.is_some_and(|counted| functions.iter().all(|it| counted.contains(it)))
+    }
+}
+
+/// The functions in a file of PTX. None if rocov does not know the text.
+fn functions_of(path: &Path) -> Vec<FunctionKey> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let parsed = modules(&text)
+        .into_iter()
+        .filter_map(|it| Module::parse(it).ok());
+    parsed.flat_map(|module| function_keys(&module)).collect()
+}
 
 /// Looks for code that the processes of `registries` could have loaded and did not, and writes its profiles of
 /// zeros. A file that cannot be looked at is a warning.
@@ -107,11 +156,12 @@ pub(crate) fn complete(
     };
     let files = code_files(processes().flat_map(|(_, _, code)| &code.files));
     warnings.extend(about_unread(&files));
+    let counted = CountedPtx::of(&files, processes().map(|(registry, ..)| registry));
     let mut completion = Completion::default();
     let mut wanted: BTreeMap<_, WantedHere<'_>> = BTreeMap::new();
     for (registry, process, code) in processes() {
         let here = wanted.entry(places.layout(registry, code)).or_default();
-        let completed = complete_process(registry, process, code, &files, here);
+        let completed = complete_process(registry, process, code, &files, &counted, here);
         let of_registry = completion.registries.entry(registry.path.clone());
         let of_registry = of_registry.or_default();
         of_registry.processes.insert(process.key.clone(), completed);
@@ -164,13 +214,14 @@ pub(crate) fn of_objects(
     let mut wanted = WantedHere::new();
     for (path, file) in objects.iter().zip(&files) {
         for agent in one_of_each(agents) {
-            for code in file.code.taken_by(agent) {
+            for code in file.code.taken_by(agent, Counted::WithCounters) {
                 if is_wanted(agent, code.identity) {
                     let key = (agent.name.as_str(), code.identity);
                     wanted.entry(key).or_insert_with(|| Wanted {
                         file,
                         container: code.container,
                         agent: of_arch(agent),
+                        counted: Counted::WithCounters,
                         registry: path,
                     });
                 }
@@ -189,6 +240,7 @@ fn complete_process<'a>(
     process: &'a RegistryProcess,
     code: &'a DeviceCodeRecord,
     files: &'a CodeFiles<'_>,
+    counted_ptx: &CountedPtx,
     here: &mut WantedHere<'a>,
 ) -> CompletedProcess {
     let (mut never_loaded, mut left) = (Vec::new(), Vec::new());
@@ -198,9 +250,13 @@ fn complete_process<'a>(
             left.push(record.clone());
             continue;
         };
+        let counted = match code.traced && !is_of_system(&file.path) {
+            true => Counted::Traced,
+            false => Counted::WithCounters,
+        };
         for agent in one_of_each(&process.agents) {
             let mut code_objects = BTreeSet::new();
-            for code in file.code.taken_by(agent) {
+            for code in file.code.taken_by(agent, counted) {
                 let key = (agent.name.as_str(), code.identity);
                 if loaded.contains(&key) {
                     continue;
@@ -210,6 +266,21 @@ fn complete_process<'a>(
                     file,
                     container: code.container,
                     agent: of_arch(agent),
+                    counted,
+                    registry: &registry.path,
+                });
+            }
+            for ptx in file.code.ptx_taken_by(agent) {
+                if counted_ptx.has_all(&registry.side, ptx.functions) {
+                    continue;
+                }
+                code_objects.insert(ptx.identity.to_owned());
+                let key = (agent.name.as_str(), ptx.identity);
+                here.entry(key).or_insert_with(|| Wanted {
+                    file,
+                    container: ptx.container,
+                    agent: of_arch(agent),
+                    counted: Counted::WithCounters,
                     registry: &registry.path,
                 });
             }
@@ -252,7 +323,8 @@ fn write<'a>(
     let mut writer = ZeroWriter::new(layout, keeping, kept);
     for ((path, container), wanted) in missing {
         let contents = &wanted[0].1.file.contents;
-        let code = wanted.iter().map(|(identity, it)| (*identity, &it.agent));
+        let code = wanted.iter();
+        let code = code.map(|(identity, it)| (*identity, &it.agent, it.counted));
         let code: Vec<_> = code.collect();
         match at_rest(contents, container, &code) {
             Ok(devices) => {
@@ -495,6 +567,14 @@ impl CodeFile {
             code,
         })
     }
+}
+
+/// Returns whether a file is of the system or of ROCm. Zeros for all their kernels would take gigabytes, and nobody asks
+/// for them: the code there has no counters.
+fn is_of_system(path: &Path) -> bool {
+    let starts = ["/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/", "/opt/rocm"];
+    let path = path.to_string_lossy();
+    starts.iter().any(|start| path.starts_with(start))
 }
 
 /// The time of a file's last change, in nanoseconds since 1970.

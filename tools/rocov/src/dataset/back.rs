@@ -11,11 +11,12 @@ use rocov::format::profraw::{CountKind, RecordCount, Sum};
 use rocov::format::registry::Grouped;
 use rocov::store::Label;
 
+use super::code::object_identity;
 use super::condition::{RunCondition, RunKey};
-use super::file::{TableFile, damaged};
+use super::file::damaged;
 use super::schema::{CODE_OBJECT, COUNTER, PROFILE, RUN};
 use super::store::{DataSet, PartFile};
-use crate::data::DATA_SET;
+use crate::data::{PTX, is_data_set};
 use crate::profdata::pooled::{CodeObjectKey, Pool, PooledProfile};
 use crate::support::temporary;
 
@@ -62,7 +63,7 @@ pub(crate) fn pool(
     let mut profiles = 0;
     for part in runs.parts(set, conditions, &PROFILE)? {
         let columns = ["run", "identity", "build", "label", "zeros", "files"];
-        TableFile::open(&part.path, &PROFILE)?.read(&columns, |rows| {
+        set.file(&part, &PROFILE)?.read(&columns, |rows| {
             let (files, zeros) = (rows.ints(5), rows.flags(4));
             for row in 0..zeros.len() {
                 if runs.has(&rows.bytes(0)[row]) {
@@ -90,8 +91,14 @@ pub(crate) fn pool(
         sums.insert(key, Summed { sum, is_of_zeros });
     }
     for part in runs.parts(set, conditions, &COUNTER)? {
-        add_counts(&part, &runs, &mut sums)?;
+        add_counts(set, &part, &runs, &mut sums)?;
     }
+    let sums: Vec<_> = (sums.into_iter())
+        .map(|(key, summed)| {
+            let identity = object_identity(&key.identity).to_owned();
+            (CodeObjectKey { identity, ..key }, summed)
+        })
+        .collect();
     let pool = Pool::write(
         sums.iter().map(|(of, summed)| PooledProfile {
             of,
@@ -103,6 +110,8 @@ pub(crate) fn pool(
     let kept = fs::read_dir(elfs.path())?;
     let kept = kept.map(|entry| entry.map(|it| it.path()));
     let mut kept = kept.collect::<Result<Vec<_>, _>>()?;
+    // It keeps the PTX beside each.
+    kept.retain(|path| path.extension().is_none_or(|it| it != PTX));
     kept.sort();
     pool.keep(&runs.registry, kept.iter().map(PathBuf::as_path))?;
     Ok(Taken {
@@ -122,7 +131,8 @@ impl Runs {
         };
         for part in set.parts(&RUN, conditions)? {
             let mut has_any = false;
-            TableFile::open(&part.path, &RUN)?.read(&["run", "registry"], |rows| {
+            let file = set.file(&part, &RUN)?;
+            file.read(&["run", "registry"], |rows| {
                 for (run, registry) in rows.bytes(0).iter().zip(rows.bytes(1)) {
                     let name = String::from_utf8_lossy(run.data());
                     if !RunCondition::allow(conditions, RunKey::Run, &name) {
@@ -134,17 +144,16 @@ impl Runs {
                     if !registry.is_empty() {
                         let added = runs.registry.add(registry.data());
                         added.with_context(|| {
-                            format!(
-                                "{}: the registry of run {name} is damaged",
-                                part.path.display()
-                            )
+                            format!("{}: the registry of run {name} is damaged", set.name(&part))
                         })?;
                     }
                 }
                 Ok(())
             })?;
             if has_any {
-                runs.files.insert((part.date, part.commit, part.name));
+                let entry = file.entry().map(|it| it.part);
+                let name = entry.unwrap_or(part.name);
+                runs.files.insert((part.date, part.commit, name));
             }
         }
         Ok(runs)
@@ -193,8 +202,8 @@ fn code(
     let wanted: HashSet<_> = wanted.collect();
     let mut found = HashMap::new();
     for part in set.parts(&CODE_OBJECT, &[])? {
-        let columns = ["identity", "elf_name", "elf", "profile"];
-        let file = TableFile::open(&part.path, &CODE_OBJECT)?;
+        let columns = ["identity", "elf_name", "elf", "profile", "ptx"];
+        let file = set.file(&part, &CODE_OBJECT)?;
         let mut has_any = false;
         file.read(&["identity"], |rows| {
             let mut identities = rows.bytes(0).iter();
@@ -215,13 +224,20 @@ fn code(
                 let sum = sum.with_context(|| {
                     format!(
                         "{}: the profile of code object {} is damaged",
-                        part.path.display(),
+                        set.name(&part),
                         key.1
                     )
                 })?;
                 let path = directory.join(Path::new(&text(name)).file_name().unwrap_or_default());
-                fs::write(&path, elf.data())
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                let write = |path: &Path, bytes: &[u8]| {
+                    let written = fs::write(path, bytes);
+                    written.with_context(|| format!("cannot write {}", path.display()))
+                };
+                write(&path, elf.data())?;
+                let ptx = rows.bytes(4)[row].data();
+                if !ptx.is_empty() {
+                    write(&path.with_extension(PTX), ptx)?;
+                }
                 found.insert(key, sum);
             }
             Ok(())
@@ -236,6 +252,7 @@ fn text(bytes: &ByteArray) -> String {
 
 /// Adds the counts in a file.
 fn add_counts(
+    set: &DataSet,
     part: &PartFile,
     runs: &Runs,
     sums: &mut BTreeMap<CodeObjectKey, Summed>,
@@ -243,8 +260,8 @@ fn add_counts(
     let columns = [
         "run", "identity", "build", "label", "kind", "function", "index", "count",
     ];
-    let failed = || damaged(&part.path.display().to_string());
-    TableFile::open(&part.path, &COUNTER)?.read(&columns, |rows| {
+    let failed = || damaged(&set.name(part));
+    set.file(part, &COUNTER)?.read(&columns, |rows| {
         let (functions, indices, counts) = (rows.ints(5), rows.ints(6), rows.longs(7));
         let of = |row: usize| [1, 2, 3].map(|it| &rows.bytes(it)[row]);
         let mut start = 0;
@@ -335,7 +352,7 @@ impl DataSetInputs {
         };
         for directory in directories {
             let directory = directory.as_ref();
-            if !directory.join(DATA_SET).is_file() {
+            if !is_data_set(directory) {
                 inputs.directories.push(directory.to_owned());
                 continue;
             }

@@ -1,13 +1,16 @@
 //! The rows of a code object: those that do not depend on a run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use parquet::data_type::ByteArray;
-use rocov::format::codeobject::{CodeObject, Identity};
+use rocov::format::blocks::{Kind as BlockKind, trace};
+use rocov::format::codeobject::{CodeObject, Identity, name_ref};
 use rocov::format::profraw::{Sum, Version};
+use rocov::format::ptx::{Module, modules};
 use rocov::store::layout::device_elf_name;
 
 use super::file::Rows;
@@ -16,7 +19,6 @@ use super::store::CodeRows;
 use crate::coverage::evaluate::ObjectIndex;
 use crate::coverage::function::{Function, Kind, Span};
 use crate::coverage::model::{Record, Side, Source};
-use crate::coverage::segments::lines;
 use crate::coverage::{By, View};
 use crate::data::match_elfs::MatchedCodeObject;
 use crate::profdata::kinds::kinds;
@@ -26,7 +28,9 @@ use crate::support::demangle::shown;
 /// A code object, read once for many runs.
 pub(super) struct Code {
     arch: String,
+    /// Its identity in the tables, which [`object_identity`] splits.
     pub(super) identity: ByteArray,
+    kinds: CountKinds,
     index: ObjectIndex,
     /// The keys of the data records of its profiles, with the numbers of counters.
     keys: Vec<((u64, u64), u32)>,
@@ -46,24 +50,30 @@ impl Code {
         sum: &Sum,
         directory: &Path,
     ) -> Result<(Self, CodeRows)> {
-        let identity = object.elf.identity.as_str();
         let path = object.file.place(object.elf, arch, directory)?;
+        let ptx = object.file.ptx();
+        let files: Vec<_> = [path].into_iter().chain(ptx.clone()).collect();
         let counts = ProfileCounts {
             version: *sum.profile().header.version(),
             functions: sum.functions()?,
         };
-        let mapping = CountKinds::from([CountKind::Mapping]);
-        let counts = BinaryCounts::Summed(Arc::new(counts));
-        if kinds(std::slice::from_ref(&path), &counts) != mapping {
-            bail!(
-                "code object {identity} has counts of a trace or of PTX, or no coverage mapping: a data set has counts \
-                 of coverage mappings only, take `rocov report` for others"
-            );
-        }
-        let index = ObjectIndex::read(&[path], &mapping)?;
+        // Counts of code without a coverage mapping or a line table have no places.
+        let kinds = match object.is_placed() {
+            true => kinds(&files, &BinaryCounts::Summed(Arc::new(counts))),
+            false => CountKinds::new(),
+        };
+        let identity = table_identity(object.elf.identity.as_str(), &kinds);
+        let index = ObjectIndex::read(&files, &kinds)?;
+        let ptx = match ptx {
+            Some(path) => {
+                fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?
+            }
+            None => Vec::new(),
+        };
         let mut code = Self {
             arch: arch.to_owned(),
-            identity: identity.into(),
+            identity: identity.as_str().into(),
+            kinds,
             index,
             keys: sum.record_keys(),
             paths: HashMap::new(),
@@ -76,6 +86,8 @@ impl Code {
         let parsed = CodeObject::parse(elf)?;
         let kernels = parsed.kernels().unwrap_or_default();
         let is_kernel = |name: &str| kernels.iter().any(|kernel| kernel.name == name);
+        let names = block_names(&parsed, &ptx);
+        let words: Vec<_> = code.kinds.iter().map(|kind| kind.word()).collect();
         let keys = &code.keys;
         let counters: u64 = keys.iter().map(|(_, counters)| u64::from(*counters)).sum();
         let version = sum.profile().header.version();
@@ -90,36 +102,34 @@ impl Code {
             elf_name(arch, object)?.as_str().into(),
             elf.to_vec().into(),
             sum.blank().bytes().to_vec().into(),
+            words.join(" ").as_str().into(),
+            ptx.clone().into(),
         ]);
-        let [functions, regions, branches] = code.functions(is_kernel);
+        let [functions, regions, branches] = code.functions(&names, is_kernel);
         let lines = code.lines(*version)?;
         let rows = CodeRows {
             arch: arch.to_owned(),
-            identity: identity.to_owned(),
-            rows: vec![functions, regions, branches, lines, object_row],
+            identity,
+            row: object_row,
+            others: vec![functions, regions, branches, lines],
         };
         Ok((code, rows))
     }
 
-    /// Checks that a profile has the data records of the others.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it has not.
-    pub(super) fn check(&self, sum: &Sum) -> Result<()> {
-        if sum.record_keys() != self.keys {
-            bail!(
-                "a profile of code object {} has other data records than the first, as of a trace: a data set has counts \
-                 of coverage mappings only, take `rocov report` for others",
-                path_of(&self.identity)
-            );
-        }
-        Ok(())
+    /// Returns whether a profile has the data records of those that this was read with.
+    pub(super) fn has_records_of(&self, sum: &Sum) -> bool {
+        sum.record_keys() == self.keys
     }
 
     /// The rows of functions, regions and branches. The number of a function is the place of its data record. Those
     /// that have none come after the others.
-    fn functions(&self, is_kernel: impl Fn(&str) -> bool) -> [Rows; 3] {
+    ///
+    /// `names` has the names of functions without a coverage mapping, by the keys of their data records.
+    fn functions(
+        &self,
+        names: &HashMap<(u64, u64), String>,
+        is_kernel: impl Fn(&str) -> bool,
+    ) -> [Rows; 3] {
         let keys = &self.keys;
         let mut all = [&FUNCTION, &REGION, &BRANCH].map(Rows::new);
         let mut described: HashMap<(u64, u64), &Arc<Function>> = HashMap::new();
@@ -132,12 +142,29 @@ impl Code {
                 function
             });
         }
-        let numbered = keys.iter().copied();
-        let numbered = numbered.chain(more.into_iter().map(|key| (key, 0)));
-        for (number, (key, counters)) in numbered.enumerate() {
-            let function = described.get(&key);
+        let mut listed: HashMap<&str, &Arc<Function>> = HashMap::new();
+        for function in self.index.listed() {
+            listed.entry(&function.name).or_insert(function);
+        }
+        let own_names: HashSet<&str> = (keys.iter())
+            .filter_map(|(key, _)| names.get(key).map(String::as_str))
+            .collect();
+        let numbered = keys.iter().map(|(key, counters)| {
+            let name = names.get(key).map_or("", String::as_str);
+            let function = described.get(key).or_else(|| listed.get(name)).copied();
+            (name, function, *counters)
+        });
+        let more = more.iter().map(|key| ("", described.get(key).copied(), 0));
+        // Functions that the compiler only put into others.
+        let inlined = self
+            .index
+            .listed()
+            .filter(|it| !own_names.contains(&*it.name));
+        let inlined = inlined.map(|it| ("", Some(it), 0));
+        let numbered = numbered.chain(more).chain(inlined);
+        for (number, (name, function, counters)) in numbered.enumerate() {
             let [functions, regions, branches] = &mut all;
-            let name = function.map_or("", |it| &*it.name);
+            let name = function.map_or(name, |it| &*it.name);
             functions.push([
                 (&self.identity).into(),
                 number.into(),
@@ -211,7 +238,8 @@ impl Code {
         for path in &view.paths {
             for column in &view.columns {
                 let path = self.path(path);
-                let lines = lines(&column.segments(path_of(path))).into_iter();
+                let segments = column.segments(path_of(path));
+                let lines = column.lines(path_of(path), &segments).into_iter();
                 all.extend(lines.map(|(line, count)| (path.clone(), line, count)));
             }
         }
@@ -229,7 +257,7 @@ impl Code {
             records,
             texts: Default::default(),
             activities: Default::default(),
-            kinds: CountKinds::from([CountKind::Mapping]),
+            kinds: self.kinds.clone(),
         };
         View::new(vec![source], By::Arch, |_| true)
     }
@@ -242,6 +270,38 @@ impl Code {
 
 fn path_of(path: &ByteArray) -> &str {
     path.as_utf8().unwrap_or_default()
+}
+
+/// The identity of a code object in the tables. Profiles of traces and of PTX have records of their own, so that their code
+/// objects have rows of their own.
+fn table_identity(identity: &str, kinds: &CountKinds) -> String {
+    let of_blocks = kinds.iter().filter(|it| **it != CountKind::Mapping);
+    let words: Vec<_> = of_blocks.map(|it| format!("+{}", it.word())).collect();
+    identity.to_owned() + &words.concat()
+}
+
+/// The identity of a code object, from that in the tables.
+pub(super) fn object_identity(identity: &str) -> &str {
+    identity.split('+').next().unwrap_or(identity)
+}
+
+/// The names of the functions that a trace or PTX can have data records of, by the keys of these.
+fn block_names<'a>(elf: &CodeObject<'a, &'a [u8]>, ptx: &[u8]) -> HashMap<(u64, u64), String> {
+    let key = |kind: BlockKind, symbol: &str, hash| {
+        let name = name_ref(kind.record_name(symbol).as_bytes());
+        ((name, hash), symbol.to_owned())
+    };
+    let mut names = HashMap::new();
+    let traced = trace::functions(elf).unwrap_or_default().into_iter();
+    names.extend(traced.map(|it| key(BlockKind::Trace, it.name, BlockKind::Trace.hash(it.code))));
+    for text in modules(std::str::from_utf8(ptx).unwrap_or_default()) {
+        let Ok(module) = Module::parse(text) else {
+            continue;
+        };
+        let functions = module.functions.iter();
+        names.extend(functions.map(|it| key(BlockKind::Ptx, it.symbol, it.hash)));
+    }
+    names
 }
 
 /// The name of a device ELF in a data directory.

@@ -1,7 +1,5 @@
 //! Rows, and the Parquet files that hold them.
 
-use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -15,12 +13,17 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 
 use super::schema::{ColumnKind, DataTable, VERSION};
+use super::storage::{Content, Storage};
 
 /// The key of the version in the metadata of a file.
 const VERSION_KEY: &str = "rocov_dataset";
+/// The key of the name of the files in other tables.
+const PART_KEY: &str = "rocov_part";
+/// The key of the names of files that do not count, with a space between them.
+const ABANDONED_KEY: &str = "rocov_abandoned";
 
 /// The next step for a file that cannot be read.
-const REMEDY: &str = "take it from a copy, or remove the files of its name in all tables and import their runs again";
+const REMEDY: &str = "take it from a copy, or import the runs into a new data set";
 
 /// The rows of a file in memory. A file has as many as an import wrote at once.
 const ROWS_AT_ONCE: usize = 1 << 13;
@@ -108,6 +111,16 @@ impl Values {
         }
     }
 
+    /// The values of a column that a file of an earlier version has not.
+    fn of_none(kind: ColumnKind, number: usize) -> Self {
+        match Self::new(kind) {
+            Self::Bytes(_) => Self::Bytes(vec![ByteArray::from(""); number]),
+            Self::Int(_) => Self::Int(vec![0; number]),
+            Self::Long(_) => Self::Long(vec![0; number]),
+            Self::Flag(_) => Self::Flag(vec![false; number]),
+        }
+    }
+
     fn push(&mut self, value: Value) {
         match (self, value) {
             (Self::Bytes(values), Value::Bytes(value)) => values.push(value),
@@ -179,15 +192,16 @@ impl Rows {
         self.number
     }
 
-    /// Writes the rows to a new file.
+    /// The contents of a file with the rows.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be written.
-    pub(super) fn write(&self, path: &Path) -> Result<()> {
-        let written = File::create_new(path).map_err(Into::into).and_then(|file| {
-            let schema = Arc::new(parse_message_type(&self.table.message())?);
-            let mut writer = SerializedFileWriter::new(file, schema, properties())?;
+    /// Fails if they are too many.
+    pub(super) fn file(&self, entry: Option<&Entry>) -> Result<Vec<u8>> {
+        let schema = Arc::new(parse_message_type(&self.table.message())?);
+        let mut contents = Vec::new();
+        let mut writer = SerializedFileWriter::new(&mut contents, schema, properties(entry))?;
+        if self.number > 0 {
             let mut group = writer.next_row_group()?;
             for column in &self.columns {
                 if let Some(mut writer) = group.next_column()? {
@@ -196,28 +210,42 @@ impl Rows {
                 }
             }
             group.close()?;
-            writer.close()?;
-            Ok::<_, anyhow::Error>(())
-        });
-        written.with_context(|| format!("cannot write {}", path.display()))
+        }
+        writer.close()?;
+        Ok(contents)
     }
 }
 
-fn properties() -> WriterPropertiesPtr {
-    let version = KeyValue::new(VERSION_KEY.to_owned(), VERSION.to_string());
+/// The files of other tables that a file of runs or code objects names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// The name of the files there with its rows.
+    pub(super) part: String,
+    /// The names of files there that do not count, now or later.
+    pub(super) abandoned: Vec<String>,
+}
+
+fn properties(entry: Option<&Entry>) -> WriterPropertiesPtr {
+    let value = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
+    let mut metadata = vec![value(VERSION_KEY, VERSION.to_string())];
+    if let Some(entry) = entry {
+        metadata.push(value(PART_KEY, entry.part.clone()));
+        metadata.push(value(ABANDONED_KEY, entry.abandoned.join(" ")));
+    }
     let properties = WriterProperties::builder()
         .set_compression(Compression::GZIP(Default::default()))
         .set_created_by(concat!("rocov ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_max_row_group_row_count(None)
-        .set_key_value_metadata(Some(vec![version]));
+        .set_key_value_metadata(Some(metadata));
     Arc::new(properties.build())
 }
 
 /// A file of a table.
 pub(crate) struct TableFile {
-    reader: SerializedFileReader<File>,
+    reader: SerializedFileReader<Content>,
     table: &'static DataTable,
     name: String,
+    version: u32,
 }
 
 /// The values of some columns in a part of a file, in the order in which they were asked for.
@@ -228,38 +256,52 @@ pub(crate) struct RowGroup {
 }
 
 impl TableFile {
-    /// Opens the file at `path`.
+    /// Opens the file at `path`. `None` if there is none.
     ///
     /// # Errors
     ///
     /// Fails if it cannot be read, is damaged, or is of another version.
-    pub(crate) fn open(path: &Path, table: &'static DataTable) -> Result<Self> {
-        let name = path.display().to_string();
-        let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
-        let reader = SerializedFileReader::new(file);
+    pub(super) fn open(
+        storage: &Storage,
+        path: &str,
+        table: &'static DataTable,
+    ) -> Result<Option<Self>> {
+        let name = storage.name(path);
+        let Some(content) = storage.read(path)? else {
+            return Ok(None);
+        };
+        let reader = SerializedFileReader::new(content);
         let reader = reader.with_context(|| damaged(&name))?;
-        let metadata = reader.metadata().file_metadata();
-        let entries = metadata.key_value_metadata().into_iter().flatten();
-        let version = entries
-            .filter(|it| it.key == VERSION_KEY)
-            .find_map(|it| it.value.as_deref());
-        if version.and_then(|it| it.parse().ok()) != Some(VERSION) {
+        let version = value(&reader, VERSION_KEY);
+        let known = version.and_then(|it| it.parse().ok());
+        let Some(known @ 1..=VERSION) = known else {
             bail!(
-                "{name} is of version {} of the data set, expected {VERSION}: take the rocov that wrote it",
+                "{name} is of version {} of the data set, expected 1 to {VERSION}: take the rocov that wrote it",
                 version.unwrap_or("(none)")
             );
-        }
-        let schema = metadata.schema_descr();
-        let has_all = schema.num_columns() == table.columns.len()
-            && (schema.columns().iter().zip(table.columns))
-                .all(|(it, (name, _))| it.name() == *name);
+        };
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let columns = table.columns_of(known);
+        let has_all = schema.num_columns() == columns.len()
+            && (schema.columns().iter().zip(columns)).all(|(it, (name, _))| it.name() == *name);
         if !has_all {
             bail!("{}: expected the columns of {}", damaged(&name), table.name);
         }
-        Ok(Self {
+        Ok(Some(Self {
             reader,
             table,
             name,
+            version: known,
+        }))
+    }
+
+    /// The files of other tables that it names. `None` if it is of version 1: then it has the name of the files there.
+    pub(super) fn entry(&self) -> Option<Entry> {
+        let part = value(&self.reader, PART_KEY)?.to_owned();
+        let abandoned = value(&self.reader, ABANDONED_KEY).unwrap_or_default();
+        Some(Entry {
+            part,
+            abandoned: abandoned.split_whitespace().map(str::to_owned).collect(),
         })
     }
 
@@ -296,8 +338,12 @@ impl TableFile {
         let number = usize::try_from(group.metadata().num_rows())?;
         let readers = columns.iter().map(|name| {
             let place = self.table.column(name).context("no such column")?;
+            let kind = self.table.columns[place].1;
+            if place >= self.table.columns_of(self.version).len() {
+                return Ok(ColumnValues::None(kind));
+            }
             let reader = group.get_column_reader(place)?;
-            Ok(match self.table.columns[place].1 {
+            Ok(match kind {
                 ColumnKind::Text | ColumnKind::Bytes => {
                     ColumnValues::Bytes(get_typed_column_reader(reader))
                 }
@@ -318,6 +364,8 @@ enum ColumnValues {
     Int(ColumnReaderImpl<Int32Type>),
     Long(ColumnReaderImpl<Int64Type>),
     Flag(ColumnReaderImpl<BoolType>),
+    /// The file is of an earlier version, which has not this column.
+    None(ColumnKind),
 }
 
 impl ColumnValues {
@@ -328,6 +376,7 @@ impl ColumnValues {
             Self::Int(reader) => Values::Int(take(reader, number)?),
             Self::Long(reader) => Values::Long(take(reader, number)?),
             Self::Flag(reader) => Values::Flag(take(reader, number)?),
+            Self::None(kind) => Values::of_none(*kind, number),
         })
     }
 }
@@ -341,6 +390,13 @@ fn take<T: DataType>(reader: &mut ColumnReaderImpl<T>, number: usize) -> Result<
         }
     }
     Ok(values)
+}
+
+/// A value in the metadata of a file.
+fn value<'a>(reader: &'a SerializedFileReader<Content>, key: &str) -> Option<&'a str> {
+    let metadata = reader.metadata().file_metadata();
+    let mut entries = metadata.key_value_metadata().into_iter().flatten();
+    entries.find(|it| it.key == key)?.value.as_deref()
 }
 
 /// The error that a file is damaged.

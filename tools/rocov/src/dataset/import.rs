@@ -57,9 +57,12 @@ struct Identified {
     command: String,
 }
 
+/// The code objects by arch and identity: one for each set of data records.
+type KnownCodes = HashMap<(String, String), Vec<Arc<Code>>>;
+
 /// The code objects that runs have, each read once.
 struct Codes {
-    known: Mutex<HashMap<(String, String), Arc<Code>>>,
+    known: Mutex<KnownCodes>,
     /// The rows of those that were not given to the data set yet.
     new: Mutex<Vec<CodeRows>>,
     directory: TempDir,
@@ -85,13 +88,17 @@ pub(crate) fn import(
     let mut total = Added::default();
     let mut waiting = Vec::new();
     let mut seen = HashSet::new();
+    let mut known_dates = BTreeSet::new();
     for directories in directories.chunks(AT_ONCE) {
         let identified = parallel::map(directories, |it| Ok(Identified::of(it, options)))?;
         let mut wanted = Vec::new();
         for (directory, identified) in directories.iter().zip(identified) {
             match identified {
                 Err(error) => total.refuse(directory, &error),
-                Ok(it) if set.has(&it.date, options.commit, &it.run)? => total.known += 1,
+                Ok(it) if set.has(&it.date, options.commit, &it.run)? => {
+                    total.known += 1;
+                    known_dates.insert(it.date);
+                }
                 Ok(it) if !seen.insert((it.date.clone(), it.run.clone())) => total.known += 1,
                 Ok(it) => wanted.push((directory, it)),
             }
@@ -116,16 +123,13 @@ pub(crate) fn import(
     if !waiting.is_empty() {
         total.take(set.add(waiting, codes.take())?);
     }
+    for date in known_dates {
+        set.tidy(&date, options.commit)?;
+    }
     Ok(total)
 }
 
 impl Added {
-    fn take(&mut self, more: Self) {
-        self.added += more.added;
-        self.known += more.known;
-        self.refused.extend(more.refused);
-    }
-
     fn refuse(&mut self, directory: &Path, error: &anyhow::Error) {
         let directory = directory.display();
         self.refused
@@ -152,12 +156,19 @@ impl Codes {
     fn of(&self, arch: &str, object: &MatchedCodeObject<'_>, sum: &Sum) -> Result<Arc<Code>> {
         let key = (arch.to_owned(), object.elf.identity.as_str().to_owned());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(code) = known.get(&key) {
+        let known = known.entry(key).or_default();
+        if let Some(code) = known.iter().find(|it| it.has_records_of(sum)) {
             return Ok(Arc::clone(code));
         }
         let (code, rows) = Code::read(arch, object, sum, self.directory.path())?;
+        if known.iter().any(|it| it.identity == code.identity) {
+            bail!(
+                "a profile of code object {} has other data records than the first: take another data set for it",
+                rows.identity
+            );
+        }
         let code = Arc::new(code);
-        known.insert(key, Arc::clone(&code));
+        known.push(Arc::clone(&code));
         let mut new = self.new.lock().unwrap_or_else(PoisonError::into_inner);
         new.push(rows);
         Ok(code)
@@ -339,7 +350,6 @@ impl ArchRows {
         for ((build, label), profiles) in groups {
             let sum = sum(&profiles)?;
             let code = codes.of(arch, object, &sum)?;
-            code.check(&sum)?;
             let build: ByteArray = build.as_str().into();
             let directory = label.map(Label::directory);
             let own: ByteArray = directory.map_or_else(String::new, encoded).as_str().into();

@@ -1,9 +1,9 @@
 //! Data sets: the counts of many runs in tables of Parquet files, which any engine reads.
 //!
 //! ```text
-//! schema: the tables -> file: rows, and a file of them -> condition: the files that are wanted
-//!     -> store: files that appear together -> code: rows of a code object -> import: rows of a run
-//!     -> back: raw profiles again -> sql: rows for an engine of SQL
+//! schema: the tables -> storage: files in a directory or bucket -> file: rows, and a file of them
+//!     -> condition: the files that are wanted -> store: files that count together -> code: rows of a code object
+//!     -> import: rows of a run -> back: raw profiles again -> sql: rows for an engine of SQL
 //! ```
 
 mod back;
@@ -14,6 +14,7 @@ mod import;
 mod schema;
 #[cfg(feature = "query")]
 mod sql;
+mod storage;
 mod store;
 
 pub(crate) use self::back::{DataSetInputs, Taken, pool};

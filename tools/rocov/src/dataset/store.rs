@@ -1,29 +1,59 @@
-//! The directory of a data set.
+//! The files of a data set.
 //!
-//! An import writes the rows of several runs as one file in each table, all of one name. It moves them into place under
-//! a lock, that of the table `run` last. So a file without one of the runs beside it is what a killed import has left:
-//! readers skip it, and the next import removes it.
+//! An import writes the rows of several runs as one file in each table, all of one new name: a part. A last file, in
+//! the table `run`, makes them count. It has the next number among the files of its partition, and the storage gives a
+//! number to one importer only. Another importer then looks at what is there, and goes on with the runs that are not. So
+//! importers need no lock, and a run is there once. The tables of code are written in this way too.
+//!
+//! A part that no numbered file names is of an importer that works at this moment, or was killed. Readers skip it. If it
+//! has a run that is there, the next numbered file abandons the part, and the importer removes it. Its own importer, if it
+//! lives, finds it abandoned or its runs there, and writes what is left as a new part.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use rocov::store::write_atomic;
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::Xxh3;
 
 use super::condition::{RunCondition, RunKey};
-use super::file::{Rows, TableFile};
-use super::schema::{CODE_OBJECT, DataTable, OF_CODE, OF_RUNS, Partition, RUN, VERSION};
+use super::file::{Entry, Rows, TableFile};
+use super::schema::{
+    BRANCH, CODE_OBJECT, COUNTER, DataTable, FUNCTION, LINE, PROFILE, Partition, REGION, RUN,
+    TEST_LINE, VERSION,
+};
+use super::storage::Storage;
 use crate::data::DATA_SET;
-use crate::support::atomic;
 use crate::term::plural::count;
 
-/// The file that importers lock.
-const LOCK: &str = "rocov-dataset.lock";
 /// The ending of the files of tables.
-const PARQUET: &str = "parquet";
+const PARQUET: &str = ".parquet";
+/// The times that an importer finds another one faster before it gives up. Each time, the other has added something.
+const MOST_TRIES: usize = 1000;
+
+/// A table whose files make those of other tables count.
+struct Ledger {
+    table: &'static DataTable,
+    /// The column that the rows of the other tables have too.
+    key: &'static str,
+    /// The other tables, in the order in which they are written.
+    others: &'static [&'static DataTable],
+}
+
+static RUNS: Ledger = Ledger {
+    table: &RUN,
+    key: "run",
+    others: &[&PROFILE, &COUNTER, &TEST_LINE],
+};
+
+static CODE: Ledger = Ledger {
+    table: &CODE_OBJECT,
+    key: "identity",
+    others: &[&FUNCTION, &REGION, &BRANCH, &LINE],
+};
 
 /// The contents of the file [`DATA_SET`].
 #[derive(Serialize, Deserialize)]
@@ -31,36 +61,35 @@ struct Mark {
     rocov_dataset: u32,
 }
 
-/// A data set in a directory.
+/// A data set.
 #[derive(Debug)]
 pub(crate) struct DataSet {
     path: PathBuf,
-    /// The runs of each date and commit, as far as they were read.
-    runs: HashMap<(String, String), KnownRuns>,
-    /// The code objects of each arch, as far as they were read.
-    code: HashMap<String, KnownCode>,
+    storage: Storage,
+    /// The runs and code objects that are there, by the directory of numbered files, as far as it was read.
+    known: HashMap<String, Known>,
 }
 
-/// The runs of a date and commit that are in the data set.
+/// The runs of a date and commit that are in the data set, or the code objects of an arch.
 #[derive(Debug, Default)]
-struct KnownRuns {
-    files: HashSet<PathBuf>,
-    runs: HashSet<String>,
+struct Known {
+    files: HashSet<String>,
+    /// The highest number of a file.
+    last: u64,
+    /// The parts that count.
+    parts: HashSet<String>,
+    abandoned: HashSet<String>,
+    /// The names of runs, or the identities of code objects.
+    keys: HashSet<String>,
     /// The run of each process.
     processes: HashMap<u64, String>,
-}
-
-/// The code objects of an arch that are in the data set.
-#[derive(Debug, Default)]
-struct KnownCode {
-    files: HashSet<PathBuf>,
-    identities: HashSet<Vec<u8>>,
 }
 
 /// A file of a table, and its partitions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PartFile {
-    pub(crate) path: PathBuf,
+    /// Its path below the data set.
+    pub(crate) path: String,
     pub(crate) date: String,
     pub(crate) commit: String,
     /// Empty for the table `run`.
@@ -80,7 +109,7 @@ pub(crate) struct RunRows {
     pub(crate) processes: BTreeSet<u64>,
     /// The row of the run.
     pub(crate) row: Rows,
-    /// The rows in the other tables, by arch, in the order of [`OF_RUNS`].
+    /// The rows in the other tables, by arch, in their order.
     pub(crate) archs: BTreeMap<String, Vec<Rows>>,
 }
 
@@ -88,8 +117,59 @@ pub(crate) struct RunRows {
 pub(crate) struct CodeRows {
     pub(crate) arch: String,
     pub(crate) identity: String,
-    /// In the order of [`OF_CODE`].
-    pub(crate) rows: Vec<Rows>,
+    /// The row of the code object.
+    pub(crate) row: Rows,
+    /// The rows in the other tables, in their order.
+    pub(crate) others: Vec<Rows>,
+}
+
+/// Something that a numbered file has a row of.
+trait Item {
+    fn key(&self) -> &str;
+    fn row(&self) -> &Rows;
+    /// The rows in the other tables, with the directory that comes after that of the partition.
+    fn others(&self) -> Vec<(String, &Rows)>;
+}
+
+impl Item for RunRows {
+    fn key(&self) -> &str {
+        &self.run
+    }
+
+    fn row(&self) -> &Rows {
+        &self.row
+    }
+
+    fn others(&self) -> Vec<(String, &Rows)> {
+        let all = self.archs.iter().flat_map(|(arch, rows)| {
+            let directory = format!("/{}={arch}", RunKey::Arch.name());
+            rows.iter().map(move |rows| (directory.clone(), rows))
+        });
+        all.collect()
+    }
+}
+
+impl Item for CodeRows {
+    fn key(&self) -> &str {
+        &self.identity
+    }
+
+    fn row(&self) -> &Rows {
+        &self.row
+    }
+
+    fn others(&self) -> Vec<(String, &Rows)> {
+        let rows = self.others.iter();
+        rows.map(|rows| (String::new(), rows)).collect()
+    }
+}
+
+/// A part that was written, and does not count yet.
+struct Written {
+    name: String,
+    /// The places of its items.
+    items: Vec<usize>,
+    files: Vec<String>,
 }
 
 /// The result of an import.
@@ -104,73 +184,108 @@ pub(crate) struct Added {
 }
 
 impl DataSet {
-    /// Opens the data set in a directory.
+    /// Opens the data set in a directory or bucket.
     ///
     /// # Errors
     ///
     /// Fails if there is none, or one of another version.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let mark = path.join(DATA_SET);
-        let text = fs::read(&mark)
-            .with_context(|| format!("{} is no data set of rocov", path.display()))?;
+        let (set, _) = Self::open_any(path)?;
+        Ok(set)
+    }
+
+    /// Opens a data set. Returns its version too.
+    fn open_any(path: &Path) -> Result<(Self, u32)> {
+        let storage = Storage::of(path)?;
+        let mark = storage.name(DATA_SET);
+        let Some(text) = storage.read(DATA_SET)? else {
+            bail!(
+                "{} is no data set of rocov: it has no {DATA_SET}: give what `rocov export --format parquet` wrote to",
+                path.display()
+            );
+        };
+        let text = text
+            .bytes()
+            .with_context(|| format!("cannot read {mark}"))?;
         let version = serde_json::from_slice(&text)
             .ok()
             .map(|it: Mark| it.rocov_dataset);
         match version {
-            Some(VERSION) => Ok(Self {
-                path: path.to_owned(),
-                runs: HashMap::new(),
-                code: HashMap::new(),
-            }),
+            Some(version @ 1..=VERSION) => {
+                let set = Self {
+                    path: path.to_owned(),
+                    storage,
+                    known: HashMap::new(),
+                };
+                Ok((set, version))
+            }
             Some(found) => bail!(
-                "{} is a data set of version {found}, expected {VERSION}: take the rocov that wrote it",
+                "{} is a data set of version {found}, expected 1 to {VERSION}: take the rocov that wrote it",
                 path.display()
             ),
             None => bail!(
-                "{0} is damaged: write {{\"rocov_dataset\": {VERSION}}} into it if its tables are of this rocov",
-                mark.display()
+                "{mark} is damaged: write {{\"rocov_dataset\": {VERSION}}} into it if its tables are of this rocov"
             ),
         }
     }
 
-    /// Opens the data set in a directory, or begins one there.
+    /// Opens the data set in a directory or bucket for an import, or begins one there. One of version 1 becomes one of
+    /// this version.
     ///
     /// # Errors
     ///
-    /// Fails if something else is there, or the directory cannot be made.
+    /// Fails if something else is there, or nothing can be written there.
     pub(crate) fn open_or_begin(path: &Path) -> Result<Self> {
-        if !path.join(DATA_SET).exists() {
-            let mut entries = fs::read_dir(path).into_iter().flatten().flatten();
-            // Another importer begins it at this moment.
-            let is_own = |name: &str| name == DATA_SET || name.starts_with('.');
-            if entries.any(|entry| !is_own(&entry.file_name().to_string_lossy())) {
+        let storage = Storage::of(path)?;
+        let mark = || {
+            serde_json::to_vec(&Mark {
+                rocov_dataset: VERSION,
+            })
+        };
+        if storage.read(DATA_SET)?.is_none() {
+            // The mark is the first file: if others are of an importer that begins it now, it is there.
+            if storage.has_any()? && storage.read(DATA_SET)?.is_none() {
                 bail!(
                     "{} has other files, and no {DATA_SET}: give a new directory, or that of a data set",
                     path.display()
                 );
             }
-            let mark = Mark {
-                rocov_dataset: VERSION,
-            };
-            write_atomic(&path.join(DATA_SET), &serde_json::to_vec(&mark)?)?;
+            storage.make()?;
+            // If another importer has begun it meanwhile, that is it.
+            storage.create(DATA_SET, mark()?)?;
         }
-        Self::open(path)
+        let (set, version) = Self::open_any(path)?;
+        if version < VERSION {
+            set.storage.put(DATA_SET, mark()?)?;
+        }
+        if set.storage.create(DATA_SET, mark()?)? {
+            bail!(
+                "the server of {} ignores `If-None-Match: *`, so runs could count twice: take a store that has \
+                 conditional writes, or import into a directory and copy that",
+                path.display()
+            );
+        }
+        Ok(set)
     }
 
-    /// The directory.
+    /// The directory or bucket, as the user named it.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Waits until no other importer moves files into place, and keeps others from that.
-    fn lock(&self) -> Result<File> {
-        let path = self.path.join(LOCK);
-        let file = File::options().create(true).append(true).open(&path);
-        let locked = file.and_then(|file| {
-            file.lock()?;
-            Ok(file)
-        });
-        locked.with_context(|| format!("cannot lock {}", path.display()))
+    /// The name of a file in messages.
+    pub(super) fn name(&self, part: &PartFile) -> String {
+        self.storage.name(&part.path)
+    }
+
+    /// Opens a file of a table.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read, is damaged, or is of another version.
+    pub(super) fn file(&self, part: &PartFile, table: &'static DataTable) -> Result<TableFile> {
+        let file = TableFile::open(&self.storage, &part.path, table)?;
+        file.with_context(|| format!("{} is not there any more: try again", self.name(part)))
     }
 
     /// Returns whether a run is in the data set.
@@ -179,44 +294,52 @@ impl DataSet {
     ///
     /// Fails if the files of that date and commit cannot be read.
     pub(crate) fn has(&mut self, date: &str, commit: &str, run: &str) -> Result<bool> {
-        Ok(self.known(date, commit)?.runs.contains(run))
+        let partition = of_runs(date, commit);
+        // An importer asks for each run: what others add meanwhile, it finds when it adds its own.
+        if !self.known.contains_key(&directory(&RUN, &partition)) {
+            self.refresh(&RUNS, &partition)?;
+        }
+        let known = self.known.get(&directory(&RUN, &partition));
+        Ok(known.is_some_and(|it| it.keys.contains(run)))
     }
 
-    /// The runs of a date and commit.
-    fn known(&mut self, date: &str, commit: &str) -> Result<&mut KnownRuns> {
-        let directory = self.directory(&RUN, date, commit, "");
-        let known = self.runs.entry((date.to_owned(), commit.to_owned()));
-        let known = known.or_default();
-        for path in files(&directory)? {
+    /// Reads the numbered files of a partition that were not read before.
+    fn refresh(&mut self, ledger: &Ledger, partition: &str) -> Result<&mut Known> {
+        let directory = directory(ledger.table, partition);
+        let files = self.storage.list(&directory, &|_| false)?;
+        let known = self.known.entry(directory).or_default();
+        for path in files {
+            let Some(name) = name_of(&path) else { continue };
             if !known.files.insert(path.clone()) {
                 continue;
             }
-            TableFile::open(&path, &RUN)?.read(&["run", "process_hashes"], |part| {
-                for (run, processes) in part.bytes(0).iter().zip(part.bytes(1)) {
-                    let run = String::from_utf8_lossy(run.data()).into_owned();
-                    for process in hashes(processes.data()) {
-                        known.processes.insert(process, run.clone());
+            let Some(file) = TableFile::open(&self.storage, &path, ledger.table)? else {
+                continue;
+            };
+            let entry = file.entry();
+            if entry.is_some() {
+                known.last = known.last.max(name.parse().unwrap_or(0));
+            }
+            let entry = entry.unwrap_or_else(|| Entry {
+                part: name.to_owned(),
+                abandoned: Vec::new(),
+            });
+            known.parts.insert(entry.part);
+            known.abandoned.extend(entry.abandoned);
+            let processes = (ledger.table.column("process_hashes")).map(|_| "process_hashes");
+            let columns: Vec<_> = [ledger.key].into_iter().chain(processes).collect();
+            file.read(&columns, |part| {
+                for (row, key) in part.bytes(0).iter().enumerate() {
+                    let key = String::from_utf8_lossy(key.data()).into_owned();
+                    if processes.is_some() {
+                        for process in hashes(part.bytes(1)[row].data()) {
+                            known.processes.insert(process, key.clone());
+                        }
                     }
-                    known.runs.insert(run);
+                    known.keys.insert(key);
                 }
                 Ok(())
             })?;
-        }
-        Ok(known)
-    }
-
-    /// The code objects of an arch.
-    fn known_code(&mut self, arch: &str) -> Result<&mut KnownCode> {
-        let directory = self.directory(&CODE_OBJECT, "", "", arch);
-        let known = self.code.entry(arch.to_owned()).or_default();
-        for path in files(&directory)? {
-            if known.files.insert(path.clone()) {
-                TableFile::open(&path, &CODE_OBJECT)?.read(&["identity"], |part| {
-                    let identities = part.bytes(0).iter().map(|it| it.data().to_vec());
-                    known.identities.extend(identities);
-                    Ok(())
-                })?;
-            }
         }
         Ok(known)
     }
@@ -228,284 +351,352 @@ impl DataSet {
     ///
     /// Fails if a file cannot be read or written. Runs of a date and commit are then there together or not at all.
     pub(crate) fn add(&mut self, runs: Vec<RunRows>, code: Vec<CodeRows>) -> Result<Added> {
-        let _locked = self.lock()?;
-        self.add_code(code)?;
+        let mut archs: BTreeMap<String, Vec<CodeRows>> = BTreeMap::new();
+        for code in code {
+            archs.entry(code.arch.clone()).or_default().push(code);
+        }
+        for (arch, code) in archs {
+            self.append(&CODE, &of_arch(&arch), &code, |known| {
+                let new = |it: &usize| !known.keys.contains(&code[*it].identity);
+                (0..code.len()).filter(new).collect()
+            })?;
+        }
         let mut added = Added::default();
         let mut groups: BTreeMap<(String, String), Vec<RunRows>> = BTreeMap::new();
         for run in runs {
             let key = (run.date.clone(), run.commit.clone());
             groups.entry(key).or_default().push(run);
         }
+        let place = self.path.display().to_string();
         for ((date, commit), runs) in groups {
-            self.sweep(&OF_RUNS, &date, &commit)?;
-            let place = self.path.display().to_string();
-            let known = self.known(&date, &commit)?;
-            let mut new: Vec<RunRows> = Vec::new();
-            for run in runs {
-                let other = run.processes.iter().find_map(|it| known.processes.get(it));
-                if known.runs.contains(&run.run) {
-                    added.known += 1;
-                } else if let Some(other) = other {
-                    let shared = run.processes.iter();
-                    let shared = shared.filter(|it| known.processes.contains_key(it)).count();
-                    added.refused.push(format!(
-                        "{} has {} of run {other}, which {place} has: import each process once, or remove that run",
-                        run.place,
-                        count(shared, "process"),
-                    ));
-                } else {
-                    known.runs.insert(run.run.clone());
-                    let processes = run.processes.iter();
-                    known
-                        .processes
-                        .extend(processes.map(|it| (*it, run.run.clone())));
-                    new.push(run);
-                }
-            }
-            if !new.is_empty() {
-                added.added += new.len();
-                self.add_runs(&date, &commit, new)?;
-            }
+            let mut of_group = Added::default();
+            self.append(&RUNS, &of_runs(&date, &commit), &runs, |known| {
+                let new;
+                (new, of_group) = sort_out(&runs, known, &place);
+                new
+            })?;
+            added.take(of_group);
         }
         Ok(added)
     }
 
-    /// Adds runs of a date and commit.
-    fn add_runs(&mut self, date: &str, commit: &str, runs: Vec<RunRows>) -> Result<()> {
-        let names: BTreeSet<_> = runs.iter().map(|it| it.run.clone()).collect();
-        let name = name_of(names.iter().map(String::as_str));
-        let mut all = Rows::new(&RUN);
-        let mut archs: BTreeMap<String, Vec<Rows>> = BTreeMap::new();
-        for run in runs {
-            all.append(run.row);
-            for (arch, rows) in run.archs {
-                match archs.get_mut(&arch) {
-                    None => _ = archs.insert(arch, rows),
-                    Some(known) => {
-                        known
-                            .iter_mut()
-                            .zip(rows)
-                            .for_each(|(known, more)| known.append(more));
-                    }
-                }
-            }
-        }
-        let mut files = Vec::new();
-        for (arch, rows) in archs {
-            for rows in rows {
-                files.push((self.directory(rows.table, date, commit, &arch), rows));
-            }
-        }
-        files.push((self.directory(&RUN, date, commit, ""), all));
-        self.put(&name, files)?;
-        let own = self
-            .directory(&RUN, date, commit, "")
-            .join(format!("{name}.{PARQUET}"));
-        self.known(date, commit)?.files.insert(own);
-        Ok(())
-    }
-
-    /// Adds code objects that are not there.
-    fn add_code(&mut self, code: Vec<CodeRows>) -> Result<()> {
-        let mut archs: BTreeMap<String, Vec<CodeRows>> = BTreeMap::new();
-        for code in code {
-            let known = self.known_code(&code.arch)?;
-            if known.identities.insert(code.identity.as_bytes().to_vec()) {
-                archs.entry(code.arch.clone()).or_default().push(code);
-            }
-        }
-        for (arch, code) in archs {
-            self.sweep_code(&arch)?;
-            let name = name_of(code.iter().map(|it| it.identity.as_str()));
-            let mut all: Vec<_> = OF_CODE.iter().map(|table| Rows::new(table)).collect();
-            for code in code {
-                all.iter_mut()
-                    .zip(code.rows)
-                    .for_each(|(all, more)| all.append(more));
-            }
-            let files = all.into_iter();
-            let files = files.map(|rows| (self.directory(rows.table, "", "", &arch), rows));
-            self.put(&name, files.collect())?;
-        }
-        Ok(())
-    }
-
-    /// Writes files of one name, and moves them into place in this order.
-    fn put(&self, name: &str, files: Vec<(PathBuf, Rows)>) -> Result<()> {
-        let partial = atomic::directory_in(&self.path, 0o777);
-        let partial = partial.with_context(|| format!("cannot write {}", self.path.display()))?;
-        let mut written = Vec::new();
-        for (number, (directory, rows)) in files.into_iter().enumerate() {
-            let path = partial.path.path().join(number.to_string());
-            rows.write(&path)?;
-            written.push((path, directory));
-        }
-        for (path, directory) in written {
-            let to = directory.join(format!("{name}.{PARQUET}"));
-            fs::create_dir_all(&directory)
-                .and_then(|()| fs::rename(path, &to))
-                .with_context(|| format!("cannot write {}", to.display()))?;
-        }
-        Ok(())
-    }
-
-    /// Removes the files that killed imports have left in the partition of a date and commit.
-    fn sweep(&self, tables: &[&'static DataTable], date: &str, commit: &str) -> Result<()> {
-        let is_whole = |it: &Path| {
-            let run = self.directory(&RUN, date, commit, "");
-            run.join(it.file_name().unwrap_or_default()).exists()
-        };
-        for table in tables {
-            let directory = self.directory(table, date, commit, "");
-            let archs = fs::read_dir(&directory).into_iter().flatten().flatten();
-            for arch in archs.filter(|it| it.path().is_dir()) {
-                remove_unless(&arch.path(), is_whole)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes the files of code that killed imports have left.
-    fn sweep_code(&self, arch: &str) -> Result<()> {
-        let last = self.directory(&CODE_OBJECT, "", "", arch);
-        let is_whole = |it: &Path| last.join(it.file_name().unwrap_or_default()).exists();
-        for table in OF_CODE {
-            remove_unless(&self.directory(table, "", "", arch), is_whole)?;
-        }
-        Ok(())
-    }
-
-    /// The directory of the files of a table with these partitions. Without `arch` it is the one above.
-    fn directory(&self, table: &DataTable, date: &str, commit: &str, arch: &str) -> PathBuf {
-        let mut directory = self.path.join(table.name);
-        if table.partition != Partition::Arch {
-            directory.push(format!("{}={date}", RunKey::Date.name()));
-            directory.push(format!("{}={commit}", RunKey::Commit.name()));
-        }
-        if !arch.is_empty() {
-            directory.push(format!("{}={arch}", RunKey::Arch.name()));
-        }
-        directory
-    }
-
-    /// The files of a table with the partitions that meet all `conditions`, in order. Files without one of the runs
-    /// are left out.
+    /// Finishes what killed imports of a date and commit have left.
     ///
     /// # Errors
     ///
-    /// Fails if a directory cannot be read.
+    /// Fails if files there cannot be read or removed.
+    pub(crate) fn tidy(&mut self, date: &str, commit: &str) -> Result<()> {
+        let none: [RunRows; 0] = [];
+        self.append(&RUNS, &of_runs(date, commit), &none, |_| Vec::new())
+    }
+
+    /// Adds those of `items` to a partition that `choose` chooses, when it knows what is there. Removes parts that do
+    /// not count and have something that is there.
+    fn append<T: Item>(
+        &mut self,
+        ledger: &Ledger,
+        partition: &str,
+        items: &[T],
+        mut choose: impl FnMut(&Known) -> Vec<usize>,
+    ) -> Result<()> {
+        let place = directory(ledger.table, partition);
+        let mut written: Option<Written> = None;
+        for _ in 0..MOST_TRIES {
+            self.refresh(ledger, partition)?;
+            let known = &self.known[&place];
+            // The answer to the request that wrote our file can have been lost.
+            if written
+                .as_ref()
+                .is_some_and(|it| known.parts.contains(&it.name))
+            {
+                return self.remove_abandoned(ledger, partition);
+            }
+            let new = choose(known);
+            let is_stale = |it: &Written| it.items != new || known.abandoned.contains(&it.name);
+            if let Some(stale) = written.take_if(|it| is_stale(it)) {
+                stale
+                    .files
+                    .iter()
+                    .try_for_each(|it| self.storage.remove(it))?;
+            }
+            if written.is_none() && !new.is_empty() {
+                written = Some(self.write(ledger, partition, items, new.clone())?);
+            }
+            let own = written.as_ref().map(|it| it.name.clone());
+            let mut keys: HashSet<&str> = known.keys.iter().map(String::as_str).collect();
+            keys.extend(new.iter().map(|it| items[*it].key()));
+            let dead = self.overlapping(ledger, partition, &keys, own.as_deref())?;
+            if new.is_empty() && dead.is_empty() {
+                return self.remove_abandoned(ledger, partition);
+            }
+            let mut rows = Rows::new(ledger.table);
+            for item in &new {
+                rows.append(items[*item].row().clone());
+            }
+            let entry = Entry {
+                part: own.unwrap_or_default(),
+                abandoned: dead,
+            };
+            let path = format!("{place}/{:08}{PARQUET}", self.known[&place].last + 1);
+            if self.storage.create(&path, rows.file(Some(&entry))?)? {
+                self.refresh(ledger, partition)?;
+                return self.remove_abandoned(ledger, partition);
+            }
+        }
+        bail!(
+            "cannot add to {}: other importers were faster {MOST_TRIES} times: try this import again",
+            self.storage.name(&place)
+        )
+    }
+
+    /// Writes the rows of items in the other tables, as a part with a new name.
+    fn write<T: Item>(
+        &self,
+        ledger: &Ledger,
+        partition: &str,
+        items: &[T],
+        new: Vec<usize>,
+    ) -> Result<Written> {
+        let mut written = Written {
+            name: new_name(),
+            items: new,
+            files: Vec::new(),
+        };
+        // By the place of the table in its order, and by directory.
+        let mut tables: BTreeMap<(usize, String), Rows> = BTreeMap::new();
+        for item in &written.items {
+            for (below, rows) in items[*item].others() {
+                let mut others = ledger.others.iter();
+                let table = others.position(|it| it.name == rows.table.name);
+                let key = (table.unwrap_or(usize::MAX), below);
+                match tables.get_mut(&key) {
+                    None => _ = tables.insert(key, rows.clone()),
+                    Some(all) => all.append(rows.clone()),
+                }
+            }
+        }
+        for ((_, below), rows) in tables {
+            let directory = directory(rows.table, partition);
+            let path = format!("{directory}{below}/{}{PARQUET}", written.name);
+            self.storage.put(&path, rows.file(None)?)?;
+            written.files.push(path);
+        }
+        Ok(written)
+    }
+
+    /// The parts in a partition that do not count, and have one of `keys`: not `own`, nor those that are abandoned.
+    fn overlapping(
+        &self,
+        ledger: &Ledger,
+        partition: &str,
+        keys: &HashSet<&str>,
+        own: Option<&str>,
+    ) -> Result<Vec<String>> {
+        let known = &self.known[&directory(ledger.table, partition)];
+        let first = ledger.others[0];
+        let mut found = BTreeSet::new();
+        for path in self.storage.list(&directory(first, partition), &|_| true)? {
+            let Some(name) = name_of(&path) else { continue };
+            if known.parts.contains(name)
+                || known.abandoned.contains(name)
+                || own == Some(name)
+                || found.contains(name)
+            {
+                continue;
+            }
+            // Its importer may have removed it.
+            let Some(file) = TableFile::open(&self.storage, &path, first)? else {
+                continue;
+            };
+            file.read(&[ledger.key], |part| {
+                let mut all = part.bytes(0).iter();
+                if all.any(|key| keys.contains(&*String::from_utf8_lossy(key.data()))) {
+                    found.insert(name.to_owned());
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found.into_iter().collect())
+    }
+
+    /// Removes the files of abandoned parts.
+    fn remove_abandoned(&self, ledger: &Ledger, partition: &str) -> Result<()> {
+        let known = &self.known[&directory(ledger.table, partition)];
+        if known.abandoned.is_empty() {
+            return Ok(());
+        }
+        // The first table last: its file tells the next importer of the others.
+        for table in ledger.others.iter().rev() {
+            for path in self.storage.list(&directory(table, partition), &|_| true)? {
+                if name_of(&path).is_some_and(|name| known.abandoned.contains(name)) {
+                    self.storage.remove(&path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of a table with the partitions that meet all `conditions`, in order.
+    ///
+    /// # Errors
+    ///
+    /// Fails if they cannot be listed.
     pub(crate) fn parts(
         &self,
         table: &'static DataTable,
         conditions: &[RunCondition],
     ) -> Result<Vec<PartFile>> {
-        let mut keys = match table.partition {
-            Partition::Run => vec![RunKey::Date, RunKey::Commit],
-            Partition::RunAndArch => vec![RunKey::Date, RunKey::Commit, RunKey::Arch],
-            Partition::Arch => vec![RunKey::Arch],
+        let keys: &[RunKey] = match table.partition {
+            Partition::Run => &[RunKey::Date, RunKey::Commit],
+            Partition::RunAndArch => &[RunKey::Date, RunKey::Commit, RunKey::Arch],
+            Partition::Arch => &[RunKey::Arch],
         };
-        keys.reverse();
-        let mut found = Vec::new();
-        self.walk(
-            &self.path.join(table.name),
-            keys,
-            conditions,
-            &mut Vec::new(),
-            &mut found,
-        )?;
-        if table.partition == Partition::RunAndArch {
-            found.retain(|part| {
-                let run = self.directory(&RUN, &part.date, &part.commit, "");
-                run.join(part.path.file_name().unwrap_or_default()).exists()
-            });
-        }
-        found.sort();
-        Ok(found)
-    }
-
-    fn walk(
-        &self,
-        directory: &Path,
-        mut keys: Vec<RunKey>,
-        conditions: &[RunCondition],
-        values: &mut Vec<(RunKey, String)>,
-        found: &mut Vec<PartFile>,
-    ) -> Result<()> {
-        let Some(key) = keys.pop() else {
+        let is_wanted = |name: &str| {
+            partition_of(name)
+                .is_some_and(|(key, value)| RunCondition::allow(conditions, key, value))
+        };
+        let files = self.storage.list(table.name, &is_wanted)?;
+        let parts = files.into_iter().filter_map(|path| {
+            let values: Vec<_> = path.split('/').filter_map(partition_of).collect();
+            if !values.iter().map(|(key, _)| key).eq(keys) {
+                return None;
+            }
             let value = |key| {
                 let value = values.iter().find(|(it, _)| *it == key);
-                value.map(|(_, value)| value.clone()).unwrap_or_default()
+                value.map_or_else(String::new, |(_, value)| (*value).to_owned())
             };
-            found.extend(files(directory)?.into_iter().map(|path| {
-                PartFile {
-                    date: value(RunKey::Date),
-                    commit: value(RunKey::Commit),
-                    arch: value(RunKey::Arch),
-                    name: path
-                        .file_stem()
-                        .unwrap_or_default()
-                        .to_string_lossy()
-                        .into_owned(),
-                    path,
-                }
-            }));
-            return Ok(());
-        };
-        for path in entries(directory)? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let value = name
-                .strip_prefix(key.name())
-                .and_then(|it| it.strip_prefix('='));
-            let Some(value) = value.filter(|it| RunCondition::allow(conditions, key, it)) else {
-                continue;
-            };
-            values.push((key, value.to_owned()));
-            self.walk(&path, keys.clone(), conditions, values, found)?;
-            values.pop();
-        }
-        Ok(())
+            let (date, commit) = (value(RunKey::Date), value(RunKey::Commit));
+            let (arch, name) = (value(RunKey::Arch), name_of(&path)?.to_owned());
+            Some(PartFile {
+                path,
+                date,
+                commit,
+                arch,
+                name,
+            })
+        });
+        let mut parts: Vec<_> = parts.collect();
+        parts.sort();
+        Ok(parts)
     }
+
+    /// All tables, each with its files that count at this moment.
+    ///
+    /// # Errors
+    ///
+    /// Fails if files cannot be listed, or if one that makes others count is damaged.
+    #[cfg(feature = "query")]
+    pub(super) fn tables(&self) -> Result<Vec<(&'static DataTable, Vec<PartFile>)>> {
+        let mut tables = Vec::new();
+        for ledger in [&RUNS, &CODE] {
+            let is_of_arch = ledger.table.partition == Partition::Arch;
+            let key = |file: &PartFile, name: &str| {
+                let arch = if is_of_arch { &*file.arch } else { "" };
+                [&*file.date, &*file.commit, arch, name].map(str::to_owned)
+            };
+            // First those that make others count: what an importer adds meanwhile is left out everywhere.
+            let numbered = self.parts(ledger.table, &[])?;
+            let mut counted = HashSet::new();
+            for file in &numbered {
+                let entry = self.file(file, ledger.table)?.entry();
+                let part = entry.map_or_else(|| file.name.clone(), |it| it.part);
+                counted.insert(key(file, &part));
+            }
+            tables.push((ledger.table, numbered));
+            for table in ledger.others {
+                let mut files = self.parts(table, &[])?;
+                files.retain(|it| counted.contains(&key(it, &it.name)));
+                tables.push((*table, files));
+            }
+        }
+        Ok(tables)
+    }
+}
+
+impl Added {
+    /// Adds another result.
+    pub(super) fn take(&mut self, more: Self) {
+        self.added += more.added;
+        self.known += more.known;
+        self.refused.extend(more.refused);
+    }
+}
+
+/// The places of the runs that are not known, and what becomes of all.
+fn sort_out(runs: &[RunRows], known: &Known, place: &str) -> (Vec<usize>, Added) {
+    let mut added = Added::default();
+    let mut new = Vec::new();
+    let mut names: HashSet<&str> = HashSet::new();
+    let mut processes: HashMap<u64, &str> = HashMap::new();
+    for (number, run) in runs.iter().enumerate() {
+        let other_of = |it: &u64| {
+            let other = known.processes.get(it).map(String::as_str);
+            other.or_else(|| processes.get(it).copied())
+        };
+        if known.keys.contains(&run.run) || names.contains(&*run.run) {
+            added.known += 1;
+        } else if let Some(other) = run.processes.iter().find_map(other_of) {
+            let shared = run.processes.iter();
+            let shared = shared.filter(|it| other_of(it).is_some()).count();
+            added.refused.push(format!(
+                "{} has {} of run {other}, which {place} has: import each process once, or remove that run",
+                run.place,
+                count(shared, "process"),
+            ));
+        } else {
+            names.insert(&run.run);
+            processes.extend(run.processes.iter().map(|it| (*it, &*run.run)));
+            new.push(number);
+        }
+    }
+    added.added = new.len();
+    (new, added)
+}
+
+/// The partition of a date and commit.
+fn of_runs(date: &str, commit: &str) -> String {
+    let [of_date, of_commit] = [RunKey::Date, RunKey::Commit].map(RunKey::name);
+    format!("{of_date}={date}/{of_commit}={commit}")
+}
+
+/// The partition of an arch.
+fn of_arch(arch: &str) -> String {
+    format!("{}={arch}", RunKey::Arch.name())
+}
+
+/// The directory of a partition in a table.
+fn directory(table: &DataTable, partition: &str) -> String {
+    format!("{}/{partition}", table.name)
+}
+
+/// The key and the value in the name of a directory.
+fn partition_of(name: &str) -> Option<(RunKey, &str)> {
+    let (key, value) = name.split_once('=')?;
+    let keys = [RunKey::Date, RunKey::Commit, RunKey::Arch];
+    let key = keys.into_iter().find(|it| it.name() == key)?;
+    Some((key, value))
+}
+
+/// The name of a file of a table, without its ending.
+fn name_of(path: &str) -> Option<&str> {
+    path.rsplit('/').next()?.strip_suffix(PARQUET)
+}
+
+/// A name that no other importer gives: files of a part can be removed without a look at others.
+fn new_name() -> String {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let mut hash = Xxh3::new();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    hash.update(&now.map_or(0, |it| it.as_nanos()).to_le_bytes());
+    hash.update(&process::id().to_le_bytes());
+    hash.update(&NUMBER.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+    // Two machines can have one process id and time. The system gives each process a number of its own.
+    hash.update(&std::fs::read("/proc/sys/kernel/random/uuid").unwrap_or_default());
+    format!("{:032x}", hash.digest128())
 }
 
 /// The hashes in text: 16 hexadecimal digits for each.
 pub(super) fn hashes(text: &[u8]) -> impl Iterator<Item = u64> {
     let digits = text.chunks(16);
     digits.filter_map(|it| u64::from_str_radix(std::str::from_utf8(it).ok()?, 16).ok())
-}
-
-/// The name of a file with these runs or code objects.
-fn name_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let mut names: Vec<_> = names.collect();
-    names.sort_unstable();
-    format!("{:032x}", xxh3_128(names.join("\n").as_bytes()))
-}
-
-/// The files of a table in a directory, if it is there.
-fn files(directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = entries(directory)?;
-    files.retain(|path| path.extension().is_some_and(|it| it == PARQUET));
-    Ok(files)
-}
-
-/// The paths in a directory, if it is there.
-fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
-    if !directory.exists() {
-        return Ok(Vec::new());
-    }
-    let entries = fs::read_dir(directory).and_then(|entries| {
-        entries
-            .map(|entry| entry.map(|it| it.path()))
-            .collect::<Result<Vec<_>, _>>()
-    });
-    entries.with_context(|| format!("cannot read {}", directory.display()))
-}
-
-/// Removes the files of a table in a directory that are not whole.
-fn remove_unless(directory: &Path, is_whole: impl Fn(&Path) -> bool) -> Result<()> {
-    for path in files(directory)? {
-        if !is_whole(&path) {
-            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-        }
-    }
-    Ok(())
 }

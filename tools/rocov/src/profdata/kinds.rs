@@ -33,6 +33,15 @@ impl CountKind {
             Self::Ptx => "PTX",
         }
     }
+
+    /// The word for it in tables and options.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Mapping => "mapping",
+            Self::Trace => "trace",
+            Self::Ptx => "ptx",
+        }
+    }
 }
 
 /// The kinds of counts of one code object.

@@ -66,7 +66,7 @@ pub(crate) struct MergedObject<'a> {
     /// The path of its device ELF.
     pub(crate) elf: PathBuf,
     /// The path of the PTX that its device ELF was made of, if rocov has made that count.
-    ptx: Option<PathBuf>,
+    pub(crate) ptx: Option<PathBuf>,
     pub(crate) counts: BinaryCounts,
     /// The kinds of its counts.
     pub(crate) kinds: CountKinds,

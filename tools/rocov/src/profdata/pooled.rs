@@ -14,7 +14,7 @@ use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES};
 use rocov::store::{Expansion, Label, ProfileName};
 use tempfile::TempDir;
 
-use crate::data::{DataDirectory, DeviceProfile, POOLED_HOST};
+use crate::data::{DataDirectory, DeviceProfile, POOLED_HOST, PTX};
 use crate::support::atomic;
 use crate::support::atomic::Partial;
 use crate::term::warnings::Warnings;
@@ -109,7 +109,11 @@ impl Pool {
                 true => pool.name.for_zeros(),
                 false => pool.name.clone().with_label(label.clone()),
             };
-            let path = name.for_build(build.as_deref(), arch, &identity, AGENT);
+            // Profiles with and without the records of a trace are two files.
+            let free =
+                (AGENT..).map(|agent| name.for_build(build.as_deref(), arch, &identity, agent));
+            let path = free.into_iter().find(|path| !path.exists());
+            let path = path.context("no number of a GPU is free")?;
             make_all(path.parent().unwrap_or(&path))?;
             write_new(&path, summed.bytes)?;
             pool.profiles.entry(arch.clone()).or_default().push(path);
@@ -127,7 +131,8 @@ impl Pool {
         self.directory.path.path().join(PROFRAW)
     }
 
-    /// Adds the files beside the profiles: the registry, and the device ELFs, by hard links if possible.
+    /// Adds the files beside the profiles: the registry, and the device ELFs with the PTX that they were made of, by hard
+    /// links if possible.
     ///
     /// # Errors
     ///
@@ -143,12 +148,16 @@ impl Pool {
             write_new(&self.name.for_registry(), &registry.to_json())?;
         }
         let objects = path.join(OBJECTS);
-        for from in elfs {
+        let with_source = |elf: &Path| {
+            let source = elf.with_extension(PTX);
+            [Some(elf.to_owned()), source.is_file().then_some(source)]
+        };
+        for from in elfs.into_iter().flat_map(with_source).flatten() {
             make_all(&objects)?;
             let to = objects.join(from.file_name().unwrap_or_default());
             // Another file system, or one without links.
-            if fs::hard_link(from, &to).is_err() {
-                fs::copy(from, &to).with_context(|| {
+            if fs::hard_link(&from, &to).is_err() {
+                fs::copy(&from, &to).with_context(|| {
                     format!("cannot copy {} to {}", from.display(), to.display())
                 })?;
             }

@@ -15,6 +15,7 @@ use tempfile::{Builder, TempDir, TempPath};
 use super::temporary;
 
 /// A file or directory that has another name until it is complete.
+#[derive(Debug)]
 pub(crate) struct Partial<P> {
     pub(crate) path: P,
     /// Locked, so that nobody takes it for a leftover.

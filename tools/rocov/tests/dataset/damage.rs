@@ -76,7 +76,7 @@ fn another_version_is_not_read() {
     for arguments in [&["report", "set"][..], &import] {
         assert_eq!(
             failure(&fleet.output(arguments), 1),
-            "rocov: set is a data set of version 9, expected 1: take the rocov that wrote it\n"
+            "rocov: set is a data set of version 9, expected 1 to 2: take the rocov that wrote it\n"
         );
     }
     fs::write(&mark, "nonsense").unwrap();
@@ -161,6 +161,36 @@ fn commands_without_data_sets_name_the_way_there() {
         "export", "run1", "--format", "parquet", "-o", "full", "--commit", "c",
     ];
     assert!(failure(&fleet.output(&import), 1).contains("full has other files"));
+}
+
+#[cfg(not(feature = "s3"))]
+#[test]
+fn a_bucket_without_object_stores_is_one_line() {
+    let fleet = Fleet::new();
+    fleet.run("run1", 1);
+    let place = "s3://bucket/set";
+    for arguments in [
+        &["report", place, "--json"][..],
+        &["which", "kernel.hip:9", place],
+        &["export", place, "--format", "profraw", "-o", "back"],
+        &[
+            "export", "run1", "--format", "parquet", "-o", place, "--commit", COMMIT,
+        ],
+    ] {
+        let message = failure(&fleet.output(arguments), 1);
+        assert_eq!(
+            message,
+            "rocov: cannot use s3://bucket/set: this rocov was built without object stores: build it by `cargo install \
+             rocov-cli --features s3`, or copy the data set by `aws s3 sync`\n",
+            "{arguments:?}"
+        );
+    }
+    assert!(!fleet.path("s3:").exists() && !fleet.path("back").exists());
+    let message = failure(&fleet.output(&["merge", place, "-o", "out"]), 1);
+    assert!(
+        message.contains("s3://bucket/set is a data set, without profiles: write them by `rocov export s3://bucket/set"),
+        "{message}"
+    );
 }
 
 #[test]

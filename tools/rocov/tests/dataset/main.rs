@@ -5,6 +5,7 @@
 mod common;
 mod damage;
 mod importers;
+mod kinds;
 mod query;
 mod tables;
 

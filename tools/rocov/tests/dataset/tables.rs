@@ -60,7 +60,7 @@ fn other_programs_read_the_tables_and_their_sums() {
     assert_eq!(types["run"]["start"], "timestamp[us, tz=UTC]");
     assert_eq!(types["code_object"]["elf"], "binary");
     assert_eq!(types["function"]["kernel"], "bool");
-    assert_eq!(found["versions"], json!(["1"]));
+    assert_eq!(found["versions"], json!(["2"]));
     // Each code object once.
     assert_eq!(found["rows"]["code_object"], 3);
     // The calls of each function on gfx90a, by llvm-profdata from the raw profiles.
@@ -99,10 +99,10 @@ fn other_programs_read_the_tables_and_their_sums() {
 }
 
 /// The lines with code of each file, and if they ran.
-type Lines = BTreeMap<(String, u64), bool>;
+pub(crate) type Lines = BTreeMap<(String, u64), bool>;
 
 /// The lines in the tracefile of a report.
-fn lines(fleet: &Fleet, arguments: &[&str]) -> Lines {
+pub(crate) fn lines(fleet: &Fleet, arguments: &[&str]) -> Lines {
     let text = fleet.done(&[&["report", "--lcov"], arguments].concat());
     let (mut lines, mut file) = (Lines::new(), String::new());
     for line in text.lines() {

@@ -5,18 +5,24 @@ use super::scalar_memory::CYCLES;
 use super::value::Kind;
 use super::{Operation, Surroundings, scalar_source, unmodelled};
 use crate::error::Fault;
-use crate::isa::{Instruction, Operand};
-use crate::target::Generation;
-use crate::wave::{Mode, State, Wave};
+use crate::isa::{FloatFormat, Instruction, Operand, inline_constant};
+use crate::target::{Generation, Target};
+use crate::wave::{Arrival, Mode, State, Wave};
 
 /// The bit of [`Wave::indexed`] that says that indexing is on.
 const INDEXING: u8 = 0x80;
+
+const OTHER_BARRIER: &str = "a barrier other than the workgroup's (-1)";
 
 #[derive(Clone, Copy)]
 pub(crate) enum Control {
     Nothing,
     End,
     Barrier,
+    /// Tells the workgroup's barrier that the wave has arrived.
+    Signal,
+    /// Waits until all waves have arrived.
+    Wait,
     Trap,
     SendMessage,
     /// Sends a message and waits for the answer.
@@ -84,6 +90,25 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_waitcnt_lgkmcnt", control(Control::Nothing)),
     ("s_waitcnt_vmcnt", control(Control::Nothing)),
     ("s_waitcnt_vscnt", control(Control::Nothing)),
+    ("s_sleep_var", control(Control::Nothing)),
+    ("s_wait_alu", control(Control::Nothing)),
+    ("s_wait_loadcnt", control(Control::Nothing)),
+    ("s_wait_storecnt", control(Control::Nothing)),
+    ("s_wait_samplecnt", control(Control::Nothing)),
+    ("s_wait_bvhcnt", control(Control::Nothing)),
+    ("s_wait_expcnt", control(Control::Nothing)),
+    ("s_wait_dscnt", control(Control::Nothing)),
+    ("s_wait_kmcnt", control(Control::Nothing)),
+    ("s_wait_loadcnt_dscnt", control(Control::Nothing)),
+    ("s_wait_storecnt_dscnt", control(Control::Nothing)),
+    ("s_prefetch_inst", control(Control::Nothing)),
+    ("s_prefetch_inst_pc_rel", control(Control::Nothing)),
+    ("s_prefetch_data", control(Control::Nothing)),
+    ("s_prefetch_data_pc_rel", control(Control::Nothing)),
+    ("s_buffer_prefetch_data", control(Control::Nothing)),
+    ("global_inv", control(Control::Nothing)),
+    ("global_wb", control(Control::Nothing)),
+    ("global_wbinv", control(Control::Nothing)),
     ("v_pipeflush", control(Control::Nothing)),
     ("buffer_gl0_inv", control(Control::Nothing)),
     ("buffer_gl1_inv", control(Control::Nothing)),
@@ -98,6 +123,8 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("buffer_inv", control(Control::Nothing)),
     ("s_endpgm", control(Control::End)),
     ("s_barrier", control(Control::Barrier)),
+    ("s_barrier_signal", control(Control::Signal)),
+    ("s_barrier_wait", control(Control::Wait)),
     ("s_trap", control(Control::Trap)),
     ("s_sendmsg", control(Control::SendMessage)),
     ("s_sendmsg_rtn_b64", control(Control::Ask)),
@@ -175,6 +202,22 @@ impl Control {
             Self::Nothing => {}
             Self::End => wave.state = State::Ended,
             Self::Barrier => wave.state = State::AtBarrier,
+            Self::Signal => {
+                // The barrier's number is in the field of a source.
+                if inline_constant(instruction.src[0], FloatFormat::Single) != Some(u64::MAX) {
+                    return Err(unmodelled(instruction, OTHER_BARRIER));
+                }
+                wave.arrival = Arrival::Signalled;
+            }
+            Self::Wait => {
+                if instruction.immediate != -1 {
+                    return Err(unmodelled(instruction, OTHER_BARRIER));
+                }
+                match wave.arrival {
+                    Arrival::Complete => wave.arrival = Arrival::None,
+                    _ => wave.state = State::AtBarrier,
+                }
+            }
             Self::Trap => return Err(Fault::Trap(instruction.immediate as u16)),
             Self::SendMessage => {
                 const INTERRUPT: i32 = 1;
@@ -217,14 +260,21 @@ impl Control {
             }
             Self::GetRegister => {
                 let field = RegisterField::of(instruction);
-                let is_gfx9 = surroundings.target.generation() == Generation::Gfx9;
+                let generation = surroundings.target.generation();
+                let is_gfx9 = generation == Generation::Gfx9;
+                let is_gfx12 = generation == Generation::Gfx12;
+                let cycles = || (surroundings.clock)().wrapping_mul(CYCLES);
                 let value = match field.register {
+                    // If the bit is always set, the register has none.
+                    RegisterField::MODE if surroundings.target.always_clamps_nan() => {
+                        wave.mode.0 & !Mode::CLAMPS_NAN
+                    }
                     RegisterField::MODE => wave.mode.0,
                     RegisterField::HW_ID if is_gfx9 => wave.place.hw_id(),
                     RegisterField::HW_ID1 if !is_gfx9 => wave.place.hw_id1(),
-                    RegisterField::SHADER_CYCLES if !is_gfx9 => {
-                        (surroundings.clock)().wrapping_mul(CYCLES) as u32 & 0xf_ffff
-                    }
+                    RegisterField::SHADER_CYCLES if is_gfx12 => cycles() as u32,
+                    RegisterField::SHADER_CYCLES_HIGH if is_gfx12 => (cycles() >> 32) as u32,
+                    RegisterField::SHADER_CYCLES if !is_gfx9 => cycles() as u32 & 0xf_ffff,
                     RegisterField::XCC_ID if surroundings.target.has_xcc_id() => {
                         wave.place.xcc_id()
                     }
@@ -249,10 +299,10 @@ impl Control {
             }
             Self::SetRegister => {
                 let value = wave.word(instruction.dst);
-                set_mode(value, instruction, wave)?;
+                set_mode(value, instruction, wave, surroundings.target)?;
             }
             Self::SetRegisterLiteral => {
-                set_mode(instruction.literal, instruction, wave)?;
+                set_mode(instruction.literal, instruction, wave, surroundings.target)?;
             }
             Self::IndexOn => {
                 let index = scalar_source(instruction, 0, Kind::B32, wave)? as u32;
@@ -304,10 +354,12 @@ impl RegisterField {
     const MODE: u32 = 1;
     /// The wave's place in its XCC.
     const HW_ID: u32 = 4;
-    /// The wave's place, on RDNA 3.
+    /// The wave's place, on RDNA.
     const HW_ID1: u32 = 23;
-    /// The low 20 bits of a counter of cycles, on RDNA 3.
+    /// The low 20 bits of a counter of cycles on RDNA 3, and 32 bits on RDNA 4.
     const SHADER_CYCLES: u32 = 29;
+    /// The other bits, on RDNA 4.
+    const SHADER_CYCLES_HIGH: u32 = 30;
     /// Bits 63 to 48 of the apertures of scratch (low half) and of LDS (high half). clang before 16 reads them
     /// here (LLVM's `getSegmentAperture`).
     const SH_MEM_BASES: u32 = 15;
@@ -325,7 +377,12 @@ impl RegisterField {
     }
 }
 
-fn set_mode(value: u32, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+fn set_mode(
+    value: u32,
+    instruction: &Instruction,
+    wave: &mut Wave,
+    target: Target,
+) -> Result<(), Fault> {
     let field = RegisterField::of(instruction);
     if field.register != RegisterField::MODE {
         return Err(unmodelled(
@@ -333,7 +390,10 @@ fn set_mode(value: u32, instruction: &Instruction, wave: &mut Wave) -> Result<()
             "a hardware register other than MODE",
         ));
     }
-    let place = field.mask << field.offset;
+    let mut place = field.mask << field.offset;
+    if target.always_clamps_nan() {
+        place &= !Mode::CLAMPS_NAN;
+    }
     wave.mode = Mode(wave.mode.0 & !place | value << field.offset & place);
     Ok(())
 }

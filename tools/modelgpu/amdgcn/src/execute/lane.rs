@@ -20,6 +20,8 @@ pub(crate) enum LaneOperation {
     /// Each lane reads a lane of its row of 16, or of the other row of two, whose number two scalars
     /// have.
     Rows { crosses: bool },
+    /// Each lane reads such a lane, whose number its second source has.
+    RowsByLane { crosses: bool },
     /// Exchanges the halves of a wave of 64.
     Halves,
     /// Counts the set bits below this lane in the low or high half of a mask, and adds to the
@@ -42,6 +44,14 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_permlanex16_b32",
         lane(LaneOperation::Rows { crosses: true }),
+    ),
+    (
+        "v_permlane16_var_b32",
+        lane(LaneOperation::RowsByLane { crosses: false }),
+    ),
+    (
+        "v_permlanex16_var_b32",
+        lane(LaneOperation::RowsByLane { crosses: true }),
     ),
     ("v_permlane64_b32", lane(LaneOperation::Halves)),
     (
@@ -87,20 +97,13 @@ impl LaneOperation {
                     [1, 2].map(|place| scalar_source(instruction, place, Kind::B32, wave));
                 let [low, high] = numbers;
                 let numbers = low? & 0xffff_ffff | high? << 32;
-                // The bits of op_sel: inactive lanes are sources, and a lane without a source reads 0.
-                let fetches_inactive = instruction.modifiers.op_sel & 1 == 1;
-                let bound_control = instruction.modifiers.op_sel & 2 == 2;
-                let exec = wave.exec();
-                let values: Words = std::array::from_fn(|l| wave.lane(instruction.src[0], l));
-                for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
-                    let row = if crosses { lane & !15 ^ 16 } else { lane & !15 };
-                    let from = row + (numbers >> (4 * (lane & 15)) & 15) as usize;
-                    if fetches_inactive || exec >> from & 1 == 1 {
-                        wave.set_lane_at(instruction.dst, 0, lane, values[from]);
-                    } else if bound_control {
-                        wave.set_lane_at(instruction.dst, 0, lane, 0);
-                    }
-                }
+                let places: Words =
+                    std::array::from_fn(|lane| (numbers >> (4 * (lane & 15))) as u32);
+                permute_rows(instruction, wave, crosses, &places);
+            }
+            Self::RowsByLane { crosses } => {
+                let places: Words = std::array::from_fn(|l| wave.lane(instruction.src[1], l));
+                permute_rows(instruction, wave, crosses, &places);
             }
             Self::Halves => {
                 // A wave of 32 has no other half: nothing happens. EXEC counts for the result alone.
@@ -127,6 +130,25 @@ impl LaneOperation {
             }
         }
         Ok(())
+    }
+}
+
+/// Each lane reads the first source of the lane with a place, of which four bits count, in its row of 16,
+/// or in the other row of two.
+fn permute_rows(instruction: &Instruction, wave: &mut Wave, crosses: bool, places: &Words) {
+    // The bits of op_sel: inactive lanes are sources, and a lane without a source reads 0.
+    let fetches_inactive = instruction.modifiers.op_sel & 1 == 1;
+    let bound_control = instruction.modifiers.op_sel & 2 == 2;
+    let exec = wave.exec();
+    let values: Words = std::array::from_fn(|l| wave.lane(instruction.src[0], l));
+    for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+        let row = if crosses { lane & !15 ^ 16 } else { lane & !15 };
+        let from = row + (places[lane] & 15) as usize;
+        if fetches_inactive || exec >> from & 1 == 1 {
+            wave.set_lane_at(instruction.dst, 0, lane, values[from]);
+        } else if bound_control {
+            wave.set_lane_at(instruction.dst, 0, lane, 0);
+        }
     }
 }
 

@@ -75,6 +75,14 @@ pub(crate) fn resolve(mnemonic: &str, target: Target) -> Option<&'static Operati
     if let Some(refusal) = refused::on_target(mnemonic, target) {
         return Some(refusal);
     }
+    if let Some(operation) = vector::wmma::on_target(mnemonic, target) {
+        return Some(operation);
+    }
+    operation(&canonical(mnemonic))
+}
+
+/// The semantics of a name in the tables.
+fn operation(name: &str) -> Option<&'static Operation> {
     static OPERATIONS: OnceLock<HashMap<&str, &Operation>> = OnceLock::new();
     OPERATIONS
         .get_or_init(|| {
@@ -83,7 +91,7 @@ pub(crate) fn resolve(mnemonic: &str, target: Target) -> Option<&'static Operati
                 .map(|(mnemonic, operation)| (*mnemonic, operation))
                 .collect()
         })
-        .get(&*canonical(mnemonic))
+        .get(name)
         .copied()
 }
 

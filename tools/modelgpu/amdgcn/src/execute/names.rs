@@ -54,6 +54,41 @@ const WHOLE: &[(&str, &str)] = &[
     ("v_fmac_f16", "v_fma_f16"),
     ("v_fmamk_f16", "v_fma_f16"),
     ("v_fmaak_f16", "v_fma_f16"),
+    ("v_min_num_f16", "v_min_f16"),
+    ("v_max_num_f16", "v_max_f16"),
+    ("v_min_num_f32", "v_min_f32"),
+    ("v_max_num_f32", "v_max_f32"),
+    ("v_min_num_f64", "v_min_f64"),
+    ("v_max_num_f64", "v_max_f64"),
+    ("v_min3_num_f16", "v_min3_f16"),
+    ("v_min3_num_f32", "v_min3_f32"),
+    ("v_max3_num_f16", "v_max3_f16"),
+    ("v_max3_num_f32", "v_max3_f32"),
+    ("v_med3_num_f16", "v_med3_f16"),
+    ("v_med3_num_f32", "v_med3_f32"),
+    ("v_minmax_num_f16", "v_minmax_f16"),
+    ("v_minmax_num_f32", "v_minmax_f32"),
+    ("v_maxmin_num_f16", "v_maxmin_f16"),
+    ("v_maxmin_num_f32", "v_maxmin_f32"),
+    ("v_pk_min_num_f16", "v_pk_min_f16"),
+    ("v_pk_max_num_f16", "v_pk_max_f16"),
+    ("v_mad_co_u64_u32", "v_mad_u64_u32"),
+    ("v_mad_co_i64_i32", "v_mad_i64_i32"),
+    ("s_add_co_u32", "s_add_u32"),
+    ("s_sub_co_u32", "s_sub_u32"),
+    ("s_add_co_i32", "s_add_i32"),
+    ("s_sub_co_i32", "s_sub_i32"),
+    ("s_add_co_ci_u32", "s_addc_u32"),
+    ("s_sub_co_ci_u32", "s_subb_u32"),
+    ("s_addk_co_i32", "s_addk_i32"),
+    ("ds_min_num_f32", "ds_min_f32"),
+    ("ds_min_num_f64", "ds_min_f64"),
+    ("ds_min_num_rtn_f32", "ds_min_rtn_f32"),
+    ("ds_min_num_rtn_f64", "ds_min_rtn_f64"),
+    ("ds_max_num_f32", "ds_max_f32"),
+    ("ds_max_num_f64", "ds_max_f64"),
+    ("ds_max_num_rtn_f32", "ds_max_rtn_f32"),
+    ("ds_max_num_rtn_f64", "ds_max_rtn_f64"),
     ("v_cmp_t_f16", "v_cmp_tru_f16"),
     ("v_cmp_t_f32", "v_cmp_tru_f32"),
     ("v_cmp_t_f64", "v_cmp_tru_f64"),
@@ -62,7 +97,7 @@ const WHOLE: &[(&str, &str)] = &[
     ("v_cmpx_t_f64", "v_cmpx_tru_f64"),
 ];
 
-/// The parts behind the segment's name, `flat_`, `global_`, `scratch_` or `s_`.
+/// The parts behind the segment's name, such as `flat_`, `global_` or `s_`.
 const ACCESSES: &[(&str, &str)] = &[
     ("load_u8", "load_ubyte"),
     ("load_i8", "load_sbyte"),
@@ -114,6 +149,10 @@ const ACCESSES: &[(&str, &str)] = &[
     ("atomic_inc_u64", "atomic_inc_x2"),
     ("atomic_dec_u32", "atomic_dec"),
     ("atomic_dec_u64", "atomic_dec_x2"),
+    ("atomic_min_num_f32", "atomic_min_f32"),
+    ("atomic_max_num_f32", "atomic_max_f32"),
+    // RDNA 3's name is the older one.
+    ("atomic_csub_u32", "atomic_sub_clamp_u32"),
 ];
 
 /// Parts of mnemonics of LDS instructions, the longer ones first.
@@ -147,7 +186,7 @@ pub(crate) fn canonical(mnemonic: &str) -> Cow<'_, str> {
             return format!("ds_{cdna}{rest}").into();
         }
     }
-    for segment in ["flat_", "global_", "scratch_", "s_"] {
+    for segment in ["flat_", "global_", "scratch_", "buffer_", "s_buffer_", "s_"] {
         let name = mnemonic.strip_prefix(segment);
         if let Some(name) = name.and_then(|name| of(ACCESSES, name)) {
             return format!("{segment}{name}").into();

@@ -26,8 +26,6 @@ const RANDOM_ROUNDING: Operation =
     Operation::Refused("rounds by random bits, in a way that the model lacks");
 const BRAIN_DOT: Operation =
     Operation::Refused("adds products of bfloat16, in an order that the model lacks");
-const LONG_SPARSE: Operation =
-    Operation::Refused("multiplies sparse matrices of twice the depth, which the model lacks");
 const TRANSPOSED: Operation =
     Operation::Refused("transposes elements of LDS between lanes, which the model lacks");
 const THREE_TO_LDS: Operation =
@@ -39,7 +37,7 @@ const RDNA_IMAGE: Operation = Operation::Refused(
 const RDNA_BUFFER: Operation =
     Operation::Refused("accesses a buffer by a resource of RDNA, which the model lacks");
 const RDNA_MATRIX: Operation =
-    Operation::Refused("multiplies matrices in RDNA's layouts, which the model lacks");
+    Operation::Refused("multiplies sparse matrices in RDNA's layouts, which the model lacks");
 const RDNA_SEMAPHORE: Operation =
     Operation::Refused("waits for a resource that the driver has on CDNA only");
 const DIRECTX: Operation = Operation::Refused("multiplies by the rules of DirectX 9, for graphics");
@@ -47,8 +45,16 @@ const SATURATES: Operation =
     Operation::Refused("converts to 16 bits by rules that the model lacks");
 const LANE_ADDRESS: Operation =
     Operation::Refused("adds the lane's number to an address, which the model lacks");
-const CONDITIONAL: Operation =
-    Operation::Refused("subtracts from memory only down to zero, which the model lacks");
+const OTHER_BARRIERS: Operation =
+    Operation::Refused("uses a barrier other than the workgroup's, which the model lacks");
+const DYNAMIC_REGISTERS: Operation = Operation::Refused(
+    "changes the number of registers, which the driver allows for graphics only",
+);
+const BLOCKS: Operation =
+    Operation::Refused("moves the registers that M0 selects, which Clang does by an option only");
+const LANES_TRANSPOSED: Operation =
+    Operation::Refused("transposes elements of memory between lanes, which the model lacks");
+const ORDERED: Operation = Operation::Refused("orders the atomics of waves, which the model lacks");
 const FLOAT_SWAP: Operation =
     Operation::Refused("compares memory as a float before a swap, which the model lacks");
 const LOOP: Operation =
@@ -60,7 +66,7 @@ const PADDING: Operation = Operation::Refused("marks the end of the code");
 
 /// The refusal of a mnemonic that the model executes on other targets, or of a family of mnemonics.
 ///
-/// The 8-bit formats of gfx950 are not those of gfx942, under the same names.
+/// The 8-bit formats of gfx950 and gfx1201 are not those of gfx942, under the same names.
 pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Operation> {
     let is_small = [
         "fp8",
@@ -75,11 +81,14 @@ pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Opera
     if target.generation() == Generation::Gfx9 {
         return (target == Target::Gfx950 && is_small).then_some(&SMALL_FLOATS);
     }
+    if target.generation() == Generation::Gfx12 && is_small {
+        return Some(&SMALL_FLOATS);
+    }
     let is_inv = mnemonic.ends_with("_inv");
     let families: [(&[&str], &Operation); 5] = [
         (&["image_", "tbuffer_"], &RDNA_IMAGE),
         (&["buffer_", "s_buffer_"], &RDNA_BUFFER),
-        (&["v_wmma_", "v_swmmac_"], &RDNA_MATRIX),
+        (&["v_swmmac_"], &RDNA_MATRIX),
         (&["ds_gws_"], &RDNA_SEMAPHORE),
         (
             &["ds_bvh_", "ds_ordered_", "ds_add_gs_", "ds_sub_gs_"],
@@ -114,12 +123,6 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_cvt_sr_f16_f32", RANDOM_ROUNDING),
     ("v_dot2_f32_bf16", BRAIN_DOT),
     ("v_dot2c_f32_bf16", BRAIN_DOT),
-    ("v_smfmac_f32_16x16x64_f16", LONG_SPARSE),
-    ("v_smfmac_f32_16x16x64_bf16", LONG_SPARSE),
-    ("v_smfmac_f32_32x32x32_f16", LONG_SPARSE),
-    ("v_smfmac_f32_32x32x32_bf16", LONG_SPARSE),
-    ("v_smfmac_i32_16x16x128_i8", LONG_SPARSE),
-    ("v_smfmac_i32_32x32x64_i8", LONG_SPARSE),
     ("ds_read_b64_tr_b4", TRANSPOSED),
     ("ds_read_b64_tr_b8", TRANSPOSED),
     ("ds_read_b64_tr_b16", TRANSPOSED),
@@ -135,7 +138,6 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_cvt_pk_u16_f32", SATURATES),
     ("global_load_addtid_b32", LANE_ADDRESS),
     ("global_store_addtid_b32", LANE_ADDRESS),
-    ("global_atomic_csub_u32", CONDITIONAL),
     ("flat_atomic_cmpswap_f32", FLOAT_SWAP),
     ("global_atomic_cmpswap_f32", FLOAT_SWAP),
     ("s_subvector_loop_begin", LOOP),
@@ -146,6 +148,19 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_swaprel_b32", TWO_RELATIVE),
     ("s_code_end", PADDING),
     ("s_sendmsg_rtn_b32", ASKS),
+    ("s_barrier_signal_isfirst", OTHER_BARRIERS),
+    ("s_get_barrier_state", OTHER_BARRIERS),
+    ("s_barrier_init", OTHER_BARRIERS),
+    ("s_barrier_join", OTHER_BARRIERS),
+    ("s_barrier_leave", OTHER_BARRIERS),
+    ("s_alloc_vgpr", DYNAMIC_REGISTERS),
+    ("global_load_block", BLOCKS),
+    ("global_store_block", BLOCKS),
+    ("scratch_load_block", BLOCKS),
+    ("scratch_store_block", BLOCKS),
+    ("global_load_tr_b64", LANES_TRANSPOSED),
+    ("global_load_tr_b128", LANES_TRANSPOSED),
+    ("global_atomic_ordered_add_b64", ORDERED),
     ("s_setvskip", SKIP),
     ("s_scratch_load_dword", SCALAR_SCRATCH),
     ("s_scratch_load_dwordx2", SCALAR_SCRATCH),

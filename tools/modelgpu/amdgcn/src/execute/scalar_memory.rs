@@ -22,6 +22,11 @@ pub(crate) enum ScalarMemoryOperation {
 pub(crate) enum Action {
     /// Loads this number of dwords.
     Load(u8),
+    /// Loads a part of a dword of this number of bytes.
+    LoadPart {
+        bytes: u8,
+        sign_extend: bool,
+    },
     Store(u8),
     /// Changes this number of dwords, and returns the old ones if the instruction's bit asks for it.
     Atomic(AtomicFunction, u8),
@@ -46,6 +51,10 @@ const fn clock(cycles: u64) -> Operation {
     Operation::ScalarMemory(ScalarMemoryOperation::Clock(cycles))
 }
 
+const fn load_part(bytes: u8, sign_extend: bool) -> Action {
+    Action::LoadPart { bytes, sign_extend }
+}
+
 macro_rules! atomic_entry {
     ($prefix:literal, $name:literal, $suffix:literal, $function:ident, $dwords:literal, $base:expr) => {
         (
@@ -65,6 +74,26 @@ macro_rules! accesses {
             (
                 concat!($prefix, "load_dwordx2"),
                 access(Action::Load(2), $base),
+            ),
+            (
+                concat!($prefix, "load_dwordx3"),
+                access(Action::Load(3), $base),
+            ),
+            (
+                concat!($prefix, "load_ubyte"),
+                access(load_part(1, false), $base),
+            ),
+            (
+                concat!($prefix, "load_sbyte"),
+                access(load_part(1, true), $base),
+            ),
+            (
+                concat!($prefix, "load_ushort"),
+                access(load_part(2, false), $base),
+            ),
+            (
+                concat!($prefix, "load_sshort"),
+                access(load_part(2, true), $base),
             ),
             (
                 concat!($prefix, "load_dwordx4"),
@@ -145,8 +174,26 @@ impl ScalarMemoryOperation {
                 if !instruction.src[1].is_none() {
                     offset += scalar_source(instruction, 1, Kind::B32, wave)? as i64;
                 }
-                let range = Range::new(base, instruction.src[0], offset, wave);
+                let range = Range::new(base, instruction.src[0], offset, wave, action.alignment());
                 match action {
+                    Action::LoadPart { bytes, sign_extend } => {
+                        let size = u64::from(bytes);
+                        let value = match range.start_of(size) {
+                            Some(address) => surroundings
+                                .memory
+                                .load(address, size)
+                                .map_err(|_| outside(instruction, Access::Read, size, address))?,
+                            None => 0,
+                        };
+                        let unused = 32 - 8 * u32::from(bytes);
+                        let value = if sign_extend {
+                            ((value as u32) << unused) as i32 >> unused
+                        } else {
+                            value as i32
+                        };
+                        wave.set_word(instruction.dst, value as u32);
+                        Ok(())
+                    }
                     Action::Load(dwords) => load(instruction, wave, surroundings, range, dwords),
                     Action::Store(dwords) => store(instruction, wave, surroundings, range, dwords),
                     Action::Atomic(function, dwords) => {
@@ -154,6 +201,16 @@ impl ScalarMemoryOperation {
                     }
                 }
             }
+        }
+    }
+}
+
+impl Action {
+    /// The alignment of the address, in bytes.
+    fn alignment(self) -> u8 {
+        match self {
+            Self::LoadPart { bytes, .. } => bytes,
+            _ => 4,
         }
     }
 }
@@ -167,19 +224,20 @@ struct Range {
 }
 
 impl Range {
-    fn new(base: Base, operand: Operand, offset: i64, wave: &Wave) -> Self {
-        // Hardware ignores the two low bits of an address.
+    /// Hardware ignores the low bits of an address that is not a multiple of `alignment`.
+    fn new(base: Base, operand: Operand, offset: i64, wave: &Wave, alignment: u8) -> Self {
+        let low = u64::from(alignment) - 1;
         match base {
             Base::Address => Self {
-                start: wave.pair(operand).wrapping_add_signed(offset) & !3,
+                start: wave.pair(operand).wrapping_add_signed(offset) & !low,
                 size: u64::MAX,
             },
             Base::Buffer => {
                 let words = std::array::from_fn(|n| wave.word(Operand(operand.0 + n as u16)));
                 let resource = BufferResource::new(words);
-                let offset = offset & !3;
+                let offset = offset & !(low as i64);
                 Self {
-                    start: resource.base.wrapping_add_signed(offset) & !3,
+                    start: resource.base.wrapping_add_signed(offset) & !low,
                     size: match u64::try_from(offset) {
                         Ok(offset) => resource.size().saturating_sub(offset),
                         Err(_) => 0,
@@ -187,6 +245,11 @@ impl Range {
                 }
             }
         }
+    }
+
+    /// The address of the first bytes; `None` beyond the buffer.
+    fn start_of(self, bytes: u64) -> Option<u64> {
+        (bytes <= self.size).then_some(self.start)
     }
 
     /// The address of a dword; `None` beyond the buffer.

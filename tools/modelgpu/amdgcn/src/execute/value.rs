@@ -74,6 +74,15 @@ impl Kind {
         }
     }
 
+    /// The number with the bits `bits`, or zero of the same sign for a denormal one.
+    pub(crate) fn flushed(self, bits: u64) -> u64 {
+        if self.is_denormal(bits) {
+            bits & self.sign_bit()
+        } else {
+            bits
+        }
+    }
+
     /// Returns whether `bits` are a denormal number of this kind.
     pub(crate) fn is_denormal(self, bits: u64) -> bool {
         match self {

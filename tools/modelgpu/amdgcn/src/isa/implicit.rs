@@ -183,6 +183,13 @@ fn has_short_constant(name: &str) -> bool {
 
 fn complete_scalar(instruction: &mut Instruction) {
     let name = instruction.mnemonic;
+    let [first, second, _] = instruction.src;
+    match name {
+        "s_fmac_f32" | "s_fmac_f16" => instruction.src[2] = instruction.dst,
+        "s_fmamk_f32" => instruction.src = [first, Operand::LITERAL, second],
+        "s_fmaak_f32" => instruction.src[2] = Operand::LITERAL,
+        _ => {}
+    }
     if has_short_constant(name) {
         instruction.literal = if name.starts_with("s_cmpk_") && name.ends_with("_u32") {
             instruction.immediate as u32 & 0xffff
@@ -260,7 +267,8 @@ fn complete_long_vector(instruction: &mut Instruction, words: [u32; 3]) {
         });
         instruction.modifiers.op_sel = 0;
     }
-    if name.starts_with("v_readlane") {
+    // The second family computes with scalars.
+    if name.starts_with("v_readlane") || name.starts_with("v_s_") {
         instruction.dst = instruction.dst.to_scalar();
     }
     if name.starts_with("v_accvgpr") {

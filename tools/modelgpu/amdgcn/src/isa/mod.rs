@@ -1,6 +1,6 @@
 //! The instruction set: decodes bytes into an [`Instruction`]. The semantics are in `execute`.
 //!
-//! Sources: AMD's instruction set guides of CDNA 2 to 4 and RDNA 3 for the field layouts, and LLVM (through
+//! Sources: AMD's instruction set guides of CDNA 2 to 4 and RDNA 3 and 4 for the field layouts, and LLVM (through
 //! `tables/generate.py`) for the opcode numbers.
 
 mod decode;

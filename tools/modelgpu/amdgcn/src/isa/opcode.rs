@@ -35,6 +35,8 @@ pub(super) struct Tables {
     pub mubuf: Table,
     pub mtbuf: Table,
     pub mimg: Table,
+    /// Image accesses with a sampler, on RDNA 4.
+    pub vsample: Table,
     /// The instructions of VOP1, VOP2 and VOPC whose operands are halves of registers: bit 0 and 1 for
     /// sources, bit 3 for the result. Sorted by name.
     pub halves: &'static [(&'static str, u8)],
@@ -46,6 +48,7 @@ impl Tables {
         match target.generation() {
             Generation::Gfx9 => &tables::GFX9,
             Generation::Gfx11 => &tables::GFX11,
+            Generation::Gfx12 => &tables::GFX12,
         }
     }
 
@@ -56,7 +59,7 @@ impl Tables {
     }
 
     /// All tables, with the names of their encodings.
-    pub(super) fn all(&self) -> [(&'static str, &Table); 20] {
+    pub(super) fn all(&self) -> [(&'static str, &Table); 21] {
         [
             ("SOP2", &self.sop2),
             ("SOPK", &self.sopk),
@@ -78,6 +81,7 @@ impl Tables {
             ("MUBUF", &self.mubuf),
             ("MTBUF", &self.mtbuf),
             ("MIMG", &self.mimg),
+            ("VSAMPLE", &self.vsample),
         ]
     }
 }

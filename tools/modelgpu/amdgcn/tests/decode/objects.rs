@@ -48,7 +48,7 @@ const FOLDERS: [(&str, Needs, &[&str]); 8] = [
 /// The targets that Debian 12's HIP compiles for.
 const HIP_TARGETS: &[Target] = &[Target::Gfx90a, Target::Gfx942];
 /// The other ones.
-const MORE_TARGETS: &[Target] = &[Target::Gfx1100, Target::Gfx950];
+const MORE_TARGETS: &[Target] = &[Target::Gfx1100, Target::Gfx950, Target::Gfx1201];
 
 /// The objects, the slowest to compile first. A source has its levels on one of HIP's targets after the
 /// other, and on one of the other targets if it does without HIP. If `ROCOV_TEST_LEVELS` is `all`, it has
@@ -69,7 +69,7 @@ pub(crate) fn objects() -> Vec<Object> {
                 let more: Vec<Target> = more
                     .iter()
                     .copied()
-                    .filter(|target| !(is_for_cdna && *target == Target::Gfx1100))
+                    .filter(|target| !is_for_cdna || *target == Target::Gfx950)
                     .collect();
                 for targets in [HIP_TARGETS, &more] {
                     for (turn, target) in targets.iter().copied().enumerate() {

@@ -32,11 +32,12 @@ pub(crate) fn difference(printed: &Printed, listed: &Listed) -> Option<String> {
 }
 
 /// Returns whether the operand has no code, or none that the decoder keeps: no address register or offset, hardware registers, counters to
-/// wait for, messages, and the cache policy of instructions without operands.
+/// wait for, messages, and the cache policy or scope of instructions without operands.
 fn is_uncompared(operand: &str) -> bool {
     ["off", "null", "sc0", "sc1"].contains(&operand)
         // A part of a hardware register has spaces: `hwreg(HW_REG_MODE, 0, 4)`.
         || operand.starts_with("hwreg(")
+        || operand.starts_with("scope:")
         || operand.ends_with(')') && !operand.starts_with("lit(")
 }
 
@@ -53,6 +54,7 @@ fn has_printed_immediate(listed: &Listed) -> bool {
         "s_sleep",
         "s_clause",
         "s_wait",
+        "s_barrier_wait",
         "s_set_inst_prefetch_distance",
         "s_round_mode",
         "s_denorm_mode",

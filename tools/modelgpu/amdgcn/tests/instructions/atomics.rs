@@ -7,10 +7,15 @@ use crate::harness::{Case, Inputs, Want};
 use crate::inputs::{self, doubles, integers, singles};
 use crate::memory::{KEPT, SETUP, registers};
 
-const RDNA: &[Target] = &[Target::Gfx1100];
-const NOT_GFX90A: &[Target] = &[Target::Gfx942, Target::Gfx950, Target::Gfx1100];
-/// gfx942 and its successor.
-const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
+const RDNA: &[Target] = &[Target::Gfx1100, Target::Gfx1201];
+const NOT_GFX90A: &[Target] = &[
+    Target::Gfx942,
+    Target::Gfx950,
+    Target::Gfx1100,
+    Target::Gfx1201,
+];
+/// Targets with packed sums in all memory.
+const WITH_PACKED_SUMS: &[Target] = &[Target::Gfx942, Target::Gfx950, Target::Gfx1201];
 
 /// Maps the old value and the operand, numbers of `bits` bits, to the new value.
 pub(crate) type Function = fn(old: u64, operand: u64, bits: u32) -> u64;
@@ -297,7 +302,11 @@ fn packed_sums() -> Vec<Case> {
             ("ds_pk_add_rtn_", true),
         ] {
             let on_both = name.starts_with("buffer") || name.starts_with("global") && kind == "f16";
-            let targets = if on_both { &Target::ALL[..] } else { GFX942 };
+            let targets = if on_both {
+                &Target::ALL[..]
+            } else {
+                WITH_PACKED_SUMS
+            };
             let case = atomic(format!("{name}{kind}"), 4, returns, inputs, function);
             cases.push(case.only(targets));
         }
@@ -307,7 +316,7 @@ fn packed_sums() -> Vec<Case> {
 
 /// Stores c and applies the atomic with a. The old value, if it returns one, goes to v[10:11], the
 /// new one to v[12:13].
-fn atomic(
+pub(crate) fn atomic(
     mnemonic: String,
     bytes: usize,
     returns: bool,

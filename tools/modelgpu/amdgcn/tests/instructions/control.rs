@@ -222,14 +222,14 @@ fn calls() -> Vec<Case> {
 
 fn registers() -> Vec<Case> {
     vec![
-        // The default MODE: all denormals, DX10_CLAMP, IEEE.
+        // The default MODE: all denormals. RDNA 4 lacks the bits DX10_CLAMP and IEEE.
         uniform(
             "s_getreg_b32",
-            "s_getreg_b32 s20, hwreg(HW_REG_MODE, 0, 10)
+            "s_getreg_b32 s20, hwreg(HW_REG_MODE, 0, 8)
              v_mov_b32 v10, s20
              s_getreg_b32 s20, hwreg(HW_REG_MODE, 6, 2)
              v_mov_b32 v11, s20",
-            [0x3f0, 3],
+            [0xf0, 3],
         ),
         // The Linux driver puts LDS at 1 << 48 and scratch at 2 << 48.
         uniform(
@@ -244,16 +244,16 @@ fn registers() -> Vec<Case> {
             "s_setreg_b32",
             "s_mov_b32 s20, 0xf2
              s_setreg_b32 hwreg(HW_REG_MODE, 4, 2), s20
-             s_getreg_b32 s20, hwreg(HW_REG_MODE, 0, 10)
+             s_getreg_b32 s20, hwreg(HW_REG_MODE, 0, 8)
              v_mov_b32 v10, s20",
-            [0x3e0, KEPT],
+            [0xe0, KEPT],
         ),
         uniform(
             "s_setreg_imm32_b32",
             "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 6, 2), 1
-             s_getreg_b32 s20, hwreg(HW_REG_MODE, 0, 10)
+             s_getreg_b32 s20, hwreg(HW_REG_MODE, 0, 8)
              v_mov_b32 v10, s20",
-            [0x370, KEPT],
+            [0x70, KEPT],
         ),
         // Registers that M0 chooses: as a source, as a destination, and with a new index.
         Case::new(

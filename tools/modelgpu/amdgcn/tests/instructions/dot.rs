@@ -175,6 +175,14 @@ fn of_halves() -> Vec<Case> {
             "v_mov_b32 v10, v16\nv_dot2c_f32_f16 v10, v14, v15",
             plain,
         ),
+        // RDNA 4 has the sum in dual instructions alone, here with v_dual_mov_b32 v21, v20. An assembler takes
+        // those for waves of 32; the bits are equal.
+        case(
+            "v_dot2c_f32_f16",
+            "v_mov_b32 v10, v16\n.long 0xca180114, 0x150a1f0e",
+            plain,
+        )
+        .only(&[Target::Gfx1201]),
         // A denormal addend is 0, and so is a denormal sum.
         Case::new(
             "v_dot2_f32_f16",

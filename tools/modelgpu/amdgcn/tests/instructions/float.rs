@@ -7,7 +7,12 @@ use crate::inputs::{doubles, singles};
 
 const GFX90A: &[Target] = &[Target::Gfx90a];
 /// The targets with a fused form of a constant.
-const FUSED_CONSTANTS: &[Target] = &[Target::Gfx942, Target::Gfx950, Target::Gfx1100];
+const FUSED_CONSTANTS: &[Target] = &[
+    Target::Gfx942,
+    Target::Gfx950,
+    Target::Gfx1100,
+    Target::Gfx1201,
+];
 
 pub(crate) fn f(bits: u64) -> f32 {
     f32::from_bits(bits as u32)

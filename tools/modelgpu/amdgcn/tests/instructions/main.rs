@@ -27,6 +27,7 @@ mod media;
 mod memory;
 mod packed;
 mod rdna;
+mod rdna4;
 mod rounding;
 mod saturate;
 mod scalar;
@@ -80,6 +81,7 @@ mod tests {
         memory,
         packed,
         rdna,
+        rdna4,
         rounding,
         saturate,
         scalar,
@@ -91,7 +93,8 @@ mod tests {
     #[test]
     fn every_modelled_instruction_has_a_case() {
         // tests/faults.rs covers instructions that end the kernel or send a message to the host,
-        // tests/waiting those of barriers of a grid.
+        // tests/waiting those of barriers of a grid, and tests/wave_sizes products of matrices in RDNA's
+        // layouts.
         let ending = ["s_trap", "s_sendmsg", "ds_gws_init", "ds_gws_barrier"];
         let cases = all_cases();
         for target in Target::ALL {
@@ -99,6 +102,12 @@ mod tests {
             let tested: BTreeSet<&str> = cases_on(target, &cases)
                 .into_iter()
                 .map(|(_, mnemonic)| mnemonic)
+                .chain(
+                    modelled
+                        .iter()
+                        .copied()
+                        .filter(|it| it.starts_with("v_wmma_")),
+                )
                 .chain(ending.into_iter().filter(|it| modelled.contains(it)))
                 .collect();
             let untested: Vec<_> = modelled.difference(&tested).collect();

@@ -7,8 +7,8 @@
 
 use modelgpu_amdgcn::Target;
 
-use crate::half::f64_to_half;
-use crate::harness::{Case, Inputs, LANES, Want};
+use crate::half::{f64_to_half, half_to_f64};
+use crate::harness::{Case, Inputs, LANES, Want, memory_byte};
 
 const GFX90A: &[Target] = &[Target::Gfx90a];
 /// gfx942 and its successor.
@@ -738,6 +738,106 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.extend(product(shape, plain, Some(constant)));
     }
     cases.extend(numbers());
+    cases.extend(long_sparse());
+    cases
+}
+
+/// Sparse products of twice the depth. A is in v[2:5] and its places in v6. B comes from memory: eight registers
+/// of each lane. Masks make numbers of few bits of them.
+fn long_sparse() -> Vec<Case> {
+    type Decode = fn(u32) -> f64;
+    let half: Decode = |bits| half_to_f64(bits as u16);
+    let brain: Decode = |bits| f32::from_bits(bits << 16).into();
+    let byte: Decode = |bits| f64::from(bits as i8);
+    let halves = (16, 0x8300_8300u32, 0x3c00_3c00u32, half);
+    let brains = (16, 0x8060_8060, 0x3f80_3f80, brain);
+    let bytes = (8, u32::MAX, 0, byte);
+    let mut cases = Vec::new();
+    for (name, [size, depth], (width, and, or, decode)) in [
+        ("v_smfmac_f32_16x16x64_f16", [16, 64], halves),
+        ("v_smfmac_f32_32x32x32_f16", [32, 32], halves),
+        ("v_smfmac_f32_16x16x64_bf16", [16, 64], brains),
+        ("v_smfmac_f32_32x32x32_bf16", [32, 32], brains),
+        ("v_smfmac_i32_16x16x128_i8", [16, 128], bytes),
+        ("v_smfmac_i32_32x32x64_i8", [32, 64], bytes),
+    ] {
+        let shape = Shape {
+            targets: &[Target::Gfx950],
+            ..sparse(
+                name,
+                [size, depth],
+                [if width == 8 { BYTE } else { HALF }; 2],
+            )
+        };
+        let per_lane = depth * size / LANES;
+        let sets = 32 / per_lane;
+        for abid in 0..sets {
+            let mut inputs: Inputs = [[0; 4]; LANES];
+            for (lane, input) in inputs.iter_mut().enumerate() {
+                *input = std::array::from_fn(|place| random(9, abid, lane, place));
+                // Each two bits are a place, and each two places differ.
+                let places = (0..8).fold(0, |places, pair| {
+                    let [first, second] = pair_of_places(random(10, abid, lane, pair));
+                    places | ((first | second << 2) as u64) << (4 * pair)
+                });
+                input[2] = input[2] & !0xffff_ffff | places;
+            }
+            let masks: String = (2..6)
+                .chain(40..48)
+                .map(|register| {
+                    format!(
+                        "v_and_b32 v{register}, {and:#x}, v{register}
+                         v_or_b32 v{register}, {or:#x}, v{register}\n"
+                    )
+                })
+                .collect();
+            let sums = range('v', SUMS, shape.registers());
+            let head = format!(
+                "v_lshlrev_b32 v14, 5, v0
+                 global_load_dwordx4 v[40:43], v14, s[12:13]
+                 global_load_dwordx4 v[44:47], v14, s[12:13] offset:16
+                 s_waitcnt vmcnt(0)
+                 {masks}
+                 {}
+                 {name} {sums}, v[2:5], v[40:47], v6 abid:{abid}
+                 s_nop 15\n",
+                setup(shape, false)
+            );
+            let part = move |word: u32, bit: usize| {
+                decode((word & and | or) >> (bit % 32) & u32::MAX >> (32 - width))
+            };
+            let sum = move |all: &Inputs, register: usize, lane: usize| {
+                let (_, row, column) = shape.result(register, lane);
+                let mut sum = f64::from(addend(register, lane));
+                for group in 0..LANES / size {
+                    let (of_a, of_b) = (row + size * group, column + size * group);
+                    for number in 0..per_lane / 2 {
+                        let bit = number * width;
+                        let word = (all[of_a][bit / 64] >> (bit % 64 / 32 * 32)) as u32;
+                        let at = abid * per_lane + 2 * number;
+                        let k = number / 2 * 4 + (all[of_a][2] >> at & 3) as usize;
+                        let offset = (32 * of_b + k * width / 32 * 4) as u32;
+                        let other = std::array::from_fn(|byte| memory_byte(offset + byte as u32));
+                        sum += part(word, bit) * part(u32::from_le_bytes(other), k * width);
+                    }
+                }
+                match shape.sum() {
+                    Sum::Integer => sum as i64 as u32,
+                    _ => (sum as f32).to_bits(),
+                }
+            };
+            for first in (0..shape.registers()).step_by(4) {
+                let mut body = head.clone();
+                for place in 0..4 {
+                    body += &format!("v_mov_b32 v{}, v{}\n", 10 + place, SUMS + first + place);
+                }
+                let case = Case::new(name, body, inputs, move |all, lane| {
+                    Want::All(std::array::from_fn(|place| sum(all, first + place, lane)))
+                });
+                cases.push(case.only(shape.targets));
+            }
+        }
+    }
     cases
 }
 

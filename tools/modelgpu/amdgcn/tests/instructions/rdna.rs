@@ -8,7 +8,7 @@ use crate::half::{f64_to_half, half_to_f64};
 use crate::harness::{Case, Inputs, Want, executed};
 use crate::inputs::{doubles, halves, integers, singles};
 
-const GFX1100: &[Target] = &[Target::Gfx1100];
+const RDNA: &[Target] = &[Target::Gfx1100, Target::Gfx1201];
 const KEPT: u32 = 0x5a5a_5a5a;
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -22,7 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(lanes());
     cases.extend(dots());
     cases.extend(forms());
-    cases.into_iter().map(|case| case.only(GFX1100)).collect()
+    cases.into_iter().map(|case| case.only(RDNA)).collect()
 }
 
 fn without_effect() -> Vec<Case> {

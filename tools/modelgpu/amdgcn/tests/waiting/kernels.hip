@@ -66,6 +66,7 @@ __global__ void chain(u32 *done, u32 groups) {
   store(&done[group()], 1);
 }
 
+#ifndef __GFX12__
 // Initialises barrier 5 of the queue for the next kernel.
 extern "C" __attribute__((global, target("gws"))) void begin_barriers(unsigned groups) {
   __builtin_amdgcn_ds_gws_init(groups - 1, 5);
@@ -89,6 +90,27 @@ extern "C" __attribute__((global, target("gws"))) void grid_barriers(unsigned *v
   }
   out[group * 128 + item] = sum;
 }
+#else
+// Each wave but the last tells the barrier that it is there, and then looks at a flag until the last wave, behind the
+// barrier, has set it. The second barrier comes after all that.
+__global__ void signals(u32 *flags, u32 *out) {
+  u32 *flag = flags + group();
+  u32 waves = __builtin_amdgcn_workgroup_size_x() / __builtin_amdgcn_wavefrontsize();
+  u32 wave = __builtin_amdgcn_readfirstlane(item() / __builtin_amdgcn_wavefrontsize());
+  u32 looks = 0;
+  __builtin_amdgcn_s_barrier_signal(-1);
+  if (wave == waves - 1) {
+    __builtin_amdgcn_s_barrier_wait(-1);
+    store(flag, 7);
+  } else {
+    while (load(flag) == 0)
+      ++looks;
+    __builtin_amdgcn_s_barrier_wait(-1);
+  }
+  __builtin_amdgcn_s_barrier();
+  out[group() * 128 + item()] = load(flag) + (looks == 0);
+}
+#endif
 
 // The first wave looks at a flag that nobody sets until it gives up. The second wave waits for it.
 __global__ void give_up(u32 *flag, u32 looks) {

@@ -61,10 +61,11 @@ fn words(program: &Program, address: u64, count: u32) -> Vec<u32> {
 fn a_barrier_of_the_grid_ends() {
     const ROUNDS: u32 = 2;
     for mut program in programs() {
-        // As many as fill a modelled MI210 with two waves of 64 each, or an RX 7900 XTX with four waves of
-        // 32: HIP lets a program ask for that.
+        // As many as fill a modelled MI210 with two waves of 64 each, or an RX 7900 XTX or RX 9070 XT with four
+        // waves of 32: HIP lets a program ask for that.
         let (groups, waves) = match program.object().target {
             Target::Gfx1100 => (96 * 8, 4),
+            Target::Gfx1201 => (64 * 8, 4),
             _ => (104 * 16, 2),
         };
         let arrived = program.arena_mut().allocate(&[0; 4]);
@@ -86,6 +87,25 @@ fn a_barrier_of_the_grid_ends() {
         let wanted = |item: u32| (item / BLOCK + 1) % groups * (ROUNDS * (ROUNDS + 1) / 2);
         let wanted: Vec<u32> = (0..groups * BLOCK).map(wanted).collect();
         assert!(words(&program, out, groups * BLOCK) == wanted);
+    }
+}
+
+/// A wave that has signalled goes on before the others have.
+#[test]
+fn a_barrier_that_signals_and_waits_apart_ends() {
+    const GROUPS: u32 = 9;
+    let has_signals = |program: &Program| program.object().target == Target::Gfx1201;
+    for mut program in programs().filter(has_signals) {
+        let flags = program.arena_mut().allocate(&[0; 4 * GROUPS as usize]);
+        let out = program
+            .arena_mut()
+            .allocate(&vec![0; (4 * GROUPS * BLOCK) as usize]);
+        let arguments = [flags, out].map(Argument::Pointer).to_vec();
+        launch(&mut program, "signals", GROUPS, arguments).expect("an end");
+        // The last of four waves of 32 has looked at nothing; the others have.
+        let wanted = |item: u32| 7 + u32::from(item % BLOCK >= 96);
+        let wanted: Vec<u32> = (0..GROUPS * BLOCK).map(wanted).collect();
+        assert_eq!(words(&program, out, GROUPS * BLOCK), wanted);
     }
 }
 
@@ -120,7 +140,8 @@ fn a_barrier_of_global_wave_sync_ends() {
     const GROUPS: u32 = 50;
     const ROUNDS: u32 = 3;
     // The driver has these resources on CDNA only.
-    let is_cdna = |program: &Program| program.object().target != Target::Gfx1100;
+    let is_cdna =
+        |program: &Program| !matches!(program.object().target, Target::Gfx1100 | Target::Gfx1201);
     for mut program in programs().filter(is_cdna) {
         let begin = Launch {
             kernel: "begin_barriers".into(),

@@ -3,16 +3,17 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod products;
 
 use std::path::Path;
 
-use common::{arbitrary, compile_hip, run};
+use common::{arbitrary, compile_hip, in_turn, run};
 
 /// The last workgroup has waves of which some lanes are no work-items.
 const WORKGROUP: usize = 96;
 const ITEMS: usize = 4 * WORKGROUP - 11;
 
-const PROCESSORS: [&str; 2] = ["gfx1100", "gfx11-generic"];
+const PROCESSORS: [&str; 4] = ["gfx1100", "gfx11-generic", "gfx1201", "gfx12-generic"];
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
 /// The inputs of a wave, the place of a lane among them, and the wave's size, to the lane's output.
@@ -80,10 +81,11 @@ fn waves_of_both_sizes() {
     let object = directory.path().join("kernels.co");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wave_sizes/kernels.hip");
     let input = arbitrary(5, ITEMS);
-    for processor in PROCESSORS {
-        for level in LEVELS {
-            for (size, flags) in [(32, &[][..]), (64, &["-mwavefrontsize64", "-DWAVE64"])] {
-                let options = [&["-ffp-contract=off", level], flags].concat();
+    for (number, processor) in PROCESSORS.into_iter().enumerate() {
+        let sizes = [(32, &[][..]), (64, &["-mwavefrontsize64", "-DWAVE64"])];
+        for (place, (size, flags)) in sizes.into_iter().enumerate() {
+            for level in in_turn(&LEVELS, number + 2 * place) {
+                let options = [&["-ffp-contract=off", *level], flags].concat();
                 let bytes = compile_hip(&source, processor, &options, &object);
                 for (kernel, expected) in KERNELS {
                     let found = run(&bytes, kernel, &input, WORKGROUP);

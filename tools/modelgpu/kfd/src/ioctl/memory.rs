@@ -11,7 +11,7 @@ use crate::gpu::gpu_id;
 use crate::memory::HostAddress;
 use crate::model::Model;
 use crate::paths::DeviceNode;
-use crate::sys::Errno;
+use crate::sys::{self, Errno, PAGE};
 use crate::user;
 
 pub(super) fn allocate(model: &'static Model, arguments: &mut AllocMemory) -> Result<(), Errno> {
@@ -28,7 +28,14 @@ pub(super) fn allocate(model: &'static Model, arguments: &mut AllocMemory) -> Re
         Ok::<_, Errno>(memory.borrow(gpu, va, size, host, offset))
     };
     let allocation = if flags & memory_flag::USERPTR != 0 {
-        // The mmap offset is the program's own address here.
+        // The mmap offset is the program's own address here. The driver pins its pages.
+        let in_page = arguments.mmap_offset % PAGE;
+        if !sys::is_mapped(
+            arguments.mmap_offset - in_page,
+            size.saturating_add(in_page),
+        ) {
+            return Err(Errno(libc::EFAULT));
+        }
         let host = HostAddress(arguments.mmap_offset as *mut u8);
         memory.borrow(gpu, va, size, host, arguments.mmap_offset)
     } else if flags & memory_flag::DOORBELL != 0 {

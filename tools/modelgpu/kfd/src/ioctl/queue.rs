@@ -46,7 +46,8 @@ pub(super) fn create(model: &'static Model, arguments: &mut CreateQueue) -> Resu
             doorbell,
             save_area: arguments.save_area,
         };
-        Ok(Processor::start(Arc::new(Device::new(model, gpu)), layout)?)
+        let device = Arc::new(Device::new(model, gpu));
+        Ok(Processor::start(&model.bells, device, layout)?)
     })?;
     arguments.queue_id = id;
     arguments.doorbell_offset = Model::doorbell(gpu, id);

@@ -14,6 +14,10 @@ pub(super) fn handle(
     if start == 0 || size == 0 || !start.is_multiple_of(PAGE) || !size.is_multiple_of(PAGE) {
         return Err(Errno(libc::EINVAL));
     }
+    // Only the program's own memory has attributes.
+    if model.memory.has_of_driver(start, size) {
+        return Err(Errno(libc::EFAULT));
+    }
     let (memory, gpus) = (&model.memory, model.config.gpus.len());
     match arguments.operation {
         svm_operation::SET => {

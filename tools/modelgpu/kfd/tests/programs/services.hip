@@ -58,6 +58,18 @@ static void managed() {
 }
 
 // With HSA_XNACK=1 kernels reach the program's own memory.
+// Memory that the driver has no advice for, and memory that the program does not have.
+static void refused() {
+  int *device, data;
+  CHECK_HIP(hipMalloc(&device, 4096));
+  CHECK(hipMemAdvise(device, 4096, hipMemAdviseSetReadMostly, 0) == hipErrorInvalidValue);
+  CHECK(hipMemRangeGetAttribute(&data, sizeof data, hipMemRangeAttributeReadMostly, device, 4096) ==
+        hipErrorInvalidValue);
+  CHECK_HIP(hipFree(device));
+  std::vector<char> own(4096);
+  CHECK(hipHostRegister(own.data(), size_t{1} << 40, 0) != hipSuccess);
+}
+
 static void pageable() {
   CHECK(attribute(hipDeviceAttributePageableMemoryAccess) == 1);
   std::vector<int> from(3000), to(3000);
@@ -262,6 +274,7 @@ static void grid() {
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
   if (!std::strcmp(what, "managed")) managed();
+  if (!std::strcmp(what, "refused")) refused();
   if (!std::strcmp(what, "pageable")) pageable();
   if (!std::strcmp(what, "shared")) shared();
   if (!std::strcmp(what, "local")) local();

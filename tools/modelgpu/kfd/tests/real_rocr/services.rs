@@ -39,7 +39,7 @@ fn with_xnack(run: Run, what: &str) -> Ended {
 fn are_there(whom: &str, ask: impl Fn(&str) -> Ended) {
     println!("{whom}");
     let mut services = vec![
-        "managed", "pageable", "shared", "local", "streams", "clocks",
+        "managed", "refused", "pageable", "shared", "local", "streams", "clocks",
     ];
     // The headers of HIP 5.2 need bitcode that clang 22 no longer links.
     if whom != "HIP 5.2" {

@@ -164,6 +164,8 @@ fn hip_programs_on_later_targets() {
             ("gfx1100", &["gfx1100"]),
             ("gfx9-4-generic", &["gfx942", "gfx950"]),
             ("gfx11-generic", &["gfx1100"]),
+            ("gfx1201", &["gfx1201"]),
+            ("gfx12-generic", &["gfx1201"]),
         ] {
             for name in ["copies", "features"] {
                 let program = format!("{name}.{target}.{stack}");

@@ -10,7 +10,7 @@ use modelgpu_amdgcn::Statistics;
 use modelgpu_amdgcn::code_object::Files;
 use modelgpu_amdgcn::memory::{AddressSpace, Region};
 use modelgpu_queue::gpu::{Gpu, Launch};
-use modelgpu_queue::{Fault, Processor, QueueError, QueueKind, QueueLayout};
+use modelgpu_queue::{Bells, Fault, Processor, QueueError, QueueKind, QueueLayout};
 
 /// Device address of the memory's first byte; far from any host address.
 pub(crate) const BASE: u64 = 0x7000_0000_0000;
@@ -213,6 +213,11 @@ pub(crate) struct Queue {
 
 impl Queue {
     pub(crate) fn start(gpu: &Arc<FakeGpu>, kind: QueueKind) -> Self {
+        Self::start_as(gpu, kind, 1)
+    }
+
+    /// Starts a queue with this number, which is in its thread's name.
+    pub(crate) fn start_as(gpu: &Arc<FakeGpu>, kind: QueueKind, id: u32) -> Self {
         let start = match kind {
             QueueKind::Aql => u64::MAX,
             QueueKind::Sdma => 0,
@@ -222,7 +227,7 @@ impl Queue {
             gpu.write(RING + 64 * slot, 1);
         }
         let layout = QueueLayout {
-            id: 1,
+            id,
             kind,
             ring: RING,
             ring_bytes: RING_BYTES,
@@ -236,7 +241,8 @@ impl Queue {
             gpu: Arc::clone(gpu),
             kind,
             doorbell,
-            processor: Processor::start(as_gpu, layout).expect("a thread can be made"),
+            processor: Processor::start(&Bells::default(), as_gpu, layout)
+                .expect("a thread can be made"),
         }
     }
 

@@ -4,5 +4,6 @@
 mod aql;
 mod errors;
 mod gpu;
+mod idle;
 mod loader_lock;
 mod sdma;

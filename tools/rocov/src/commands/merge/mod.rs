@@ -196,6 +196,7 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     let progress = Progress::default();
     let is_shown = !arguments.quiet && io::stderr().is_terminal();
     let wanted = |arch: &str| arguments.arch.as_deref().is_none_or(|it| it == arch);
+    let (mut optimizing, mut of_blocks) = (0, 0);
     let DataDirectory {
         device,
         host,
@@ -208,8 +209,14 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
                 if !gathered.archs.contains(&profile.arch) {
                     gathered.archs.insert(profile.arch.clone());
                 }
+                let is_for_clang = arguments.pgo.is_some();
                 // clang would optimize code for size that was not launched in one run.
-                let is_left_out = arguments.pgo.is_some() && profile.is_of_zeros;
+                let is_of_zeros = is_for_clang && profile.is_of_zeros;
+                let is_of_blocks =
+                    is_for_clang && !is_of_zeros && profile_header::has_blocks(&profile.path);
+                let is_left_out = is_of_zeros || is_of_blocks;
+                optimizing += usize::from(!is_left_out);
+                of_blocks += usize::from(is_of_blocks);
                 // Zeros may be in a temporary directory, and each share can have them.
                 let is_wanted = profile.is_of_zeros || is_wanted(&profile.path);
                 if wanted(&profile.arch) && !is_left_out && is_wanted {
@@ -225,6 +232,12 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
             }
         })
     });
+    if of_blocks > 0 && optimizing + gathered.host.len() == 0 {
+        bail!(
+            "all profiles have counts of a trace or of PTX, by which clang cannot optimize: compile with what `rocov flags` \
+             prints"
+        );
+    }
     gathered.sums = sums;
     gathered.damaged.append(&mut gathered.sums.damaged);
     Ok(gathered)

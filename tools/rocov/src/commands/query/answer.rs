@@ -41,7 +41,7 @@ pub(super) fn answer(arguments: &QueryArguments, named: Option<&str>) -> Command
         changed: &changed,
         memory: arguments.memory.get().saturating_mul(MIB),
     };
-    let answer = ask(&set, &sql, &parameters)?;
+    let answer = ask(set, &sql, &parameters)?;
     match arguments.format {
         AnswerFormat::Table => as_table(answer)?,
         AnswerFormat::Csv => as_csv(answer)?,

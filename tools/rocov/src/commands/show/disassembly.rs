@@ -1,5 +1,7 @@
-//! Prints the disassembly of a function, with what a trace has counted of each instruction.
+//! Prints the disassembly of a function, with what a trace has counted of each instruction, or its PTX with the counts of
+//! basic blocks.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
@@ -8,12 +10,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use rocov::format::blocks::Kind;
 use rocov::format::blocks::trace::{Executed, at, functions};
 use rocov::format::codeobject::{CodeObject, name_ref};
+use rocov::format::ptx::{Module, modules};
 
 use crate::cli::ShowArguments;
 use crate::data::DataDirectory;
 use crate::data::components::Components;
 use crate::llvm::{LlvmTools, Tools};
-use crate::profdata::{BinaryCounts, MergedObject, MergedProfiles};
+use crate::profdata::{BinaryCounts, CountKind, MergedObject, MergedProfiles};
 use crate::support::demangle::{demangle, shown};
 use crate::support::mmap;
 use crate::system::command;
@@ -25,7 +28,7 @@ use crate::term::warnings::Warnings;
 ///
 /// # Errors
 ///
-/// Fails if no code object has it, if it was not traced, or if llvm-objdump is not here or fails.
+/// Fails if no code object has it, if it was neither traced nor counted in PTX, or if llvm-objdump is not here or fails.
 pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
     let data = Warnings::printing(|warnings| {
         DataDirectory::for_report(&arguments.files, false, &[], &[], warnings)
@@ -40,8 +43,13 @@ pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
     let tools = installed.newest()?;
     let mut text = String::new();
     for object in merged.objects() {
-        add(&mut text, object, wanted, tools)
-            .with_context(|| format!("cannot disassemble {}", object.name()))?;
+        let added = match object.ptx.as_deref() {
+            Some(ptx) if object.kinds.contains(&CountKind::Ptx) => {
+                add_ptx(&mut text, object, ptx, wanted)
+            }
+            _ => add(&mut text, object, wanted, tools),
+        };
+        added.with_context(|| format!("cannot disassemble {}", object.name()))?;
     }
     if text.is_empty() {
         return Err(anyhow!(
@@ -51,6 +59,53 @@ pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
     }
     print::text(text.as_bytes())?;
     Ok(0)
+}
+
+/// Adds the functions in the PTX of a code object that are called `wanted`. The first instruction of each basic block has the
+/// number of threads that entered it.
+fn add_ptx(text: &mut String, object: &MergedObject<'_>, ptx: &Path, wanted: &str) -> Result<()> {
+    let contents = mmap::map(ptx)?;
+    let source = str::from_utf8(&contents).with_context(|| ptx.display().to_string())?;
+    for source in modules(source) {
+        let module = Module::parse(source)?;
+        let called = module
+            .functions
+            .iter()
+            .filter(|it| is_called(it.symbol, wanted));
+        for function in called {
+            let name = Kind::Ptx.record_name(function.symbol);
+            let key = (name_ref(name.as_bytes()), function.hash);
+            let counts = match &object.counts {
+                BinaryCounts::Summed(counts) => counts.functions.get(&key),
+                BinaryCounts::Indexed(_) => None,
+            };
+            let Some(counts) = counts else {
+                bail!(
+                    "{} has no counts of its PTX: run the program with `rocov run --instrument`",
+                    shown(function.symbol)
+                );
+            };
+            let lines = function.blocks.iter().map(|block| block.line);
+            let blocks: HashMap<usize, u64> = lines.zip(counts.counters.iter().copied()).collect();
+            // The text of a function begins before its name does, in the line of its directive.
+            let start = function.text.as_ptr().addr() - source.as_ptr().addr();
+            let first = source[..start].matches('\n').count() + 1;
+            let separator = if text.is_empty() { "" } else { "\n" };
+            writeln!(
+                text,
+                "{separator}{} in {}:",
+                shown(function.symbol),
+                object.name()
+            )?;
+            writeln!(text, "{:>11}  PTX", "threads")?;
+            for (line, number) in function.text.lines().zip(first..) {
+                let count = blocks.get(&number).map(u64::to_string);
+                let line = format!("{:>11}  {line}", count.unwrap_or_default());
+                writeln!(text, "{}", line.trim_end())?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Adds the functions of a code object that are called `wanted`.

@@ -173,6 +173,14 @@ impl ObjectIndex {
         })
     }
 
+    /// The functions of line tables, without those of files in the coverage mapping.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &Arc<Function>> {
+        self.functions.iter().filter_map(|function| match function {
+            CountedFunction::Mapped(_) => None,
+            CountedFunction::Listed(function) => Some(&function.description),
+        })
+    }
+
     /// The descriptions of the functions, by their numbers.
     pub(crate) fn descriptions(&self) -> impl Iterator<Item = &Arc<Function>> {
         self.functions.iter().map(CountedFunction::description)
@@ -209,7 +217,7 @@ impl Reading {
         let contents = mmap::map(path)?;
         let failed = || format!("cannot read the lines of {}", path.display());
         let listed = match is_elf(&contents) {
-            true if trace => read_elf(&contents).with_context(failed)?,
+            true if trace => read_elf(&contents, path).with_context(failed)?,
             false if ptx => {
                 let name = path.file_stem().unwrap_or_default().to_string_lossy();
                 let (_, identity) = name.rsplit_once('.').unwrap_or(("", &name));

@@ -1,21 +1,24 @@
 //! Reads the debug information of an ELF (DWARF 4 and 5): the lines of addresses from `.debug_line`, and from
-//! `.debug_info` the functions, and the places that functions were inlined into.
+//! `.debug_info` the functions, and the places that functions were inlined into. A line table that no unit refers to
+//! counts, too: with `-gline-directives-only`, clang writes no units.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use gimli::{
-    AttributeValue, DebugInfoOffset, DebuggingInformationEntry, Dwarf, EndianSlice, LittleEndian,
-    Unit, UnitOffset, constants,
+    AttributeValue, DebugInfoOffset, DebugLineOffset, DebuggingInformationEntry, Dwarf,
+    EndianSlice, IncompleteLineProgram, LittleEndian, Section, Unit, UnitOffset, constants,
 };
 use object::File;
 
 use super::sections::contents;
+use super::split::SplitFiles;
 
-type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+pub(super) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+type Program<'a> = IncompleteLineProgram<Bytes<'a>>;
 type Entry<'a> = DebuggingInformationEntry<Bytes<'a>>;
 
 /// The debug information of an ELF.
@@ -27,6 +30,8 @@ pub(super) struct DebugInformation {
     pub(super) scopes: Vec<Scope>,
     /// The functions that scopes are of.
     pub(super) declared: Vec<Declared>,
+    /// The reasons why functions that were split off into other files are not known.
+    pub(super) split_off: BTreeSet<String>,
 }
 
 /// The line of a range of addresses.
@@ -63,43 +68,92 @@ pub(super) struct Declared {
     pub(super) line: Option<u32>,
 }
 
-/// Reads the debug information of an ELF. One without any has no rows.
+/// A unit, and the sections that it refers to.
+pub(super) struct InSections<'a> {
+    pub(super) dwarf: Arc<Dwarf<Bytes<'a>>>,
+    pub(super) unit: Unit<Bytes<'a>>,
+}
+
+/// Reads the debug information of the ELF at `path`. One without any has no rows.
 ///
 /// # Errors
 ///
 /// Fails if it is damaged.
-pub(super) fn read(elf: &File<'_>) -> Result<DebugInformation, String> {
+pub(super) fn read(elf: &File<'_>, path: &Path) -> Result<DebugInformation, String> {
     let section = |id: gimli::SectionId| contents(elf, id.name());
     let sections: gimli::DwarfSections<Cow<'_, [u8]>> = gimli::DwarfSections::load(section)?;
-    let dwarf = sections.borrow(|section| Bytes::new(section, LittleEndian));
-    read_dwarf(&dwarf).map_err(|error| error.to_string())
+    let dwarf = Arc::new(sections.borrow(|section| Bytes::new(section, LittleEndian)));
+    let failed = |error: gimli::Error| error.to_string();
+    let units = units_of(&dwarf).map_err(failed)?;
+    let files = SplitFiles::of(&units, path);
+    let mut information = DebugInformation::default();
+    let units = units.into_iter().map(|skeleton| {
+        let whole = files.unit(&skeleton);
+        whole.unwrap_or_else(|reason| {
+            information.split_off.extend(reason);
+            skeleton
+        })
+    });
+    let units: Vec<_> = units.collect();
+    read_units(&dwarf, &units, information).map_err(failed)
 }
 
-fn read_dwarf(dwarf: &Dwarf<Bytes<'_>>) -> gimli::Result<DebugInformation> {
+/// The units of the ELF itself.
+fn units_of<'a>(dwarf: &Arc<Dwarf<Bytes<'a>>>) -> gimli::Result<Vec<InSections<'a>>> {
     let mut units = Vec::new();
     let mut headers = dwarf.units();
     while let Some(header) = headers.next()? {
-        units.push(dwarf.unit(header)?);
+        units.push(InSections {
+            dwarf: Arc::clone(dwarf),
+            unit: dwarf.unit(header)?,
+        });
     }
+    Ok(units)
+}
+
+fn read_units<'a>(
+    dwarf: &Dwarf<Bytes<'a>>,
+    units: &[InSections<'a>],
+    information: DebugInformation,
+) -> gimli::Result<DebugInformation> {
     let mut reader = Reader {
         dwarf,
-        units: &units,
+        units,
         paths: HashMap::new(),
         declared: HashMap::new(),
-        information: DebugInformation::default(),
+        information,
     };
-    for number in 0..units.len() {
-        reader.add_rows(number)?;
+    // Units may share a line table.
+    let mut known = HashSet::new();
+    for (number, InSections { unit, .. }) in units.iter().enumerate() {
+        if let Some(program) = &unit.line_program
+            && known.insert(program.header().offset().0)
+        {
+            reader.add_rows(program, |it, file| it.path(number, file))?;
+        }
         reader.add_scopes(number)?;
+    }
+    let all = dwarf.debug_line.reader().len();
+    let mut next = DebugLineOffset(0);
+    while next.0 < all {
+        let address_size = 8;
+        let program = dwarf.debug_line.program(next, address_size, None, None)?;
+        if known.insert(next.0) {
+            reader.add_rows(&program, |it, file| path(it.dwarf, &program, None, file))?;
+        }
+        let header = program.header();
+        let length = usize::from(header.format().initial_length_size()) + header.unit_length();
+        next.0 += length;
     }
     let mut information = reader.information;
     information.rows.sort_by_key(|row| row.addresses.start);
     Ok(information)
 }
 
-struct Reader<'a> {
-    dwarf: &'a Dwarf<Bytes<'a>>,
-    units: &'a [Unit<Bytes<'a>>],
+struct Reader<'r, 'a> {
+    /// The sections of the ELF.
+    dwarf: &'r Dwarf<Bytes<'a>>,
+    units: &'r [InSections<'a>],
     /// Paths by the number of the unit and of the file in its line table.
     paths: HashMap<(usize, u64), Option<Arc<str>>>,
     /// Indices of functions by the number of the unit and the offset in it.
@@ -107,18 +161,19 @@ struct Reader<'a> {
     information: DebugInformation,
 }
 
-impl<'a> Reader<'a> {
-    /// Adds the lines of a unit.
-    fn add_rows(&mut self, number: usize) -> gimli::Result<()> {
-        let Some(program) = self.units[number].line_program.clone() else {
-            return Ok(());
-        };
-        let mut rows = program.rows();
+impl<'a> Reader<'_, 'a> {
+    /// Adds the lines of a line table. `path` returns the paths of its files.
+    fn add_rows(
+        &mut self,
+        program: &Program<'a>,
+        mut path: impl FnMut(&mut Self, u64) -> gimli::Result<Option<Arc<str>>>,
+    ) -> gimli::Result<()> {
+        let mut rows = program.clone().rows();
         let mut before: Option<(u64, u64, u64, bool)> = None;
         while let Some((_, row)) = rows.next_row()? {
             if let Some((start, file, line, is_statement)) = before
                 && start < row.address()
-                && let (Some(path), Ok(line)) = (self.path(number, file)?, u32::try_from(line))
+                && let (Some(path), Ok(line)) = (path(self, file)?, u32::try_from(line))
             {
                 self.information.rows.push(Row {
                     addresses: start..row.address(),
@@ -140,7 +195,7 @@ impl<'a> Reader<'a> {
 
     /// Adds the functions of a unit, and those that were inlined into them.
     fn add_scopes(&mut self, number: usize) -> gimli::Result<()> {
-        let unit = &self.units[number];
+        let InSections { dwarf, unit } = &self.units[number];
         let mut entries = unit.entries();
         // The scopes around the entry, with their depths.
         let mut around: Vec<(isize, usize)> = Vec::new();
@@ -155,7 +210,7 @@ impl<'a> Reader<'a> {
                 constants::DW_TAG_inlined_subroutine if parent.is_some() => true,
                 _ => continue,
             };
-            let mut ranges = self.dwarf.die_ranges(unit, entry)?;
+            let mut ranges = dwarf.die_ranges(unit, entry)?;
             let mut addresses = Vec::new();
             while let Some(range) = ranges.next()? {
                 if range.begin < range.end {
@@ -167,7 +222,7 @@ impl<'a> Reader<'a> {
             };
             let entry_address = match entry.attr_value(constants::DW_AT_entry_pc) {
                 Some(AttributeValue::Udata(offset)) => lowest.checked_add(offset),
-                Some(value) => self.dwarf.attr_address(unit, value)?,
+                Some(value) => dwarf.attr_address(unit, value)?,
                 None => None,
             };
             let within = |it: &u64| addresses.iter().any(|range| range.contains(it));
@@ -201,7 +256,7 @@ impl<'a> Reader<'a> {
         let mut short_name = None;
         for _ in 0..MOST {
             let (number, offset) = at;
-            let unit = &self.units[number];
+            let InSections { dwarf, unit } = &self.units[number];
             let entry = unit.entry(offset)?;
             let origin = self.reference(number, entry.attr_value(constants::DW_AT_abstract_origin));
             if origin.is_none() && function.is_none() {
@@ -211,7 +266,7 @@ impl<'a> Reader<'a> {
                 function = Some(at);
             }
             let string = |name| match entry.attr_value(name) {
-                Some(value) => self.dwarf.attr_string(unit, value).map(Some),
+                Some(value) => dwarf.attr_string(unit, value).map(Some),
                 None => Ok(None),
             };
             let shared = |text: Bytes<'_>| Arc::from(text.to_string_lossy().as_ref());
@@ -250,14 +305,14 @@ impl<'a> Reader<'a> {
         match value? {
             AttributeValue::UnitRef(offset) => Some((number, offset)),
             AttributeValue::DebugInfoRef(offset) => {
-                let start = |unit: &Unit<Bytes<'_>>| unit.header.debug_info_offset();
-                let after = self
-                    .units
-                    .partition_point(|unit| start(unit).is_none_or(|start| start <= offset));
-                let number = after.checked_sub(1)?;
                 let offset: DebugInfoOffset = offset;
-                let offset = offset.to_unit_offset(&self.units[number].header)?;
-                Some((number, offset))
+                let sections = &self.units[number].dwarf;
+                // Units that were split off are in sections of their own.
+                let beside = self.units.iter().enumerate();
+                let mut beside = beside.filter(|(_, it)| Arc::ptr_eq(&it.dwarf, sections));
+                beside.find_map(|(number, it)| {
+                    Some((number, offset.to_unit_offset(&it.unit.header)?))
+                })
             }
             _ => None,
         }
@@ -292,26 +347,35 @@ impl<'a> Reader<'a> {
         if let Some(known) = self.paths.get(&(number, file)) {
             return Ok(known.clone());
         }
-        let unit = &self.units[number];
-        let string = |value| self.dwarf.attr_string(unit, value);
+        let unit = &self.units[number].unit;
         let path = match &unit.line_program {
-            Some(program) => match program.header().file(file) {
-                Some(entry) => {
-                    let unit = unit.comp_dir.map(|it| it.to_string_lossy());
-                    let mut path = PathBuf::from(&*unit.unwrap_or_default());
-                    if let Some(directory) = entry.directory(program.header()) {
-                        path.push(&*string(directory)?.to_string_lossy());
-                    }
-                    path.push(&*string(entry.path_name())?.to_string_lossy());
-                    Some(plain(&path).into())
-                }
-                None => None,
-            },
+            Some(program) => path(self.dwarf, program, unit.comp_dir, file)?,
             None => None,
         };
         self.paths.insert((number, file), path.clone());
         Ok(path)
     }
+}
+
+/// The path of a file of a line table, whose compiler ran in `directory`. `None` if it has no such file.
+fn path<'a>(
+    dwarf: &Dwarf<Bytes<'a>>,
+    program: &Program<'a>,
+    directory: Option<Bytes<'_>>,
+    file: u64,
+) -> gimli::Result<Option<Arc<str>>> {
+    let header = program.header();
+    let Some(entry) = header.file(file) else {
+        return Ok(None);
+    };
+    let string = |value| dwarf.attr_line_string(value);
+    let directory = directory.map(|it| it.to_string_lossy());
+    let mut path = PathBuf::from(&*directory.unwrap_or_default());
+    if let Some(directory) = entry.directory(header) {
+        path.push(&*string(directory)?.to_string_lossy());
+    }
+    path.push(&*string(entry.path_name())?.to_string_lossy());
+    Ok(Some(plain(&path).into()))
 }
 
 /// The path without `.` and `..`, which coverage mappings do not have either.

@@ -1,7 +1,8 @@
 //! The line tables of code that has no coverage mapping, and counts that are not of clang's counters.
 //!
 //! rocov counts what runs of such code by units: the words of machine code ([`trace`]), or the basic blocks of PTX.
-//! A line table tells the lines of each unit. [`dwarf`] reads that of an ELF, from its [`sections`].
+//! A line table tells the lines of each unit. [`dwarf`] reads that of an ELF, from its [`sections`] and those
+//! that were [`split`] off.
 //!
 //! A compiler may put a function into others. So a function has several copies: one of its own if it is there, and
 //! one for each place that it was inlined into. The count of a line in one copy is that of the start of a
@@ -12,6 +13,7 @@
 mod dwarf;
 mod ptx;
 mod sections;
+mod split;
 mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -129,7 +129,7 @@ fn listed(listed: &Listed) -> HashMap<((u64, u64), u32), Frames> {
 /// Checks the line table of an ELF. Returns the number of frames, and of those that were inlined.
 fn check(release: &Release, elf: &Path, has_names: bool) -> (usize, usize) {
     let contents = fs::read(elf).unwrap();
-    let table = read_elf(&contents).unwrap();
+    let table = read_elf(&contents, elf).unwrap();
     assert!(table.warnings.is_empty(), "{:?}", table.warnings);
     let mut found = listed(&table);
     let object = CodeObject::parse(&contents[..]).unwrap();
@@ -217,6 +217,189 @@ fn compressed_debug_information_is_unpacked() {
     }
 }
 
+/// The files with this extension in a directory.
+fn with_extension(directory: &Path, extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .filter(|it| it.extension().is_some_and(|it| it == extension))
+        .collect()
+}
+
+#[test]
+fn debug_information_that_was_split_off_is_read_from_its_files() {
+    let Some(release) = Release::find(22, "line tables that were split off") else {
+        return;
+    };
+    let directory = TempDir::new().unwrap();
+    let elf = directory.path().join("device.elf");
+    let mut whole = (0, 0);
+    for version in ["-gdwarf-5", "-gdwarf-4"] {
+        compile(&release, "calls.hip", &["-O2", "-g", version], &elf);
+        whole = check(&release, &elf, true);
+        assert!(whole.1 > 0, "{whole:?}");
+        compile(
+            &release,
+            "calls.hip",
+            &["-O2", "-g", version, "-gsplit-dwarf"],
+            &elf,
+        );
+        assert_eq!(check(&release, &elf, true), whole, "{version}");
+    }
+
+    // Beside the ELF, if it is not where the compiler wrote it.
+    compile(&release, "calls.hip", &["-O2", "-g", "-gsplit-dwarf"], &elf);
+    let elsewhere = TempDir::new().unwrap();
+    let moved = elsewhere.path().join("moved.elf");
+    let [file] = &with_extension(directory.path(), "dwo")[..] else {
+        panic!("one file");
+    };
+    let beside = elsewhere.path().join(file.file_name().unwrap());
+    fs::copy(&elf, &moved).unwrap();
+    fs::rename(file, &beside).unwrap();
+    let frames = |elf: &Path| -> usize {
+        let table = read_elf(&fs::read(elf).unwrap(), elf).unwrap();
+        assert!(table.warnings.is_empty(), "{:?}", table.warnings);
+        listed(&table).values().map(BTreeSet::len).sum()
+    };
+    assert_eq!(frames(&moved), whole.0);
+
+    // A package.
+    fs::rename(&beside, file).unwrap();
+    let mut dwp = Command::new(release.program("llvm-dwp"));
+    dwp.arg(file).arg("-o").arg(elf.with_extension("elf.dwp"));
+    command::output(&mut dwp).unwrap();
+    let text = fs::read(file).unwrap();
+    fs::remove_file(file).unwrap();
+    assert_eq!(frames(&elf), whole.0);
+    fs::remove_file(elf.with_extension("elf.dwp")).unwrap();
+
+    // The reasons why it is not read. Lines stay.
+    for (contents, reason) in [
+        (None, "No such file or directory"),
+        (Some(&text[..text.len() / 2]), ""),
+        (Some(&b"text"[..]), ""),
+    ] {
+        if let Some(contents) = contents {
+            fs::write(file, contents).unwrap();
+        }
+        let table = read_elf(&fs::read(&elf).unwrap(), &elf).unwrap();
+        let [warning] = &table.warnings[..] else {
+            panic!("{:?}", table.warnings);
+        };
+        let named = format!("was split off to {}: {reason}", file.display());
+        assert!(warning.contains(&named), "{warning}");
+        assert!(!listed(&table).is_empty());
+    }
+    compile(&release, "calls.hip", &["-O1", "-g", "-gsplit-dwarf"], &elf);
+    let other = fs::read(file).unwrap();
+    compile(&release, "calls.hip", &["-O2", "-g", "-gsplit-dwarf"], &elf);
+    fs::write(file, other).unwrap();
+    let table = read_elf(&fs::read(&elf).unwrap(), &elf).unwrap();
+    assert!(
+        table.warnings[0].contains("of another build"),
+        "{:?}",
+        table.warnings
+    );
+}
+
+/// The line of each word by the rows that llvm-dwarfdump prints of the line tables.
+fn dumped(release: &Release, elf: &Path) -> BTreeMap<u64, u32> {
+    let mut dwarfdump = Command::new(release.program("llvm-dwarfdump"));
+    let output = command::output(dwarfdump.arg("--debug-line").arg(elf)).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut lines = BTreeMap::new();
+    let mut before = None;
+    for row in text.lines() {
+        let mut cells = row.split_whitespace();
+        let address = cells.next().and_then(|it| it.strip_prefix("0x"));
+        let address = address.and_then(|it| u64::from_str_radix(it, 16).ok());
+        let line = cells.next().and_then(|it| it.parse().ok());
+        let (Some(address), Some(line)) = (address, line) else {
+            continue;
+        };
+        if let Some((start, line)) = before {
+            let words = (start..address).step_by(4);
+            lines.extend(words.filter(|_| line > 0).map(|word| (word, line)));
+        }
+        before = (!row.contains("end_sequence")).then_some((address, line));
+    }
+    lines
+}
+
+/// llvm-symbolizer finds no line without a unit, so llvm-dwarfdump is the oracle.
+#[test]
+fn line_tables_without_units_are_read() {
+    let Some(release) = Release::find(22, "line directives only") else {
+        return;
+    };
+    let directory = TempDir::new().unwrap();
+    let elf = directory.path().join("device.elf");
+    for version in ["-gdwarf-5", "-gdwarf-4"] {
+        let options = ["-O2", version, "-gline-directives-only"];
+        compile(&release, "calls.hip", &options, &elf);
+        let contents = fs::read(&elf).unwrap();
+        let table = read_elf(&contents, &elf).unwrap();
+        assert!(table.warnings.is_empty(), "{:?}", table.warnings);
+        let found = listed(&table);
+        let expected = dumped(&release, &elf);
+        let object = CodeObject::parse(&contents[..]).unwrap();
+        let mut compared = 0;
+        for function in functions(&object).unwrap() {
+            let name = Kind::Trace.record_name(function.name);
+            let key = (name_ref(name.as_bytes()), Kind::Trace.hash(function.code));
+            for word in 0..function.code.len() as u64 / WORD_BYTES {
+                let frames = found.get(&(key, u32::try_from(word).unwrap()));
+                let lines = frames.into_iter().flatten().map(|(_, _, line)| *line);
+                let address = function.address + word * WORD_BYTES;
+                let expected = expected.get(&address).copied();
+                assert_eq!(
+                    lines.collect::<Vec<_>>(),
+                    Vec::from_iter(expected),
+                    "{version}: word {word} of {}",
+                    function.name
+                );
+                compared += usize::from(expected.is_some());
+            }
+        }
+        assert!(compared > 50, "{compared}");
+        let paths = table.functions.iter();
+        let mut paths = paths.map(|it| it.description.main_path().to_string());
+        assert!(paths.any(|path| path.ends_with("testdata/kernels/calls.hip")));
+    }
+}
+
+#[test]
+fn assembly_has_lines() {
+    const ASSEMBLY: &str = "
+	.text
+	.globl kernel
+	.type kernel,@function
+kernel:
+	s_nop 1
+	s_mov_b64 s[0:1], 0x12345
+	s_endpgm
+.Lend:
+	.size kernel, .Lend-kernel
+";
+    let Some(release) = Release::find(22, "lines of assembly") else {
+        return;
+    };
+    let directory = TempDir::new().unwrap();
+    let [source, object, elf] =
+        ["kernel.s", "kernel.o", "kernel.elf"].map(|name| directory.path().join(name));
+    fs::write(&source, ASSEMBLY).unwrap();
+    let mut clang = Command::new(release.program("clang"));
+    clang.args(["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-g", "-c"]);
+    clang.arg(&source).arg("-o").arg(&object);
+    command::output(&mut clang).unwrap();
+    let mut link = Command::new(release.program("ld.lld"));
+    link.arg("-shared").arg(&object).arg("-o").arg(&elf);
+    command::output(&mut link).unwrap();
+    // Three instructions, one of them of two words.
+    assert_eq!(check(&release, &elf, false), (4, 0));
+}
+
 #[test]
 fn functions_without_lines_are_known_by_name() {
     let Some(release) = Release::find(22, "code without lines") else {
@@ -226,7 +409,7 @@ fn functions_without_lines_are_known_by_name() {
     let elf = directory.path().join("device.elf");
     compile(&release, "calls.hip", &["-O0"], &elf);
     let contents = fs::read(&elf).unwrap();
-    let table = read_elf(&contents).unwrap();
+    let table = read_elf(&contents, &elf).unwrap();
     let object = CodeObject::parse(&contents[..]).unwrap();
     let expected: BTreeSet<_> = functions(&object)
         .unwrap()
@@ -263,7 +446,7 @@ fn a_damaged_line_table_is_a_warning() {
     // The version of the line table, after its length.
     let mut damaged = contents.clone();
     damaged[start + 4..start + 6].fill(0xff);
-    let table = read_elf(&damaged).unwrap();
+    let table = read_elf(&damaged, &elf).unwrap();
     let [warning] = &table.warnings[..] else {
         panic!("{:?}", table.warnings);
     };
@@ -274,7 +457,7 @@ fn a_damaged_line_table_is_a_warning() {
         for at in section(name) {
             let mut damaged = contents.clone();
             damaged[at] ^= 0xff;
-            let _ = read_elf(&damaged);
+            let _ = read_elf(&damaged, &elf);
         }
     }
 }

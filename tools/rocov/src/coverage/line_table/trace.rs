@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -14,23 +15,34 @@ use super::dwarf::{DebugInformation, Row, Scope, read as read_dwarf};
 use super::{
     Draft, DraftCopy, Extent, LineUnits, Listed, ListedFunction, UnitCounters, WithoutLines,
 };
+use crate::term::plural::count;
 
-/// Reads the functions of a device ELF. They have no lines if its line table is damaged, which is a warning.
+/// Reads the functions of the device ELF at `path`. They have no lines if its line table is damaged, which is a warning.
 ///
 /// # Errors
 ///
 /// Fails if it is not an ELF, or if its symbols are damaged.
-pub(crate) fn read(contents: &[u8]) -> Result<Listed> {
+pub(crate) fn read(contents: &[u8], path: &Path) -> Result<Listed> {
     let object = CodeObject::parse(contents)?;
     let functions = functions(&object)?;
     let elf = File::parse(contents).context("not an ELF")?;
     let mut warnings = Vec::new();
-    let information = read_dwarf(&elf).unwrap_or_else(|error| {
+    let information = read_dwarf(&elf, path).unwrap_or_else(|error| {
         warnings.push(format!(
             "left out: its lines, as its line table is damaged: {error}: build it again"
         ));
         DebugInformation::default()
     });
+    if let Some(first) = information.split_off.first() {
+        let others = match information.split_off.len() - 1 {
+            0 => String::new(),
+            others => format!(", and {}", count(others, "other file")),
+        };
+        warnings.push(format!(
+            "left out: its inlined functions, as their debug information was split off to {first}{others}: build without \
+             -gsplit-dwarf, or keep the files where the compiler writes them"
+        ));
+    }
     let kernels = object.kernels().unwrap_or_default();
     let lanes = kernels
         .iter()

@@ -13,14 +13,14 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
-use futures::StreamExt;
+use futures_util::StreamExt;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
 use self::table::SqlTable;
 use super::back::nothing;
 use super::condition::RunCondition;
-use super::schema::{OF_CODE, OF_RUNS, RUN};
+use super::schema::RUN;
 use super::store::DataSet;
 use crate::support::temporary;
 
@@ -42,6 +42,8 @@ pub(crate) struct SqlAnswer {
     runtime: Runtime,
     /// The files of rows that memory has no place for.
     _spilled: TempDir,
+    /// Dropped here, not by a thread of the engine, which must not wait as the client of a bucket does.
+    _set: Arc<DataSet>,
 }
 
 /// Asks a data set.
@@ -49,12 +51,12 @@ pub(crate) struct SqlAnswer {
 /// # Errors
 ///
 /// Fails if the text is no question, if a file of the data set is damaged, or if no run has a commit of `parameters`.
-pub(crate) fn ask(set: &DataSet, sql: &str, parameters: &SqlParameters<'_>) -> Result<SqlAnswer> {
+pub(crate) fn ask(set: DataSet, sql: &str, parameters: &SqlParameters<'_>) -> Result<SqlAnswer> {
     for commit in [parameters.since, parameters.until].into_iter().flatten() {
         let condition = format!("commit={commit}").parse::<RunCondition>();
         let condition = [condition.map_err(|error| anyhow!("{commit:?} is no commit: {error}"))?];
         if set.parts(&RUN, &condition)?.is_empty() {
-            bail!(nothing(set, &condition)?);
+            bail!(nothing(&set, &condition)?);
         }
     }
     let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -70,7 +72,8 @@ pub(crate) fn ask(set: &DataSet, sql: &str, parameters: &SqlParameters<'_>) -> R
     let context = SessionContext::new_with_config_rt(config, environment);
     let runtime = Builder::new_multi_thread().worker_threads(threads).build();
     let runtime = runtime.context("cannot start threads")?;
-    let stream = register(&context, set, parameters).and_then(|()| {
+    let set = Arc::new(set);
+    let stream = register(&context, &set, parameters).and_then(|()| {
         let stream = runtime.block_on(stream(&context, sql));
         stream.map_err(|error| explained(&error, parameters.memory))
     })?;
@@ -79,13 +82,19 @@ pub(crate) fn ask(set: &DataSet, sql: &str, parameters: &SqlParameters<'_>) -> R
         memory: parameters.memory,
         runtime,
         _spilled: spilled,
+        _set: set,
     })
 }
 
 /// Gives the engine the tables.
-fn register(context: &SessionContext, set: &DataSet, parameters: &SqlParameters<'_>) -> Result<()> {
-    for table in OF_CODE.into_iter().chain(OF_RUNS) {
-        context.register_table(table.name, Arc::new(SqlTable::new(set, table)?))?;
+fn register(
+    context: &SessionContext,
+    set: &Arc<DataSet>,
+    parameters: &SqlParameters<'_>,
+) -> Result<()> {
+    for (table, parts) in set.tables()? {
+        let provider = SqlTable::new(Arc::clone(set), table, parts);
+        context.register_table(table.name, Arc::new(provider))?;
     }
     let text = |value: Option<&str>| {
         Arc::new(StringViewArray::from_iter_values([

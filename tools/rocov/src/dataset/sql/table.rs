@@ -22,7 +22,7 @@ use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use parquet::data_type::ByteArray;
 
 use crate::dataset::condition::RunKey;
-use crate::dataset::file::{RowGroup, TableFile, damaged};
+use crate::dataset::file::{RowGroup, damaged};
 use crate::dataset::schema::{ColumnKind, DataTable, Partition};
 use crate::dataset::store::{DataSet, PartFile};
 
@@ -35,6 +35,7 @@ const WAITING: usize = 2;
 /// A table: its columns, and then those of its partitions.
 #[derive(Debug)]
 pub(super) struct SqlTable {
+    set: Arc<DataSet>,
     table: &'static DataTable,
     keys: &'static [RunKey],
     schema: SchemaRef,
@@ -44,6 +45,7 @@ pub(super) struct SqlTable {
 /// Some files of a table, which one thread reads.
 #[derive(Clone)]
 struct TableShare {
+    set: Arc<DataSet>,
     table: &'static DataTable,
     keys: &'static [RunKey],
     /// The columns that are wanted, by their places in the table.
@@ -53,12 +55,8 @@ struct TableShare {
 }
 
 impl SqlTable {
-    /// A table of a data set.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a directory cannot be read.
-    pub(super) fn new(set: &DataSet, table: &'static DataTable) -> Result<Self> {
+    /// A table of a data set, and its files that count.
+    pub(super) fn new(set: Arc<DataSet>, table: &'static DataTable, parts: Vec<PartFile>) -> Self {
         let keys = keys(table);
         let own = table
             .columns
@@ -69,12 +67,13 @@ impl SqlTable {
         let fields: Vec<_> = fields
             .map(|(name, kind)| Field::new(name, kind, false))
             .collect();
-        Ok(Self {
+        Self {
+            set,
             table,
             keys,
             schema: Arc::new(Schema::new(fields)),
-            parts: set.parts(table, &[])?,
-        })
+            parts,
+        }
     }
 
     /// Returns whether an expression is of partitions only.
@@ -146,6 +145,7 @@ impl TableProvider for SqlTable {
         }
         let shares = shares.into_iter().map(|parts| {
             let share: Arc<dyn PartitionStream> = Arc::new(TableShare {
+                set: Arc::clone(&self.set),
                 table: self.table,
                 keys: self.keys,
                 columns: columns.clone(),
@@ -200,10 +200,10 @@ impl TableShare {
         let read = self.columns.iter().filter_map(|it| own.get(*it));
         let names: Vec<_> = read.map(|(name, _)| *name).collect();
         for part in &self.parts {
-            let file = TableFile::open(&part.path, self.table)?;
+            let file = self.set.file(part, self.table)?;
             file.read(&names, |rows| {
                 let batch = self.batch(part, rows);
-                take(batch.with_context(|| damaged(&part.path.display().to_string()))?)
+                take(batch.with_context(|| damaged(&self.set.name(part)))?)
             })?;
         }
         Ok(())

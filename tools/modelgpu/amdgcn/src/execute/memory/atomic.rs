@@ -11,6 +11,10 @@ pub(crate) enum AtomicFunction {
     Sub,
     /// The operand minus the old value.
     ReverseSub,
+    /// Subtracts the operand if the result is not negative.
+    ConditionalSub,
+    /// Subtracts the operand, down to 0 at least.
+    ClampedSub,
     SignedMin,
     UnsignedMin,
     SignedMax,
@@ -44,6 +48,8 @@ impl AtomicFunction {
             Self::Add => old.wrapping_add(operand),
             Self::Sub => old.wrapping_sub(operand),
             Self::ReverseSub => operand.wrapping_sub(old),
+            Self::ConditionalSub => old.checked_sub(operand).unwrap_or(old),
+            Self::ClampedSub => old.saturating_sub(operand),
             Self::SignedMin => choose(signed(operand) < signed(old)),
             Self::SignedMax => choose(signed(operand) > signed(old)),
             Self::UnsignedMin => choose(operand < old),

@@ -142,6 +142,10 @@ const ACCESSES: &[(&str, Operation)] = &[
     ),
     ("ds_permute_b32", lds(Action::Permute(Permutation::Push))),
     ("ds_bpermute_b32", lds(Action::Permute(Permutation::Pull))),
+    (
+        "ds_bpermute_fi_b32",
+        lds(Action::Permute(Permutation::PullAny)),
+    ),
     ("ds_swizzle_b32", lds(Action::Permute(Permutation::Swizzle))),
 ];
 
@@ -180,6 +184,8 @@ const ATOMICS: &[(&str, Operation)] = atomics! {
     "max_f64": FloatMax, 8;
     "pk_add_f16": PackedHalfAdd, 4;
     "pk_add_bf16": PackedBrainAdd, 4;
+    "cond_sub_u32": ConditionalSub, 4;
+    "sub_clamp_u32": ClampedSub, 4;
 };
 
 const RETURNING_ATOMICS: &[(&str, Operation)] = returning_atomics! {
@@ -219,6 +225,8 @@ const RETURNING_ATOMICS: &[(&str, Operation)] = returning_atomics! {
     "max", "f64": FloatMax, 8;
     "pk_add", "f16": PackedHalfAdd, 4;
     "pk_add", "bf16": PackedBrainAdd, 4;
+    "cond_sub", "u32": ConditionalSub, 4;
+    "sub_clamp", "u32": ClampedSub, 4;
 };
 
 pub(super) const TABLES: [super::Table; 3] = [ACCESSES, ATOMICS, RETURNING_ATOMICS];
@@ -273,6 +281,8 @@ pub(super) enum Permutation {
     Push,
     /// Each lane names the lane that it reads.
     Pull,
+    /// Each lane names the lane that it reads, active or not.
+    PullAny,
     /// The instruction's offset encodes a pattern.
     Swizzle,
 }
@@ -282,7 +292,7 @@ impl Permutation {
         let exec = wave.exec();
         let group = match target.generation() {
             Generation::Gfx9 => LANES,
-            Generation::Gfx11 => 32,
+            Generation::Gfx11 | Generation::Gfx12 => 32,
         };
         let [first, second, _] = instruction.src;
         let all =
@@ -308,6 +318,12 @@ impl Permutation {
                 let (addresses, data) = (all(first, wave), all(second, wave));
                 for (lane, result) in results.iter_mut().enumerate() {
                     *result = value(&data, half(lane) + lane_of(addresses[lane]));
+                }
+            }
+            Self::PullAny => {
+                let (addresses, data) = (all(first, wave), all(second, wave));
+                for (lane, result) in results.iter_mut().enumerate() {
+                    *result = data[half(lane) + lane_of(addresses[lane])];
                 }
             }
             Self::Swizzle => {

@@ -181,6 +181,14 @@ macro_rules! atomics {
                 atomic($segment, Function::Sub, 8),
             ),
             (
+                concat!($prefix, "_atomic_cond_sub_u32"),
+                atomic($segment, Function::ConditionalSub, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_sub_clamp_u32"),
+                atomic($segment, Function::ClampedSub, 4),
+            ),
+            (
                 concat!($prefix, "_atomic_smin"),
                 atomic($segment, Function::SignedMin, 4),
             ),

@@ -15,6 +15,18 @@ macro_rules! shifted_add {
 }
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
+    (
+        "s_add_nc_u64",
+        scalar!(Keep, |a: u64, b: u64| -> u64 { a.wrapping_add(b) }),
+    ),
+    (
+        "s_sub_nc_u64",
+        scalar!(Keep, |a: u64, b: u64| -> u64 { a.wrapping_sub(b) }),
+    ),
+    (
+        "s_mul_u64",
+        scalar!(Keep, |a: u64, b: u64| -> u64 { a.wrapping_mul(b) }),
+    ),
     // Arithmetic.
     (
         "s_sext_i32_i8",

@@ -3,11 +3,12 @@
 mod arithmetic;
 mod bits;
 mod compare;
+mod float;
 mod logic;
 mod prepared;
 
 use super::value::Kind;
-use super::{Table, scalar_source};
+use super::{Table, scalar_source, unmodelled};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
 use crate::wave::Wave;
@@ -34,6 +35,12 @@ pub(crate) enum ScalarOperation {
         run: fn(u64, u64) -> u64,
         result: ExecResult,
         kind: Kind,
+    },
+    /// Floating-point arithmetic; without a result, SCC tells whether the value is 1.
+    Float {
+        run: fn([u64; 3]) -> u64,
+        sources: [Kind; 3],
+        result: Kind,
     },
 }
 
@@ -118,10 +125,13 @@ macro_rules! scalar {
 
 use scalar;
 
-pub(super) const TABLES: [Table; 6] = [
+pub(super) const TABLES: [Table; 9] = [
     arithmetic::OPERATIONS,
     bits::OPERATIONS,
     compare::OPERATIONS,
+    float::COMPARISONS_OF_HALVES,
+    float::COMPARISONS_OF_SINGLES,
+    float::OPERATIONS,
     logic::OPERATIONS,
     logic::UPDATES_64,
     logic::UPDATES_32,
@@ -174,6 +184,35 @@ impl ScalarOperation {
                     let place = place & 31;
                     let others = wave.word(instruction.dst) & !(1 << place);
                     wave.set_word(instruction.dst, others | u32::from(set) << place);
+                }
+            }
+            Self::Float {
+                run,
+                sources,
+                result,
+            } => {
+                if result.is_float() && !wave.mode.rounds_to_nearest() {
+                    return Err(unmodelled(instruction, "this rounding mode"));
+                }
+                let mut values = [0; 3];
+                for (place, kind) in sources.into_iter().enumerate() {
+                    if kind == Kind::None {
+                        continue;
+                    }
+                    let value = scalar_source(instruction, place, kind, wave)?;
+                    values[place] = if wave.mode.flushes_sources(kind) {
+                        kind.flushed(value)
+                    } else {
+                        value
+                    };
+                }
+                let value = run(values);
+                match result {
+                    Kind::None => wave.scc = value != 0,
+                    _ if wave.mode.flushes_results(result) => {
+                        wave.set_scalar(instruction.dst, result, result.flushed(value));
+                    }
+                    _ => wave.set_scalar(instruction.dst, result, value),
                 }
             }
             Self::UpdateExec { run, result, kind } => {

@@ -3,7 +3,7 @@
 
 use super::super::value::{Half, Kind};
 use super::super::{Operation, unmodelled};
-use super::gather::{Gather, flush};
+use super::gather::Gather;
 use super::{VectorOperation, scatter};
 use crate::error::Fault;
 use crate::isa::{Instruction, Modifiers};
@@ -129,7 +129,7 @@ impl Dot {
 /// Single-precision denormals count as zero in every mode, as sources and as results. Products of
 /// halves are exact; each sum is rounded.
 fn halves(a: u32, b: u32, addend: u32) -> u32 {
-    let flushed = |bits: u32| f32::from_bits(flush(Kind::F32, bits.into()) as u32);
+    let flushed = |bits: u32| f32::from_bits(Kind::F32.flushed(bits.into()) as u32);
     let half = |word: u32, place: u32| Half((word >> (16 * place)) as u16).to_f32();
     (0..2)
         .rev()

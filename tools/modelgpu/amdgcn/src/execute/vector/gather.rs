@@ -80,7 +80,7 @@ impl<'a> Gather<'a> {
         }
         if kind.is_float() && self.wave.mode.flushes_sources(kind) {
             for word in words.iter_mut() {
-                *word = flush(kind, (*word).into()) as u32;
+                *word = kind.flushed((*word).into()) as u32;
             }
         }
         Ok(())
@@ -138,7 +138,7 @@ impl<'a> Gather<'a> {
             for long in longs.iter_mut() {
                 *long = *long & !clear ^ flip;
                 if flushes {
-                    *long = flush(kind, *long);
+                    *long = kind.flushed(*long);
                 }
             }
         }
@@ -160,15 +160,6 @@ impl<'a> Gather<'a> {
             }
         };
         (mask(modifiers.abs), mask(modifiers.neg))
-    }
-}
-
-/// Returns zero of the same sign for a denormal number.
-pub(super) fn flush(kind: Kind, bits: u64) -> u64 {
-    if kind.is_denormal(bits) {
-        bits & kind.sign_bit()
-    } else {
-        bits
     }
 }
 

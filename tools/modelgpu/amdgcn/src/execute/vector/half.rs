@@ -269,6 +269,42 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         }),
     ),
     (
+        "v_minimum_f16",
+        vector!(Word, |a: Half, b: Half| -> Half {
+            rounded(float::minimum(real(a), real(b)))
+        }),
+    ),
+    (
+        "v_maximum_f16",
+        vector!(Word, |a: Half, b: Half| -> Half {
+            rounded(float::maximum(real(a), real(b)))
+        }),
+    ),
+    (
+        "v_minimum3_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            rounded(float::minimum(float::minimum(real(a), real(b)), real(c)))
+        }),
+    ),
+    (
+        "v_maximum3_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            rounded(float::maximum(float::maximum(real(a), real(b)), real(c)))
+        }),
+    ),
+    (
+        "v_minimummaximum_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            rounded(float::maximum(float::minimum(real(a), real(b)), real(c)))
+        }),
+    ),
+    (
+        "v_maximumminimum_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            rounded(float::minimum(float::maximum(real(a), real(b)), real(c)))
+        }),
+    ),
+    (
         "v_min3_f16",
         vector!(Word, |a: Half, b: Half, c: Half| -> Half {
             rounded(float::min(float::min(real(a), real(b)), real(c)))

@@ -11,7 +11,6 @@ use super::super::value::{Half, Kind};
 use super::super::{Operation, scalar_source, unmodelled};
 use super::VectorOperation;
 use super::eight::{BF8, FP8, Format};
-use super::gather::flush;
 use crate::error::Fault;
 use crate::isa::{Instruction, MatrixControl, Operand};
 use crate::wave::{LANES, Wave};
@@ -209,6 +208,12 @@ const GFX950: &[(&str, Operation)] = &[
     ("v_mfma_f32_32x32x16_bf16", dense(32, 16, 1, Brain)),
     ("v_mfma_i32_16x16x64_i8", dense(16, 64, 1, Byte)),
     ("v_mfma_i32_32x32x32_i8", dense(32, 32, 1, Byte)),
+    ("v_smfmac_f32_16x16x64_f16", sparse(16, 64, Halves)),
+    ("v_smfmac_f32_32x32x32_f16", sparse(32, 32, Halves)),
+    ("v_smfmac_f32_16x16x64_bf16", sparse(16, 64, Brain)),
+    ("v_smfmac_f32_32x32x32_bf16", sparse(32, 32, Brain)),
+    ("v_smfmac_i32_16x16x128_i8", sparse(16, 128, Byte)),
+    ("v_smfmac_i32_32x32x64_i8", sparse(32, 64, Byte)),
 ];
 
 pub(super) const TABLES: [super::Table; 3] = [GFX90A, GFX942, GFX950];
@@ -257,7 +262,7 @@ impl Matrix {
             ),
             Brain => self.singles(instruction, wave, brain, brain, FUSED),
             FlushedHalf => {
-                let half = |bits| half(flush(Kind::F16, u64::from(bits)) as u32);
+                let half = |bits| half(Kind::F16.flushed(u64::from(bits)) as u32);
                 self.singles(instruction, wave, half, half, OF_EXACT)
             }
             FlushedBrain => {
@@ -434,7 +439,7 @@ impl Matrix {
         let MatrixControl {
             broadcast, block, ..
         } = instruction.matrix;
-        let set_bits = 64 / self.width() * 2;
+        let set_bits = self.depth / self.groups();
         let set = if broadcast == 0 {
             usize::from(block) % (32 / set_bits)
         } else {
@@ -593,7 +598,7 @@ fn brain(bits: u32) -> f32 {
 }
 
 fn flushed(value: f32) -> f32 {
-    f32::from_bits(flush(Kind::F32, value.to_bits().into()) as u32)
+    f32::from_bits(Kind::F32.flushed(value.to_bits().into()) as u32)
 }
 
 /// Rounds the fraction to 10 bits, to nearest even.

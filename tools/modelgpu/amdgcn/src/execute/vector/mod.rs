@@ -19,10 +19,11 @@ mod real;
 mod rounding;
 mod scatter;
 mod trigonometry;
+pub(super) mod wmma;
 
 use super::simd::{CarryFunction, Leveled, LongsFunction, Wide, WordsFunction};
 use super::value::Kind;
-use super::{Table, unmodelled};
+use super::{Operation, Table, operation, unmodelled};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
 use crate::wave::{LANES, Longs, Wave, Words};
@@ -61,6 +62,7 @@ pub(crate) enum VectorOperation {
     Mixed(mixed::MixedResult),
     Dot(dot::Dot),
     Matrix(matrix::Matrix),
+    WaveMatrix(wmma::WaveMatrix),
     /// v_swap_b32: exchanges two registers.
     Swap,
     /// v_swap_b16: exchanges halves of two registers.
@@ -74,6 +76,8 @@ pub(crate) enum VectorOperation {
     MoveRelative {
         source: bool,
     },
+    /// Computes the vector instruction with this mnemonic on scalars.
+    OfScalars(&'static str),
     /// v_mqsad_u32_u8: has a result and a source of four registers.
     FourSums,
 }
@@ -99,11 +103,30 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
         packed::OPERATIONS,
         real::OPERATIONS,
         trigonometry::OPERATIONS,
+        wmma::OPERATIONS,
+        OF_SCALARS,
     ]
     .into_iter()
     .chain(compare::TABLES)
     .chain(matrix::TABLES)
 }
+
+const fn of_scalar(mnemonic: &'static str) -> Operation {
+    Operation::Vector(VectorOperation::OfScalars(mnemonic))
+}
+
+const OF_SCALARS: &[(&str, Operation)] = &[
+    ("v_s_exp_f32", of_scalar("v_exp_f32")),
+    ("v_s_exp_f16", of_scalar("v_exp_f16")),
+    ("v_s_log_f32", of_scalar("v_log_f32")),
+    ("v_s_log_f16", of_scalar("v_log_f16")),
+    ("v_s_rcp_f32", of_scalar("v_rcp_f32")),
+    ("v_s_rcp_f16", of_scalar("v_rcp_f16")),
+    ("v_s_rsq_f32", of_scalar("v_rsq_f32")),
+    ("v_s_rsq_f16", of_scalar("v_rsq_f16")),
+    ("v_s_sqrt_f32", of_scalar("v_sqrt_f32")),
+    ("v_s_sqrt_f16", of_scalar("v_sqrt_f16")),
+];
 
 /// Makes a vector operation from a closure over one lane. The types give the kinds of the operands.
 /// `Word` if nothing is wider than 32 bits, `Long` otherwise.
@@ -478,14 +501,41 @@ impl VectorOperation {
             Self::Mixed(result) => result.execute(instruction, wave),
             Self::Dot(dot) => dot.execute(instruction, wave),
             Self::Matrix(matrix) => matrix.execute(instruction, wave),
+            Self::WaveMatrix(matrix) => matrix.execute(instruction, wave),
             Self::Swap => swap(instruction, wave),
             Self::SwapHalves => swap_halves(instruction, wave),
             Self::MoveRelative { source } => move_relative(instruction, wave, source),
             Self::TruthTable(kind) => truth_table(instruction, wave, kind),
             Self::SwapGroups(lanes) => swap_groups(instruction, wave, lanes),
+            Self::OfScalars(mnemonic) => of_scalars(mnemonic, instruction, wave),
             Self::FourSums => media::four_wide_sums(instruction, wave),
         }
     }
+}
+
+/// Computes an operation of one source on a scalar. A result of 16 bits clears the other half.
+fn of_scalars(mnemonic: &str, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+    let operation = operation(mnemonic);
+    let Some(Operation::Vector(VectorOperation::Words {
+        run,
+        sources,
+        result,
+        ..
+    })) = operation
+    else {
+        return Err(unmodelled(instruction, "this operation"));
+    };
+    let mut gathered = [[0; LANES]; 3];
+    Gather::new(instruction, wave)?.words(0, sources[0], &mut gathered[0])?;
+    let mut results = [0; LANES];
+    run.select(wave.simd)
+        .call(gathered.each_ref(), &mut results);
+    let value = match scatter::Output::new(instruction, wave, *result) {
+        Some(output) => output.apply(results[0].into()) as u32,
+        None => results[0],
+    };
+    wave.set_word(instruction.dst, value);
+    Ok(())
 }
 
 /// Sources of two registers each.

@@ -133,6 +133,14 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         }),
     ),
     (
+        "v_pk_minimum_f16",
+        half(2, |[a, b, _]| h(float::minimum(d(a), d(b)))),
+    ),
+    (
+        "v_pk_maximum_f16",
+        half(2, |[a, b, _]| h(float::maximum(d(a), d(b)))),
+    ),
+    (
         "v_pk_min_f16",
         half(2, |[a, b, _]| h(float::min(d(a), d(b)))),
     ),

@@ -103,6 +103,30 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         }),
     ),
     (
+        "v_minimum_f32",
+        vector!(Word, |a: f32, b: f32| -> f32 {
+            float::minimum(a.into(), b.into()) as f32
+        }),
+    ),
+    (
+        "v_maximum_f32",
+        vector!(Word, |a: f32, b: f32| -> f32 {
+            float::maximum(a.into(), b.into()) as f32
+        }),
+    ),
+    (
+        "v_minimummaximum_f32",
+        vector!(Word, |a: f32, b: f32, c: f32| -> f32 {
+            float::maximum(float::minimum(a.into(), b.into()), c.into()) as f32
+        }),
+    ),
+    (
+        "v_maximumminimum_f32",
+        vector!(Word, |a: f32, b: f32, c: f32| -> f32 {
+            float::minimum(float::maximum(a.into(), b.into()), c.into()) as f32
+        }),
+    ),
+    (
         "v_min3_f32",
         vector!(Word, |a: f32, b: f32, c: f32| -> f32 { min(min(a, b), c) }),
     ),
@@ -205,6 +229,14 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_max_f64",
         vector!(Long, |a: f64, b: f64| -> f64 { float::max(a, b) }),
+    ),
+    (
+        "v_minimum_f64",
+        vector!(Long, |a: f64, b: f64| -> f64 { float::minimum(a, b) }),
+    ),
+    (
+        "v_maximum_f64",
+        vector!(Long, |a: f64, b: f64| -> f64 { float::maximum(a, b) }),
     ),
     ("v_trunc_f64", vector!(Long, |a: f64| -> f64 { a.trunc() })),
     ("v_floor_f64", vector!(Long, |a: f64| -> f64 { a.floor() })),

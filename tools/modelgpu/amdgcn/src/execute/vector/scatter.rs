@@ -2,7 +2,6 @@
 //! active lanes.
 
 use super::super::value::Kind;
-use super::gather::flush;
 use super::{indexed, unmodelled};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand, Sdwa, Selection, Unused};
@@ -149,7 +148,7 @@ impl Output {
                 .encode_float(self.kind.decode_float(bits) * self.factor);
         }
         if self.flush {
-            bits = flush(self.kind, bits);
+            bits = self.kind.flushed(bits);
         }
         if self.clamp {
             let value = self.kind.decode_float(bits);

@@ -1,4 +1,5 @@
-//! DS, FLAT (with GLOBAL and SCRATCH), MUBUF, MTBUF and MIMG.
+//! DS, FLAT (with GLOBAL and SCRATCH), MUBUF, MTBUF and MIMG. RDNA 4 has three dwords for all but the
+//! first, and calls them VFLAT, VGLOBAL, VSCRATCH, VBUFFER, VIMAGE and VSAMPLE.
 
 use super::{Fields, Words, sign_extend};
 use crate::isa::ImageControl;
@@ -65,7 +66,7 @@ pub(super) fn decode_flat(words: Words) -> Fields {
         // Scratch takes a vector or a scalar address; later targets have a bit for the vector address.
         Target::Gfx90a => instruction.src[2].is_none(),
         Target::Gfx942 | Target::Gfx950 => words.first_bit(13),
-        Target::Gfx1100 => words.second_bit(23),
+        Target::Gfx1100 | Target::Gfx1201 => words.second_bit(23),
     };
     // GLC. On gfx942, it is SC0, and there also is SC1.
     instruction.returns = words.first_bit(if is_gfx9 { 16 } else { 14 });
@@ -77,8 +78,47 @@ pub(super) fn decode_flat(words: Words) -> Fields {
     fields
 }
 
+/// VFLAT, VGLOBAL and VSCRATCH.
+pub(super) fn decode_wide_flat(words: Words) -> Fields {
+    const FLAT: u32 = 0xec;
+    const SCRATCH: u32 = 0xed;
+    let tables = words.tables();
+    let segment = words.first(31, 24);
+    let table = match segment {
+        FLAT => &tables.flat,
+        SCRATCH => &tables.scratch,
+        _ => &tables.global,
+    };
+    let mut fields = Fields::new(table, words.first(21, 14), 12);
+    let instruction = &mut fields.instruction;
+    let [_, _, third] = words.words;
+    instruction.src[0] = Operand::vgpr(third & 0xff);
+    instruction.src[1] = Operand::vgpr(words.second(30, 23));
+    let address = Operand::scalar(words.first(6, 0));
+    if segment != FLAT && address.of_rdna() != Operand::NULL {
+        instruction.src[2] = address;
+    }
+    instruction.dst = Operand::vgpr(words.second(7, 0));
+    instruction.immediate = sign_extend(third >> 8, 24);
+    instruction.has_vector_address = words.second_bit(17);
+    // The lowest bit of the temporal hint of an atomic.
+    instruction.returns = words.second_bit(20);
+    // The scope is more than a compute unit.
+    instruction.coherent = segment != SCRATCH && words.second(19, 18) != 0;
+    fields
+}
+
+/// VSAMPLE, which the model refuses.
+pub(super) fn decode_sampled_image(words: Words) -> Fields {
+    Fields::new(&words.tables().vsample, words.first(21, 14), 12)
+}
+
 pub(super) fn decode_buffer(words: Words) -> Fields {
     let table = &words.tables().mubuf;
+    if words.is_gfx12() {
+        // The model refuses these.
+        return Fields::new(table, words.first(21, 14), 12);
+    }
     if !words.is_gfx9() {
         // The model only executes instructions without operands here.
         return Fields::new(table, words.first(25, 18), 8);
@@ -99,6 +139,9 @@ pub(super) fn decode_typed_buffer(words: Words) -> Fields {
 
 pub(super) fn decode_image(words: Words) -> Fields {
     let table = &words.tables().mimg;
+    if words.is_gfx12() {
+        return Fields::new(table, words.first(21, 14), 12);
+    }
     if !words.is_gfx9() {
         // The model refuses these. A bit says that a dword of further addresses follows.
         let size = if words.first_bit(0) { 12 } else { 8 };

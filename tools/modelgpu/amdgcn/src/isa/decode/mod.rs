@@ -32,6 +32,10 @@ impl Words {
         self.target.generation() == Generation::Gfx9
     }
 
+    fn is_gfx12(self) -> bool {
+        self.target.generation() == Generation::Gfx12
+    }
+
     /// Bits `low..=high` of the first dword.
     fn first(self, high: u32, low: u32) -> u32 {
         bits(self.words[0], high, low)
@@ -100,20 +104,31 @@ enum Layout {
     Buffer,
     TypedBuffer,
     Image,
+    /// VSAMPLE.
+    SampledImage,
 }
 
 impl Layout {
     /// The layout of an instruction that begins with a dword.
     fn of(first: u32, generation: Generation) -> Option<Self> {
         Some(match (generation, first >> 26) {
-            (_, 0..0x20) => Self::ShortVector,
-            (_, 0x20..0x30) => Self::Scalar,
-            (Generation::Gfx9, 0x30) | (Generation::Gfx11, 0x3d) => Self::ScalarMemory,
-            (Generation::Gfx11, 0x32) => Self::DualVector,
-            (Generation::Gfx11, 0x33) if first >> 24 == 0xcc => Self::PackedVector,
+            (_, 0..=0x1f) => Self::ShortVector,
+            (_, 0x20..=0x2f) => Self::Scalar,
+            (Generation::Gfx9, 0x30) => Self::ScalarMemory,
             (Generation::Gfx9, 0x34) if first >> 23 == 0x1a7 => Self::PackedVector,
-            (Generation::Gfx9, 0x34) | (Generation::Gfx11, 0x35) => Self::LongVector,
+            (Generation::Gfx9, 0x34) => Self::LongVector,
+            (Generation::Gfx11 | Generation::Gfx12, 0x32) => Self::DualVector,
+            (Generation::Gfx11 | Generation::Gfx12, 0x33) if first >> 24 == 0xcc => {
+                Self::PackedVector
+            }
+            (Generation::Gfx11 | Generation::Gfx12, 0x35) => Self::LongVector,
+            (Generation::Gfx11 | Generation::Gfx12, 0x3d) => Self::ScalarMemory,
             (_, 0x36) => Self::Lds,
+            (Generation::Gfx12, 0x31) => Self::Buffer,
+            (Generation::Gfx12, 0x34) => Self::Image,
+            (Generation::Gfx12, 0x39) => Self::SampledImage,
+            (Generation::Gfx12, 0x3b) => Self::Flat,
+            (Generation::Gfx12, _) => return None,
             (_, 0x37) => Self::Flat,
             (_, 0x38) => Self::Buffer,
             (_, 0x3a) => Self::TypedBuffer,
@@ -139,10 +154,12 @@ pub(crate) fn decode(words: [u32; 3], target: Target) -> Result<Instruction, Dec
         Layout::Scalar => scalar::decode(words),
         Layout::ScalarMemory => scalar::decode_memory(words),
         Layout::Lds => memory::decode_lds(words),
+        Layout::Flat if words.is_gfx12() => memory::decode_wide_flat(words),
         Layout::Flat => memory::decode_flat(words),
         Layout::Buffer => memory::decode_buffer(words),
         Layout::TypedBuffer => memory::decode_typed_buffer(words),
         Layout::Image => memory::decode_image(words),
+        Layout::SampledImage => memory::decode_sampled_image(words),
     };
     let mut instruction = fields.instruction;
     let mnemonic = |(table, opcode): (&Table, u32)| table.mnemonic(opcode, target).ok_or(error);

@@ -34,7 +34,11 @@ pub(super) fn decode(words: Words) -> Fields {
 }
 
 pub(super) fn decode_memory(words: Words) -> Fields {
-    let mut fields = Fields::new(&words.tables().smem, words.first(25, 18), 8);
+    let opcode = match words.is_gfx12() {
+        true => words.first(18, 13),
+        false => words.first(25, 18),
+    };
+    let mut fields = Fields::new(&words.tables().smem, opcode, 8);
     let instruction = &mut fields.instruction;
     instruction.dst = Operand::scalar(words.first(12, 6));
     if !words.is_gfx9() {
@@ -43,7 +47,8 @@ pub(super) fn decode_memory(words: Words) -> Fields {
         if offset.of_rdna() != Operand::NULL {
             instruction.src[1] = offset;
         }
-        instruction.immediate = sign_extend(words.second(20, 0), 21);
+        let bits = if words.is_gfx12() { 24 } else { 21 };
+        instruction.immediate = sign_extend(words.second(bits - 1, 0), bits);
         return fields;
     }
     instruction.returns = words.first_bit(16);

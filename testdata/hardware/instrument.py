@@ -1,0 +1,524 @@
+"""Shows that `rocov run --instrument` counts right, changes no result and takes little time, on a machine with an NVIDIA
+GPU, its driver, CUPTI and nvcc. Python 3.8 or later.
+
+    instrument.py run RESULTS [PART]...       prints a line for each test of the parts, or of all: marks, referee, samples,
+                                              languages; and keeps its files in RESULTS
+    instrument.py check RESULTS PROFDATA COV  compares the lines in RESULTS again with clang's counters, which LLVM's own
+                                              tools read now
+"""
+
+import concurrent.futures
+import glob
+import hashlib
+import json
+import math
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import traceback
+
+import drain
+from drain import HERE, NotRun, Test, Wrong, equal, inside, needed
+
+PACK = os.path.dirname(HERE)
+RUNNER = os.path.join(PACK, "cuda_runner")
+GPU_TIMES = os.path.join(PACK, "gpu_times.so")
+# The specs name their files relative to the pack.
+LAUNCH = ["env", "-C", PACK, RUNNER, "launch"]
+AT_A_TIME = 6
+# Runs of a program of each kind in comparisons of times.
+RUNS = 3
+# The most that the kernels of programs may take longer: the geometric mean, and the worst.
+MOST_MEAN, MOST_WORST = 1.2, 2.0
+# The most lines that optimization moves, in percent.
+MOST_MOVED = 2
+VARIANTS = ["clang-O0", "clang-O1", "clang-O3", "nvcc-G", "nvcc-O3"]
+UNOPTIMIZED = ["clang-O0", "nvcc-G"]
+
+
+class Machine:
+    """What the tests use of the machine."""
+
+    nvcc = shutil.which("nvcc") or next(iter(sorted(glob.glob("/usr/local/cuda*/bin/nvcc"))), None)
+    cupti = None
+    architecture = "sm_90"
+    cache = None
+
+
+def settle():
+    """Finds CUPTI: rocov and the library that measures must use one."""
+    found = [it for place in drain.CUPTI_PLACES for it in sorted(glob.glob(place))]
+    Machine.cupti = os.environ.get("ROCOV_CUPTI") or next(iter(found), None)
+    if Machine.cupti is not None:
+        drain.Everywhere.variables["ROCOV_CUPTI"] = Machine.cupti
+    query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+    try:
+        told = subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()
+        Machine.architecture = "sm_" + told[0].replace(".", "")
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        pass  # that of the pack
+
+
+def with_nvcc(*arguments):
+    if Machine.nvcc is None:
+        raise NotRun("there is no nvcc on the PATH or in /usr/local/cuda")
+    command = [Machine.nvcc, "-w", "-std=c++17", f"-arch={Machine.architecture}", *arguments]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        raise NotRun(f"nvcc does not compile it: {made.stderr.strip()[:300]}")
+
+
+def instrumented(test, program, data, timeout=120):
+    """Runs a program with counters. Returns it, and what rocov has said."""
+    command = [inside("rocov"), "run", "--instrument", "-o", data, "--", *program]
+    ended = test.run(command, {"ROCOV_CACHE": Machine.cache}, timeout)
+    return ended, [line for line in ended.stderr.splitlines() if line.startswith("rocov")]
+
+
+def silent(ended_and_told):
+    ended, told = ended_and_told
+    if told:
+        raise Wrong(f"rocov says {told!r}")
+    return ended
+
+
+# Marks
+
+
+def marks(test, case):
+    ended = test.run([RUNNER, "marks", case], timeout=60)
+    test.note(ended.stdout.strip().split(": ", 1)[-1])
+    if ended.status != 0:
+        raise Wrong(f"status {ended.status} {ended.stderr.strip()!r}")
+
+
+# A kernel that stops the program
+
+
+def trap(test):
+    program = [*LAUNCH, "instrument/trap", needed("trap", "trap.ptx")]
+    plain = test.run(program)
+    counted, told = instrumented(test, program, test.data)
+    equal("the output", counted.stdout, plain.stdout)
+    equal("the status", counted.status, plain.status)
+    if plain.status == 0:
+        raise Wrong("the kernel did not stop the program")
+    test.note(repr(told))
+    if not told or "counts since the last drain are lost" not in told[0]:
+        raise Wrong("rocov does not say that counts are lost")
+
+
+# The referee
+
+
+def counts_of(lcov, stem):
+    """The counts of the lines of a source."""
+    counts, is_wanted = {}, False
+    for record in lcov.splitlines():
+        if record.startswith("SF:"):
+            is_wanted = os.path.splitext(os.path.basename(record[3:]))[0] == stem
+        elif record.startswith("DA:") and is_wanted:
+            line, count = record[3:].split(",")[:2]
+            counts[int(line)] = int(count)
+    return counts
+
+
+def of_one_block(exported, stem):
+    """The lines on which all regions of the coverage mapping have one count."""
+    lines = set()
+    for file in exported["data"][0]["files"]:
+        if os.path.splitext(os.path.basename(file["filename"]))[0] != stem:
+            continue
+        segments, around = file["segments"], None
+        for line in range(segments[0][0], segments[-1][0] + 1):
+            here = [it for it in segments if it[0] == line]
+            inside_of_it = [it for it in [around, *here] if it is not None and it[3]]
+            if len({it[2] for it in inside_of_it}) == 1:
+                lines.add(line)
+            around = here[-1] if here else around
+    return lines
+
+
+def verdict(clang, one_block, ptx, source):
+    """Compares the lines of clang's counters with those of PTX: which are reached, and the counts of lines of one block."""
+    common = sorted(set(clang) & set(ptx))
+    reached, counts, compared = [], [], 0
+    for line in common:
+        told = f"line {line}: {clang[line]} by clang, {ptx[line]} by PTX"
+        # Threads that returned early come to the bracket that closes a function. clang does not count them.
+        has_one = line in one_block and source[line - 1] != "}"
+        compared += has_one
+        if (clang[line] > 0) != (ptx[line] > 0):
+            reached.append(told)
+        elif has_one and clang[line] != ptx[line]:
+            counts.append(told)
+    return {"lines": len(common), "one_block": compared, "reached": reached, "counts": counts}
+
+
+def tell(found):
+    parts = [f"{found['lines']} lines, {found['one_block']} of one block"]
+    for what, told in [("reached by one only", found["reached"]), ("counts differ", found["counts"])]:
+        if told:
+            parts.append(f"{what}: {'; '.join(told)}")
+    return "; ".join(parts)
+
+
+TOTALS = {}
+
+
+def referee(test, name):
+    case = needed("kernels", name)
+    with open(os.path.join(case, f"{name}.cu")) as file:
+        source = file.read().splitlines()
+    here = os.path.relpath(case, PACK)
+    ended = test.run([inside("rocov"), "run", "-o", test.data, "--", *LAUNCH, here, f"{here}/counting.cubin"])
+    if ended.status != 0 or ended.stderr:
+        raise Wrong(f"clang's counters: status {ended.status}, {ended.stderr!r}")
+    report = ["report", test.data, "--counts", "mapping"]
+    clang = counts_of(test.rocov(*report, "--lcov"), name)
+    one_block = of_one_block(json.loads(test.rocov(*report, "--json")), name)
+    wrong = []
+    for variant in VARIANTS:
+        text = os.path.join(here, f"{variant}.ptx")
+        if variant.startswith("nvcc"):
+            text = test.path(f"{variant}.ptx")
+            levels = ["-O3", "-lineinfo"] if variant == "nvcc-O3" else ["-G"]
+            try:
+                with_nvcc("-ptx", *levels, os.path.join(case, f"{name}.cu"), "-o", text)
+            except NotRun as reason:
+                test.note(f"{variant}: not run: {reason}")
+                continue
+        data = test.path(variant)
+        ended = silent(instrumented(test, [*LAUNCH, here, text], data))
+        if ended.status != 0:
+            raise Wrong(f"{variant}: status {ended.status}, {ended.stderr!r}")
+        if "buffers equal" not in ended.stdout and "fmath" not in name:
+            test.note(f"{variant}: {ended.stdout.strip()}")
+        lcov = test.rocov("report", data, "--counts", "ptx", "--lcov")
+        with open(os.path.join(test.results, f"{name}.{variant}.info"), "w") as file:
+            file.write(lcov)
+        found = verdict(clang, one_block, counts_of(lcov, name), source)
+        if found["lines"] == 0:
+            raise Wrong(f"{variant}: the report has no line of the source")
+        TOTALS.setdefault(variant, []).append(found)
+        test.note(f"{variant}: {tell(found)}")
+        if found["reached"] and variant in UNOPTIMIZED:
+            wrong.append(variant)
+    if wrong:
+        raise Wrong(f"lines are reached by one only: {' '.join(wrong)}")
+
+
+def totals():
+    """Prints the sums of all kernels. Returns whether they are within the bounds."""
+    is_well = True
+    for variant, all_of_it in TOTALS.items():
+        total = lambda what, all_of_it=all_of_it: sum(len(it[what]) if isinstance(it[what], list) else it[what] for it in all_of_it)
+        share = 100 * total("reached") / total("lines")
+        bound = 0 if variant in UNOPTIMIZED else MOST_MOVED
+        is_well &= share <= bound
+        print(
+            f"instrument referee {variant}: {len(all_of_it)} kernels, {total('lines')} lines, {total('reached')} reached by one only "
+            f"({share:.1f} %, {bound} % are meant); {total('one_block')} lines of one block, {total('counts')} with two counts",
+            flush=True,
+        )
+    return is_well
+
+
+# Programs of cuda-samples
+
+
+def sources_of(folder):
+    inner = os.path.join(folder, "src")
+    place = inner if os.path.isdir(inner) else folder
+    return sorted(it for it in glob.glob(f"{place}/*") if it.endswith((".cu", ".cpp")))
+
+
+def build(folder):
+    """Compiles a program as its own release build does, and with -lineinfo. Returns what was wrong."""
+    includes = ["-I", folder, "-I", os.path.join(folder, "inc"), "-I", inside("samples", "Common")]
+    try:
+        with_nvcc("-O3", "-lineinfo", "--extended-lambda", "--threads", "2", *includes, *sources_of(folder), "-o", os.path.join(folder, "program"))
+    except NotRun as reason:
+        return str(reason)
+    return None
+
+
+def written(folder, before):
+    """The files that a run has written, with hashes of their bytes."""
+    found = {}
+    for path in glob.glob(f"{folder}/**", recursive=True):
+        if os.path.isfile(path) and path not in before:
+            with open(path, "rb") as file:
+                found[os.path.relpath(path, folder)] = hashlib.sha256(file.read()).hexdigest()
+            os.remove(path)
+    return found
+
+
+def kernel_times(path):
+    """Launches, milliseconds and registers by kernel."""
+    kernels = {}
+    with open(path) as file:
+        for line in file:
+            name, launches, milliseconds, registers = line.split()
+            kernels[name] = (int(launches), float(milliseconds), int(registers))
+    return kernels
+
+
+def sample_run(test, folder, number, data):
+    """Runs a program, with counters if `data` is given. Returns its lines, files and kernels."""
+    times = test.path(f"times{number}")
+    before = set(glob.glob(f"{folder}/**", recursive=True))
+    with open(os.path.join(folder, "arguments")) as file:
+        arguments = file.read().split()
+    variables = {"LD_PRELOAD": GPU_TIMES, "GPU_TIMES": times, "GPU_TIMES_CUPTI": Machine.cupti}
+    words = [f"{name}={value}" for name, value in variables.items()]
+    command = ["env", "-C", folder, *words, "./program", *arguments]
+    ended = test.run(command, timeout=90) if data is None else silent(instrumented(test, command, data))
+    if ended.status != 0 or re.search(r"(?<!\b0 )fail", ended.stdout + ended.stderr, re.I):
+        raise Wrong(f"status {ended.status}: {ended.stdout[-200:]!r} {ended.stderr[-300:]!r}")
+    if not os.path.exists(times):
+        raise Wrong("no kernel was noted")
+    return ended.stdout.splitlines(), written(folder, before), kernel_times(times)
+
+
+def unchanged(plain, counted):
+    """Expects in `counted` all lines and files that runs of the plain program have in common."""
+    lines = [run[0] for run in plain]
+    equal("the number of lines", len(counted[0]), len(lines[0]))
+    for number, line in enumerate(counted[0]):
+        if all(len(it) == len(lines[0]) and it[number] == lines[0][number] for it in lines):
+            equal(f"line {number + 1} of the output", line, lines[0][number])
+    files = [run[1] for run in plain]
+    equal("the files", sorted(counted[1]), sorted(files[0]))
+    for name, content in counted[1].items():
+        if all(it.get(name) == files[0][name] for it in files):
+            equal(f"the file {name}", content, files[0][name])
+
+
+RATIOS = {}
+
+
+def sample(test, name):
+    if Machine.cupti is None:
+        raise NotRun("CUPTI was not found")
+    folder = inside("samples", name)
+    if not os.path.exists(os.path.join(folder, "program")):
+        raise NotRun(BUILT.get(name) or "it was not built")
+    plain, counted = [], []
+    first = sample_run(test, folder, "first", test.data)
+    for number in range(RUNS):
+        plain.append(sample_run(test, folder, f"plain{number}", None))
+        counted.append(sample_run(test, folder, f"counted{number}", test.path(f"data{number}")))
+    for run in [first, *counted]:
+        unchanged(plain, run)
+    lcov = test.rocov("report", test.data, "--counts", "ptx", "--lcov")
+    lines = [line.split(",") for line in lcov.splitlines() if line.startswith("DA:")]
+    hit = sum(it[1] != "0" for it in lines)
+    if hit == 0:
+        raise Wrong("the report has no line that ran")
+    total = lambda run: sum(it[1] for it in run[2].values())
+    before, after = (statistics.median(map(total, runs)) for runs in (plain, counted))
+    RATIOS[name] = (before, after)
+    most = max(plain[0][2], key=lambda it: plain[0][2][it][1])
+    launches = sum(it[0] for it in plain[0][2].values())
+    test.note(
+        f"{hit} of {len(lines)} lines; {launches} launches; {before:.4f} ms, with counters {after:.4f} ms, ratio {after / before:.2f}; "
+        f"registers {plain[0][2][most][2]} / {counted[0][2].get(most, (0, 0, 0))[2]}"
+    )
+
+
+BUILT = {}
+
+
+def all_samples(results, run_one):
+    folders = sorted(os.path.dirname(it) for it in glob.glob(inside("samples", "*", "arguments")))
+    began = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for folder, wrong in zip(folders, pool.map(build, folders)):
+            BUILT[os.path.basename(folder)] = wrong
+    print(f"instrument samples: {sum(it is None for it in BUILT.values())} of {len(folders)} built in {time.monotonic() - began:.0f} s", flush=True)
+    for folder in folders:
+        name = os.path.basename(folder)
+        run_one(f"samples/{name}", lambda test, name=name: sample(test, name))
+    if not RATIOS:
+        return True
+    ratios = {name: after / before for name, (before, after) in RATIOS.items()}
+    mean = math.exp(statistics.mean(map(math.log, ratios.values())))
+    worst = max(ratios, key=ratios.get)
+    print(
+        f"instrument samples: {len(ratios)} of {len(folders)} compared, geometric mean {mean:.3f} ({MOST_MEAN} is meant), "
+        f"worst {ratios[worst]:.3f} ({worst}; {MOST_WORST} is meant)",
+        flush=True,
+    )
+    return mean <= MOST_MEAN and ratios[worst] <= MOST_WORST
+
+
+# Other languages
+
+
+def has_torch():
+    if subprocess.run([sys.executable, "-c", "import torch, triton"], capture_output=True, check=False).returncode != 0:
+        raise NotRun("there is no PyTorch with Triton")
+
+
+def triton_kernel(test):
+    has_torch()
+    program = inside("in_triton.py")
+    # PyTorch's own libraries have no PTX, and rocov says so.
+    ended, _ = instrumented(test, [sys.executable, program], test.data, timeout=300)
+    equal("the output", ended.stdout, "done\n")
+    found = counts_of(test.rocov("report", test.data, "--counts", "ptx", "--lcov"), "in_triton")
+    with open(program) as file:
+        lines = enumerate(file.read().splitlines(), 1)
+    told = [(number, line.rsplit("# ", 1)[1]) for number, line in lines if re.search(r"  # \d+$", line)]
+    wrong = [f"line {number} has {found.get(number)} instead of {count}" for number, count in told if str(found.get(number)) != count]
+    test.note(f"{len(told)} lines of Python with a known count")
+    if wrong:
+        raise Wrong("; ".join(wrong))
+
+
+EXTENSION = """
+import sys
+from torch.utils.cpp_extension import load
+sources, folder = sys.argv[1:3], sys.argv[3]
+load("rocov_doses", sources, extra_cuda_cflags=["-lineinfo"], build_directory=folder, is_python_module=False)
+"""
+
+
+def torch_extension(test):
+    has_torch()
+    if Machine.nvcc is None:
+        raise NotRun("there is no nvcc on the PATH or in /usr/local/cuda")
+    home = os.path.dirname(os.path.dirname(os.path.realpath(Machine.nvcc)))
+    folder = test.path("built")
+    os.makedirs(folder)
+    sources = [inside("extension.cpp"), inside("extension.cu")]
+    # PyTorch's own choice has no PTX.
+    with_ptx = Machine.architecture[3:-1] + "." + Machine.architecture[-1] + "+PTX"
+    variables = {"CUDA_HOME": home, "TORCH_CUDA_ARCH_LIST": with_ptx}
+    made = test.run([sys.executable, "-c", EXTENSION, *sources, folder], variables, timeout=400)
+    library = os.path.join(folder, "rocov_doses.so")
+    if not os.path.exists(library):
+        raise Wrong(f"PyTorch does not build it: {made.stderr[-600:]}")
+    program = [sys.executable, inside("in_torch.py"), library, "3"]
+    ended, _ = instrumented(test, program, test.data, timeout=300)
+    equal("the output", ended.stdout, "done\n")
+    found = counts_of(test.rocov("report", test.data, "--counts", "ptx", "--lcov"), "doses")
+    with open(needed("expected", "h3")) as file:
+        expected = counts_of(file.read(), "doses")
+    common = set(found) & set(expected)
+    wrong = [f"line {line} has {found[line]} instead of {expected[line]}" for line in sorted(common) if (found[line] > 0) != (expected[line] > 0)]
+    counts = sum(found[line] == expected[line] for line in common)
+    test.note(f"{len(common)} lines of C++, {counts} with the count of the host")
+    if wrong or len(common) < 8:
+        raise Wrong("; ".join(wrong) or f"only lines {sorted(common)}")
+
+
+# The record
+
+
+class Record:
+    def __init__(self, results):
+        self.results = results
+        self.counts = {"passed": 0, "failed": 0, "not run": 0}
+
+    def run_one(self, name, body):
+        test = Test(name, self.results)
+        test.results = self.results
+        try:
+            body(test)
+            outcome, text = "passed", []
+        except NotRun as reason:
+            outcome, text = "not run", [str(reason)]
+        except Wrong as reason:
+            outcome, text = "failed", [str(reason)]
+        except Exception:  # pylint: disable=broad-except
+            outcome, text = "failed", [traceback.format_exc().replace("\n", " | ")]
+        self.counts[outcome] += 1
+        told = "; ".join([*text, *test.figures]).replace("\n", "\\n")[:4000]
+        print(f"instrument {name}: {outcome}{'; ' if told else ''}{told}", flush=True)
+        test.pack_data()
+
+
+def run_all(results, parts):
+    results = os.path.abspath(results)
+    os.makedirs(results, exist_ok=True)
+    Machine.cache = os.path.join(results, "cache")
+    settle()
+    record = Record(results)
+    is_well, began = True, time.monotonic()
+    wanted = lambda part: not parts or part in parts
+    version = subprocess.run([Machine.nvcc, "--version"], capture_output=True, text=True, check=False).stdout if Machine.nvcc else "there is none"
+    print(f"instrument: nvcc {version.strip().splitlines()[-1]}, {Machine.architecture}, CUPTI {Machine.cupti}", flush=True)
+    if wanted("marks"):
+        for case in sorted(glob.glob(inside("marks", "*"))):
+            record.run_one(f"marks/{os.path.basename(case)}", lambda test, case=case: marks(test, case))
+        record.run_one("trap", trap)
+    if wanted("referee"):
+        with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+            for name in sorted(os.listdir(inside("kernels"))):
+                pool.submit(record.run_one, f"referee/{name}", lambda test, name=name: referee(test, name))
+        is_well &= totals()
+    if wanted("languages"):
+        record.run_one("languages/triton", triton_kernel)
+        record.run_one("languages/torch", torch_extension)
+    if wanted("samples"):
+        if os.path.isdir(inside("samples")):
+            is_well &= all_samples(results, record.run_one)
+        else:
+            print("instrument samples: not run; the pack was made without --samples", flush=True)
+    shutil.rmtree(Machine.cache, ignore_errors=True)
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in record.counts.items())
+    print(f"instrument: {counts}, in {time.monotonic() - began:.0f} s", flush=True)
+    return 0 if is_well and not record.counts["failed"] else 1
+
+
+# The second look, with LLVM's tools
+
+
+def check(results, profdata, cov):
+    wrong = 0
+    for archive in sorted(glob.glob(os.path.join(results, "referee_*", "data.tar.gz"))):
+        name = os.path.basename(os.path.dirname(archive))[len("referee_") :]
+        with tempfile.TemporaryDirectory() as work:
+            with tarfile.open(archive) as opened:
+                opened.extractall(work)
+            merged = os.path.join(work, "merged")
+            profiles = glob.glob(f"{work}/data/**/*.profraw", recursive=True)
+            elves = glob.glob(f"{work}/data/**/objects/*", recursive=True)
+            subprocess.run([profdata, "merge", *profiles, "-o", merged], check=True, capture_output=True)
+            export = [cov, "export", f"-instr-profile={merged}", elves[0]]
+            lcov = subprocess.run([*export, "-format=lcov"], check=True, capture_output=True, text=True).stdout
+            exported = json.loads(subprocess.run([*export, "-format=text"], check=True, capture_output=True, text=True).stdout)
+        with open(needed("kernels", name, f"{name}.cu")) as file:
+            source = file.read().splitlines()
+        for variant in VARIANTS:
+            path = os.path.join(results, f"{name}.{variant}.info")
+            if not os.path.exists(path):
+                print(f"check {name} {variant}: not run; the run has left no lines")
+                continue
+            with open(path) as file:
+                found = verdict(counts_of(lcov, name), of_one_block(exported, name), counts_of(file.read(), name), source)
+            is_wrong = found["lines"] == 0 or found["reached"] and variant in UNOPTIMIZED
+            wrong += bool(is_wrong)
+            print(f"check {name} {variant}: {'differs' if is_wrong else 'agrees'}; {tell(found)}")
+    return 1 if wrong else 0
+
+
+def main(arguments):
+    if arguments[:1] == ["run"] and len(arguments) > 1:
+        return run_all(arguments[1], arguments[2:])
+    if arguments[:1] == ["check"] and len(arguments) == 4:
+        return check(*arguments[1:])
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,234 @@
+//! The stand-in for ptxas, called as Triton does (`triton/backends/nvidia/compiler.py`). NVIDIA's ptxas is the real one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::Object;
+use object::read::elf::ElfFile64;
+use tempfile::TempDir;
+
+use crate::instrument::{Uncounted, data, identities, lines, numbered};
+use crate::setup::{counters, counts, profiles, step};
+use crate::support::artifacts::built;
+use crate::support::command::{Ended, limited, run};
+
+/// A folder of Triton for one kernel, and a place for a cache.
+struct Assembly {
+    it: Uncounted,
+    place: TempDir,
+}
+
+impl Assembly {
+    /// `None` if there is no ptxas.
+    fn of(change: impl FnOnce(&str) -> String) -> Option<Self> {
+        let it = Uncounted::get()?;
+        let place = data();
+        fs::write(place.path().join("kernel.ptx"), change(&it.text)).expect("it can be written");
+        Some(Self { it, place })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.path("cache")
+    }
+
+    /// The PTX as Triton has written it.
+    fn text(&self) -> String {
+        fs::read_to_string(self.path("kernel.ptx")).expect("it was written")
+    }
+
+    fn stand_in(&self, cache: &Path) -> Command {
+        let mut command = limited(built("rocov-ptxas"));
+        command.env("ROCOV_PTXAS", self.it.tool("ptxas"));
+        command.env("ROCOV_CACHE", cache);
+        command
+    }
+
+    /// Has `assembler` make a cubin with this name.
+    fn assemble(&self, mut assembler: Command, cubin: &str) -> Ended {
+        self.assemble_by(&mut assembler, cubin)
+    }
+
+    fn assemble_by(&self, assembler: &mut Command, cubin: &str) -> Ended {
+        assembler.args(["-lineinfo", "-v", "--gpu-name=sm_90"]);
+        assembler.arg(self.path("kernel.ptx"));
+        run(assembler.arg("-o").arg(self.path(cubin)))
+    }
+
+    /// Has the real assembler do so.
+    fn really(&self, cubin: &str) -> Ended {
+        self.assemble(limited(self.it.tool("ptxas")), cubin)
+    }
+
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).expect("it was made")
+    }
+}
+
+/// The lines that rocov has printed, and those of others.
+fn split(ended: &Ended) -> (Vec<&str>, Vec<&str>) {
+    let lines = ended.stderr.lines();
+    lines.partition(|line| line.starts_with("rocov: "))
+}
+
+#[test]
+fn a_kernel_of_triton_counts_and_keeps_its_ptx() {
+    let with_lines = |text: &str| {
+        let at = text.find("ld.param").expect("it has parameters");
+        format!(
+            "{}.loc 1 7 0\n\t{}\n.file 1 \"kernel.py\"\n",
+            &text[..at],
+            &text[at..]
+        )
+    };
+    let Some(of) = Assembly::of(with_lines) else {
+        return;
+    };
+    let ours = of.assemble(of.stand_in(&of.cache()), "kernel.cubin");
+    let ours = ours.success();
+    // Triton prints what ptxas tells of registers.
+    let (rocovs, others) = split(&ours);
+    assert!(rocovs.is_empty(), "{ours}");
+    assert!(others.iter().any(|line| line.contains("Used ")), "{ours}");
+    let left = fs::read_dir(of.place.path()).expect("it can be listed");
+    let mut left: Vec<_> = left.map(|it| it.expect("a file").file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["cache", "kernel.cubin", "kernel.ptx"]);
+    let text = of.text();
+    let (plant, expected) = numbered(&text);
+    let all: usize = expected.iter().map(|(_, blocks)| blocks.len()).sum();
+    let cubin = of.path("kernel.cubin");
+    let found: Vec<u64> = counters(&cubin).iter().map(|(_, count)| *count).collect();
+    assert_eq!(found, [all as u64]);
+    let bytes = of.bytes("kernel.cubin");
+    let elf = ElfFile64::<object::LittleEndian>::parse(&*bytes).expect("a cubin");
+    assert!(elf.section_by_name(".debug_line").is_some());
+
+    let data = data();
+    let mut command = of
+        .it
+        .command(data.path(), &[step("data", &cubin), plant.clone()]);
+    let ended = run(command.env("ROCOV_CACHE", of.cache())).success();
+    assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
+    let found = counts(&profiles(data.path()), data.path());
+    for (name, blocks) in &expected {
+        assert_eq!(&found[name], blocks, "{name}");
+    }
+    let objects = data.path().join("objects");
+    let kept = objects.join(format!("sm_90.{}.ptx", identities(&objects, ".ptx")[0]));
+    assert_eq!(fs::read_to_string(kept).expect("it is kept"), text);
+    let mut report = limited(built("rocov"));
+    let report = run(report.args(["report", "--lcov"]).arg(data.path())).success();
+    assert!(report.stdout.contains("kernel.py\n"), "{report}");
+    assert!(report.stdout.contains("DA:7,"), "{report}");
+}
+
+#[test]
+fn failures_of_the_assembler_are_its_own() {
+    for change in [
+        |text: &str| text.replacen("ret;", "mov.u32 %none, 1;\n\tret;", 1),
+        |text: &str| text.replace(".target sm_90", ".target sm_100"),
+        |text: &str| text.replacen("ret;", "bra nowhere;", 1),
+        |_: &str| "no PTX".to_owned(),
+        |_: &str| String::new(),
+    ] {
+        let Some(of) = Assembly::of(change) else {
+            return;
+        };
+        let real = of.really("real.cubin");
+        let ours = of.assemble(of.stand_in(&of.cache()), "ours.cubin");
+        assert!(!real.status.success(), "{real}");
+        assert_eq!(ours.status.code(), real.status.code(), "{ours}");
+        assert_eq!(
+            (&ours.stdout, &ours.stderr),
+            (&real.stdout, &real.stderr),
+            "{ours}"
+        );
+        assert!(!of.path("ours.cubin").exists());
+        assert!(!of.cache().exists());
+    }
+}
+
+#[test]
+fn calls_without_ptx_are_the_real_ones() {
+    let Some(of) = Assembly::of(str::to_owned) else {
+        return;
+    };
+    for arguments in [&["--version"][..], &["--help"], &["--no-such-option"], &[]] {
+        let real = run(limited(of.it.tool("ptxas")).args(arguments));
+        let ours = run(of.stand_in(&of.cache()).args(arguments));
+        assert_eq!(ours.status.code(), real.status.code(), "{ours}");
+        assert_eq!(ours.stdout, real.stdout, "{ours}");
+        assert_eq!(ours.stderr, real.stderr, "{ours}");
+    }
+}
+
+#[test]
+fn a_kernel_that_cannot_be_kept_is_assembled_without_counters() {
+    let Some(of) = Assembly::of(str::to_owned) else {
+        return;
+    };
+    of.really("ours.cubin").success();
+    let real = of.bytes("ours.cubin");
+    fs::remove_file(of.path("ours.cubin")).expect("it was made");
+    // No directory can be made below a file, whoever the user is.
+    let closed = of.path("kernel.ptx").join("cache");
+    let ours = of.assemble(of.stand_in(&closed), "ours.cubin").success();
+    let (rocovs, _) = split(&ours);
+    assert_eq!(rocovs.len(), 1, "{ours}");
+    assert!(
+        rocovs[0].starts_with(
+            "rocov: this PTX has no counters: rocov cannot keep it for the report: cannot"
+        ),
+        "{ours}"
+    );
+    assert!(rocovs[0].contains("ROCOV_CACHE"), "{ours}");
+    assert_eq!(of.bytes("ours.cubin"), real);
+    // Without a cache at all, Triton's kernels are its own.
+    let mut without = of.stand_in(&closed);
+    without.env_remove("ROCOV_CACHE");
+    let ours = of.assemble(without, "ours.cubin").success();
+    assert!(split(&ours).0.is_empty(), "{ours}");
+    assert_eq!(of.bytes("ours.cubin"), real);
+}
+
+#[test]
+fn ptx_that_counts_by_clang_stays_as_it_is() {
+    let counted = |it: &Uncounted| {
+        fs::read_to_string(it.setup.cubin.with_extension("ptx")).expect("it was made")
+    };
+    let Some(of) = Uncounted::get().and_then(|it| {
+        let text = counted(&it);
+        Assembly::of(|_| text)
+    }) else {
+        return;
+    };
+    of.really("ours.cubin").success();
+    let real = of.bytes("ours.cubin");
+    let ours = of
+        .assemble(of.stand_in(&of.cache()), "ours.cubin")
+        .success();
+    assert!(split(&ours).0.is_empty(), "{ours}");
+    assert_eq!(of.bytes("ours.cubin"), real);
+}
+
+#[test]
+fn an_assembler_that_cannot_be_run_is_named() {
+    let Some(of) = Assembly::of(str::to_owned) else {
+        return;
+    };
+    let mut command = of.stand_in(&of.cache());
+    command.env("ROCOV_PTXAS", "/none/ptxas");
+    of.assemble(command, "ours.cubin")
+        .with_status(1)
+        .says(&["rocov: cannot run /none/ptxas: ", "set ROCOV_PTXAS"]);
+    let mut command = limited("env");
+    command.args(["-u", "ROCOV_PTXAS", "PATH=/none"]);
+    of.assemble_by(command.arg(built("rocov-ptxas")), "ours.cubin")
+        .with_status(1)
+        .says(&["rocov: Triton's ptxas is not found: set ROCOV_PTXAS to its path\n"]);
+}

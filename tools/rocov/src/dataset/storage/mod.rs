@@ -1,0 +1,274 @@
+//! The place of a data set: a directory, or a prefix in the bucket of an object store.
+//!
+//! Both appear as files with paths below the data set, of names with `/` between them. A file appears whole or not at
+//! all. [`Storage::create`] makes a file only if there is none, for one of several writers at once: importers
+//! need nothing else of each other.
+
+#[cfg(feature = "s3")]
+mod bucket;
+mod directory;
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::Result;
+#[cfg(not(feature = "s3"))]
+use anyhow::bail;
+use bytes::Bytes;
+use parquet::errors::Result as ParquetResult;
+use parquet::file::reader::{ChunkReader, Length};
+
+#[cfg(feature = "s3")]
+use self::bucket::Bucket;
+use self::directory::Directory;
+#[cfg(not(feature = "s3"))]
+use crate::data::IN_BUCKETS;
+use crate::data::in_bucket;
+
+/// The place of a data set.
+#[derive(Debug)]
+pub(super) enum Storage {
+    Directory(Directory),
+    #[cfg(feature = "s3")]
+    Bucket(Bucket),
+}
+
+/// A file of a data set, to read parts of.
+pub(super) enum Content {
+    File(std::fs::File),
+    #[cfg(feature = "s3")]
+    Bytes(Bytes),
+}
+
+impl Storage {
+    /// The place that the user names: a directory, or `s3://BUCKET/PREFIX`. Nothing is looked at there.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is in a bucket, and this build has no object stores, or its settings are wrong.
+    pub(super) fn of(path: &Path) -> Result<Self> {
+        if let Some(within) = in_bucket(path) {
+            #[cfg(feature = "s3")]
+            return Ok(Self::Bucket(Bucket::of(within)?));
+            #[cfg(not(feature = "s3"))]
+            bail!(
+                "cannot use {IN_BUCKETS}{within}: this rocov was built without object stores: build it by `cargo install \
+                 rocov-cli --features s3`, or copy the data set by `aws s3 sync`"
+            );
+        }
+        Ok(Self::Directory(Directory::of(path)))
+    }
+
+    /// The name of a file in messages.
+    pub(super) fn name(&self, path: &str) -> String {
+        match self {
+            Self::Directory(it) => it.path(path).display().to_string(),
+            #[cfg(feature = "s3")]
+            Self::Bucket(it) => it.name(path),
+        }
+    }
+
+    /// Makes the place, if that is needed before files can be written there.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be made.
+    pub(super) fn make(&self) -> Result<()> {
+        match self {
+            Self::Directory(it) => it.make(),
+            #[cfg(feature = "s3")]
+            Self::Bucket(_) => Ok(()),
+        }
+    }
+
+    /// Returns whether there is a file that is not of an importer at this moment.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the place cannot be read.
+    pub(super) fn has_any(&self) -> Result<bool> {
+        match self {
+            Self::Directory(it) => it.has_any(),
+            #[cfg(feature = "s3")]
+            Self::Bucket(it) => it.has_any(),
+        }
+    }
+
+    /// The paths of the files below the directory `below`, in order. Only directories whose names `is_wanted` are
+    /// looked into.
+    ///
+    /// # Errors
+    ///
+    /// Fails if they cannot be read. There are none if the directory is not there.
+    pub(super) fn list(
+        &self,
+        below: &str,
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<String>> {
+        let mut found = match self {
+            Self::Directory(it) => it.list(below, is_wanted)?,
+            #[cfg(feature = "s3")]
+            Self::Bucket(it) => it.list(below, is_wanted)?,
+        };
+        found.sort();
+        Ok(found)
+    }
+
+    /// The contents of a file; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read.
+    pub(super) fn read(&self, path: &str) -> Result<Option<Content>> {
+        match self {
+            Self::Directory(it) => it.read(path),
+            #[cfg(feature = "s3")]
+            Self::Bucket(it) => it.read(path),
+        }
+    }
+
+    /// Writes a file, in the place of one that is there.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be written.
+    pub(super) fn put(&self, path: &str, contents: Vec<u8>) -> Result<()> {
+        match self {
+            Self::Directory(it) => it.put(path, &contents),
+            #[cfg(feature = "s3")]
+            Self::Bucket(it) => it.put(path, contents),
+        }
+    }
+
+    /// Writes a file, unless there is one. Returns whether it did.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be written.
+    pub(super) fn create(&self, path: &str, contents: Vec<u8>) -> Result<bool> {
+        match self {
+            Self::Directory(it) => it.create(path, &contents),
+            #[cfg(feature = "s3")]
+            Self::Bucket(it) => it.create(path, contents),
+        }
+    }
+
+    /// Removes a file, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be removed.
+    pub(super) fn remove(&self, path: &str) -> Result<()> {
+        match self {
+            Self::Directory(it) => it.remove(path),
+            #[cfg(feature = "s3")]
+            Self::Bucket(it) => it.remove(path),
+        }
+    }
+}
+
+impl Content {
+    /// All of it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read.
+    pub(super) fn bytes(self) -> std::io::Result<Bytes> {
+        match self {
+            Self::File(mut file) => {
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes)?;
+                Ok(bytes.into())
+            }
+            #[cfg(feature = "s3")]
+            Self::Bytes(bytes) => Ok(bytes),
+        }
+    }
+}
+
+impl Length for Content {
+    fn len(&self) -> u64 {
+        match self {
+            Self::File(file) => Length::len(file),
+            #[cfg(feature = "s3")]
+            Self::Bytes(bytes) => Length::len(bytes),
+        }
+    }
+}
+
+impl ChunkReader for Content {
+    type T = Box<dyn Read>;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        Ok(match self {
+            Self::File(file) => Box::new(file.get_read(start)?),
+            #[cfg(feature = "s3")]
+            Self::Bytes(bytes) => Box::new(bytes.get_read(start)?),
+        })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        match self {
+            Self::File(file) => file.get_bytes(start, length),
+            #[cfg(feature = "s3")]
+            Self::Bytes(bytes) => bytes.get_bytes(start, length),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_buckets_are_in_buckets() {
+        for (path, expected) in [
+            ("s3://bucket/a/b", Some("bucket/a/b")),
+            ("s3://", Some("")),
+            ("s3:/bucket", None),
+            ("./s3://bucket", None),
+            ("S3://bucket", None),
+            ("/a/s3", None),
+        ] {
+            assert_eq!(in_bucket(Path::new(path)), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn one_of_several_writers_creates_a_file() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("set");
+        let storages = [0; 8].map(|_| Storage::of(&path).unwrap());
+        storages[0].make().unwrap();
+        let created = std::thread::scope(|scope| {
+            let writers = storages.iter().enumerate().map(|(number, storage)| {
+                scope.spawn(move || storage.create("a/b/1", vec![b'a'; number + 1]).unwrap())
+            });
+            let writers: Vec<_> = writers.collect();
+            let created = writers.into_iter().map(|it| it.join().unwrap());
+            created.collect::<Vec<_>>()
+        });
+        assert_eq!(created.iter().filter(|it| **it).count(), 1);
+        let winner = created.iter().position(|it| *it).unwrap();
+        let contents = storages[0].read("a/b/1").unwrap().unwrap();
+        assert_eq!(contents.bytes().unwrap().len(), winner + 1);
+        storages[0].put("a/b/1", b"new".to_vec()).unwrap();
+        let contents = storages[1].read("a/b/1").unwrap().unwrap();
+        assert_eq!(&*contents.bytes().unwrap(), b"new");
+        let list = |wanted: &str| {
+            storages[1]
+                .list("", &|it| it == wanted || it == "a")
+                .unwrap()
+        };
+        assert_eq!(list("b"), ["a/b/1"]);
+        assert!(list("c").is_empty());
+        for _ in 0..2 {
+            storages[0].remove("a/b/1").unwrap();
+        }
+        assert!(storages[0].read("a/b/1").unwrap().is_none());
+        // Nothing that begins with a dot is left.
+        drop(storages);
+        let left = std::fs::read_dir(path).unwrap().count();
+        assert_eq!(left, 1);
+    }
+}
