@@ -262,31 +262,3 @@ fn a_report_of_a_data_set_is_that_of_the_raw_profiles() {
         assert_eq!(stderr(&of_set), stderr(&expected), "{line}");
     }
 }
-
-#[test]
-fn tests_of_merges_in_a_data_set_are_those_of_the_runs() {
-    let fleet = Fleet::new();
-    for pid in 1..=4 {
-        fleet.run(&format!("all/run{pid}"), pid);
-    }
-    // The shares of two tasks, and a merge of merges.
-    for (merged, inputs) in [
-        ("share0", &["all/run1", "all/run2"][..]),
-        ("share1", &["all/run3"]),
-        ("whole", &["share1", "all/run4"]),
-    ] {
-        fleet.done(&[&["merge"], inputs, &["--per-test", "--pooled", merged]].concat());
-    }
-    fleet.import(&["share0"]);
-    fleet.import(&["whole"]);
-    for question in [
-        &["report", "--json", "--per-test"][..],
-        &["report", "--lcov", "--label", "add"],
-        &["which", "archs.hip:10", "kernel.hip:9", "--json"],
-    ] {
-        let answer = |input: &str| fleet.done(&[question, &[input]].concat());
-        let expected = answer("all");
-        assert!(expected.contains("add"), "{expected}");
-        assert_eq!(answer("set"), expected, "{question:?}");
-    }
-}

@@ -2,7 +2,6 @@
 //! and runs these tests with it.
 
 use std::fs;
-use std::process::Command;
 
 use crate::common::{failure, rocov, run, stderr, stdout};
 use crate::tables::example;
@@ -51,6 +50,8 @@ fn a_rocov_without_an_engine_names_the_way_to_one() {
 
 #[cfg(feature = "query")]
 mod with_engine {
+    use std::process::Command;
+
     use serde_json::{Value, json};
 
     use super::*;
