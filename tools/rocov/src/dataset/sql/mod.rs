@@ -24,7 +24,7 @@ use super::schema::RUN;
 use super::store::DataSet;
 use crate::support::temporary;
 
-/// What a question is asked with.
+/// The commits and lines that a question names, and its memory.
 pub(crate) struct SqlParameters<'a> {
     /// The table `parameter`: a row with these commits. An empty text stands for none.
     pub(crate) since: Option<&'a str>,
