@@ -54,7 +54,9 @@ pub(crate) struct SqlAnswer {
 pub(crate) fn ask(set: DataSet, sql: &str, parameters: &SqlParameters<'_>) -> Result<SqlAnswer> {
     for commit in [parameters.since, parameters.until].into_iter().flatten() {
         let condition = format!("commit={commit}").parse::<RunCondition>();
-        let condition = [condition.map_err(|error| anyhow!("{commit:?} is no commit: {error}"))?];
+        let condition = [condition.map_err(|error| {
+            anyhow!("{commit:?} is no commit: {error}: give one of the data set")
+        })?];
         if set.parts(&RUN, &condition)?.is_empty() {
             bail!(nothing(&set, &condition)?);
         }
@@ -151,7 +153,10 @@ fn explained(error: &DataFusionError, memory: usize) -> anyhow::Error {
         other => {
             let text = other.strip_backtrace();
             let words: Vec<_> = text.split_whitespace().collect();
-            anyhow!("cannot answer: {}", words.join(" "))
+            anyhow!(
+                "cannot answer: {}: give another question in SQL",
+                words.join(" ")
+            )
         }
     }
 }
