@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         Command::Status(arguments) => commands::status::status(&arguments),
         Command::Report(arguments) => commands::report::report(&arguments),
         Command::Which(arguments) => commands::which::which(&arguments),
+        Command::Query(arguments) => commands::query::query(&arguments),
         Command::Diff(arguments) => commands::diff::diff(&arguments),
         Command::Merge(arguments) => commands::merge::merge(&arguments),
         Command::Clean(arguments) => commands::clean::clean(&arguments),

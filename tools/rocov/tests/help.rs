@@ -13,12 +13,13 @@ use std::process::Command;
 use common::{rocov, run, stderr, stdout};
 
 /// All commands that have options.
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "run",
     "dump",
     "status",
     "report",
     "which",
+    "query",
     "diff",
     "merge",
     "kernels",

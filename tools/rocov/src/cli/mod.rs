@@ -15,6 +15,7 @@ mod merge;
 mod packaging;
 mod pass;
 pub(crate) mod project_file;
+mod query;
 mod report;
 mod run;
 mod show;
@@ -32,6 +33,9 @@ pub(crate) use kernels::{Address, KernelColumn, KernelsArguments};
 pub(crate) use merge::{FailureMode, IfExists, MergeArguments, ShardNumber};
 pub(crate) use packaging::{CompletionsArguments, ManArguments};
 pub(crate) use pass::{PassArguments, PassBuildArguments, PassCommand};
+#[cfg(feature = "query")]
+pub(crate) use query::AnswerFormat;
+pub(crate) use query::QueryArguments;
 pub(crate) use report::ReportArguments;
 pub(crate) use run::{RunArguments, USUAL_CONTROL};
 pub(crate) use show::ShowArguments;
@@ -59,6 +63,7 @@ pub(crate) enum Command {
     Status(StatusArguments),
     Report(Box<ReportArguments>),
     Which(WhichArguments),
+    Query(QueryArguments),
     Diff(DiffArguments),
     Merge(MergeArguments),
     Kernels(KernelsArguments),

@@ -11,6 +11,7 @@ pub(crate) mod kernels;
 pub(crate) mod merge;
 pub(crate) mod packaging;
 pub(crate) mod pass;
+pub(crate) mod query;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod show;

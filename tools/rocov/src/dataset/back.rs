@@ -299,7 +299,7 @@ fn add_counts(
 }
 
 /// The error that no run meets the conditions.
-fn nothing(set: &DataSet, conditions: &[RunCondition]) -> Result<anyhow::Error> {
+pub(super) fn nothing(set: &DataSet, conditions: &[RunCondition]) -> Result<anyhow::Error> {
     let all = set.parts(&PROFILE, &[])?;
     let path = set.path().display();
     if all.is_empty() {

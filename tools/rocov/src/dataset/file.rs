@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use parquet::basic::Compression;
-use parquet::column::reader::get_typed_column_reader;
+use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 
@@ -24,6 +24,9 @@ const ABANDONED_KEY: &str = "rocov_abandoned";
 
 /// The next step for a file that cannot be read.
 const REMEDY: &str = "take it from a copy, or import the runs into a new data set";
+
+/// The rows of a file in memory. A file has as many as an import wrote at once.
+const ROWS_AT_ONCE: usize = 1 << 13;
 
 /// The values of a column.
 #[derive(Clone, Debug)]
@@ -246,7 +249,11 @@ pub(crate) struct TableFile {
 }
 
 /// The values of some columns in a part of a file, in the order in which they were asked for.
-pub(crate) struct RowGroup(Vec<Values>);
+pub(crate) struct RowGroup {
+    values: Vec<Values>,
+    #[cfg_attr(not(feature = "query"), expect(dead_code))]
+    number: usize,
+}
 
 impl TableFile {
     /// Opens the file at `path`. `None` if there is none.
@@ -298,7 +305,7 @@ impl TableFile {
         })
     }
 
-    /// Gives `take` the columns with these names, part by part.
+    /// Gives `take` the columns with these names, [`ROWS_AT_ONCE`] rows at a time.
     ///
     /// # Errors
     ///
@@ -309,40 +316,73 @@ impl TableFile {
         mut take: impl FnMut(&RowGroup) -> Result<()>,
     ) -> Result<()> {
         for group in 0..self.reader.num_row_groups() {
-            let part = self.part(group, columns);
-            take(&part.with_context(|| damaged(&self.name))?)?;
+            let parts = self.parts(group, columns);
+            let (mut readers, mut rest) = parts.with_context(|| damaged(&self.name))?;
+            while rest > 0 {
+                let number = rest.min(ROWS_AT_ONCE);
+                let values = readers.iter_mut().map(|it| it.next(number));
+                let values = values.collect::<Result<_>>();
+                take(&RowGroup {
+                    values: values.with_context(|| damaged(&self.name))?,
+                    number,
+                })?;
+                rest -= number;
+            }
         }
         Ok(())
     }
 
-    fn part(&self, group: usize, columns: &[&str]) -> Result<RowGroup> {
+    /// The readers of columns in a group of rows, and the number of these rows.
+    fn parts(&self, group: usize, columns: &[&str]) -> Result<(Vec<ColumnValues>, usize)> {
         let group = self.reader.get_row_group(group)?;
         let number = usize::try_from(group.metadata().num_rows())?;
-        let read = columns.iter().map(|name| {
+        let readers = columns.iter().map(|name| {
             let place = self.table.column(name).context("no such column")?;
             let kind = self.table.columns[place].1;
             if place >= self.table.columns_of(self.version).len() {
-                return Ok(Values::of_none(kind, number));
+                return Ok(ColumnValues::None(kind));
             }
-            let values = match kind {
+            let reader = group.get_column_reader(place)?;
+            Ok(match kind {
                 ColumnKind::Text | ColumnKind::Bytes => {
-                    Values::Bytes(take::<ByteArrayType>(&*group, place, number)?)
+                    ColumnValues::Bytes(get_typed_column_reader(reader))
                 }
-                ColumnKind::Int => Values::Int(take::<Int32Type>(&*group, place, number)?),
+                ColumnKind::Int => ColumnValues::Int(get_typed_column_reader(reader)),
                 ColumnKind::Long | ColumnKind::Time => {
-                    Values::Long(take::<Int64Type>(&*group, place, number)?)
+                    ColumnValues::Long(get_typed_column_reader(reader))
                 }
-                ColumnKind::Flag => Values::Flag(take::<BoolType>(&*group, place, number)?),
-            };
-            Ok(values)
+                ColumnKind::Flag => ColumnValues::Flag(get_typed_column_reader(reader)),
+            })
         });
-        Ok(RowGroup(read.collect::<Result<_>>()?))
+        Ok((readers.collect::<Result<_>>()?, number))
     }
 }
 
-fn take<T: DataType>(group: &dyn RowGroupReader, place: usize, number: usize) -> Result<Vec<T::T>> {
-    let mut reader = get_typed_column_reader::<T>(group.get_column_reader(place)?);
-    let mut values = Vec::new();
+/// The values of a column in a group of rows, in order.
+enum ColumnValues {
+    Bytes(ColumnReaderImpl<ByteArrayType>),
+    Int(ColumnReaderImpl<Int32Type>),
+    Long(ColumnReaderImpl<Int64Type>),
+    Flag(ColumnReaderImpl<BoolType>),
+    /// The file is of an earlier version, which has not this column.
+    None(ColumnKind),
+}
+
+impl ColumnValues {
+    /// The next values.
+    fn next(&mut self, number: usize) -> Result<Values> {
+        Ok(match self {
+            Self::Bytes(reader) => Values::Bytes(take(reader, number)?),
+            Self::Int(reader) => Values::Int(take(reader, number)?),
+            Self::Long(reader) => Values::Long(take(reader, number)?),
+            Self::Flag(reader) => Values::Flag(take(reader, number)?),
+            Self::None(kind) => Values::of_none(*kind, number),
+        })
+    }
+}
+
+fn take<T: DataType>(reader: &mut ColumnReaderImpl<T>, number: usize) -> Result<Vec<T::T>> {
+    let mut values = Vec::with_capacity(number);
     while values.len() < number {
         let (records, ..) = reader.read_records(number - values.len(), None, None, &mut values)?;
         if records == 0 {
@@ -365,9 +405,15 @@ pub(super) fn damaged(name: &str) -> String {
 }
 
 impl RowGroup {
+    /// The number of rows.
+    #[cfg(feature = "query")]
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
     /// A column of text or bytes.
     pub(crate) fn bytes(&self, column: usize) -> &[ByteArray] {
-        match &self.0[column] {
+        match &self.values[column] {
             Values::Bytes(values) => values,
             others => unreachable!("{others:?} are not bytes"),
         }
@@ -375,7 +421,7 @@ impl RowGroup {
 
     /// A column of numbers of 32 bits.
     pub(crate) fn ints(&self, column: usize) -> &[i32] {
-        match &self.0[column] {
+        match &self.values[column] {
             Values::Int(values) => values,
             others => unreachable!("{others:?} are not of 32 bits"),
         }
@@ -383,7 +429,7 @@ impl RowGroup {
 
     /// A column of numbers of 64 bits.
     pub(crate) fn longs(&self, column: usize) -> &[i64] {
-        match &self.0[column] {
+        match &self.values[column] {
             Values::Long(values) => values,
             others => unreachable!("{others:?} are not of 64 bits"),
         }
@@ -391,7 +437,7 @@ impl RowGroup {
 
     /// A column of flags.
     pub(crate) fn flags(&self, column: usize) -> &[bool] {
-        match &self.0[column] {
+        match &self.values[column] {
             Values::Flag(values) => values,
             others => unreachable!("{others:?} are not flags"),
         }

@@ -579,6 +579,38 @@ impl DataSet {
         parts.sort();
         Ok(parts)
     }
+
+    /// All tables, each with its files that count at this moment.
+    ///
+    /// # Errors
+    ///
+    /// Fails if files cannot be listed, or if one that makes others count is damaged.
+    #[cfg(feature = "query")]
+    pub(super) fn tables(&self) -> Result<Vec<(&'static DataTable, Vec<PartFile>)>> {
+        let mut tables = Vec::new();
+        for ledger in [&RUNS, &CODE] {
+            let is_of_arch = ledger.table.partition == Partition::Arch;
+            let key = |file: &PartFile, name: &str| {
+                let arch = if is_of_arch { &*file.arch } else { "" };
+                [&*file.date, &*file.commit, arch, name].map(str::to_owned)
+            };
+            // First those that make others count: what an importer adds meanwhile is left out everywhere.
+            let numbered = self.parts(ledger.table, &[])?;
+            let mut counted = HashSet::new();
+            for file in &numbered {
+                let entry = self.file(file, ledger.table)?.entry();
+                let part = entry.map_or_else(|| file.name.clone(), |it| it.part);
+                counted.insert(key(file, &part));
+            }
+            tables.push((ledger.table, numbered));
+            for table in ledger.others {
+                let mut files = self.parts(table, &[])?;
+                files.retain(|it| counted.contains(&key(it, &it.name)));
+                tables.push((*table, files));
+            }
+        }
+        Ok(tables)
+    }
 }
 
 impl Added {

@@ -6,6 +6,7 @@ mod common;
 mod damage;
 mod importers;
 mod kinds;
+mod query;
 mod tables;
 
 use std::fs;

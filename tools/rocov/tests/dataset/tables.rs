@@ -36,7 +36,7 @@ pub(crate) fn python(what: &str) -> Option<PathBuf> {
     None
 }
 
-fn example(name: &str) -> PathBuf {
+pub(crate) fn example(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.join("examples/fleet").join(name)
 }

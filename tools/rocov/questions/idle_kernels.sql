@@ -1,0 +1,1 @@
+../../../examples/fleet/questions/idle_kernels.sql

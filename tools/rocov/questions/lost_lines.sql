@@ -1,0 +1,1 @@
+../../../examples/fleet/questions/lost_lines.sql

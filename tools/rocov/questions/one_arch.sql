@@ -1,0 +1,1 @@
+../../../examples/fleet/questions/one_arch.sql

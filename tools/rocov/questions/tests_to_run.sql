@@ -1,0 +1,1 @@
+../../../examples/fleet/questions/tests_to_run.sql

@@ -1,0 +1,1 @@
+../../../examples/fleet/questions/worst_files.sql

@@ -1,0 +1,159 @@
+//! The command line of `rocov query`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Args, ValueEnum};
+
+use super::usage_error;
+
+/// Ask a data set questions in SQL
+///
+/// DATASET is the directory or bucket that `rocov export --format parquet` wrote to. Its tables are those of the
+/// chapter "The data set". The questions have names, or --sql gives the text of one. This command needs
+/// a rocov that was built with the feature `query`; --print works without.
+#[derive(Args)]
+#[command(
+    override_usage = "rocov query DATASET QUESTION [OPTIONS]\n       rocov query DATASET --sql FILE [OPTIONS]"
+)]
+#[command(after_help = "\
+Exit status: 0, also if the answer has no row; 1 if there is no answer; 2 for a usage error.")]
+pub(crate) struct QueryArguments {
+    /// The directory or bucket of a data set
+    #[arg(value_name = "DATASET")]
+    pub(crate) dataset: PathBuf,
+
+    /// The name of a question
+    #[arg(
+        value_name = "QUESTION",
+        required_unless_present = "sql",
+        conflicts_with = "sql"
+    )]
+    question: Option<Question>,
+
+    /// Ask the SQL in FILE, or in standard input if it is -
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sql: Option<PathBuf>,
+
+    /// The commit that lost_lines and tests_to_run start from
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) since: Option<String>,
+
+    /// The commit that lost_lines ends at
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) until: Option<String>,
+
+    /// tests_to_run: the lines that the unified diff in FILE changes, or in standard input if it is -
+    #[arg(long, value_name = "FILE")]
+    pub(crate) diff: Option<PathBuf>,
+
+    /// The form of the answer
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: AnswerFormat,
+
+    /// Take at most this much memory for rows, and then files in TMPDIR
+    #[arg(long, value_name = "MIB", default_value = "512")]
+    pub(crate) memory: NonZeroUsize,
+
+    /// Print the SQL of QUESTION, and do not ask it
+    #[arg(long, conflicts_with = "sql")]
+    pub(crate) print: bool,
+}
+
+/// A question that has a name: a file in `examples/fleet/questions`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum Question {
+    /// Lines and covered lines of each commit
+    Trend,
+    /// The files with the most missed lines at the newest commit
+    WorstFiles,
+    /// Lines that tests reached at one commit, and do not reach at another: --since, --until
+    LostLines,
+    /// The tests that reached lines of a diff: --since, --diff
+    TestsToRun,
+    /// Kernels that no run launched in the last 30 days
+    IdleKernels,
+    /// Lines that tests of the newest commit reached on one arch only
+    OneArch,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnswerFormat {
+    /// Columns that are aligned
+    Table,
+    /// Comma-separated values, with a heading
+    Csv,
+    /// A list of objects
+    Json,
+}
+
+impl Question {
+    /// Its SQL.
+    fn sql(self) -> &'static str {
+        match self {
+            Self::Trend => include_str!("../../questions/trend.sql"),
+            Self::WorstFiles => include_str!("../../questions/worst_files.sql"),
+            Self::LostLines => include_str!("../../questions/lost_lines.sql"),
+            Self::TestsToRun => include_str!("../../questions/tests_to_run.sql"),
+            Self::IdleKernels => include_str!("../../questions/idle_kernels.sql"),
+            Self::OneArch => include_str!("../../questions/one_arch.sql"),
+        }
+    }
+}
+
+impl QueryArguments {
+    /// The SQL of the question, if it has a name. Ends the process with a usage error if it needs an option.
+    pub(crate) fn named(&self) -> Option<&'static str> {
+        let question = self.question?;
+        let [since, until, diff] = [
+            ("--since COMMIT", self.since.is_some()),
+            ("--until COMMIT", self.until.is_some()),
+            ("--diff FILE", self.diff.is_some()),
+        ];
+        let needs: &[_] = match question {
+            _ if self.print => &[],
+            Question::LostLines => &[since, until],
+            Question::TestsToRun => &[since, diff],
+            Question::Trend | Question::WorstFiles | Question::IdleKernels | Question::OneArch => {
+                &[]
+            }
+        };
+        if let Some((option, _)) = needs.iter().find(|(_, is_given)| !is_given) {
+            let name = question.to_possible_value();
+            let name = name.as_ref().map_or("it", |it| it.get_name());
+            let message = format!("{name} needs {option}");
+            usage_error("query", ErrorKind::MissingRequiredArgument, message);
+        }
+        Some(question.sql())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn each_question_of_the_examples_has_its_name() {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/fleet/questions");
+        let files = fs::read_dir(examples).unwrap().map(|it| it.unwrap().path());
+        let files = files.map(|path| {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            (name, fs::read_to_string(path).unwrap())
+        });
+        let own = Question::value_variants().iter().map(|question| {
+            let name = question.to_possible_value().unwrap().get_name().to_owned();
+            (name, question.sql().to_owned())
+        });
+        assert_eq!(
+            own.collect::<BTreeMap<_, _>>(),
+            files.collect::<BTreeMap<_, _>>()
+        );
+    }
+}
