@@ -494,7 +494,7 @@ mod tests {
         let hash = xxhash_rust::xxh3::xxh3_64(changed.as_bytes());
         assert_eq!(
             (INSTRUMENTATION, format!("{hash:016x}")),
-            (2, "0cabe0ad9b734aef".into())
+            (3, "3588d1d91aacc684".into())
         );
     }
 }

@@ -16,8 +16,8 @@ use crate::format::ptx::records::Unit;
 const MAX_SPREAD: usize = 12;
 /// More bits of a word than these are transposed, and fewer are counted one by one.
 const MAX_VOTES: usize = 5;
-/// The bits of the low part of a count. 32 such parts have 32 bits in all, and no count has more than two parts.
-const PART_BITS: u32 = 27;
+/// The most bits of a count that a warp sums: 32 such counts have 32 bits in all.
+const MAX_BITS: u32 = 27;
 /// The bits of the numbers of lanes, and for each the bits of a word whose number has it not set.
 const SWAPS: [(u32, u32); 5] = [
     (16, 0x0000_ffff),
@@ -81,13 +81,21 @@ impl Flush<'_, '_> {
 
     /// Each lane adds all its counts, which are zeros then. Has no branch, so that it may be anywhere.
     pub(super) fn of_lanes(&self) -> String {
-        format!(
-            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a;\n\t{}}}\n\t",
+        let mut code = format!(
+            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a;\n\t{}",
             self.own()
-        )
+        );
+        for number in 0..self.plan.numbers {
+            let _ = write!(code, "mov.b64 %rocov_n{number}, 0;\n\t");
+        }
+        for word in 0..self.plan.words {
+            let _ = write!(code, "mov.b32 %rocov_b{word}, 0;\n\t");
+        }
+        code.push_str("}\n\t");
+        code
     }
 
-    /// Each lane adds its own counts, which are zeros then.
+    /// Each lane adds its own counts.
     fn own(&self) -> String {
         let mut code = self.base();
         for (block, way) in self.plan.ways.iter().enumerate() {
@@ -97,8 +105,7 @@ impl Flush<'_, '_> {
                     let _ = write!(
                         code,
                         "setp.ne.u64 %rocov_p, %rocov_n{number}, 0;\n\t\
-                         @%rocov_p red.global.add.u64 [%rocov_a+{offset}], %rocov_n{number};\n\t\
-                         mov.b64 %rocov_n{number}, 0;\n\t"
+                         @%rocov_p red.global.add.u64 [%rocov_a+{offset}], %rocov_n{number};\n\t"
                     );
                 }
                 Way::Bit => {
@@ -110,9 +117,6 @@ impl Flush<'_, '_> {
                 }
                 Way::Direct => {}
             }
-        }
-        for word in 0..self.plan.words {
-            let _ = write!(code, "mov.b32 %rocov_b{word}, 0;\n\t");
         }
         code
     }
@@ -162,7 +166,7 @@ impl Flush<'_, '_> {
         for (lane, way) in ways.iter().enumerate() {
             if let Way::Number(number) = way {
                 let _ = write!(code, "cvt.u32.u64 %rocov_t, %rocov_n{number};\n\t");
-                self.sum_part(code, "%rocov_t");
+                self.sum(code);
                 let _ = write!(
                     code,
                     "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
@@ -216,17 +220,17 @@ impl Flush<'_, '_> {
         );
     }
 
-    /// Sums a register of 32 bits over the lanes of a whole warp.
-    fn sum_part(&self, code: &mut String, part: &str) {
+    /// Sums `%rocov_t` over the lanes of a whole warp.
+    fn sum(&self, code: &mut String) {
         if self.has_sums {
-            let _ = write!(code, "redux.sync.add.u32 {part}, {part}, 0xffffffff;\n\t");
+            code.push_str("redux.sync.add.u32 %rocov_t, %rocov_t, 0xffffffff;\n\t");
             return;
         }
         for (distance, _) in SWAPS {
             let _ = write!(
                 code,
-                "shfl.sync.bfly.b32 %rocov_s, {part}, {distance}, 31, 0xffffffff;\n\t\
-                 add.u32 {part}, {part}, %rocov_s;\n\t"
+                "shfl.sync.bfly.b32 %rocov_s, %rocov_t, {distance}, 31, 0xffffffff;\n\t\
+                 add.u32 %rocov_t, %rocov_t, %rocov_s;\n\t"
             );
         }
     }
@@ -271,7 +275,7 @@ impl Flush<'_, '_> {
     }
 
     /// Leads to the code for some lanes, which takes numbers of any size, if a register of one has more than
-    /// [`PART_BITS`] bits.
+    /// [`MAX_BITS`] bits.
     fn find_large(&self, code: &mut String) {
         if self.plan.numbers == 0 {
             return;
@@ -285,7 +289,7 @@ impl Flush<'_, '_> {
             "setp.ge.u64 %rocov_p, %rocov_v, {:#x};\n\t\
              vote.sync.any.pred %rocov_p, %rocov_p, 0xffffffff;\n\t\
              @%rocov_p bra $rocov_part;\n\t",
-            1_u64 << PART_BITS
+            1_u64 << MAX_BITS
         );
     }
 }
