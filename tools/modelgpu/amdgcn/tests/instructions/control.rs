@@ -3,14 +3,12 @@
 
 use modelgpu_amdgcn::Target;
 
-use crate::harness::{Case, Want, memory_byte};
+use crate::harness::{Case, KEPT, Want, memory_byte};
 use crate::inputs::integers;
 
 const GFX90A: &[Target] = &[Target::Gfx90a];
 /// gfx942 and its successor.
 const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
-
-const KEPT: u32 = 0x5a5a_5a5a;
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = nothing();

@@ -11,11 +11,15 @@ use std::sync::OnceLock;
 use modelgpu_amdgcn::{Argument, Launch, Program, Simd, Standing, Target};
 
 use crate::common::{AssemblyKernel, assemble, can_be_assembled, in_mnemonics_of, is_rdna};
+use crate::inputs::integers;
 
 pub(crate) const LANES: usize = 64;
 
 /// The inputs a to d of all lanes.
 pub(crate) type Inputs = [[u64; 4]; LANES];
+
+/// The words of v10 to v13 before a case.
+pub(crate) const KEPT: u32 = 0x5a5a_5a5a;
 
 /// The expected results of a lane.
 #[derive(Clone, Copy, Debug)]
@@ -354,4 +358,16 @@ impl Want {
 
 fn is_nan(half: u32) -> bool {
     half & 0x7fff > 0x7c00 && half <= 0xffff
+}
+
+/// Cases of instructions that change no register: a mnemonic, and the text of each.
+pub(crate) fn without_effect(all: &[(&'static str, &str)]) -> Vec<Case> {
+    let case = |(mnemonic, text): &(&'static str, &str)| {
+        let body = format!("v_mov_b32 v11, v2\n{text}\nv_mov_b32 v10, v11");
+        Case::new(mnemonic, body, integers(), |all, lane| {
+            let a = all[lane][0] as u32;
+            Want::All([a, a, KEPT, KEPT])
+        })
+    };
+    all.iter().map(case).collect()
 }

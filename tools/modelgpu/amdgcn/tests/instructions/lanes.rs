@@ -3,7 +3,7 @@
 
 use modelgpu_amdgcn::Target;
 
-use crate::harness::{Case, LANES, Want};
+use crate::harness::{Case, KEPT, LANES, Want};
 use crate::inputs::integers;
 
 /// RDNA permutes 32 lanes at a time.
@@ -35,8 +35,6 @@ const CONTROLS: &[(&str, Source)] = &[
     ("row_bcast:31", |lane| (lane >= 32).then_some(31)),
     ("row_newbcast:5", |lane| Some(lane / 16 * 16 + 5)),
 ];
-
-const KEPT: u32 = 0x5a5a_5a5a;
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = data_parallel();

@@ -5,11 +5,10 @@ use modelgpu_amdgcn::Target;
 
 use crate::float::f;
 use crate::half::{f64_to_half, half_to_f64};
-use crate::harness::{Case, Inputs, Want, executed};
+use crate::harness::{self, Case, Inputs, KEPT, Want, executed};
 use crate::inputs::{doubles, halves, integers, singles};
 
 const RDNA: &[Target] = &[Target::Gfx1100, Target::Gfx1201];
-const KEPT: u32 = 0x5a5a_5a5a;
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = without_effect();
@@ -26,7 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 fn without_effect() -> Vec<Case> {
-    [
+    harness::without_effect(&[
         ("s_clause", "s_clause 0x1"),
         ("s_delay_alu", "s_delay_alu instid0(VALU_DEP_1)"),
         ("s_gl1_inv", "s_gl1_inv"),
@@ -45,16 +44,7 @@ fn without_effect() -> Vec<Case> {
         ("v_pipeflush", "v_pipeflush"),
         ("buffer_gl0_inv", "buffer_gl0_inv"),
         ("buffer_gl1_inv", "buffer_gl1_inv"),
-    ]
-    .into_iter()
-    .map(|(mnemonic, text)| {
-        let body = format!("v_mov_b32 v11, v2\n{text}\nv_mov_b32 v10, v11");
-        Case::new(mnemonic, body, integers(), |all, lane| {
-            let a = all[lane][0] as u32;
-            Want::All([a, a, KEPT, KEPT])
-        })
-    })
-    .collect()
+    ])
 }
 
 fn modes() -> Vec<Case> {

@@ -6,10 +6,8 @@ use modelgpu_amdgcn::Target;
 use crate::atomics::{Function, atomic};
 use crate::float::{d, f, greater, lesser};
 use crate::half::{f64_to_half, half_to_f64};
-use crate::harness::{Case, Inputs, Want, memory_byte};
+use crate::harness::{self, Case, Inputs, KEPT, Want, memory_byte};
 use crate::inputs::{doubles, halves, integers, singles};
-
-const KEPT: u32 = 0x5a5a_5a5a;
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = without_effect();
@@ -32,7 +30,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 fn without_effect() -> Vec<Case> {
-    [
+    harness::without_effect(&[
         ("s_sleep_var", "s_sleep_var 0"),
         ("s_wait_alu", "s_wait_alu 0xfffe"),
         ("s_wait_loadcnt", "s_wait_loadcnt 0x0"),
@@ -59,16 +57,7 @@ fn without_effect() -> Vec<Case> {
         ("global_wbinv", "global_wbinv scope:SCOPE_DEV"),
         ("s_barrier_signal", "s_barrier_signal -1\ns_barrier_wait -1"),
         ("s_barrier_wait", "s_barrier_signal -1\ns_barrier_wait -1"),
-    ]
-    .into_iter()
-    .map(|(mnemonic, text)| {
-        let body = format!("v_mov_b32 v11, v2\n{text}\nv_mov_b32 v10, v11");
-        Case::new(mnemonic, body, integers(), |all, lane| {
-            let a = all[lane][0] as u32;
-            Want::All([a, a, KEPT, KEPT])
-        })
-    })
-    .collect()
+    ])
 }
 
 /// Executes scalar instructions for each lane in turn. They find the low words of the lane's inputs a to c in
