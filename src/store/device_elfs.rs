@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::discover::ElfFacts;
 use crate::format::codeobject::Identity;
 use crate::store::keeper::{KeepError, KeptElfError};
-use crate::store::layout::{OBJECTS, device_elf_name, source_name};
+use crate::store::layout::{OBJECTS, PTX, device_elf_name, source_name};
 use crate::store::{OutputError, sweep_once, write_atomic, write_if_changed};
 
 /// The device ELFs that this process has kept.
@@ -101,8 +101,8 @@ impl Objects {
                 Ok(read.map_err(OutputError::io("read", &kept.path))?)
             };
             // The PTX that it was made from has its name.
-            if let Ok(source) = fs::read(kept.path.with_extension("ptx")) {
-                let written = write_if_changed(&path.with_extension("ptx"), &source);
+            if let Ok(source) = fs::read(kept.path.with_extension(PTX)) {
+                let written = write_if_changed(&path.with_extension(PTX), &source);
                 failures.extend(written.err().map(|source| KeepError::SourceNotKept {
                     identity: key.0.clone(),
                     source,

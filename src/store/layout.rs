@@ -23,6 +23,8 @@ use crate::store::{LABELS, Label};
 pub const PROFRAW: &str = "profraw";
 /// The folder of device ELFs.
 pub const OBJECTS: &str = "objects";
+/// The ending of the PTX that a device ELF was made of. It lies beside the ELF.
+pub const PTX: &str = "ptx";
 /// The folder of kernel registries.
 pub const REGISTRIES: &str = "registry";
 /// The end of the names of kernel registries.
@@ -144,18 +146,19 @@ pub fn is_registry(path: &Path) -> bool {
 /// [`device_elf_name`] makes.
 #[must_use]
 pub fn elf_identity(path: &Path) -> Option<&str> {
-    let is_kept = path.parent()?.file_name()? == OBJECTS;
-    let stem = path.file_name()?.to_str()?.strip_suffix(".elf")?;
-    let (_, identity) = stem.rsplit_once('.')?;
-    is_kept.then_some(identity)
+    kept_identity(path, "elf")
 }
 
 /// The identity in the path of the PTX beside a kept device ELF, `objects/TARGET.IDENTITY.ptx`.
 #[must_use]
 pub fn source_identity(path: &Path) -> Option<&str> {
-    let is_kept = path.parent()?.file_name()? == OBJECTS;
-    let stem = path.file_name()?.to_str()?.strip_suffix(".ptx")?;
-    let (_, identity) = stem.rsplit_once('.')?;
+    kept_identity(path, PTX)
+}
+
+/// The identity in a path `objects/TARGET.IDENTITY.ENDING`.
+fn kept_identity<'a>(path: &'a Path, ending: &str) -> Option<&'a str> {
+    let is_kept = path.parent()?.file_name()? == OBJECTS && path.extension()? == ending;
+    let (_, identity) = path.file_stem()?.to_str()?.rsplit_once('.')?;
     is_kept.then_some(identity)
 }
 
@@ -231,7 +234,7 @@ pub fn device_elf_name(target: &str, identity: &Identity) -> String {
 /// The file name of the PTX from which rocov has made the device ELF of `identity`: `sm_90.0f3c9b.ptx`.
 #[must_use]
 pub fn source_name(target: &str, identity: &Identity) -> String {
-    format!("{}.{identity}.ptx", sanitize_target(target))
+    format!("{}.{identity}.{PTX}", sanitize_target(target))
 }
 
 #[cfg(test)]

@@ -10,10 +10,9 @@ use rocov::format::bundle;
 use rocov::format::bundle::BundleError;
 use rocov::format::codeobject::cuda::with_sections;
 use rocov::format::codeobject::{CodeObject, Identity, without_host_functions};
-use rocov::store::layout::{device_elf_name, elf_identity};
+use rocov::store::layout::{PTX, device_elf_name, elf_identity};
 use rocov::store::write_atomic;
 
-use super::names::PTX;
 use crate::support::mmap;
 
 /// A file that device ELFs are looked for in.

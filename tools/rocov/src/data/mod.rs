@@ -30,8 +30,8 @@ pub(crate) mod zeros;
 pub(crate) use self::builds::Builds;
 pub(crate) use self::data_directory::{DataDirectory, check_archs, is_missing, refuse_data_set};
 pub(crate) use self::names::{
-    DATA_SET, DATABASE, DeviceProfile, FileKind, IN_BUCKETS, POOLED_HOST, PTX, in_bucket,
-    is_data_set, is_searched,
+    DATA_SET, DATABASE, DeviceProfile, FileKind, IN_BUCKETS, POOLED_HOST, in_bucket, is_data_set,
+    is_searched,
 };
 pub(crate) use self::process_place::{ProcessPlace, ProcessPlaces};
 pub(crate) use self::registries::{Origins, Registries, RegistryProcess, paths_start};

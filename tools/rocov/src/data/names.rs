@@ -26,9 +26,6 @@ pub(crate) const DATA_SET: &str = "rocov-dataset.json";
 /// The start of the name of a data set in the bucket of an object store.
 pub(crate) const IN_BUCKETS: &str = "s3://";
 
-/// The ending of the PTX that a device ELF was made of. It lies beside the ELF.
-pub(crate) const PTX: &str = "ptx";
-
 /// The bucket and the prefix in it, as in `BUCKET/PREFIX`, if a path names these.
 pub(crate) fn in_bucket(path: &Path) -> Option<&str> {
     path.to_str()?.strip_prefix(IN_BUCKETS)

@@ -10,13 +10,14 @@ use parquet::data_type::ByteArray;
 use rocov::format::profraw::{CountKind, RecordCount, Sum};
 use rocov::format::registry::Grouped;
 use rocov::store::Label;
+use rocov::store::layout::PTX;
 
 use super::code::object_identity;
 use super::condition::{RunCondition, RunKey};
 use super::file::damaged;
 use super::schema::{CODE_OBJECT, COUNTER, PROFILE, RUN};
 use super::store::{DataSet, PartFile};
-use crate::data::{PTX, is_data_set};
+use crate::data::is_data_set;
 use crate::profdata::pooled::{CodeObjectKey, Pool, PooledProfile};
 use crate::support::temporary;
 

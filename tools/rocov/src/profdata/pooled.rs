@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rocov::format::codeobject::Identity;
 use rocov::format::registry::Grouped;
-use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES};
+use rocov::store::layout::{OBJECTS, PROFRAW, PTX, REGISTRIES};
 use rocov::store::{Expansion, Label, ProfileName};
 use tempfile::TempDir;
 
-use crate::data::{DataDirectory, DeviceProfile, POOLED_HOST, PTX};
+use crate::data::{DataDirectory, DeviceProfile, POOLED_HOST};
 use crate::support::atomic;
 use crate::support::atomic::Partial;
 use crate::term::warnings::Warnings;
