@@ -1,6 +1,8 @@
 //! The tables of a data set, version 2. The chapter docs/src/reference/dataset.md describes them; a test compares the
 //! two.
 
+use super::condition::RunKey;
+
 /// The version of the tables. A reader takes this one and earlier ones, and rejects others.
 ///
 /// Version 2 gives files of runs and code objects numbers, and the name of the files of other tables in their metadata. It
@@ -30,6 +32,17 @@ pub(crate) enum Partition {
     RunAndArch,
     /// `arch=ARCH`: a code object has one row, however many runs have it.
     Arch,
+}
+
+impl Partition {
+    /// The parts of the path, from the outermost on.
+    pub(super) fn keys(self) -> &'static [RunKey] {
+        match self {
+            Self::Run => &[RunKey::Date, RunKey::Commit],
+            Self::RunAndArch => &[RunKey::Date, RunKey::Commit, RunKey::Arch],
+            Self::Arch => &[RunKey::Arch],
+        }
+    }
 }
 
 /// A column: its name and type.

@@ -22,8 +22,8 @@ use xxhash_rust::xxh3::Xxh3;
 use super::condition::{RunCondition, RunKey};
 use super::file::{Entry, Rows, TableFile};
 use super::schema::{
-    BRANCH, CODE_OBJECT, COUNTER, DataTable, FUNCTION, LINE, PROFILE, Partition, REGION, RUN,
-    TEST_LINE, VERSION,
+    BRANCH, CODE_OBJECT, COUNTER, DataTable, FUNCTION, LINE, PROFILE, REGION, RUN, TEST_LINE,
+    VERSION,
 };
 use super::storage::Storage;
 use crate::data::DATA_SET;
@@ -546,11 +546,7 @@ impl DataSet {
         table: &'static DataTable,
         conditions: &[RunCondition],
     ) -> Result<Vec<PartFile>> {
-        let keys: &[RunKey] = match table.partition {
-            Partition::Run => &[RunKey::Date, RunKey::Commit],
-            Partition::RunAndArch => &[RunKey::Date, RunKey::Commit, RunKey::Arch],
-            Partition::Arch => &[RunKey::Arch],
-        };
+        let keys = table.partition.keys();
         let is_wanted = |name: &str| {
             partition_of(name)
                 .is_some_and(|(key, value)| RunCondition::allow(conditions, key, value))
@@ -589,7 +585,7 @@ impl DataSet {
     pub(super) fn tables(&self) -> Result<Vec<(&'static DataTable, Vec<PartFile>)>> {
         let mut tables = Vec::new();
         for ledger in [&RUNS, &CODE] {
-            let is_of_arch = ledger.table.partition == Partition::Arch;
+            let is_of_arch = ledger.table.partition.keys().contains(&RunKey::Arch);
             let key = |file: &PartFile, name: &str| {
                 let arch = if is_of_arch { &*file.arch } else { "" };
                 [&*file.date, &*file.commit, arch, name].map(str::to_owned)

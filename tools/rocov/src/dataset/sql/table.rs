@@ -23,7 +23,7 @@ use parquet::data_type::ByteArray;
 
 use crate::dataset::condition::RunKey;
 use crate::dataset::file::{RowGroup, damaged};
-use crate::dataset::schema::{ColumnKind, DataTable, Partition};
+use crate::dataset::schema::{ColumnKind, DataTable};
 use crate::dataset::store::{DataSet, PartFile};
 
 /// The time zone of times.
@@ -57,7 +57,8 @@ struct TableShare {
 impl SqlTable {
     /// A table of a data set, and its files that count.
     pub(super) fn new(set: Arc<DataSet>, table: &'static DataTable, parts: Vec<PartFile>) -> Self {
-        let keys = keys(table);
+        // They are columns of text.
+        let keys = table.partition.keys();
         let own = table
             .columns
             .iter()
@@ -228,15 +229,6 @@ impl TableShare {
         let options = RecordBatchOptions::new().with_row_count(Some(rows.number()));
         let schema = Arc::clone(&self.schema);
         Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
-    }
-}
-
-/// The partitions of a table, which are columns of text.
-fn keys(table: &DataTable) -> &'static [RunKey] {
-    match table.partition {
-        Partition::Run => &[RunKey::Date, RunKey::Commit],
-        Partition::RunAndArch => &[RunKey::Date, RunKey::Commit, RunKey::Arch],
-        Partition::Arch => &[RunKey::Arch],
     }
 }
 
