@@ -12,7 +12,6 @@ use crate::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
     Symbol,
 };
-use crate::format::blocks::{Kind, Records};
 use crate::format::codeobject::cuda::{laid_out, without_code};
 use crate::format::codeobject::{CodeObject, CodeObjectError, Identity};
 use crate::format::profraw::Version;
@@ -87,14 +86,7 @@ impl AtRest {
     /// Fails if rocov does not know the text, or it has no function with a body.
     pub fn of_ptx(agent: Agent, uri: String, text: &str) -> Result<Self, NeverCompiledError> {
         let module = Module::parse(text)?;
-        let mut records = Records::default();
-        let mut counters = 0;
-        for function in module.functions.iter().filter(|it| !it.blocks.is_empty()) {
-            // A text of 4 GiB is more than a fat binary may unpack to.
-            let count = u32::try_from(function.blocks.len()).unwrap_or(u32::MAX);
-            records.push(Kind::Ptx, function.symbol, function.text.as_bytes(), count);
-            counters += 8 * u64::from(count);
-        }
+        let records = module.records();
         if records.is_empty() {
             return Err(NeverCompiledError::Empty);
         }
@@ -102,7 +94,13 @@ impl AtRest {
         let version = version.expect("rocov writes profiles of this version");
         let architecture = module.architecture().unwrap_or_default();
         let (data, names) = (records.data(&version, 0), records.names());
-        let elf = without_code(architecture, &version, &data, &names, counters)?;
+        let elf = without_code(
+            architecture,
+            &version,
+            &data,
+            &names,
+            records.counters_len(),
+        )?;
         Ok(Self {
             source: Some(text.into()),
             ..Self::new(agent, uri, elf)?

@@ -201,46 +201,38 @@ fn made_of(
         };
     }
     let gpus = driver.capabilities(purpose == Purpose::ForAll);
-    let first = *gpus.first().ok_or(Loss::NoGpu)?;
-    let chosen = chosen(&code, first)?;
-    let counts = |all: &[Chosen]| all.iter().any(|it| it.text.contains(COUNTED));
-    if counts(&chosen) {
-        return Ok(Outcome::AsItIs);
-    }
-    let made = |chosen: Vec<Chosen>, gpu: Capability, target: Option<u32>| {
+    // Code that is linked is for one GPU.
+    let is_common = gpus.len() > 1 && purpose != Purpose::ToBeLinked;
+    let mut all = Vec::new();
+    for gpu in &gpus {
+        let chosen = chosen(&code, *gpu)?;
+        if chosen.iter().any(|it| it.text.contains(COUNTED)) {
+            return Ok(Outcome::AsItIs);
+        }
+        let mut target = None;
+        if is_common {
+            check_common(&chosen, &gpus)?;
+            target = u32::try_from(10 * gpu.0 + gpu.1).ok();
+        }
         let of_nvcc = chosen.first().map_or("", |it| it.options.as_str());
         let options = Options {
             target,
             ..Options::of(options, of_nvcc)
         };
         let texts: Vec<String> = chosen.into_iter().map(|it| it.text).collect();
-        match purpose {
-            Purpose::ToBeLinked => to_be_linked(driver, gpu, &texts, options),
-            _ => exchanged(driver, gpu, &texts, options),
+        if purpose == Purpose::ToBeLinked {
+            let made = to_be_linked(driver, *gpu, &texts, options)?;
+            return Ok(Outcome::ToBeLinked(made));
         }
+        all.push((*gpu, exchanged(driver, *gpu, &texts, options)?));
+    }
+    let code = match all.as_slice() {
+        [] => return Err(Loss::NoGpu),
+        [(_, made)] => &made.code,
+        several => packed(several),
     };
-    if purpose == Purpose::ToBeLinked {
-        return made(chosen, first, None).map(Outcome::ToBeLinked);
-    }
-    if gpus.len() == 1 {
-        let made = made(chosen, first, None)?;
-        return Ok(Outcome::Exchanged(&made.code, vec![made]));
-    }
-    let mut all = Vec::new();
-    for gpu in &gpus {
-        let chosen = self::chosen(&code, *gpu)?;
-        if counts(&chosen) {
-            return Ok(Outcome::AsItIs);
-        }
-        check_common(&chosen, &gpus)?;
-        let target = u32::try_from(10 * gpu.0 + gpu.1).ok();
-        all.push((*gpu, made(chosen, *gpu, target)?));
-    }
-    let code = packed(&all);
-    Ok(Outcome::Exchanged(
-        code,
-        all.into_iter().map(|(_, made)| made).collect(),
-    ))
+    let all = all.into_iter().map(|(_, made)| made).collect();
+    Ok(Outcome::Exchanged(code, all))
 }
 
 /// The PTX of code for a GPU: that of each unit.
@@ -366,10 +358,9 @@ fn to_be_linked(
         let plain = driver.compile(texts, options).ok();
         let choices = plain.and_then(|plain| ptx::Options::for_kernels_of(&plain).ok());
         let changed = changed(texts, || Ok(choices.unwrap_or_default()))?;
-        Ok(joined(changed.iter().map(String::as_str)).into_bytes()).map(|mut text| {
-            text.push(0);
-            text
-        })
+        let mut text = joined(changed.iter().map(String::as_str)).into_bytes();
+        text.push(0);
+        Ok(text)
     })
 }
 

@@ -79,30 +79,20 @@ pub(super) unsafe fn exchange(id: u32, data: &CallData) -> Option<Replacement> {
         calls::MODULE_LOAD_EX => Some(MODULE_OPTIONS),
         _ => is_library.then_some(LIBRARY_OPTIONS),
     };
-    // The number has 4 bytes. Behind them is padding.
-    let [count, names, values] = options.map_or([0; 3], |places| places.map(word));
     let request = ExchangeRequest {
-        code: word(CODE) as *const c_void,
-        is_path: matches!(id, calls::MODULE_LOAD_FILE | calls::LIBRARY_LOAD_FILE),
         is_for_all: is_library,
-        is_to_be_linked: false,
-        options: count as u32,
-        names: names as *const c_int,
-        values: values as *const *mut c_void,
+        ..request(
+            word(CODE),
+            matches!(id, calls::MODULE_LOAD_FILE | calls::LIBRARY_LOAD_FILE),
+            options.map_or([0; 3], |places| places.map(word)),
+        )
     };
-    let mut replacement = None;
-    boundary::guest("the exchange of CUDA code", || {
-        // SAFETY: the request is of a call that loads code.
-        let Some(taken) = (unsafe { ask(instrument, &request) }) else {
-            return;
-        };
-        if let Some(new) = taken.new {
-            // SAFETY: the arguments are CUPTI's, for this call.
-            unsafe { *words.add(CODE) = new.argument };
-            replacement = new.file;
-        }
-    });
-    replacement
+    let put = |new: &NewCode| {
+        // SAFETY: the arguments are CUPTI's, for this call.
+        unsafe { *words.add(CODE) = new.argument };
+    };
+    // SAFETY: the request is of a call that loads code.
+    unsafe { replace(instrument, &request, put) }
 }
 
 /// Exchanges an input of the driver's linker: the call `id` adds it.
@@ -122,27 +112,19 @@ pub(super) unsafe fn exchange_input(id: u32, data: &CallData) -> Option<Replacem
         return None;
     }
     let is_path = id == calls::LINK_FILE;
-    let [count, names, values] = match is_path {
-        true => INPUT_FILE_OPTIONS.map(word),
-        false => INPUT_OPTIONS.map(word),
+    let places = match is_path {
+        true => INPUT_FILE_OPTIONS,
+        false => INPUT_OPTIONS,
     };
     let request = ExchangeRequest {
-        code: word(INPUT) as *const c_void,
-        is_path,
-        is_for_all: false,
         is_to_be_linked: true,
-        options: count as u32,
-        names: names as *const c_int,
-        values: values as *const *mut c_void,
+        ..request(word(INPUT), is_path, places.map(word))
     };
-    let mut replacement = None;
-    boundary::guest("the exchange of CUDA code", || {
-        // SAFETY: the request is of a call that reads the code.
-        let Some(taken) = (unsafe { ask(instrument, &request) }) else {
-            return;
-        };
-        let Some(new) = taken.new else { return };
-        links().entry(word(0)).or_default().extend(taken.sources);
+    let put = |new: &NewCode| {
+        links()
+            .entry(word(0))
+            .or_default()
+            .extend_from_slice(&new.sources);
         // SAFETY: the arguments are CUPTI's, for this call.
         unsafe {
             *words.add(INPUT_KIND) = u64::from(PTX);
@@ -151,6 +133,42 @@ pub(super) unsafe fn exchange_input(id: u32, data: &CallData) -> Option<Replacem
                 *words.add(INPUT_SIZE) = new.size as u64;
             }
         }
+    };
+    // SAFETY: the request is of a call that reads the code.
+    unsafe { replace(instrument, &request, put) }
+}
+
+/// A request for code that the driver would load into the current context. The options are their number, their names and
+/// their values.
+fn request(code: u64, is_path: bool, [count, names, values]: [u64; 3]) -> ExchangeRequest {
+    ExchangeRequest {
+        code: code as *const c_void,
+        is_path,
+        is_for_all: false,
+        is_to_be_linked: false,
+        // It has 4 bytes. Behind them is padding.
+        options: count as u32,
+        names: names as *const c_int,
+        values: values as *const *mut c_void,
+    }
+}
+
+/// Asks the library for code, and has `put` write it to the arguments of the call.
+///
+/// # Safety
+/// The request is of a call that reads the code.
+unsafe fn replace(
+    instrument: InstrumentFn,
+    request: &ExchangeRequest,
+    put: impl FnOnce(&NewCode),
+) -> Option<Replacement> {
+    let mut replacement = None;
+    boundary::guest("the exchange of CUDA code", || {
+        // SAFETY: as the caller promises.
+        let Some(new) = (unsafe { ask(instrument, request) }) else {
+            return;
+        };
+        put(&new);
         replacement = new.file;
     });
     replacement
@@ -192,27 +210,21 @@ pub(super) fn forget_link(link: u64) {
     links().remove(&link);
 }
 
-/// The result of a request.
-struct Taken {
-    /// The code that is to be loaded or linked instead.
-    new: Option<NewCode>,
-    /// The PTX without counters of what is not linked yet.
-    sources: Vec<String>,
-}
-
 /// Code for a call, in place of its own.
 struct NewCode {
     /// The address of the code, or of a path.
     argument: u64,
     size: usize,
     file: Option<Replacement>,
+    /// The PTX without counters of what is not linked yet.
+    sources: Vec<String>,
 }
 
 /// Asks the library for code. `None` if the code is to stay as it is.
 ///
 /// # Safety
 /// The request is of a call that reads the code.
-unsafe fn ask(instrument: InstrumentFn, request: &ExchangeRequest) -> Option<Taken> {
+unsafe fn ask(instrument: InstrumentFn, request: &ExchangeRequest) -> Option<NewCode> {
     let origin = origin(request);
     static FILTER: OnceLock<Filter> = OnceLock::new();
     let filter = FILTER.get_or_init(settings::filter);
@@ -232,7 +244,7 @@ unsafe fn ask(instrument: InstrumentFn, request: &ExchangeRequest) -> Option<Tak
 ///
 /// # Safety
 /// `librocov_instrument.so` has given the answer.
-unsafe fn take(answer: &ExchangeAnswer, is_path: bool, origin: Option<&Path>) -> Option<Taken> {
+unsafe fn take(answer: &ExchangeAnswer, is_path: bool, origin: Option<&Path>) -> Option<NewCode> {
     let name = || origin.map_or("memory".into(), |path| path.display().to_string());
     if !answer.loss.is_null() {
         // SAFETY: a loss is a text with a zero at its end, which stays.
@@ -279,29 +291,27 @@ unsafe fn take(answer: &ExchangeAnswer, is_path: bool, origin: Option<&Path>) ->
     ));
     let (argument, size) = (answer.code as u64, answer.code_len);
     if !is_path {
-        let new = Some(NewCode {
+        return Some(NewCode {
             argument,
             size,
             file: None,
+            sources,
         });
-        return Some(Taken { new, sources });
     }
     // SAFETY: the answer has so many bytes, which stay.
     let code = unsafe { std::slice::from_raw_parts(answer.code.cast::<u8>(), size) };
     // A file of PTX ends without a zero.
     let end = code.len() - usize::from(!sources.is_empty());
     match in_a_file(&code[..end]) {
-        Ok((path, file)) => {
-            let new = Some(NewCode {
-                argument: path.as_ptr() as u64,
-                size,
-                file: Some(Replacement {
-                    _file: file,
-                    _path: path,
-                }),
-            });
-            Some(Taken { new, sources })
-        }
+        Ok((path, file)) => Some(NewCode {
+            argument: path.as_ptr() as u64,
+            size,
+            file: Some(Replacement {
+                _file: file,
+                _path: path,
+            }),
+            sources,
+        }),
         Err(error) => {
             let loss =
                 format!("no file in memory can be made: {error}: give the program more memory");

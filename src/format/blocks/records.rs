@@ -47,6 +47,13 @@ impl Records {
         self.records.is_empty()
     }
 
+    /// The size of all counters in bytes.
+    #[must_use]
+    pub fn counters_len(&self) -> u64 {
+        let counters = self.records.iter().map(|it| u64::from(it.counters));
+        8 * counters.sum::<u64>()
+    }
+
     /// The data records for a profile of this version, if their counters follow `first` bytes of other counters.
     ///
     /// `CounterPtr` and `UniformCounterPtr` are byte offsets in their sections, as

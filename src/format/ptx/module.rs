@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::format::blocks::Kind;
+use crate::format::codeobject::name_ref;
 use crate::format::ptx::PtxError;
 use crate::format::ptx::blocks::Blocks;
 use crate::format::ptx::lexer::{Lexer, Token, TokenKind};
@@ -56,6 +57,15 @@ pub struct PtxFunction<'text> {
     /// The basic blocks in the order of the text. Each has a counter of this number.
     pub blocks: Vec<Block>,
     pub(super) body: Body<'text>,
+}
+
+impl PtxFunction<'_> {
+    /// The hash of the name of its record, and that of its text: its record has both.
+    #[must_use]
+    pub fn key(&self) -> (u64, u64) {
+        let name = Kind::Ptx.record_name(self.symbol);
+        (name_ref(name.as_bytes()), self.hash)
+    }
 }
 
 /// The parts of a function that only the instrumentation needs.

@@ -27,6 +27,19 @@ const MAX_PARTS_BYTES: u64 = 1 << 20;
 /// The size of a copies table with one range in bytes.
 const TABLE_BYTES: u64 = 48;
 
+impl Module<'_> {
+    /// The records of its functions that have a body, if each block has a counter.
+    pub(crate) fn records(&self) -> Records {
+        let mut records = Records::default();
+        for function in self.functions.iter().filter(|it| !it.blocks.is_empty()) {
+            // A text of 4 GiB is more than a fat binary may unpack to.
+            let count = u32::try_from(function.blocks.len()).unwrap_or(u32::MAX);
+            records.push(Kind::Ptx, function.symbol, function.text.as_bytes(), count);
+        }
+        records
+    }
+}
+
 /// The counters of a module.
 #[derive(Debug)]
 pub(super) struct Unit {
@@ -85,12 +98,7 @@ impl Unit {
             TABLE_BYTES << 32 | u64::from(COPIES_VERSION),
             8 * counters
         );
-        let mut records = Records::default();
-        for function in module.functions.iter().filter(|it| !it.blocks.is_empty()) {
-            // There are at most 2^22 blocks.
-            let count = function.blocks.len() as u32;
-            records.push(Kind::Ptx, function.symbol, function.text.as_bytes(), count);
-        }
+        let records = module.records();
         self.declare_names(&mut code, &records.names());
         let layout = version.layout().record;
         let data = records.data(&version, 0);

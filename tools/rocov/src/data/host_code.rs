@@ -3,10 +3,9 @@
 use anyhow::{Context, Result};
 use rocov::device::Agent;
 use rocov::device::elf_file::AtRest;
-use rocov::format::blocks::Kind;
 use rocov::format::bundle::{self, Container, Content, Image, Packing, runs_ptx};
 use rocov::format::codeobject::cuda::{self, with_sections};
-use rocov::format::codeobject::{CodeObject, is_generic, name_ref, runs_on};
+use rocov::format::codeobject::{CodeObject, is_generic, runs_on};
 use rocov::format::ptx::Module;
 use rocov::format::registry::model::AgentRecord;
 use serde::{Deserialize, Serialize};
@@ -185,11 +184,7 @@ fn has_lines(text: &str) -> bool {
 
 /// The functions of PTX.
 pub(crate) fn function_keys(module: &Module<'_>) -> Vec<FunctionKey> {
-    let functions = module.functions.iter().map(|function| {
-        let name = Kind::Ptx.record_name(function.symbol);
-        (name_ref(name.as_bytes()), function.hash)
-    });
-    functions.collect()
+    module.functions.iter().map(|it| it.key()).collect()
 }
 
 /// The PTX of an image. `None` if it is something else.

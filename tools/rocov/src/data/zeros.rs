@@ -256,31 +256,20 @@ fn complete_process<'a>(
         };
         for agent in one_of_each(&process.agents) {
             let mut code_objects = BTreeSet::new();
-            for code in file.code.taken_by(agent, counted) {
-                let key = (agent.name.as_str(), code.identity);
-                if loaded.contains(&key) {
-                    continue;
-                }
-                code_objects.insert(code.identity.to_owned());
+            let code = file.code.taken_by(agent, counted);
+            let code = code.filter(|it| !loaded.contains(&(agent.name.as_str(), it.identity)));
+            let ptx = file.code.ptx_taken_by(agent);
+            let ptx = ptx.filter(|it| !counted_ptx.has_all(&registry.side, it.functions));
+            let code = code.map(|it| (it.identity, it.container, counted));
+            let ptx = ptx.map(|it| (it.identity, it.container, Counted::WithCounters));
+            for (identity, container, counted) in code.chain(ptx) {
+                code_objects.insert(identity.to_owned());
+                let key = (agent.name.as_str(), identity);
                 here.entry(key).or_insert_with(|| Wanted {
                     file,
-                    container: code.container,
+                    container,
                     agent: of_arch(agent),
                     counted,
-                    registry: &registry.path,
-                });
-            }
-            for ptx in file.code.ptx_taken_by(agent) {
-                if counted_ptx.has_all(&registry.side, ptx.functions) {
-                    continue;
-                }
-                code_objects.insert(ptx.identity.to_owned());
-                let key = (agent.name.as_str(), ptx.identity);
-                here.entry(key).or_insert_with(|| Wanted {
-                    file,
-                    container: ptx.container,
-                    agent: of_arch(agent),
-                    counted: Counted::WithCounters,
                     registry: &registry.path,
                 });
             }

@@ -73,30 +73,18 @@ fn add_ptx(text: &mut String, object: &MergedObject<'_>, ptx: &Path, wanted: &st
             .iter()
             .filter(|it| is_called(it.symbol, wanted));
         for function in called {
-            let name = Kind::Ptx.record_name(function.symbol);
-            let key = (name_ref(name.as_bytes()), function.hash);
-            let counts = match &object.counts {
-                BinaryCounts::Summed(counts) => counts.functions.get(&key),
-                BinaryCounts::Indexed(_) => None,
-            };
-            let Some(counts) = counts else {
+            let Some(counters) = counters(object, function.key()) else {
                 bail!(
                     "{} has no counts of its PTX: run the program with `rocov run --instrument`",
                     shown(function.symbol)
                 );
             };
             let lines = function.blocks.iter().map(|block| block.line);
-            let blocks: HashMap<usize, u64> = lines.zip(counts.counters.iter().copied()).collect();
+            let blocks: HashMap<usize, u64> = lines.zip(counters.iter().copied()).collect();
             // The text of a function begins before its name does, in the line of its directive.
             let start = function.text.as_ptr().addr() - source.as_ptr().addr();
             let first = source[..start].matches('\n').count() + 1;
-            let separator = if text.is_empty() { "" } else { "\n" };
-            writeln!(
-                text,
-                "{separator}{} in {}:",
-                shown(function.symbol),
-                object.name()
-            )?;
+            begin(text, object, function.symbol)?;
             writeln!(text, "{:>11}  PTX", "threads")?;
             for (line, number) in function.text.lines().zip(first..) {
                 let count = blocks.get(&number).map(u64::to_string);
@@ -118,24 +106,14 @@ fn add(text: &mut String, object: &MergedObject<'_>, wanted: &str, tools: &Tools
         }
         let name = Kind::Trace.record_name(function.name);
         let key = (name_ref(name.as_bytes()), Kind::Trace.hash(function.code));
-        let counts = match &object.counts {
-            BinaryCounts::Summed(counts) => counts.functions.get(&key),
-            BinaryCounts::Indexed(_) => None,
-        };
-        let Some(counts) = counts else {
+        let Some(counters) = counters(object, key) else {
             bail!(
                 "{} has no trace: run the program with `rocov run --trace`",
                 shown(function.name)
             );
         };
         let lines = disassembled(&object.elf, function.name, tools)?;
-        let separator = if text.is_empty() { "" } else { "\n" };
-        writeln!(
-            text,
-            "{separator}{} in {}:",
-            shown(function.name),
-            object.name()
-        )?;
+        begin(text, object, function.name)?;
         writeln!(text, "{:>9} {:>11}  instruction", "waves", "lanes")?;
         for line in lines.lines() {
             match address(line) {
@@ -145,8 +123,7 @@ fn add(text: &mut String, object: &MergedObject<'_>, wanted: &str, tools: &Tools
                     if offset >= function.code.len() as u64 {
                         break;
                     }
-                    let Executed { waves, lanes } =
-                        at(&counts.counters, offset).unwrap_or_default();
+                    let Executed { waves, lanes } = at(counters, offset).unwrap_or_default();
                     writeln!(text, "{waves:>9} {lanes:>11}  {}", line.trim())?;
                 }
                 // Before the instructions of a line comes its place in the source.
@@ -155,6 +132,22 @@ fn add(text: &mut String, object: &MergedObject<'_>, wanted: &str, tools: &Tools
             }
         }
     }
+    Ok(())
+}
+
+/// The counters of the record with this key, if the code object has it.
+fn counters<'a>(object: &'a MergedObject<'_>, key: (u64, u64)) -> Option<&'a [u64]> {
+    match &object.counts {
+        BinaryCounts::Summed(counts) => Some(&counts.functions.get(&key)?.counters),
+        BinaryCounts::Indexed(_) => None,
+    }
+}
+
+/// Begins the text of a function.
+fn begin(text: &mut String, object: &MergedObject<'_>, symbol: &str) -> Result<()> {
+    let separator = if text.is_empty() { "" } else { "\n" };
+    let name = object.name();
+    writeln!(text, "{separator}{} in {name}:", shown(symbol))?;
     Ok(())
 }
 

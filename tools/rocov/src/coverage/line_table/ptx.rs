@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use rocov::format::blocks::Kind;
-use rocov::format::codeobject::name_ref;
 use rocov::format::ptx::{Function, Module, Place, Position, modules};
 
 use super::{
@@ -57,9 +56,8 @@ pub(crate) fn read(contents: &[u8], identity: &str) -> Result<Listed> {
 }
 
 fn counters(function: &Function<'_>) -> UnitCounters {
-    let name = Kind::Ptx.record_name(function.symbol);
     UnitCounters {
-        key: (name_ref(name.as_bytes()), function.hash),
+        key: function.key(),
         lanes: 0,
     }
 }
