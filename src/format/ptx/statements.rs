@@ -144,6 +144,9 @@ pub(super) fn read<'text>(lexer: &mut Lexer<'text>) -> Result<Statements<'text>,
             _ => return Err(lexer.unexpected(first, "a statement")),
         };
         let (kind, end) = if lexer.peek().is(b':') {
+            if !is_label(word) {
+                return Err(lexer.unexpected(first, "a label"));
+            }
             let colon = lexer.take()?;
             labelled(lexer, word, colon)?
         } else if word == ".loc" {
@@ -165,6 +168,11 @@ pub(super) fn read<'text>(lexer: &mut Lexer<'text>) -> Result<Statements<'text>,
             scope,
         });
     }
+}
+
+/// Returns whether a word may be a label: an identifier (PTX ISA, "Identifiers") that is no register.
+fn is_label(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_alphabetic() || matches!(first, '_' | '$'))
 }
 
 /// A label, or the directive that it names.

@@ -129,6 +129,10 @@ fn kernels_and_functions_with_a_body_are_found() {
 fn errors_name_the_line_and_the_thing() {
     for (body, expected) in [
         ("ret\n", "line 8 of the PTX: expected a semicolon, found }"),
+        // Instructions that count have such numbers as operands.
+        ("72:\nret;\n", "line 7 of the PTX: expected a label, found 72"),
+        ("%r1:\nret;\n", "line 7 of the PTX: expected a label, found %r1"),
+        ("@:\nret;\n", "line 7 of the PTX: expected a label, found @"),
         (
             "\nbra $N;\n",
             "line 8 of the PTX: $N is no label in this scope",
