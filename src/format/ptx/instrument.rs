@@ -13,6 +13,7 @@ use crate::format::codeobject::{CodeObject, CodeObjectError};
 use crate::format::ptx::PtxError;
 use crate::format::ptx::flow::{CountedEdge, Counter, Place};
 use crate::format::ptx::flush::Flush;
+use crate::format::ptx::lexer::is_word;
 use crate::format::ptx::module::{Module, PtxFunction};
 use crate::format::ptx::plan::{Plan, WORD, Way, ending, instructions};
 use crate::format::ptx::records::Unit;
@@ -163,14 +164,19 @@ impl Edits {
         self.all.push((start, end, text));
     }
 
-    /// The text with all of them. Those at one place keep their order.
+    /// The text with all of them. Those at one place keep their order. No word of the text becomes one with a new word
+    /// behind it: a sign of the text may have parted it from the next one.
     fn applied(mut self, text: &str) -> String {
         self.all.sort_by_key(|(start, _, _)| *start);
+        let ends_with_word = |text: &str| text.bytes().next_back().is_some_and(is_word);
         let added: usize = self.all.iter().map(|(_, _, text)| text.len()).sum();
         let mut result = String::with_capacity(text.len() + added);
         let mut at = 0;
         for (start, end, new) in &self.all {
             result.push_str(&text[at..*start]);
+            if ends_with_word(&result) && new.bytes().next().is_some_and(is_word) {
+                result.push('\n');
+            }
             result.push_str(new);
             at = *end;
         }

@@ -41,7 +41,8 @@ pub(super) struct Lexer<'text> {
     next: Token,
 }
 
-fn is_word(byte: u8) -> bool {
+/// Returns whether a byte may be in a word.
+pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%' | b'.')
 }
 

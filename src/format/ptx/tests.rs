@@ -236,6 +236,11 @@ fn everything_but_the_ends_stays() {
     let text = kernel(body);
     let plain: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
     assert_eq!(stripped(&counting(&text).unwrap()), plain);
+    // A sign parts these words, and a count comes between them.
+    let text = kernel("$L:\n.loc 1 2 3@%p1 bra $L;\nret;\n");
+    let text = counting(&text).unwrap();
+    assert!(text.contains(".loc 1 2 3\n"), "{text}");
+    Module::parse(&text).unwrap();
     // A module without code.
     let empty = format!("{HEAD}.global .u32 g;\n");
     assert_eq!(counting(&empty).unwrap(), empty);
