@@ -36,11 +36,17 @@ fn compiler() -> &'static Compiler {
 /// A program by its sources, for the GPU, with the flags of `rocov flags --openmp OPTIONS`. `None` if the
 /// device runtime is not unpacked.
 fn program(sources: &[&str], options: &[&str]) -> Option<PathBuf> {
+    program_with(&["-O1"], sources, options)
+}
+
+/// A program that is compiled with more flags.
+pub(crate) fn program_with(more: &[&str], sources: &[&str], options: &[&str]) -> Option<PathBuf> {
     let without = "no target region of OpenMP is run";
     let runtime = asked("flags", "openmp-22", without)?;
     let clang = compiler().clang;
     let mut compilation = Compilation::by(clang)
-        .arguments(["-O1", "-Wall", "-Wextra", "-fopenmp"])
+        .arguments(["-Wall", "-Wextra", "-fopenmp"])
+        .arguments(more)
         .arguments([format!("--offload-arch={TARGET}")])
         // Debian 12's ROCr loads code objects up to version 5, and its device libraries are elsewhere.
         .arguments(["-mcode-object-version=5"])

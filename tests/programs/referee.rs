@@ -13,6 +13,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::openmp::program_with;
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::{code_object_with_lines, sample_on};
@@ -57,6 +58,9 @@ const PROGRAMS: [HipProgram; 17] = [
 
 /// The name of the program in testdata/sample.
 const SAMPLE: &str = "sample";
+
+/// The sources in testdata/programs/openmp.
+const OPENMP: &[&str] = &["regions.c", "total.c"];
 
 /// The kernel whose threads end within functions. clang counts the whole block that a thread was in, and the trace only
 /// the lines up to the end: their counts are not compared.
@@ -113,6 +117,13 @@ impl Verdict {
         let mut flags = rocov_flags(stack, &[]);
         flags.extend(["-g", level].map(Into::into));
         self.add_run(SAMPLE, level, &sample_on(stack, &flags), &[]);
+    }
+
+    /// Adds the verdict of target regions of OpenMP at a level of optimization, if their runtime is unpacked.
+    fn add_openmp(&mut self, level: &str) {
+        if let Some(program) = program_with(&["-g", level], OPENMP, &[]) {
+            self.add_run(OPENMP[0], level, &program, &[]);
+        }
     }
 
     /// Runs a program. Its exit status is its own.
@@ -253,6 +264,7 @@ fn of_kernels(level: &str) -> Verdict {
 fn of_programs(level: &str) -> Verdict {
     let mut verdict = Verdict::default();
     verdict.add_sample(level);
+    verdict.add_openmp(level);
     for program in PROGRAMS {
         verdict.add_program(program, level);
     }

@@ -130,8 +130,14 @@ fn errors_name_the_line_and_the_thing() {
     for (body, expected) in [
         ("ret\n", "line 8 of the PTX: expected a semicolon, found }"),
         // Instructions that count have such numbers as operands.
-        ("72:\nret;\n", "line 7 of the PTX: expected a label, found 72"),
-        ("%r1:\nret;\n", "line 7 of the PTX: expected a label, found %r1"),
+        (
+            "72:\nret;\n",
+            "line 7 of the PTX: expected a label, found 72",
+        ),
+        (
+            "%r1:\nret;\n",
+            "line 7 of the PTX: expected a label, found %r1",
+        ),
         ("@:\nret;\n", "line 7 of the PTX: expected a label, found @"),
         (
             "\nbra $N;\n",
