@@ -52,8 +52,9 @@ impl Storage {
             return Ok(Self::Bucket(Bucket::of(within)?));
             #[cfg(not(feature = "s3"))]
             bail!(
-                "cannot use {IN_BUCKETS}{within}: this rocov was built without object stores: build it by `cargo install \
-                 rocov-cli --features s3`, or copy the data set by `aws s3 sync`"
+                "cannot use {IN_BUCKETS}{within}: this rocov was built without object stores: build it by \
+                 `ROCOV_PARTS= cargo install --path tools/rocov --features s3` in a clone of rocov, or copy the data set by \
+                 `aws s3 sync`"
             );
         }
         Ok(Self::Directory(Directory::of(path)))
