@@ -14,7 +14,7 @@ use rocov::store::layout::PTX;
 
 use super::code::object_identity;
 use super::condition::{RunCondition, RunKey};
-use super::file::damaged;
+use super::file::{TableFile, damaged, missing};
 use super::schema::{CODE_OBJECT, COUNTER, PROFILE, RUN};
 use super::store::{DataSet, PartFile};
 use crate::data::is_data_set;
@@ -60,11 +60,13 @@ pub(crate) fn pool(
     place: Option<&Path>,
 ) -> Result<Taken> {
     let runs = Runs::of(set, conditions)?;
+    let [profile_files, counter_files] = runs.files(set, conditions)?;
     let mut keys: BTreeMap<CodeObjectKey, bool> = BTreeMap::new();
     let mut profiles = 0;
-    for part in runs.parts(set, conditions, &PROFILE)? {
+    for opened in set.files(&profile_files, &PROFILE) {
+        let (part, file) = opened?;
         let columns = ["run", "identity", "build", "label", "zeros", "files"];
-        set.file(&part, &PROFILE)?.read(&columns, |rows| {
+        file.read(&columns, |rows| {
             let (files, zeros) = (rows.ints(5), rows.flags(4));
             for row in 0..zeros.len() {
                 if runs.has(&rows.bytes(0)[row]) {
@@ -91,8 +93,9 @@ pub(crate) fn pool(
         let sum = blank.clone();
         sums.insert(key, Summed { sum, is_of_zeros });
     }
-    for part in runs.parts(set, conditions, &COUNTER)? {
-        add_counts(set, &part, &runs, &mut sums)?;
+    for opened in set.files(&counter_files, &COUNTER) {
+        let (part, file) = opened?;
+        add_counts(set, (part, &file), &runs, &mut sums)?;
     }
     let sums: Vec<_> = (sums.into_iter())
         .map(|(key, summed)| {
@@ -130,9 +133,9 @@ impl Runs {
             files: HashSet::new(),
             are_whole: true,
         };
-        for part in set.parts(&RUN, conditions)? {
+        for opened in set.files(&set.parts(&RUN, conditions)?, &RUN) {
+            let (part, file) = opened?;
             let mut has_any = false;
-            let file = set.file(&part, &RUN)?;
             file.read(&["run", "registry"], |rows| {
                 for (run, registry) in rows.bytes(0).iter().zip(rows.bytes(1)) {
                     let name = String::from_utf8_lossy(run.data());
@@ -145,7 +148,7 @@ impl Runs {
                     if !registry.is_empty() {
                         let added = runs.registry.add(registry.data());
                         added.with_context(|| {
-                            format!("{}: the registry of run {name} is damaged", set.name(&part))
+                            format!("{}: the registry of run {name} is damaged", set.name(part))
                         })?;
                     }
                 }
@@ -153,26 +156,41 @@ impl Runs {
             })?;
             if has_any {
                 let entry = file.entry().map(|it| it.part);
-                let name = entry.unwrap_or(part.name);
-                runs.files.insert((part.date, part.commit, name));
+                let name = entry.unwrap_or_else(|| part.name.clone());
+                let (date, commit) = (part.date.clone(), part.commit.clone());
+                runs.files.insert((date, commit, name));
             }
         }
         Ok(runs)
     }
 
-    /// The files of a table with rows of these runs.
-    fn parts(
-        &self,
-        set: &DataSet,
-        conditions: &[RunCondition],
-        table: &'static super::schema::DataTable,
-    ) -> Result<Vec<PartFile>> {
-        let mut parts = set.parts(table, conditions)?;
-        parts.retain(|it| {
-            let key = (it.date.clone(), it.commit.clone(), it.name.clone());
-            self.files.contains(&key)
-        });
-        Ok(parts)
+    /// The files with profiles and with counts of these runs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if they cannot be listed, or if one is missing.
+    fn files(&self, set: &DataSet, conditions: &[RunCondition]) -> Result<[Vec<PartFile>; 2]> {
+        // A run has files on each of its archs: only all of them tell if one is missing.
+        let of_runs: Vec<_> = conditions.iter().filter(|it| !it.is_of_arch()).cloned().collect();
+        let key = |it: &PartFile| (it.date.clone(), it.commit.clone(), it.name.clone());
+        let parts = |table| -> Result<Vec<PartFile>> {
+            let mut parts = set.parts(table, &of_runs)?;
+            parts.retain(|it| self.files.contains(&key(it)));
+            Ok(parts)
+        };
+        let mut files = [parts(&PROFILE)?, parts(&COUNTER)?];
+        let there: HashSet<_> = files[0].iter().map(key).collect();
+        if let Some((date, commit, name)) = self.files.iter().find(|it| !there.contains(it)) {
+            let (path, table) = (set.path().display(), PROFILE.name);
+            bail!(missing(&format!(
+                "{path}/{table}/date={date}/commit={commit}/arch=.../{name}.parquet"
+            )));
+        }
+        set.check_parts(&COUNTER, &files[1], &files[0])?;
+        for files in &mut files {
+            files.retain(|it| RunCondition::allow(conditions, RunKey::Arch, &it.arch));
+        }
+        Ok(files)
     }
 
     fn has(&self, run: &ByteArray) -> bool {
@@ -202,9 +220,9 @@ fn code(
     let wanted = keys.keys().map(|it| (it.arch.clone(), it.identity.clone()));
     let wanted: HashSet<_> = wanted.collect();
     let mut found = HashMap::new();
-    for part in set.parts(&CODE_OBJECT, &[])? {
+    for opened in set.files(&set.parts(&CODE_OBJECT, &[])?, &CODE_OBJECT) {
+        let (part, file) = opened?;
         let columns = ["identity", "elf_name", "elf", "profile", "ptx"];
-        let file = set.file(&part, &CODE_OBJECT)?;
         let mut has_any = false;
         file.read(&["identity"], |rows| {
             let mut identities = rows.bytes(0).iter();
@@ -225,7 +243,7 @@ fn code(
                 let sum = sum.with_context(|| {
                     format!(
                         "{}: the profile of code object {} is damaged",
-                        set.name(&part),
+                        set.name(part),
                         key.1
                     )
                 })?;
@@ -251,10 +269,10 @@ fn text(bytes: &ByteArray) -> String {
     String::from_utf8_lossy(bytes.data()).into_owned()
 }
 
-/// Adds the counts in a file.
+/// Adds the counts in the file `file` of the partition `part`.
 fn add_counts(
     set: &DataSet,
-    part: &PartFile,
+    (part, file): (&PartFile, &TableFile),
     runs: &Runs,
     sums: &mut BTreeMap<CodeObjectKey, Summed>,
 ) -> Result<()> {
@@ -262,7 +280,7 @@ fn add_counts(
         "run", "identity", "build", "label", "kind", "function", "index", "count",
     ];
     let failed = || damaged(&set.name(part));
-    set.file(part, &COUNTER)?.read(&columns, |rows| {
+    file.read(&columns, |rows| {
         let (functions, indices, counts) = (rows.ints(5), rows.ints(6), rows.longs(7));
         let of = |row: usize| [1, 2, 3].map(|it| &rows.bytes(it)[row]);
         let mut start = 0;

@@ -54,6 +54,11 @@ impl Relation {
 }
 
 impl RunCondition {
+    /// Returns whether it is of the arch, which a run can have several of.
+    pub(crate) fn is_of_arch(&self) -> bool {
+        self.key == RunKey::Arch
+    }
+
     /// Returns whether `value` of `key` meets all `conditions` for it: one of those with `=`, if there are some, and
     /// all with `>=` or `<=`.
     pub(crate) fn allow(conditions: &[Self], key: RunKey, value: &str) -> bool {

@@ -28,6 +28,9 @@ const REMEDY: &str = "take it from a copy, or import the runs into a new data se
 /// The rows of a file in memory. A file has as many as an import wrote at once.
 const ROWS_AT_ONCE: usize = 1 << 13;
 
+/// The files that are open at a time. Those of a bucket are in memory.
+const FILES_AT_ONCE: usize = 16;
+
 /// The values of a column.
 #[derive(Clone, Debug)]
 pub(crate) enum Values {
@@ -256,20 +259,32 @@ pub(crate) struct RowGroup {
 }
 
 impl TableFile {
-    /// Opens the file at `path`. `None` if there is none.
+    /// Opens files by their paths, in this order, several of a bucket at once. `None` for each that is not there.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be read, is damaged, or is of another version.
-    pub(super) fn open(
-        storage: &Storage,
-        path: &str,
+    /// Fails if a file cannot be read, is damaged, or is of another version.
+    pub(super) fn open_all<'a, P: AsRef<str>>(
+        storage: &'a Storage,
+        paths: &'a [P],
         table: &'static DataTable,
-    ) -> Result<Option<Self>> {
-        let name = storage.name(path);
-        let Some(content) = storage.read(path)? else {
-            return Ok(None);
-        };
+    ) -> impl Iterator<Item = Result<(&'a P, Option<Self>)>> + 'a {
+        paths.chunks(FILES_AT_ONCE).flat_map(move |paths| {
+            let names: Vec<_> = paths.iter().map(AsRef::as_ref).collect();
+            let (contents, error) = match storage.read_all(&names) {
+                Ok(contents) => (contents, None),
+                Err(error) => (Vec::new(), Some(Err(error))),
+            };
+            let files = paths.iter().zip(contents).map(move |(path, content)| {
+                let file = content.map(|it| Self::of(it, storage.name(path.as_ref()), table));
+                Ok((path, file.transpose()?))
+            });
+            files.chain(error)
+        })
+    }
+
+    /// The file with the contents `content`.
+    fn of(content: Content, name: String, table: &'static DataTable) -> Result<Self> {
         let reader = SerializedFileReader::new(content);
         let reader = reader.with_context(|| damaged(&name))?;
         let version = value(&reader, VERSION_KEY);
@@ -287,12 +302,12 @@ impl TableFile {
         if !has_all {
             bail!("{}: expected the columns of {}", damaged(&name), table.name);
         }
-        Ok(Some(Self {
+        Ok(Self {
             reader,
             table,
             name,
             version: known,
-        }))
+        })
     }
 
     /// The files of other tables that it names. `None` if it is of version 1: then it has the name of the files there.
@@ -397,6 +412,11 @@ fn value<'a>(reader: &'a SerializedFileReader<Content>, key: &str) -> Option<&'a
     let metadata = reader.metadata().file_metadata();
     let mut entries = metadata.key_value_metadata().into_iter().flatten();
     entries.find(|it| it.key == key)?.value.as_deref()
+}
+
+/// The error that a file is missing, though another one needs it.
+pub(super) fn missing(name: &str) -> String {
+    format!("{name} is missing: {REMEDY}")
 }
 
 /// The error that a file is damaged.

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::condition::{RunCondition, RunKey};
-use super::file::{Entry, Rows, TableFile};
+use super::file::{Entry, Rows, TableFile, missing};
 use super::schema::{
     BRANCH, CODE_OBJECT, COUNTER, DataTable, FUNCTION, LINE, PROFILE, REGION, RUN, TEST_LINE,
     VERSION,
@@ -96,6 +96,12 @@ pub(crate) struct PartFile {
     pub(crate) arch: String,
     /// The name without its ending.
     pub(crate) name: String,
+}
+
+impl AsRef<str> for PartFile {
+    fn as_ref(&self) -> &str {
+        &self.path
+    }
 }
 
 /// The rows of a run.
@@ -278,14 +284,22 @@ impl DataSet {
         self.storage.name(&part.path)
     }
 
-    /// Opens a file of a table.
+    /// Opens files of a table, in this order.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be read, is damaged, or is of another version.
-    pub(super) fn file(&self, part: &PartFile, table: &'static DataTable) -> Result<TableFile> {
-        let file = TableFile::open(&self.storage, &part.path, table)?;
-        file.with_context(|| format!("{} is not there any more: try again", self.name(part)))
+    /// Fails if a file cannot be read, is damaged, or is of another version.
+    pub(super) fn files<'a>(
+        &'a self,
+        parts: &'a [PartFile],
+        table: &'static DataTable,
+    ) -> impl Iterator<Item = Result<(&'a PartFile, TableFile)>> + 'a {
+        TableFile::open_all(&self.storage, parts, table).map(|opened| {
+            let (part, file) = opened?;
+            let file = file
+                .with_context(|| format!("{} is not there any more: try again", self.name(part)))?;
+            Ok((part, file))
+        })
     }
 
     /// Returns whether a run is in the data set.
@@ -306,16 +320,14 @@ impl DataSet {
     /// Reads the numbered files of a partition that were not read before.
     fn refresh(&mut self, ledger: &Ledger, partition: &str) -> Result<&mut Known> {
         let directory = directory(ledger.table, partition);
-        let files = self.storage.list(&directory, &|_| false)?;
+        let mut files = self.storage.list(&directory, &|_| false)?;
         let known = self.known.entry(directory).or_default();
-        for path in files {
-            let Some(name) = name_of(&path) else { continue };
-            if !known.files.insert(path.clone()) {
-                continue;
-            }
-            let Some(file) = TableFile::open(&self.storage, &path, ledger.table)? else {
+        files.retain(|path| name_of(path).is_some() && known.files.insert(path.clone()));
+        for opened in TableFile::open_all(&self.storage, &files, ledger.table) {
+            let (path, Some(file)) = opened? else {
                 continue;
             };
+            let name = name_of(path).unwrap_or_default();
             let entry = file.entry();
             if entry.is_some() {
                 known.last = known.last.max(name.parse().unwrap_or(0));
@@ -494,20 +506,19 @@ impl DataSet {
     ) -> Result<Vec<String>> {
         let known = &self.known[&directory(ledger.table, partition)];
         let first = ledger.others[0];
+        let mut files = self.storage.list(&directory(first, partition), &|_| true)?;
+        files.retain(|path| {
+            name_of(path).is_some_and(|name| {
+                own != Some(name) && !known.parts.contains(name) && !known.abandoned.contains(name)
+            })
+        });
         let mut found = BTreeSet::new();
-        for path in self.storage.list(&directory(first, partition), &|_| true)? {
-            let Some(name) = name_of(&path) else { continue };
-            if known.parts.contains(name)
-                || known.abandoned.contains(name)
-                || own == Some(name)
-                || found.contains(name)
-            {
-                continue;
-            }
+        for opened in TableFile::open_all(&self.storage, &files, first) {
             // Its importer may have removed it.
-            let Some(file) = TableFile::open(&self.storage, &path, first)? else {
+            let (path, Some(file)) = opened? else {
                 continue;
             };
+            let name = name_of(path).unwrap_or_default();
             file.read(&[ledger.key], |part| {
                 let mut all = part.bytes(0).iter();
                 if all.any(|key| keys.contains(&*String::from_utf8_lossy(key.data()))) {
@@ -576,11 +587,30 @@ impl DataSet {
         Ok(parts)
     }
 
+    /// Checks that a table has all `parts` of another one: its own are `files`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one is missing.
+    pub(super) fn check_parts(
+        &self,
+        table: &DataTable,
+        files: &[PartFile],
+        parts: &[PartFile],
+    ) -> Result<()> {
+        let below = |it: &PartFile| it.path.split_once('/').map(|(_, rest)| rest.to_owned());
+        let there: HashSet<_> = files.iter().filter_map(below).collect();
+        match parts.iter().filter_map(below).find(|it| !there.contains(it)) {
+            Some(rest) => bail!(missing(&self.storage.name(&format!("{}/{rest}", table.name)))),
+            None => Ok(()),
+        }
+    }
+
     /// All tables, each with its files that count at this moment.
     ///
     /// # Errors
     ///
-    /// Fails if files cannot be listed, or if one that makes others count is damaged.
+    /// Fails if files cannot be listed, if one that makes others count is damaged, or if one of these is missing.
     #[cfg(feature = "query")]
     pub(super) fn tables(&self) -> Result<Vec<(&'static DataTable, Vec<PartFile>)>> {
         let mut tables = Vec::new();
@@ -593,15 +623,18 @@ impl DataSet {
             // First those that make others count: what an importer adds meanwhile is left out everywhere.
             let numbered = self.parts(ledger.table, &[])?;
             let mut counted = HashSet::new();
-            for file in &numbered {
-                let entry = self.file(file, ledger.table)?.entry();
-                let part = entry.map_or_else(|| file.name.clone(), |it| it.part);
-                counted.insert(key(file, &part));
+            for opened in self.files(&numbered, ledger.table) {
+                let (part, file) = opened?;
+                let name = file.entry().map_or_else(|| part.name.clone(), |it| it.part);
+                counted.insert(key(part, &name));
             }
             tables.push((ledger.table, numbered));
+            let mut first: Option<Vec<PartFile>> = None;
             for table in ledger.others {
                 let mut files = self.parts(table, &[])?;
                 files.retain(|it| counted.contains(&key(it, &it.name)));
+                let first = first.get_or_insert_with(|| files.clone());
+                self.check_parts(table, &files, first)?;
                 tables.push((*table, files));
             }
         }

@@ -41,6 +41,38 @@ fn damage_is_one_line_that_names_the_file() {
 }
 
 #[test]
+fn a_missing_file_is_one_line_that_names_it() {
+    let fleet = Fleet::new();
+    fleet.run("run1", 1);
+    fleet.import(&["run1"]);
+    let report = || fleet.output(&["report", "set", "--json", "--where", "arch=gfx90a"]);
+    let whole = stdout(&report());
+    for table in ["profile", "counter"] {
+        let path = file(&fleet, table);
+        let kept = fleet.path("kept");
+        fs::rename(&path, &kept).unwrap();
+        let name = path.strip_prefix(fleet.place.path()).unwrap().display();
+        // Also if the report has the counts of another arch only.
+        assert_eq!(
+            failure(&report(), 1),
+            format!(
+                "rocov: {name} is missing: take it from a copy, or import the runs into a new data set\n"
+            )
+        );
+        fs::rename(&kept, &path).unwrap();
+    }
+    fs::rename(fleet.path("set/profile"), fleet.path("kept")).unwrap();
+    let message = failure(&report(), 1);
+    assert!(
+        message.starts_with("rocov: set/profile/date=2026-11-25/commit=1a2b3c/arch=.../")
+            && message.contains(".parquet is missing: "),
+        "{message}"
+    );
+    fs::rename(fleet.path("kept"), fleet.path("set/profile")).unwrap();
+    assert_eq!(stdout(&report()), whole);
+}
+
+#[test]
 fn bytes_that_change_make_no_panic() {
     let fleet = Fleet::new();
     fleet.run("run1", 1);

@@ -1,5 +1,5 @@
-//! `rocov query`. DuckDB judges its answers. The engine is behind the feature `query`: `tools/dev/fleet query` builds it,
-//! and runs these tests with it.
+//! `rocov query`. DuckDB judges its answers. The engine is behind the feature `query`: `tools/dev/fleet features` builds
+//! it, and runs these tests with it.
 
 use std::fs;
 

@@ -200,8 +200,8 @@ impl TableShare {
         let own = self.table.columns;
         let read = self.columns.iter().filter_map(|it| own.get(*it));
         let names: Vec<_> = read.map(|(name, _)| *name).collect();
-        for part in &self.parts {
-            let file = self.set.file(part, self.table)?;
+        for opened in self.set.files(&self.parts, self.table) {
+            let (part, file) = opened?;
             file.read(&names, |rows| {
                 let batch = self.batch(part, rows);
                 take(batch.with_context(|| damaged(&self.set.name(part)))?)

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 use futures_util::TryStreamExt;
+use futures_util::future::try_join_all;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path;
 use object_store::{
@@ -133,11 +134,18 @@ impl Bucket {
     }
 
     pub(super) fn read(&self, path: &str) -> Result<Option<Content>> {
+        self.runtime.block_on(self.content(path))
+    }
+
+    pub(super) fn read_all(&self, paths: &[&str]) -> Result<Vec<Option<Content>>> {
+        let contents = paths.iter().map(|path| self.content(path));
+        self.runtime.block_on(try_join_all(contents))
+    }
+
+    async fn content(&self, path: &str) -> Result<Option<Content>> {
         let location = self.location(path)?;
-        let read = self
-            .runtime
-            .block_on(async { self.store.get(&location).await?.bytes().await });
-        match read {
+        let read = async { self.store.get(&location).await?.bytes().await };
+        match read.await {
             Ok(bytes) => Ok(Some(Content::Bytes(bytes))),
             Err(StoreError::NotFound { source, .. }) if !is_of_bucket(&source.to_string()) => {
                 Ok(None)

@@ -128,6 +128,20 @@ impl Storage {
         }
     }
 
+    /// The contents of files in the order of their paths; `None` for each that is not there. Those of a bucket are read
+    /// at once.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one cannot be read.
+    pub(super) fn read_all(&self, paths: &[&str]) -> Result<Vec<Option<Content>>> {
+        match self {
+            Self::Directory(it) => paths.iter().map(|path| it.read(path)).collect(),
+            #[cfg(feature = "s3")]
+            Self::Bucket(it) => it.read_all(paths),
+        }
+    }
+
     /// Writes a file, in the place of one that is there.
     ///
     /// # Errors
