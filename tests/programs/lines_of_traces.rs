@@ -7,16 +7,29 @@ use std::process::Command;
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, limited, run};
 use crate::support::gpu::Stack;
+use crate::support::json::json;
 use crate::support::program::{Program, TARGET};
 
 const KERNELS: &str = "traced/kernels.hip";
 
+/// A program without rocov's flags.
+fn plain(debug: &str) -> Program {
+    Program::with_flags(Stack::usual(), &[KERNELS], &[], &[debug, "-O2"], &[])
+}
+
+/// `rocov run` on the modelled GPU.
+fn rocov_run() -> Command {
+    let mut command = limited(built("rocov"));
+    command.args(["run", "--gpu", &format!("model:{TARGET}")]);
+    command
+}
+
 /// A program without rocov's flags, run once.
 fn traced(debug: &str, directory: &Path, label: Option<&str>) -> PathBuf {
-    let program = Program::with_flags(Stack::usual(), &[KERNELS], &[], &[debug, "-O2"], &[]);
+    let program = plain(debug);
     let data = directory.join("data");
-    let mut command = limited(built("rocov"));
-    command.args(["run", "--trace", "--gpu", &format!("model:{TARGET}")]);
+    let mut command = rocov_run();
+    command.arg("--trace");
     if let Some(label) = label {
         command.args(["--label", label]);
     }
@@ -184,4 +197,51 @@ fn code_without_debug_information_has_functions_and_instructions() {
     let absent = run(&mut show);
     assert_eq!(absent.status.code(), Some(1), "{absent}");
     assert!(absent.stderr.contains("has a function absent"), "{absent}");
+}
+
+/// A coverage mapping and a line table know different lines of the kernels, so a comparison of the two has functions only.
+#[test]
+fn lines_of_other_kinds_are_not_compared() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let counted = Program::build(Stack::usual(), &[KERNELS], &[], &[]).file;
+    let plain = plain("-gline-tables-only").file;
+    for (name, program, trace, launches) in [
+        ("counted", &counted, None, "1"),
+        ("both", &counted, Some("--trace"), "1"),
+        ("traced", &plain, Some("--trace"), "1"),
+        ("idle", &plain, Some("--trace"), "0"),
+    ] {
+        let mut command = rocov_run();
+        command.args(trace).arg("-o").arg(place.path().join(name));
+        run(command.arg("--").arg(program).arg(launches)).success();
+    }
+    let diff = |after: &str, options: &[&str]| {
+        let mut diff = rocov("diff", Path::new("counted"));
+        run(diff.current_dir(place.path()).arg(after).args(options))
+    };
+
+    let text = diff("traced", &["--fail-on-loss"]).success().silently().stdout;
+    let heading = "Counted in another way, so totals and lines are not compared:\n";
+    // The host's main is no code of the GPU.
+    let kinds = "  gfx90a: coverage mapping -> trace; 6 functions whose lines are not compared\n";
+    assert!(text.ends_with(&format!("\n{heading}{kinds}")), "{text}");
+    for line in text.lines().filter(|line| line.starts_with("gfx90a ")) {
+        assert!(line.ends_with(" -"), "{line} in {text}");
+    }
+    let saved = json(diff("traced", &["--json"]).success().silently().stdout);
+    assert_eq!(saved["totals"][0]["kinds"]["before"][0], "mapping");
+    assert_eq!(saved["totals"][0]["kinds"]["after"][0], "trace");
+    assert_eq!(saved["other_kinds"][0]["not_compared"], 6);
+
+    // A coverage mapping describes each function before and after.
+    let text = diff("both", &["--fail-on-loss"]).success().silently().stdout;
+    let kinds = "  gfx90a: coverage mapping -> coverage mapping, trace\n";
+    assert!(text.ends_with(&format!("\n{heading}{kinds}")), "{text}");
+
+    let idle = diff("idle", &["--fail-on-loss"]).with_status(3);
+    for name in ["straight(int*)", "branch(int*)", "turns(int*, int)", "calls(int*)"] {
+        let line = format!("gate: gfx90a: kernel {name} no longer runs");
+        assert!(idle.stderr.contains(&line), "{idle}");
+    }
+    assert!(!idle.stderr.contains("lines"), "{idle}");
 }

@@ -5,11 +5,13 @@ use std::io::Write;
 use anyhow::Result;
 
 use crate::coverage::comparison::{
-    Comparison, FunctionChange, FunctionFate, LineChange, Pair, Totals,
+    Comparison, FunctionChange, FunctionFate, KindChange, LineChange, Pair, Totals,
 };
 use crate::coverage::figures::Figure;
+use crate::profdata::{CountKind, CountKinds};
 use crate::support::paths::{below, here};
 use crate::term::line_ranges::ranges;
+use crate::term::plural::count;
 use crate::term::table::{Heading, table};
 
 /// A format.
@@ -97,7 +99,10 @@ fn rows(totals: &Totals) -> Vec<Vec<String>> {
             what.to_owned(),
             it.before.share_text(),
             it.after.share_text(),
-            difference(it),
+            match totals.kinds.is_equal() {
+                true => difference(it),
+                false => "-".to_owned(),
+            },
         ]
     })
     .collect()
@@ -154,6 +159,10 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
     let sections = [
         ("Archs that are gone", comparison.only_before.clone()),
         ("New archs", comparison.only_after.clone()),
+        (
+            "Counted in another way, so totals and lines are not compared",
+            comparison.other_kinds.iter().map(other_kinds).collect(),
+        ),
         ("Files whose lines changed", files.collect()),
         ("Newly covered lines", lines(&|it| &it.newly_covered)),
         ("Newly missed lines", lines(&|it| &it.newly_missed)),
@@ -177,6 +186,25 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
     ];
     let has_any = |(_, lines): &Section| !lines.is_empty();
     sections.into_iter().filter(has_any).collect()
+}
+
+/// The kinds of counts of an arch, and the functions that are not compared in full.
+fn other_kinds(change: &KindChange) -> String {
+    let names = |kinds: &CountKinds| -> String {
+        let names: Vec<_> = kinds.iter().copied().map(CountKind::name).collect();
+        names.join(", ")
+    };
+    let (before, after) = (names(&change.kinds.before), names(&change.kinds.after));
+    let mut text = format!("{}: {before} -> {after}", change.arch);
+    for (number, what) in [
+        (change.not_compared, "whose lines are not compared"),
+        (change.left_out, "that only one of the two knows"),
+    ] {
+        if number > 0 {
+            text += &format!("; {} {what}", count(number, "function"));
+        }
+    }
+    text
 }
 
 fn of(figure: Figure) -> String {

@@ -1,6 +1,6 @@
 //! Compares a function before and after a change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{FunctionFate, Pair};
 use crate::coverage::figures::Figure;
@@ -22,10 +22,31 @@ pub(super) struct Seen {
     shape: Vec<(u32, u32, Option<Kind>)>,
 }
 
+/// The table that tells a function's lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Description {
+    Mapping,
+    LineTable,
+}
+
 impl Seen {
     pub(super) fn figure(&self) -> Figure {
         Figure::of(self.lines.values().copied())
     }
+
+    /// The tables that tell its lines. Each knows other ones.
+    pub(super) fn description(&self) -> BTreeSet<Description> {
+        let tables = self.shape.iter().map(|(_, _, kind)| match kind {
+            Some(_) => Description::Mapping,
+            None => Description::LineTable,
+        });
+        tables.collect()
+    }
+}
+
+/// The tables that tell the lines of functions.
+pub(super) fn described<'a>(functions: impl Iterator<Item = &'a Seen>) -> BTreeSet<Description> {
+    functions.flat_map(Seen::description).collect()
 }
 
 /// The functions that a column has of a file, by symbol.
@@ -92,6 +113,7 @@ impl Compared {
         let change = match (before.calls > 0, after.calls > 0) {
             (false, true) => Some(FunctionFate::Gained),
             (true, false) => Some(FunctionFate::Lost),
+            _ if before.description() != after.description() => None,
             _ if !is_same && before.figure() != after.figure() => Some(FunctionFate::Changed),
             _ => None,
         };

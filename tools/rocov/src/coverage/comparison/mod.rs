@@ -3,6 +3,9 @@
 //! The sources of both need not be the same. A function is known by its symbol; its lines are compared,
 //! by their places in it, if its regions begin and end on the same lines of it. If they do not, the
 //! function has changed, and only its figures are compared.
+//!
+//! A coverage mapping and a line table know different lines of a function. If one of the two describes it before and the
+//! other after, only whether it ran is compared. The totals of an arch that has other kinds of counts are not compared.
 
 mod files;
 mod function;
@@ -13,16 +16,24 @@ use serde::Serialize;
 
 use super::figures::{Figure, Figures};
 use super::view::{Column, View};
+use crate::profdata::CountKinds;
 use crate::support::demangle::shown;
 use crate::term::line_ranges::ranges;
 use files::pairs;
-use function::{Compared, Seen, seen};
+use function::{Compared, Seen, described, seen};
 
 /// Something before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Pair<T> {
     pub(crate) before: T,
     pub(crate) after: T,
+}
+
+impl<T: PartialEq> Pair<T> {
+    /// Returns whether both are equal.
+    pub(crate) fn is_equal(&self) -> bool {
+        self.before == self.after
+    }
 }
 
 /// The coverage before and after.
@@ -41,11 +52,15 @@ pub(crate) struct Comparison {
     /// Lines that ran in one and not in the other, by their numbers after.
     pub(crate) lines: Vec<LineChange>,
     pub(crate) functions: Vec<FunctionChange>,
+    /// Archs that have other kinds of counts after than before.
+    pub(crate) other_kinds: Vec<KindChange>,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Totals {
     pub(crate) name: String,
+    /// The kinds of counts. Other ones know other lines.
+    pub(crate) kinds: Pair<CountKinds>,
     pub(crate) lines: Pair<Figure>,
     pub(crate) functions: Pair<Figure>,
     pub(crate) regions: Pair<Figure>,
@@ -85,6 +100,17 @@ pub(crate) struct FunctionChange {
     pub(crate) lines: Pair<Option<Figure>>,
 }
 
+/// Kinds of counts that are not the same.
+#[derive(Debug, Serialize)]
+pub(crate) struct KindChange {
+    pub(crate) arch: String,
+    pub(crate) kinds: Pair<CountKinds>,
+    /// The functions whose lines are not compared: a coverage mapping describes them in one, and a line table in the other.
+    pub(crate) not_compared: usize,
+    /// The functions that only one of the two knows.
+    pub(crate) left_out: usize,
+}
+
 /// The change of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -118,9 +144,22 @@ impl Comparison {
             files: Vec::new(),
             lines: Vec::new(),
             functions: Vec::new(),
+            other_kinds: Vec::new(),
         };
         let pairs = pairs(&before.paths, &after.paths);
         for (old, new) in columns(before, after) {
+            let kinds = Pair {
+                before: old.kinds.clone(),
+                after: new.kinds.clone(),
+            };
+            if !kinds.is_equal() {
+                comparison.other_kinds.push(KindChange {
+                    arch: new.label.clone(),
+                    kinds,
+                    not_compared: 0,
+                    left_out: 0,
+                });
+            }
             for pair in &pairs {
                 comparison.add(pair, old, new);
             }
@@ -148,7 +187,12 @@ impl Comparison {
             before: lines_of(&functions.before),
             after: lines_of(&functions.after),
         };
-        if lines.before != lines.after {
+        let described = Pair {
+            before: described(functions.before.values()),
+            after: described(functions.after.values()),
+        };
+        let is_alike = described.is_equal() || lines.before.is_none() || lines.after.is_none();
+        if is_alike && lines.before != lines.after {
             self.files.push(FileChange {
                 filename: filename.to_owned(),
                 arch: new.label.clone(),
@@ -167,6 +211,18 @@ impl Comparison {
                 before: functions.before.get(symbol),
                 after: functions.after.get(symbol),
             };
+            if let Some(kinds) = self.other_kinds_of(&new.label) {
+                match (both.before, both.after) {
+                    (Some(before), Some(after)) => {
+                        let is_alike = before.description() == after.description();
+                        kinds.not_compared += usize::from(!is_alike);
+                    }
+                    _ => {
+                        kinds.left_out += 1;
+                        continue;
+                    }
+                }
+            }
             let compared = Compared::of(both);
             for (line, covered) in compared.lines {
                 let sum = ran.entry(line).or_insert(Pair {
@@ -210,6 +266,11 @@ impl Comparison {
                 newly_missed,
             });
         }
+    }
+
+    /// The change of the kinds of an arch, if there is one.
+    fn other_kinds_of(&mut self, arch: &str) -> Option<&mut KindChange> {
+        self.other_kinds.iter_mut().find(|it| it.arch == arch)
     }
 
     /// One line for each thing that ran before, is still there and does not run any more, and for
@@ -268,13 +329,14 @@ fn columns<'a>(
 }
 
 fn totals(before: &View, after: &View) -> Vec<Totals> {
-    let of = |name: &str, before: Figures, after: Figures| {
+    let of = |name: &str, kinds: Pair<CountKinds>, before: Figures, after: Figures| {
         let pair = |of: fn(&Figures) -> Figure| Pair {
             before: of(&before),
             after: of(&after),
         };
         Totals {
             name: name.to_owned(),
+            kinds,
             lines: pair(|it| it.lines),
             functions: pair(|it| it.functions),
             regions: pair(|it| it.regions),
@@ -287,14 +349,26 @@ fn totals(before: &View, after: &View) -> Vec<Totals> {
         index.and_then(|index| view.table().total.columns[index])
     };
     let mut totals: Vec<_> = columns(before, after)
-        .filter_map(|(column, _)| {
-            let label = column.label.as_str();
-            Some(of(label, total(before, label)?, total(after, label)?))
+        .filter_map(|(old, new)| {
+            let label = new.label.as_str();
+            let kinds = Pair {
+                before: old.kinds.clone(),
+                after: new.kinds.clone(),
+            };
+            Some(of(label, kinds, total(before, label)?, total(after, label)?))
         })
         .collect();
     if before.columns.len() > 1 || after.columns.len() > 1 {
         let all = |view: &View| view.table().total.all;
-        totals.push(of("all", all(before), all(after)));
+        let kinds = |view: &View| -> CountKinds {
+            let kinds = view.columns.iter().flat_map(|it| &it.kinds);
+            kinds.copied().collect()
+        };
+        let kinds = Pair {
+            before: kinds(before),
+            after: kinds(after),
+        };
+        totals.push(of("all", kinds, all(before), all(after)));
     }
     totals
 }
