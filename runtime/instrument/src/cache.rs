@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rocov::device::cuda::exchange::{SOURCES, source_name};
+use rocov::device::cuda::exchange::{ENTRIES, SOURCES, source_name};
 use rocov::settings::{defaults, parse_bytes};
 use rocov::store::write_atomic;
 use xxhash_rust::xxh3::xxh3_128;
@@ -26,8 +26,6 @@ const MADE: &[u8; 8] = b"rocovins";
 /// The start of a refusal.
 const REFUSED: &[u8; 8] = b"rocovnot";
 const HEADER: usize = 24;
-/// The folder of the entries.
-const ENTRIES: &str = "instrumented";
 /// The variable that names the cache.
 const DIRECTORY: &str = "ROCOV_CACHE";
 /// The variable that limits it.

@@ -255,7 +255,7 @@ fn the_cache_goes_only_if_it_is_named() {
     );
     let left: Vec<_> = fs::read_dir(&caches).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
-    assert!(clean(&["--cache"]).ends_with("device-code: nothing of rocov's is there\n"));
+    assert!(clean(&["--cache"]).ends_with("rocov: nothing of rocov's is there\n"));
     // A relative path counts as none (XDG Base Directory Specification).
     let mut relative = place.clean(&["--cache"]);
     relative.env("XDG_CACHE_HOME", "caches").env_remove("HOME");
@@ -264,4 +264,51 @@ fn the_cache_goes_only_if_it_is_named() {
         message.contains("set HOME or XDG_CACHE_HOME to an absolute path"),
         "{message}"
     );
+}
+
+/// Files that a user has put there stay.
+#[test]
+fn the_cache_of_instrument_goes_too() {
+    let place = Place::with(&[]);
+    let hash = "0123456789abcdef0123456789abcdef";
+    let own = [
+        format!("instrumented/{hash}"),
+        format!("sources/{hash}.ptx"),
+        "triton/0.1.0-3/AB12/kernel.cubin".to_owned(),
+    ];
+    let foreign = ["instrumented/notes", "sources/mine.ptx", "triton/mine/kernel.cubin"];
+    for variable in ["XDG_CACHE_HOME", "ROCOV_CACHE"] {
+        let named = place.path().join(variable);
+        let cache = match variable {
+            "ROCOV_CACHE" => named.clone(),
+            _ => named.join("rocov"),
+        };
+        for file in own.iter().map(String::as_str).chain(foreign) {
+            let file = cache.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "").unwrap();
+        }
+        let clean = |arguments: &[&str]| {
+            let mut command = place.clean(arguments);
+            command.env("XDG_CACHE_HOME", place.path().join("XDG_CACHE_HOME"));
+            let output = command.env(variable, &named).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+            stdout(&output)
+        };
+        let folders = |what: &str| -> String {
+            let folders = ["instrumented", "sources", "triton"];
+            let lines = folders.map(|it| format!("{}: {what} 1 cache entry\n", cache.join(it).display()));
+            lines.concat()
+        };
+        let listed = clean(&["--cache", "--dry-run"]);
+        let mut lines: Vec<_> = listed.lines().filter(|it| it.contains(": would")).collect();
+        lines.push("");
+        assert_eq!(lines.join("\n"), folders("would remove"), "{listed}");
+        assert!(own.iter().all(|it| cache.join(it).exists()));
+        assert_eq!(clean(&["--cache"]), folders("removed"));
+        assert!(!own.iter().any(|it| cache.join(it).exists()));
+        assert!(foreign.iter().all(|it| cache.join(it).exists()));
+        assert!(!cache.join("triton/0.1.0-3").exists());
+        assert!(clean(&["--cache"]).ends_with(": nothing of rocov's is there\n"));
+    }
 }

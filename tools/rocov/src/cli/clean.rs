@@ -13,7 +13,8 @@ use super::DEFAULT_DATA_DIRECTORY;
 /// `LLVM_PROFILE_FILE`. rocov knows its files by their names and, if need be, by how they start.
 /// Everything else stays, with its directories. Links are not followed.
 ///
-/// With --cache, rocov removes its cache of device code in host files, and no data directory.
+/// With --cache, rocov removes its caches and no data directory: that of device code in host files, and that
+/// of `rocov run --instrument`, with the results of Triton that lie there.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0, also if there was nothing; 1 if something could not be removed, which standard \
@@ -23,7 +24,7 @@ pub(crate) struct CleanArguments {
     #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
     pub(crate) directory: PathBuf,
 
-    /// Remove the cache in `$XDG_CACHE_HOME/rocov` or `~/.cache/rocov` instead
+    /// Remove the caches in `$XDG_CACHE_HOME/rocov` or `~/.cache/rocov`, and in `$ROCOV_CACHE`, instead
     #[arg(long, conflicts_with = "directory")]
     pub(crate) cache: bool,
 

@@ -1,5 +1,5 @@
 //! `rocov clean`: removes the files that rocov wrote, by their names, places and first bytes, and nothing
-//! else. A directory goes if it had such files and is empty then. `--cache` removes the cache instead.
+//! else. A directory goes if it had such files and is empty then. `--cache` removes the caches instead.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ use rocov::store::{PARTIAL, sweep};
 
 use crate::cli::CleanArguments;
 use crate::data::code_cache::CodeCache;
+use crate::data::instrument_cache::InstrumentCache;
 use crate::data::profile_header::{self, INDEXED_MAGIC};
 use crate::data::{DATABASE, FileKind, is_searched};
 use crate::term::exit_status::{CommandResult, FAILED};
@@ -30,7 +31,7 @@ const REGISTRY_START: &[u8] = b"{\"rocov_registry\"";
 const DATABASE_START: &[u8] = b"SQLite format 3\0";
 /// The number of first bytes that tell a file's kind.
 const START: u64 = 32;
-/// The number of directories that the cache has of its own: `rocov/device-code`.
+/// The number of directories that a folder of a cache takes, such as `rocov/device-code`.
 const CACHE_DIRECTORIES: usize = 2;
 /// The largest number of remaining files that are named.
 const MOST_NAMED: usize = 3;
@@ -58,14 +59,14 @@ struct Cleaned {
 
 /// Removes the files, or lists them.
 pub(crate) fn clean(arguments: &CleanArguments) -> CommandResult {
+    if arguments.cache {
+        return clean_caches(arguments.dry_run);
+    }
     let directory = &arguments.directory;
     let mut cleaner = Cleaner {
         dry_run: arguments.dry_run,
         ..Cleaner::default()
     };
-    if arguments.cache {
-        return clean_cache(cleaner);
-    }
     for place in places(directory)? {
         cleaner.whole(&place)?;
     }
@@ -76,35 +77,56 @@ pub(crate) fn clean(arguments: &CleanArguments) -> CommandResult {
     Ok(if cleaner.kept.is_empty() { 0 } else { FAILED })
 }
 
-/// Removes the cache of device code.
+/// Removes the caches: of device code in host files, and of `rocov run --instrument`.
 ///
 /// # Errors
 ///
 /// Fails if the user has no cache.
-fn clean_cache(mut cleaner: Cleaner) -> CommandResult {
-    let cache = CodeCache::of_user();
-    let Some(directory) = cache.directory() else {
+fn clean_caches(dry_run: bool) -> CommandResult {
+    let code = CodeCache::of_user();
+    let entries = || {
+        let mut entries: Vec<_> = code.entries().map(|(path, _)| path).collect();
+        entries.sort();
+        entries
+    };
+    let mut folders: Vec<_> = code.directory().map(|it| (it.to_owned(), entries())).into_iter().collect();
+    let instrumented = InstrumentCache::of_user();
+    folders.extend(instrumented.iter().flat_map(InstrumentCache::folders));
+    let Some((first, _)) = folders.first().cloned() else {
         return Err(
             anyhow!("there is no cache: set HOME or XDG_CACHE_HOME to an absolute path").into(),
         );
     };
-    let mut entries: Vec<_> = cache.entries().map(|(path, _)| path).collect();
-    entries.sort();
-    for path in entries {
-        cleaner.remove_file("cache entry", path);
-    }
-    if !cleaner.dry_run {
-        sweep(directory, |path| fs::remove_file(path));
-        for directory in directory.ancestors().take(CACHE_DIRECTORIES) {
-            // Other files may lie there.
-            let _ = fs::remove_dir(directory);
+    let mut status = 0;
+    let mut abouts = String::new();
+    for (folder, entries) in folders {
+        let mut cleaner = Cleaner {
+            dry_run,
+            ..Cleaner::default()
+        };
+        for path in entries {
+            cleaner.remove_entry(path);
+        }
+        if !dry_run {
+            sweep(&folder, |path| fs::remove_file(path));
+            for directory in folder.ancestors().take(CACHE_DIRECTORIES) {
+                // Other files may lie there.
+                let _ = fs::remove_dir(directory);
+            }
+        }
+        if !cleaner.paths.is_empty() {
+            abouts += &cleaner.about(&folder);
+        }
+        for line in &cleaner.kept {
+            print::message(line);
+            status = FAILED;
         }
     }
-    print::text(cleaner.about(directory).as_bytes())?;
-    for line in &cleaner.kept {
-        print::message(line);
+    if abouts.is_empty() && status == 0 {
+        abouts = Cleaner::default().about(first.parent().unwrap_or(&first));
     }
-    Ok(if cleaner.kept.is_empty() { 0 } else { FAILED })
+    print::text(abouts.as_bytes())?;
+    Ok(status)
 }
 
 /// The directory and its sides, as far as they are there.
@@ -225,6 +247,22 @@ impl Cleaner {
         }
         self.note(what, path);
         true
+    }
+
+    /// Removes an entry of a cache: a file, or a directory with all in it.
+    fn remove_entry(&mut self, path: PathBuf) {
+        const WHAT: &str = "cache entry";
+        if !path.is_dir() {
+            self.remove_file(WHAT, path);
+            return;
+        }
+        if !self.dry_run
+            && let Err(error) = fs::remove_dir_all(&path)
+        {
+            self.stays(&path, &error);
+            return;
+        }
+        self.note(WHAT, path);
     }
 
     /// Removes an empty directory, and returns whether it is gone. The working directory stays.

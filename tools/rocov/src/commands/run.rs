@@ -11,14 +11,14 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::CommandFactory;
-use rocov::device::cuda::exchange::INSTRUMENTATION;
 use rocov::settings::{Drainer, Keeping, SettingError, defaults, parse_bytes};
 use rocov::store::layout::PROFRAW;
 use rocov::store::{Expansion, ProfileName};
 
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
+use crate::data::instrument_cache::{CACHE_VARIABLE, InstrumentCache};
 use crate::data::{DataDirectory, DeviceProfile, zeros};
-use crate::support::paths::{Absent, of_user};
+use crate::support::paths::Absent;
 use crate::system::control::CONTROL_VARIABLE;
 use crate::system::ctest::PerTest;
 use crate::system::installed::INJECTION_VARIABLE;
@@ -43,7 +43,6 @@ const SIGNAL_VARIABLE: &str = "ROCOV_SNAPSHOT_SIGNAL";
 const DRAIN_VARIABLE: &str = "ROCOV_DRAIN";
 const ROCTX_VARIABLE: &str = "ROCOV_ROCTX";
 const INSTRUMENT_VARIABLE: &str = "ROCOV_INSTRUMENT";
-const CACHE_VARIABLE: &str = "ROCOV_CACHE";
 const ZERO_VARIABLE: &str = "ROCOV_ZERO";
 /// NVTX in the program loads the library that this variable names.
 const NVTX_VARIABLE: &str = "NVTX_INJECTION64_PATH";
@@ -259,20 +258,18 @@ impl Environment {
 ///
 /// Fails if the stand-ins for the assemblers are not there.
 fn for_triton() -> Result<Vec<(&'static str, OsString)>> {
-    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-    let own = set(CACHE_VARIABLE).map(PathBuf::from);
-    let Some(cache) = own.or_else(|| of_user("XDG_CACHE_HOME", ".cache")) else {
+    let Some(cache) = InstrumentCache::of_user() else {
         return Ok(Vec::new());
     };
-    let version = format!("{}-{INSTRUMENTATION}", env!("CARGO_PKG_VERSION"));
-    let results = cache.join("triton").join(version);
-    if !cache.is_absolute() || fs::create_dir_all(&results).is_err() {
+    let results = cache.results_of_triton();
+    if fs::create_dir_all(&results).is_err() {
         return Ok(Vec::new());
     }
     let mut variables = vec![
-        (CACHE_VARIABLE, cache.into_os_string()),
+        (CACHE_VARIABLE, cache.directory().into()),
         ("TRITON_CACHE_DIR", results.into_os_string()),
     ];
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     for (variable, path) in installed::find_assemblers()? {
         let real = match variable {
             "TRITON_PTXAS_PATH" => "ROCOV_PTXAS",
