@@ -13,7 +13,7 @@ use rocov::format::ptx::{Module, Options, instrument};
 use tempfile::TempDir;
 
 use crate::setup::{Setup, counts_by, profiles, step};
-use crate::support::artifacts::repository;
+use crate::support::artifacts::{files_with_extension, repository};
 use crate::support::command::{limited, run};
 use crate::support::compilers::Compiler;
 use crate::support::profile::profdata;
@@ -54,9 +54,14 @@ fn counting(text: &str) -> String {
 
 /// Writes the text, and has it assembled.
 fn assembled(setup: &Setup, text: &str, flags: &[&str], cubin: &Path) {
+    assembled_by(setup, "ptxas", text, flags, cubin);
+}
+
+/// Writes the text, and has it assembled by this tool.
+fn assembled_by(setup: &Setup, tool: &str, text: &str, flags: &[&str], cubin: &Path) {
     let ptx = cubin.with_extension("ptx");
     fs::write(&ptx, text).expect("a file can be written");
-    let mut ptxas = setup.tool("ptxas");
+    let mut ptxas = setup.tool(tool);
     ptxas.args(flags).arg(&ptx).arg("-o").arg(cubin);
     run(&mut ptxas).success();
 }
@@ -131,6 +136,39 @@ fn counted_text_is_assembled_and_has_the_blocks_of_the_compiler() {
             });
             let bytes = fs::read(&cubin).expect("it was made");
             assert_eq!(records(&bytes), expected.collect(), "{what}");
+        }
+    }
+}
+
+/// The first line of each text has the blocks of its functions, by the rules of `blocks.rs`.
+#[test]
+fn all_forms_of_statements_are_assembled_with_counters() {
+    let Some(setup) = Setup::get() else { return };
+    let place = TempDir::new().expect("a directory can be made");
+    let cubin = place.path().join("it.cubin");
+    let forms = files_with_extension("testdata/cuda/forms", "ptx");
+    assert!(!forms.is_empty());
+    for path in forms {
+        let what = path.display().to_string();
+        let text = fs::read_to_string(&path).expect(&what);
+        let module = Module::parse(&text).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let found = module.functions.iter();
+        let found = found.map(|it| format!("{} {}", it.symbol, it.blocks.len()));
+        let found = format!("// blocks: {}", found.collect::<Vec<_>>().join(", "));
+        assert_eq!(text.lines().next(), Some(found.as_str()), "{what}");
+        // ptxas of CUDA 12 takes PTX before 9.0.
+        let assemblers = match module.version.0 {
+            9.. => &["ptxas-13"][..],
+            _ => &["ptxas", "ptxas-13"],
+        };
+        let arch = format!("-arch={}", module.target);
+        for assembler in assemblers {
+            assembled_by(setup, assembler, &text, &[&arch], &cubin);
+            assembled_by(setup, assembler, &counting(&text), &[&arch], &cubin);
+            let blocks = records(&fs::read(&cubin).expect("it was made"));
+            let blocks = blocks.values().sum::<u32>() as usize;
+            let expected: usize = module.functions.iter().map(|it| it.blocks.len()).sum();
+            assert_eq!(blocks, expected, "{what} by {assembler}");
         }
     }
 }

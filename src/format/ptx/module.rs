@@ -8,6 +8,7 @@ use crate::format::codeobject::name_ref;
 use crate::format::ptx::PtxError;
 use crate::format::ptx::blocks::Blocks;
 use crate::format::ptx::lexer::{Lexer, Token, TokenKind};
+use crate::format::ptx::records::RECORD;
 use crate::format::ptx::statements::{self, Loc, Place, StatementKind, Statements};
 
 /// A PTX module.
@@ -152,7 +153,7 @@ const LIMITS: [&str; 3] = [".maxntid", ".reqntid", ".maxnreg"];
 /// The starts of names that modules have that count.
 const COUNTING: [&str; 7] = [
     "__profc_",
-    "__profd_",
+    RECORD,
     "__llvm_profile_raw_version",
     "__llvm_prf_nm",
     "__rocov_",
@@ -344,6 +345,8 @@ impl<'text> Reader<'text> {
                 TokenKind::Sign(b'{') => break token,
                 TokenKind::Sign(b';') => return Ok(()),
                 TokenKind::Sign(b'(') => drop(self.lexer.skip_to(b')')?),
+                // A pragma ends with a semicolon also if the body comes behind it.
+                TokenKind::Word if self.lexer.text_of(token) == ".pragma" => self.declaration()?,
                 TokenKind::Word => is_limited |= LIMITS.contains(&self.lexer.text_of(token)),
                 TokenKind::Sign(b',') | TokenKind::Text => {}
                 _ => return Err(self.lexer.unexpected(token, "the body of a function")),
