@@ -15,7 +15,7 @@ use crate::device::{
 use crate::format::codeobject::cuda::{laid_out, without_code};
 use crate::format::codeobject::{CodeObject, CodeObjectError, Identity};
 use crate::format::profraw::Version;
-use crate::format::ptx::{self, Module, PtxError};
+use crate::format::ptx::{self, Module};
 
 /// The only executable.
 const EXECUTABLE: Executable = Executable(1);
@@ -37,9 +37,6 @@ pub struct AtRest {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NeverCompiledError {
-    /// rocov does not know the text.
-    #[error(transparent)]
-    Ptx(#[from] PtxError),
     /// No ELF can be made of it.
     #[error(transparent)]
     Elf(#[from] CodeObjectError),
@@ -83,9 +80,12 @@ impl AtRest {
     /// PTX that no driver has compiled, from `uri`, as if `agent` had it loaded with counters of its blocks.
     ///
     /// # Errors
-    /// Fails if rocov does not know the text, or it has no function with a body.
-    pub fn of_ptx(agent: Agent, uri: String, text: &str) -> Result<Self, NeverCompiledError> {
-        let module = Module::parse(text)?;
+    /// Fails if no function of the module has a body.
+    pub fn of_ptx(
+        agent: Agent,
+        uri: String,
+        module: &Module<'_>,
+    ) -> Result<Self, NeverCompiledError> {
         let records = module.records();
         if records.is_empty() {
             return Err(NeverCompiledError::Empty);
@@ -102,7 +102,7 @@ impl AtRest {
             records.counters_len(),
         )?;
         Ok(Self {
-            source: Some(text.into()),
+            source: Some(module.text.into()),
             ..Self::new(agent, uri, elf)?
         })
     }

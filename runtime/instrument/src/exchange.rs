@@ -20,9 +20,6 @@ use crate::driver::{Driver, Options, Refusal};
 use crate::fat_binary;
 use crate::memory::Code;
 
-/// Cubins of clang count by variables with this prefix.
-const COUNTED: &str = "__profd_";
-
 /// The reason why code runs uncounted, and the next step.
 #[derive(Debug, Error)]
 pub(crate) enum Loss {
@@ -206,7 +203,7 @@ fn made_of(
     let mut all = Vec::new();
     for gpu in &gpus {
         let chosen = chosen(&code, *gpu)?;
-        if chosen.iter().any(|it| it.text.contains(COUNTED)) {
+        if chosen.iter().any(|it| ptx::is_instrumented(&it.text)) {
             return Ok(Outcome::AsItIs);
         }
         let mut target = None;

@@ -14,6 +14,8 @@ mod plan;
 mod records;
 mod statements;
 
+use crate::format::ptx::records::RECORD;
+
 pub use error::PtxError;
 pub use instrument::{Options, instrument};
 pub use module::{Block, CallSite, Module, Position, PtxFunction as Function};
@@ -37,6 +39,12 @@ pub fn modules(text: &str) -> Vec<&str> {
         part
     });
     parts.collect()
+}
+
+/// Returns whether a text has records of functions with counters: those of clang, or of [`instrument`].
+#[must_use]
+pub fn is_instrumented(text: &str) -> bool {
+    text.contains(RECORD)
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ use crate::format::profraw::{RecordLayout, Version};
 use crate::format::ptx::PtxError;
 use crate::format::ptx::module::Module;
 
+/// The start of the names of records.
+pub(super) const RECORD: &str = "__profd_";
 /// As many copies as the largest GPUs have SMs, about.
 const MAX_SMS: u64 = 256;
 /// The most bytes that the copies take, unless a single copy takes more.
@@ -142,7 +144,7 @@ impl Unit {
             .collect();
         let _ = writeln!(
             code,
-            ".weak .global .align 8 .u64 __profd_{number}_{}[{}] = {{{}}};",
+            ".weak .global .align 8 .u64 {RECORD}{number}_{}[{}] = {{{}}};",
             self.name,
             words.len(),
             words.join(", ")

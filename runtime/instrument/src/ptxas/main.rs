@@ -20,8 +20,6 @@ use thiserror::Error;
 
 /// The variable that names the cache.
 const CACHE: &str = "ROCOV_CACHE";
-/// PTX that clang has made count has variables with this prefix.
-const COUNTED: &str = "__profd_";
 
 /// The reason why PTX has no counters, and the next step.
 #[derive(Debug, Error)]
@@ -132,7 +130,7 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, Loss> 
         })
     };
     let text = String::from_utf8_lossy(&read(input)?).into_owned();
-    if text.contains(COUNTED) {
+    if ptx::is_instrumented(&text) {
         return Ok(None);
     }
     let module = Module::parse(&text);

@@ -6,11 +6,11 @@ use rocov::device::elf_file::AtRest;
 use rocov::format::bundle::{self, Container, Content, Image, Packing, runs_ptx};
 use rocov::format::codeobject::cuda::{self, with_sections};
 use rocov::format::codeobject::{CodeObject, is_generic, runs_on};
-use rocov::format::ptx::Module;
+use rocov::format::ptx::{Module, is_instrumented};
 use rocov::format::registry::model::AgentRecord;
 use serde::{Deserialize, Serialize};
 
-use super::ptx::{Ptx, is_instrumented};
+use super::ptx::Ptx;
 
 /// The number of bytes that the compressed bundles of one file may unpack to. rocov skips the rest of them.
 const MAX_UNPACKED: u64 = 1 << 30;
@@ -156,7 +156,7 @@ fn ptx_of(container: &Container<'_>) -> Vec<CodePtx> {
         return Vec::new();
     }
     let texts = container.images.iter().filter_map(ptx_text);
-    let with_lines = texts.filter(|text| has_lines(text) && !is_instrumented(text.as_bytes()));
+    let with_lines = texts.filter(|text| has_lines(text) && !is_instrumented(text));
     let nobody = Agent {
         handle: 0,
         index: 0,
@@ -170,7 +170,7 @@ fn ptx_of(container: &Container<'_>) -> Vec<CodePtx> {
         Some(CodePtx {
             container: container.offset,
             architecture: bundle::ptx_architecture(text.as_bytes())?,
-            identity: never_compiled(&nobody, text).ok()?.identity().to_string(),
+            identity: never_compiled(&nobody, &module).ok()?.identity().to_string(),
             functions: function_keys(&module),
         })
     });
@@ -193,8 +193,8 @@ fn ptx_text<'a>(image: &'a Image<'_>) -> Option<&'a str> {
 }
 
 /// PTX that was never compiled, as if `agent` had it loaded.
-fn never_compiled(agent: &Agent, text: &str) -> Result<AtRest> {
-    Ok(AtRest::of_ptx(agent.clone(), "PTX".to_owned(), text)?)
+fn never_compiled(agent: &Agent, module: &Module<'_>) -> Result<AtRest> {
+    Ok(AtRest::of_ptx(agent.clone(), "PTX".to_owned(), module)?)
 }
 
 impl CodeContainer {
@@ -263,7 +263,8 @@ pub(crate) fn at_rest(
         let image = images.iter().find(|(it, _)| it.as_str() == *identity);
         let Some((_, image)) = image else {
             let texts = container.images.iter().filter_map(ptx_text);
-            let mut made = texts.filter_map(|text| never_compiled(agent, text).ok());
+            let modules = texts.filter_map(|text| Module::parse(text).ok());
+            let mut made = modules.filter_map(|module| never_compiled(agent, &module).ok());
             return made
                 .find(|it| it.identity().as_str() == *identity)
                 .with_context(|| format!("code object {identity} is not there any more"));

@@ -1,6 +1,5 @@
 //! PTX, the code that the CUDA driver compiles as a program runs.
 
-use memchr::memmem;
 use rocov::format::bundle::{Content, Image};
 
 /// The PTX of an image.
@@ -20,9 +19,4 @@ impl<'a> Ptx<'a> {
             text: &image.bytes,
         })
     }
-}
-
-/// Returns whether PTX has counters of functions.
-pub(crate) fn is_instrumented(text: &[u8]) -> bool {
-    memmem::find(text, b"__profc_").is_some()
 }

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use rocov::format::bundle::Container;
+use rocov::format::ptx;
 
 use super::binary::compile_with;
 use super::finding::Finding;
-use crate::data::ptx::{self, Ptx};
+use crate::data::ptx::Ptx;
 
 /// The facts about the first PTX of a container.
 pub(super) struct CompiledLater {
@@ -20,7 +21,7 @@ impl CompiledLater {
         let first = container.images.iter().find_map(Ptx::of)?;
         Some(Self {
             architecture: first.architecture.to_owned(),
-            is_instrumented: ptx::is_instrumented(first.text),
+            is_instrumented: str::from_utf8(first.text).is_ok_and(ptx::is_instrumented),
         })
     }
 

@@ -2,9 +2,9 @@
 
 use rocov::format::bundle;
 use rocov::format::bundle::{Container, Content, Image, Packing};
+use rocov::format::ptx;
 
 use super::{Description, code_object};
-use crate::data::ptx::is_instrumented as is_instrumented_ptx;
 use crate::term::plural::count;
 
 pub(super) fn describe(file: &[u8]) -> Description {
@@ -71,7 +71,7 @@ fn describe_image(description: &mut Description, image: &Image<'_>) {
         },
         Content::Bitcode => "LLVM bitcode".to_owned(),
         Content::Relocatable => "part of a cubin, not linked yet".to_owned(),
-        Content::Ptx if is_instrumented_ptx(&image.bytes) => "PTX, instrumented".to_owned(),
+        Content::Ptx if str::from_utf8(&image.bytes).is_ok_and(ptx::is_instrumented) => "PTX, instrumented".to_owned(),
         Content::Ptx => "PTX".to_owned(),
         Content::Container | Content::Other => "something else".to_owned(),
     };
