@@ -54,7 +54,7 @@ pub(crate) struct Decoder {
 }
 
 struct Entry {
-    words: [u32; 3],
+    words: [u32; 4],
     /// The dispatch that last compared `words` with memory.
     verified: u64,
     /// The entry of the instruction behind this one, once it is known.
@@ -258,7 +258,7 @@ impl Decoder {
         let first = memory.load(pc, 4).map_err(|_| fault)? as u32;
         // The last instruction of a region may have no further dword.
         let mut word = |offset| memory.load(pc.wrapping_add(offset), 4).unwrap_or(0) as u32;
-        let words = [first, word(4), word(8)];
+        let words = [first, word(4), word(8), word(12)];
         let index = self.pages[page][slot];
         if index != VACANT && self.entries[index as usize].words == words {
             self.entries[index as usize].verified = self.dispatch;

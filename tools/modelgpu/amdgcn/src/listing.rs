@@ -9,7 +9,7 @@ pub struct Listed {
     pub mnemonic: &'static str,
     /// The mnemonic of the second of a dual instruction, whose operands follow the first one's.
     pub second: Option<&'static str>,
-    /// Size in bytes: 4 or 8.
+    /// Size in bytes: a multiple of 4, up to 16.
     pub size: u8,
     /// The operands' codes: result, second result (a carry or a mask), three sources. For buffers:
     /// data, address, resource, scalar offset. The list omits operands that the instruction lacks.
@@ -38,6 +38,8 @@ impl From<Instruction> for Listed {
         let second = instruction.second.map_or([Operand::NONE; 3], |second| {
             [second.dst, second.src[0], second.src[1]]
         });
+        let scales = instruction.matrix.scales;
+        let scales = scales.map_or([Operand::NONE; 2], |scales| scales.sources);
         Self {
             mnemonic: instruction.mnemonic,
             second: instruction.second.map(|second| second.mnemonic),
@@ -45,6 +47,7 @@ impl From<Instruction> for Listed {
             operands: operands
                 .into_iter()
                 .chain(second)
+                .chain(scales)
                 .filter(|operand| *operand != Operand::NONE)
                 .map(|operand| operand.0)
                 .collect(),

@@ -227,7 +227,8 @@ impl Program {
         for range in &self.object.code {
             let mut pc = range.start;
             while pc + 4 <= range.end {
-                let decoded = decode([word(pc), word(pc + 4), word(pc + 8)], self.object.target);
+                let words = [0, 4, 8, 12].map(|offset| word(pc + offset));
+                let decoded = decode(words, self.object.target);
                 let size = decoded.as_ref().map_or(4, |instruction| instruction.size);
                 let result = decoded.map(Listed::from).map_err(|error| error.words);
                 listing.push((pc, result));

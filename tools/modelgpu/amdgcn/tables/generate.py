@@ -113,6 +113,11 @@ GFX9 = {
         lambda op: (VOP3P | 1 << 14 | op << 16, vop3_sources(vgpr(2)) | VOP3P_ALL_HI),
         lambda op: (VOP3P | op << 16, vop3_sources(vgpr(2), vgpr(4), vgpr(8))),
     ]),
+    # The scales of a matrix product, and the product.
+    "VOP3PX": (128, [
+        lambda op: (0xD3AC0000, TWO_V,
+                    VOP3P | 1 << 11 | op << 16, vop3_sources(vgpr(2), vgpr(4), vgpr(8))),
+    ]),
     "DS": (256, [
         lambda op: (0xD8000000 | op << 17, 1 | 2 << 8 | 4 << 16 | 6 << 24),
         lambda op: (0xD8000000 | op << 17, 1 | 2 << 8),
@@ -340,7 +345,7 @@ def instructions(target, count, probes):
 
 # The fields of `Tables`.
 NAMES = ("SOP2", "SOPK", "SOP1", "SOPC", "SOPP", "SMEM", "VOP2", "VOP1", "VOPC", "VOP3", "VOP3P",
-         "VOPDX", "VOPDY", "DS", "FLAT", "SCRATCH", "GLOBAL", "MUBUF", "MTBUF", "MIMG", "VSAMPLE")
+         "VOP3PX", "VOPDX", "VOPDY", "DS", "FLAT", "SCRATCH", "GLOBAL", "MUBUF", "MTBUF", "MIMG", "VSAMPLE")
 
 # The targets of each generation, and its encodings.
 GENERATIONS = {

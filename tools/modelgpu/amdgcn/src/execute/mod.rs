@@ -75,7 +75,7 @@ pub(crate) fn resolve(mnemonic: &str, target: Target) -> Option<&'static Operati
     if let Some(refusal) = refused::on_target(mnemonic, target) {
         return Some(refusal);
     }
-    if let Some(operation) = vector::wmma::on_target(mnemonic, target) {
+    if let Some(operation) = vector::on_target(mnemonic, target) {
         return Some(operation);
     }
     operation(&canonical(mnemonic))

@@ -19,11 +19,6 @@ const IMAGE: Operation =
 const SEMAPHORE: Operation =
     Operation::Refused("waits for a semaphore of the whole GPU, which Clang never does");
 
-const SMALL_FLOATS: Operation = Operation::Refused(
-    "computes with numbers of 8, 6 or 4 bits in the OCP's formats, which the model lacks",
-);
-const RANDOM_ROUNDING: Operation =
-    Operation::Refused("rounds by random bits, in a way that the model lacks");
 const BRAIN_DOT: Operation =
     Operation::Refused("adds products of bfloat16, in an order that the model lacks");
 const TRANSPOSED: Operation =
@@ -65,24 +60,9 @@ const ASKS: Operation = Operation::Refused("asks for values of the driver, which
 const PADDING: Operation = Operation::Refused("marks the end of the code");
 
 /// The refusal of a mnemonic that the model executes on other targets, or of a family of mnemonics.
-///
-/// The 8-bit formats of gfx950 and gfx1201 are not those of gfx942, under the same names.
 pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Operation> {
-    let is_small = [
-        "fp8",
-        "bf8",
-        "f8f6f4",
-        "_scalef32_",
-        "_mfma_scale_",
-        "_mfma_ld_scale_",
-    ]
-    .iter()
-    .any(|part| mnemonic.contains(part));
     if target.generation() == Generation::Gfx9 {
-        return (target == Target::Gfx950 && is_small).then_some(&SMALL_FLOATS);
-    }
-    if target.generation() == Generation::Gfx12 && is_small {
-        return Some(&SMALL_FLOATS);
+        return None;
     }
     let is_inv = mnemonic.ends_with("_inv");
     let families: [(&[&str], &Operation); 5] = [
@@ -119,8 +99,6 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_sendmsghalt", HALT),
     ("s_endpgm_ordered_ps_done", GRAPHICS),
     ("v_screen_partition_4se_b32", GRAPHICS),
-    ("v_cvt_sr_bf16_f32", RANDOM_ROUNDING),
-    ("v_cvt_sr_f16_f32", RANDOM_ROUNDING),
     ("v_dot2_f32_bf16", BRAIN_DOT),
     ("v_dot2c_f32_bf16", BRAIN_DOT),
     ("ds_read_b64_tr_b4", TRANSPOSED),

@@ -23,7 +23,7 @@ pub(super) enum Vector {
 pub(super) fn complete(
     instruction: &mut Instruction,
     vector: Vector,
-    words: [u32; 3],
+    words: [u32; 4],
     target: Target,
 ) {
     let name = instruction.mnemonic;
@@ -59,7 +59,7 @@ pub(super) fn complete(
 }
 
 /// The literal constant behind an instruction.
-fn complete_literal(instruction: &mut Instruction, vector: Vector, words: [u32; 3], is_gfx9: bool) {
+fn complete_literal(instruction: &mut Instruction, vector: Vector, words: [u32; 4], is_gfx9: bool) {
     let name = instruction.mnemonic;
     let second = instruction
         .second
@@ -164,6 +164,7 @@ fn complete_rdna(instruction: &mut Instruction) {
     }
     // Every 16-bit result keeps the other half.
     instruction.modifiers.keeps_half = true;
+    select_bytes(instruction);
     // These comparisons write EXEC alone.
     if name.starts_with("v_cmpx_") {
         instruction.sdst = Operand::NULL;
@@ -172,6 +173,27 @@ fn complete_rdna(instruction: &mut Instruction) {
     if name.starts_with("ds_cmpstore_") {
         instruction.src.swap(1, 2);
     }
+}
+
+/// The bytes of a source of numbers of 8 bits: op_sel has the half in the lowest bit, and the byte of the half in
+/// the next one.
+fn select_bytes(instruction: &mut Instruction) {
+    let select = instruction.modifiers.op_sel & 3;
+    let selection = match instruction.mnemonic {
+        "v_cvt_f32_fp8" | "v_cvt_f32_bf8" => Selection::Byte((select & 1) << 1 | select >> 1),
+        "v_cvt_pk_f32_fp8" | "v_cvt_pk_f32_bf8" => Selection::Half(select & 1),
+        _ => return,
+    };
+    let source = SdwaSource {
+        selection,
+        sign_extend: false,
+    };
+    instruction.sdwa = Some(Sdwa {
+        src: [source, SdwaSource::WHOLE],
+        dst: Selection::Dword,
+        unused: Unused::Zero,
+    });
+    instruction.modifiers.op_sel = 0;
 }
 
 /// SOPK instructions whose constant is the 16-bit immediate, presented as a literal.
@@ -206,7 +228,7 @@ fn complete_scalar(instruction: &mut Instruction) {
     }
 }
 
-fn complete_long_vector(instruction: &mut Instruction, words: [u32; 3]) {
+fn complete_long_vector(instruction: &mut Instruction, words: [u32; 4]) {
     let name = instruction.mnemonic;
     let first = words[0];
     if name.starts_with("v_mfma_") || name.starts_with("v_smfmac_") {
@@ -239,6 +261,8 @@ fn complete_long_vector(instruction: &mut Instruction, words: [u32; 3]) {
             | "v_div_fixup_f16"
             | "v_cvt_pk_fp8_f32"
             | "v_cvt_pk_bf8_f32"
+            | "v_cvt_sr_f16_f32"
+            | "v_cvt_sr_bf16_f32"
     );
     if name.starts_with("v_ashr_pk_") {
         instruction.modifiers.keeps_half = true;
@@ -258,7 +282,7 @@ fn complete_long_vector(instruction: &mut Instruction, words: [u32; 3]) {
     if name == "v_cvt_pkaccum_u8_f32" {
         instruction.src[2] = instruction.dst;
     }
-    if name.starts_with("v_cvt_sr_") {
+    if matches!(name, "v_cvt_sr_fp8_f32" | "v_cvt_sr_bf8_f32") {
         // The result is the byte that op_sel names; the others stay.
         instruction.sdwa = Some(Sdwa {
             src: [SdwaSource::WHOLE; 2],
@@ -285,7 +309,7 @@ fn complete_long_vector(instruction: &mut Instruction, words: [u32; 3]) {
 }
 
 /// VOP3P-MAI: the fields of other modifiers tell the matrices' registers and arrangement.
-fn complete_matrix(instruction: &mut Instruction, [first, second, _]: [u32; 3]) {
+fn complete_matrix(instruction: &mut Instruction, [first, second, ..]: [u32; 4]) {
     let file = |operand: Operand, accumulation: u32| {
         if accumulation & 1 == 1 && operand.vector_index().is_some() {
             operand.to_agpr()
@@ -311,5 +335,6 @@ fn complete_matrix(instruction: &mut Instruction, [first, second, _]: [u32; 3]) 
         broadcast: (first >> 8 & 7) as u8,
         block: (first >> 11 & 15) as u8,
         lanes: (second >> 29) as u8,
+        scales: None,
     };
 }

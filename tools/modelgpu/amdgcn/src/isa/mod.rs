@@ -29,7 +29,7 @@ pub(crate) fn opcodes(target: Target) -> impl Iterator<Item = (&'static str, u16
 pub(crate) struct Instruction {
     /// The mnemonic without an encoding suffix such as `_e64`.
     pub mnemonic: &'static str,
-    /// Size in bytes: 4, 8 or 12.
+    /// Size in bytes: 4, 8, 12 or 16.
     pub size: u8,
     /// The result, or the data of a store's or atomic's return.
     pub dst: Operand,
@@ -125,12 +125,21 @@ pub(crate) struct Modifiers {
 /// The modifiers of a matrix product.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MatrixControl {
-    /// CBSZ: 2 to this power blocks of B share a block of A.
+    /// CBSZ: 2 to this power blocks of B share a block of A; or A's format.
     pub broadcast: u8,
     /// ABID: the block among them that they share; the set of places in a sparse product.
     pub block: u8,
-    /// BLGP: the pattern that moves B's lanes; the signs of doubles on gfx942.
+    /// BLGP: the pattern that moves B's lanes; the signs of doubles on gfx942; or B's format.
     pub lanes: u8,
+    pub scales: Option<MatrixScales>,
+}
+
+/// The scales of A and B.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MatrixScales {
+    pub sources: [Operand; 2],
+    /// The byte of each register that is the scale.
+    pub bytes: [u8; 2],
 }
 
 /// The fields of buffer instructions, and of other loads to LDS.

@@ -25,6 +25,8 @@ pub(super) struct Tables {
     pub vopc: Table,
     pub vop3: Table,
     pub vop3p: Table,
+    /// Matrix products behind their scales.
+    pub vop3px: Table,
     /// The first and the second instruction of a dual one.
     pub vopdx: Table,
     pub vopdy: Table,
@@ -59,7 +61,7 @@ impl Tables {
     }
 
     /// All tables, with the names of their encodings.
-    pub(super) fn all(&self) -> [(&'static str, &Table); 21] {
+    pub(super) fn all(&self) -> [(&'static str, &Table); 22] {
         [
             ("SOP2", &self.sop2),
             ("SOPK", &self.sopk),
@@ -72,6 +74,7 @@ impl Tables {
             ("VOPC", &self.vopc),
             ("VOP3", &self.vop3),
             ("VOP3P", &self.vop3p),
+            ("VOP3PX", &self.vop3px),
             ("VOPDX", &self.vopdx),
             ("VOPDY", &self.vopdy),
             ("DS", &self.ds),

@@ -1429,6 +1429,16 @@ pub(super) static GFX9: Tables = Tables {
             ),
         ],
     },
+    vop3px: Table {
+        common: &[],
+        own: &[(
+            Target::Gfx950,
+            &[
+                (45, "v_mfma_scale_f32_16x16x128_f8f6f4"),
+                (46, "v_mfma_scale_f32_32x32x64_f8f6f4"),
+            ],
+        )],
+    },
     vopdx: Table::EMPTY,
     vopdy: Table::EMPTY,
     ds: Table {
@@ -3000,6 +3010,7 @@ pub(super) static GFX11: Tables = Tables {
         ],
         own: &[],
     },
+    vop3px: Table::EMPTY,
     vopdx: Table {
         common: &[
             (0, "v_fmac_f32"),
@@ -4717,6 +4728,7 @@ pub(super) static GFX12: Tables = Tables {
         ],
         own: &[],
     },
+    vop3px: Table::EMPTY,
     vopdx: Table {
         common: &[
             (0, "v_fmac_f32"),

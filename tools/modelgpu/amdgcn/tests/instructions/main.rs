@@ -31,6 +31,8 @@ mod rdna4;
 mod rounding;
 mod saturate;
 mod scalar;
+mod scaled;
+mod small;
 mod trigonometry;
 
 use std::collections::BTreeSet;
@@ -85,6 +87,7 @@ mod tests {
         rounding,
         saturate,
         scalar,
+        scaled,
         trigonometry,
     ];
 

@@ -8,11 +8,11 @@
 
 use super::super::simd::{Leveled, ProductsFunction, Selected, leveled};
 use super::super::value::{Half, Kind};
-use super::super::{Operation, scalar_source, unmodelled};
+use super::super::{Operation, float, scalar_source, unmodelled};
 use super::VectorOperation;
-use super::eight::{BF8, FP8, Format};
+use super::small::{self, Format};
 use crate::error::Fault;
-use crate::isa::{Instruction, MatrixControl, Operand};
+use crate::isa::{Instruction, MatrixControl, MatrixScales, Operand};
 use crate::wave::{LANES, Wave};
 
 #[derive(Clone, Copy)]
@@ -41,6 +41,9 @@ enum Element {
     FlushedBrain,
     /// The 8-bit formats of A and of B.
     Eight(Format, Format),
+    /// The instruction selects the formats of A and of B, of 8, 6 or 4 bits each. It may have scales: powers of
+    /// two for each 32 numbers of a row or a column.
+    Scaled,
     Byte,
     Double,
     /// The field that other instructions use to move B's lanes negates A, B and C.
@@ -48,8 +51,8 @@ enum Element {
 }
 
 use self::Element::{
-    Brain, Byte, Double, Eight, FlushedBrain, FlushedHalf, Half as Halves, NegatedDouble, Short,
-    Single,
+    Brain, Byte, Double, Eight, FlushedBrain, FlushedHalf, Half as Halves, NegatedDouble, Scaled,
+    Short, Single,
 };
 
 const fn dense(size: usize, depth: usize, blocks: usize, element: Element) -> Operation {
@@ -128,77 +131,45 @@ const GFX942: &[(&str, Operation)] = &[
     ("v_mfma_f32_16x16x16_bf16", dense(16, 16, 1, Brain)),
     ("v_mfma_f64_16x16x4_f64", dense(16, 4, 1, NegatedDouble)),
     ("v_mfma_f64_4x4x4_4b_f64", dense(4, 4, 4, NegatedDouble)),
-    (
-        "v_mfma_f32_16x16x32_bf8_bf8",
-        dense(16, 32, 1, Eight(BF8, BF8)),
-    ),
-    (
-        "v_mfma_f32_16x16x32_bf8_fp8",
-        dense(16, 32, 1, Eight(BF8, FP8)),
-    ),
-    (
-        "v_mfma_f32_16x16x32_fp8_bf8",
-        dense(16, 32, 1, Eight(FP8, BF8)),
-    ),
-    (
-        "v_mfma_f32_16x16x32_fp8_fp8",
-        dense(16, 32, 1, Eight(FP8, FP8)),
-    ),
-    (
-        "v_mfma_f32_32x32x16_bf8_bf8",
-        dense(32, 16, 1, Eight(BF8, BF8)),
-    ),
-    (
-        "v_mfma_f32_32x32x16_bf8_fp8",
-        dense(32, 16, 1, Eight(BF8, FP8)),
-    ),
-    (
-        "v_mfma_f32_32x32x16_fp8_bf8",
-        dense(32, 16, 1, Eight(FP8, BF8)),
-    ),
-    (
-        "v_mfma_f32_32x32x16_fp8_fp8",
-        dense(32, 16, 1, Eight(FP8, FP8)),
-    ),
     ("v_smfmac_f32_16x16x32_f16", sparse(16, 32, Halves)),
     ("v_smfmac_f32_32x32x16_f16", sparse(32, 16, Halves)),
     ("v_smfmac_f32_16x16x32_bf16", sparse(16, 32, Brain)),
     ("v_smfmac_f32_32x32x16_bf16", sparse(32, 16, Brain)),
     ("v_smfmac_i32_16x16x64_i8", sparse(16, 64, Byte)),
     ("v_smfmac_i32_32x32x32_i8", sparse(32, 32, Byte)),
-    (
-        "v_smfmac_f32_16x16x64_bf8_bf8",
-        sparse(16, 64, Eight(BF8, BF8)),
-    ),
-    (
-        "v_smfmac_f32_16x16x64_bf8_fp8",
-        sparse(16, 64, Eight(BF8, FP8)),
-    ),
-    (
-        "v_smfmac_f32_16x16x64_fp8_bf8",
-        sparse(16, 64, Eight(FP8, BF8)),
-    ),
-    (
-        "v_smfmac_f32_16x16x64_fp8_fp8",
-        sparse(16, 64, Eight(FP8, FP8)),
-    ),
-    (
-        "v_smfmac_f32_32x32x32_bf8_bf8",
-        sparse(32, 32, Eight(BF8, BF8)),
-    ),
-    (
-        "v_smfmac_f32_32x32x32_bf8_fp8",
-        sparse(32, 32, Eight(BF8, FP8)),
-    ),
-    (
-        "v_smfmac_f32_32x32x32_fp8_bf8",
-        sparse(32, 32, Eight(FP8, BF8)),
-    ),
-    (
-        "v_smfmac_f32_32x32x32_fp8_fp8",
-        sparse(32, 32, Eight(FP8, FP8)),
-    ),
 ];
+
+/// Products of 8-bit floats: the shapes, and the formats of both factors.
+macro_rules! of_eight {
+    ($fp8:ident, $bf8:ident, $($shape:literal: $kind:ident($size:literal, $depth:literal $(, $blocks:literal)?);)*) => {
+        &[$(
+            (concat!($shape, "_bf8_bf8"), $kind($size, $depth $(, $blocks)?, Eight(small::$bf8, small::$bf8))),
+            (concat!($shape, "_bf8_fp8"), $kind($size, $depth $(, $blocks)?, Eight(small::$bf8, small::$fp8))),
+            (concat!($shape, "_fp8_bf8"), $kind($size, $depth $(, $blocks)?, Eight(small::$fp8, small::$bf8))),
+            (concat!($shape, "_fp8_fp8"), $kind($size, $depth $(, $blocks)?, Eight(small::$fp8, small::$fp8))),
+        )*]
+    };
+}
+
+/// gfx942's formats.
+const OF_FNUZ: &[(&str, Operation)] = of_eight! {
+    FP8_FNUZ, BF8_FNUZ,
+    "v_mfma_f32_16x16x32": dense(16, 32, 1);
+    "v_mfma_f32_32x32x16": dense(32, 16, 1);
+    "v_smfmac_f32_16x16x64": sparse(16, 64);
+    "v_smfmac_f32_32x32x32": sparse(32, 32);
+};
+
+/// gfx950's.
+pub(super) const OF_OCP: &[(&str, Operation)] = of_eight! {
+    FP8, BF8,
+    "v_mfma_f32_16x16x32": dense(16, 32, 1);
+    "v_mfma_f32_32x32x16": dense(32, 16, 1);
+    "v_smfmac_f32_16x16x64": sparse(16, 64);
+    "v_smfmac_f32_32x32x32": sparse(32, 32);
+    "v_smfmac_f32_16x16x128": sparse(16, 128);
+    "v_smfmac_f32_32x32x64": sparse(32, 64);
+};
 
 /// gfx950 also has most of gfx942's.
 const GFX950: &[(&str, Operation)] = &[
@@ -214,9 +185,16 @@ const GFX950: &[(&str, Operation)] = &[
     ("v_smfmac_f32_32x32x32_bf16", sparse(32, 32, Brain)),
     ("v_smfmac_i32_16x16x128_i8", sparse(16, 128, Byte)),
     ("v_smfmac_i32_32x32x64_i8", sparse(32, 64, Byte)),
+    ("v_mfma_f32_16x16x128_f8f6f4", dense(16, 128, 1, Scaled)),
+    ("v_mfma_f32_32x32x64_f8f6f4", dense(32, 64, 1, Scaled)),
+    (
+        "v_mfma_scale_f32_16x16x128_f8f6f4",
+        dense(16, 128, 1, Scaled),
+    ),
+    ("v_mfma_scale_f32_32x32x64_f8f6f4", dense(32, 64, 1, Scaled)),
 ];
 
-pub(super) const TABLES: [super::Table; 3] = [GFX90A, GFX942, GFX950];
+pub(super) const TABLES: [super::Table; 4] = [GFX90A, GFX942, OF_FNUZ, GFX950];
 
 /// Defines products that are added to sums, compiled for each level of the processor.
 macro_rules! products {
@@ -237,8 +215,17 @@ const FUSED: Leveled<ProductsFunction<f32>> = products!(f32, |a, b, sum| a.mul_a
 /// Products of such numbers are exact in single precision.
 const OF_EXACT: Leveled<ProductsFunction<f32>> = products!(f32, |a, b, sum| a * b + sum);
 const OF_DOUBLES: Leveled<ProductsFunction<f64>> = products!(f64, |a, b, sum| a.mul_add(b, sum));
+/// Products of scaled numbers go beyond single precision; sums do not.
+const OF_SCALED: Leveled<ProductsFunction<f64>> =
+    products!(f64, |a, b, sum| f64::from((a * b + sum) as f32));
 const OF_INTEGERS: Leveled<ProductsFunction<i32>> =
     products!(i32, |a, b, sum| a.wrapping_mul(b).wrapping_add(sum));
+
+/// The formats that a field of an instruction selects.
+const SELECTED: [Format; 5] = [small::FP8, small::BF8, small::FP6, small::BF6, small::FP4];
+
+/// The numbers of a row or a column that have one scale.
+const SCALED_BY_ONE: usize = 32;
 
 /// One factor: a row of `width` numbers for each block and row of A, or block and row of B.
 struct Factor<T> {
@@ -256,10 +243,11 @@ impl Matrix {
             Eight(a, b) => self.singles(
                 instruction,
                 wave,
-                |bits| a.decode(bits as u8),
-                |bits| b.decode(bits as u8),
+                |bits| a.decode(bits) as f32,
+                |bits| b.decode(bits) as f32,
                 OF_EXACT,
             ),
+            Scaled => self.scaled(instruction, wave),
             Brain => self.singles(instruction, wave, brain, brain, FUSED),
             FlushedHalf => {
                 let half = |bits| half(Kind::F16.flushed(u64::from(bits)) as u32);
@@ -325,7 +313,16 @@ impl Matrix {
             broadcast,
             block,
             lanes,
+            ..
         } = instruction.matrix;
+        if let Scaled = self.element {
+            // These fields select the formats.
+            return [broadcast, lanes]
+                .iter()
+                .all(|format| usize::from(*format) < SELECTED.len())
+                .then_some(())
+                .ok_or_else(|| unmodelled(instruction, "this cbsz or blgp"));
+        }
         let copies = 1usize << broadcast;
         // A sparse instruction selects a set of places with these fields.
         if !self.sparse && (copies > self.blocks || usize::from(block) >= copies) {
@@ -364,6 +361,76 @@ impl Matrix {
         Ok(())
     }
 
+    fn scaled(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+        let MatrixControl {
+            broadcast, lanes, ..
+        } = instruction.matrix;
+        let formats = [broadcast, lanes].map(|format| SELECTED[usize::from(format)]);
+        let number = |source: usize, line: usize, k: usize| {
+            let value = self.selected(instruction.src[source], formats[source], line, k, wave);
+            match instruction.matrix.scales {
+                Some(scales) => value * self.scale(scales, source, line, k / SCALED_BY_ONE, wave),
+                None => value,
+            }
+        };
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        for line in 0..self.size {
+            left.extend((0..self.depth).map(|k| number(0, line, k)));
+        }
+        for k in 0..self.depth {
+            right.extend((0..self.size).map(|column| number(1, column, k)));
+        }
+        let a = Factor {
+            width: self.depth,
+            numbers: left,
+        };
+        let b = Factor {
+            width: self.size,
+            numbers: right,
+        };
+        let places = (0..self.depth).collect::<Vec<_>>().repeat(self.size);
+        let mut sums = self.addend(instruction, wave, Kind::F32, |bits| {
+            f64::from(f32::from_bits(bits as u32))
+        })?;
+        self.multiply(&a, &places, &b, &mut sums, OF_SCALED.select(wave.simd));
+        self.write(instruction, wave, &sums, |sum| {
+            (sum as f32).to_bits().into()
+        });
+        Ok(())
+    }
+
+    /// A number of a row of A or of a column of B. A lane has 32 consecutive numbers; if they have 8 bits, it has
+    /// 16 of each half.
+    fn selected(self, operand: Operand, format: Format, line: usize, k: usize, wave: &Wave) -> f64 {
+        let groups = self.groups();
+        let together = if format.width() == 8 { 16 } else { 32 };
+        let group = k / together % groups;
+        let number = k % together + k / (together * groups) * together;
+        let (lane, width) = (line + self.size * group, format.width() as usize);
+        // Six bits may lie in two registers.
+        let bit = number * width;
+        let [low, high] =
+            [0, 1].map(|more| u64::from(wave.lane_at(operand, bit / 32 + more, lane)));
+        let bits = (low | high << 32) >> (bit % 32) & ((1 << width) - 1);
+        format.decode(bits as u32)
+    }
+
+    /// The power of two for a group of numbers of a row of A or of a column of B.
+    fn scale(
+        self,
+        scales: MatrixScales,
+        source: usize,
+        line: usize,
+        group: usize,
+        wave: &Wave,
+    ) -> f64 {
+        let word = wave.lane(scales.sources[source], line + self.size * group);
+        match (word >> (8 * scales.bytes[source])) as u8 {
+            u8::MAX => f64::NAN,
+            exponent => float::ldexp(1.0, i32::from(exponent) - 127),
+        }
+    }
+
     /// The number of groups of lanes that share the depth of a block.
     fn groups(self) -> usize {
         LANES / (self.size * self.blocks)
@@ -374,7 +441,7 @@ impl Matrix {
         match self.element {
             Single | Short => 32,
             Halves | Brain | FlushedHalf | FlushedBrain => 16,
-            Eight(..) | Byte => 8,
+            Eight(..) | Scaled | Byte => 8,
             Double | NegatedDouble => 64,
         }
     }

@@ -17,15 +17,18 @@ mod packed;
 mod prepared;
 mod real;
 mod rounding;
+mod scaled;
 mod scatter;
+mod small;
 mod trigonometry;
-pub(super) mod wmma;
+mod wmma;
 
 use super::simd::{CarryFunction, Leveled, LongsFunction, Wide, WordsFunction};
 use super::value::Kind;
 use super::{Operation, Table, operation, unmodelled};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
+use crate::target::Target;
 use crate::wave::{LANES, Longs, Wave, Words};
 use gather::Gather;
 
@@ -63,6 +66,7 @@ pub(crate) enum VectorOperation {
     Dot(dot::Dot),
     Matrix(matrix::Matrix),
     WaveMatrix(wmma::WaveMatrix),
+    Scaled(scaled::Scaled),
     /// v_swap_b32: exchanges two registers.
     Swap,
     /// v_swap_b16: exchanges halves of two registers.
@@ -102,6 +106,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
         mixed::OPERATIONS,
         packed::OPERATIONS,
         real::OPERATIONS,
+        scaled::OPERATIONS,
         trigonometry::OPERATIONS,
         wmma::OPERATIONS,
         OF_SCALARS,
@@ -109,6 +114,20 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
     .into_iter()
     .chain(compare::TABLES)
     .chain(matrix::TABLES)
+}
+
+/// The semantics of a mnemonic that a target has instead of those in [`tables`].
+pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Operation> {
+    let tables: &[Table] = match target {
+        Target::Gfx90a | Target::Gfx942 | Target::Gfx1100 => &[],
+        Target::Gfx950 => &[eight::OF_OCP, matrix::OF_OCP],
+        Target::Gfx1201 => &[eight::OF_OCP, wmma::OF_RDNA4],
+    };
+    let found = tables.iter().copied().flatten();
+    found
+        .filter(|(name, _)| *name == mnemonic)
+        .map(|(_, operation)| operation)
+        .next()
 }
 
 const fn of_scalar(mnemonic: &'static str) -> Operation {
@@ -502,6 +521,7 @@ impl VectorOperation {
             Self::Dot(dot) => dot.execute(instruction, wave),
             Self::Matrix(matrix) => matrix.execute(instruction, wave),
             Self::WaveMatrix(matrix) => matrix.execute(instruction, wave),
+            Self::Scaled(conversion) => conversion.execute(instruction, wave),
             Self::Swap => swap(instruction, wave),
             Self::SwapHalves => swap_halves(instruction, wave),
             Self::MoveRelative { source } => move_relative(instruction, wave, source),

@@ -9,7 +9,6 @@ use super::super::{Operation, scalar_source, unmodelled};
 use super::VectorOperation;
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
-use crate::target::{Generation, Target};
 use crate::wave::{Wave, WaveSize};
 
 /// Rows of A, columns of B.
@@ -70,22 +69,13 @@ macro_rules! products {
 pub(super) const OPERATIONS: &[(&str, Operation)] = products!(false,);
 
 /// RDNA 4's, which have other layouts under the names of RDNA 3.
-const SPLIT: &[(&str, Operation)] = products!(
+pub(super) const OF_RDNA4: &[(&str, Operation)] = products!(
     true,
     (
         "v_wmma_i32_16x16x32_iu4",
         product(true, 32, Element::Nibble, Sum::Integer)
     )
 );
-
-/// The product of a mnemonic that has its own semantics on a target.
-pub(in crate::execute) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Operation> {
-    if target.generation() != Generation::Gfx12 {
-        return None;
-    }
-    let found = SPLIT.iter().find(|(name, _)| *name == mnemonic);
-    found.map(|(_, operation)| operation)
-}
 
 impl Element {
     fn width(self) -> usize {

@@ -91,7 +91,7 @@ pub(super) fn decode_wide_flat(words: Words) -> Fields {
     };
     let mut fields = Fields::new(table, words.first(21, 14), 12);
     let instruction = &mut fields.instruction;
-    let [_, _, third] = words.words;
+    let [_, _, third, _] = words.words;
     instruction.src[0] = Operand::vgpr(third & 0xff);
     instruction.src[1] = Operand::vgpr(words.second(30, 23));
     let address = Operand::scalar(words.first(6, 0));

@@ -1,4 +1,4 @@
-//! Decodes up to three dwords into an instruction. This module tells the encodings apart and has one
+//! Decodes up to four dwords into an instruction. This module tells the encodings apart and has one
 //! submodule per group of encodings. A generation has its own layout of some of them.
 
 mod memory;
@@ -18,7 +18,7 @@ pub(crate) struct DecodeError {
 /// The dwords at the program counter (0 behind the end of the code), and the target that they are for.
 #[derive(Clone, Copy)]
 struct Words {
-    words: [u32; 3],
+    words: [u32; 4],
     target: Target,
 }
 
@@ -26,6 +26,15 @@ impl Words {
     /// The opcodes of the target's generation.
     fn tables(self) -> &'static Tables {
         Tables::of(self.target)
+    }
+
+    /// The matrix product behind its scales.
+    fn behind_scales(self) -> Self {
+        let [_, _, first, second] = self.words;
+        Self {
+            words: [first, second, 0, 0],
+            ..self
+        }
     }
 
     fn is_gfx9(self) -> bool {
@@ -139,14 +148,20 @@ impl Layout {
 }
 
 /// Decodes the instruction that begins with `words[0]`.
-pub(crate) fn decode(words: [u32; 3], target: Target) -> Result<Instruction, DecodeError> {
+pub(crate) fn decode(words: [u32; 4], target: Target) -> Result<Instruction, DecodeError> {
     let error = DecodeError {
         words: [words[0], words[1]],
     };
     let words = Words { words, target };
     let first = words.words[0];
     let layout = Layout::of(first, target.generation()).ok_or(error)?;
-    let fields = match layout {
+    let scales = vector::scales(words);
+    let words = if scales.is_some() {
+        words.behind_scales()
+    } else {
+        words
+    };
+    let mut fields = match layout {
         Layout::ShortVector => vector::decode_short(words),
         Layout::LongVector => vector::decode_long(words),
         Layout::PackedVector => vector::decode_packed(words),
@@ -161,6 +176,10 @@ pub(crate) fn decode(words: [u32; 3], target: Target) -> Result<Instruction, Dec
         Layout::Image => memory::decode_image(words),
         Layout::SampledImage => memory::decode_sampled_image(words),
     };
+    if scales.is_some() {
+        fields.table = &words.tables().vop3px;
+        fields.instruction.size = 16;
+    }
     let mut instruction = fields.instruction;
     let mnemonic = |(table, opcode): (&Table, u32)| table.mnemonic(opcode, target).ok_or(error);
     instruction.mnemonic = mnemonic((fields.table, fields.opcode))?;
@@ -181,6 +200,7 @@ pub(crate) fn decode(words: [u32; 3], target: Target) -> Result<Instruction, Dec
         words.words,
         target,
     );
+    instruction.matrix.scales = scales;
     Ok(instruction)
 }
 

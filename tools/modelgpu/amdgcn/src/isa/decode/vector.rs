@@ -2,7 +2,10 @@
 
 use super::{Fields, Words};
 use crate::isa::operand::Operand;
-use crate::isa::{Dpp, DppControl, Sdwa, SdwaSource, SecondInstruction, Selection, Unused};
+use crate::isa::{
+    Dpp, DppControl, MatrixScales, Sdwa, SdwaSource, SecondInstruction, Selection, Unused,
+};
+use crate::target::Target;
 
 /// With one of these codes in source 0, the next dword is an SDWA or DPP control word.
 const SDWA: u32 = 249;
@@ -145,6 +148,26 @@ pub(super) fn decode_packed(words: Words) -> Fields {
     modifiers.neg_hi = words.first(10, 8) as u8;
     complete_long(words, &mut fields);
     fields
+}
+
+/// The scales in front of a matrix product, if there are any.
+pub(super) fn scales(words: Words) -> Option<MatrixScales> {
+    const SCALES: u32 = 0xd3ac;
+    if words.target != Target::Gfx950 || words.first(31, 16) != SCALES {
+        return None;
+    }
+    let byte = |source: u32| {
+        let low = words.first(11 + source, 11 + source);
+        let high = words.second(27 + source, 27 + source);
+        (low | high << 1) as u8
+    };
+    Some(MatrixScales {
+        sources: [
+            Operand::scalar(words.second(8, 0)),
+            Operand::scalar(words.second(17, 9)),
+        ],
+        bytes: [byte(0), byte(1)],
+    })
 }
 
 /// The fields that VOP3 and VOP3P share.
