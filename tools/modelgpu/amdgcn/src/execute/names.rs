@@ -50,6 +50,7 @@ const WHOLE: &[(&str, &str)] = &[
     ("v_cvt_pk_norm_u16_f32", "v_cvt_pknorm_u16_f32"),
     ("v_cvt_pk_rtz_f16_f32", "v_cvt_pkrtz_f16_f32"),
     ("v_dot2acc_f32_f16", "v_dot2c_f32_f16"),
+    ("v_dot2acc_f32_bf16", "v_dot2c_f32_bf16"),
     ("v_mul_dx9_zero_f32", "v_mul_legacy_f32"),
     ("v_fmac_f16", "v_fma_f16"),
     ("v_fmamk_f16", "v_fma_f16"),

@@ -19,10 +19,6 @@ const IMAGE: Operation =
 const SEMAPHORE: Operation =
     Operation::Refused("waits for a semaphore of the whole GPU, which Clang never does");
 
-const BRAIN_DOT: Operation =
-    Operation::Refused("adds products of bfloat16, in an order that the model lacks");
-const TRANSPOSED: Operation =
-    Operation::Refused("transposes elements of LDS between lanes, which the model lacks");
 const THREE_TO_LDS: Operation =
     Operation::Refused("copies three dwords of each lane to LDS, in a layout that the model lacks");
 
@@ -31,8 +27,6 @@ const RDNA_IMAGE: Operation = Operation::Refused(
 );
 const RDNA_BUFFER: Operation =
     Operation::Refused("accesses a buffer by a resource of RDNA, which the model lacks");
-const RDNA_MATRIX: Operation =
-    Operation::Refused("multiplies sparse matrices in RDNA's layouts, which the model lacks");
 const RDNA_SEMAPHORE: Operation =
     Operation::Refused("waits for a resource that the driver has on CDNA only");
 const DIRECTX: Operation = Operation::Refused("multiplies by the rules of DirectX 9, for graphics");
@@ -47,8 +41,6 @@ const DYNAMIC_REGISTERS: Operation = Operation::Refused(
 );
 const BLOCKS: Operation =
     Operation::Refused("moves the registers that M0 selects, which Clang does by an option only");
-const LANES_TRANSPOSED: Operation =
-    Operation::Refused("transposes elements of memory between lanes, which the model lacks");
 const ORDERED: Operation = Operation::Refused("orders the atomics of waves, which the model lacks");
 const FLOAT_SWAP: Operation =
     Operation::Refused("compares memory as a float before a swap, which the model lacks");
@@ -65,10 +57,9 @@ pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Opera
         return None;
     }
     let is_inv = mnemonic.ends_with("_inv");
-    let families: [(&[&str], &Operation); 5] = [
+    let families: [(&[&str], &Operation); 4] = [
         (&["image_", "tbuffer_"], &RDNA_IMAGE),
         (&["buffer_", "s_buffer_"], &RDNA_BUFFER),
-        (&["v_swmmac_"], &RDNA_MATRIX),
         (&["ds_gws_"], &RDNA_SEMAPHORE),
         (
             &["ds_bvh_", "ds_ordered_", "ds_add_gs_", "ds_sub_gs_"],
@@ -99,16 +90,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_sendmsghalt", HALT),
     ("s_endpgm_ordered_ps_done", GRAPHICS),
     ("v_screen_partition_4se_b32", GRAPHICS),
-    ("v_dot2_f32_bf16", BRAIN_DOT),
-    ("v_dot2c_f32_bf16", BRAIN_DOT),
-    ("ds_read_b64_tr_b4", TRANSPOSED),
-    ("ds_read_b64_tr_b8", TRANSPOSED),
-    ("ds_read_b64_tr_b16", TRANSPOSED),
-    ("ds_read_b96_tr_b6", TRANSPOSED),
     ("global_load_lds_dwordx3", THREE_TO_LDS),
-    ("v_dot2_f16_f16", BRAIN_DOT),
-    ("v_dot2_bf16_bf16", BRAIN_DOT),
-    ("v_dot2acc_f32_bf16", BRAIN_DOT),
     ("v_fma_dx9_zero_f32", DIRECTX),
     ("v_fmac_dx9_zero_f32", DIRECTX),
     ("v_mullit_f32", DIRECTX),
@@ -136,8 +118,6 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("global_store_block", BLOCKS),
     ("scratch_load_block", BLOCKS),
     ("scratch_store_block", BLOCKS),
-    ("global_load_tr_b64", LANES_TRANSPOSED),
-    ("global_load_tr_b128", LANES_TRANSPOSED),
     ("global_atomic_ordered_add_b64", ORDERED),
     ("s_setvskip", SKIP),
     ("s_scratch_load_dword", SCALAR_SCRATCH),

@@ -13,7 +13,55 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(extremes());
     cases.extend(shifts());
     cases.push(wide_to_lds());
+    cases.extend(transposes());
     cases
+}
+
+/// Sixteen lanes read a matrix with sixteen columns by rows, and each gets a column. Each lane writes its part of
+/// the matrix, and reads the part of another lane of its sixteen.
+fn transposes() -> Vec<Case> {
+    [
+        ("ds_read_b64_tr_b4", 4, 8),
+        ("ds_read_b96_tr_b6", 6, 12),
+        ("ds_read_b64_tr_b8", 8, 8),
+        ("ds_read_b64_tr_b16", 16, 8),
+    ]
+    .into_iter()
+    .map(|(name, width, bytes)| {
+        let last = 9 + bytes / 4;
+        let body = format!(
+            "v_lshlrev_b32 v14, 4, v0
+             ds_write_b64 v14, v[2:3]
+             ds_write_b64 v14, v[4:5] offset:8
+             s_waitcnt lgkmcnt(0)
+             v_xor_b32 v14, 0x50, v14
+             {name} v[10:{last}], v14"
+        );
+        Case::new(name, body, integers(), move |all, lane| {
+            let group = lane / 16 * 16;
+            // All bits of the matrix, row by row.
+            let bits: Vec<u32> = (group..group + 16)
+                .flat_map(|lane| {
+                    let [low, high, ..] = all[lane ^ 5];
+                    let both = u128::from(low) | u128::from(high) << 64;
+                    (0..8 * bytes).map(move |bit| (both >> bit) as u32 & 1)
+                })
+                .collect();
+            let mut words = [0u32; 4];
+            for row in 0..8 * bytes / width {
+                for bit in 0..width {
+                    let from = (16 * row + lane % 16) * width + bit;
+                    let to = row * width + bit;
+                    words[to / 32] |= bits[from] << (to % 32);
+                }
+            }
+            for word in &mut words[bytes / 4..] {
+                *word = 0x5a5a_5a5a;
+            }
+            Want::All(words)
+        })
+    })
+    .collect()
 }
 
 /// Bit n of the table is the result for the three bits of n.

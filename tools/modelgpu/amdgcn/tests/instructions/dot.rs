@@ -5,6 +5,7 @@ use modelgpu_amdgcn::Target;
 use crate::half::half_to_f64;
 use crate::harness::{Case, Want};
 use crate::inputs::{halves, integers};
+use crate::small::{BF8, BRAIN, FP8, Format, HALF};
 
 /// gfx942 cannot select halves.
 const GFX90A: &[Target] = &[Target::Gfx90a];
@@ -124,6 +125,169 @@ pub(crate) fn cases() -> Vec<Case> {
     }
     cases.extend(selected());
     cases.extend(of_halves());
+    cases.extend(of_brains());
+    cases.extend(of_short_sums());
+    cases.extend(of_eights());
+    cases
+}
+
+const GFX950: &[Target] = &[Target::Gfx950];
+const RDNA: &[Target] = &[Target::Gfx1100, Target::Gfx1201];
+
+/// Masks that make numbers from 1 to 2 of all bits: products of those have few bits.
+const NEAR_ONE: [(Format, u32, u32); 4] = [
+    (BRAIN, 0x8070_8070, 0x3f80_3f80),
+    (HALF, 0x83c0_83c0, 0x3c00_3c00),
+    (FP8, 0x8787_8787, 0x3838_3838),
+    (BF8, 0x8383_8383, 0x3c3c_3c3c),
+];
+
+/// Makes v14, v15 and v16 of a, b and c.
+fn near_one(formats: [Format; 3]) -> String {
+    let mut text = String::new();
+    for (place, format) in formats.into_iter().enumerate() {
+        let (_, and, or) = masks(format);
+        let (register, source) = (14 + place, 2 + 2 * place);
+        text += &format!(
+            "v_and_b32 v{register}, {and:#x}, v{source}
+             v_or_b32 v{register}, {or:#x}, v{register}\n"
+        );
+    }
+    text
+}
+
+fn masks(format: Format) -> (Format, u32, u32) {
+    let found = NEAR_ONE.into_iter().find(|(other, ..)| *other == format);
+    found.expect("a format of the table")
+}
+
+/// The elements that `near_one` makes of a register.
+fn elements(format: Format, bits: u64) -> Vec<f64> {
+    let (_, and, or) = masks(format);
+    let word = bits as u32 & and | or;
+    (0..32 / format.width())
+        .map(|place| {
+            let element = word >> (place * format.width());
+            format.value((u64::from(element) % (1 << format.width())) as u32)
+        })
+        .collect()
+}
+
+fn plain_dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn of_brains() -> Vec<Case> {
+    let set = format!("{}v_cvt_f32_i32 v16, v0", near_one([BRAIN; 3]));
+    let dot = |all: [u64; 4], signs: [f64; 2]| {
+        let [a, b] = [all[0], all[1]].map(|bits| elements(BRAIN, bits));
+        signs[0] * a[0] * b[0] + signs[1] * a[1] * b[1]
+    };
+    let mut cases = vec![
+        Case::new(
+            "v_dot2_f32_bf16",
+            format!("{set}\nv_dot2_f32_bf16 v10, v14, v15, v16"),
+            integers(),
+            move |all, lane| Want::Single((dot(all[lane], [1.0, 1.0]) + lane as f64) as f32),
+        ),
+        Case::new(
+            "v_dot2_f32_bf16",
+            format!(
+                "{set}\nv_dot2_f32_bf16 v10, v14, v15, 1.0 neg_lo:[1,0,0] neg_hi:[1,1,0] clamp"
+            ),
+            integers(),
+            move |all, lane| {
+                let sum = dot(all[lane], [-1.0, 1.0]) + 1.0;
+                Want::Single(sum.clamp(0.0, 1.0) as f32)
+            },
+        ),
+        Case::new(
+            "v_dot2c_f32_bf16",
+            format!("{set}\nv_mov_b32 v10, v16\nv_dot2c_f32_bf16 v10, v14, v15"),
+            integers(),
+            move |all, lane| Want::Single((dot(all[lane], [1.0, 1.0]) + lane as f64) as f32),
+        )
+        .only(GFX950),
+        Case::new(
+            "v_dot2c_f32_bf16",
+            format!(
+                "{set}\nv_mov_b32 v10, v16
+                 v_dot2c_f32_bf16 v10, v14, v15 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf"
+            ),
+            integers(),
+            move |all, lane| {
+                let crossed = [all[lane ^ 1][0], all[lane][1], 0, 0];
+                Want::Single((dot(crossed, [1.0, 1.0]) + lane as f64) as f32)
+            },
+        )
+        .only(GFX950),
+        // The guide's order: the large products come first and leave nothing.
+        Case::new(
+            "v_dot2_f32_bf16",
+            "v_mov_b32 v14, 0x71807180
+             v_mov_b32 v15, 0xbf803f80
+             v_dot2_f32_bf16 v10, v14, v15, 1.0",
+            integers(),
+            |_, _| Want::Single(1.0),
+        ),
+    ];
+    // A dual instruction alone has the sum on RDNA, here beside v_dual_mov_b32 v21, v20.
+    cases.push(
+        Case::new(
+            "v_dot2c_f32_bf16",
+            format!("{set}\nv_mov_b32 v10, v16\n.long 0xcb501f0e, 0x0a140114"),
+            integers(),
+            move |all, lane| {
+                Want::Single((dot(all[lane], [1.0, 1.0]) + lane as f64) as f32)
+            },
+        )
+        .only(RDNA),
+    );
+    cases
+}
+
+/// The sum is in the elements' format, here without a rounding of the products. op_sel selects its half, and that
+/// of the addend.
+fn of_short_sums() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (name, format) in [("v_dot2_f16_f16", HALF), ("v_dot2_bf16_bf16", BRAIN)] {
+        for (select, shift, half) in [("", 0, 0), (" op_sel:[0,0,1,1]", 16, 1)] {
+            let body = format!("{}{name} v10, v14, v15, v16{select}", near_one([format; 3]));
+            cases.push(Case::new(name, body, integers(), move |all, lane| {
+                let [a, b, c, _] = all[lane].map(|bits| elements(format, bits));
+                let sum = format.nearest(plain_dot(&a, &b) + c[half]);
+                Want::Word(0x5a5a_5a5a & !(0xffff << shift) | sum << shift)
+            }));
+        }
+    }
+    cases
+}
+
+fn of_eights() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for first in [FP8, BF8] {
+        for second in [FP8, BF8] {
+            let name: &'static str = format!("v_dot4_f32_{}_{}", first.name, second.name).leak();
+            let set = format!(
+                "{}v_cvt_f32_i32 v16, v0\nv_sub_f32 v16, 8.0, v16",
+                near_one([first, second, FP8])
+            );
+            let set = set.replace("8.0", "0x41000000");
+            for (modifiers, of_addend) in [
+                ("", (|c| c) as fn(f64) -> f64),
+                (" neg_lo:[0,0,1]", |c| -c),
+                (" neg_lo:[0,0,1] neg_hi:[0,0,1]", |c| -c.abs()),
+            ] {
+                let body = format!("{set}\n{name} v10, v14, v15, v16{modifiers}");
+                cases.push(Case::new(name, body, integers(), move |all, lane| {
+                    let [a, b] = [(first, all[lane][0]), (second, all[lane][1])]
+                        .map(|(format, bits)| elements(format, bits));
+                    let c = of_addend(8.0 - lane as f64);
+                    Want::Single((plain_dot(&a, &b) + c) as f32)
+                }));
+            }
+        }
+    }
     cases
 }
 

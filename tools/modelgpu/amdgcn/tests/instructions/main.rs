@@ -97,7 +97,7 @@ mod tests {
     fn every_modelled_instruction_has_a_case() {
         // tests/faults.rs covers instructions that end the kernel or send a message to the host,
         // tests/waiting those of barriers of a grid, and tests/wave_sizes products of matrices in RDNA's
-        // layouts.
+        // layouts and the loads for them.
         let ending = ["s_trap", "s_sendmsg", "ds_gws_init", "ds_gws_barrier"];
         let cases = all_cases();
         for target in Target::ALL {
@@ -105,12 +105,11 @@ mod tests {
             let tested: BTreeSet<&str> = cases_on(target, &cases)
                 .into_iter()
                 .map(|(_, mnemonic)| mnemonic)
-                .chain(
-                    modelled
+                .chain(modelled.iter().copied().filter(|it| {
+                    ["v_wmma_", "v_swmmac_", "global_load_tr_"]
                         .iter()
-                        .copied()
-                        .filter(|it| it.starts_with("v_wmma_")),
-                )
+                        .any(|family| it.starts_with(family))
+                }))
                 .chain(ending.into_iter().filter(|it| modelled.contains(it)))
                 .collect();
             let untested: Vec<_> = modelled.difference(&tested).collect();

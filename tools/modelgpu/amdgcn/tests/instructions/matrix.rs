@@ -9,10 +9,12 @@ use modelgpu_amdgcn::Target;
 
 use crate::half::{f64_to_half, half_to_f64};
 use crate::harness::{Case, Inputs, LANES, Want, memory_byte};
+use crate::small;
 
 const GFX90A: &[Target] = &[Target::Gfx90a];
 /// gfx942 and its successor.
 const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
+const GFX950: &[Target] = &[Target::Gfx950];
 
 /// The format of elements: its name in mnemonics, its bits, and an element's bits and its value, made
 /// from a random number.
@@ -75,14 +77,22 @@ const DOUBLE: Format = Format {
         (value.to_bits(), value)
     },
 };
-/// A sign, an exponent from 2 below the bias to 3 above it, and a fraction.
-const FP8: Format = Format {
+/// A sign, an exponent from 2 below the bias to 3 above it, and a fraction. The OCP's formats have lower biases.
+const FP8_FNUZ: Format = Format {
     bits: 8,
     make: |random| eight(random, 3, 8),
 };
-const BF8: Format = Format {
+const BF8_FNUZ: Format = Format {
     bits: 8,
     make: |random| eight(random, 2, 16),
+};
+const FP8: Format = Format {
+    bits: 8,
+    make: |random| eight(random, 3, 7),
+};
+const BF8: Format = Format {
+    bits: 8,
+    make: |random| eight(random, 2, 15),
 };
 
 fn eight(random: u64, width: u32, bias: u64) -> (u64, f64) {
@@ -621,69 +631,48 @@ const FIXED: &[Shape] = &[
     shape("v_mfma_i32_32x32x32_i8", GFX942, [32, 32, 1], [BYTE, BYTE]),
     shape("v_mfma_i32_32x32x16_i8", GFX942, [32, 16, 1], [BYTE, BYTE]),
     shape("v_mfma_i32_16x16x32_i8", GFX942, [16, 32, 1], [BYTE, BYTE]),
-    shape(
-        "v_mfma_f32_16x16x32_bf8_bf8",
-        GFX942,
-        [16, 32, 1],
-        [BF8, BF8],
-    ),
-    shape(
-        "v_mfma_f32_16x16x32_bf8_fp8",
-        GFX942,
-        [16, 32, 1],
-        [BF8, FP8],
-    ),
-    shape(
-        "v_mfma_f32_16x16x32_fp8_bf8",
-        GFX942,
-        [16, 32, 1],
-        [FP8, BF8],
-    ),
-    shape(
-        "v_mfma_f32_16x16x32_fp8_fp8",
-        GFX942,
-        [16, 32, 1],
-        [FP8, FP8],
-    ),
-    shape(
-        "v_mfma_f32_32x32x16_bf8_bf8",
-        GFX942,
-        [32, 16, 1],
-        [BF8, BF8],
-    ),
-    shape(
-        "v_mfma_f32_32x32x16_bf8_fp8",
-        GFX942,
-        [32, 16, 1],
-        [BF8, FP8],
-    ),
-    shape(
-        "v_mfma_f32_32x32x16_fp8_bf8",
-        GFX942,
-        [32, 16, 1],
-        [FP8, BF8],
-    ),
-    shape(
-        "v_mfma_f32_32x32x16_fp8_fp8",
-        GFX942,
-        [32, 16, 1],
-        [FP8, FP8],
-    ),
     sparse("v_smfmac_f32_16x16x32_f16", [16, 32], [HALF, HALF]),
     sparse("v_smfmac_f32_32x32x16_f16", [32, 16], [HALF, HALF]),
     sparse("v_smfmac_f32_16x16x32_bf16", [16, 32], [BRAIN, BRAIN]),
     sparse("v_smfmac_f32_32x32x16_bf16", [32, 16], [BRAIN, BRAIN]),
     sparse("v_smfmac_i32_16x16x64_i8", [16, 64], [BYTE, BYTE]),
     sparse("v_smfmac_i32_32x32x32_i8", [32, 32], [BYTE, BYTE]),
-    sparse("v_smfmac_f32_16x16x64_bf8_bf8", [16, 64], [BF8, BF8]),
-    sparse("v_smfmac_f32_16x16x64_bf8_fp8", [16, 64], [BF8, FP8]),
-    sparse("v_smfmac_f32_16x16x64_fp8_bf8", [16, 64], [FP8, BF8]),
-    sparse("v_smfmac_f32_16x16x64_fp8_fp8", [16, 64], [FP8, FP8]),
-    sparse("v_smfmac_f32_32x32x32_bf8_bf8", [32, 32], [BF8, BF8]),
-    sparse("v_smfmac_f32_32x32x32_bf8_fp8", [32, 32], [BF8, FP8]),
-    sparse("v_smfmac_f32_32x32x32_fp8_bf8", [32, 32], [FP8, BF8]),
-    sparse("v_smfmac_f32_32x32x32_fp8_fp8", [32, 32], [FP8, FP8]),
 ];
+
+/// Products of numbers of 8 bits, with the formats that a target has.
+fn of_eight() -> Vec<Shape> {
+    let mut shapes = Vec::new();
+    for (targets, formats) in [
+        (
+            &[Target::Gfx942][..],
+            [("fp8", FP8_FNUZ), ("bf8", BF8_FNUZ)],
+        ),
+        (GFX950, [("fp8", FP8), ("bf8", BF8)]),
+    ] {
+        for (first, a) in formats {
+            for (second, b) in formats {
+                let name =
+                    |stem: &str| -> &'static str { format!("{stem}_{first}_{second}").leak() };
+                for (stem, sizes) in [
+                    ("v_mfma_f32_16x16x32", [16, 32, 1]),
+                    ("v_mfma_f32_32x32x16", [32, 16, 1]),
+                ] {
+                    shapes.push(shape(name(stem), targets, sizes, [a, b]));
+                }
+                for (stem, sizes) in [
+                    ("v_smfmac_f32_16x16x64", [16, 64]),
+                    ("v_smfmac_f32_32x32x32", [32, 32]),
+                ] {
+                    shapes.push(Shape {
+                        targets,
+                        ..sparse(name(stem), sizes, [a, b])
+                    });
+                }
+            }
+        }
+    }
+    shapes
+}
 
 pub(crate) fn cases() -> Vec<Case> {
     let plain = Modifiers::default();
@@ -713,7 +702,7 @@ pub(crate) fn cases() -> Vec<Case> {
             }
         }
     }
-    for (number, shape) in FIXED.iter().copied().enumerate() {
+    for (number, shape) in FIXED.iter().copied().chain(of_eight()).enumerate() {
         cases.extend(product(shape, plain, None));
         let others = Modifiers {
             accumulates: true,
@@ -739,7 +728,162 @@ pub(crate) fn cases() -> Vec<Case> {
     }
     cases.extend(numbers());
     cases.extend(long_sparse());
+    cases.extend(scaled());
     cases
+}
+
+/// The numbers of a factor of a scaled product: a format, its number in the instruction's fields, and masks that
+/// make numbers near 1 of any bits.
+type Selected = (small::Format, u32, [u32; 2]);
+
+const SELECTED: [Selected; 5] = [
+    (small::FP8, 0, [0x9f9f_9f9f, 0x2020_2020]),
+    (small::BF8, 1, [0x8f8f_8f8f, 0x3030_3030]),
+    (small::FP6, 2, [u32::MAX, 0]),
+    (small::BF6, 3, [u32::MAX, 0]),
+    (small::FP4, 4, [u32::MAX, 0]),
+];
+
+/// Products of numbers of 8, 6 or 4 bits. A is in v[24:31], B in v[32:39], both from memory. Scales are in v40 and
+/// v41: a byte for each 32 numbers of a row or a column.
+fn scaled() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (stem, [size, depth]) in [("f32_16x16x128", [16, 128]), ("f32_32x32x64", [32, 64])] {
+        for first in SELECTED {
+            for second in SELECTED {
+                for has_scales in [false, true] {
+                    let prefix = if has_scales { "v_mfma_scale" } else { "v_mfma" };
+                    let name: &'static str = format!("{prefix}_{stem}_f8f6f4").leak();
+                    cases.extend(scaled_product(
+                        name,
+                        [size, depth],
+                        [first, second],
+                        has_scales,
+                    ));
+                }
+            }
+        }
+    }
+    cases
+}
+
+fn scaled_product(
+    name: &'static str,
+    [size, depth]: [usize; 2],
+    formats: [Selected; 2],
+    has_scales: bool,
+) -> Vec<Case> {
+    let shape = shape(name, GFX950, [size, depth, 1], [HALF; 2]);
+    // A lane has 32 bytes of memory for each factor.
+    let first_byte = |source: usize, lane: usize| (32 * lane + 2048 * source) as u32;
+    let masked = move |source: usize, lane: usize, word: usize| {
+        let first = first_byte(source, lane) + 4 * word as u32;
+        let bytes = std::array::from_fn(|byte| memory_byte(first + byte as u32));
+        let [and, or] = formats[source].2;
+        u32::from_le_bytes(bytes) & and | or
+    };
+    // 127 stands for 1. The other bytes of the registers count for nothing.
+    let exponent = |source: usize, lane: usize| 125 + (lane + source) as u32 % 4;
+    let bytes = [(name.len() % 3) + 1, 2];
+    let number = move |source: usize, line: usize, k: usize| {
+        let (format, _, _) = formats[source];
+        let groups = LANES / size;
+        // Each lane has 32 numbers: of 8 bits, 16 from each half of the row.
+        let (group, place) = match format.width() {
+            8 => (k / 16 % groups, k % 16 + k / (16 * groups) * 16),
+            _ => (k / 32, k % 32),
+        };
+        let lane = line + size * group;
+        let bits = (0..format.width() as usize).fold(0, |bits, bit| {
+            let at = place * format.width() as usize + bit;
+            bits | (masked(source, lane, at / 32) >> (at % 32) & 1) << bit
+        });
+        let scale = match has_scales {
+            true => 2f64.powi(exponent(source, line + size * (k / 32)) as i32 - 127),
+            false => 1.0,
+        };
+        format.value(bits) * scale
+    };
+    let numbers: Vec<Vec<f64>> = (0..2)
+        .map(|source| {
+            let lines = (0..size).flat_map(|line| (0..depth).map(move |k| (line, k)));
+            lines.map(|(line, k)| number(source, line, k)).collect()
+        })
+        .collect();
+    let mut body = String::from("v_lshlrev_b32 v14, 5, v0\n");
+    for (source, (_, _, [and, or])) in formats.into_iter().enumerate() {
+        let register = 24 + 8 * source;
+        body += &format!(
+            "v_add_u32 v15, {}, v14
+             global_load_dwordx4 v[{register}:{}], v15, s[12:13]
+             global_load_dwordx4 v[{}:{}], v15, s[12:13] offset:16
+             s_waitcnt vmcnt(0)\n",
+            2048 * source,
+            register + 3,
+            register + 4,
+            register + 7
+        );
+        for register in register..register + 8 {
+            body += &format!(
+                "v_and_b32 v{register}, {and:#x}, v{register}
+                 v_or_b32 v{register}, {or:#x}, v{register}\n"
+            );
+        }
+        body += &format!(
+            "v_add_u32 v15, {source}, v0
+             v_and_b32 v15, 3, v15
+             v_add_u32 v15, 125, v15
+             v_lshlrev_b32 v15, {shift}, v15
+             v_or_b32 v{}, {others:#x}, v15\n",
+            40 + source,
+            shift = 8 * bytes[source],
+            others = !(0xffu32 << (8 * bytes[source])),
+        );
+    }
+    let count = |source: usize| formats[source].0.width() as usize;
+    let sums = range('v', SUMS + 28, shape.registers());
+    let constant = 2.0;
+    body += &format!(
+        "{name} {sums}, {}, {}, {constant:?}{} cbsz:{} blgp:{}\ns_nop 15\n",
+        range('v', 24, count(0)),
+        range('v', 32, count(1)),
+        match has_scales {
+            true => format!(
+                ", v40, v41 op_sel:[{},{},0] op_sel_hi:[{},{},0]",
+                bytes[0] & 1,
+                bytes[1] & 1,
+                bytes[0] >> 1,
+                bytes[1] >> 1
+            ),
+            false => String::new(),
+        },
+        formats[0].1,
+        formats[1].1
+    );
+    let numbers = std::rc::Rc::new(numbers);
+    // The first and the last four registers.
+    [0, shape.registers() - 4]
+        .into_iter()
+        .take(if shape.registers() == 4 { 1 } else { 2 })
+        .map(|first| {
+            let mut body = body.clone();
+            for place in 0..4 {
+                let source = SUMS + 28 + first + place;
+                body += &format!("v_mov_b32 v{}, v{source}\n", 10 + place);
+            }
+            let numbers = std::rc::Rc::clone(&numbers);
+            Case::new(name, body, [[0; 4]; LANES], move |_, lane| {
+                Want::All(std::array::from_fn(|place| {
+                    let (_, row, column) = shape.result(first + place, lane);
+                    let sum: f64 = (0..depth)
+                        .map(|k| numbers[0][row * depth + k] * numbers[1][column * depth + k])
+                        .sum();
+                    ((sum + constant) as f32).to_bits()
+                }))
+            })
+            .only(GFX950)
+        })
+        .collect()
 }
 
 /// Sparse products of twice the depth. A is in v[2:5] and its places in v6. B comes from memory: eight registers
@@ -752,15 +896,34 @@ fn long_sparse() -> Vec<Case> {
     let halves = (16, 0x8300_8300u32, 0x3c00_3c00u32, half);
     let brains = (16, 0x8060_8060, 0x3f80_3f80, brain);
     let bytes = (8, u32::MAX, 0, byte);
+    // Both formats have this mask's numbers near 1.
+    let (and, or) = (0x8787_8787, 0x3838_3838);
+    let eights: [(&str, Decode); 2] = [
+        ("fp8", |bits| small::FP8.value(bits)),
+        ("bf8", |bits| small::BF8.value(bits)),
+    ];
     let mut cases = Vec::new();
-    for (name, [size, depth], (width, and, or, decode)) in [
+    let plain = [
         ("v_smfmac_f32_16x16x64_f16", [16, 64], halves),
         ("v_smfmac_f32_32x32x32_f16", [32, 32], halves),
         ("v_smfmac_f32_16x16x64_bf16", [16, 64], brains),
         ("v_smfmac_f32_32x32x32_bf16", [32, 32], brains),
         ("v_smfmac_i32_16x16x128_i8", [16, 128], bytes),
         ("v_smfmac_i32_32x32x64_i8", [32, 64], bytes),
-    ] {
+    ];
+    let mut instructions: Vec<_> = plain
+        .map(|(name, sizes, format)| (name, sizes, [format; 2]))
+        .into();
+    for (first, a) in eights {
+        for (second, b) in eights {
+            for (stem, sizes) in [("16x16x128", [16, 128]), ("32x32x64", [32, 64])] {
+                let name: &'static str = format!("v_smfmac_f32_{stem}_{first}_{second}").leak();
+                instructions.push((name, sizes, [(8, and, or, a), (8, and, or, b)]));
+            }
+        }
+    }
+    for (name, [size, depth], formats) in instructions {
+        let [(width, and, or, decode), (.., decode_second)] = formats;
         let shape = Shape {
             targets: &[Target::Gfx950],
             ..sparse(
@@ -803,7 +966,7 @@ fn long_sparse() -> Vec<Case> {
                  s_nop 15\n",
                 setup(shape, false)
             );
-            let part = move |word: u32, bit: usize| {
+            let part = move |decode: Decode, word: u32, bit: usize| {
                 decode((word & and | or) >> (bit % 32) & u32::MAX >> (32 - width))
             };
             let sum = move |all: &Inputs, register: usize, lane: usize| {
@@ -818,7 +981,8 @@ fn long_sparse() -> Vec<Case> {
                         let k = number / 2 * 4 + (all[of_a][2] >> at & 3) as usize;
                         let offset = (32 * of_b + k * width / 32 * 4) as u32;
                         let other = std::array::from_fn(|byte| memory_byte(offset + byte as u32));
-                        sum += part(word, bit) * part(u32::from_le_bytes(other), k * width);
+                        let other = part(decode_second, u32::from_le_bytes(other), k * width);
+                        sum += part(decode, word, bit) * other;
                     }
                 }
                 match shape.sum() {

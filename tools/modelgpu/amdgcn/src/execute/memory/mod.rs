@@ -10,6 +10,7 @@ mod lds;
 mod local;
 mod resource;
 mod segment;
+mod transpose;
 mod watch;
 mod whole;
 
@@ -65,6 +66,8 @@ enum Action {
     Image(image::Image),
     /// An LDS access of another kind.
     Local(local::Local),
+    /// A load that moves elements between lanes.
+    Transposed(transpose::Transpose),
 }
 
 /// The part of a register that a smaller access uses.
@@ -83,7 +86,12 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
         .into_iter()
         .chain(buffer::TABLES)
         .chain(lds::TABLES)
-        .chain([copy::OPERATIONS, image::OPERATIONS, local::OPERATIONS])
+        .chain([
+            copy::OPERATIONS,
+            image::OPERATIONS,
+            local::OPERATIONS,
+            transpose::OPERATIONS,
+        ])
 }
 
 impl MemoryOperation {
@@ -93,9 +101,15 @@ impl MemoryOperation {
         wave: &mut Wave,
         surroundings: &mut Surroundings<'_>,
     ) -> Result<(), Fault> {
-        if let Action::Permute(permutation) = self.action {
-            permutation.execute(instruction, wave, surroundings.target);
-            return Ok(());
+        match self.action {
+            Action::Permute(permutation) => {
+                permutation.execute(instruction, wave, surroundings.target);
+                return Ok(());
+            }
+            Action::Transposed(transpose) => {
+                return transpose.execute(self.segment, instruction, wave, surroundings);
+            }
+            _ => {}
         }
         surroundings.memory.refresh();
         if self.segment == Segment::Buffer
@@ -156,7 +170,10 @@ impl MemoryOperation {
                     target.store_two(wave, address, bytes, stride)?;
                 }
                 Action::Typed(_) => return Err(unmodelled(instruction, "the scratch buffer")),
-                Action::Permute(_) | Action::Local(_) | Action::Image(_) => {}
+                Action::Permute(_)
+                | Action::Local(_)
+                | Action::Image(_)
+                | Action::Transposed(_) => {}
             }
         }
         Ok(())

@@ -109,6 +109,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
         scaled::OPERATIONS,
         trigonometry::OPERATIONS,
         wmma::OPERATIONS,
+        wmma::SPARSE,
         OF_SCALARS,
     ]
     .into_iter()

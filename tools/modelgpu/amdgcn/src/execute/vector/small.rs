@@ -8,7 +8,7 @@
 use super::super::float;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Format {
+pub(crate) struct Format {
     /// Bits of the exponent and of the fraction.
     exponent: u32,
     fraction: u32,

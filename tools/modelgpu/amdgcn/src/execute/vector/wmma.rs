@@ -1,14 +1,16 @@
 //! Matrix products of RDNA: D = A * B + C for matrices of 16 rows and columns that lie across the lanes of a
 //! wave. EXEC does not matter.
 //!
-//! Source of the layouts: AMD's RDNA 3 and RDNA 4 instruction set guides, "Wave Matrix Multiply Accumulate".
-//! The order in which hardware adds products is not documented; the model adds them in the order of k.
+//! Sources of the layouts: AMD's RDNA 3 and RDNA 4 instruction set guides, "Wave Matrix Multiply Accumulate", and
+//! AMD's software of these products (fpsan, amdgcn_swmmac_gfx12.hpp) for sparse ones and for waves of 64. The
+//! order in which hardware adds products is not documented; the model adds them in the order of the registers.
 
 use super::super::value::{Half, Kind};
 use super::super::{Operation, scalar_source, unmodelled};
 use super::VectorOperation;
+use super::small::{self, Format};
 use crate::error::Fault;
-use crate::isa::{Instruction, Operand};
+use crate::isa::Instruction;
 use crate::wave::{Wave, WaveSize};
 
 /// Rows of A, columns of B.
@@ -20,8 +22,18 @@ pub(crate) struct WaveMatrix {
     depth: usize,
     element: Element,
     sum: Sum,
-    /// RDNA 4's layouts.
-    is_split: bool,
+    layout: Layout,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// RDNA 3's: each lane has a whole line.
+    Whole,
+    /// RDNA 4's: the groups of 16 lanes share each line.
+    Split,
+    /// Two of each four numbers in a row of A are zero, and A's registers lack them. Src2 has the places of the
+    /// others, and C is D. RDNA 4 has this.
+    Sparse,
 }
 
 /// The elements of A and B.
@@ -29,6 +41,8 @@ pub(crate) struct WaveMatrix {
 enum Element {
     Half,
     Brain,
+    /// The 8-bit formats of A and of B.
+    Eight(Format, Format),
     Byte,
     Nibble,
 }
@@ -42,47 +56,81 @@ enum Sum {
     Integer,
 }
 
-const fn product(is_split: bool, depth: usize, element: Element, sum: Sum) -> Operation {
+const fn product(layout: Layout, depth: usize, element: Element, sum: Sum) -> Operation {
     Operation::Vector(VectorOperation::WaveMatrix(WaveMatrix {
         depth,
         element,
         sum,
-        is_split,
+        layout,
     }))
 }
 
+/// Entries from a name, a depth, and the formats of elements and of sums.
 macro_rules! products {
-    ($is_split:literal, $($more:expr),*) => {
-        &[
-            ("v_wmma_f32_16x16x16_f16", product($is_split, 16, Element::Half, Sum::Single)),
-            ("v_wmma_f32_16x16x16_bf16", product($is_split, 16, Element::Brain, Sum::Single)),
-            ("v_wmma_f16_16x16x16_f16", product($is_split, 16, Element::Half, Sum::Half)),
-            ("v_wmma_bf16_16x16x16_bf16", product($is_split, 16, Element::Brain, Sum::Brain)),
-            ("v_wmma_i32_16x16x16_iu8", product($is_split, 16, Element::Byte, Sum::Integer)),
-            ("v_wmma_i32_16x16x16_iu4", product($is_split, 16, Element::Nibble, Sum::Integer)),
-            $($more),*
-        ]
+    ($layout:ident, $($name:literal: $depth:literal, $element:expr, $sum:ident;)*) => {
+        &[$(($name, product(Layout::$layout, $depth, $element, Sum::$sum)),)*]
     };
 }
 
+use Element::{Brain, Byte, Eight, Half as Halves, Nibble};
+
 /// RDNA 3's products.
-pub(super) const OPERATIONS: &[(&str, Operation)] = products!(false,);
+pub(super) const OPERATIONS: &[(&str, Operation)] = products! {
+    Whole,
+    "v_wmma_f32_16x16x16_f16": 16, Halves, Single;
+    "v_wmma_f32_16x16x16_bf16": 16, Brain, Single;
+    "v_wmma_f16_16x16x16_f16": 16, Halves, Half;
+    "v_wmma_bf16_16x16x16_bf16": 16, Brain, Brain;
+    "v_wmma_i32_16x16x16_iu8": 16, Byte, Integer;
+    "v_wmma_i32_16x16x16_iu4": 16, Nibble, Integer;
+};
 
 /// RDNA 4's, which have other layouts under the names of RDNA 3.
-pub(super) const OF_RDNA4: &[(&str, Operation)] = products!(
-    true,
-    (
-        "v_wmma_i32_16x16x32_iu4",
-        product(true, 32, Element::Nibble, Sum::Integer)
-    )
-);
+pub(super) const OF_RDNA4: &[(&str, Operation)] = products! {
+    Split,
+    "v_wmma_f32_16x16x16_f16": 16, Halves, Single;
+    "v_wmma_f32_16x16x16_bf16": 16, Brain, Single;
+    "v_wmma_f16_16x16x16_f16": 16, Halves, Half;
+    "v_wmma_bf16_16x16x16_bf16": 16, Brain, Brain;
+    "v_wmma_f32_16x16x16_fp8_fp8": 16, Eight(small::FP8, small::FP8), Single;
+    "v_wmma_f32_16x16x16_fp8_bf8": 16, Eight(small::FP8, small::BF8), Single;
+    "v_wmma_f32_16x16x16_bf8_fp8": 16, Eight(small::BF8, small::FP8), Single;
+    "v_wmma_f32_16x16x16_bf8_bf8": 16, Eight(small::BF8, small::BF8), Single;
+    "v_wmma_i32_16x16x16_iu8": 16, Byte, Integer;
+    "v_wmma_i32_16x16x16_iu4": 16, Nibble, Integer;
+    "v_wmma_i32_16x16x32_iu4": 32, Nibble, Integer;
+};
+
+pub(super) const SPARSE: &[(&str, Operation)] = products! {
+    Sparse,
+    "v_swmmac_f32_16x16x32_f16": 32, Halves, Single;
+    "v_swmmac_f32_16x16x32_bf16": 32, Brain, Single;
+    "v_swmmac_f16_16x16x32_f16": 32, Halves, Half;
+    "v_swmmac_bf16_16x16x32_bf16": 32, Brain, Brain;
+    "v_swmmac_f32_16x16x32_fp8_fp8": 32, Eight(small::FP8, small::FP8), Single;
+    "v_swmmac_f32_16x16x32_fp8_bf8": 32, Eight(small::FP8, small::BF8), Single;
+    "v_swmmac_f32_16x16x32_bf8_fp8": 32, Eight(small::BF8, small::FP8), Single;
+    "v_swmmac_f32_16x16x32_bf8_bf8": 32, Eight(small::BF8, small::BF8), Single;
+    "v_swmmac_i32_16x16x32_iu8": 32, Byte, Integer;
+    "v_swmmac_i32_16x16x32_iu4": 32, Nibble, Integer;
+    "v_swmmac_i32_16x16x64_iu4": 64, Nibble, Integer;
+};
 
 impl Element {
     fn width(self) -> usize {
         match self {
             Self::Half | Self::Brain => 16,
-            Self::Byte => 8,
+            Self::Eight(..) | Self::Byte => 8,
             Self::Nibble => 4,
+        }
+    }
+
+    /// The number of a source with these bits.
+    fn decode(self, source: usize, bits: u32) -> f32 {
+        match self {
+            Self::Brain => f32::from_bits(bits << 16),
+            Self::Eight(a, b) => [a, b][source].decode(bits) as f32,
+            _ => Half(bits as u16).to_f32(),
         }
     }
 }
@@ -90,11 +138,15 @@ impl Element {
 /// The place of an element: its lane, its register behind the first one, and its first bit there.
 type Place = (usize, usize, usize);
 
+/// Two elements that are multiplied: the group of lanes that has them, and their numbers there.
+#[derive(Clone, Copy)]
+struct Pair {
+    group: usize,
+    numbers: [usize; 2],
+}
+
 impl WaveMatrix {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
-        if self.is_split && wave.size == WaveSize::Wave64 {
-            return Err(unmodelled(instruction, "waves of 64"));
-        }
         if self.sum == Sum::Integer {
             return self.integers(instruction, wave);
         }
@@ -105,13 +157,14 @@ impl WaveMatrix {
         if has_packed_signs || instruction.modifiers.clamp {
             return Err(unmodelled(instruction, "this modifier of the addend"));
         }
-        let factor = |source: usize, line: usize, k: usize, wave: &Wave| {
-            let bits = self.factor(instruction.src[source], line, k, wave);
-            let value = match self.element {
-                Element::Brain => f32::from_bits(bits << 16),
-                _ => Half(bits as u16).to_f32(),
+        let factor = |source: usize, line: usize, pair: Pair, wave: &Wave| {
+            let bits = self.factor(instruction, source, line, pair, wave);
+            let value = self.element.decode(source, bits);
+            let signs = if pair.numbers[source].is_multiple_of(2) {
+                even
+            } else {
+                odd
             };
-            let signs = if k.is_multiple_of(2) { even } else { odd };
             if signs >> source & 1 == 1 {
                 -value
             } else {
@@ -120,6 +173,7 @@ impl WaveMatrix {
         };
         let mut results = [[0; SIZE]; SIZE];
         for (row, results) in results.iter_mut().enumerate() {
+            let pairs = self.pairs(instruction, row, wave);
             for (column, result) in results.iter_mut().enumerate() {
                 let bits = self.addend(instruction, row, column, wave)?;
                 let mut sum = match self.sum {
@@ -133,8 +187,10 @@ impl WaveMatrix {
                 if even >> 2 & 1 == 1 {
                     sum = -sum;
                 }
-                for k in 0..self.depth {
-                    sum = factor(0, row, k, wave).mul_add(factor(1, column, k, wave), sum);
+                for pair in &pairs {
+                    let [a, b] = [(0, row), (1, column)]
+                        .map(|(source, line)| factor(source, line, *pair, wave));
+                    sum = a.mul_add(b, sum);
                 }
                 *result = match self.sum {
                     Sum::Half => Half::from_f64(sum.into()).0.into(),
@@ -149,8 +205,8 @@ impl WaveMatrix {
 
     /// The sign bits of A and B say that their numbers have a sign.
     fn integers(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
-        let factor = |source: usize, line: usize, k: usize, wave: &Wave| {
-            let bits = self.factor(instruction.src[source], line, k, wave);
+        let factor = |source: usize, line: usize, pair: Pair, wave: &Wave| {
+            let bits = self.factor(instruction, source, line, pair, wave);
             let unused = 32 - self.element.width();
             if instruction.modifiers.neg >> source & 1 == 1 {
                 i64::from((bits << unused) as i32 >> unused)
@@ -160,10 +216,11 @@ impl WaveMatrix {
         };
         let mut results = [[0; SIZE]; SIZE];
         for (row, results) in results.iter_mut().enumerate() {
+            let pairs = self.pairs(instruction, row, wave);
             for (column, result) in results.iter_mut().enumerate() {
                 let addend = self.addend(instruction, row, column, wave)? as i32;
-                let sum = (0..self.depth).fold(i64::from(addend), |sum, k| {
-                    sum + factor(0, row, k, wave) * factor(1, column, k, wave)
+                let sum = pairs.iter().fold(i64::from(addend), |sum, pair| {
+                    sum + factor(0, row, *pair, wave) * factor(1, column, *pair, wave)
                 });
                 *result = if instruction.modifiers.clamp {
                     sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32
@@ -176,27 +233,63 @@ impl WaveMatrix {
         Ok(())
     }
 
-    /// An element of a row of A, or of a column of B. On RDNA 3, each lane has a whole line, and the lanes
-    /// of each 16 have the lines of the first 16. On RDNA 4, the second 16 lanes have the second halves.
-    fn factor(self, operand: Operand, line: usize, k: usize, wave: &Wave) -> u32 {
-        let count = if self.is_split {
-            self.depth / 2
-        } else {
-            self.depth
+    /// The elements of a row of A with those of B that they are multiplied with.
+    fn pairs(self, instruction: &Instruction, row: usize, wave: &Wave) -> Vec<Pair> {
+        let groups = match self.layout {
+            Layout::Whole => 1,
+            Layout::Split | Layout::Sparse => wave.size.lanes() / SIZE,
         };
-        let bit = k % count * self.element.width();
-        let lane = line + SIZE * (k / count);
-        wave.lane_at(operand, bit / 32, lane) >> (bit % 32)
+        let count = self.depth / groups;
+        let mut pairs = Vec::with_capacity(self.depth);
+        for group in 0..groups {
+            if self.layout != Layout::Sparse {
+                pairs.extend((0..count).map(|number| Pair {
+                    group,
+                    numbers: [number; 2],
+                }));
+                continue;
+            }
+            // Two bits for each element of A. The instruction selects a set of them in the register.
+            let kept = count / 2;
+            let set = usize::from(instruction.modifiers.op_sel & 3) % (16 / kept);
+            let places = wave.lane(instruction.src[2], row + SIZE * group) >> (2 * kept * set);
+            pairs.extend((0..kept).map(|number| {
+                let place = (places >> (2 * number) & 3) as usize;
+                Pair {
+                    group,
+                    numbers: [number, number / 2 * 4 + place],
+                }
+            }));
+        }
+        pairs
+    }
+
+    /// An element of a row of A, or of a column of B. On RDNA 3, the lanes of each 16 have the lines of the
+    /// first 16.
+    fn factor(
+        self,
+        instruction: &Instruction,
+        source: usize,
+        line: usize,
+        pair: Pair,
+        wave: &Wave,
+    ) -> u32 {
+        let bit = pair.numbers[source] * self.element.width();
+        let lane = line + SIZE * pair.group;
+        wave.lane_at(instruction.src[source], bit / 32, lane) >> (bit % 32)
             & u32::MAX >> (32 - self.element.width())
     }
 
     /// The place of an element of C and D. On RDNA 3, the rows go round the groups of 16 lanes, and a
-    /// register has one element, in a half that op_sel selects. On RDNA 4, a group of lanes has the rows of a
-    /// half of the matrix.
+    /// register has one element, in a half that op_sel selects. On RDNA 4, a group of lanes has consecutive rows:
+    /// eight, or four in a wave of 64, whose second half has the rows behind those of the first one.
     fn place(self, instruction: &Instruction, row: usize, column: usize, wave: &Wave) -> Place {
         let is_short = matches!(self.sum, Sum::Half | Sum::Brain);
-        if self.is_split {
-            let (lane, number) = (column + SIZE * (row / 8), row % 8);
+        if self.layout != Layout::Whole {
+            let (lane, number) = match wave.size {
+                WaveSize::Wave32 => (column + SIZE * (row / 8), row % 8),
+                WaveSize::Wave64 => (column + SIZE * (row / 8 + 2 * (row % 8 / 4)), row % 4),
+            };
             return match is_short {
                 true => (lane, number / 2, 16 * (number % 2)),
                 false => (lane, number, 0),
@@ -215,7 +308,10 @@ impl WaveMatrix {
         column: usize,
         wave: &Wave,
     ) -> Result<u32, Fault> {
-        let operand = instruction.src[2];
+        let operand = match self.layout {
+            Layout::Sparse => instruction.dst,
+            Layout::Whole | Layout::Split => instruction.src[2],
+        };
         let kind = match self.sum {
             Sum::Single => Kind::F32,
             Sum::Integer => Kind::B32,
