@@ -152,6 +152,16 @@ const ACCESSES: &[(&str, &str)] = &[
     ("atomic_dec_u64", "atomic_dec_x2"),
     ("atomic_min_num_f32", "atomic_min_f32"),
     ("atomic_max_num_f32", "atomic_max_f32"),
+    ("load_d16_format_x", "load_format_d16_x"),
+    ("load_d16_format_xy", "load_format_d16_xy"),
+    ("load_d16_format_xyz", "load_format_d16_xyz"),
+    ("load_d16_format_xyzw", "load_format_d16_xyzw"),
+    ("store_d16_format_x", "store_format_d16_x"),
+    ("store_d16_format_xy", "store_format_d16_xy"),
+    ("store_d16_format_xyz", "store_format_d16_xyz"),
+    ("store_d16_format_xyzw", "store_format_d16_xyzw"),
+    ("load_d16_hi_format_x", "load_format_d16_hi_x"),
+    ("store_d16_hi_format_x", "store_format_d16_hi_x"),
     // RDNA 3's name is the older one.
     ("atomic_csub_u32", "atomic_sub_clamp_u32"),
 ];
@@ -187,7 +197,15 @@ pub(crate) fn canonical(mnemonic: &str) -> Cow<'_, str> {
             return format!("ds_{cdna}{rest}").into();
         }
     }
-    for segment in ["flat_", "global_", "scratch_", "buffer_", "s_buffer_", "s_"] {
+    for segment in [
+        "flat_",
+        "global_",
+        "scratch_",
+        "buffer_",
+        "tbuffer_",
+        "s_buffer_",
+        "s_",
+    ] {
         let name = mnemonic.strip_prefix(segment);
         if let Some(name) = name.and_then(|name| of(ACCESSES, name)) {
             return format!("{segment}{name}").into();

@@ -1,5 +1,6 @@
-//! Instructions that the model refuses by name, with what each does that the model lacks. Clang
-//! emits none of them.
+//! Instructions that the model refuses by name, with what each does that the model lacks. Clang emits none of
+//! those that all of CDNA has, other than s_sendmsghalt and ds_gws_sema_br for the builtin functions of these
+//! names.
 
 use super::Operation;
 use crate::target::{Generation, Target};
@@ -17,21 +18,16 @@ const SCRATCH_TO_LDS: Operation =
 const IMAGE: Operation =
     Operation::Refused("reads or writes an image's packed bits, which Clang never does");
 const SEMAPHORE: Operation =
-    Operation::Refused("waits for a semaphore of the whole GPU, which Clang never does");
+    Operation::Refused("waits for a semaphore of the whole GPU, which HIP never does");
 
 const THREE_TO_LDS: Operation =
     Operation::Refused("copies three dwords of each lane to LDS, in a layout that the model lacks");
 
-const RDNA_IMAGE: Operation = Operation::Refused(
-    "accesses an image or a typed buffer in RDNA's formats, which the model lacks",
-);
-const RDNA_BUFFER: Operation =
-    Operation::Refused("accesses a buffer by a resource of RDNA, which the model lacks");
+const RDNA_IMAGE: Operation =
+    Operation::Refused("accesses an image in RDNA's formats, which the model lacks");
 const RDNA_SEMAPHORE: Operation =
     Operation::Refused("waits for a resource that the driver has on CDNA only");
 const DIRECTX: Operation = Operation::Refused("multiplies by the rules of DirectX 9, for graphics");
-const SATURATES: Operation =
-    Operation::Refused("converts to 16 bits by rules that the model lacks");
 const LANE_ADDRESS: Operation =
     Operation::Refused("adds the lane's number to an address, which the model lacks");
 const OTHER_BARRIERS: Operation =
@@ -48,7 +44,7 @@ const LOOP: Operation =
     Operation::Refused("runs a loop for both halves of a wave, which Clang never does");
 const TWO_RELATIVE: Operation =
     Operation::Refused("moves between two registers that M0 selects, which the model lacks");
-const ASKS: Operation = Operation::Refused("asks for values of the driver, which Clang never does");
+const ASKS: Operation = Operation::Refused("asks for values of the driver, which HIP never does");
 const PADDING: Operation = Operation::Refused("marks the end of the code");
 
 /// The refusal of a mnemonic that the model executes on other targets, or of a family of mnemonics.
@@ -56,10 +52,8 @@ pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Opera
     if target.generation() == Generation::Gfx9 {
         return None;
     }
-    let is_inv = mnemonic.ends_with("_inv");
-    let families: [(&[&str], &Operation); 4] = [
-        (&["image_", "tbuffer_"], &RDNA_IMAGE),
-        (&["buffer_", "s_buffer_"], &RDNA_BUFFER),
+    let families: [(&[&str], &Operation); 3] = [
+        (&["image_"], &RDNA_IMAGE),
         (&["ds_gws_"], &RDNA_SEMAPHORE),
         (
             &["ds_bvh_", "ds_ordered_", "ds_add_gs_", "ds_sub_gs_"],
@@ -68,7 +62,7 @@ pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Opera
     ];
     families
         .into_iter()
-        .find(|(prefixes, _)| !is_inv && prefixes.iter().any(|it| mnemonic.starts_with(it)))
+        .find(|(prefixes, _)| prefixes.iter().any(|it| mnemonic.starts_with(it)))
         .map(|(_, refusal)| refusal)
 }
 
@@ -94,12 +88,11 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_fma_dx9_zero_f32", DIRECTX),
     ("v_fmac_dx9_zero_f32", DIRECTX),
     ("v_mullit_f32", DIRECTX),
-    ("v_cvt_pk_i16_f32", SATURATES),
-    ("v_cvt_pk_u16_f32", SATURATES),
     ("global_load_addtid_b32", LANE_ADDRESS),
     ("global_store_addtid_b32", LANE_ADDRESS),
     ("flat_atomic_cmpswap_f32", FLOAT_SWAP),
     ("global_atomic_cmpswap_f32", FLOAT_SWAP),
+    ("buffer_atomic_cmpswap_f32", FLOAT_SWAP),
     ("s_subvector_loop_begin", LOOP),
     ("s_subvector_loop_end", LOOP),
     ("s_movrelsd_2_b32", TWO_RELATIVE),

@@ -6,6 +6,7 @@ use super::{Operation, Surroundings, Table, scalar_source};
 use crate::error::{Access, Fault, Space};
 use crate::isa::{Instruction, Operand};
 use crate::memory::AtomicFailure;
+use crate::target::Target;
 use crate::wave::Wave;
 
 #[derive(Clone, Copy)]
@@ -174,7 +175,13 @@ impl ScalarMemoryOperation {
                 if !instruction.src[1].is_none() {
                     offset += scalar_source(instruction, 1, Kind::B32, wave)? as i64;
                 }
-                let range = Range::new(base, instruction.src[0], offset, wave, action.alignment());
+                let range = Range::new(
+                    base,
+                    instruction.src[0],
+                    offset,
+                    (wave, surroundings.target),
+                    action.alignment(),
+                );
                 match action {
                     Action::LoadPart { bytes, sign_extend } => {
                         let size = u64::from(bytes);
@@ -225,7 +232,13 @@ struct Range {
 
 impl Range {
     /// Hardware ignores the low bits of an address that is not a multiple of `alignment`.
-    fn new(base: Base, operand: Operand, offset: i64, wave: &Wave, alignment: u8) -> Self {
+    fn new(
+        base: Base,
+        operand: Operand,
+        offset: i64,
+        (wave, target): (&Wave, Target),
+        alignment: u8,
+    ) -> Self {
         let low = u64::from(alignment) - 1;
         match base {
             Base::Address => Self {
@@ -234,7 +247,7 @@ impl Range {
             },
             Base::Buffer => {
                 let words = std::array::from_fn(|n| wave.word(Operand(operand.0 + n as u16)));
-                let resource = BufferResource::new(words);
+                let resource = BufferResource::new(words, target);
                 let offset = offset & !(low as i64);
                 Self {
                     start: resource.base.wrapping_add_signed(offset) & !low,

@@ -149,8 +149,19 @@ pub(crate) struct BufferControl {
     pub indexed: bool,
     /// The result goes to LDS.
     pub to_lds: bool,
-    /// DATA_FORMAT and NUM_FORMAT, if the instruction has its own.
-    pub format: Option<(u8, u8)>,
+    /// TFE: another register tells whether the memory is there.
+    pub tells_residence: bool,
+    /// The format of elements, if the instruction has its own.
+    pub format: Option<BufferFormat>,
+}
+
+/// A format of the elements of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BufferFormat {
+    /// CDNA's DATA_FORMAT and NUM_FORMAT.
+    Split(u8, u8),
+    /// RDNA's FORMAT, which stands for both.
+    Joined(u8),
 }
 
 /// The fields of image instructions.

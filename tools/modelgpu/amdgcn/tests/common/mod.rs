@@ -216,6 +216,11 @@ pub(crate) fn in_mnemonics_of(target: Target, body: &str) -> String {
         let name = first.strip_suffix(suffix).unwrap_or(first);
         // The assembler writes the bit itself.
         let rest = rest.replace("bound_ctrl:0", "bound_ctrl:1");
+        // RDNA 4 has no constant as a buffer's scalar offset.
+        let rest = match target == Target::Gfx1201 && first.contains("buffer_") {
+            true => rest.replace("], 0 ", "], null "),
+            false => rest,
+        };
         if name == "s_barrier" && target == Target::Gfx1201 {
             return "s_barrier_signal -1\ns_barrier_wait -1".to_owned();
         }

@@ -111,6 +111,12 @@ const FLOAT_ATOMICS: &[(&str, usize, &[Target], Function)] = &[
     ("flat_atomic_max_f32", 4, RDNA, |old, x, _| {
         as_f32(f32::max, old, x)
     }),
+    ("buffer_atomic_min_f32", 4, RDNA, |old, x, _| {
+        as_f32(f32::min, old, x)
+    }),
+    ("buffer_atomic_max_f32", 4, RDNA, |old, x, _| {
+        as_f32(f32::max, old, x)
+    }),
     ("flat_atomic_add_f32", 4, NOT_GFX90A, |old, x, _| {
         as_f32(|a, b| a + b, old, x)
     }),

@@ -15,6 +15,8 @@ use crate::memory::{KEPT, SETUP};
 const GFX90A: &[Target] = &[Target::Gfx90a];
 /// gfx942 and its successor.
 const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
+const CDNA: &[Target] = &[Target::Gfx90a, Target::Gfx942, Target::Gfx950];
+const RDNA: &[Target] = &[Target::Gfx1100, Target::Gfx1201];
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = typed_loads();
@@ -128,9 +130,113 @@ fn loaded(component: Option<Component>) -> Option<u32> {
     }
 }
 
+/// RDNA's numbers of the formats: the names that LLVM prints, in order from 1 on.
+const NAMES: [&str; 63] = [
+    "8_UNORM",
+    "8_SNORM",
+    "8_USCALED",
+    "8_SSCALED",
+    "8_UINT",
+    "8_SINT",
+    "16_UNORM",
+    "16_SNORM",
+    "16_USCALED",
+    "16_SSCALED",
+    "16_UINT",
+    "16_SINT",
+    "16_FLOAT",
+    "8_8_UNORM",
+    "8_8_SNORM",
+    "8_8_USCALED",
+    "8_8_SSCALED",
+    "8_8_UINT",
+    "8_8_SINT",
+    "32_UINT",
+    "32_SINT",
+    "32_FLOAT",
+    "16_16_UNORM",
+    "16_16_SNORM",
+    "16_16_USCALED",
+    "16_16_SSCALED",
+    "16_16_UINT",
+    "16_16_SINT",
+    "16_16_FLOAT",
+    "10_11_11_FLOAT",
+    "11_11_10_FLOAT",
+    "10_10_10_2_UNORM",
+    "10_10_10_2_SNORM",
+    "10_10_10_2_UINT",
+    "10_10_10_2_SINT",
+    "2_10_10_10_UNORM",
+    "2_10_10_10_SNORM",
+    "2_10_10_10_USCALED",
+    "2_10_10_10_SSCALED",
+    "2_10_10_10_UINT",
+    "2_10_10_10_SINT",
+    "8_8_8_8_UNORM",
+    "8_8_8_8_SNORM",
+    "8_8_8_8_USCALED",
+    "8_8_8_8_SSCALED",
+    "8_8_8_8_UINT",
+    "8_8_8_8_SINT",
+    "32_32_UINT",
+    "32_32_SINT",
+    "32_32_FLOAT",
+    "16_16_16_16_UNORM",
+    "16_16_16_16_SNORM",
+    "16_16_16_16_USCALED",
+    "16_16_16_16_SSCALED",
+    "16_16_16_16_UINT",
+    "16_16_16_16_SINT",
+    "16_16_16_16_FLOAT",
+    "32_32_32_UINT",
+    "32_32_32_SINT",
+    "32_32_32_FLOAT",
+    "32_32_32_32_UINT",
+    "32_32_32_32_SINT",
+    "32_32_32_32_FLOAT",
+];
+
+/// The number of a format on RDNA, which lacks some. Its name has the components from the high bits on.
+fn joined(data: usize, number: u32) -> Option<u32> {
+    let widths = DATA[data].iter().rev().map(u32::to_string);
+    let suffix = match number {
+        UNSIGNED_NORM => "UNORM",
+        SIGNED_NORM => "SNORM",
+        UNSIGNED_SCALED => "USCALED",
+        SIGNED_SCALED => "SSCALED",
+        UNSIGNED => "UINT",
+        SIGNED => "SINT",
+        _ => "FLOAT",
+    };
+    let name = format!("{}_{suffix}", widths.collect::<Vec<_>>().join("_"));
+    let place = NAMES.iter().position(|other| *other == name)?;
+    Some(place as u32 + 1)
+}
+
+/// The fields of a format in a resource and in an instruction, for the targets that have them.
+fn fields((data, number): (usize, u32)) -> Vec<(&'static [Target], u32, u32)> {
+    let split = (
+        CDNA,
+        number << 12 | (data as u32) << 15,
+        data as u32 | number << 4,
+    );
+    let joined = joined(data, number).map(|code| (RDNA, code << 12, code));
+    [split].into_iter().chain(joined).collect()
+}
+
+/// Components in order.
+const IN_ORDER: u32 = 4 | 5 << 3 | 6 << 6 | 7 << 9;
+
 /// A resource in s[28:31] for all of the memory, with records of `stride` bytes, and these bits in
-/// its last dword.
+/// its last dword. Without records, it counts bytes.
 fn resource(stride: u32, records: u32, control: u32) -> String {
+    const BYTES: u32 = 3 << 28;
+    let control = if stride == 0 {
+        control | BYTES
+    } else {
+        control
+    };
     format!(
         "s_mov_b32 s28, s12
          s_or_b32 s29, s13, {:#x}
@@ -140,25 +246,21 @@ fn resource(stride: u32, records: u32, control: u32) -> String {
     )
 }
 
-/// Components in order, and a format.
-fn control(data: usize, number: u32) -> u32 {
-    4 | 5 << 3 | 6 << 6 | 7 << 9 | number << 12 | (data as u32) << 15
-}
-
 fn typed_loads() -> Vec<Case> {
     let mut cases = Vec::new();
     for format in formats() {
-        let (data, number) = format;
-        for (name, own) in [
-            ("buffer_load_format_xyzw", String::new()),
-            (
-                "tbuffer_load_format_xyzw",
-                format!("format:{}", data as u32 | number << 4),
-            ),
-        ] {
+        let of_targets = fields(format);
+        let both = of_targets.into_iter().flat_map(|(targets, control, own)| {
+            [
+                ("buffer_load_format_xyzw", String::new()),
+                ("tbuffer_load_format_xyzw", format!("format:{own}")),
+            ]
+            .map(|(name, own)| (targets, control, name, own))
+        });
+        for (targets, control, name, own) in both {
             // A typed instruction has its own format; that of the resource must be a valid one.
             let control = match own.is_empty() {
-                true => control(data, number),
+                true => IN_ORDER | control,
                 false => 1 << 15,
             };
             let body = format!(
@@ -167,22 +269,22 @@ fn typed_loads() -> Vec<Case> {
                  {name} v[10:13], v14, s[28:31], 0 {own} offen offset:16",
                 resource(0, 4096, control)
             );
-            cases.push(Case::new(name, body, integers(), move |_, lane| {
+            let case = Case::new(name, body, integers(), move |_, lane| {
                 let wanted = element(lane, format).map(loaded);
                 // The cases of single precision have no NaN in the memory's pattern.
                 match wanted {
                     [Some(a), Some(b), Some(c), Some(d)] => Want::All([a, b, c, d]),
                     _ => Want::Any,
                 }
-            }));
+            });
+            cases.push(case.only(targets));
         }
     }
     for (suffix, count) in [("x", 1), ("xy", 2), ("xyz", 3)] {
-        for prefix in ["buffer", "tbuffer"] {
+        for (prefix, (targets, control, own)) in with_prefixes((10, UNSIGNED_NORM)) {
             let name: &'static str = format!("{prefix}_load_format_{suffix}").leak();
-            let own = if prefix == "tbuffer" { "format:10" } else { "" };
             // The resource takes 1, the third, the first component and 0, in this order.
-            let swapped = 1 | 6 << 3 | 4 << 6 | 10 << 15;
+            let swapped = 1 | 6 << 3 | 4 << 6 | control;
             let registers = match count {
                 1 => "v10".to_owned(),
                 _ => format!("v[10:{}]", 9 + count),
@@ -193,7 +295,7 @@ fn typed_loads() -> Vec<Case> {
                  {name} {registers}, v14, s[28:31], 0 {own} offen offset:16",
                 resource(0, 4096, swapped)
             );
-            cases.push(Case::new(name, body, integers(), move |_, lane| {
+            let case = Case::new(name, body, integers(), move |_, lane| {
                 let [first, second, third, _] =
                     element(lane, (10, 0)).map(|it| loaded(it).unwrap_or(0));
                 let all = match prefix {
@@ -203,20 +305,38 @@ fn typed_loads() -> Vec<Case> {
                 Want::All(std::array::from_fn(|n| {
                     if n < count { all[n] } else { KEPT_WORD }
                 }))
-            }));
+            });
+            cases.push(case.only(targets));
         }
     }
     // Without a format, a resource is no buffer.
-    cases.push(Case::new(
-        "tbuffer_load_format_x",
-        format!(
-            "{SETUP}\n{}\ntbuffer_load_format_x v10, v14, s[28:31], 0 format:20 offen",
-            resource(0, 4096, 0)
-        ),
-        integers(),
-        |_, _| Want::Word(0),
-    ));
+    cases.push(
+        Case::new(
+            "tbuffer_load_format_x",
+            format!(
+                "{SETUP}\n{}\ntbuffer_load_format_x v10, v14, s[28:31], 0 format:20 offen",
+                resource(0, 4096, 0)
+            ),
+            integers(),
+            |_, _| Want::Word(0),
+        )
+        .only(CDNA),
+    );
     cases
+}
+
+/// The format of a typed instruction or of a resource, for each kind of instruction and of target.
+fn with_prefixes(
+    format: (usize, u32),
+) -> impl Iterator<Item = (&'static str, (&'static [Target], u32, String))> {
+    fields(format)
+        .into_iter()
+        .flat_map(|(targets, control, own)| {
+            [
+                ("buffer", (targets, control, String::new())),
+                ("tbuffer", (targets, control, format!("format:{own}"))),
+            ]
+        })
 }
 
 /// Numbers without NaN, as single precision.
@@ -263,13 +383,8 @@ fn typed_stores() -> Vec<Case> {
         .filter(|(data, number)| *number != FLOAT || !matches!(data, 6 | 7));
     for (data, number) in storable {
         let widths = DATA[data];
-        for (name, own) in [
-            ("buffer_store_format_xyzw", String::new()),
-            (
-                "tbuffer_store_format_xyzw",
-                format!("format:{}", data as u32 | number << 4),
-            ),
-        ] {
+        for (prefix, (targets, control, own)) in with_prefixes((data, number)) {
+            let name: &'static str = format!("{prefix}_store_format_xyzw").leak();
             // The components are a, b, c and d.
             let body = format!(
                 "{SETUP}
@@ -281,9 +396,9 @@ fn typed_stores() -> Vec<Case> {
                  {name} v[16:19], v14, s[28:31], 0 {own} offen offset:16
                  s_waitcnt vmcnt(0)
                  global_load_dwordx4 v[10:13], v14, s[12:13] offset:16",
-                resource(0, 4096, control(data, number))
+                resource(0, 4096, IN_ORDER | control)
             );
-            cases.push(Case::new(name, body, numbers(), move |all, lane| {
+            let case = Case::new(name, body, numbers(), move |all, lane| {
                 let mut memory: u128 = 0;
                 let mut bit = 0;
                 for (component, width) in all[lane].into_iter().zip(widths) {
@@ -298,14 +413,14 @@ fn typed_stores() -> Vec<Case> {
                 };
                 let word = |n: usize| u32::from_le_bytes(std::array::from_fn(|m| byte(4 * n + m)));
                 Want::All(std::array::from_fn(word))
-            }));
+            });
+            cases.push(case.only(targets));
         }
     }
     // The first component stands for those that the instruction lacks.
     for (suffix, count) in [("x", 1), ("xy", 2), ("xyz", 3)] {
-        for prefix in ["buffer", "tbuffer"] {
+        for (prefix, (targets, control, own)) in with_prefixes((14, UNSIGNED)) {
             let name: &'static str = format!("{prefix}_store_format_{suffix}").leak();
-            let own = if prefix == "tbuffer" { "format:78" } else { "" };
             let registers = match count {
                 1 => "v2".to_owned(),
                 _ => format!("v[2:{}]", 1 + count),
@@ -316,15 +431,16 @@ fn typed_stores() -> Vec<Case> {
                  {name} {registers}, v14, s[28:31], 0 {own} offen offset:16
                  s_waitcnt vmcnt(0)
                  global_load_dwordx4 v[10:13], v14, s[12:13] offset:16",
-                resource(0, 4096, control(14, UNSIGNED))
+                resource(0, 4096, IN_ORDER | control)
             );
-            cases.push(Case::new(name, body, integers(), move |all, lane| {
+            let case = Case::new(name, body, integers(), move |all, lane| {
                 let [a, b, ..] = all[lane];
                 let words = [a, a >> 32, b].map(|word| word as u32);
                 Want::All(std::array::from_fn(|n| {
                     words[if n < count { n } else { 0 }]
                 }))
-            }));
+            });
+            cases.push(case.only(targets));
         }
     }
     cases
@@ -341,12 +457,8 @@ fn halves() -> Vec<Case> {
     };
     for (data, number) in [(10, UNSIGNED_NORM), (12, FLOAT), (14, FLOAT), (12, SIGNED)] {
         for (suffix, count) in [("x", 1), ("xy", 2), ("xyz", 3), ("xyzw", 4)] {
-            for prefix in ["buffer", "tbuffer"] {
+            for (prefix, (targets, control, own)) in with_prefixes((data, number)) {
                 let name: &'static str = format!("{prefix}_load_format_d16_{suffix}").leak();
-                let own = match prefix {
-                    "tbuffer" => format!("format:{}", data as u32 | number << 4),
-                    _ => String::new(),
-                };
                 let registers = if count > 2 { "v[10:11]" } else { "v10" };
                 // A number's other half is not specified.
                 let body = format!(
@@ -355,9 +467,9 @@ fn halves() -> Vec<Case> {
                      v_mov_b32 v11, 0
                      {}
                      {name} {registers}, v14, s[28:31], 0 {own} offen offset:16",
-                    resource(0, 4096, control(data, number))
+                    resource(0, 4096, IN_ORDER | control)
                 );
-                cases.push(Case::new(name, body, integers(), move |_, lane| {
+                let case = Case::new(name, body, integers(), move |_, lane| {
                     let mut all = 0u64;
                     let components = element(lane, (data, number)).into_iter().take(count);
                     for (place, component) in components.enumerate() {
@@ -371,19 +483,15 @@ fn halves() -> Vec<Case> {
                         all |= u64::from(half) << (16 * place);
                     }
                     Want::Long(all)
-                }));
+                });
+                cases.push(case.only(targets));
             }
         }
     }
     for (suffix, count) in [("x", 1), ("xy", 2), ("xyz", 3), ("xyzw", 4)] {
-        for prefix in ["buffer", "tbuffer"] {
+        for (prefix, (targets, control, own)) in with_prefixes((14, FLOAT)) {
             let name: &'static str = format!("{prefix}_store_format_d16_{suffix}").leak();
             // Halves become single precision.
-            let own = if prefix == "tbuffer" {
-                "format:126"
-            } else {
-                ""
-            };
             let data = if count > 2 { "v[2:3]" } else { "v2" };
             let body = format!(
                 "{SETUP}
@@ -391,51 +499,49 @@ fn halves() -> Vec<Case> {
                  {name} {data}, v14, s[28:31], 0 {own} offen offset:16
                  s_waitcnt vmcnt(0)
                  global_load_dwordx4 v[10:13], v14, s[12:13] offset:16",
-                resource(0, 4096, control(14, FLOAT))
+                resource(0, 4096, IN_ORDER | control)
             );
-            cases.push(Case::new(
-                name,
-                body,
-                crate::inputs::halves(),
-                move |all, lane| {
-                    let value = |place: usize| {
-                        let place = if place < count { place } else { 0 };
-                        half_to_f64((all[lane][0] >> (16 * place)) as u16)
-                    };
-                    let values: [f64; 4] = std::array::from_fn(value);
-                    if values.iter().any(|value| value.is_nan()) {
-                        return Want::Any;
-                    }
-                    Want::All(values.map(|value| (value as f32).to_bits()))
-                },
-            ));
+            let case = Case::new(name, body, crate::inputs::halves(), move |all, lane| {
+                let value = |place: usize| {
+                    let place = if place < count { place } else { 0 };
+                    half_to_f64((all[lane][0] >> (16 * place)) as u16)
+                };
+                let values: [f64; 4] = std::array::from_fn(value);
+                if values.iter().any(|value| value.is_nan()) {
+                    return Want::Any;
+                }
+                Want::All(values.map(|value| (value as f32).to_bits()))
+            });
+            cases.push(case.only(targets));
         }
     }
-    cases.push(Case::new(
-        "buffer_load_format_d16_hi_x",
-        format!(
-            "{SETUP}\n{}\nbuffer_load_format_d16_hi_x v10, v14, s[28:31], 0 offen offset:16",
-            resource(0, 4096, control(2, UNSIGNED))
-        ),
-        integers(),
-        |_, lane| match element(lane, (2, UNSIGNED))[0] {
-            Some(Component::Integer(bits)) => Want::Word(bits << 16 | KEPT_WORD & 0xffff),
-            _ => Want::Any,
-        },
-    ));
-    cases.push(Case::new(
-        "buffer_store_format_d16_hi_x",
-        format!(
-            "{SETUP}
-             {}
-             buffer_store_format_d16_hi_x v2, v14, s[28:31], 0 offen offset:16
-             s_waitcnt vmcnt(0)
-             global_load_ushort v10, v14, s[12:13] offset:16",
-            resource(0, 4096, control(2, UNSIGNED))
-        ),
-        integers(),
-        |all, lane| Want::Word(all[lane][0] as u32 >> 16),
-    ));
+    for (targets, control, _) in fields((2, UNSIGNED)) {
+        let resource = resource(0, 4096, IN_ORDER | control);
+        let load = Case::new(
+            "buffer_load_format_d16_hi_x",
+            format!(
+                "{SETUP}\n{resource}\nbuffer_load_format_d16_hi_x v10, v14, s[28:31], 0 offen offset:16"
+            ),
+            integers(),
+            |_, lane| match element(lane, (2, UNSIGNED))[0] {
+                Some(Component::Integer(bits)) => Want::Word(bits << 16 | KEPT_WORD & 0xffff),
+                _ => Want::Any,
+            },
+        );
+        let store = Case::new(
+            "buffer_store_format_d16_hi_x",
+            format!(
+                "{SETUP}
+                 {resource}
+                 buffer_store_format_d16_hi_x v2, v14, s[28:31], 0 offen offset:16
+                 s_waitcnt vmcnt(0)
+                 global_load_ushort v10, v14, s[12:13] offset:16"
+            ),
+            integers(),
+            |all, lane| Want::Word(all[lane][0] as u32 >> 16),
+        );
+        cases.extend([load.only(targets), store.only(targets)]);
+    }
     cases
 }
 
@@ -481,7 +587,8 @@ fn records() -> Vec<Case> {
             resource(24, 4096, LANES_TOO & !(15 << 15)),
             "off, s[28:31], 0 offset:4",
             |lane| 24 * lane as u32 + 4,
-        ),
+        )
+        .only(CDNA),
     ];
     // Interleaved: dword 2 of record n lies n % 16 dwords behind the first record's.
     let body = format!(
@@ -490,16 +597,14 @@ fn records() -> Vec<Case> {
          buffer_load_dwordx2 v[10:11], v20, s[28:31], 0 idxen offset:8",
         resource(swizzled(16), 64, GROUPS)
     );
-    cases.push(Case::new(
-        "buffer_load_dwordx2",
-        body,
-        integers(),
-        |_, lane| {
+    cases.push(
+        Case::new("buffer_load_dwordx2", body, integers(), |_, lane| {
             let record = lane as u32 ^ 5;
             let at = |word: u32| dword(record / 16 * 256 + word * 64 + record % 16 * 4);
             Want::Long(u64::from(at(2)) | u64::from(at(3)) << 32)
-        },
-    ));
+        })
+        .only(CDNA),
+    );
     cases
 }
 
@@ -507,7 +612,12 @@ fn records() -> Vec<Case> {
 fn ranges() -> Vec<Case> {
     let mut cases = Vec::new();
     // A buffer of 130 bytes: each dword counts by itself. With a scalar offset of 4, too.
-    for scalar in [0, 4] {
+    for (scalar, counted, targets) in [
+        (0, 0, &Target::ALL[..]),
+        (4, 4, CDNA),
+        // The scalar offset takes no part in RDNA's check.
+        (4, 0, RDNA),
+    ] {
         let body = format!(
             "v_lshlrev_b32 v20, 2, v0
              s_mov_b32 s36, {scalar}
@@ -515,19 +625,38 @@ fn ranges() -> Vec<Case> {
              buffer_load_dwordx2 v[10:11], v20, s[28:31], s36 offen",
             resource(0, 130, 4 << 15)
         );
-        cases.push(Case::new(
-            "buffer_load_dwordx2",
-            body,
-            integers(),
-            move |_, lane| {
-                let at = |offset: u32| {
-                    let offset = offset + scalar;
-                    if offset + 4 <= 130 { dword(offset) } else { 0 }
-                };
-                let first = 4 * lane as u32;
-                Want::Long(u64::from(at(first)) | u64::from(at(first + 4)) << 32)
-            },
-        ));
+        let case = Case::new("buffer_load_dwordx2", body, integers(), move |_, lane| {
+            let at = |offset: u32| match offset + counted + 4 <= 130 {
+                true => dword(offset + scalar),
+                false => 0,
+            };
+            let first = 4 * lane as u32;
+            Want::Long(u64::from(at(first)) | u64::from(at(first + 4)) << 32)
+        });
+        cases.push(case.only(targets));
+    }
+    // RDNA's checks: by the record's size, by the index alone, and of an empty buffer.
+    for (check, records, offset, want) in [
+        (
+            0,
+            20,
+            4,
+            (|lane| (lane < 20).then_some(8 * lane + 4)) as fn(u32) -> Option<u32>,
+        ),
+        (0, 20, 8, |_| None),
+        (1, 20, 8, |lane| (lane < 20).then_some(8 * lane + 8)),
+        (2, 20, 8, |lane| Some(8 * lane + 8)),
+        (2, 0, 8, |_| None),
+    ] {
+        let body = format!(
+            "{}
+             buffer_load_dword v10, v0, s[28:31], 0 idxen offset:{offset}",
+            resource(8, records, 4 << 15 | check << 28)
+        );
+        let case = Case::new("buffer_load_dword", body, integers(), move |_, lane| {
+            Want::Word(want(lane as u32).map_or(0, dword))
+        });
+        cases.push(case.only(RDNA));
     }
     // 20 records.
     let body = format!(
@@ -657,7 +786,7 @@ fn to_lds() -> Vec<Case> {
          s_waitcnt vmcnt(0)
          v_lshlrev_b32 v20, 2, v0
          ds_read_b32 v10, v20 offset:0x110",
-        resource(0, 4096, control(1, UNSIGNED_NORM))
+        resource(0, 4096, IN_ORDER | UNSIGNED_NORM << 12 | 1 << 15)
     );
     cases.push(Case::new(
         "buffer_load_format_x",

@@ -237,9 +237,7 @@ fn of_brains() -> Vec<Case> {
             "v_dot2c_f32_bf16",
             format!("{set}\nv_mov_b32 v10, v16\n.long 0xcb501f0e, 0x0a140114"),
             integers(),
-            move |all, lane| {
-                Want::Single((dot(all[lane], [1.0, 1.0]) + lane as f64) as f32)
-            },
+            move |all, lane| Want::Single((dot(all[lane], [1.0, 1.0]) + lane as f64) as f32),
         )
         .only(RDNA),
     );

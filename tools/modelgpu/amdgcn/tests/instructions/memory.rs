@@ -117,7 +117,7 @@ pub(crate) const SETUP: &str = "
     s_mov_b32 s28, s12
     s_mov_b32 s29, s13
     s_movk_i32 s30, 4096
-    s_mov_b32 s31, 0x00027000
+    s_mov_b32 s31, 0x30027000
     s_mov_b32 s32, s12
     s_or_b32 s33, s13, 0x00400000
     s_mov_b32 s34, 64

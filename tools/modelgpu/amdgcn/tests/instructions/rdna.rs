@@ -20,8 +20,46 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(moves());
     cases.extend(lanes());
     cases.extend(dots());
+    cases.extend(integers_of_singles());
     cases.extend(forms());
     cases.into_iter().map(|case| case.only(RDNA)).collect()
+}
+
+/// Two numbers of 16 bits, towards zero and to the limits; of a NaN, 0.
+fn integers_of_singles() -> Vec<Case> {
+    [
+        ("v_cvt_pk_i16_f32", -32768.0, 32767.0),
+        ("v_cvt_pk_u16_f32", 0.0, 65535.0),
+    ]
+    .into_iter()
+    .flat_map(|(name, least, most)| {
+        // The second one has numbers in the type's range.
+        [("v2, -v4", false), ("v14, v15", true)].map(|(sources, small)| {
+            let body = format!(
+                "v_cvt_f32_i32 v14, v0
+                 v_mul_f32 v15, 0xc3a0199a, v14
+                 v_mul_f32 v14, 0x4436accd, v14
+                 {name} v10, {sources}"
+            );
+            Case::new(name, body, singles(), move |all, lane| {
+                let [a, b, ..] = all[lane].map(|bits| f64::from(f(bits)));
+                let n = lane as f32;
+                let numbers = match small {
+                    true => [
+                        f64::from(f32::from_bits(0x4436_accd) * n),
+                        f64::from(f32::from_bits(0xc3a0_199a) * n),
+                    ],
+                    false => [a, -b],
+                };
+                let [low, high] = numbers.map(|number| match number.is_nan() {
+                    true => 0,
+                    false => number.trunc().clamp(least, most) as i64 as u32 & 0xffff,
+                });
+                Want::Word(low | high << 16)
+            })
+        })
+    })
+    .collect()
 }
 
 fn without_effect() -> Vec<Case> {

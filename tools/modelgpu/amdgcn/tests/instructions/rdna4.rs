@@ -575,7 +575,7 @@ fn differences() -> Vec<Case> {
     ];
     let mut cases = Vec::new();
     for (function, new) in functions {
-        for segment in ["global", "flat"] {
+        for segment in ["global", "flat", "buffer"] {
             let name = format!("{segment}_atomic_{function}_u32");
             for returns in [false, true] {
                 cases.push(atomic(name.clone(), 4, returns, integers(), new));

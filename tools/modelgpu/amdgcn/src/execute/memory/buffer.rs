@@ -9,7 +9,8 @@ use super::resource::{BufferPlace, BufferResource};
 use super::segment::{PRIVATE_SEGMENT_BUFFER, Segment};
 use super::{Action, MemoryOperation, Operation, Part, lds};
 use crate::error::{Access, Fault};
-use crate::isa::{Instruction, Operand};
+use crate::isa::{BufferFormat, Instruction, Operand};
+use crate::target::Target;
 use crate::wave::{LANES, Wave};
 
 /// The registers of typed elements.
@@ -130,14 +131,26 @@ pub(super) struct Buffer {
 
 impl Buffer {
     /// Returns `None` for the scratch buffer.
-    pub(super) fn of(instruction: &Instruction, wave: &Wave) -> Result<Option<Self>, Fault> {
+    pub(super) fn of(
+        instruction: &Instruction,
+        wave: &Wave,
+        target: Target,
+    ) -> Result<Option<Self>, Fault> {
         let words: [u32; 4] =
             std::array::from_fn(|place| wave.word(Operand(instruction.sdst.0 + place as u16)));
         if words == PRIVATE_SEGMENT_BUFFER {
             return Ok(None);
         }
+        let resource = BufferResource::new(words, target);
+        let lacks = match instruction.buffer.tells_residence {
+            true => Some("tfe"),
+            false => resource.unmodelled(instruction.buffer.indexed),
+        };
+        if let Some(detail) = lacks {
+            return Err(unmodelled(instruction, detail));
+        }
         Ok(Some(Self {
-            resource: BufferResource::new(words),
+            resource,
             scalar: scalar_source(instruction, 2, Kind::B32, wave)? as u32,
         }))
     }
@@ -217,13 +230,15 @@ impl Buffer {
     /// The format of typed elements: the instruction's own, or the resource's.
     fn format(&self, instruction: &Instruction) -> Result<Option<Format>, Fault> {
         let resource = &self.resource;
-        let (data, number) = instruction
-            .buffer
-            .format
-            .unwrap_or((resource.data_format, resource.number_format));
-        // A resource without a format is no buffer: loads give 0, stores do nothing.
-        let data = if resource.data_format == 0 { 0 } else { data };
-        Format::new(data, number)
+        let format = match (instruction.buffer.format, resource.format) {
+            // A resource without a format is no buffer: loads give 0, stores do nothing.
+            (_, BufferFormat::Split(0, number)) => BufferFormat::Split(0, number),
+            (Some(_), BufferFormat::Joined(0)) => {
+                return Err(unmodelled(instruction, "a resource without a format"));
+            }
+            (own, other) => own.unwrap_or(other),
+        };
+        Format::of(format)
             .map(Some)
             .ok_or_else(|| unmodelled(instruction, "this format"))
     }

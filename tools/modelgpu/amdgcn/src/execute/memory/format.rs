@@ -1,9 +1,11 @@
 //! Formats of elements in typed buffers.
 //!
-//! Sources: AMD's CDNA3 instruction set guide, "Buffer Data Formats", for the numbers; AMD's emulator
+//! Sources: AMD's CDNA3 and RDNA3 instruction set guides, "Buffer Data Formats" and "Buffer Image Formats", for
+//! the numbers; AMD's emulator
 //! rocjitsu (ROCm/rocm-systems) for the order of packed components and for roundings.
 
 use super::super::value::Half;
+use crate::isa::BufferFormat;
 
 /// An element: up to four components, the first in the low bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,24 @@ enum Number {
     Float,
 }
 
+/// RDNA's formats from 1 on: a DATA_FORMAT, and each NUM_FORMAT that it has.
+const JOINED: &[(u8, &[u8])] = &[
+    (1, &[0, 1, 2, 3, 4, 5]),
+    (2, &[0, 1, 2, 3, 4, 5, 7]),
+    (3, &[0, 1, 2, 3, 4, 5]),
+    (4, &[4, 5, 7]),
+    (5, &[0, 1, 2, 3, 4, 5, 7]),
+    (6, &[7]),
+    (7, &[7]),
+    (8, &[0, 1, 4, 5]),
+    (9, &[0, 1, 2, 3, 4, 5]),
+    (10, &[0, 1, 2, 3, 4, 5]),
+    (11, &[4, 5, 7]),
+    (12, &[0, 1, 2, 3, 4, 5, 7]),
+    (13, &[4, 5, 7]),
+    (14, &[4, 5, 7]),
+];
+
 /// Components in registers have 32 bits, or 16.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Precision {
@@ -32,6 +52,22 @@ pub(super) enum Precision {
 }
 
 impl Format {
+    /// The format of an instruction or a resource; `None` for a number that the model lacks.
+    pub(super) fn of(format: BufferFormat) -> Option<Self> {
+        match format {
+            BufferFormat::Split(data, number) => Self::new(data, number),
+            BufferFormat::Joined(0) => Self::new(0, 0),
+            BufferFormat::Joined(code) => {
+                let mut first = 1;
+                JOINED.iter().find_map(|(data, numbers)| {
+                    let place = usize::from(code).checked_sub(first)?;
+                    first += numbers.len();
+                    Self::new(*data, *numbers.get(place)?)
+                })
+            }
+        }
+    }
+
     /// The format of DATA_FORMAT and NUM_FORMAT. Returns `None` for a reserved number, and a format
     /// without components for the invalid one.
     pub(super) fn new(data: u8, number: u8) -> Option<Self> {

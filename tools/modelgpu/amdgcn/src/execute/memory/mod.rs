@@ -113,7 +113,7 @@ impl MemoryOperation {
         }
         surroundings.memory.refresh();
         if self.segment == Segment::Buffer
-            && let Some(buffer) = buffer::Buffer::of(instruction, wave)?
+            && let Some(buffer) = buffer::Buffer::of(instruction, wave, surroundings.target)?
         {
             return buffer.execute(self.action, instruction, wave, surroundings);
         }

@@ -1,7 +1,11 @@
 //! Buffer resources: the four dwords in scalar registers that describe a buffer.
 //!
-//! Source of the fields and of the rules for addresses and ranges: AMD's CDNA3 instruction set
-//! guide, "Buffer Resource Descriptor" and "Buffer Addressing".
+//! Sources of the fields and of the rules for addresses and ranges: AMD's CDNA3 and RDNA3 instruction set
+//! guides, "Buffer Resource Descriptor" and "Buffer Addressing". LLVM documents that the scalar offset takes no
+//! part in RDNA's check (IntrinsicsAMDGPU.td).
+
+use crate::isa::BufferFormat;
+use crate::target::{Generation, Target};
 
 /// A decoded buffer resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +24,23 @@ pub(in crate::execute) struct BufferResource {
     pub group: u32,
     /// The source of each of the four components: 0, 1, or 4 to 7 for a component in memory.
     pub selection: [u8; 4],
-    /// NUM_FORMAT and DATA_FORMAT.
-    pub number_format: u8,
-    pub data_format: u8,
+    pub format: BufferFormat,
+    pub bounds: Bounds,
+}
+
+/// The check that a place lies in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::execute) enum Bounds {
+    /// CDNA's: records for an instruction with an index, else bytes.
+    OfIndex,
+    /// The index is one of a record, and the bytes lie in the record.
+    Record,
+    /// The index is one of a record.
+    Index,
+    /// The buffer has a record.
+    NotEmpty,
+    /// The offset is below the number of records.
+    Bytes,
 }
 
 /// The place of an access in a buffer.
@@ -38,8 +56,11 @@ pub(in crate::execute) struct BufferPlace {
 }
 
 impl BufferResource {
-    pub(in crate::execute) fn new(words: [u32; 4]) -> Self {
+    pub(in crate::execute) fn new(words: [u32; 4], target: Target) -> Self {
         let [low, high, records, control] = words;
+        if target.generation() != Generation::Gfx9 {
+            return Self::of_rdna(words);
+        }
         // With the lane's number in the index, the data format holds high bits of the stride.
         let adds_lane = control >> 23 & 1 == 1;
         let more = if adds_lane {
@@ -55,8 +76,39 @@ impl BufferResource {
             adds_lane,
             group: 8 << (control >> 21 & 3),
             selection: std::array::from_fn(|place| (control >> (3 * place) & 7) as u8),
-            number_format: (control >> 12 & 7) as u8,
-            data_format: (control >> 15 & 15) as u8,
+            format: BufferFormat::Split((control >> 15 & 15) as u8, (control >> 12 & 7) as u8),
+            bounds: Bounds::OfIndex,
+        }
+    }
+
+    fn of_rdna([low, high, records, control]: [u32; 4]) -> Self {
+        Self {
+            base: u64::from(low) | u64::from(high & 0xffff) << 32,
+            stride: high >> 16 & 0x3fff,
+            records,
+            swizzled: high >> 30 != 0,
+            adds_lane: control >> 23 & 1 == 1,
+            group: 8 << (control >> 21 & 3),
+            selection: std::array::from_fn(|place| (control >> (3 * place) & 7) as u8),
+            format: BufferFormat::Joined((control >> 12 & 0x3f) as u8),
+            bounds: match control >> 28 & 3 {
+                0 => Bounds::Record,
+                1 => Bounds::Index,
+                2 => Bounds::NotEmpty,
+                _ => Bounds::Bytes,
+            },
+        }
+    }
+
+    /// A part of a resource of RDNA that the model lacks.
+    pub(in crate::execute) fn unmodelled(&self, indexed: bool) -> Option<&'static str> {
+        match self.bounds {
+            Bounds::OfIndex => None,
+            _ if self.swizzled => Some("an interleaved buffer"),
+            _ if self.adds_lane => Some("a lane's number as an index"),
+            Bounds::Record if self.stride == 0 => Some("records without a size"),
+            Bounds::Bytes if self.stride != 0 && indexed => Some("an index into bytes"),
+            _ => None,
         }
     }
 
@@ -74,12 +126,17 @@ impl BufferResource {
             scalar,
             indexed,
         } = place;
-        // On gfx9, records count bytes for an instruction without an index (Mesa, si_descriptors.c).
-        let within = if self.stride == 0 || !indexed {
-            let end = u64::from(offset) + u64::from(size) + u64::from(scalar);
-            end <= u64::from(self.records)
-        } else {
-            index < self.records && (!self.swizzled || offset < self.stride)
+        let end = u64::from(offset) + u64::from(size);
+        let within = match self.bounds {
+            // On gfx9, records count bytes for an instruction without an index (Mesa, si_descriptors.c).
+            Bounds::OfIndex if self.stride == 0 || !indexed => {
+                end + u64::from(scalar) <= u64::from(self.records)
+            }
+            Bounds::OfIndex => index < self.records && (!self.swizzled || offset < self.stride),
+            Bounds::Record => index < self.records && end <= u64::from(self.stride),
+            Bounds::Index => index < self.records,
+            Bounds::NotEmpty => self.records != 0,
+            Bounds::Bytes => end <= u64::from(self.records),
         };
         if !within {
             return None;

@@ -310,6 +310,14 @@ pub(super) const TABLES: [Table; 8] = [
             atomic(Segment::Global, Function::FloatMax, 4),
         ),
         (
+            "buffer_atomic_min_f32",
+            atomic(Segment::Buffer, Function::FloatMin, 4),
+        ),
+        (
+            "buffer_atomic_max_f32",
+            atomic(Segment::Buffer, Function::FloatMax, 4),
+        ),
+        (
             "flat_atomic_pk_add_bf16",
             atomic(Segment::Flat, Function::PackedBrainAdd, 4),
         ),

@@ -86,6 +86,19 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
             pair([a, b].map(unsigned_norm))
         }),
     ),
+    // RDNA's, which Clang has for plain conversions: towards zero, and to the limits of the type.
+    (
+        "v_cvt_pk_u16_f32",
+        vector!(Word, |a: f32, b: f32| -> u32 {
+            pair([a, b].map(|value| value as u16))
+        }),
+    ),
+    (
+        "v_cvt_pk_i16_f32",
+        vector!(Word, |a: f32, b: f32| -> u32 {
+            pair([a, b].map(|value| value as i16 as u16))
+        }),
+    ),
     (
         "v_cvt_pk_u16_u32",
         vector!(Word, |a: u32, b: u32| -> u32 {

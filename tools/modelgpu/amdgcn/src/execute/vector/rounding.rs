@@ -159,9 +159,16 @@ fn depends(name: &str) -> bool {
         "v_cvt_pkaccum_u8_f32",
     ]
     .contains(&name)
-        || ["v_div_", "v_fma_mix", "v_dot2_f32", "v_dot2c_f32"]
-            .iter()
-            .any(|stem| name.starts_with(stem))
+        || [
+            "v_div_",
+            "v_fma_mix",
+            "v_dot2_f",
+            "v_dot2_bf16",
+            "v_dot2c_f32",
+            "v_dot4_f32",
+        ]
+        .iter()
+        .any(|stem| name.starts_with(stem))
 }
 
 impl Rounded {

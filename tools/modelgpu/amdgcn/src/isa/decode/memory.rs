@@ -2,8 +2,8 @@
 //! first, and calls them VFLAT, VGLOBAL, VSCRATCH, VBUFFER, VIMAGE and VSAMPLE.
 
 use super::{Fields, Words, sign_extend};
-use crate::isa::ImageControl;
 use crate::isa::operand::Operand;
+use crate::isa::{BufferFormat, ImageControl};
 use crate::target::Target;
 
 pub(super) fn decode_lds(words: Words) -> Fields {
@@ -116,24 +116,48 @@ pub(super) fn decode_sampled_image(words: Words) -> Fields {
 pub(super) fn decode_buffer(words: Words) -> Fields {
     let table = &words.tables().mubuf;
     if words.is_gfx12() {
-        // The model refuses these.
-        return Fields::new(table, words.first(21, 14), 12);
+        return decode_wide_buffer(words);
     }
-    if !words.is_gfx9() {
-        // The model only executes instructions without operands here.
-        return Fields::new(table, words.first(25, 18), 8);
-    }
-    let mut fields = Fields::new(table, words.first(24, 18), 8);
-    fields.instruction.buffer.to_lds = words.first_bit(16);
+    let opcode = match words.is_gfx9() {
+        true => words.first(24, 18),
+        false => words.first(25, 18),
+    };
+    let mut fields = Fields::new(table, opcode, 8);
+    fields.instruction.buffer.to_lds = words.is_gfx9() && words.first_bit(16);
     complete_buffer(words, &mut fields);
     fields
 }
 
 pub(super) fn decode_typed_buffer(words: Words) -> Fields {
     let mut fields = Fields::new(&words.tables().mtbuf, words.first(18, 15), 8);
-    let format = (words.first(22, 19) as u8, words.first(25, 23) as u8);
-    fields.instruction.buffer.format = Some(format);
+    fields.instruction.buffer.format = Some(match words.is_gfx9() {
+        true => BufferFormat::Split(words.first(22, 19) as u8, words.first(25, 23) as u8),
+        false => BufferFormat::Joined(words.first(25, 19) as u8),
+    });
     complete_buffer(words, &mut fields);
+    fields
+}
+
+/// VBUFFER, which has typed and other accesses.
+fn decode_wide_buffer(words: Words) -> Fields {
+    const TYPED: u32 = 128;
+    let opcode = words.first(21, 14);
+    let mut fields = Fields::new(&words.tables().mubuf, opcode, 12);
+    let instruction = &mut fields.instruction;
+    let [_, _, third, _] = words.words;
+    instruction.src[0] = Operand::vgpr(third & 0xff);
+    instruction.src[1] = Operand::vgpr(words.second(7, 0));
+    instruction.src[2] = Operand::scalar(words.first(6, 0));
+    instruction.sdst = Operand::scalar(words.second(17, 9));
+    instruction.dst = instruction.src[1];
+    instruction.immediate = sign_extend(third >> 8, 24);
+    // The lowest bit of the temporal hint of an atomic.
+    instruction.returns = words.second_bit(20);
+    instruction.has_vector_address = words.second_bit(30);
+    instruction.buffer.indexed = words.second_bit(31);
+    instruction.buffer.format =
+        (opcode >= TYPED).then(|| BufferFormat::Joined(words.second(29, 23) as u8));
+    instruction.buffer.tells_residence = words.first_bit(22);
     fields
 }
 
@@ -180,11 +204,17 @@ fn complete_buffer(words: Words, fields: &mut Fields) {
     instruction.dst = instruction.src[1];
     instruction.immediate = words.first(11, 0) as i32;
     instruction.returns = words.first_bit(14);
-    instruction.has_vector_address = words.first_bit(12);
-    instruction.buffer.indexed = words.first_bit(13);
-    if words.second_bit(23) {
-        use_agpr_data(fields);
+    if words.is_gfx9() {
+        instruction.has_vector_address = words.first_bit(12);
+        instruction.buffer.indexed = words.first_bit(13);
+        if words.second_bit(23) {
+            use_agpr_data(fields);
+        }
+        return;
     }
+    instruction.buffer.tells_residence = words.second_bit(21);
+    instruction.has_vector_address = words.second_bit(22);
+    instruction.buffer.indexed = words.second_bit(23);
 }
 
 /// The ACC bit: the data are in accumulation registers.
