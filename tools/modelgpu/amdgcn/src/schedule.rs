@@ -15,12 +15,12 @@ use std::sync::{Mutex, PoisonError};
 use crate::code::{Code, Core};
 use crate::dispatch::{Dispatch, STUCK, Statistics};
 use crate::error::DispatchError;
-use crate::execute::{LdsAccess, Span, Surroundings};
+use crate::execute::{Clock, LdsAccess, Span, Surroundings};
 use crate::memory::View;
 use crate::warning::Stuck;
 use crate::wave::{State, Wave};
 use crate::workers::Workers;
-use crate::workgroup::{Interruption, Progress, Workgroup};
+use crate::workgroup::{Interruption, Pause, Progress, Workgroup};
 
 /// The most waves that a thread keeps between dispatches. Each has up to 140 KiB.
 const KEPT_WAVES: usize = 64;
@@ -194,7 +194,10 @@ impl<'a> Worker<'a> {
             watch: None,
             beyond_lds: &beyond_lds,
             interrupt: dispatch.context.interrupt,
-            clock: dispatch.context.clock,
+            clock: Clock {
+                ticks: dispatch.context.clock,
+                looks: Cell::new(0),
+            },
             barriers: &dispatch.barriers,
             target: dispatch.target,
             instructions: self.statistics.instructions,
@@ -222,17 +225,21 @@ impl<'a> Worker<'a> {
             dispatch.tell_mistakes(&mut workgroup);
             match progress {
                 Ok(Progress::Ended) => self.end(shared, workgroup),
-                Ok(Progress::Paused { waits }) => {
-                    if waits {
+                Ok(Progress::Paused(pause)) => {
+                    if pause == Pause::Others {
                         let executed = surroundings.instructions - before;
                         self.wait(shared, &workgroup, executed);
                     } else {
                         shared.progress.fetch_add(1, Ordering::Relaxed);
                     }
                     self.paused.push_back(workgroup);
-                    self.idle = if waits { self.idle + 1 } else { 0 };
+                    self.idle = if pause == Pause::Share {
+                        0
+                    } else {
+                        self.idle + 1
+                    };
                     if self.idle > self.paused.len() {
-                        // All wait, for another thread or for the host.
+                        // All wait, for another thread, the host or the clock.
                         self.idle = 0;
                         std::thread::yield_now();
                     }

@@ -14,6 +14,9 @@ use crate::wave::{Arrival, State, Wave, Words};
 const TURN: u32 = 4096;
 /// Looks at memory with one result after which a wave counts as waiting.
 const POLLS: u32 = 16;
+/// Looks at the clock in one turn after which a wave counts as waiting. The compiler divides times of 64 bits
+/// in 200 instructions, so a turn has not many looks.
+const CLOCK_LOOKS: u64 = 8;
 /// Instructions after which a workgroup leaves its thread to others although none of its waves seems
 /// to wait: a kernel may wait in a way that `Poll` does not recognise.
 const SLICE: u64 = 1 << 22;
@@ -36,10 +39,18 @@ pub(crate) enum Progress {
     /// All waves have ended.
     Ended,
     /// The workgroup gives way.
-    Paused {
-        /// It seems to wait for another workgroup or for the host. If not, it has run for long.
-        waits: bool,
-    },
+    Paused(Pause),
+}
+
+/// The reason why a wave or a workgroup gives way. If waves have several, the workgroup has the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Pause {
+    /// It has executed its share of instructions.
+    Share,
+    /// It seems to wait for another workgroup or for the host.
+    Others,
+    /// It seems to wait until some time has passed.
+    Clock,
 }
 
 /// The reason why a workgroup did not end.
@@ -80,7 +91,7 @@ impl Workgroup {
             None => take_turn::<false>,
         };
         loop {
-            let mut waits = false;
+            let mut pause = Pause::Share;
             for (number, wave) in self.waves.iter_mut().enumerate() {
                 if cancelled.iter().any(|flag| flag.load(Ordering::Relaxed)) {
                     return Err(Interruption::Cancelled);
@@ -89,13 +100,14 @@ impl Workgroup {
                 if let Some(watch) = &mut surroundings.watch {
                     watch.wave = number;
                 }
-                waits |= take_turn(wave, code, surroundings).map_err(|(pc, fault)| {
+                let turn = take_turn(wave, code, surroundings).map_err(|(pc, fault)| {
                     Interruption::Fault {
                         wave: number,
                         pc,
                         fault,
                     }
                 })?;
+                pause = pause.max(turn);
             }
             let has_arrived =
                 |wave: &Wave| wave.state != State::Running || wave.arrival == Arrival::Signalled;
@@ -121,22 +133,23 @@ impl Workgroup {
                 // The workgroup has made progress.
                 continue;
             }
-            if waits || surroundings.instructions - first > SLICE {
-                return Ok(Progress::Paused { waits });
+            if pause != Pause::Share || surroundings.instructions - first > SLICE {
+                return Ok(Progress::Paused(pause));
             }
         }
     }
 }
 
-/// Executes until the turn is over, or until the wave waits or ends. Returns whether the wave seems to
-/// wait for another workgroup. Counts the executions if the dispatch is `TRACED`.
+/// Executes until the turn is over, or until the wave waits or ends. Returns why the turn is over. Counts the
+/// executions if the dispatch is `TRACED`.
 #[inline(never)]
 fn take_turn<const TRACED: bool>(
     wave: &mut Wave,
     code: &mut Decoder,
     surroundings: &mut Surroundings<'_>,
-) -> Result<bool, (u64, Fault)> {
+) -> Result<Pause, (u64, Fault)> {
     let mut poll = Poll::default();
+    let last_look = surroundings.clock.looks.get() + CLOCK_LOOKS;
     let mut fetched = None;
     let mut active = ActiveLanes::default();
     for _ in 0..TURN {
@@ -187,10 +200,13 @@ fn take_turn<const TRACED: bool>(
         };
         execute(operation, instruction, wave, surroundings).map_err(|fault| (pc, fault))?;
         if decoded.sleeps || decoded.polls && poll.waits(pc, wave.vector(instruction.dst)) {
-            return Ok(true);
+            return Ok(Pause::Others);
+        }
+        if surroundings.clock.looks.get() == last_look {
+            return Ok(Pause::Clock);
         }
     }
-    Ok(false)
+    Ok(Pause::Share)
 }
 
 /// The looks of a wave at memory that others write. A wave that waits has one result at one

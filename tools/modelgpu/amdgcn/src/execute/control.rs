@@ -237,7 +237,7 @@ impl Control {
                 if instruction.src[0].0 != GET_REALTIME {
                     return Err(unmodelled(instruction, "a message other than for the time"));
                 }
-                wave.set_pair(instruction.dst, (surroundings.clock)());
+                wave.set_pair(instruction.dst, surroundings.clock.look());
             }
             Self::SetModeField(place) => {
                 let value = (instruction.immediate as u32 & 15) << place;
@@ -263,7 +263,7 @@ impl Control {
                 let generation = surroundings.target.generation();
                 let is_gfx9 = generation == Generation::Gfx9;
                 let is_gfx12 = generation == Generation::Gfx12;
-                let cycles = || (surroundings.clock)().wrapping_mul(CYCLES);
+                let cycles = || surroundings.clock.look().wrapping_mul(CYCLES);
                 let value = match field.register {
                     // If the bit is always set, the register has none.
                     RegisterField::MODE if surroundings.target.always_clamps_nan() => {

@@ -16,6 +16,7 @@ mod simd;
 pub(crate) mod value;
 mod vector;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -152,14 +153,29 @@ pub(crate) struct Surroundings<'a> {
     pub beyond_lds: &'a dyn Fn(LdsAccess),
     /// The interpreter calls this with M0 when a wave interrupts the host.
     pub interrupt: &'a dyn Fn(u32),
-    /// The GPU's clock, in ticks of 10 ns.
-    pub clock: &'a dyn Fn() -> u64,
+    pub clock: Clock<'a>,
     /// The barriers of the queue's cooperative launches.
     pub barriers: &'a GridBarriers,
     /// The processor.
     pub target: Target,
     /// Instructions executed so far in this dispatch.
     pub instructions: u64,
+}
+
+/// The GPU's clock.
+pub(crate) struct Clock<'a> {
+    /// The time in ticks of 10 ns.
+    pub ticks: &'a dyn Fn() -> u64,
+    /// The number of looks at it.
+    pub looks: Cell<u64>,
+}
+
+impl Clock<'_> {
+    /// Looks at the clock.
+    pub(crate) fn look(&self) -> u64 {
+        self.looks.set(self.looks.get() + 1);
+        (self.ticks)()
+    }
 }
 
 /// An access that goes beyond LDS.

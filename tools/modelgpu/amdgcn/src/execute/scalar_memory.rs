@@ -165,7 +165,7 @@ impl ScalarMemoryOperation {
     ) -> Result<(), Fault> {
         match self {
             Self::Clock(cycles) => {
-                let now = (surroundings.clock)().wrapping_mul(cycles);
+                let now = surroundings.clock.look().wrapping_mul(cycles);
                 wave.set_pair(instruction.dst, now);
                 Ok(())
             }

@@ -119,3 +119,15 @@ __global__ void give_up(u32 *flag, u32 looks) {
       __builtin_amdgcn_s_sleep(1);
   __builtin_amdgcn_s_barrier();
 }
+
+// Waits until the clock has gone on by so many ticks.
+__global__ void delay(u32 *out, u32 ticks) {
+  unsigned long long begin = __builtin_readsteadycounter(), now;
+  do
+    now = __builtin_readsteadycounter();
+  while (now - begin < ticks);
+  if (item() == 0) {
+    out[2 * group()] = begin;
+    out[2 * group() + 1] = now;
+  }
+}

@@ -164,6 +164,27 @@ fn a_barrier_of_global_wave_sync_ends() {
     }
 }
 
+/// The clock of these programs goes on by one tick at each look, whoever looks.
+#[test]
+fn workgroups_wait_for_the_clock_at_once() {
+    const GROUPS: u32 = 40;
+    const TICKS: u32 = 20_000;
+    for mut program in programs() {
+        let out = program.arena_mut().allocate(&[0; 8 * GROUPS as usize]);
+        let arguments = vec![Argument::Pointer(out), word(TICKS)];
+        launch(&mut program, "delay", GROUPS, arguments).expect("an end");
+        let times = words(&program, out, 2 * GROUPS);
+        let begins = times.iter().step_by(2);
+        let ends = times.iter().skip(1).step_by(2);
+        let waited = begins.clone().zip(ends).map(|(begin, end)| end - begin);
+        assert!(waited.min() >= Some(TICKS));
+        // All begin before the first one ends, unless the system stops a thread for that long.
+        let early = begins.filter(|begin| **begin < TICKS).count();
+        assert!(early > GROUPS as usize - THREADS[2], "{times:?}");
+        assert!(program.stuck().is_empty());
+    }
+}
+
 #[test]
 fn a_dispatch_without_progress_is_told_once() {
     const GROUPS: u32 = 2;
