@@ -38,7 +38,7 @@ mod workgroup;
 pub use account::{Opcode, Standing, opcodes};
 pub use code::Code;
 pub use compute_units::ComputeUnits;
-pub use dispatch::{DispatchContext, Statistics, dispatch};
+pub use dispatch::{DispatchContext, STUCK, Statistics, dispatch};
 pub use error::{Access, DispatchError, Fault, LaunchProblem, Site, Space};
 pub use execute::Simd;
 pub use listing::Listed;

@@ -149,7 +149,7 @@ fn take_turn<const TRACED: bool>(
     surroundings: &mut Surroundings<'_>,
 ) -> Result<Pause, (u64, Fault)> {
     let mut poll = Poll::default();
-    let last_look = surroundings.clock.looks.get() + CLOCK_LOOKS;
+    let first_look = surroundings.clock.looks.get();
     let mut fetched = None;
     let mut active = ActiveLanes::default();
     for _ in 0..TURN {
@@ -200,9 +200,12 @@ fn take_turn<const TRACED: bool>(
         };
         execute(operation, instruction, wave, surroundings).map_err(|fault| (pc, fault))?;
         if decoded.sleeps || decoded.polls && poll.waits(pc, wave.vector(instruction.dst)) {
-            return Ok(Pause::Others);
+            return Ok(match surroundings.clock.looks.get() - first_look {
+                0 => Pause::Others,
+                _ => Pause::Clock,
+            });
         }
-        if surroundings.clock.looks.get() == last_look {
+        if surroundings.clock.looks.get() - first_look == CLOCK_LOOKS {
             return Ok(Pause::Clock);
         }
     }

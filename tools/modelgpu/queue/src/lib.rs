@@ -23,5 +23,6 @@ mod thread;
 pub use bells::Bells;
 pub use fault::{Fault, QueueError};
 pub use gpu::Gpu;
+pub use pause::Pause;
 pub use processor::{Processor, QueueKind, QueueLayout};
 pub use thread::{DispatchThreads, run_within};

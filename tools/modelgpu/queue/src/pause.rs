@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 const PART: u32 = 16;
 
 /// A wait by looks at memory. Its pauses grow with the time since it began.
-pub(crate) struct Pause {
+pub struct Pause {
     since: Instant,
     shortest: Duration,
     longest: Duration,
@@ -15,7 +15,8 @@ pub(crate) struct Pause {
 
 impl Pause {
     /// Begins a wait with pauses between these two.
-    pub(crate) fn between(shortest: Duration, longest: Duration) -> Self {
+    #[must_use]
+    pub fn between(shortest: Duration, longest: Duration) -> Self {
         Self {
             since: Instant::now(),
             shortest,
@@ -29,7 +30,7 @@ impl Pause {
     }
 
     /// Sleeps until the next look.
-    pub(crate) fn wait(&self) {
+    pub fn wait(&self) {
         let part = self.since.elapsed() / PART;
         thread::sleep(part.clamp(self.shortest, self.longest));
     }

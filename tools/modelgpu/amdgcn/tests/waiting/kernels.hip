@@ -120,12 +120,13 @@ __global__ void give_up(u32 *flag, u32 looks) {
   __builtin_amdgcn_s_barrier();
 }
 
-// Waits until the clock has gone on by so many ticks.
-__global__ void delay(u32 *out, u32 ticks) {
+// Waits until the clock has gone on by so many ticks, perhaps with sleeps.
+__global__ void delay(u32 *out, u32 ticks, u32 sleeps) {
   unsigned long long begin = __builtin_readsteadycounter(), now;
-  do
+  do {
+    if (sleeps) __builtin_amdgcn_s_sleep(1);
     now = __builtin_readsteadycounter();
-  while (now - begin < ticks);
+  } while (now - begin < ticks);
   if (item() == 0) {
     out[2 * group()] = begin;
     out[2 * group() + 1] = now;

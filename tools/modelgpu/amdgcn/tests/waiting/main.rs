@@ -171,7 +171,7 @@ fn workgroups_wait_for_the_clock_at_once() {
     const TICKS: u32 = 20_000;
     for mut program in programs() {
         let out = program.arena_mut().allocate(&[0; 8 * GROUPS as usize]);
-        let arguments = vec![Argument::Pointer(out), word(TICKS)];
+        let arguments = vec![Argument::Pointer(out), word(TICKS), word(0)];
         launch(&mut program, "delay", GROUPS, arguments).expect("an end");
         let times = words(&program, out, 2 * GROUPS);
         let begins = times.iter().step_by(2);
@@ -183,6 +183,18 @@ fn workgroups_wait_for_the_clock_at_once() {
         assert!(early > GROUPS as usize - THREADS[2], "{times:?}");
         assert!(program.stuck().is_empty());
     }
+}
+
+/// Two waves with some instructions for each tick.
+#[test]
+fn a_dispatch_that_sleeps_until_a_time_is_not_stuck() {
+    const TICKS: u32 = 3_000_000;
+    let mut program = programs().next().expect("a program");
+    let out = program.arena_mut().allocate(&[0; 8]);
+    let arguments = vec![Argument::Pointer(out), word(TICKS), word(1)];
+    let done = launch(&mut program, "delay", 1, arguments).expect("an end");
+    assert!(done.instructions > modelgpu_amdgcn::STUCK);
+    assert!(program.stuck().is_empty());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The C library functions that this library replaces in the process.
+//! The functions of the C library, and one of ROCr, that this library replaces in the process.
 //!
 //! Programs call these functions very early (before any constructor has run), on every thread, and
 //! between fork and exec. This library's own use of the standard library calls them too. So the
@@ -15,6 +15,7 @@
 mod directory;
 mod ioctl;
 mod open;
+mod signal;
 mod stat;
 mod trace;
 

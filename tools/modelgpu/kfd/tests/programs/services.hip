@@ -1,5 +1,5 @@
 // Services of the runtime around kernels: managed and pageable memory, memory of another process,
-// scratch, dynamic LDS, streams that wait for each other, clocks, barriers of a whole grid.
+// scratch, dynamic LDS, streams that wait for each other, clocks, waits of the host, barriers of a whole grid.
 #include <hip/hip_runtime.h>
 #if HIP_VERSION_MAJOR >= 6
 #include <hip/hip_cooperative_groups.h>
@@ -235,6 +235,27 @@ static void clocks() {
   CHECK(*cycles / kilohertz >= 20 && *cycles / kilohertz <= elapsed);
 }
 
+static double milliseconds_of_thread() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
+}
+
+// A thread that waits for a long kernel leaves its processor to it.
+static void sleeps() {
+  unsigned long long *cycles;
+  CHECK_HIP(hipHostMalloc((void **)&cycles, 64, 0));
+  // The first launch loads the code.
+  wait<<<1, 1>>>(0, cycles);
+  CHECK_HIP(hipDeviceSynchronize());
+  double before = milliseconds(), used = milliseconds_of_thread();
+  // 500 ms at 100 MHz.
+  wait<<<1, 1>>>(50000000, cycles);
+  CHECK_HIP(hipDeviceSynchronize());
+  CHECK(milliseconds() - before >= 500);
+  CHECK(milliseconds_of_thread() - used < 100);
+}
+
 #if HIP_VERSION_MAJOR >= 6
 // Each turn, each work-item reads what other workgroups wrote in this turn.
 __global__ void exchange(int *cells, int *sums, int count) {
@@ -280,6 +301,7 @@ int main(int argc, char **argv) {
   if (!std::strcmp(what, "local")) local();
   if (!std::strcmp(what, "streams")) streams();
   if (!std::strcmp(what, "clocks")) clocks();
+  if (!std::strcmp(what, "sleeps")) sleeps();
 #if HIP_VERSION_MAJOR >= 6
   if (!std::strcmp(what, "grid")) grid();
 #endif

@@ -1,5 +1,5 @@
 //! The runtime's services around kernels: memory that host and device share, memory between
-//! processes, scratch, dynamic LDS, streams that wait for each other.
+//! processes, scratch, dynamic LDS, streams that wait for each other, waits of the host.
 
 use crate::harness::{Ended, HIP_5_2, Run, hip_program_with};
 use crate::stacks;
@@ -39,7 +39,7 @@ fn with_xnack(run: Run, what: &str) -> Ended {
 fn are_there(whom: &str, ask: impl Fn(&str) -> Ended) {
     println!("{whom}");
     let mut services = vec![
-        "managed", "refused", "pageable", "shared", "local", "streams", "clocks",
+        "managed", "refused", "pageable", "shared", "local", "streams", "clocks", "sleeps",
     ];
     // The headers of HIP 5.2 need bitcode that clang 22 no longer links.
     if whom != "HIP 5.2" {

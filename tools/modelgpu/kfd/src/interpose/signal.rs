@@ -1,0 +1,101 @@
+//! `hsa_signal_wait_scacquire`: a wait for a kernel sleeps.
+//!
+//! HIP has ROCr look at a signal all the time while it waits for a kernel. ROCr also does so if HIP asks for
+//! a sleep and another thread waits already. A GPU needs no processor of the host meanwhile, but the
+//! model's kernels do.
+
+use std::ffi::{CStr, c_void};
+use std::mem;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::Duration;
+use std::{process, ptr};
+
+use modelgpu_queue::Pause;
+
+use crate::log;
+use crate::model::Model;
+
+type Wait = unsafe extern "C" fn(u64, u32, i64, u64, u32) -> i64;
+
+const NAME: &CStr = c"hsa_signal_wait_scacquire";
+/// Of all releases of ROCr.
+const LIBRARY: &CStr = c"libhsa-runtime64.so.1";
+
+/// The value of `hsa_wait_state_t` for a thread that looks at the signal all the time.
+const ACTIVE: u32 = 1;
+
+/// Nanoseconds for which a thread looks all the time. Most waits are over by then.
+const FIRST_LOOKS: u64 = 100_000;
+
+/// The shortest and the longest time between two looks after that.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
+
+/// ROCr's function, once it is known.
+static REAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+fn real() -> Wait {
+    let mut found = REAL.load(Ordering::Relaxed);
+    if found.is_null() {
+        // SAFETY: the name is a C string.
+        found = unsafe { libc::dlsym(libc::RTLD_NEXT, NAME.as_ptr()) };
+        if found.is_null() {
+            found = in_library();
+        }
+        REAL.store(found, Ordering::Relaxed);
+    }
+    if found.is_null() {
+        log::message("a library waits for a signal of HSA, but ROCr is not loaded");
+        process::abort();
+    }
+    // SAFETY: ROCr's function of this name has this type.
+    unsafe { mem::transmute::<*mut c_void, Wait>(found) }
+}
+
+/// Looks in a ROCr that was loaded for one library only.
+fn in_library() -> *mut c_void {
+    // SAFETY: the name is a C string, and the library's constructors have run already.
+    let library = unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if library.is_null() {
+        return library;
+    }
+    // SAFETY: the handle is open, and the name is a C string.
+    unsafe { libc::dlsym(library, NAME.as_ptr()) }
+}
+
+/// Returns whether a signal's value meets a condition (`hsa_signal_condition_t`).
+fn holds(condition: u32, value: i64, wanted: i64) -> bool {
+    match condition {
+        0 => value == wanted,
+        1 => value != wanted,
+        2 => value < wanted,
+        _ => value >= wanted,
+    }
+}
+
+/// # Safety
+/// As in ROCr.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hsa_signal_wait_scacquire(
+    signal: u64,
+    condition: u32,
+    wanted: i64,
+    timeout: u64,
+    state: u32,
+) -> i64 {
+    let wait = real();
+    if timeout != u64::MAX || Model::existing().is_none() {
+        // SAFETY: the caller's promise.
+        return unsafe { wait(signal, condition, wanted, timeout, state) };
+    }
+    let pause = Pause::between(PAUSES.0, PAUSES.1);
+    let mut looks = FIRST_LOOKS;
+    loop {
+        // SAFETY: the caller's promise. The value comes back also if the time is over.
+        let value = unsafe { wait(signal, condition, wanted, looks, ACTIVE) };
+        if holds(condition, value, wanted) {
+            return value;
+        }
+        looks = 0;
+        pause.wait();
+    }
+}
