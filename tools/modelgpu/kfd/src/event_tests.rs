@@ -44,6 +44,32 @@ fn ages_tell_of_a_set_that_was_consumed_by_another() {
     assert_eq!(events.wait(&mut late, false, 0), Ok(Wait::TimedOut));
 }
 
+/// A waiter that asks with an old age for ever would take a processor from the kernels.
+#[test]
+fn a_set_that_is_known_ends_a_wait_after_a_sleep() {
+    let events = Events::new();
+    let id = events.create(event_type::SIGNAL, true).unwrap();
+    events.set(id).unwrap();
+    let took = |all| {
+        let start = Instant::now();
+        let mut old = [data(id, 1)];
+        assert_eq!(events.wait(&mut old, all, u32::MAX), Ok(Wait::Complete));
+        (start.elapsed(), old[0].payload[0])
+    };
+    assert_eq!(took(false).1, 2);
+    for all in [false, true] {
+        let (time, age) = took(all);
+        assert!(time >= KNOWN_SET && age == 2, "{time:?}, {age}");
+    }
+    // A set that nobody knows ends the sleep, and so does the caller's limit.
+    thread::scope(|scope| {
+        scope.spawn(|| events.set(id).unwrap());
+        while took(false).1 == 2 {}
+    });
+    let mut old = [data(id, 1)];
+    assert_eq!(events.wait(&mut old, false, 0), Ok(Wait::Complete));
+}
+
 #[test]
 fn an_interrupt_sets_every_signal_event_with_its_bits() {
     let events = Events::new();
