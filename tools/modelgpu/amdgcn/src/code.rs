@@ -13,6 +13,7 @@ use crate::isa::{Instruction, decode};
 use crate::memory::View;
 use crate::target::Target;
 use crate::trace::{Tally, Trace};
+use crate::wave::Wave;
 use crate::workgroup::Workgroup;
 
 /// Instructions per page of the index: 4 KiB of code.
@@ -35,8 +36,15 @@ pub struct Code {
 /// One thread's part of them.
 pub(crate) struct Core {
     pub decoder: Decoder,
-    /// Workgroups that have ended, for their memory.
-    pub spare: Vec<Workgroup>,
+    pub spare: Spare,
+}
+
+/// What has ended and keeps its memory for the next workgroups.
+#[derive(Default)]
+pub(crate) struct Spare {
+    pub workgroups: Vec<Workgroup>,
+    /// Waves that a smaller workgroup did not need.
+    pub waves: Vec<Wave>,
 }
 
 /// A cache of decoded instructions.
@@ -119,7 +127,7 @@ impl Code {
         while self.cores.len() < threads {
             self.cores.push(Core {
                 decoder: Decoder::new(target, simd),
-                spare: Vec::new(),
+                spare: Spare::default(),
             });
         }
         for core in &mut self.cores {
@@ -284,7 +292,8 @@ impl Decoder {
                 }),
             instruction,
             operation,
-            polls: instruction.coherent,
+            polls: instruction.coherent
+                && operation.is_some_and(|operation| operation.looks(&instruction)),
             second: instruction
                 .second()
                 .map(|second| Box::new(Dual::new(instruction, second, self.target, self.simd))),

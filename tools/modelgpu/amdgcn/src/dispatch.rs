@@ -228,8 +228,9 @@ impl Dispatch<'_> {
         u64::from(units) * u64::from(by_waves.min(by_lds).max(1))
     }
 
-    /// Makes a workgroup the one with a number, before its first instructions. Uses its memory again.
-    pub(crate) fn begin(&self, number: u64, workgroup: &mut Workgroup) {
+    /// Makes a workgroup the one with a number, before its first instructions. Uses its memory again, and
+    /// takes and leaves waves in `spare`.
+    pub(crate) fn begin(&self, number: u64, workgroup: &mut Workgroup, spare: &mut Vec<Wave>) {
         let groups = self.groups().map(u64::from);
         workgroup.number = number;
         workgroup.id = [
@@ -244,7 +245,7 @@ impl Dispatch<'_> {
             .context
             .mistakes
             .map(|_| Box::new(LdsWatch::new(self.allotted as usize)));
-        self.prepare(workgroup);
+        self.prepare(workgroup, spare);
     }
 
     /// Describes an access beyond LDS.
@@ -276,7 +277,7 @@ impl Dispatch<'_> {
     }
 
     /// Sets up the waves of a workgroup.
-    fn prepare(&self, workgroup: &mut Workgroup) {
+    fn prepare(&self, workgroup: &mut Workgroup, spare: &mut Vec<Wave>) {
         let size = self.size(workgroup.id);
         let items = size.iter().product::<u32>() as usize;
         let scratch = scratch_size(self.packet, &self.descriptor) as usize;
@@ -288,7 +289,12 @@ impl Dispatch<'_> {
         let wave_size = self.descriptor.wave_size();
         let lanes = wave_size.lanes();
         let waves = &mut workgroup.waves;
-        waves.resize_with(items.div_ceil(lanes), || Wave::new(self.simd));
+        let count = items.div_ceil(lanes);
+        // The system takes longer to give a wave's memory than the wave to run a short kernel.
+        spare.extend(waves.drain(count.min(waves.len())..));
+        waves.resize_with(count, || {
+            spare.pop().unwrap_or_else(|| Wave::new(self.simd))
+        });
         for (number, wave) in waves.iter_mut().enumerate() {
             let first = number * lanes;
             wave.size = wave_size;

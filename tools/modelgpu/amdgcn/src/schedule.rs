@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::code::{Code, Core};
+use crate::code::{Code, Core, Spare};
 use crate::dispatch::{Dispatch, STUCK, Statistics};
 use crate::error::DispatchError;
 use crate::execute::{Clock, LdsAccess, Span, Surroundings};
@@ -134,12 +134,12 @@ pub(crate) fn run(
 
 impl Shared<'_> {
     /// Begins the next workgroup; `None` if all have started or the GPU is full.
-    fn begin(&self, spare: &mut Vec<Workgroup>) -> Option<Workgroup> {
+    fn begin(&self, spare: &mut Spare) -> Option<Workgroup> {
         if self.resident.fetch_add(1, Ordering::Relaxed) < self.capacity {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number < self.workgroups {
-                let mut workgroup = spare.pop().unwrap_or_default();
-                self.dispatch.begin(number, &mut workgroup);
+                let mut workgroup = spare.workgroups.pop().unwrap_or_default();
+                (self.dispatch).begin(number, &mut workgroup, &mut spare.waves);
                 return Some(workgroup);
             }
         }
@@ -306,16 +306,18 @@ impl<'a> Worker<'a> {
         shared.progress.fetch_add(1, Ordering::Relaxed);
         self.statistics.workgroups += 1;
         self.statistics.waves += workgroup.waves.len() as u64;
-        self.core.spare.push(workgroup);
+        self.core.spare.workgroups.push(workgroup);
         shared.resident.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Keeps some workgroups for the next dispatch.
     fn release(&mut self) {
+        let spare = &mut self.core.spare;
         let mut waves = 0;
-        self.core.spare.retain(|workgroup| {
+        spare.workgroups.retain(|workgroup| {
             waves += workgroup.waves.len();
             waves <= KEPT_WAVES
         });
+        spare.waves.truncate(KEPT_WAVES.saturating_sub(waves));
     }
 }

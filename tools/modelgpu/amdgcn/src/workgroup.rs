@@ -217,7 +217,8 @@ fn take_turn<const TRACED: bool>(
 #[derive(Default)]
 struct Poll {
     pc: u64,
-    result: u64,
+    /// The result of the last look, from the second look in a row on.
+    result: Option<u64>,
     /// Looks with this result.
     count: u32,
 }
@@ -225,18 +226,23 @@ struct Poll {
 impl Poll {
     /// Adds a look. Returns whether the wave seems to wait.
     fn waits(&mut self, pc: u64, result: Option<&Words>) -> bool {
+        if self.pc != pc {
+            // Most waves look once, so only a second look pays for the comparison.
+            *self = Self {
+                pc,
+                ..Self::default()
+            };
+            return false;
+        }
         // FNV's multiplication tells results apart; a mistake only makes a workgroup give way.
         let result = result.map_or(0, |words| {
             words.iter().fold(0u64, |hash, word| {
                 (hash ^ u64::from(*word)).wrapping_mul(0x100_0000_01b3)
             })
         });
-        if (self.pc, self.result) != (pc, result) {
-            *self = Self {
-                pc,
-                result,
-                count: 0,
-            };
+        if self.result != Some(result) {
+            self.result = Some(result);
+            self.count = 0;
         }
         self.count += 1;
         self.count >= POLLS

@@ -46,6 +46,16 @@ pub(crate) enum Operation {
     Refused(&'static str),
 }
 
+impl Operation {
+    /// Returns whether a wave learns what memory holds.
+    pub(crate) fn looks(&self, instruction: &Instruction) -> bool {
+        match self {
+            Self::Memory(memory) => memory.looks(instruction),
+            _ => true,
+        }
+    }
+}
+
 type Table = &'static [(&'static str, Operation)];
 
 /// All families' tables.

@@ -25,7 +25,7 @@ pub(crate) enum AtomicFailure {
 pub(crate) struct View<'a> {
     space: &'a dyn AddressSpace,
     generation: u64,
-    /// Most recently used first.
+    /// The one that was used last is the first.
     regions: Vec<Region>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> View<'a> {
             return Ok(*first);
         }
         if let Some(place) = self.regions.iter().position(|r| r.contains(address, size)) {
-            self.regions[..=place].rotate_right(1);
+            self.regions.swap(0, place);
             return Ok(self.regions[0]);
         }
         let region = self.space.region(address).ok_or(Unmapped)?;

@@ -66,6 +66,20 @@ __global__ void chain(u32 *done, u32 groups) {
   store(&done[group()], 1);
 }
 
+// Takes a number, adds and writes again and again, looks at nothing, and takes another number.
+__global__ void busy(u32 *sum, u32 *place, u32 *next, u32 *numbers) {
+  if (item() == 0)
+    numbers[2 * group()] = add(next, 1);
+#pragma clang loop unroll(disable)
+  for (u32 round = 0; round < 64; ++round)
+    __hip_atomic_fetch_add(sum, item(), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+#pragma clang loop unroll(disable)
+  for (u32 round = 0; round < 64; ++round)
+    __hip_atomic_store(place, round, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+  if (item() == 0)
+    numbers[2 * group() + 1] = add(next, 1);
+}
+
 #ifndef __GFX12__
 // Initialises barrier 5 of the queue for the next kernel.
 extern "C" __attribute__((global, target("gws"))) void begin_barriers(unsigned groups) {

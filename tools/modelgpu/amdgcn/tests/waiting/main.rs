@@ -134,6 +134,23 @@ fn a_workgroup_may_wait_for_a_later_one() {
     }
 }
 
+/// On one thread, a workgroup that never waits ends before the next one starts.
+#[test]
+fn a_workgroup_that_only_writes_does_not_give_way() {
+    const GROUPS: u32 = 5;
+    for mut program in programs().step_by(THREADS.len()) {
+        let [sum, place, next] = [(); 3].map(|()| program.arena_mut().allocate(&[0; 4]));
+        let numbers = program.arena_mut().allocate(&[0; 8 * GROUPS as usize]);
+        let arguments = [sum, place, next, numbers].map(Argument::Pointer).to_vec();
+        launch(&mut program, "busy", GROUPS, arguments).expect("an end");
+        let wanted = 64 * GROUPS * (BLOCK * (BLOCK - 1) / 2);
+        assert_eq!(words(&program, sum, 1), [wanted]);
+        let wanted: Vec<u32> = (0..2 * GROUPS).collect();
+        let target = program.object().target;
+        assert_eq!(words(&program, numbers, 2 * GROUPS), wanted, "{target:?}");
+    }
+}
+
 /// A kernel initialises a barrier, and the next one on the queue waits there, as the runtime does it.
 #[test]
 fn a_barrier_of_global_wave_sync_ends() {

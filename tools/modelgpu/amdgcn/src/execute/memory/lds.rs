@@ -1,6 +1,7 @@
 //! Local data share instructions, and the permutations between lanes that the LDS unit does without
 //! an access to memory.
 
+use super::super::simd::{Leveled, WordsFunction, leveled};
 use super::super::{LdsAccess, Operation, Surroundings};
 use super::atomic::AtomicFunction as Function;
 use super::segment::Segment;
@@ -274,6 +275,8 @@ pub(super) fn copy(
     }
 }
 
+const ZEROS: Words = [0; LANES];
+
 /// A way to move a register's values between lanes.
 #[derive(Clone, Copy)]
 pub(super) enum Permutation {
@@ -287,54 +290,58 @@ pub(super) enum Permutation {
     Swizzle,
 }
 
+/// Each lane reads the lane that an array names.
+const PULL: Leveled<WordsFunction> =
+    leveled!(
+        |data: &Words, from: &Words, unused: &Words, results: &mut Words| -> () {
+            for lane in 0..LANES {
+                results[lane] = data[from[lane] as usize % LANES];
+            }
+        }
+    );
+
 impl Permutation {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave, target: Target) {
-        let exec = wave.exec();
+        let (exec, simd) = (wave.exec(), wave.simd);
         let group = match target.generation() {
             Generation::Gfx9 => LANES,
             Generation::Gfx11 | Generation::Gfx12 => 32,
+        } as u32;
+        let [first, second, _] = instruction.src.map(|operand| wave.vector(operand));
+        let first = first.unwrap_or(&ZEROS);
+        // Addresses count bytes of an imagined row of dwords. A wave of RDNA permutes 32 lanes at a time.
+        let named = |lane: usize| {
+            let place = first[lane].wrapping_add(instruction.immediate as u32) >> 2;
+            lane as u32 & !(group - 1) | place & (group - 1)
         };
-        let [first, second, _] = instruction.src;
-        let all =
-            |operand, wave: &Wave| -> Words { std::array::from_fn(|l| wave.lane(operand, l)) };
-        // Addresses count bytes of an imagined row of dwords.
-        let lane_of = |address: u32| {
-            (address.wrapping_add(instruction.immediate as u32) >> 2) as usize % group
+        let lanes: Words = match self {
+            Self::Swizzle => {
+                let pattern = instruction.immediate as usize;
+                std::array::from_fn(|lane| swizzled(pattern, lane) as u32)
+            }
+            _ => std::array::from_fn(named),
         };
-        // A wave of RDNA permutes 32 lanes at a time.
-        let half = |lane: usize| lane / group * group;
-        let active = |lane: usize| exec >> lane & 1 == 1;
-        // An inactive lane's value reads as 0.
-        let value = |values: &Words, lane: usize| if active(lane) { values[lane] } else { 0 };
-        let mut results = [0; LANES];
+        let data = match self {
+            Self::Swizzle => first,
+            _ => second.unwrap_or(&ZEROS),
+        };
+        let mut results = ZEROS;
         match self {
             Self::Push => {
-                let (addresses, data) = (all(first, wave), all(second, wave));
-                for lane in (0..LANES).filter(|lane| active(*lane)) {
-                    results[half(lane) + lane_of(addresses[lane])] = data[lane];
+                for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+                    results[lanes[lane] as usize % LANES] = data[lane];
                 }
             }
-            Self::Pull => {
-                let (addresses, data) = (all(first, wave), all(second, wave));
-                for (lane, result) in results.iter_mut().enumerate() {
-                    *result = value(&data, half(lane) + lane_of(addresses[lane]));
-                }
-            }
-            Self::PullAny => {
-                let (addresses, data) = (all(first, wave), all(second, wave));
-                for (lane, result) in results.iter_mut().enumerate() {
-                    *result = data[half(lane) + lane_of(addresses[lane])];
-                }
-            }
-            Self::Swizzle => {
-                let data = all(first, wave);
-                for (lane, result) in results.iter_mut().enumerate() {
-                    *result = value(&data, swizzled(instruction.immediate as usize, lane));
-                }
+            Self::PullAny => PULL.select(simd).call([data, &lanes, &ZEROS], &mut results),
+            Self::Pull | Self::Swizzle => {
+                // An inactive lane's value reads as 0.
+                let mut active = ZEROS;
+                simd.blend(&mut active, data, exec);
+                (PULL.select(simd)).call([&active, &lanes, &ZEROS], &mut results);
             }
         }
-        for lane in (0..LANES).filter(|lane| active(*lane)) {
-            wave.set_lane_at(instruction.dst, 0, lane, results[lane]);
+        if let Some(register) = instruction.dst.vector_index() {
+            simd.blend(&mut wave.vectors[register], &results, exec);
         }
     }
 }

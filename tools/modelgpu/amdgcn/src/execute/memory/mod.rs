@@ -95,6 +95,15 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
 }
 
 impl MemoryOperation {
+    /// Returns whether a wave learns what memory holds.
+    pub(super) fn looks(self, instruction: &Instruction) -> bool {
+        match self.action {
+            Action::Store { .. } | Action::StoreTwo { .. } => false,
+            Action::Atomic { returns, .. } => returns || instruction.returns,
+            _ => true,
+        }
+    }
+
     pub(super) fn execute(
         self,
         instruction: &Instruction,
