@@ -190,14 +190,22 @@ pub(crate) struct Dispatch<'a> {
 
 /// The ids of a wave's work-items in a workgroup. Both targets pack the three into one register.
 fn item_ids(size: [u32; 3], first: usize) -> Words {
-    std::array::from_fn(|lane| {
-        let item = (first + lane) as u32;
-        let (x, y, z) = (
-            item % size[0],
-            item / size[0] % size[1],
-            item / size[0] / size[1],
-        );
-        x | y << 10 | z << 20
+    let first = first as u32;
+    let [mut x, mut y, mut z] = [
+        first % size[0],
+        first / size[0] % size[1],
+        first / size[0] / size[1],
+    ];
+    std::array::from_fn(|_| {
+        let id = x | y << 10 | z << 20;
+        x += 1;
+        if x == size[0] {
+            (x, y) = (0, y + 1);
+        }
+        if y == size[1] {
+            (y, z) = (0, z + 1);
+        }
+        id
     })
 }
 

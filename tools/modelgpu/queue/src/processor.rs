@@ -125,20 +125,26 @@ impl Listener for Shared {
 
     fn is_called(&self) -> bool {
         // The queue's own thread reports the fault.
-        !self.suspended.load(Ordering::Acquire) && self.has_packet().unwrap_or(true)
+        !self.suspended.load(Ordering::Acquire) && self.has_packet(&mut None).unwrap_or(true)
     }
+}
+
+/// A queue's indices in the program's memory, as long as the mappings stay. A queue looks at them again and
+/// again, and a look must not keep the program from its own calls, which change the mappings.
+#[derive(Clone, Copy)]
+struct Indices<'a> {
+    generation: u64,
+    read: &'a AtomicU64,
+    /// An SDMA queue's doorbell has the index.
+    write: Option<&'a AtomicU64>,
 }
 
 impl Shared {
     fn run(&self) {
         let mut idle_since = None;
+        let mut indices = None;
         while !self.stop.load(Ordering::Relaxed) {
-            let step = match self.layout.kind {
-                _ if self.suspended.load(Ordering::Acquire) => Ok(false),
-                QueueKind::Aql => self.step_aql(),
-                QueueKind::Sdma => self.step_sdma(),
-            };
-            match step {
+            match self.step(&mut indices) {
                 Ok(true) => idle_since = None,
                 Ok(false) if idle_since.get_or_insert_with(Instant::now).elapsed() < LOOKS => {
                     hint::spin_loop();
@@ -155,40 +161,62 @@ impl Shared {
         }
     }
 
-    /// Returns whether the program has announced a packet.
-    fn has_packet(&self) -> Result<bool, Fault> {
+    /// Processes the next packet. Returns `Ok(false)` if there is none.
+    fn step<'a>(&'a self, indices: &mut Option<Indices<'a>>) -> Result<bool, Fault> {
+        if self.suspended.load(Ordering::Acquire) || !self.has_packet(indices)? {
+            return Ok(false);
+        }
+        match self.layout.kind {
+            QueueKind::Aql => self.step_aql(),
+            QueueKind::Sdma => self.step_sdma().map(|()| true),
+        }
+    }
+
+    /// Returns whether the program has announced a packet. Keeps `indices` from one look to the next.
+    fn has_packet<'a>(&'a self, indices: &mut Option<Indices<'a>>) -> Result<bool, Fault> {
+        let generation = self.gpu.memory().generation();
+        let now = match *indices {
+            Some(known) if known.generation == generation => known,
+            _ => *indices.insert(self.indices(generation)?),
+        };
+        let doorbell = self.layout.doorbell.load(Ordering::Acquire);
+        Ok(match now.write {
+            // The doorbell starts at all ones, "none". Its later values mean nothing more. If several
+            // threads submit, the one with the lower index may ring last, and the doorbell then lags
+            // behind ready packets (ROCr's own copies, from the program's threads and from its event
+            // thread at once). The write index bounds the reserved packets; the packet's header shows
+            // that a packet is written.
+            Some(write) => {
+                let is_reserved = now.read.load(Ordering::Relaxed) < write.load(Ordering::Acquire);
+                is_reserved && doorbell != u64::MAX
+            }
+            None => now.read.load(Ordering::Relaxed) < doorbell,
+        })
+    }
+
+    fn indices(&self, generation: u64) -> Result<Indices<'_>, Fault> {
         let memory = Memory::new(self.gpu.memory());
         let QueueLayout {
             read_index,
             write_index,
             ..
         } = self.layout;
-        let doorbell = self.layout.doorbell.load(Ordering::Acquire);
-        match self.layout.kind {
-            // The doorbell starts at all ones, "none". Its later values mean nothing more. If several
-            // threads submit, the one with the lower index may ring last, and the doorbell then lags
-            // behind ready packets (ROCr's own copies, from the program's threads and from its event
-            // thread at once). The write index bounds the reserved packets; the packet's header shows
-            // that a packet is written.
-            QueueKind::Aql => {
-                let read_index = memory.long("AQL read index", read_index)?;
-                let write_index = memory.long("AQL write index", write_index)?;
-                let is_reserved =
-                    read_index.load(Ordering::Relaxed) < write_index.load(Ordering::Acquire);
-                Ok(is_reserved && doorbell != u64::MAX)
-            }
-            QueueKind::Sdma => {
-                let read_index = memory.long("SDMA read index", read_index)?;
-                Ok(read_index.load(Ordering::Relaxed) < doorbell)
-            }
-        }
+        Ok(match self.layout.kind {
+            QueueKind::Aql => Indices {
+                generation,
+                read: memory.long("AQL read index", read_index)?,
+                write: Some(memory.long("AQL write index", write_index)?),
+            },
+            QueueKind::Sdma => Indices {
+                generation,
+                read: memory.long("SDMA read index", read_index)?,
+                write: None,
+            },
+        })
     }
 
-    /// Processes the next AQL packet. Returns `Ok(false)` if there is no packet.
+    /// Processes the next AQL packet. Returns `Ok(false)` if it is not written yet.
     fn step_aql(&self) -> Result<bool, Fault> {
-        if !self.has_packet()? {
-            return Ok(false);
-        }
         let QueueLayout {
             ring, ring_bytes, ..
         } = self.layout;
@@ -218,11 +246,8 @@ impl Shared {
         Ok(true)
     }
 
-    /// Processes the next SDMA packet. Returns `Ok(false)` if there is no packet.
-    fn step_sdma(&self) -> Result<bool, Fault> {
-        if !self.has_packet()? {
-            return Ok(false);
-        }
+    /// Processes the next SDMA packet.
+    fn step_sdma(&self) -> Result<(), Fault> {
         let QueueLayout {
             ring, ring_bytes, ..
         } = self.layout;
@@ -239,7 +264,7 @@ impl Shared {
         let len = packet.dwords()?;
         packet.process(&*self.gpu, self.layout.id, &self.stop)?;
         read_index.store(start + 4 * len, Ordering::Release);
-        Ok(true)
+        Ok(())
     }
 
     /// Reports a fault like the hardware. The queue then stands still; ROCr passes the fault to
