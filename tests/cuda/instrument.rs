@@ -48,15 +48,20 @@ impl Uncounted {
 
     /// A fat binary of the PTX and the cubin.
     fn fat_binary(&self, options: &[&str]) -> PathBuf {
-        let path = self.directory.path().join("fat");
         let ptx = self.file("kernels.ptx", &self.text);
+        let ptx = format!("--image3=kind=ptx,sm=90,file={}", ptx.display());
+        self.of_cubin(&[&[ptx.as_str()], options].concat())
+    }
+
+    /// A fat binary of the cubin.
+    fn of_cubin(&self, options: &[&str]) -> PathBuf {
+        let path = self.directory.path().join("fat");
         let mut command = limited(self.tool("fatbinary"));
         command.args(["-64", "--create"]).arg(&path);
         command.arg(format!(
             "--image3=kind=elf,sm=90,file={}",
             self.setup.plain().display()
         ));
-        command.arg(format!("--image3=kind=ptx,sm=90,file={}", ptx.display()));
         run(command.args(options)).success();
         path
     }
@@ -370,6 +375,11 @@ fn code_that_runs_uncounted_is_named_once_at_the_end() {
         (
             "cubin",
             fs::read(it.setup.plain()).expect("it was made"),
+            "it is a cubin, and has no PTX: load PTX".into(),
+        ),
+        (
+            "fat-binary",
+            fs::read(it.of_cubin(&[])).expect("it was made"),
             format!("it has no PTX: {next}"),
         ),
         (

@@ -220,8 +220,11 @@ fn lines_of_other_kinds_are_not_compared() {
         run(diff.current_dir(place.path()).arg(after).args(options))
     };
 
-    let text = diff("traced", &["--fail-on-loss"]).success().silently().stdout;
-    let heading = "Counted in another way, so totals and lines are not compared:\n";
+    let text = diff("traced", &["--fail-on-loss"])
+        .success()
+        .silently()
+        .stdout;
+    let heading = "Counted in another way, so totals are not compared:\n";
     // The host's main is no code of the GPU.
     let kinds = "  gfx90a: coverage mapping -> trace; 6 functions whose lines are not compared\n";
     assert!(text.ends_with(&format!("\n{heading}{kinds}")), "{text}");
@@ -234,14 +237,71 @@ fn lines_of_other_kinds_are_not_compared() {
     assert_eq!(saved["other_kinds"][0]["not_compared"], 6);
 
     // A coverage mapping describes each function before and after.
-    let text = diff("both", &["--fail-on-loss"]).success().silently().stdout;
+    let text = diff("both", &["--fail-on-loss"])
+        .success()
+        .silently()
+        .stdout;
     let kinds = "  gfx90a: coverage mapping -> coverage mapping, trace\n";
     assert!(text.ends_with(&format!("\n{heading}{kinds}")), "{text}");
+    // Without a line table, the trace tells nothing of them that the mapping does not.
+    let table = report(&place.path().join("both"), &[]);
+    let functions = |table: &str| -> String {
+        let total = table.lines().find(|it| it.starts_with("TOTAL"));
+        let cells = total.expect("a total").split_whitespace().skip(4).take(3);
+        cells.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(functions(&table), "6 1 83.33%", "{table}");
 
     let idle = diff("idle", &["--fail-on-loss"]).with_status(3);
-    for name in ["straight(int*)", "branch(int*)", "turns(int*, int)", "calls(int*)"] {
+    for name in [
+        "straight(int*)",
+        "branch(int*)",
+        "turns(int*, int)",
+        "calls(int*)",
+    ] {
         let line = format!("gate: gfx90a: kernel {name} no longer runs");
         assert!(idle.stderr.contains(&line), "{idle}");
     }
     assert!(!idle.stderr.contains("lines"), "{idle}");
+}
+
+/// A function that one code object has in its coverage mapping and another in its line table is one function.
+#[test]
+fn both_kinds_of_a_function_are_joined() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path().join("data");
+    let counted = Program::build(Stack::usual(), &[KERNELS], &[], &[]).file;
+    let plain = plain("-gline-tables-only").file;
+    let total = || -> Vec<String> {
+        let table = report(&data, &["--all-builds"]);
+        let total = table.lines().find(|it| it.starts_with("TOTAL"));
+        let cells = total.expect("a total").split_whitespace();
+        cells.map(str::to_owned).collect()
+    };
+    let mut command = rocov_run();
+    command.args(["--label", "counted", "-o"]).arg(&data);
+    run(command.arg("--").arg(counted)).success();
+    let alone = total();
+    let mut command = rocov_run();
+    command
+        .args(["--trace", "--label", "traced", "-o"])
+        .arg(&data);
+    run(command.arg("--").arg(plain)).success();
+    // All lines of the line table are in the coverage mapping, and ran by both.
+    assert_eq!(total(), alone);
+
+    let source = repository("testdata/programs").join(KERNELS);
+    let place = format!("{}:{}", source.display(), line_of("s_nop 1"));
+    let mut which = limited(built("rocov"));
+    which.args(["which", "--all-builds", &place]).arg(&data);
+    let which = run(&mut which).success().stdout;
+    let rows: Vec<Vec<&str>> = which
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(
+        rows[2..],
+        [["counted", "256"], ["traced", "256"]],
+        "{which}"
+    );
 }

@@ -33,6 +33,10 @@ pub(crate) enum Loss {
     SeveralArchitectures { gpus: String, own: String },
     #[error("it has no PTX: {}", with_ptx(*gpu))]
     NoPtx { gpu: Capability },
+    #[error(
+        "it is a cubin, and has no PTX: load PTX or a fat binary with PTX, or have the driver link it (cuLinkAddData) in place of nvJitLink"
+    )]
+    Cubin,
     #[error("its PTX is for {}, and the GPU is sm_{}{}: {}", found.join(", "), gpu.0, gpu.1, with_ptx(*gpu))]
     NoneFits { gpu: Capability, found: Vec<String> },
     #[error("{0}: compile it again")]
@@ -194,7 +198,7 @@ fn made_of(
     if let Code::Elf(elf) = &code {
         return match purpose {
             Purpose::ToBeLinked => Ok(Outcome::AsItIs),
-            _ => of_cubin(elf, driver, purpose),
+            _ => of_cubin(elf),
         };
     }
     let gpus = driver.capabilities(purpose == Purpose::ForAll);
@@ -287,7 +291,7 @@ fn packed(all: &[(Capability, &'static Made)]) -> &'static [u8] {
 }
 
 /// A cubin counts if clang has made it so, or the stand-in for ptxas.
-fn of_cubin(cubin: &[u8], driver: &Driver, purpose: Purpose) -> Result<Outcome, Loss> {
+fn of_cubin(cubin: &[u8]) -> Result<Outcome, Loss> {
     let damaged = |error: CodeObjectError| Loss::Damaged(error.to_string());
     if is_instrumented(cubin).map_err(damaged)? {
         let source = Cache::of_user().and_then(|cache| cache.source(cubin));
@@ -305,9 +309,7 @@ fn of_cubin(cubin: &[u8], driver: &Driver, purpose: Purpose) -> Result<Outcome, 
     if kernels.is_ok_and(|kernels| kernels.is_empty()) {
         return Ok(Outcome::AsItIs);
     }
-    let gpus = driver.capabilities(purpose == Purpose::ForAll);
-    let gpu = *gpus.first().ok_or(Loss::NoGpu)?;
-    Err(Loss::NoPtx { gpu })
+    Err(Loss::Cubin)
 }
 
 /// The results of this process, by their keys: code, or the reason why there is none.
@@ -482,7 +484,7 @@ mod tests {
         let hash = xxhash_rust::xxh3::xxh3_64(changed.as_bytes());
         assert_eq!(
             (INSTRUMENTATION, format!("{hash:016x}")),
-            (3, "3588d1d91aacc684".into())
+            (4, "3588d1d91aacc684".into())
         );
     }
 }

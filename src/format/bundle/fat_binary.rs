@@ -8,7 +8,7 @@
 //! | 4 | magic `50 ed 55 ba` |
 //! | 2, 2 | version, 1; bytes of this header, 16 |
 //! | 8 | bytes of all entries |
-//! | for each entry: 2, 2 | kind: 1 PTX, 2 ELF; version `01 01` |
+//! | for each entry: 2, 2 | kind: 1 PTX, 2 ELF, 8 LTO-IR; version `01 01` |
 //! | 4, 8 | bytes of this header, 64 or more; bytes of the image, a multiple of 8 |
 //! | 4 | bytes of the image without padding if it is compressed, else 0 |
 //! | 4 | offset of options in this header |
@@ -50,6 +50,8 @@ const ALIGNMENT: usize = 8;
 /// The kinds of images.
 const PTX: u64 = 1;
 const ELF: u64 = 2;
+/// For NVIDIA's linker. It has the flag of zstd, and is packed in another way.
+const LTO_IR: u64 = 8;
 
 /// The flags of compressed images. Releases before 12.4 had a method before LZ4, which rocov does not know.
 const LZ4: u64 = 0x2000;
@@ -266,7 +268,9 @@ impl Entry {
             architecture,
             options: options_at(cursor.bytes, start, header, options),
             place: all.start..all.start + size as usize,
-            method: method.map(|method| (method, unpacked)),
+            method: method
+                .filter(|_| matches!(kind, PTX | ELF))
+                .map(|method| (method, unpacked)),
         })
     }
 
@@ -318,6 +322,7 @@ impl Entry {
                 let target = own.unwrap_or_else(|| format!("sm_{architecture}"));
                 (format!("{TRIPLE}{target}"), Some(target))
             }
+            LTO_IR => (format!("{TRIPLE}lto_{architecture}"), None),
             kind => (format!("{TRIPLE}sm_{architecture} (kind {kind:#x})"), None),
         }
     }

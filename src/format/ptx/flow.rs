@@ -16,7 +16,7 @@ use crate::format::ptx::statements::{Flow, StatementKind};
 /// The most blocks of a function whose counts are derived.
 const MAX_BLOCKS: usize = 1024;
 /// The most counts that one follows from. Others are counted.
-const MAX_TERMS: usize = 16;
+pub(super) const MAX_TERMS: usize = 16;
 /// A loop in a loop is expected to run so many times as often.
 const TURNS: u64 = 8;
 /// No loop counts as deeper.

@@ -1,11 +1,11 @@
-//! Random functions are instrumented, and an interpreter runs the new text along random ways. At each end, the registers
-//! that go to memory must have the runs of each block, which the interpreter counts by itself. So must the memory after one
-//! lane of some has left.
+//! Random functions are instrumented, and an interpreter runs the new text along random ways. At each end, the memory must
+//! have the runs of each block, which the interpreter counts by itself: after one lane of some has left, and after a whole
+//! warp.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use crate::format::ptx::plan::{Plan, WORD, Way};
+use crate::format::ptx::plan::Plan;
 use crate::format::ptx::{Module, Options, instrument};
 
 /// A generator of numbers (Marsaglia, "Xorshift RNGs").
@@ -58,6 +58,7 @@ fn text(random: &mut Random) -> String {
 }
 
 /// A run of a text with counters. The lines are instructions or labels.
+#[derive(Clone)]
 struct Run<'text> {
     lines: Vec<&'text str>,
     labels: HashMap<&'text str, usize>,
@@ -128,17 +129,14 @@ impl<'text> Run<'text> {
                     at = self.labels[labels[random.below(labels.len())]];
                     continue;
                 }
-                ("mov.u32" | "mov.b32" | "mov.b64", [_, one]) => self.value(one),
-                ("or.b32", [_, one, other]) => self.value(one) | self.value(other),
-                ("add.u64", [_, one, other]) => self.value(one).wrapping_add(self.value(other)),
-                ("sub.u64", [_, one, other]) => self.value(one).wrapping_sub(self.value(other)),
-                ("cvt.u64.u32", [_, one]) => self.value(one),
-                ("bfe.u32", [_, one, bit, "1"]) => self.value(one) >> self.value(bit) & 1,
-                _ => {
-                    let is_code = opcode.starts_with(|it: char| it.is_ascii_lowercase());
-                    assert!(!is_code || opcode == "bar.sync", "{line}");
-                    continue;
-                }
+                _ => match computed(opcode, &operands[1..], |it| self.value(it)) {
+                    Some(value) => value,
+                    None => {
+                        let is_code = opcode.starts_with(|it: char| it.is_ascii_lowercase());
+                        assert!(!is_code || opcode == "bar.sync", "{line}");
+                        continue;
+                    }
+                },
             };
             if operands[0] == "%mark" {
                 *self.marks.entry(value).or_default() += 1;
@@ -169,8 +167,9 @@ impl<'text> Run<'text> {
                 ("mov.u64" | "mad.wide.u32", ["%rocov_a", ..])
                 | ("mov.u32", [_, "%smid" | "%warpid"]) => {}
                 ("and.b32", ["%rocov_t", "%rocov_t", _]) => {}
-                ("and.b32", [to, one, other]) => {
-                    let value = self.value(one) & self.value(other);
+                (_, [to, ..]) if to.starts_with("%rocov_") && !opcode.starts_with("setp") => {
+                    let value = computed(opcode, &operands[1..], |it| self.value(it));
+                    let value = value.unwrap_or_else(|| panic!("{line}"));
                     self.registers.insert(to, value);
                 }
                 ("setp.ne.u32" | "setp.ne.u64", [_, one, other]) => {
@@ -185,8 +184,150 @@ impl<'text> Run<'text> {
                             .or_default() += self.value(value);
                     }
                 }
-                ("mov.b32" | "mov.b64", [_, "0"]) => {}
                 _ => assert!(opcode.starts_with(['{', '}', '.']), "{line}"),
+            }
+        }
+        panic!("the code has no end");
+    }
+}
+
+/// The result of an instruction without a guard that computes in one lane (PTX ISA, "Instruction Set").
+fn computed(opcode: &str, operands: &[&str], value: impl Fn(&str) -> u64) -> Option<u64> {
+    let all: Vec<u64> = match opcode.split('.').next() {
+        Some(
+            "mov" | "or" | "and" | "add" | "sub" | "cvt" | "bfe" | "shr" | "shl" | "mul" | "popc",
+        )
+        | Some("lop3") => operands.iter().map(|it| value(it)).collect(),
+        _ => return None,
+    };
+    let narrow = |it: u64| it & u64::from(u32::MAX);
+    Some(match (opcode, all.as_slice()) {
+        ("mov.u32" | "mov.b32" | "mov.b64" | "cvt.u64.u32", [one]) => *one,
+        ("cvt.u32.u64", [one]) => narrow(*one),
+        ("or.b32" | "or.b64", [one, other]) => one | other,
+        ("and.b32", [one, other]) => one & other,
+        ("add.u64", [one, other]) => one.wrapping_add(*other),
+        ("sub.u64", [one, other]) => one.wrapping_sub(*other),
+        ("add.u32", [one, other]) => narrow(one.wrapping_add(*other)),
+        ("sub.u32", [one, other]) => narrow(one.wrapping_sub(*other)),
+        ("mul.lo.u32", [one, other]) => narrow(one.wrapping_mul(*other)),
+        ("mul.wide.u32", [one, other]) => one.wrapping_mul(*other),
+        ("shr.u32", [one, bits]) => one >> bits,
+        ("shl.b32", [one, bits]) => narrow(one << bits),
+        ("bfe.u32", [one, bit, 1]) => one >> bit & 1,
+        ("popc.b32", [one]) => u64::from(one.count_ones()),
+        // The bits of the first where the second has them, else those of the third.
+        ("lop3.b32", [one, other, third, 0xe2]) => one & other | third & !other,
+        _ => return None,
+    })
+}
+
+/// Lanes that leave together.
+struct Warp<'text> {
+    lanes: Vec<Run<'text>>,
+}
+
+impl Warp<'_> {
+    /// The values of an operand.
+    fn values(&self, operand: &str) -> Vec<u64> {
+        self.lanes.iter().map(|it| it.value(operand)).collect()
+    }
+
+    /// Runs the code that brings the counts of a whole warp to memory. Returns what it adds, by the number of the counter.
+    fn leave(&mut self) -> HashMap<usize, u64> {
+        let mut memory = HashMap::new();
+        let (at, lines) = (self.lanes[0].at, self.lanes[0].lines.clone());
+        let mut is_true = vec![false; self.lanes.len()];
+        for line in &lines[at..] {
+            let line = line.trim_end_matches(';');
+            let guard = line.strip_prefix('@').and_then(|rest| rest.split_once(' '));
+            let (opcode, operands) = guard
+                .map_or(line, |(_, rest)| rest)
+                .split_once(' ')
+                .unwrap_or((line, ""));
+            let operands: Vec<&str> = operands.split(", ").collect();
+            let runs: Vec<bool> = is_true
+                .iter()
+                .map(|is_true| guard.is_none_or(|(guard, _)| *is_true != guard.starts_with('!')))
+                .collect();
+            let results: Vec<u64> = match (opcode, operands.as_slice()) {
+                ("ret", _) => return memory,
+                ("bra", _) => {
+                    assert!(!runs.contains(&true), "{line}");
+                    continue;
+                }
+                ("mov.u64" | "mad.wide.u32", ["%rocov_a", ..]) => vec![0; 32],
+                ("mov.u32", [_, "%smid" | "%warpid"]) => vec![0; 32],
+                ("mov.u32", [_, "%laneid"]) => (0..32).collect(),
+                ("setp.ne.s32", ["%rocov_p", "%rocov_m", "-1"]) => {
+                    is_true.fill(false);
+                    continue;
+                }
+                (_, ["%rocov_p", one, other]) if opcode.starts_with("setp.") => {
+                    let pairs = self.values(one).into_iter().zip(self.values(other));
+                    is_true = pairs
+                        .map(|(one, other)| match opcode {
+                            "setp.ne.u32" | "setp.ne.u64" => one != other,
+                            "setp.eq.u32" => one == other,
+                            "setp.ge.u32" | "setp.ge.u64" => one >= other,
+                            "setp.lt.u32" => one < other,
+                            _ => panic!("{line}"),
+                        })
+                        .collect();
+                    continue;
+                }
+                ("vote.sync.any.pred", _) => {
+                    let is_any = is_true.contains(&true);
+                    is_true.fill(is_any);
+                    continue;
+                }
+                ("vote.sync.ballot.b32", _) => {
+                    let bits = is_true.iter().enumerate();
+                    let mask = bits.map(|(lane, bit)| u64::from(*bit) << lane).sum();
+                    vec![mask; 32]
+                }
+                ("redux.sync.add.u32", [_, one, "0xffffffff"]) => {
+                    let sum: u64 = self.values(one).into_iter().sum();
+                    vec![sum & u64::from(u32::MAX); 32]
+                }
+                ("shfl.sync.bfly.b32", [_, one, bit, "31", "0xffffffff"]) => {
+                    let values = self.values(one);
+                    let bit: usize = bit.parse().unwrap();
+                    (0..32).map(|lane| values[lane ^ bit]).collect()
+                }
+                ("selp.b32", [_, one, other, "%rocov_p"]) => {
+                    let pairs = self.values(one).into_iter().zip(self.values(other));
+                    let chosen = pairs.zip(&is_true);
+                    chosen
+                        .map(|((one, other), is_true)| if *is_true { one } else { other })
+                        .collect()
+                }
+                ("red.global.add.u64", [place, value]) => {
+                    let (base, offset) = place.trim_matches(['[', ']']).split_once('+').unwrap();
+                    let offset: u64 = offset.parse().unwrap();
+                    for (lane, _) in runs.iter().enumerate().filter(|(_, runs)| **runs) {
+                        let lane = &self.lanes[lane];
+                        let counter = (lane.value(base) + offset) / 8;
+                        *memory.entry(counter as usize).or_default() += lane.value(value);
+                    }
+                    continue;
+                }
+                (_, [_, inputs @ ..]) => {
+                    let lanes = self.lanes.iter();
+                    let results = lanes.map(|lane| computed(opcode, inputs, |it| lane.value(it)));
+                    match results.collect() {
+                        Some(results) => results,
+                        None => {
+                            assert!(opcode.starts_with(['{', '}', '.']), "{line}");
+                            continue;
+                        }
+                    }
+                }
+                _ => panic!("{line}"),
+            };
+            let lanes = self.lanes.iter_mut().zip(results).zip(runs);
+            for ((lane, result), _) in lanes.filter(|(_, runs)| *runs) {
+                lane.registers.insert(operands[0], result);
             }
         }
         panic!("the code has no end");
@@ -196,9 +337,13 @@ impl<'text> Run<'text> {
 #[test]
 fn counts_that_follow_from_others_are_those_of_the_threads() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let (mut derived, mut edges, mut ends) = (0, 0, 0);
-    for _ in 0..400 {
-        let plain = text(&mut random);
+    let (mut derived, mut edges, mut ends, mut warps) = (0, 0, 0, 0);
+    for turn in 0..400 {
+        let mut plain = text(&mut random);
+        if turn % 4 == 0 {
+            // It has no instruction that sums.
+            plain = plain.replace("sm_90", "sm_75");
+        }
         let module = Module::parse(&plain).unwrap();
         let function = &module.functions[0];
         let plan = Plan::of(function, &std::collections::HashSet::new());
@@ -213,23 +358,14 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
             Some((mark, block.unwrap()))
         });
         let marks: Vec<(u64, usize)> = marks.collect();
+        let mut all: HashMap<usize, Vec<Run<'_>>> = HashMap::new();
         for _ in 0..6 {
             let mut run = Run::of(&counting);
             if !run.run(&mut random, 4000) {
                 continue;
             }
             ends += 1;
-            for (mark, block) in &marks {
-                let found = match plan.ways[*block] {
-                    Way::Bit => {
-                        run.value(&format!("%rocov_b{}", block / WORD)) >> (block % WORD) & 1
-                    }
-                    Way::Number(number) => run.value(&format!("%rocov_n{number}")),
-                    Way::Direct => panic!("there are few blocks"),
-                };
-                let expected = run.marks.get(mark).copied().unwrap_or(0);
-                assert_eq!(found, expected, "block {block} of\n{plain}\n{counting}");
-            }
+            all.entry(run.at).or_default().push(run.clone());
             let memory = run.leave();
             for (mark, block) in &marks {
                 let expected = run.marks.get(mark).copied().unwrap_or(0);
@@ -237,9 +373,26 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
                 assert_eq!(added, expected, "block {block} of\n{plain}\n{counting}");
             }
         }
+        for runs in all.into_values() {
+            warps += 1;
+            let lanes = runs.iter().cycle().take(32);
+            let mut warp = Warp {
+                lanes: lanes.cloned().collect(),
+            };
+            let memory = warp.leave();
+            for (mark, block) in &marks {
+                let runs = warp.lanes.iter().filter_map(|it| it.marks.get(mark));
+                let added = memory.get(block).copied().unwrap_or(0);
+                assert_eq!(
+                    added,
+                    runs.sum::<u64>(),
+                    "block {block} of\n{plain}\n{counting}"
+                );
+            }
+        }
     }
     assert!(
-        derived > 300 && edges > 100 && ends > 1000,
-        "{derived} {edges} {ends}"
+        derived > 300 && edges > 100 && ends > 1000 && warps > 300,
+        "{derived} {edges} {ends} {warps}"
     );
 }

@@ -2,13 +2,15 @@
 //!
 //! A warp whose lanes all leave together adds for all of them: lane i adds the sum of block i of 32, so one instruction
 //! adds 32 counters. The bits of the lanes are transposed: then lane i has bit i of all lanes, and counts them. Registers
-//! are summed one by one, by `redux.sync` from sm_80 on, else by five exchanges. If only some lanes leave, or if a register of
-//! one has a large number, each lane adds its own: lanes that leave at another time may catch up with them, and then each
-//! sum for some lanes had those of others in it (an H100 with driver 580 counted some blocks twice).
+//! are summed one by one, by `redux.sync` from sm_80 on, else by five exchanges. Counts that follow from others follow from their
+//! sums, too, so only the others are summed. If only some lanes leave, or if a register of one has a large number, each lane
+//! adds its own: lanes that leave at another time may catch up with them, and then each sum for some lanes had those of others
+//! in it (an H100 with driver 580 counted some blocks twice).
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::format::ptx::flow::{Counter, Source};
+use crate::format::ptx::flow::{Counter, MAX_TERMS, Source};
 use crate::format::ptx::plan::{Plan, WORD, Way};
 use crate::format::ptx::records::Unit;
 
@@ -18,6 +20,8 @@ const MAX_SPREAD: usize = 12;
 const MAX_VOTES: usize = 5;
 /// The most bits of a count that a warp sums: 32 such counts have 32 bits in all.
 const MAX_BITS: u32 = 27;
+/// The most bits of a count that others follow from: these have [`MAX_TERMS`] such counts at most.
+const MAX_SOURCE_BITS: u32 = MAX_BITS - MAX_TERMS.ilog2();
 /// The bits of the numbers of lanes, and for each the bits of a word whose number has it not set.
 const SWAPS: [(u32, u32); 5] = [
     (16, 0x0000_ffff),
@@ -109,7 +113,7 @@ impl Flush<'_, '_> {
                     );
                 }
                 Way::Bit => {
-                    self.test_bit(&mut code, block);
+                    test_bit(&mut code, &word_of(block), block % WORD);
                     let _ = write!(
                         code,
                         "@%rocov_p red.global.add.u64 [%rocov_a+{offset}], 1;\n\t"
@@ -121,16 +125,6 @@ impl Flush<'_, '_> {
         code
     }
 
-    /// Sets `%rocov_p` to the bit of a block.
-    fn test_bit(&self, code: &mut String, block: usize) {
-        let _ = write!(
-            code,
-            "and.b32 %rocov_t, %rocov_b{}, {:#x};\n\tsetp.ne.u32 %rocov_p, %rocov_t, 0;\n\t",
-            block / WORD,
-            1_u32 << (block % WORD)
-        );
-    }
-
     /// Adds all counts of the active lanes, and ends with `opcode`.
     pub(super) fn at_exit(&self, opcode: &str) -> String {
         let mut code = String::from(
@@ -138,7 +132,6 @@ impl Flush<'_, '_> {
              .reg .b32 %rocov_t, %rocov_m, %rocov_l, %rocov_c, %rocov_s;\n\t\
              .reg .b64 %rocov_a, %rocov_v, %rocov_w, %rocov_d;\n\t",
         );
-        self.derive(&mut code);
         code.push_str(
             "activemask.b32 %rocov_m;\n\t\
              setp.ne.s32 %rocov_p, %rocov_m, -1;\n\t\
@@ -147,16 +140,20 @@ impl Flush<'_, '_> {
         self.find_large(&mut code);
         code.push_str(&self.base());
         code.push_str("mov.u32 %rocov_l, %laneid;\n\t");
+        let sources = self.sources();
+        self.sum_sources(&mut code, &sources);
         for first in (0..self.plan.ways.len()).step_by(WORD) {
-            self.add_by_lane(&mut code, first);
+            self.add_by_lane(&mut code, first, &sources);
         }
+        let _ = write!(code, "{opcode};\n$rocov_part:\n\t");
+        self.derive(&mut code);
         let own = self.own();
-        let _ = write!(code, "{opcode};\n$rocov_part:\n\t{own}{opcode};\n\t}}\n");
+        let _ = write!(code, "{own}{opcode};\n\t}}\n");
         code
     }
 
     /// Lane i of a whole warp adds for block `first` + i.
-    fn add_by_lane(&self, code: &mut String, first: usize) {
+    fn add_by_lane(&self, code: &mut String, first: usize, sources: &[Source]) {
         let end = self.plan.ways.len().min(first + WORD);
         let ways = &self.plan.ways[first..end];
         if ways.iter().all(|way| *way == Way::Direct) {
@@ -165,12 +162,18 @@ impl Flush<'_, '_> {
         self.count_bits(code, first, ways);
         for (lane, way) in ways.iter().enumerate() {
             if let Way::Number(number) = way {
-                let _ = write!(code, "cvt.u32.u64 %rocov_t, %rocov_n{number};\n\t");
-                self.sum(code);
+                let block = first + lane;
+                let sum = match self.plan.derivation.blocks.get(&block) {
+                    Some(terms) => add_terms(code, terms, sources),
+                    None => match position(sources, Source::Block(block)) {
+                        Some(summed) => format!("%rocov_k{summed}"),
+                        None => self.summed(code, &format!("%rocov_n{number}")),
+                    },
+                };
                 let _ = write!(
                     code,
                     "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
-                     selp.b32 %rocov_c, %rocov_t, %rocov_c, %rocov_p;\n\t"
+                     selp.b32 %rocov_c, {sum}, %rocov_c, %rocov_p;\n\t"
                 );
             }
         }
@@ -202,7 +205,7 @@ impl Flush<'_, '_> {
         }
         code.push_str("mov.b32 %rocov_c, 0;\n\t");
         for lane in (0..end).filter(|lane| ways[*lane] == Way::Bit) {
-            self.vote(code, first + lane);
+            vote(code, &word_of(first), lane);
             let _ = write!(
                 code,
                 "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
@@ -211,13 +214,36 @@ impl Flush<'_, '_> {
         }
     }
 
-    /// Sets `%rocov_t` to the number of lanes of a whole warp that have the bit of a block.
-    fn vote(&self, code: &mut String, block: usize) {
-        self.test_bit(code, block);
-        code.push_str(
-            "vote.sync.ballot.b32 %rocov_t, %rocov_p, 0xffffffff;\n\t\
-             popc.b32 %rocov_t, %rocov_t;\n\t",
-        );
+    /// The counts that others follow from.
+    fn sources(&self) -> Vec<Source> {
+        let terms = self.plan.derivation.blocks.values().flatten();
+        let sources: BTreeSet<Source> = terms.map(|(source, _)| *source).collect();
+        sources.into_iter().collect()
+    }
+
+    /// Sets `%rocov_k` of each source to its sum over the lanes of a whole warp.
+    fn sum_sources(&self, code: &mut String, sources: &[Source]) {
+        if sources.is_empty() {
+            return;
+        }
+        let _ = write!(code, ".reg .b32 %rocov_k<{}>;\n\t", sources.len());
+        for (number, source) in sources.iter().enumerate() {
+            let sum = match self.register(*source) {
+                Register::Whole(register) => self.summed(code, &register),
+                Register::Bit(word, bit) => {
+                    vote(code, &word, bit);
+                    "%rocov_t".into()
+                }
+            };
+            let _ = write!(code, "mov.b32 %rocov_k{number}, {sum};\n\t");
+        }
+    }
+
+    /// The register with the sum of a register of 64 bits over the lanes of a whole warp.
+    fn summed(&self, code: &mut String, register: &str) -> String {
+        let _ = write!(code, "cvt.u32.u64 %rocov_t, {register};\n\t");
+        self.sum(code);
+        "%rocov_t".into()
     }
 
     /// Sums `%rocov_t` over the lanes of a whole warp.
@@ -257,41 +283,117 @@ impl Flush<'_, '_> {
 
     /// The register with a count of the thread.
     fn term(&self, code: &mut String, source: Source) -> String {
-        let (word, bit) = match source {
-            Source::Block(block) => match self.plan.ways[block] {
-                Way::Number(number) => return format!("%rocov_n{number}"),
-                Way::Bit | Way::Direct => (format!("%rocov_b{}", block / WORD), block % WORD),
-            },
-            Source::Edge(edge) => match self.plan.derivation.edges[edge].counter {
-                Counter::Register(number) => return format!("%rocov_f{number}"),
-                Counter::Bit(bit) => (format!("%rocov_e{}", bit / WORD), bit % WORD),
-            },
-        };
-        let _ = write!(
-            code,
-            "bfe.u32 %rocov_t, {word}, {bit}, 1;\n\tcvt.u64.u32 %rocov_v, %rocov_t;\n\t"
-        );
-        "%rocov_v".into()
+        match self.register(source) {
+            Register::Whole(register) => register,
+            Register::Bit(word, bit) => {
+                let _ = write!(
+                    code,
+                    "bfe.u32 %rocov_t, {word}, {bit}, 1;\n\tcvt.u64.u32 %rocov_v, %rocov_t;\n\t"
+                );
+                "%rocov_v".into()
+            }
+        }
     }
 
-    /// Leads to the code for some lanes, which takes numbers of any size, if a register of one has more than
-    /// [`MAX_BITS`] bits.
+    /// The place of a count of the thread.
+    fn register(&self, source: Source) -> Register {
+        let bit = |letter: char, bit: usize| {
+            Register::Bit(format!("%rocov_{letter}{}", bit / WORD), bit % WORD)
+        };
+        match source {
+            Source::Block(block) => match self.plan.ways[block] {
+                Way::Number(number) => Register::Whole(format!("%rocov_n{number}")),
+                Way::Bit | Way::Direct => bit('b', block),
+            },
+            Source::Edge(edge) => match self.plan.derivation.edges[edge].counter {
+                Counter::Register(number) => Register::Whole(format!("%rocov_f{number}")),
+                Counter::Bit(number) => bit('e', number),
+            },
+        }
+    }
+
+    /// Leads to the code for some lanes, which takes numbers of any size, if a register of one has more bits than a sum takes.
     fn find_large(&self, code: &mut String) {
-        if self.plan.numbers == 0 {
+        let derivation = &self.plan.derivation;
+        let counted = self.plan.ways.iter().enumerate();
+        let numbers = counted.filter_map(|(block, way)| match way {
+            Way::Number(number) if !derivation.blocks.contains_key(&block) => {
+                Some(format!("%rocov_n{number}"))
+            }
+            _ => None,
+        });
+        let edges = (0..derivation.registers).map(|number| format!("%rocov_f{number}"));
+        let registers: Vec<String> = numbers.chain(edges).collect();
+        if registers.is_empty() {
             return;
         }
+        let most = match derivation.blocks.is_empty() {
+            true => MAX_BITS,
+            false => MAX_SOURCE_BITS,
+        };
         code.push_str("mov.b64 %rocov_v, 0;\n\t");
-        for number in 0..self.plan.numbers {
-            let _ = write!(code, "or.b64 %rocov_v, %rocov_v, %rocov_n{number};\n\t");
+        for register in registers {
+            let _ = write!(code, "or.b64 %rocov_v, %rocov_v, {register};\n\t");
         }
         let _ = write!(
             code,
             "setp.ge.u64 %rocov_p, %rocov_v, {:#x};\n\t\
              vote.sync.any.pred %rocov_p, %rocov_p, 0xffffffff;\n\t\
              @%rocov_p bra $rocov_part;\n\t",
-            1_u64 << MAX_BITS
+            1_u64 << most
         );
     }
+}
+
+/// The place of a count of a thread.
+enum Register {
+    /// A register of 64 bits.
+    Whole(String),
+    /// A bit of a register of 32 bits.
+    Bit(String, usize),
+}
+
+fn position(sources: &[Source], source: Source) -> Option<usize> {
+    sources.binary_search(&source).ok()
+}
+
+/// Sets `%rocov_t` to a sum of the sums of sources, and returns its name. It has 32 bits, as all differences on the way to it.
+fn add_terms(code: &mut String, terms: &[(Source, i64)], sources: &[Source]) -> String {
+    code.push_str("mov.b32 %rocov_t, 0;\n\t");
+    for (source, factor) in terms {
+        let operation = if *factor > 0 { "add" } else { "sub" };
+        let summed = position(sources, *source).unwrap_or_default();
+        for _ in 0..factor.unsigned_abs() {
+            let _ = write!(
+                code,
+                "{operation}.u32 %rocov_t, %rocov_t, %rocov_k{summed};\n\t"
+            );
+        }
+    }
+    "%rocov_t".into()
+}
+
+/// Sets `%rocov_t` to the number of lanes of a whole warp that have a bit of a word.
+fn vote(code: &mut String, word: &str, bit: usize) {
+    test_bit(code, word, bit);
+    code.push_str(
+        "vote.sync.ballot.b32 %rocov_t, %rocov_p, 0xffffffff;\n\t\
+         popc.b32 %rocov_t, %rocov_t;\n\t",
+    );
+}
+
+/// The word with the bit of a block.
+fn word_of(block: usize) -> String {
+    format!("%rocov_b{}", block / WORD)
+}
+
+/// Sets `%rocov_p` to a bit of a word.
+fn test_bit(code: &mut String, word: &str, bit: usize) {
+    let _ = write!(
+        code,
+        "and.b32 %rocov_t, {word}, {:#x};\n\tsetp.ne.u32 %rocov_p, %rocov_t, 0;\n\t",
+        1_u32 << bit
+    );
 }
 
 /// Sets `%rocov_c` in lane i to the number of lanes that have bit i of the word, for the first `end` bits, and to 0 in the

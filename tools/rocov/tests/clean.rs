@@ -276,7 +276,11 @@ fn the_cache_of_instrument_goes_too() {
         format!("sources/{hash}.ptx"),
         "triton/0.1.0-3/AB12/kernel.cubin".to_owned(),
     ];
-    let foreign = ["instrumented/notes", "sources/mine.ptx", "triton/mine/kernel.cubin"];
+    let foreign = [
+        "instrumented/notes",
+        "sources/mine.ptx",
+        "triton/mine/kernel.cubin",
+    ];
     for variable in ["XDG_CACHE_HOME", "ROCOV_CACHE"] {
         let named = place.path().join(variable);
         let cache = match variable {
@@ -297,7 +301,8 @@ fn the_cache_of_instrument_goes_too() {
         };
         let folders = |what: &str| -> String {
             let folders = ["instrumented", "sources", "triton"];
-            let lines = folders.map(|it| format!("{}: {what} 1 cache entry\n", cache.join(it).display()));
+            let lines =
+                folders.map(|it| format!("{}: {what} 1 cache entry\n", cache.join(it).display()));
             lines.concat()
         };
         let listed = clean(&["--cache", "--dry-run"]);

@@ -62,7 +62,14 @@ fn images_of_all_kinds_are_read() {
             ..FatEntry::plain(1, 90, &[])
         },
         FatEntry::plain(1, 90, PTX),
-        FatEntry::plain(8, 80, b"NVVM"),
+        FatEntry {
+            // As nvcc 13.5 writes it.
+            flags: 0x1_8011,
+            image: b"packed in another way",
+            unpacked: 2192,
+            ..FatEntry::plain(8, 80, &[])
+        },
+        FatEntry::plain(64, 80, b"unknown"),
     ];
     let file = fat_binary(&entries);
     // Alone, and twice in a program.
@@ -89,6 +96,7 @@ fn images_of_all_kinds_are_read() {
             Content::Ptx,
             Content::Ptx,
             Content::Other,
+            Content::Other,
         ];
         assert!(contents.eq(expected));
         let names = [
@@ -96,7 +104,8 @@ fn images_of_all_kinds_are_read() {
             "sm_90",
             "compute_90a",
             "compute_90a",
-            "sm_80 (kind 0x8)",
+            "lto_80",
+            "sm_80 (kind 0x40)",
         ];
         let names = names.map(|it| format!("cuda-nvptx64-nvidia-cuda--{it}"));
         assert_eq!(ids(&container), names);

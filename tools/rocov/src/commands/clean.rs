@@ -89,7 +89,11 @@ fn clean_caches(dry_run: bool) -> CommandResult {
         entries.sort();
         entries
     };
-    let mut folders: Vec<_> = code.directory().map(|it| (it.to_owned(), entries())).into_iter().collect();
+    let mut folders: Vec<_> = code
+        .directory()
+        .map(|it| (it.to_owned(), entries()))
+        .into_iter()
+        .collect();
     let instrumented = InstrumentCache::of_user();
     folders.extend(instrumented.iter().flat_map(InstrumentCache::folders));
     let Some((first, _)) = folders.first().cloned() else {

@@ -99,10 +99,12 @@ impl SharedFunctions {
 /// that is dropped if another source has the function itself.
 pub(crate) fn combine(records: impl IntoIterator<Item = Record>) -> Vec<Record> {
     let mut combined: Vec<Record> = Vec::new();
-    let mut known: HashMap<Key, Vec<usize>> = HashMap::new();
+    // A line table describes another function than a coverage mapping.
+    let mut known: HashMap<(Key, bool), Vec<usize>> = HashMap::new();
     for record in records {
         let function = Arc::clone(&record.function);
-        let same_name = known.entry(function.key()).or_default();
+        let same_name = known.entry((function.key(), function.line_table.is_some()));
+        let same_name = same_name.or_default();
         if let Some(same) = same_name
             .iter()
             .find(|index| Arc::ptr_eq(&combined[**index].function, &function))

@@ -17,6 +17,7 @@ use super::function::{Function, Place};
 use super::function_coverage::FunctionCoverage;
 use super::line_table::is_without_lines;
 use super::line_tests::LineTests;
+use super::llvm_cov::symbol;
 use super::model::{Record, Side, Source, combine};
 use super::source_text::SourceTexts;
 use super::staleness::Misfit;
@@ -233,9 +234,11 @@ impl View {
     /// The figures of a file, by the rules of llvm-cov.
     ///
     /// Instances of one template count once. On archs on which a function is not the same, what any
-    /// of them has is joined first.
+    /// of them has is joined first. So are the coverage mapping and the line table of a function.
     fn row(&self, path: &str) -> Row {
+        let mapped = self.mapped(path);
         if let [column] = &self.columns[..]
+            && mapped.is_empty()
             && let Some(all) = column.figures(path)
         {
             let columns = vec![column.has(path).then_some(all)];
@@ -244,21 +247,52 @@ impl View {
         let mut everywhere: BTreeMap<(Place, &str), FunctionCoverage> = BTreeMap::new();
         let mut columns = Vec::new();
         for column in &self.columns {
-            let mut here: Vec<(Place, Figures)> = Vec::new();
+            let mut here: Vec<((Place, &str), FunctionCoverage)> = Vec::new();
+            let mut listed: BTreeMap<(Place, &str), FunctionCoverage> = BTreeMap::new();
             for record in column.defined_in(path) {
                 let detail = FunctionCoverage::of(record);
-                let start = record.function.start();
-                here.push((start, detail.figures()));
-                everywhere
-                    .entry((start, &record.function.name))
-                    .or_default()
-                    .join(detail);
+                let function = &record.function;
+                let own = (function.start(), &*function.name);
+                if function.line_table.is_none() {
+                    here.push((own, detail));
+                    continue;
+                }
+                let key = mapped.get(symbol(own.1)).copied().unwrap_or(own);
+                listed.entry(key).or_default().join(detail);
             }
-            columns.push(column.has(path).then(|| sum(here)));
+            for (key, detail) in &mut here {
+                if let Some(more) = listed.remove(key) {
+                    detail.join(more);
+                }
+            }
+            here.extend(listed);
+            let figures = here
+                .iter()
+                .map(|((start, _), detail)| (*start, detail.figures()));
+            columns.push(column.has(path).then(|| sum(figures)));
+            for (key, detail) in here {
+                everywhere.entry(key).or_default().join(detail);
+            }
         }
         let everywhere = everywhere.iter();
         let all = sum(everywhere.map(|((start, _), detail)| (*start, detail.figures())));
         Row { columns, all }
+    }
+
+    /// The functions that are defined in a file and have a coverage mapping, by symbol: where they start, and their names in
+    /// it. Empty if no code has a line table in place of one.
+    fn mapped(&self, path: &str) -> HashMap<&str, (Place, &str)> {
+        let kinds = self.columns.iter().flat_map(|it| &it.kinds);
+        if kinds.collect::<BTreeSet<_>>().len() == 1 {
+            return HashMap::new();
+        }
+        let columns = self.columns.iter();
+        let records = columns.flat_map(|column| column.touching(path));
+        let records = records.filter(|it| &**it.function.main_path() == path);
+        let functions = records.map(|it| &it.function);
+        let mapped = functions.filter(|it| it.line_table.is_none());
+        let found = mapped.map(|it| (symbol(&it.name), (it.start(), &*it.name)));
+        found.collect()
     }
 
     /// The figures of the functions of a column that are defined in shown files, by `group`. Functions that

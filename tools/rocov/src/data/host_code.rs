@@ -170,7 +170,10 @@ fn ptx_of(container: &Container<'_>) -> Vec<CodePtx> {
         Some(CodePtx {
             container: container.offset,
             architecture: bundle::ptx_architecture(text.as_bytes())?,
-            identity: never_compiled(&nobody, &module).ok()?.identity().to_string(),
+            identity: never_compiled(&nobody, &module)
+                .ok()?
+                .identity()
+                .to_string(),
             functions: function_keys(&module),
         })
     });

@@ -82,6 +82,8 @@ fn is_release(name: &OsStr) -> bool {
     let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
     let parts = name.to_str().and_then(|it| it.rsplit_once('-'));
     parts.is_some_and(|(version, number)| {
-        is_number(number) && version.split('.').count() == 3 && version.starts_with(char::is_numeric)
+        is_number(number)
+            && version.split('.').count() == 3
+            && version.starts_with(char::is_numeric)
     })
 }

@@ -55,7 +55,7 @@ fn write_text(comparison: &Comparison, out: &mut dyn Write) -> Result<()> {
         text,
         is_number: !matches!(text, "" | "What"),
     });
-    let rows = comparison.totals.iter().flat_map(rows);
+    let rows = comparison.totals.iter().flat_map(|it| rows(comparison, it));
     write!(out, "{}", table(&headings, &rows.collect::<Vec<_>>()))?;
     for (heading, lines) in sections(comparison) {
         writeln!(out, "\n{heading}:")?;
@@ -70,7 +70,7 @@ fn write_markdown(comparison: &Comparison, out: &mut dyn Write) -> Result<()> {
     writeln!(out, "### Coverage of GPU code, before and after\n")?;
     writeln!(out, "| {} |", HEADINGS.join(" | "))?;
     writeln!(out, "|---|---|---:|---:|---:|")?;
-    for row in comparison.totals.iter().flat_map(rows) {
+    for row in comparison.totals.iter().flat_map(|it| rows(comparison, it)) {
         writeln!(out, "| {} |", row.join(" | "))?;
     }
     for (heading, lines) in sections(comparison) {
@@ -83,7 +83,7 @@ fn write_markdown(comparison: &Comparison, out: &mut dyn Write) -> Result<()> {
 }
 
 /// A row for each kind of figure that there is any of.
-fn rows(totals: &Totals) -> Vec<Vec<String>> {
+fn rows(comparison: &Comparison, totals: &Totals) -> Vec<Vec<String>> {
     let rows = [
         ("lines", totals.lines),
         ("functions", totals.functions),
@@ -99,7 +99,7 @@ fn rows(totals: &Totals) -> Vec<Vec<String>> {
             what.to_owned(),
             it.before.share_text(),
             it.after.share_text(),
-            match totals.kinds.is_equal() {
+            match comparison.has_comparable_totals(&totals.name) {
                 true => difference(it),
                 false => "-".to_owned(),
             },
@@ -160,7 +160,7 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
         ("Archs that are gone", comparison.only_before.clone()),
         ("New archs", comparison.only_after.clone()),
         (
-            "Counted in another way, so totals and lines are not compared",
+            "Counted in another way, so totals are not compared",
             comparison.other_kinds.iter().map(other_kinds).collect(),
         ),
         ("Files whose lines changed", files.collect()),

@@ -18,13 +18,15 @@ pub(super) struct Seen {
     pub(super) calls: u64,
     /// True if each of its lines with code ran.
     pub(super) lines: BTreeMap<u32, bool>,
+    /// The tables by which it ran.
+    ran_by: BTreeSet<Description>,
     /// Its regions: first and last line, counted from the start, and kind. A line of a line table has no kind.
     shape: Vec<(u32, u32, Option<Kind>)>,
 }
 
 /// The table that tells a function's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Description {
+enum Description {
     Mapping,
     LineTable,
 }
@@ -35,18 +37,20 @@ impl Seen {
     }
 
     /// The tables that tell its lines. Each knows other ones.
-    pub(super) fn description(&self) -> BTreeSet<Description> {
+    fn described_by(&self) -> BTreeSet<Description> {
         let tables = self.shape.iter().map(|(_, _, kind)| match kind {
             Some(_) => Description::Mapping,
             None => Description::LineTable,
         });
         tables.collect()
     }
-}
 
-/// The tables that tell the lines of functions.
-pub(super) fn described<'a>(functions: impl Iterator<Item = &'a Seen>) -> BTreeSet<Description> {
-    functions.flat_map(Seen::description).collect()
+    /// Returns whether its lines can be compared with those of another: the same tables tell both.
+    pub(super) fn is_comparable(&self, other: &Self) -> bool {
+        let ran = [&self.ran_by, &other.ran_by];
+        let is_alike = ran[0] == ran[1] || ran.iter().any(|it| it.is_empty());
+        is_alike && self.described_by() == other.described_by()
+    }
 }
 
 /// The functions that a column has of a file, by symbol.
@@ -63,6 +67,12 @@ pub(super) fn seen(column: &Column, path: &str) -> BTreeMap<String, Seen> {
             });
         seen.is_kernel |= column.kernels.contains(&*function.name);
         seen.calls = seen.calls.saturating_add(record.counts.calls);
+        if record.counts.calls > 0 {
+            seen.ran_by.insert(match function.line_table {
+                Some(_) => Description::LineTable,
+                None => Description::Mapping,
+            });
+        }
         for (line, covered) in FunctionCoverage::of(record).lines() {
             *seen.lines.entry(*line).or_default() |= covered;
         }
@@ -109,11 +119,12 @@ impl Compared {
             (None, Some(_)) => return alone(Some(FunctionFate::New)),
             (None, None) => return alone(None),
         };
-        let is_same = before.shape == after.shape;
+        let is_comparable = before.is_comparable(after);
+        let is_same = is_comparable && before.shape == after.shape;
         let change = match (before.calls > 0, after.calls > 0) {
             (false, true) => Some(FunctionFate::Gained),
             (true, false) => Some(FunctionFate::Lost),
-            _ if before.description() != after.description() => None,
+            _ if !is_comparable => None,
             _ if !is_same && before.figure() != after.figure() => Some(FunctionFate::Changed),
             _ => None,
         };

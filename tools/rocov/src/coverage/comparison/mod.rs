@@ -20,7 +20,7 @@ use crate::profdata::CountKinds;
 use crate::support::demangle::shown;
 use crate::term::line_ranges::ranges;
 use files::pairs;
-use function::{Compared, Seen, described, seen};
+use function::{Compared, Seen, seen};
 
 /// Something before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -28,6 +28,9 @@ pub(crate) struct Pair<T> {
     pub(crate) before: T,
     pub(crate) after: T,
 }
+
+/// The name of the totals of all archs.
+const ALL: &str = "all";
 
 impl<T: PartialEq> Pair<T> {
     /// Returns whether both are equal.
@@ -100,7 +103,7 @@ pub(crate) struct FunctionChange {
     pub(crate) lines: Pair<Option<Figure>>,
 }
 
-/// Kinds of counts that are not the same.
+/// The kinds of counts of an arch, if they are not the same, or count not the same functions.
 #[derive(Debug, Serialize)]
 pub(crate) struct KindChange {
     pub(crate) arch: String,
@@ -152,16 +155,17 @@ impl Comparison {
                 before: old.kinds.clone(),
                 after: new.kinds.clone(),
             };
-            if !kinds.is_equal() {
-                comparison.other_kinds.push(KindChange {
-                    arch: new.label.clone(),
-                    kinds,
-                    not_compared: 0,
-                    left_out: 0,
-                });
-            }
+            let mut change = KindChange {
+                arch: new.label.clone(),
+                kinds,
+                not_compared: 0,
+                left_out: 0,
+            };
             for pair in &pairs {
-                comparison.add(pair, old, new);
+                comparison.add(pair, old, new, &mut change);
+            }
+            if !change.kinds.is_equal() || change.not_compared > 0 {
+                comparison.other_kinds.push(change);
             }
         }
         comparison
@@ -170,8 +174,14 @@ impl Comparison {
         comparison
     }
 
-    /// Adds the changes of a file on an arch.
-    fn add(&mut self, pair: &Pair<Option<&str>>, old: &Column, new: &Column) {
+    /// Adds the changes of a file on an arch, and what is not compared to `kinds`.
+    fn add(
+        &mut self,
+        pair: &Pair<Option<&str>>,
+        old: &Column,
+        new: &Column,
+        kinds: &mut KindChange,
+    ) {
         let seen_in = |column: &Column, path: Option<&str>| match path {
             Some(path) => seen(column, path),
             None => BTreeMap::new(),
@@ -187,12 +197,25 @@ impl Comparison {
             before: lines_of(&functions.before),
             after: lines_of(&functions.after),
         };
-        let described = Pair {
-            before: described(functions.before.values()),
-            after: described(functions.after.values()),
+        let symbols: BTreeSet<_> = functions
+            .before
+            .keys()
+            .chain(functions.after.keys())
+            .collect();
+        let both = |symbol: &String| Pair {
+            before: functions.before.get(symbol),
+            after: functions.after.get(symbol),
         };
-        let is_alike = described.is_equal() || lines.before.is_none() || lines.after.is_none();
-        if is_alike && lines.before != lines.after {
+        let is_other = |symbol: &String| match both(symbol) {
+            Pair {
+                before: Some(before),
+                after: Some(after),
+            } => !before.is_comparable(after),
+            _ => false,
+        };
+        let others = symbols.iter().filter(|symbol| is_other(symbol)).count();
+        kinds.not_compared += others;
+        if others == 0 && lines.before != lines.after {
             self.files.push(FileChange {
                 filename: filename.to_owned(),
                 arch: new.label.clone(),
@@ -201,27 +224,12 @@ impl Comparison {
             });
         }
         let mut ran: BTreeMap<u32, Pair<bool>> = BTreeMap::new();
-        let symbols: BTreeSet<_> = functions
-            .before
-            .keys()
-            .chain(functions.after.keys())
-            .collect();
         for symbol in symbols {
-            let both = Pair {
-                before: functions.before.get(symbol),
-                after: functions.after.get(symbol),
-            };
-            if let Some(kinds) = self.other_kinds_of(&new.label) {
-                match (both.before, both.after) {
-                    (Some(before), Some(after)) => {
-                        let is_alike = before.description() == after.description();
-                        kinds.not_compared += usize::from(!is_alike);
-                    }
-                    _ => {
-                        kinds.left_out += 1;
-                        continue;
-                    }
-                }
+            let both = both(symbol);
+            // Each kind has functions of its own: inlined ones, or those that are not used.
+            if !kinds.kinds.is_equal() && (both.before.is_none() || both.after.is_none()) {
+                kinds.left_out += 1;
+                continue;
             }
             let compared = Compared::of(both);
             for (line, covered) in compared.lines {
@@ -268,9 +276,10 @@ impl Comparison {
         }
     }
 
-    /// The change of the kinds of an arch, if there is one.
-    fn other_kinds_of(&mut self, arch: &str) -> Option<&mut KindChange> {
-        self.other_kinds.iter_mut().find(|it| it.arch == arch)
+    /// Returns whether the totals of an arch, or of `all`, are of one kind of counts.
+    pub(crate) fn has_comparable_totals(&self, name: &str) -> bool {
+        let mut others = self.other_kinds.iter();
+        !others.any(|it| it.arch == name || name == ALL)
     }
 
     /// One line for each thing that ran before, is still there and does not run any more, and for
@@ -355,7 +364,12 @@ fn totals(before: &View, after: &View) -> Vec<Totals> {
                 before: old.kinds.clone(),
                 after: new.kinds.clone(),
             };
-            Some(of(label, kinds, total(before, label)?, total(after, label)?))
+            Some(of(
+                label,
+                kinds,
+                total(before, label)?,
+                total(after, label)?,
+            ))
         })
         .collect();
     if before.columns.len() > 1 || after.columns.len() > 1 {
@@ -368,7 +382,7 @@ fn totals(before: &View, after: &View) -> Vec<Totals> {
             before: kinds(before),
             after: kinds(after),
         };
-        totals.push(of("all", kinds, all(before), all(after)));
+        totals.push(of(ALL, kinds, all(before), all(after)));
     }
     totals
 }

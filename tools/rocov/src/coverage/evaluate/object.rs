@@ -15,7 +15,8 @@ use super::test_vectors::MAX_WAYS;
 use crate::coverage::activity::Activities;
 use crate::coverage::function::{Function, Key};
 use crate::coverage::hiprtc::{RunTimeSources, Texts};
-use crate::coverage::line_table::{ListedFunction, read_elf, read_ptx};
+use crate::coverage::line_table::{ListedFunction, is_without_lines, read_elf, read_ptx};
+use crate::coverage::llvm_cov::symbol;
 use crate::coverage::model::SharedFunctions;
 use crate::profdata::kinds::is_elf;
 use crate::profdata::{CountKind, CountKinds, ProfileCounts};
@@ -28,7 +29,8 @@ pub(crate) struct ObjectIndex {
     pub(super) paths: String,
     /// The functions: first those of coverage mappings, in the order of llvm-cov.
     pub(super) functions: Vec<CountedFunction>,
-    /// The functions of line tables that have lines in files of the coverage mapping, which has the counts of these.
+    /// The functions of line tables that have lines in files of the coverage mapping, or no lines and are in it: that has the
+    /// counts of these.
     /// Only their executed instructions are shown.
     only_active: Vec<ListedFunction>,
     warnings: Vec<String>,
@@ -95,14 +97,16 @@ impl ObjectIndex {
         if reading.mapped.is_empty() && *kinds == CountKinds::from([CountKind::Mapping]) {
             bail!("no coverage mapping in {paths}: compile it with what `rocov flags` prints");
         }
-        let mapped = reading.mapped.iter();
-        let mapped: HashSet<_> = mapped
-            .flat_map(|it| &it.description.filenames)
-            .cloned()
-            .collect();
+        let mapped = reading.mapped.iter().map(|it| &it.description);
+        let names = mapped.clone().map(|it| symbol(&it.name).to_owned());
+        let names: HashSet<_> = names.collect();
+        let mapped: HashSet<_> = mapped.flat_map(|it| &it.filenames).cloned().collect();
         let is_mapped = |it: &ListedFunction| {
-            let mut paths = it.description.filenames.iter();
+            let description = &it.description;
+            let mut paths = description.filenames.iter();
+            let is_without_lines = is_without_lines(description.main_path());
             paths.any(|path| mapped.contains(path))
+                || is_without_lines && names.contains(symbol(&description.name))
         };
         let (only_active, listed): (Vec<_>, Vec<_>) =
             reading.listed.into_iter().partition(is_mapped);
