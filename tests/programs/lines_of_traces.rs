@@ -304,4 +304,11 @@ fn both_kinds_of_a_function_are_joined() {
         [["counted", "256"], ["traced", "256"]],
         "{which}"
     );
+
+    let mut diff = rocov("diff", &data);
+    diff.args(["--label", "counted", "--label", "traced"]);
+    let diff = run(diff.args(["--all-builds", "--fail-on-loss"])).success();
+    let kinds = "coverage mapping, trace";
+    let line = format!("  gfx90a: {kinds} -> {kinds}; 5 functions whose lines are not compared\n");
+    assert!(diff.stdout.ends_with(&line), "{diff}");
 }
