@@ -484,7 +484,7 @@ mod tests {
         let hash = xxhash_rust::xxh3::xxh3_64(changed.as_bytes());
         assert_eq!(
             (INSTRUMENTATION, format!("{hash:016x}")),
-            (4, "3588d1d91aacc684".into())
+            (4, "d7f6ea63be5daf97".into())
         );
     }
 }
