@@ -49,6 +49,10 @@ fn without_effect() -> Vec<Case> {
         ),
         ("s_prefetch_data", "s_prefetch_data s[12:13], 0x0, s14, 0"),
         (
+            "s_buffer_prefetch_data",
+            "s_buffer_prefetch_data s[12:15], 0x0, s14, 0",
+        ),
+        (
             "s_prefetch_data_pc_rel",
             "s_prefetch_data_pc_rel 0x0, s14, 0",
         ),
@@ -401,6 +405,47 @@ fn scalar_loads() -> Vec<Case> {
             }));
         }
     }
+    // A buffer of 64 bytes: what lies behind it reads as 0.
+    const BUFFER: &str = "s_mov_b32 s16, s12
+         s_mov_b32 s17, s13
+         s_mov_b32 s18, 64
+         s_mov_b32 s19, 0x00020000";
+    for (name, bytes, signed) in [
+        ("s_buffer_load_u8", 1, false),
+        ("s_buffer_load_i8", 1, true),
+        ("s_buffer_load_u16", 2, false),
+        ("s_buffer_load_i16", 2, true),
+    ] {
+        let body = format!(
+            "{BUFFER}
+             s_mov_b32 s20, 0x20
+             {name} s21, s[16:19], s20 offset:0x1c
+             {name} s22, s[16:19], s20 offset:0x20
+             s_wait_kmcnt 0x0
+             v_mov_b32 v10, s21
+             v_mov_b32 v11, s22"
+        );
+        cases.push(Case::new(name, body, integers(), move |_, _| {
+            let unused = 32 - 8 * bytes;
+            let value = number(0x3c, bytes) << unused;
+            let value = match signed {
+                true => (value as i32 >> unused) as u32,
+                false => value >> unused,
+            };
+            Want::All([value, 0, KEPT, KEPT])
+        }));
+    }
+    let body = format!(
+        "{BUFFER}
+         s_buffer_load_b96 s[20:22], s[16:19], 0x38
+         s_wait_kmcnt 0x0
+         v_mov_b32 v10, s20
+         v_mov_b32 v11, s21
+         v_mov_b32 v12, s22"
+    );
+    cases.push(Case::new("s_buffer_load_b96", body, integers(), |_, _| {
+        Want::All([number(0x38, 4), number(0x3c, 4), 0, KEPT])
+    }));
     // The offset has 24 bits.
     let body = "s_add_nc_u64 s[20:21], s[12:13], 0x7ffff0
          s_load_b96 s[24:26], s[20:21], -0x7fffe0

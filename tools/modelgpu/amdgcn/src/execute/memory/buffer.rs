@@ -261,7 +261,11 @@ impl BufferAccess<'_, '_> {
         sign_extend: bool,
         part: Part,
     ) -> Result<(), Fault> {
+        const THREE_DWORDS: u8 = 12;
         let register = self.instruction.dst;
+        if self.instruction.buffer.to_lds && bytes == THREE_DWORDS {
+            return Err(unmodelled(self.instruction, "three dwords to LDS"));
+        }
         for (start, size) in chunks(bytes.into()) {
             let value = self.read(start, size)?;
             let unused = 32 - 8 * size;
