@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;
+mod earlier;
 mod importers;
 mod kinds;
 mod query;

@@ -1,0 +1,41 @@
+//! A data set of version 1, which rocov wrote before version 2. Its run is beside it, as the judge.
+
+use std::fs;
+
+use crate::common::data;
+use crate::{COMMIT, Fleet, contents};
+
+#[test]
+fn a_data_set_of_version_1_is_read_and_becomes_one_of_version_2() {
+    let fleet = Fleet::new();
+    for (name, bytes) in contents(&data("version1")) {
+        let path = fleet.path("").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    let mark = || fs::read_to_string(fleet.path("set/rocov-dataset.json")).unwrap();
+    assert_eq!(mark(), r#"{"rocov_dataset":1}"#);
+    let report = |inputs: &[&str]| {
+        let options = ["--json", "--per-test"];
+        fleet.done(&[&["report"], inputs, &options].concat())
+    };
+    let of_run = report(&["run"]);
+    assert!(of_run.contains(r#""name":"suite/first""#), "{of_run}");
+    assert_eq!(report(&["set"]), of_run);
+    fleet.done(&["export", "set", "--format", "profraw", "-o", "back"]);
+    fleet.done(&["merge", "run", "--per-test", "--pooled", "merged"]);
+    assert!(contents(&fleet.path("back")) == contents(&fleet.path("merged")));
+    // The tables have new files, and the old ones stay.
+    let old = contents(&fleet.path("set"));
+    assert_eq!(
+        fleet.import(&["run"]),
+        format!("set: 0 runs of commit {COMMIT} added, 1 run there already\n")
+    );
+    fleet.run("more", 7);
+    fleet.import(&["more"]);
+    assert_eq!(mark(), r#"{"rocov_dataset":2}"#);
+    assert_eq!(report(&["set"]), report(&["run", "more"]));
+    for (name, bytes) in old.iter().filter(|it| it.0.extension().unwrap() == "parquet") {
+        assert!(fs::read(fleet.path("set").join(name)).unwrap() == *bytes);
+    }
+}
