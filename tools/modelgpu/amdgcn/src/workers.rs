@@ -9,7 +9,7 @@ pub trait Workers: Sync {
     /// The instructions that the calling thread executes before the others join it. To start them
     /// takes longer than a small kernel.
     fn alone(&self) -> u64 {
-        100_000
+        30_000
     }
 
     /// Calls `work` with 0 on this thread, and with 1 to `count - 1` on further threads, at once.
