@@ -46,17 +46,17 @@ impl InstrumentCache {
 
     /// The folders that are there, with what rocov has put into each: files, and directories of Triton's results.
     pub(crate) fn folders(&self) -> Vec<(PathBuf, Vec<PathBuf>)> {
-        let folders: [(_, fn(&OsStr) -> bool); 3] = [
-            (ENTRIES, is_hash),
-            (SOURCES, is_source),
-            (TRITON, is_release),
-        ];
-        let found = folders.into_iter().filter_map(|(name, is_own)| {
+        let is_own = |name, entry: &OsStr| match name {
+            ENTRIES => is_hash(entry),
+            SOURCES => is_source(entry),
+            _ => is_release(entry),
+        };
+        let found = [ENTRIES, SOURCES, TRITON].into_iter().filter_map(|name| {
             let folder = self.directory.join(name);
             let entries = fs::read_dir(&folder).ok()?.flatten();
             let entries = entries.filter(|entry| {
                 let is_directory = entry.file_type().is_ok_and(|it| it.is_dir());
-                is_own(&entry.file_name()) && is_directory == (name == TRITON)
+                is_own(name, &entry.file_name()) && is_directory == (name == TRITON)
             });
             let mut entries: Vec<_> = entries.map(|entry| entry.path()).collect();
             entries.sort();

@@ -171,7 +171,11 @@ impl Runs {
     /// Fails if they cannot be listed, or if one is missing.
     fn files(&self, set: &DataSet, conditions: &[RunCondition]) -> Result<[Vec<PartFile>; 2]> {
         // A run has files on each of its archs: only all of them tell if one is missing.
-        let of_runs: Vec<_> = conditions.iter().filter(|it| !it.is_of_arch()).cloned().collect();
+        let of_runs: Vec<_> = conditions
+            .iter()
+            .filter(|it| !it.is_of_arch())
+            .cloned()
+            .collect();
         let key = |it: &PartFile| (it.date.clone(), it.commit.clone(), it.name.clone());
         let parts = |table| -> Result<Vec<PartFile>> {
             let mut parts = set.parts(table, &of_runs)?;

@@ -600,8 +600,14 @@ impl DataSet {
     ) -> Result<()> {
         let below = |it: &PartFile| it.path.split_once('/').map(|(_, rest)| rest.to_owned());
         let there: HashSet<_> = files.iter().filter_map(below).collect();
-        match parts.iter().filter_map(below).find(|it| !there.contains(it)) {
-            Some(rest) => bail!(missing(&self.storage.name(&format!("{}/{rest}", table.name)))),
+        match parts
+            .iter()
+            .filter_map(below)
+            .find(|it| !there.contains(it))
+        {
+            Some(rest) => bail!(missing(
+                &self.storage.name(&format!("{}/{rest}", table.name))
+            )),
             None => Ok(()),
         }
     }

@@ -35,7 +35,10 @@ fn a_data_set_of_version_1_is_read_and_becomes_one_of_version_2() {
     fleet.import(&["more"]);
     assert_eq!(mark(), r#"{"rocov_dataset":2}"#);
     assert_eq!(report(&["set"]), report(&["run", "more"]));
-    for (name, bytes) in old.iter().filter(|it| it.0.extension().unwrap() == "parquet") {
+    for (name, bytes) in old
+        .iter()
+        .filter(|it| it.0.extension().unwrap() == "parquet")
+    {
         assert!(fs::read(fleet.path("set").join(name)).unwrap() == *bytes);
     }
 }
