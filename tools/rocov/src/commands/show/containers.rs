@@ -1,8 +1,7 @@
 //! Containers of code objects: bundles, offload binaries, host files with these in them.
 
-use rocov::format::bundle;
 use rocov::format::bundle::{Container, Content, Image, Packing};
-use rocov::format::ptx;
+use rocov::format::{bundle, ptx};
 
 use super::{Description, code_object};
 use crate::term::plural::count;
