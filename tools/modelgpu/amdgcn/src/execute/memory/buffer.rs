@@ -232,7 +232,8 @@ impl Buffer {
         let resource = &self.resource;
         let format = match (instruction.buffer.format, resource.format) {
             // A resource without a format is no buffer: loads give 0, stores do nothing.
-            (_, BufferFormat::Split(0, number)) => BufferFormat::Split(0, number),
+            (Some(BufferFormat::Split(_, number)), BufferFormat::Split(0, _))
+            | (_, BufferFormat::Split(0, number)) => BufferFormat::Split(0, number),
             (Some(_), BufferFormat::Joined(0)) => {
                 return Err(unmodelled(instruction, "a resource without a format"));
             }
