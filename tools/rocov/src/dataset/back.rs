@@ -171,30 +171,27 @@ impl Runs {
     /// Fails if they cannot be listed, or if one is missing.
     fn files(&self, set: &DataSet, conditions: &[RunCondition]) -> Result<[Vec<PartFile>; 2]> {
         // A run has files on each of its archs: only all of them tell if one is missing.
-        let of_runs: Vec<_> = conditions
-            .iter()
-            .filter(|it| !it.is_of_arch())
-            .cloned()
-            .collect();
+        let mut of_runs = conditions.to_vec();
+        of_runs.retain(|it| !it.is_of_arch());
         let key = |it: &PartFile| (it.date.clone(), it.commit.clone(), it.name.clone());
-        let parts = |table| -> Result<Vec<PartFile>> {
+        let parts = |table| -> Result<_> {
             let mut parts = set.parts(table, &of_runs)?;
             parts.retain(|it| self.files.contains(&key(it)));
-            Ok(parts)
+            Ok((table, parts))
         };
-        let mut files = [parts(&PROFILE)?, parts(&COUNTER)?];
-        let there: HashSet<_> = files[0].iter().map(key).collect();
+        let tables = [parts(&PROFILE)?, parts(&COUNTER)?];
+        set.check_parts(&tables)?;
+        let there: HashSet<_> = tables[0].1.iter().map(key).collect();
         if let Some((date, commit, name)) = self.files.iter().find(|it| !there.contains(it)) {
             let (path, table) = (set.path().display(), PROFILE.name);
             bail!(missing(&format!(
                 "{path}/{table}/date={date}/commit={commit}/arch=.../{name}.parquet"
             )));
         }
-        set.check_parts(&COUNTER, &files[1], &files[0])?;
-        for files in &mut files {
+        Ok(tables.map(|(_, mut files)| {
             files.retain(|it| RunCondition::allow(conditions, RunKey::Arch, &it.arch));
-        }
-        Ok(files)
+            files
+        }))
     }
 
     fn has(&self, run: &ByteArray) -> bool {

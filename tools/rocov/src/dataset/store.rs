@@ -587,29 +587,23 @@ impl DataSet {
         Ok(parts)
     }
 
-    /// Checks that a table has all `parts` of another one: its own are `files`.
+    /// Checks that each of some tables has the files that one of them has.
     ///
     /// # Errors
     ///
     /// Fails if one is missing.
-    pub(super) fn check_parts(
-        &self,
-        table: &DataTable,
-        files: &[PartFile],
-        parts: &[PartFile],
-    ) -> Result<()> {
+    pub(super) fn check_parts(&self, tables: &[(&DataTable, Vec<PartFile>)]) -> Result<()> {
         let below = |it: &PartFile| it.path.split_once('/').map(|(_, rest)| rest.to_owned());
-        let there: HashSet<_> = files.iter().filter_map(below).collect();
-        match parts
-            .iter()
-            .filter_map(below)
-            .find(|it| !there.contains(it))
-        {
-            Some(rest) => bail!(missing(
-                &self.storage.name(&format!("{}/{rest}", table.name))
-            )),
-            None => Ok(()),
+        let files = tables.iter().flat_map(|(_, files)| files);
+        let all: BTreeSet<_> = files.filter_map(below).collect();
+        for (table, files) in tables {
+            let there: HashSet<_> = files.iter().filter_map(below).collect();
+            if let Some(rest) = all.iter().find(|it| !there.contains(*it)) {
+                let path = format!("{}/{rest}", table.name);
+                bail!(missing(&self.storage.name(&path)));
+            }
         }
+        Ok(())
     }
 
     /// All tables, each with its files that count at this moment.
@@ -634,15 +628,15 @@ impl DataSet {
                 let name = file.entry().map_or_else(|| part.name.clone(), |it| it.part);
                 counted.insert(key(part, &name));
             }
-            tables.push((ledger.table, numbered));
-            let mut first: Option<Vec<PartFile>> = None;
+            let mut others = Vec::new();
             for table in ledger.others {
                 let mut files = self.parts(table, &[])?;
                 files.retain(|it| counted.contains(&key(it, &it.name)));
-                let first = first.get_or_insert_with(|| files.clone());
-                self.check_parts(table, &files, first)?;
-                tables.push((*table, files));
+                others.push((*table, files));
             }
+            self.check_parts(&others)?;
+            tables.push((ledger.table, numbered));
+            tables.append(&mut others);
         }
         Ok(tables)
     }

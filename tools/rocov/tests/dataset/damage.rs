@@ -61,14 +61,21 @@ fn a_missing_file_is_one_line_that_names_it() {
         );
         fs::rename(&kept, &path).unwrap();
     }
-    fs::rename(fleet.path("set/profile"), fleet.path("kept")).unwrap();
+    let tables = ["profile", "counter"].map(|table| fleet.path(&format!("set/{table}")));
+    let all = tables.each_ref().map(|it| it.with_extension("kept"));
+    let renamed = |from: &[PathBuf; 2], to: &[PathBuf; 2]| {
+        for (from, to) in from.iter().zip(to) {
+            fs::rename(from, to).unwrap();
+        }
+    };
+    renamed(&tables, &all);
     let message = failure(&report(), 1);
     assert!(
         message.starts_with("rocov: set/profile/date=2026-11-25/commit=1a2b3c/arch=.../")
             && message.contains(".parquet is missing: "),
         "{message}"
     );
-    fs::rename(fleet.path("kept"), fleet.path("set/profile")).unwrap();
+    renamed(&all, &tables);
     assert_eq!(stdout(&report()), whole);
 }
 
