@@ -39,7 +39,7 @@ pub(crate) struct Core {
     pub spare: Spare,
 }
 
-/// What has ended and keeps its memory for the next workgroups.
+/// Workgroups and waves that have ended, for their memory.
 #[derive(Default)]
 pub(crate) struct Spare {
     pub workgroups: Vec<Workgroup>,
