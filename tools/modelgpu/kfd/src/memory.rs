@@ -244,12 +244,14 @@ impl Memory {
         self.lock().get(handle).copied()
     }
 
-    /// Returns whether memory that the driver has allocated has an address in `start..start + len`.
+    /// Returns whether memory that the driver has allocated, or memory of the program that is mapped on a GPU, has an
+    /// address in `start..start + len`.
     pub(crate) fn has_of_driver(&self, start: u64, len: u64) -> bool {
         let table = self.lock();
         let first = start.saturating_sub(table.largest);
         let mut below = (table.by_address).range((first, 0)..(start.saturating_add(len), 0));
-        below.any(|(_, it)| it.backing != Backing::Borrowed && it.va + it.size > start)
+        let is_of_driver = |it: &Allocation| it.backing != Backing::Borrowed || it.mapped != 0;
+        below.any(|(_, it)| is_of_driver(it) && it.va + it.size > start)
     }
 
     /// Attaches what a program tells about an allocation to those that import it.

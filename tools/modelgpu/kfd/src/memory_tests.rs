@@ -60,8 +60,11 @@ fn overlapping_user_memory_is_found_behind_shorter_ranges() {
 fn memory_of_the_driver_is_told_from_that_of_the_program() {
     let (memory, node) = memory();
     let own = HostAddress(std::ptr::null_mut());
-    memory.borrow(0, 0x8_0000, 0x10_0000, own, 0);
+    let registered = memory.borrow(0, 0x8_0000, 0x10_0000, own, 0);
     assert!(!memory.has_of_driver(0x8_0000, 0x10_0000));
+    memory.set_mapped(registered.handle, 1, true).unwrap();
+    assert!(memory.has_of_driver(0x8_0000, 0x10_0000));
+    memory.set_mapped(registered.handle, 1, false).unwrap();
     memory.allocate(&node, 0, 0x10_0000, 0x3000, true).unwrap();
     for (start, len, expected) in [
         (0xf_f000, 0x1000, false),

@@ -7,7 +7,7 @@
 use std::ffi::{CStr, c_void};
 use std::mem;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{process, ptr};
 
 use modelgpu_queue::Pause;
@@ -24,7 +24,8 @@ const LIBRARY: &CStr = c"libhsa-runtime64.so.1";
 /// The value of `hsa_wait_state_t` for a thread that looks at the signal all the time.
 const ACTIVE: u32 = 1;
 
-/// Nanoseconds for which a thread looks all the time. Most waits are over by then.
+/// The longest wait in which a thread looks all the time, in nanoseconds, which are the ticks of the model's
+/// system clock. HIP asks for so many before it asks for more.
 const FIRST_LOOKS: u64 = 100_000;
 
 /// The shortest and the longest time between two looks after that.
@@ -83,16 +84,17 @@ unsafe extern "C" fn hsa_signal_wait_scacquire(
     state: u32,
 ) -> i64 {
     let wait = real();
-    if timeout != u64::MAX || Model::existing().is_none() {
+    if timeout <= FIRST_LOOKS || Model::existing().is_none() {
         // SAFETY: the caller's promise.
         return unsafe { wait(signal, condition, wanted, timeout, state) };
     }
+    let (start, limit) = (Instant::now(), Duration::from_nanos(timeout));
     let pause = Pause::between(PAUSES.0, PAUSES.1);
     let mut looks = FIRST_LOOKS;
     loop {
         // SAFETY: the caller's promise. The value comes back also if the time is over.
         let value = unsafe { wait(signal, condition, wanted, looks, ACTIVE) };
-        if holds(condition, value, wanted) {
+        if holds(condition, value, wanted) || start.elapsed() >= limit {
             return value;
         }
         looks = 0;

@@ -66,6 +66,11 @@ static void refused() {
   CHECK(hipMemRangeGetAttribute(&data, sizeof data, hipMemRangeAttributeReadMostly, device, 4096) ==
         hipErrorInvalidValue);
   CHECK_HIP(hipFree(device));
+  int *host;
+  CHECK_HIP(hipHostMalloc((void **)&host, 4096, 0));
+  CHECK(hipMemRangeGetAttribute(&data, sizeof data, hipMemRangeAttributeReadMostly, host, 4096) ==
+        hipErrorInvalidValue);
+  CHECK_HIP(hipHostFree(host));
   std::vector<char> own(4096);
   CHECK(hipHostRegister(own.data(), size_t{1} << 40, 0) != hipSuccess);
 }
