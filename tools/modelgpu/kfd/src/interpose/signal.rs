@@ -18,7 +18,7 @@ use crate::model::Model;
 type Wait = unsafe extern "C" fn(u64, u32, i64, u64, u32) -> i64;
 
 const NAME: &CStr = c"hsa_signal_wait_scacquire";
-/// Of all releases of ROCr.
+/// The file name is that of all releases of ROCr.
 const LIBRARY: &CStr = c"libhsa-runtime64.so.1";
 
 /// The value of `hsa_wait_state_t` for a thread that looks at the signal all the time.
