@@ -18,8 +18,8 @@ use crate::model::Model;
 type Wait = unsafe extern "C" fn(u64, u32, i64, u64, u32) -> i64;
 
 const NAME: &CStr = c"hsa_signal_wait_scacquire";
-/// The file name is that of all releases of ROCr.
-const LIBRARY: &CStr = c"libhsa-runtime64.so.1";
+/// The first name is that of all releases of ROCr. Python wheels have copies with the second one.
+const LIBRARIES: [&CStr; 2] = [c"libhsa-runtime64.so.1", c"libhsa-runtime64.so"];
 
 /// The value of `hsa_wait_state_t` for a thread that looks at the signal all the time.
 const ACTIVE: u32 = 1;
@@ -54,13 +54,15 @@ fn real() -> Wait {
 
 /// Looks in a ROCr that was loaded for one library only.
 fn in_library() -> *mut c_void {
-    // SAFETY: the name is a C string, and the library's constructors have run already.
-    let library = unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-    if library.is_null() {
-        return library;
+    for name in LIBRARIES {
+        // SAFETY: the name is a C string, and the library's constructors have run already.
+        let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        if !library.is_null() {
+            // SAFETY: the handle is open, and the name is a C string.
+            return unsafe { libc::dlsym(library, NAME.as_ptr()) };
+        }
     }
-    // SAFETY: the handle is open, and the name is a C string.
-    unsafe { libc::dlsym(library, NAME.as_ptr()) }
+    ptr::null_mut()
 }
 
 /// Returns whether a signal's value meets a condition (`hsa_signal_condition_t`).
