@@ -151,13 +151,9 @@ impl Comparison {
         };
         let pairs = pairs(&before.paths, &after.paths);
         for (old, new) in columns(before, after) {
-            let kinds = Pair {
-                before: old.kinds.clone(),
-                after: new.kinds.clone(),
-            };
             let mut change = KindChange {
                 arch: new.label.clone(),
-                kinds,
+                kinds: kinds(old, new),
                 not_compared: 0,
                 left_out: 0,
             };
@@ -337,6 +333,14 @@ fn columns<'a>(
     })
 }
 
+/// The kinds of counts of an arch.
+fn kinds(before: &Column, after: &Column) -> Pair<CountKinds> {
+    Pair {
+        before: before.kinds.clone(),
+        after: after.kinds.clone(),
+    }
+}
+
 fn totals(before: &View, after: &View) -> Vec<Totals> {
     let of = |name: &str, kinds: Pair<CountKinds>, before: Figures, after: Figures| {
         let pair = |of: fn(&Figures) -> Figure| Pair {
@@ -360,13 +364,9 @@ fn totals(before: &View, after: &View) -> Vec<Totals> {
     let mut totals: Vec<_> = columns(before, after)
         .filter_map(|(old, new)| {
             let label = new.label.as_str();
-            let kinds = Pair {
-                before: old.kinds.clone(),
-                after: new.kinds.clone(),
-            };
             Some(of(
                 label,
-                kinds,
+                kinds(old, new),
                 total(before, label)?,
                 total(after, label)?,
             ))
@@ -374,13 +374,13 @@ fn totals(before: &View, after: &View) -> Vec<Totals> {
         .collect();
     if before.columns.len() > 1 || after.columns.len() > 1 {
         let all = |view: &View| view.table().total.all;
-        let kinds = |view: &View| -> CountKinds {
+        let kinds_of = |view: &View| -> CountKinds {
             let kinds = view.columns.iter().flat_map(|it| &it.kinds);
             kinds.copied().collect()
         };
         let kinds = Pair {
-            before: kinds(before),
-            after: kinds(after),
+            before: kinds_of(before),
+            after: kinds_of(after),
         };
         totals.push(of(ALL, kinds, all(before), all(after)));
     }

@@ -58,9 +58,6 @@ pub(in crate::execute) struct BufferPlace {
 impl BufferResource {
     pub(in crate::execute) fn new(words: [u32; 4], target: Target) -> Self {
         let [low, high, records, control] = words;
-        if target.generation() != Generation::Gfx9 {
-            return Self::of_rdna(words);
-        }
         // With the lane's number in the index, the data format holds high bits of the stride.
         let adds_lane = control >> 23 & 1 == 1;
         let more = if adds_lane {
@@ -68,7 +65,7 @@ impl BufferResource {
         } else {
             0
         };
-        Self {
+        let of_cdna = Self {
             base: u64::from(low) | u64::from(high & 0xffff) << 32,
             stride: high >> 16 & 0x3fff | more,
             records,
@@ -78,18 +75,13 @@ impl BufferResource {
             selection: std::array::from_fn(|place| (control >> (3 * place) & 7) as u8),
             format: BufferFormat::Split((control >> 15 & 15) as u8, (control >> 12 & 7) as u8),
             bounds: Bounds::OfIndex,
+        };
+        if target.generation() == Generation::Gfx9 {
+            return of_cdna;
         }
-    }
-
-    fn of_rdna([low, high, records, control]: [u32; 4]) -> Self {
         Self {
-            base: u64::from(low) | u64::from(high & 0xffff) << 32,
             stride: high >> 16 & 0x3fff,
-            records,
             swizzled: high >> 30 != 0,
-            adds_lane: control >> 23 & 1 == 1,
-            group: 8 << (control >> 21 & 3),
-            selection: std::array::from_fn(|place| (control >> (3 * place) & 7) as u8),
             format: BufferFormat::Joined((control >> 12 & 0x3f) as u8),
             bounds: match control >> 28 & 3 {
                 0 => Bounds::Record,
@@ -97,6 +89,7 @@ impl BufferResource {
                 2 => Bounds::NotEmpty,
                 _ => Bounds::Bytes,
             },
+            ..of_cdna
         }
     }
 

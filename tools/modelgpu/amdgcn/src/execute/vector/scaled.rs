@@ -25,20 +25,19 @@ pub(crate) struct Scaled {
 }
 
 const fn scaled(count: u32, from: Format, to: Format) -> Operation {
-    Operation::Vector(VectorOperation::Scaled(Scaled {
-        from,
-        to,
-        count,
-        by_random: false,
-    }))
+    conversion(count, from, to, false)
 }
 
 const fn random(count: u32, from: Format, to: Format) -> Operation {
+    conversion(count, from, to, true)
+}
+
+const fn conversion(count: u32, from: Format, to: Format, by_random: bool) -> Operation {
     Operation::Vector(VectorOperation::Scaled(Scaled {
         from,
         to,
         count,
-        by_random: true,
+        by_random,
     }))
 }
 
