@@ -233,11 +233,13 @@ GFX11.update({
         lambda op: (0xE8000000 | 20 << 19 | op << 15,
                     2 | 4 << 8 | 1 << 16 | 1 << 22 | CONSTANT_ZERO << 24),
     ]),
-    # Of one, two and three dimensions.
+    # With a sampler and without one; of one, two and three dimensions, and of several samples. The last
+    # are intersections with rays, which have a resource of four dwords.
     "MIMG": (256, [
-        lambda op, dim=dim, mask=mask: (0xF0000000 | op << 18 | mask << 8 | dim << 2,
-                                        4 | 8 << 8 | 2 << 16 | 4 << 26)
-        for dim in (0, 1, 2) for mask in (15, 3, 1)
+        *(lambda op, dim=dim, mask=mask, sampler=sampler: (
+              0xF0000000 | op << 18 | mask << 8 | dim << 2, 4 | 8 << 8 | 2 << 16 | sampler << 26)
+          for sampler in (4, 0) for dim in (0, 1, 2, 6) for mask in (15, 3, 1)),
+        lambda op: (0xF0000F80 | 1 << 15 | op << 18, 9 | 4 << 8 | 1 << 16),
     ]),
 })
 
@@ -298,13 +300,16 @@ GFX12.update({
         (0, 6 | GFX12_RESOURCE | 1 << 30 | 20 << 23, 2),
         (GFX11_NULL, 6 | GFX12_RESOURCE | 1 << 30, 2),
     ])),
+    # The last are sizes, with one address, and intersections with rays.
     "MIMG": (256, gfx12_probes(0xD0, [
-        (mask << 22 | dim, 4 | GFX12_RESOURCE, 8 | 9 << 8)
-        for dim in (0, 1, 2) for mask in (15, 3, 1)
+        *((mask << 22 | dim, 4 | GFX12_RESOURCE, 8 | 9 << 8)
+          for dim in (0, 1, 2) for mask in (15, 3, 1)),
+        (15 << 22, 4 | GFX12_RESOURCE, 8),
+        (15 << 22 | 1 << 4, 4 | GFX12_RESOURCE | 21 << 24, 9 | 12 << 8 | 15 << 16 | 18 << 24),
     ])),
     "VSAMPLE": (256, gfx12_probes(0xE4, [
-        (mask << 22 | dim, 4 | GFX12_RESOURCE | 16 << 23, 8 | 9 << 8)
-        for dim in (0, 1, 2) for mask in (15, 3, 1)
+        (mask << 22 | dim, 4 | GFX12_RESOURCE | sampler << 23, 8 | 9 << 8 | third << 16)
+        for sampler in (16, 0) for dim, third in ((0, 0), (1, 0), (2, 0), (6, 10)) for mask in (15, 3, 1)
     ])),
 })
 

@@ -162,6 +162,14 @@ const ACCESSES: &[(&str, &str)] = &[
     ("store_d16_format_xyzw", "store_format_d16_xyzw"),
     ("load_d16_hi_format_x", "load_format_d16_hi_x"),
     ("store_d16_hi_format_x", "store_format_d16_hi_x"),
+    ("atomic_add_uint", "atomic_add"),
+    ("atomic_sub_uint", "atomic_sub"),
+    ("atomic_min_int", "atomic_smin"),
+    ("atomic_min_uint", "atomic_umin"),
+    ("atomic_max_int", "atomic_smax"),
+    ("atomic_max_uint", "atomic_umax"),
+    ("atomic_inc_uint", "atomic_inc"),
+    ("atomic_dec_uint", "atomic_dec"),
     // RDNA 3's name is the older one.
     ("atomic_csub_u32", "atomic_sub_clamp_u32"),
 ];
@@ -203,6 +211,7 @@ pub(crate) fn canonical(mnemonic: &str) -> Cow<'_, str> {
         "scratch_",
         "buffer_",
         "tbuffer_",
+        "image_",
         "s_buffer_",
         "s_",
     ] {

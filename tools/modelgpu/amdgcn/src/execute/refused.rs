@@ -23,8 +23,12 @@ const SEMAPHORE: Operation =
 const THREE_TO_LDS: Operation =
     Operation::Refused("copies three dwords of each lane to LDS, in a layout that the model lacks");
 
-const RDNA_IMAGE: Operation =
-    Operation::Refused("accesses an image in RDNA's formats, which the model lacks");
+const DEPTH: Operation = Operation::Refused("compares with a depth, for graphics");
+const LEVEL: Operation = Operation::Refused("computes a level of detail, for graphics");
+const FOUR_OF_ROW: Operation =
+    Operation::Refused("gathers four texels of a row, which Clang never does");
+const SAMPLES: Operation = Operation::Refused("loads several samples of a texel, for graphics");
+const RAY: Operation = Operation::Refused("intersects a ray with boxes, which the model lacks");
 const RDNA_SEMAPHORE: Operation =
     Operation::Refused("waits for a resource that the driver has on CDNA only");
 const DIRECTX: Operation = Operation::Refused("multiplies by the rules of DirectX 9, for graphics");
@@ -52,8 +56,9 @@ pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Opera
     if target.generation() == Generation::Gfx9 {
         return None;
     }
-    let families: [(&[&str], &Operation); 3] = [
-        (&["image_"], &RDNA_IMAGE),
+    let families: [(&[&str], &Operation); 4] = [
+        (&["image_sample_c_", "image_gather4_c_"], &DEPTH),
+        (&["image_bvh"], &RAY),
         (&["ds_gws_"], &RDNA_SEMAPHORE),
         (
             &["ds_bvh_", "ds_ordered_", "ds_add_gs_", "ds_sub_gs_"],
@@ -73,6 +78,11 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("image_load_mip_pck_sgn", IMAGE),
     ("image_store_pck", IMAGE),
     ("image_store_mip_pck", IMAGE),
+    ("image_sample_c", DEPTH),
+    ("image_gather4_c", DEPTH),
+    ("image_gather4h", FOUR_OF_ROW),
+    ("image_get_lod", LEVEL),
+    ("image_msaa_load", SAMPLES),
     ("s_cbranch_g_fork", FORKS),
     ("s_cbranch_i_fork", FORKS),
     ("s_cbranch_join", FORKS),

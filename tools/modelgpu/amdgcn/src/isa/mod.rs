@@ -177,6 +177,28 @@ pub(crate) struct ImageControl {
     pub short_coordinates: bool,
     /// Components have 16 bits.
     pub halves: bool,
+    /// R128: the resource has four dwords.
+    pub short_resource: bool,
+    /// TFE and LWE: another register tells whether the memory is there.
+    pub tells_residence: bool,
+    /// RDNA's DIM: the number of coordinates without that of a layer; 0 for cubes and multisampled images.
+    pub dimensions: Option<u8>,
+    /// The numbers of address registers that the encoding has, and those behind the first. Further addresses
+    /// follow the last one.
+    pub listed_addresses: u8,
+    pub more_addresses: [u8; 4],
+}
+
+impl ImageControl {
+    /// The register of an address: a register, and the number of registers behind it.
+    pub(crate) fn address(self, first: Operand, number: usize) -> (Operand, usize) {
+        let place = number.min(usize::from(self.listed_addresses).saturating_sub(1));
+        let register = match place.checked_sub(1) {
+            Some(place) => Operand::vgpr(self.more_addresses[place].into()),
+            None => first,
+        };
+        (register, number - place)
+    }
 }
 
 /// Sub-dword addressing.

@@ -1,16 +1,19 @@
 //! Images: texels at coordinates, and samples between them.
 //!
-//! Sources of the fields: AMD's GCN3 and Vega instruction set guides ("Image Resource", "Image
-//! Sampler"), and ROCr's resource_ai.h. Rows lie one behind the other, also where hardware would
-//! interleave them: a program sees a texture in an array only through such instructions.
+//! Sources of the fields: AMD's GCN3, Vega, RDNA 3 and RDNA 4 instruction set guides ("Image Resource", "Image
+//! Sampler"), and ROCr's resource_ai.h, resource_gfx11.h and resource_gfx12.h. Rows lie one behind the other,
+//! also where hardware would interleave them: a program sees a texture in an array only through such
+//! instructions.
 
+use super::super::value::Half;
 use super::super::{Operation, Surroundings, unmodelled};
 use super::access::{resource_atomic, unmapped};
 use super::format::{Format, Precision, chunks};
 use super::segment::Segment;
 use super::{Action, AtomicFunction, MemoryOperation};
 use crate::error::{Access, Fault};
-use crate::isa::{ImageControl, Instruction, Operand};
+use crate::isa::{BufferFormat, ImageControl, Instruction, Operand};
+use crate::target::{Generation, Target};
 use crate::wave::{LANES, Wave};
 
 #[derive(Clone, Copy)]
@@ -20,10 +23,62 @@ pub(super) enum Image {
     LoadLevel,
     Store,
     StoreLevel,
-    Sample,
+    Sample(Sampling),
+    /// One component of each of the four texels between which a linear filter would choose.
+    Gather(Sampling),
     Size,
     Atomic(AtomicFunction),
 }
+
+/// The registers before the coordinates of a sample, and in this order. A bias and derivatives select the level,
+/// and so do registers behind the coordinates. The model has one level.
+#[derive(Clone, Copy)]
+pub(super) struct Sampling {
+    has_offset: bool,
+    selector: Selector,
+}
+
+#[derive(Clone, Copy)]
+enum Selector {
+    None,
+    Bias,
+    /// Of each coordinate, in two directions.
+    Derivatives,
+    /// With 16 bits.
+    ShortDerivatives,
+}
+
+impl Sampling {
+    const fn by(selector: Selector) -> Self {
+        Self {
+            has_offset: false,
+            selector,
+        }
+    }
+
+    const fn with_offset(self) -> Self {
+        Self {
+            has_offset: true,
+            ..self
+        }
+    }
+
+    /// The number of registers before the coordinates.
+    fn registers(self, dimensions: usize) -> usize {
+        let selectors = match self.selector {
+            Selector::None => 0,
+            Selector::Bias => 1,
+            Selector::Derivatives => 2 * dimensions,
+            Selector::ShortDerivatives => 2 * dimensions.div_ceil(2),
+        };
+        usize::from(self.has_offset) + selectors
+    }
+}
+
+const PLAIN: Sampling = Sampling::by(Selector::None);
+const BIASED: Sampling = Sampling::by(Selector::Bias);
+const DERIVED: Sampling = Sampling::by(Selector::Derivatives);
+const SHORT_DERIVED: Sampling = Sampling::by(Selector::ShortDerivatives);
 
 const fn image(image: Image) -> Operation {
     Operation::Memory(MemoryOperation {
@@ -32,12 +87,50 @@ const fn image(image: Image) -> Operation {
     })
 }
 
+const fn sample(sampling: Sampling) -> Operation {
+    image(Image::Sample(sampling))
+}
+
+const fn gather(sampling: Sampling) -> Operation {
+    image(Image::Gather(sampling))
+}
+
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("image_load", image(Image::Load)),
     ("image_load_mip", image(Image::LoadLevel)),
     ("image_store", image(Image::Store)),
     ("image_store_mip", image(Image::StoreLevel)),
-    ("image_sample", image(Image::Sample)),
+    ("image_sample", sample(PLAIN)),
+    ("image_sample_l", sample(PLAIN)),
+    ("image_sample_lz", sample(PLAIN)),
+    ("image_sample_cl", sample(PLAIN)),
+    ("image_sample_b", sample(BIASED)),
+    ("image_sample_b_cl", sample(BIASED)),
+    ("image_sample_d", sample(DERIVED)),
+    ("image_sample_d_cl", sample(DERIVED)),
+    ("image_sample_d_g16", sample(SHORT_DERIVED)),
+    ("image_sample_d_cl_g16", sample(SHORT_DERIVED)),
+    ("image_sample_o", sample(PLAIN.with_offset())),
+    ("image_sample_l_o", sample(PLAIN.with_offset())),
+    ("image_sample_lz_o", sample(PLAIN.with_offset())),
+    ("image_sample_cl_o", sample(PLAIN.with_offset())),
+    ("image_sample_b_o", sample(BIASED.with_offset())),
+    ("image_sample_b_cl_o", sample(BIASED.with_offset())),
+    ("image_sample_d_o", sample(DERIVED.with_offset())),
+    ("image_sample_d_cl_o", sample(DERIVED.with_offset())),
+    ("image_sample_d_o_g16", sample(SHORT_DERIVED.with_offset())),
+    (
+        "image_sample_d_cl_o_g16",
+        sample(SHORT_DERIVED.with_offset()),
+    ),
+    ("image_gather4", gather(PLAIN)),
+    ("image_gather4_l", gather(PLAIN)),
+    ("image_gather4_lz", gather(PLAIN)),
+    ("image_gather4_cl", gather(PLAIN)),
+    ("image_gather4_b", gather(BIASED)),
+    ("image_gather4_b_cl", gather(BIASED)),
+    ("image_gather4_o", gather(PLAIN.with_offset())),
+    ("image_gather4_lz_o", gather(PLAIN.with_offset())),
     ("image_get_resinfo", image(Image::Size)),
     (
         "image_atomic_swap",
@@ -88,6 +181,26 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "image_atomic_dec",
         image(Image::Atomic(AtomicFunction::Decrement)),
     ),
+    (
+        "image_atomic_add_flt",
+        image(Image::Atomic(AtomicFunction::FloatAdd)),
+    ),
+    (
+        "image_atomic_min_flt",
+        image(Image::Atomic(AtomicFunction::FloatMin)),
+    ),
+    (
+        "image_atomic_max_flt",
+        image(Image::Atomic(AtomicFunction::FloatMax)),
+    ),
+    (
+        "image_atomic_pk_add_f16",
+        image(Image::Atomic(AtomicFunction::PackedHalfAdd)),
+    ),
+    (
+        "image_atomic_pk_add_bf16",
+        image(Image::Atomic(AtomicFunction::PackedBrainAdd)),
+    ),
 ];
 
 /// An image resource of eight dwords.
@@ -105,14 +218,69 @@ struct Resource {
     selection: [u8; 4],
 }
 
+/// The fields of a resource whose places differ between generations.
+struct Fields {
+    format: BufferFormat,
+    width: u32,
+    height: u32,
+    depth: u32,
+    /// Texels from one row to the next. RDNA has it only for images without a depth.
+    pitch: u32,
+    first_layer: u32,
+    levels: u32,
+}
+
+impl Fields {
+    fn of(words: [u32; 8], target: Target) -> Self {
+        let [_, second, third, fourth, fifth, sixth, ..] = words;
+        // TYPE: a volume, or several layers.
+        let has_depth = fourth >> 28 >= 10;
+        match target.generation() {
+            Generation::Gfx9 => Self {
+                format: BufferFormat::Split((second >> 20 & 0x3f) as u8, (second >> 26 & 15) as u8),
+                width: (third & 0x3fff) + 1,
+                height: (third >> 14 & 0x3fff) + 1,
+                depth: (fifth & 0x1fff) + 1,
+                pitch: (fifth >> 13 & 0xffff) + 1,
+                first_layer: sixth & 0x1fff,
+                levels: (fourth >> 16 & 15) + 1,
+            },
+            Generation::Gfx11 => Self {
+                format: BufferFormat::Joined((second >> 20) as u8),
+                width: (second >> 30 | (third & 0xfff) << 2) + 1,
+                height: (third >> 14 & 0x3fff) + 1,
+                depth: if has_depth { (fifth & 0x1fff) + 1 } else { 1 },
+                pitch: if has_depth { 0 } else { (fifth & 0x3fff) + 1 },
+                first_layer: fifth >> 16 & 0x1fff,
+                levels: (fourth >> 16 & 15) + 1,
+            },
+            Generation::Gfx12 => Self {
+                format: BufferFormat::Joined((second >> 17) as u8),
+                width: (second >> 30 | (third & 0x3fff) << 2) + 1,
+                height: (third >> 14 & 0xffff) + 1,
+                depth: if has_depth { (fifth & 0x3fff) + 1 } else { 1 },
+                pitch: if has_depth { 0 } else { (fifth & 0xffff) + 1 },
+                first_layer: fifth >> 16 & 0x3fff,
+                levels: (fourth >> 15 & 31) + 1,
+            },
+        }
+    }
+}
+
 impl Resource {
-    fn of(instruction: &Instruction, wave: &Wave) -> Result<Self, Fault> {
+    fn of(instruction: &Instruction, wave: &Wave, target: Target) -> Result<Self, Fault> {
         let words: [u32; 8] =
             std::array::from_fn(|n| wave.word(Operand(instruction.sdst.0 + n as u16)));
-        let (data, number) = (words[1] >> 20 & 0x3f, words[1] >> 26 & 15);
-        let format = u8::try_from(data)
-            .ok()
-            .and_then(|data| Format::new(data, number as u8))
+        let Fields {
+            format,
+            width,
+            height,
+            depth,
+            pitch,
+            first_layer,
+            levels,
+        } = Fields::of(words, target);
+        let format = Format::of(format)
             .filter(|format| format.size() != 0)
             .ok_or_else(|| unmodelled(instruction, "this format"))?;
         let (dimensions, has_layers) = match words[3] >> 28 {
@@ -123,20 +291,27 @@ impl Resource {
             13 => (2, true),
             _ => return Err(unmodelled(instruction, "this type of image")),
         };
-        let levels = (words[3] >> 16 & 15) + 1;
+        let ImageControl {
+            dimensions: of_instruction,
+            has_layer,
+            ..
+        } = instruction.image;
+        if of_instruction
+            .is_some_and(|count| usize::from(count) != dimensions || has_layer && !has_layers)
+        {
+            return Err(unmodelled(instruction, "an image of another type"));
+        }
         if levels > 1 {
             return Err(unmodelled(instruction, "an image with several levels"));
         }
-        let [width, height] = [words[2] & 0x3fff, words[2] >> 14 & 0x3fff].map(|last| last + 1);
+        if first_layer != 0 {
+            return Err(unmodelled(instruction, "an image from a later layer on"));
+        }
         Ok(Self {
             base: u64::from(words[0]) << 8 | u64::from(words[1] & 0xff) << 40,
             format,
-            size: [
-                width,
-                if dimensions == 1 { 1 } else { height },
-                (words[4] & 0x1fff) + 1,
-            ],
-            pitch: (words[4] >> 13 & 0xffff) + 1,
+            size: [width, if dimensions == 1 { 1 } else { height }, depth],
+            pitch: pitch.max(width),
             dimensions,
             has_layers,
             levels,
@@ -152,7 +327,7 @@ impl Resource {
             .all(|(place, size)| (0..i64::from(size)).contains(place));
         let [x, y, z] = place.map(|place| place as u64);
         let row = z * u64::from(self.size[1]) + y;
-        let texel = row * u64::from(self.pitch.max(self.size[0])) + x;
+        let texel = row * u64::from(self.pitch) + x;
         inside.then(|| self.base + texel * u64::from(self.format.size()))
     }
 }
@@ -184,9 +359,11 @@ impl Sampler {
             6 => Ok(Edge::Border),
             _ => Err(unmodelled(instruction, "this address mode")),
         };
-        let linear = match word(2) >> 20 & 3 {
-            0 => false,
-            1 => true,
+        // XY_MAG_FILTER and XY_MIN_FILTER.
+        let linear = match word(2) >> 20 & 15 {
+            0b0000 => false,
+            0b0101 => true,
+            0b0001 | 0b0100 => return Err(unmodelled(instruction, "two filters")),
             _ => return Err(unmodelled(instruction, "an anisotropic filter")),
         };
         // Other border colours are not 0.
@@ -229,14 +406,13 @@ impl Image {
         surroundings: &mut Surroundings<'_>,
     ) -> Result<(), Fault> {
         let control = instruction.image;
-        if control.short_coordinates {
-            return Err(unmodelled(instruction, "coordinates of 16 bits"));
+        if control.short_resource {
+            return Err(unmodelled(instruction, "a resource of four dwords"));
         }
-        let resource = Resource::of(instruction, wave)?;
-        let sampler = match self {
-            Self::Sample => Some(Sampler::of(instruction, wave)?),
-            _ => None,
-        };
+        if control.tells_residence {
+            return Err(unmodelled(instruction, "a register for missing memory"));
+        }
+        let resource = Resource::of(instruction, wave, surroundings.target)?;
         let exec = wave.exec();
         for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
             let mut access = ImageAccess {
@@ -245,22 +421,32 @@ impl Image {
                 lane,
                 surroundings,
             };
-            match (self, &sampler) {
-                (Self::Sample, Some(sampler)) => access.sample(wave, sampler)?,
-                (Self::Load | Self::LoadLevel | Self::Sample, _) => {
+            match self {
+                Self::Sample(sampling) => {
+                    let components =
+                        access.sample(wave, &Sampler::of(instruction, wave)?, sampling)?;
+                    access.set(wave, components, control.mask);
+                }
+                Self::Gather(sampling) => {
+                    let components =
+                        access.gather(wave, &Sampler::of(instruction, wave)?, sampling)?;
+                    access.set(wave, components, 15);
+                }
+                Self::Load | Self::LoadLevel => {
                     let place = access.place(wave, matches!(self, Self::LoadLevel));
                     let components = access.texel(place)?;
-                    access.set(wave, components);
+                    access.set(wave, components, control.mask);
                 }
-                (Self::Store | Self::StoreLevel, _) => {
+                Self::Store | Self::StoreLevel => {
                     let place = access.place(wave, matches!(self, Self::StoreLevel));
                     access.store(wave, place)?;
                 }
-                (Self::Size, _) => {
+                Self::Size => {
                     let [width, height, depth] = resource.size;
-                    access.set(wave, [width, height, depth, resource.levels]);
+                    let size = [width, height, depth, resource.levels];
+                    access.set(wave, size, control.mask);
                 }
-                (Self::Atomic(function), _) => {
+                Self::Atomic(function) => {
                     let place = access.place(wave, false);
                     access.atomic(wave, place, function)?;
                 }
@@ -279,8 +465,33 @@ struct ImageAccess<'a, 'space> {
 }
 
 impl ImageAccess<'_, '_> {
-    fn coordinate(&self, wave: &Wave, number: usize) -> u32 {
-        wave.lane_at(self.instruction.src[0], number, self.lane)
+    /// The register of an address.
+    fn address(&self, wave: &Wave, number: usize) -> u32 {
+        let first = self.instruction.src[0];
+        let (register, offset) = self.instruction.image.address(first, number);
+        wave.lane_at(register, offset, self.lane)
+    }
+
+    /// A coordinate's bits, behind other addresses.
+    fn coordinate(&self, wave: &Wave, before: usize, number: usize) -> u32 {
+        if self.instruction.image.short_coordinates {
+            let pair = self.address(wave, before + number / 2);
+            pair >> (number % 2 * 16) & 0xffff
+        } else {
+            self.address(wave, before + number)
+        }
+    }
+
+    /// A coordinate of a sample.
+    fn real_coordinate(&self, wave: &Wave, before: usize, number: usize) -> f64 {
+        /// Beyond each image, and far from the limits of integers.
+        const FAR: f64 = 1e12;
+        let bits = self.coordinate(wave, before, number);
+        let value = match self.instruction.image.short_coordinates {
+            true => Half(bits as u16).to_f32(),
+            false => f32::from_bits(bits),
+        };
+        f64::from(value).clamp(-FAR, FAR)
     }
 
     /// The number of the layer's coordinate, if there is one.
@@ -291,16 +502,17 @@ impl ImageAccess<'_, '_> {
 
     /// The texel that whole coordinates name. One of another level than the first lies outside.
     fn place(&self, wave: &Wave, has_level: bool) -> [i64; 3] {
+        let coordinate = |number| self.coordinate(wave, 0, number);
         let mut place = [0; 3];
         for (number, place) in place.iter_mut().enumerate().take(self.resource.dimensions) {
-            *place = self.coordinate(wave, number).into();
+            *place = coordinate(number).into();
         }
         let mut next = self.resource.dimensions;
         if let Some(layer) = self.layer() {
-            place[2] = self.coordinate(wave, layer).into();
+            place[2] = coordinate(layer).into();
             next += 1;
         }
-        if has_level && self.coordinate(wave, next) != 0 {
+        if has_level && coordinate(next) != 0 {
             place[0] = -1;
         }
         place
@@ -338,9 +550,9 @@ impl ImageAccess<'_, '_> {
         }
     }
 
-    /// The registers of a component's data: its number among those of the mask, and its first bit.
-    fn register(&self, component: usize) -> Option<(usize, u32)> {
-        let ImageControl { mask, halves, .. } = self.instruction.image;
+    /// The register of a component's data: its number among those of the mask, and its first bit.
+    fn register(&self, component: usize, mask: u8) -> Option<(usize, u32)> {
+        let halves = self.instruction.image.halves;
         if mask >> component & 1 == 0 {
             return None;
         }
@@ -351,10 +563,10 @@ impl ImageAccess<'_, '_> {
         })
     }
 
-    fn set(&self, wave: &mut Wave, components: [u32; 4]) {
+    fn set(&self, wave: &mut Wave, components: [u32; 4], mask: u8) {
         let register = self.instruction.dst;
         for (component, value) in components.into_iter().enumerate() {
-            let Some((place, shift)) = self.register(component) else {
+            let Some((place, shift)) = self.register(component, mask) else {
                 continue;
             };
             let value = match self.precision() {
@@ -376,7 +588,8 @@ impl ImageAccess<'_, '_> {
         let components = std::array::from_fn(|stored: usize| {
             let selected = |source: &u8| usize::from(*source) == stored + 4;
             let component = self.resource.selection.iter().position(selected);
-            let register = component.and_then(|component| self.register(component));
+            let mask = self.instruction.image.mask;
+            let register = component.and_then(|component| self.register(component, mask));
             register.map_or(0, |(place, shift)| {
                 let word = wave.lane_at(self.instruction.src[1], place, self.lane) >> shift;
                 match self.precision() {
@@ -400,38 +613,41 @@ impl ImageAccess<'_, '_> {
         Ok(())
     }
 
-    fn sample(&mut self, wave: &mut Wave, sampler: &Sampler) -> Result<(), Fault> {
-        let mut coordinates = [0f64; 3];
-        for (number, place) in coordinates
-            .iter_mut()
-            .enumerate()
-            .take(self.resource.dimensions)
-        {
-            let value = f64::from(f32::from_bits(self.coordinate(wave, number)));
-            let scale = if sampler.in_texels {
-                1.0
-            } else {
-                f64::from(self.resource.size[number])
+    /// The place of a sample in texels, and the layer.
+    fn point(&self, wave: &Wave, sampler: &Sampler, sampling: Sampling) -> ([f64; 3], Option<i64>) {
+        let dimensions = self.resource.dimensions;
+        let before = sampling.registers(dimensions);
+        let offsets = match sampling.has_offset {
+            true => self.address(wave, 0),
+            false => 0,
+        };
+        let mut point = [0f64; 3];
+        for (axis, place) in point.iter_mut().enumerate().take(dimensions) {
+            let scale = match sampler.in_texels {
+                true => 1.0,
+                false => f64::from(self.resource.size[axis]),
             };
-            *place = value * scale;
+            // Six bits with a sign.
+            let offset = (offsets << (26 - 8 * axis)) as i32 >> 26;
+            *place = self.real_coordinate(wave, before, axis) * scale + f64::from(offset);
         }
         let layer = self.layer().map(|number| {
-            let value = f64::from(f32::from_bits(self.coordinate(wave, number)));
+            let value = self.real_coordinate(wave, before, number);
             let last = i64::from(self.resource.size[2]) - 1;
             (value.round_ties_even() as i64).clamp(0, last)
         });
+        (point, layer)
+    }
+
+    fn sample(
+        &mut self,
+        wave: &Wave,
+        sampler: &Sampler,
+        sampling: Sampling,
+    ) -> Result<[u32; 4], Fault> {
+        let (point, layer) = self.point(wave, sampler, sampling);
         if !sampler.linear {
-            let place = self.at_edges(
-                sampler,
-                coordinates.map(|place| place.floor() as i64),
-                layer,
-            );
-            let components = match place {
-                Some(place) => self.texel(place)?,
-                None => [0; 4],
-            };
-            self.set(wave, components);
-            return Ok(());
+            return self.sampled(sampler, point.map(|place| place.floor() as i64), layer);
         }
         if self.instruction.image.halves || !self.resource.format.has_floats() {
             return Err(unmodelled(
@@ -441,13 +657,13 @@ impl ImageAccess<'_, '_> {
         }
         let mut sums = [0f64; 4];
         let corners = 1 << self.resource.dimensions;
-        let first = coordinates.map(|place| (place - 0.5).floor());
+        let first = point.map(|place| (place - 0.5).floor());
         for corner in 0..corners {
             let mut weight = 1.0;
             let mut place = [0; 3];
             for axis in 0..self.resource.dimensions {
                 // Weights have eight bits.
-                let part = ((coordinates[axis] - 0.5 - first[axis]) * 256.0).round() / 256.0;
+                let part = ((point[axis] - 0.5 - first[axis]) * 256.0).round() / 256.0;
                 let next = corner >> axis & 1 == 1;
                 weight *= if next { part } else { 1.0 - part };
                 place[axis] = first[axis] as i64 + i64::from(next);
@@ -456,14 +672,46 @@ impl ImageAccess<'_, '_> {
             if weight == 0.0 {
                 continue;
             }
-            if let Some(place) = self.at_edges(sampler, place, layer) {
-                for (sum, component) in sums.iter_mut().zip(self.texel(place)?) {
-                    *sum += weight * f64::from(f32::from_bits(component));
-                }
+            for (sum, component) in sums.iter_mut().zip(self.sampled(sampler, place, layer)?) {
+                *sum += weight * f64::from(f32::from_bits(component));
             }
         }
-        self.set(wave, sums.map(|sum| (sum as f32).to_bits()));
-        Ok(())
+        Ok(sums.map(|sum| (sum as f32).to_bits()))
+    }
+
+    /// The component that the mask names, of the texels round a place: from the lower left one on, against
+    /// the clock.
+    fn gather(
+        &mut self,
+        wave: &Wave,
+        sampler: &Sampler,
+        sampling: Sampling,
+    ) -> Result<[u32; 4], Fault> {
+        const CORNERS: [[i64; 2]; 4] = [[0, 1], [1, 1], [1, 0], [0, 0]];
+        if self.resource.dimensions != 2 {
+            return Err(unmodelled(self.instruction, "this type of image"));
+        }
+        let component = self.instruction.image.mask.trailing_zeros() as usize % 4;
+        let (point, layer) = self.point(wave, sampler, sampling);
+        let [x, y, _] = point.map(|place| (place - 0.5).floor() as i64);
+        let mut gathered = [0; 4];
+        for (texel, [right, down]) in gathered.iter_mut().zip(CORNERS) {
+            *texel = self.sampled(sampler, [x + right, y + down, 0], layer)?[component];
+        }
+        Ok(gathered)
+    }
+
+    /// The components for a place that may lie outside; 0 in the border.
+    fn sampled(
+        &mut self,
+        sampler: &Sampler,
+        place: [i64; 3],
+        layer: Option<i64>,
+    ) -> Result<[u32; 4], Fault> {
+        match self.at_edges(sampler, place, layer) {
+            Some(place) => self.texel(place),
+            None => Ok([0; 4]),
+        }
     }
 
     /// The texel for a place that may lie outside; `None` in the border.
@@ -485,7 +733,15 @@ impl ImageAccess<'_, '_> {
         function: AtomicFunction,
     ) -> Result<(), Fault> {
         let size = self.resource.format.size();
-        if size != 4 && size != 8 {
+        let is_whole = match function {
+            AtomicFunction::FloatAdd
+            | AtomicFunction::FloatMin
+            | AtomicFunction::FloatMax
+            | AtomicFunction::PackedHalfAdd
+            | AtomicFunction::PackedBrainAdd => false,
+            _ => size == 8,
+        };
+        if size != 4 && !is_whole {
             return Err(unmodelled(self.instruction, "this format"));
         }
         let address = self.resource.address(place);

@@ -108,9 +108,93 @@ pub(super) fn decode_wide_flat(words: Words) -> Fields {
     fields
 }
 
-/// VSAMPLE, which the model refuses.
+/// VSAMPLE.
 pub(super) fn decode_sampled_image(words: Words) -> Fields {
-    Fields::new(&words.tables().vsample, words.first(21, 14), 12)
+    let fields = Fields::new(&words.tables().vsample, words.first(21, 14), 12);
+    let mut fields = complete_wide_image(words, fields);
+    let instruction = &mut fields.instruction;
+    instruction.src[2] = Operand::scalar(words.second(31, 23));
+    let image = &mut instruction.image;
+    image.in_texels = words.first_bit(13);
+    image.tells_residence = words.first_bit(3) || words.second_bit(8);
+    image.listed_addresses = 4;
+    fields
+}
+
+/// VIMAGE.
+fn decode_wide_image(words: Words) -> Fields {
+    let fields = Fields::new(&words.tables().mimg, words.first(21, 14), 12);
+    let mut fields = complete_wide_image(words, fields);
+    let image = &mut fields.instruction.image;
+    image.tells_residence = words.second_bit(23);
+    image.listed_addresses = 5;
+    image.more_addresses[3] = words.second(31, 24) as u8;
+    fields
+}
+
+/// The fields that VIMAGE and VSAMPLE share.
+fn complete_wide_image(words: Words, mut fields: Fields) -> Fields {
+    let instruction = &mut fields.instruction;
+    let [_, _, third, _] = words.words;
+    let [first, second, third, fourth] = third.to_le_bytes();
+    instruction.src[0] = Operand::vgpr(first.into());
+    instruction.src[1] = Operand::vgpr(words.second(7, 0));
+    instruction.sdst = Operand::scalar(words.second(17, 9));
+    instruction.dst = instruction.src[1];
+    // The lowest bit of the temporal hint of an atomic.
+    instruction.returns = words.second_bit(20);
+    instruction.image = ImageControl {
+        mask: words.first(25, 22) as u8,
+        short_coordinates: words.first_bit(6),
+        halves: words.first_bit(5),
+        short_resource: words.first_bit(4),
+        more_addresses: [second, third, fourth, 0],
+        ..of_dimension(words.first(2, 0))
+    };
+    fields
+}
+
+/// MIMG of RDNA 3. A bit says that a dword of further addresses follows.
+fn decode_listed_image(words: Words) -> Fields {
+    let [_, _, third, _] = words.words;
+    let (size, listed_addresses) = if words.first_bit(0) { (12, 5) } else { (8, 1) };
+    let mut fields = Fields::new(&words.tables().mimg, words.first(25, 18), size);
+    let instruction = &mut fields.instruction;
+    instruction.src[0] = Operand::vgpr(words.second(7, 0));
+    instruction.src[1] = Operand::vgpr(words.second(15, 8));
+    instruction.sdst = Operand::scalar(words.second(20, 16) * 4);
+    instruction.src[2] = Operand::scalar(words.second(30, 26) * 4);
+    instruction.dst = instruction.src[1];
+    instruction.returns = words.first_bit(14);
+    instruction.image = ImageControl {
+        mask: words.first(11, 8) as u8,
+        in_texels: words.first_bit(7),
+        short_coordinates: words.first_bit(16),
+        halves: words.first_bit(17),
+        short_resource: words.first_bit(15),
+        tells_residence: words.second(22, 21) != 0,
+        listed_addresses,
+        more_addresses: third.to_le_bytes(),
+        ..of_dimension(words.first(4, 2))
+    };
+    fields
+}
+
+/// RDNA's DIM.
+fn of_dimension(code: u32) -> ImageControl {
+    let (dimensions, has_layer) = match code {
+        0 => (1, false),
+        1 => (2, false),
+        2 => (3, false),
+        4 => (1, true),
+        5 => (2, true),
+        _ => (0, false),
+    };
+    ImageControl {
+        dimensions: Some(dimensions),
+        has_layer,
+        ..ImageControl::default()
+    }
 }
 
 pub(super) fn decode_buffer(words: Words) -> Fields {
@@ -162,16 +246,13 @@ fn decode_wide_buffer(words: Words) -> Fields {
 }
 
 pub(super) fn decode_image(words: Words) -> Fields {
-    let table = &words.tables().mimg;
     if words.is_gfx12() {
-        return Fields::new(table, words.first(21, 14), 12);
+        return decode_wide_image(words);
     }
     if !words.is_gfx9() {
-        // The model refuses these. A bit says that a dword of further addresses follows.
-        let size = if words.first_bit(0) { 12 } else { 8 };
-        return Fields::new(table, words.first(25, 18), size);
+        return decode_listed_image(words);
     }
-    let mut fields = Fields::new(table, words.first(24, 18), 8);
+    let mut fields = Fields::new(&words.tables().mimg, words.first(24, 18), 8);
     let instruction = &mut fields.instruction;
     instruction.src[0] = Operand::vgpr(words.second(7, 0));
     instruction.src[1] = Operand::vgpr(words.second(15, 8));
@@ -186,6 +267,7 @@ pub(super) fn decode_image(words: Words) -> Fields {
         has_layer: words.first_bit(14),
         short_coordinates: words.first_bit(15),
         halves: words.second_bit(31),
+        ..ImageControl::default()
     };
     if words.first_bit(16) {
         use_agpr_data(&mut fields);
