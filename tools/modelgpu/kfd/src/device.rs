@@ -93,6 +93,10 @@ impl Gpu for Device {
         self.model.trace.as_ref()
     }
 
+    fn has_wide_windows(&self) -> bool {
+        self.target == Target::Gfx1201
+    }
+
     fn watches_lds(&self) -> bool {
         self.model.config.watches_lds
     }

@@ -38,6 +38,9 @@ pub trait Gpu: Send + Sync {
         None
     }
 
+    /// Returns whether the copy engine has the wider fields of windows of SDMA 7.
+    fn has_wide_windows(&self) -> bool;
+
     /// Returns whether the user asks for mistakes with LDS.
     fn watches_lds(&self) -> bool;
 

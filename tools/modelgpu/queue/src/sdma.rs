@@ -1,8 +1,8 @@
 //! SDMA packets: the copy engine's command stream.
 //!
 //! The formats are those of the public `vega10_sdma_pkt_open.h` (SDMA 4, unchanged for gfx90a and
-//! gfx942). A packet is a sequence of dwords. Bits 0 to 7 of the first are the opcode, bits 8 to 15
-//! the sub-opcode.
+//! gfx942). SDMA 7 of RDNA 4 has other fields for windows (ROCr's `sdma_registers.h`). A packet is a sequence of
+//! dwords. Bits 0 to 7 of the first are the opcode, bits 8 to 15 the sub-opcode.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -32,6 +32,30 @@ const LOOKS: (Duration, Duration) = (Duration::from_micros(5), Duration::from_mi
 
 /// The longest packet in dwords.
 pub const MAX_DWORDS: usize = 13;
+
+/// The fields of windows: the masks of the two coordinates that share a dword, of the third one and of a
+/// slice's pitch, and the first bit of a row's pitch.
+struct WindowFields {
+    xy: u32,
+    z: u32,
+    slice_pitch: u32,
+    row_pitch_bit: u32,
+}
+
+impl WindowFields {
+    const NARROW: Self = Self {
+        xy: 0x3fff,
+        z: 0x7ff,
+        slice_pitch: 0x0fff_ffff,
+        row_pitch_bit: 13,
+    };
+    const WIDE: Self = Self {
+        xy: 0xffff,
+        z: 0x3fff,
+        slice_pitch: u32::MAX,
+        row_pitch_bit: 16,
+    };
+}
 
 /// One SDMA packet, with the dwords of the longest packet.
 pub struct SdmaPacket {
@@ -102,7 +126,13 @@ impl SdmaPacket {
                 );
                 memory.copy(target, source, len)
             }
-            (COPY, COPY_LINEAR_SUB_WINDOW) => self.copy_rect(&memory),
+            (COPY, COPY_LINEAR_SUB_WINDOW) => {
+                let fields = match gpu.has_wide_windows() {
+                    true => WindowFields::WIDE,
+                    false => WindowFields::NARROW,
+                };
+                self.copy_rect(&memory, &fields)
+            }
             (FENCE, _) => {
                 let word = memory.word("SDMA fence", self.address(1))?;
                 word.store(self.dwords[3], Ordering::Release);
@@ -135,24 +165,24 @@ impl SdmaPacket {
 
     /// Copies between two windows of pitched surfaces. Extents and pitches count elements of `1 <<
     /// (bits 29 to 31)` bytes and are stored minus one. Offsets are stored unchanged.
-    fn copy_rect(&self, memory: &Memory<'_>) -> Result<(), Fault> {
+    fn copy_rect(&self, memory: &Memory<'_>, fields: &WindowFields) -> Result<(), Fault> {
         let dwords = &self.dwords;
         let scale = dwords[0] >> 29;
         let bytes = |elements: u32| (u64::from(elements) + 1) << scale;
         let surface = |first: usize| {
-            let x = u64::from(dwords[first + 2] & 0x3fff) << scale;
-            let row_pitch = bytes(dwords[first + 3] >> 13);
-            let slice_pitch = bytes(dwords[first + 4] & 0x0fff_ffff);
-            let y = u64::from(dwords[first + 2] >> 16 & 0x3fff);
-            let z = u64::from(dwords[first + 3] & 0x7ff);
+            let x = u64::from(dwords[first + 2] & fields.xy) << scale;
+            let row_pitch = bytes(dwords[first + 3] >> fields.row_pitch_bit);
+            let slice_pitch = bytes(dwords[first + 4] & fields.slice_pitch);
+            let y = u64::from(dwords[first + 2] >> 16 & fields.xy);
+            let z = u64::from(dwords[first + 3] & fields.z);
             let start = self.address(first) + x + y * row_pitch + z * slice_pitch;
             (start, row_pitch, slice_pitch)
         };
         let (source, source_row, source_slice) = surface(1);
         let (target, target_row, target_slice) = surface(6);
-        let width = bytes(dwords[11] & 0x3fff);
-        let rows = u64::from(dwords[11] >> 16 & 0x3fff) + 1;
-        let slices = u64::from(dwords[12] & 0x7ff) + 1;
+        let width = bytes(dwords[11] & fields.xy);
+        let rows = u64::from(dwords[11] >> 16 & fields.xy) + 1;
+        let slices = u64::from(dwords[12] & fields.z) + 1;
         for z in 0..slices {
             for y in 0..rows {
                 memory.copy(

@@ -71,11 +71,18 @@ pub(crate) struct FakeGpu {
     memory: Memory,
     happened: Mutex<Vec<Happened>>,
     time: AtomicU64,
+    has_wide_windows: bool,
 }
 
 impl FakeGpu {
     pub(crate) fn new() -> Arc<Self> {
+        Self::with_windows(false)
+    }
+
+    /// A GPU whose copy engine has narrow or wide fields of windows.
+    pub(crate) fn with_windows(has_wide_windows: bool) -> Arc<Self> {
         Arc::new(Self {
+            has_wide_windows,
             memory: Memory {
                 words: (0..SIZE / 8).map(|_| AtomicU64::new(0)).collect(),
             },
@@ -138,6 +145,10 @@ impl Files for FakeGpu {
 }
 
 impl Gpu for FakeGpu {
+    fn has_wide_windows(&self) -> bool {
+        self.has_wide_windows
+    }
+
     fn watches_lds(&self) -> bool {
         false
     }

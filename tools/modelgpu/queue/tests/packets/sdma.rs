@@ -1,5 +1,7 @@
 //! SDMA: every packet type that ROCr sends.
 
+use std::sync::Arc;
+
 use modelgpu_queue::QueueKind;
 
 use crate::gpu::{
@@ -90,8 +92,14 @@ fn a_nop_says_how_long_it_is() {
 
 #[test]
 fn sub_windows_are_copied_row_by_row() {
-    let gpu = FakeGpu::new();
-    let queue = Queue::start(&gpu, QueueKind::Sdma);
+    // The first bit of a row's pitch, in SDMA 4 and in SDMA 7.
+    for (has_wide_windows, pitch_bit) in [(false, 13), (true, 16)] {
+        copy_windows(&FakeGpu::with_windows(has_wide_windows), pitch_bit);
+    }
+}
+
+fn copy_windows(gpu: &Arc<FakeGpu>, pitch_bit: u32) {
+    let queue = Queue::start(gpu, QueueKind::Sdma);
     // Elements of 4 bytes. Source: pitch 8 elements, from (x 1, y 2); target: pitch 4, from
     // (0, 0); 3 elements by 2 rows by 2 slices.
     let source = pattern(8 * 4 * 4 * 2);
@@ -102,17 +110,17 @@ fn sub_windows_are_copied_row_by_row() {
         low(DATA),
         high(DATA),
         1 | 2 << 16,
-        (8 - 1) << 13,
+        (8 - 1) << pitch_bit,
         8 * 4 - 1,
         low(target),
         high(target),
         0,
-        (4 - 1) << 13,
+        (4 - 1) << pitch_bit,
         4 * 2 - 1,
         (3 - 1) | (2 - 1) << 16,
         2 - 1,
     ];
-    run(&gpu, &queue, &dwords);
+    run(gpu, &queue, &dwords);
     for slice in 0..2u64 {
         for row in 0..2u64 {
             let from = ((slice * 4 + row + 2) * 8 + 1) * 4;
