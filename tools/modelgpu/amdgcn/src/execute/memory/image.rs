@@ -291,16 +291,6 @@ impl Resource {
             13 => (2, true),
             _ => return Err(unmodelled(instruction, "this type of image")),
         };
-        let ImageControl {
-            dimensions: of_instruction,
-            has_layer,
-            ..
-        } = instruction.image;
-        if of_instruction
-            .is_some_and(|count| usize::from(count) != dimensions || has_layer && !has_layers)
-        {
-            return Err(unmodelled(instruction, "an image of another type"));
-        }
         if levels > 1 {
             return Err(unmodelled(instruction, "an image with several levels"));
         }
@@ -409,6 +399,9 @@ impl Image {
         if control.short_resource {
             return Err(unmodelled(instruction, "a resource of four dwords"));
         }
+        if control.dimensions == Some(0) {
+            return Err(unmodelled(instruction, "a cube or several samples"));
+        }
         if control.tells_residence {
             return Err(unmodelled(instruction, "a register for missing memory"));
         }
@@ -494,22 +487,35 @@ impl ImageAccess<'_, '_> {
         f64::from(value).clamp(-FAR, FAR)
     }
 
-    /// The number of the layer's coordinate, if there is one.
-    fn layer(&self) -> Option<usize> {
-        (self.resource.has_layers && self.instruction.image.has_layer)
-            .then_some(self.resource.dimensions)
+    /// The number of coordinates without that of a layer, and whether there is one. RDNA's instructions tell
+    /// both; CDNA's resource tells the first.
+    fn axes(&self) -> (usize, bool) {
+        let ImageControl {
+            dimensions,
+            has_layer,
+            ..
+        } = self.instruction.image;
+        match dimensions {
+            Some(count) => (count.into(), has_layer),
+            None => (
+                self.resource.dimensions,
+                has_layer && self.resource.has_layers,
+            ),
+        }
     }
 
-    /// The texel that whole coordinates name. One of another level than the first lies outside.
+    /// The texel that whole coordinates name, in an image of any type: HIP copies to and from all of them as to
+    /// layers of planes. A texel of another level than the first lies outside.
     fn place(&self, wave: &Wave, has_level: bool) -> [i64; 3] {
         let coordinate = |number| self.coordinate(wave, 0, number);
+        let (dimensions, has_layer) = self.axes();
         let mut place = [0; 3];
-        for (number, place) in place.iter_mut().enumerate().take(self.resource.dimensions) {
+        for (number, place) in place.iter_mut().enumerate().take(dimensions) {
             *place = coordinate(number).into();
         }
-        let mut next = self.resource.dimensions;
-        if let Some(layer) = self.layer() {
-            place[2] = coordinate(layer).into();
+        let mut next = dimensions;
+        if has_layer {
+            place[2] = coordinate(next).into();
             next += 1;
         }
         if has_level && coordinate(next) != 0 {
@@ -614,8 +620,18 @@ impl ImageAccess<'_, '_> {
     }
 
     /// The place of a sample in texels, and the layer.
-    fn point(&self, wave: &Wave, sampler: &Sampler, sampling: Sampling) -> ([f64; 3], Option<i64>) {
-        let dimensions = self.resource.dimensions;
+    fn point(
+        &self,
+        wave: &Wave,
+        sampler: &Sampler,
+        sampling: Sampling,
+    ) -> Result<([f64; 3], Option<i64>), Fault> {
+        let (dimensions, has_layer) = self.axes();
+        let is_of_type = dimensions == self.resource.dimensions
+            && (self.resource.has_layers || !has_layer);
+        if !is_of_type {
+            return Err(unmodelled(self.instruction, "an image of another type"));
+        }
         let before = sampling.registers(dimensions);
         let offsets = match sampling.has_offset {
             true => self.address(wave, 0),
@@ -631,12 +647,12 @@ impl ImageAccess<'_, '_> {
             let offset = (offsets << (26 - 8 * axis)) as i32 >> 26;
             *place = self.real_coordinate(wave, before, axis) * scale + f64::from(offset);
         }
-        let layer = self.layer().map(|number| {
-            let value = self.real_coordinate(wave, before, number);
+        let layer = has_layer.then(|| {
+            let value = self.real_coordinate(wave, before, dimensions);
             let last = i64::from(self.resource.size[2]) - 1;
             (value.round_ties_even() as i64).clamp(0, last)
         });
-        (point, layer)
+        Ok((point, layer))
     }
 
     fn sample(
@@ -645,7 +661,7 @@ impl ImageAccess<'_, '_> {
         sampler: &Sampler,
         sampling: Sampling,
     ) -> Result<[u32; 4], Fault> {
-        let (point, layer) = self.point(wave, sampler, sampling);
+        let (point, layer) = self.point(wave, sampler, sampling)?;
         if !sampler.linear {
             return self.sampled(sampler, point.map(|place| place.floor() as i64), layer);
         }
@@ -692,7 +708,7 @@ impl ImageAccess<'_, '_> {
             return Err(unmodelled(self.instruction, "this type of image"));
         }
         let component = self.instruction.image.mask.trailing_zeros() as usize % 4;
-        let (point, layer) = self.point(wave, sampler, sampling);
+        let (point, layer) = self.point(wave, sampler, sampling)?;
         let [x, y, _] = point.map(|place| (place - 0.5).floor() as i64);
         let mut gathered = [0; 4];
         for (texel, [right, down]) in gathered.iter_mut().zip(CORNERS) {
