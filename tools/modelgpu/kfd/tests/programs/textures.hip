@@ -1,5 +1,5 @@
-// Textures and surfaces: of linear memory, of rows with a pitch, of arrays in two and three
-// dimensions, with both filters. Each is compared with the numbers that it holds.
+// Textures and surfaces: of linear memory, of rows with a pitch, of arrays in one to three dimensions and of
+// layers, with both filters. Each is compared with the numbers that it holds.
 #include <hip/hip_runtime.h>
 
 #include <cmath>
@@ -36,6 +36,32 @@ __global__ void read_volume(hipTextureObject_t texture, float *out) {
     out[(z * height + y) * width + x] = tex3D<float>(texture, x + 0.5f, y + 0.5f, z + 0.5f);
 }
 
+__global__ void read_line(hipTextureObject_t texture, float *out) {
+  out[threadIdx.x] = tex1D<float>(texture, threadIdx.x + 0.5f);
+}
+
+__global__ void read_layers(hipTextureObject_t texture, float *out) {
+  int x = threadIdx.x, y = threadIdx.y;
+  for (int z = 0; z < depth; z++)
+    out[(z * height + y) * width + x] = tex2DLayered<float>(texture, x + 0.5f, y + 0.5f, z);
+}
+
+// The second byte, as a part of 1, between a texel and the next one.
+__global__ void read_bytes(hipTextureObject_t texture, float *out) {
+  int x = threadIdx.x, y = threadIdx.y;
+  out[y * width + x] = tex2D<float4>(texture, x + 1.0f, y + 0.5f).y;
+}
+
+// CDNA has no levels.
+__global__ void read_level(hipTextureObject_t texture, float *out) {
+#ifndef __GFX9__
+  int x = threadIdx.x, y = threadIdx.y;
+  float2 step = make_float2(0.5f, 0.25f);
+  float of_level = tex2DLod<float>(texture, x + 0.5f, y + 0.5f, 0);
+  out[y * width + x] = (of_level + tex2DGrad<float>(texture, x + 0.5f, y + 0.5f, step, step)) / 2;
+#endif
+}
+
 __global__ void change(hipSurfaceObject_t surface) {
   int x = threadIdx.x, y = threadIdx.y;
   float value;
@@ -47,12 +73,14 @@ static const hipChannelFormatDesc floats =
     hipCreateChannelDesc(32, 0, 0, 0, hipChannelFormatKindFloat);
 
 static hipTextureObject_t object(const hipResourceDesc &resource, hipTextureAddressMode mode,
-                                  hipTextureFilterMode filter, bool normalized) {
+                                  hipTextureFilterMode filter, bool normalized,
+                                  hipTextureReadMode reads = hipReadModeElementType) {
   hipTextureDesc description;
   memset(&description, 0, sizeof description);
   description.addressMode[0] = description.addressMode[1] = description.addressMode[2] = mode;
   description.filterMode = filter;
   description.normalizedCoords = normalized;
+  description.readMode = reads;
   hipTextureObject_t created;
   CHECK_HIP(hipCreateTextureObject(&created, &resource, &description, nullptr));
   return created;
@@ -120,6 +148,13 @@ int main() {
     CHECK(std::fabs(between[i] - (first[i] + next) / 2) < 1e-3f);
   }
 
+  hipDeviceProp_t device;
+  CHECK_HIP(hipGetDeviceProperties(&device, 0));
+  if (strncmp(device.gcnArchName, "gfx9", 4) != 0) {
+    read_level<<<1, texels>>>(plain(resource), out);
+    CHECK(result(out, plane) == first);
+  }
+
   hipSurfaceObject_t surface;
   CHECK_HIP(hipCreateSurfaceObject(&surface, &resource));
   change<<<1, texels>>>(surface);
@@ -129,19 +164,45 @@ int main() {
                                  hipMemcpyDeviceToHost));
   for (int i = 0; i < plane; i++) CHECK(changed[i] == first[i] * 2 + 1);
 
-  hipArray_t volume;
+  hipArray_t line;
+  CHECK_HIP(hipMallocArray(&line, &floats, width, 0, 0));
+  CHECK_HIP(hipMemcpy2DToArray(line, 0, 0, values.data(), row, row, 1, hipMemcpyHostToDevice));
+  resource.res.array.array = line;
+  read_line<<<1, width>>>(plain(resource), out);
+  CHECK(result(out, width) == std::vector<float>(values.begin(), values.begin() + width));
+
+  hipArray_t bytes;
+  const hipChannelFormatDesc four = hipCreateChannelDesc(8, 8, 8, 8, hipChannelFormatKindUnsigned);
+  std::vector<uchar4> colours(plane);
+  for (int i = 0; i < plane; i++) colours[i] = make_uchar4(1, i, 2, 3);
+  const size_t colour_row = width * sizeof(uchar4);
+  CHECK_HIP(hipMallocArray(&bytes, &four, width, height, 0));
+  CHECK_HIP(hipMemcpy2DToArray(bytes, 0, 0, colours.data(), colour_row, colour_row, height,
+                               hipMemcpyHostToDevice));
+  resource.res.array.array = bytes;
+  read_bytes<<<1, texels>>>(object(resource, hipAddressModeClamp, hipFilterModeLinear, false,
+                                   hipReadModeNormalizedFloat),
+                            out);
+  between = result(out, plane);
+  for (int i = 0; i < plane; i++) {
+    float middle = i % width + 1 < width ? i + 0.5f : i;
+    CHECK(std::fabs(between[i] - middle / 255) < 1e-6f);
+  }
+
   const hipExtent extent = make_hipExtent(width, height, depth);
-  CHECK_HIP(hipMalloc3DArray(&volume, &floats, extent, 0));
   hipMemcpy3DParms copy;
   memset(&copy, 0, sizeof copy);
   copy.srcPtr = make_hipPitchedPtr(values.data(), row, width, height);
-  copy.dstArray = volume;
   copy.extent = extent;
   copy.kind = hipMemcpyHostToDevice;
-  CHECK_HIP(hipMemcpy3D(&copy));
-  resource.res.array.array = volume;
-  read_volume<<<1, texels>>>(plain(resource), out);
-  CHECK(result(out, count) == values);
+  for (unsigned flags : {hipArrayDefault, hipArrayLayered}) {
+    CHECK_HIP(hipMalloc3DArray(&copy.dstArray, &floats, extent, flags));
+    CHECK_HIP(hipMemcpy3D(&copy));
+    resource.res.array.array = copy.dstArray;
+    auto read = flags == hipArrayLayered ? read_layers : read_volume;
+    read<<<1, texels>>>(plain(resource), out);
+    CHECK(result(out, count) == values);
+  }
   return finish();
 }
 

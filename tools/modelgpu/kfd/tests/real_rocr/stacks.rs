@@ -180,3 +180,18 @@ fn hip_programs_on_later_targets() {
         }
     }
 }
+
+/// CDNA has no levels, so only these run a part of the program.
+#[test]
+fn hip_textures_on_rdna() {
+    for stack in here().iter().filter(|stack| stack.starts_with("rocr-7")) {
+        let flags = output(&["flags", stack]);
+        let flags: Vec<&str> = flags.split_whitespace().collect();
+        let gpus = ["gfx1100", "gfx1201"];
+        let program = hip_program_with("textures", &format!("textures.{stack}"), &gpus, &flags);
+        for gpu in gpus {
+            let run = run(stack, &program).env("ROCOV_MODELGPU", gpu);
+            run.output().assert_finished();
+        }
+    }
+}
