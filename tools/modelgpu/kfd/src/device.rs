@@ -93,6 +93,10 @@ impl Gpu for Device {
         self.model.trace.as_ref()
     }
 
+    fn number(&self) -> usize {
+        self.index
+    }
+
     fn has_wide_windows(&self) -> bool {
         self.target == Target::Gfx1201
     }

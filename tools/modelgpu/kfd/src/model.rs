@@ -269,12 +269,13 @@ impl Model {
         self.lock_queues().contains_key(&id)
     }
 
-    /// Stops or resumes a queue.
-    pub(crate) fn suspend_queue(&self, id: u32, suspended: bool) -> Result<(), Errno> {
+    /// Changes a queue.
+    ///
+    /// # Errors
+    /// Fails if no queue has this id (`EINVAL`).
+    pub(crate) fn with_queue(&self, id: u32, change: impl FnOnce(&Processor)) -> Result<(), Errno> {
         let queues = self.lock_queues();
-        let queue = queues.get(&id).ok_or(Errno(libc::EINVAL))?;
-        queue.suspend(suspended);
-        Ok(())
+        queues.get(&id).map(change).ok_or(Errno(libc::EINVAL))
     }
 
     /// Writes a line to the log, at level 1 or 2.

@@ -64,6 +64,11 @@ impl AqlPacket {
         self.bytes[0]
     }
 
+    /// Returns whether the packet starts a kernel.
+    pub fn is_kernel(&self) -> bool {
+        self.kind() == KERNEL_DISPATCH
+    }
+
     /// The completion signal's handle, in the last eight bytes of every packet type.
     pub fn completion_signal(&self) -> u64 {
         self.long(56)

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::pause::Pause;
 use crate::thread::Thread;
+use crate::turn::{Rank, Ticket};
 
 /// The shortest and the longest time between two looks. A program may keep a dozen idle queues for hours.
 const LOOKS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(2));
@@ -38,6 +39,9 @@ pub(crate) trait Listener: Send + Sync {
 
     /// Returns whether the queue has something to do.
     fn is_called(&self) -> bool;
+
+    /// The kernel that the queue runs, or is about to run, if those of `rank` wait for it.
+    fn kernel_above(&self, rank: Rank) -> Option<Ticket>;
 }
 
 impl Bells {
@@ -59,6 +63,13 @@ impl Bells {
         }
         watch.queues.push(queue);
         Ok(())
+    }
+
+    /// The kernels that queues run, or are about to run, and for which those of `rank` wait.
+    pub(crate) fn kernels_above(&self, rank: Rank) -> Vec<Ticket> {
+        let watch = self.lock();
+        let kernels = watch.queues.iter().map(|queue| queue.kernel_above(rank));
+        kernels.flatten().collect()
     }
 
     /// Forgets this queue.

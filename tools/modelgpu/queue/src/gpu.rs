@@ -11,6 +11,9 @@ use crate::fault::Fault;
 
 /// The services that a queue needs from its GPU.
 pub trait Gpu: Send + Sync {
+    /// The GPU's number in the process. Queues of one GPU compete for it.
+    fn number(&self) -> usize;
+
     /// The GPU's virtual address space.
     fn memory(&self) -> &dyn AddressSpace;
 

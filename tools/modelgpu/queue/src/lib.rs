@@ -3,8 +3,8 @@
 //! This crate handles memory, packets and signals, but no ioctls or files. The driver stand-in
 //! (`modelgpu-kfd`) creates a [`Processor`] per queue and gives it a [`Gpu`].
 //!
-//! Start reading here: [`processor`] runs a queue's thread, and `bells` wakes it. [`aql`] and [`sdma`] process one
-//! packet. [`signal`] holds the signal semantics. [`memory`] is the only module that accesses
+//! Start reading here: [`processor`] runs a queue's thread, `bells` wakes it, and `turn` lets kernels of other
+//! queues go first. [`aql`] and [`sdma`] process one packet. [`signal`] holds the signal semantics. [`memory`] is the only module that accesses
 //! device memory. [`kernel`] hands a dispatch to the instruction interpreter.
 
 pub mod aql;
@@ -19,6 +19,7 @@ pub mod sdma;
 mod sigmask;
 pub mod signal;
 mod thread;
+mod turn;
 
 pub use bells::Bells;
 pub use fault::{Fault, QueueError};

@@ -6,10 +6,10 @@
 use std::hint;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::aql;
+use crate::aql::{self, AqlPacket};
 use crate::bells::{Bed, Bells, Listener};
 use crate::fault::{Fault, QueueError};
 use crate::gpu::Gpu;
@@ -17,6 +17,7 @@ use crate::memory::Memory;
 use crate::sdma;
 use crate::signal::Signal;
 use crate::thread::Thread;
+use crate::turn::{Rank, Ticket, Turn};
 
 /// Offset of `read_dispatch_id` in `amd_queue_t`. The driver gets that field's address; the kernels
 /// need the queue's.
@@ -47,6 +48,8 @@ pub struct QueueLayout {
     pub id: u32,
     /// The kind of its packets.
     pub kind: QueueKind,
+    /// The driver's number for the priority: 0 to 15. Kernels of a higher one go first.
+    pub priority: u32,
     /// The ring buffer.
     pub ring: u64,
     /// The ring's size in bytes, a power of two.
@@ -73,6 +76,7 @@ struct Shared {
     layout: QueueLayout,
     stop: AtomicBool,
     suspended: AtomicBool,
+    priority: AtomicU32,
     bed: Bed,
 }
 
@@ -87,6 +91,7 @@ impl Processor {
             layout,
             stop: AtomicBool::new(false),
             suspended: AtomicBool::new(false),
+            priority: AtomicU32::new(layout.priority),
             bed: Bed::default(),
         });
         bells.watch(shared.clone())?;
@@ -96,14 +101,20 @@ impl Processor {
             thread: None,
         };
         let runner = Arc::clone(&queue.shared);
+        let turn = Turn::new(bells.clone());
         let name = format!("modelgpu q{}", layout.id);
-        queue.thread = Some(Thread::start(&name, move || runner.run())?);
+        queue.thread = Some(Thread::start(&name, move || runner.run(turn))?);
         Ok(queue)
     }
 
     /// Stops (`true`) or resumes the processing of further packets.
     pub fn suspend(&self, suspended: bool) {
         self.shared.suspended.store(suspended, Ordering::Release);
+    }
+
+    /// Changes the priority, for kernels that have not started.
+    pub fn set_priority(&self, priority: u32) {
+        self.shared.priority.store(priority, Ordering::Release);
     }
 }
 
@@ -127,6 +138,20 @@ impl Listener for Shared {
         // The queue's own thread reports the fault.
         !self.suspended.load(Ordering::Acquire) && self.has_packet(&mut None).unwrap_or(true)
     }
+
+    fn kernel_above(&self, rank: Rank) -> Option<Ticket> {
+        let is_above = self.layout.kind == QueueKind::Aql
+            && rank.is_below(self.rank())
+            && !self.suspended.load(Ordering::Acquire);
+        if !is_above || !self.has_packet(&mut None).ok()? {
+            return None;
+        }
+        let (index, packet) = self.next_aql().ok()?;
+        packet?.is_kernel().then_some(Ticket {
+            queue: self.layout.id,
+            packet: index.load(Ordering::Relaxed),
+        })
+    }
 }
 
 /// A queue's indices in the program's memory, as long as the mappings stay. A queue looks at them again and
@@ -140,11 +165,18 @@ struct Indices<'a> {
 }
 
 impl Shared {
-    fn run(&self) {
+    fn rank(&self) -> Rank {
+        Rank {
+            gpu: self.gpu.number(),
+            priority: self.priority.load(Ordering::Acquire),
+        }
+    }
+
+    fn run(&self, mut turn: Turn) {
         let mut idle_since = None;
         let mut indices = None;
         while !self.stop.load(Ordering::Relaxed) {
-            match self.step(&mut indices) {
+            match self.step(&mut indices, &mut turn) {
                 Ok(true) => idle_since = None,
                 Ok(false) if idle_since.get_or_insert_with(Instant::now).elapsed() < LOOKS => {
                     hint::spin_loop();
@@ -162,12 +194,16 @@ impl Shared {
     }
 
     /// Processes the next packet. Returns `Ok(false)` if there is none.
-    fn step<'a>(&'a self, indices: &mut Option<Indices<'a>>) -> Result<bool, Fault> {
+    fn step<'a>(
+        &'a self,
+        indices: &mut Option<Indices<'a>>,
+        turn: &mut Turn,
+    ) -> Result<bool, Fault> {
         if self.suspended.load(Ordering::Acquire) || !self.has_packet(indices)? {
             return Ok(false);
         }
         match self.layout.kind {
-            QueueKind::Aql => self.step_aql(),
+            QueueKind::Aql => self.step_aql(turn),
             QueueKind::Sdma => self.step_sdma().map(|()| true),
         }
     }
@@ -215,18 +251,33 @@ impl Shared {
         })
     }
 
-    /// Processes the next AQL packet. Returns `Ok(false)` if it is not written yet.
-    fn step_aql(&self) -> Result<bool, Fault> {
+    /// The address of an AQL packet.
+    fn place(&self, index: u64) -> u64 {
         let QueueLayout {
             ring, ring_bytes, ..
         } = self.layout;
+        ring + ((index * aql::PACKET_BYTES) & (ring_bytes - 1))
+    }
+
+    /// The read index, and the next AQL packet if it is written already.
+    fn next_aql(&self) -> Result<(&AtomicU64, Option<AqlPacket>), Fault> {
         let memory = Memory::new(self.gpu.memory());
         let read_index = memory.long("AQL read index", self.layout.read_index)?;
-        let index = read_index.load(Ordering::Relaxed);
-        let address = ring + ((index * aql::PACKET_BYTES) & (ring_bytes - 1));
-        let Some(packet) = aql::fetch(&memory, address)? else {
+        let address = self.place(read_index.load(Ordering::Relaxed));
+        Ok((read_index, aql::fetch(&memory, address)?))
+    }
+
+    /// Processes the next AQL packet. Returns `Ok(false)` if it is not written yet.
+    fn step_aql(&self, turn: &mut Turn) -> Result<bool, Fault> {
+        let (read_index, packet) = self.next_aql()?;
+        let Some(packet) = packet else {
             return Ok(false);
         };
+        if packet.is_kernel() {
+            turn.wait(self.rank(), &self.stop)?;
+        }
+        let index = read_index.load(Ordering::Relaxed);
+        let address = self.place(index);
         let start = self.gpu.clock();
         packet.process(&aql::Context {
             gpu: &*self.gpu,
@@ -238,7 +289,7 @@ impl Shared {
         })?;
         // The queue frees the slot before it completes the signal, because a producer that the
         // signal wakes may look for a free slot at once.
-        aql::release(&memory, address)?;
+        aql::release(&Memory::new(self.gpu.memory()), address)?;
         read_index.store(index + 1, Ordering::Release);
         if let Some(signal) = Signal::new(&*self.gpu, packet.completion_signal()) {
             signal.complete(start, self.gpu.clock())?;

@@ -39,6 +39,7 @@ pub(super) fn create(model: &'static Model, arguments: &mut CreateQueue) -> Resu
         let layout = QueueLayout {
             id,
             kind,
+            priority: arguments.priority,
             ring: arguments.ring_base,
             ring_bytes: u64::from(arguments.ring_size),
             read_index: arguments.read_pointer,
@@ -66,9 +67,13 @@ pub(super) fn destroy(model: &Model, arguments: &mut DestroyQueue) -> Result<(),
     model.remove_queue(arguments.queue_id)
 }
 
-/// A queue at 0 percent is suspended; ring and priority never change under ROCr.
+/// A queue at 0 percent is suspended. HIP sets the priority of a stream's queue; the ring never changes under
+/// ROCr.
 pub(super) fn update(model: &Model, arguments: &mut UpdateQueue) -> Result<(), Errno> {
-    model.suspend_queue(arguments.queue_id, arguments.percentage == 0)
+    model.with_queue(arguments.queue_id, |queue| {
+        queue.suspend(arguments.percentage == 0);
+        queue.set_priority(arguments.priority);
+    })
 }
 
 /// Gives a queue resources of the global wave sync. Each queue has its own in the model, so they never

@@ -192,6 +192,27 @@ __global__ void raise(int *flag) {
 }
 
 // A kernel of one stream waits for a kernel of another.
+// Waits for this number of ticks of the GPU's clock, and notes when it began and ended.
+__global__ void take_time(unsigned long long ticks, unsigned long long *times) {
+  times[0] = __builtin_amdgcn_s_memrealtime();
+  while (__builtin_amdgcn_s_memrealtime() - times[0] < ticks) __builtin_amdgcn_s_sleep(10);
+  times[1] = __builtin_amdgcn_s_memrealtime();
+}
+
+// A kernel of the lower stream starts when the one of the higher stream has ended.
+static void take_turns(hipStream_t low, hipStream_t high) {
+  unsigned long long *times;
+  CHECK_HIP(hipHostMalloc((void **)&times, 64, hipHostMallocCoherent));
+  take_time<<<1, 1, 0, low>>>(0, times);
+  take_time<<<1, 1, 0, high>>>(0, times);
+  CHECK_HIP(hipDeviceSynchronize());
+  // 5 ms at 100 MHz.
+  take_time<<<1, 1, 0, high>>>(500000, times);
+  take_time<<<1, 1, 0, low>>>(0, times + 2);
+  CHECK_HIP(hipDeviceSynchronize());
+  CHECK(times[2] >= times[1]);
+}
+
 static void streams() {
   int least, greatest;
   CHECK_HIP(hipDeviceGetStreamPriorityRange(&least, &greatest));
@@ -212,6 +233,7 @@ static void streams() {
   CHECK_HIP(hipStreamWriteValue32(high, flags, 5, 0));
   CHECK_HIP(hipStreamSynchronize(low));
   CHECK(flags[2] == 77);
+  take_turns(low, high);
 }
 
 // Waits for this number of ticks of the GPU's clock.

@@ -34,6 +34,9 @@ pub(crate) const FAILING_KERNEL: u64 = 0xbad0;
 /// A kernel object that runs until its queue is destroyed.
 pub(crate) const ENDLESS_KERNEL: u64 = 0xe0d0;
 
+/// The driver's number for the priority of most queues.
+pub(crate) const NORMAL: u32 = 7;
+
 /// The events on the GPU, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Happened {
@@ -145,6 +148,10 @@ impl Files for FakeGpu {
 }
 
 impl Gpu for FakeGpu {
+    fn number(&self) -> usize {
+        0
+    }
+
     fn has_wide_windows(&self) -> bool {
         self.has_wide_windows
     }
@@ -229,6 +236,11 @@ impl Queue {
 
     /// Starts a queue with this number, which is in its thread's name.
     pub(crate) fn start_as(gpu: &Arc<FakeGpu>, kind: QueueKind, id: u32) -> Self {
+        Self::start_among(&Bells::default(), gpu, kind, id)
+    }
+
+    /// Starts a queue beside others with these doorbells.
+    pub(crate) fn start_among(bells: &Bells, gpu: &Arc<FakeGpu>, kind: QueueKind, id: u32) -> Self {
         let start = match kind {
             QueueKind::Aql => u64::MAX,
             QueueKind::Sdma => 0,
@@ -240,6 +252,7 @@ impl Queue {
         let layout = QueueLayout {
             id,
             kind,
+            priority: NORMAL,
             ring: RING,
             ring_bytes: RING_BYTES,
             read_index: READ_INDEX,
@@ -252,8 +265,7 @@ impl Queue {
             gpu: Arc::clone(gpu),
             kind,
             doorbell,
-            processor: Processor::start(&Bells::default(), as_gpu, layout)
-                .expect("a thread can be made"),
+            processor: Processor::start(bells, as_gpu, layout).expect("a thread can be made"),
         }
     }
 

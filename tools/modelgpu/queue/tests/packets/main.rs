@@ -6,4 +6,5 @@ mod errors;
 mod gpu;
 mod idle;
 mod loader_lock;
+mod priority;
 mod sdma;
