@@ -76,10 +76,10 @@ impl Pack {
             "rocov-ptxas",
         ];
         stripped(&built, &folder);
-        for name in ["instrument.py", "drain.py", "in_torch.py", "extension.cpp"] {
+        for name in ["instrument.py", "reasons.py", "drain.py", "in_torch.py"] {
             copy(&source(name), &folder);
         }
-        for name in ["extension.cu", "extension.h", "doses.h"] {
+        for name in ["extension.cpp", "extension.cu", "extension.h", "doses.h"] {
             copy(&source(name), &folder);
         }
         copy(&source("instrument/in_triton.py"), &folder);
@@ -95,6 +95,10 @@ impl Pack {
         }
         for (level, target) in MARKS {
             self.marks(level, target);
+        }
+        let forms = fresh("instrument/forms");
+        for name in ["forms.cu", "tally.cu", "step.cu"] {
+            copy(&source(&format!("instrument/{name}")), &forms);
         }
         let trap = fresh("instrument/trap");
         copy(&source("instrument/trap.ptx"), &trap);

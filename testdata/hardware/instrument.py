@@ -1,8 +1,8 @@
 """Shows that `rocov run --instrument` counts right, changes no result and takes little time, on a machine with an NVIDIA
 GPU, its driver, CUPTI and nvcc. Python 3.8 or later.
 
-    instrument.py run RESULTS [PART]...       prints a line for each test of the parts, or of all: marks, referee, samples,
-                                              languages; and keeps its files in RESULTS
+    instrument.py run RESULTS [PART]...       prints a line for each test of the parts, or of all: marks, referee, languages,
+                                              forms, samples; and keeps its files in RESULTS
     instrument.py check RESULTS PROFDATA COV  compares the lines in RESULTS again with clang's counters, which LLVM's own
                                               tools read now
 """
@@ -24,6 +24,7 @@ import time
 import traceback
 
 import drain
+import reasons
 from drain import HERE, NotRun, Test, Wrong, equal, inside, needed
 
 PACK = os.path.dirname(HERE)
@@ -145,28 +146,36 @@ def of_one_block(exported, stem):
     return lines
 
 
-def verdict(clang, one_block, ptx, source):
-    """Compares the lines of clang's counters with those of PTX: which are reached, and the counts of lines of one block."""
-    common = sorted(set(clang) & set(ptx))
-    reached, counts, compared = [], [], 0
-    for line in common:
-        told = f"line {line}: {clang[line]} by clang, {ptx[line]} by PTX"
-        # Threads that returned early come to the bracket that closes a function. clang does not count them.
-        has_one = line in one_block and source[line - 1] != "}"
-        compared += has_one
-        if (clang[line] > 0) != (ptx[line] > 0):
-            reached.append(told)
-        elif has_one and clang[line] != ptx[line]:
-            counts.append(told)
-    return {"lines": len(common), "one_block": compared, "reached": reached, "counts": counts}
+def verdict(clang, one_block, ptx, source, blocks):
+    """Compares the lines of clang's counters with those of PTX: which are reached, and the counts of lines of one block. Tells
+    the lines that differ, with reasons that the blocks of the PTX show, and how many have none."""
+    evidence = reasons.Evidence(blocks, clang, one_block)
+    found = {"lines": 0, "one_block": 0, "differ": [], "unexplained": 0, "reached_unexplained": 0}
+    for line in sorted(set(clang) & set(ptx)):
+        # Threads that returned early come to the bracket that closes a function, and those of some cases to that of a switch.
+        # clang does not count them.
+        has_one = line in one_block and source[line - 1].strip() != "}"
+        found["lines"] += 1
+        found["one_block"] += has_one
+        is_reached_by_one = (clang[line] > 0) != (ptx[line] > 0)
+        if is_reached_by_one or has_one and clang[line] != ptx[line]:
+            reason = evidence.reason(line, ptx[line])
+            found["differ"].append(f"line {line}: {clang[line]} by clang, {ptx[line]} by PTX: {reason or 'without a reason'}")
+            found["unexplained"] += reason is None
+            found["reached_unexplained"] += reason is None and is_reached_by_one
+    return found
 
 
 def tell(found):
-    parts = [f"{found['lines']} lines, {found['one_block']} of one block"]
-    for what, told in [("reached by one only", found["reached"]), ("counts differ", found["counts"])]:
-        if told:
-            parts.append(f"{what}: {'; '.join(told)}")
-    return "; ".join(parts)
+    told = f"{found['lines']} lines, {found['one_block']} of one block"
+    return told + (f", {len(found['differ'])} differ: {'; '.join(found['differ'])}" if found["differ"] else "")
+
+
+def blocks_in(results, name, variant):
+    """The blocks of a variant of a kernel, which the run has left."""
+    stem = os.path.join(results, f"{name}.{variant}")
+    with open(stem + ".blocks") as shown, open(stem + ".ptx") as ptx:
+        return reasons.blocks_of(shown.read(), ptx.read(), name)
 
 
 TOTALS = {}
@@ -189,6 +198,8 @@ def referee(test, name):
         if variant.startswith("nvcc"):
             text = test.path(f"{variant}.ptx")
             levels = ["-O3", "-lineinfo"] if variant == "nvcc-O3" else ["-G"]
+            # clang has not fused multiplications and additions either.
+            levels.append("-fmad=false")
             try:
                 with_nvcc("-ptx", *levels, os.path.join(case, f"{name}.cu"), "-o", text)
             except NotRun as reason:
@@ -203,28 +214,44 @@ def referee(test, name):
         lcov = test.rocov("report", data, "--counts", "ptx", "--lcov")
         with open(os.path.join(test.results, f"{name}.{variant}.info"), "w") as file:
             file.write(lcov)
-        found = verdict(clang, one_block, counts_of(lcov, name), source)
+        keep_blocks(test, name, variant, os.path.join(PACK, text), data)
+        blocks = blocks_in(test.results, name, variant)
+        found = verdict(clang, one_block, counts_of(lcov, name), source, blocks)
         if found["lines"] == 0:
             raise Wrong(f"{variant}: the report has no line of the source")
         TOTALS.setdefault(variant, []).append(found)
         test.note(f"{variant}: {tell(found)}")
-        if found["reached"] and variant in UNOPTIMIZED:
+        if found["unexplained"] and variant in UNOPTIMIZED or found["reached_unexplained"]:
             wrong.append(variant)
     if wrong:
-        raise Wrong(f"lines are reached by one only: {' '.join(wrong)}")
+        raise Wrong(f"lines differ without a reason: {' '.join(wrong)}")
+
+
+def keep_blocks(test, name, variant, text, data):
+    """Leaves the PTX, and its blocks with their counts."""
+    stem = os.path.join(test.results, f"{name}.{variant}")
+    shutil.copyfile(text, stem + ".ptx")
+    with open(text) as file:
+        functions = re.findall(r"^(?:\.\w+ )*\.(?:entry|func)\s*(?:\([^)]*\)\s*)?([\w$]+)", file.read(), re.M)
+    with open(stem + ".blocks", "w") as file:
+        for function in dict.fromkeys(functions):
+            shown = test.run([inside("rocov"), "show", "--disassemble", function, data])
+            # A declaration has none.
+            file.write(shown.stdout)
 
 
 def totals():
     """Prints the sums of all kernels. Returns whether they are within the bounds."""
     is_well = True
-    for variant, all_of_it in TOTALS.items():
-        total = lambda what, all_of_it=all_of_it: sum(len(it[what]) if isinstance(it[what], list) else it[what] for it in all_of_it)
-        share = 100 * total("reached") / total("lines")
+    for variant, verdicts in TOTALS.items():
+        lines, one_block, unexplained = (sum(it[what] for it in verdicts) for what in ("lines", "one_block", "unexplained"))
+        differ = sum(len(it["differ"]) for it in verdicts)
+        share = 100 * unexplained / lines
         bound = 0 if variant in UNOPTIMIZED else MOST_MOVED
         is_well &= share <= bound
         print(
-            f"instrument referee {variant}: {len(all_of_it)} kernels, {total('lines')} lines, {total('reached')} reached by one only "
-            f"({share:.1f} %, {bound} % are meant); {total('one_block')} lines of one block, {total('counts')} with two counts",
+            f"instrument referee {variant}: {len(verdicts)} kernels, {lines} lines, {one_block} of one block, {differ} differ, "
+            f"{unexplained} without a reason ({share:.1f} %, {bound} % are meant)",
             flush=True,
         )
     return is_well
@@ -420,6 +447,74 @@ def torch_extension(test):
         raise Wrong("; ".join(wrong) or f"only lines {sorted(common)}")
 
 
+# Forms of code
+
+
+# The options of nvcc for one program with code of several kinds.
+ARCHITECTURES = {
+    "ptx_of_75_and_cubin": ["compute_75,code=compute_75", "{compute},code={sm}"],
+    "ptx_of_80_and_own": ["compute_80,code=compute_80", "{compute},code={compute}"],
+}
+
+
+def form_program(test, flags):
+    """Compiles forms.cu. Returns the program."""
+    if Machine.nvcc is None:
+        raise NotRun("there is no nvcc on the PATH or in /usr/local/cuda")
+    program = test.path("forms")
+    home = os.path.dirname(os.path.dirname(os.path.realpath(Machine.nvcc)))
+    libraries = ["-lcuda", "-lnvrtc", "-Xlinker", f"-rpath={home}/lib64"]
+    made = test.run([Machine.nvcc, "-w", "-std=c++17", "-O3", "-lineinfo", *flags, inside("forms", "forms.cu"), *libraries, "-o", program])
+    if made.status != 0:
+        raise NotRun(f"nvcc does not compile it: {made.stderr.strip()[:300]}")
+    return program
+
+
+def form(test, flags, arguments):
+    """Runs forms.cu. The count of a line that adds to a place in memory is what the program prints of it."""
+    program = form_program(test, flags)
+    plain = test.run([program, *arguments])
+    if plain.status != 0:
+        raise NotRun(f"without rocov: {plain.stderr.strip()}")
+    counted = silent(instrumented(test, [program, *arguments], test.data))
+    equal("the output", counted.stdout, plain.stdout)
+    places = dict(line.split() for line in plain.stdout.splitlines())
+    lcov = test.rocov("report", test.data, "--counts", "ptx", "--lcov")
+    wrong, compared = [], 0
+    for stem in ["tally", "step"]:
+        found = counts_of(lcov, stem)
+        with open(inside("forms", f"{stem}.cu")) as file:
+            lines = enumerate(file.read().splitlines(), 1)
+        for number, place in [(number, line.rsplit(" ", 1)[1]) for number, line in lines if re.search(r"// out \d$", line)]:
+            compared += 1
+            if str(found.get(number)) != places[place]:
+                wrong.append(f"{stem}.cu:{number} has {found.get(number)} instead of {places[place]}")
+    equal("the number of places", compared, len(places))
+    test.note(f"{compared} lines with the count in memory")
+    if wrong:
+        raise Wrong("; ".join(wrong))
+
+
+def forms(run_one):
+    own = Machine.architecture
+    usual = [f"-arch={own}"]
+    names = {"sm": own, "compute": own.replace("sm", "compute")}
+    for name, code in ARCHITECTURES.items():
+        flags = [f"-gencode=arch={it.format(**names)}" for it in code]
+        run_one(f"forms/{name}", lambda test, flags=flags: form(test, flags, ["runtime"]))
+    run_one("forms/graph", lambda test: form(test, usual, ["graph"]))
+    run_one("forms/nvrtc", lambda test: form(test, usual, ["nvrtc", inside("forms")]))
+
+    def link(test):
+        texts = []
+        for stem in ["tally", "step"]:
+            texts.append(test.path(f"{stem}.ptx"))
+            with_nvcc("-ptx", "-O3", "-lineinfo", "-rdc=true", "-DSPLIT", inside("forms", f"{stem}.cu"), "-o", texts[-1])
+        form(test, usual, ["link", *texts])
+
+    run_one("forms/link", link)
+
+
 # The record
 
 
@@ -468,6 +563,8 @@ def run_all(results, parts):
     if wanted("languages"):
         record.run_one("languages/triton", triton_kernel)
         record.run_one("languages/torch", torch_extension)
+    if wanted("forms"):
+        forms(record.run_one)
     if wanted("samples"):
         if os.path.isdir(inside("samples")):
             is_well &= all_samples(results, record.run_one)
@@ -504,11 +601,14 @@ def check(results, profdata, cov):
                 print(f"check {name} {variant}: not run; the run has left no lines")
                 continue
             with open(path) as file:
-                found = verdict(counts_of(lcov, name), of_one_block(exported, name), counts_of(file.read(), name), source)
-            is_wrong = found["lines"] == 0 or found["reached"] and variant in UNOPTIMIZED
+                ptx = counts_of(file.read(), name)
+            blocks = blocks_in(results, name, variant)
+            found = verdict(counts_of(lcov, name), of_one_block(exported, name), ptx, source, blocks)
+            TOTALS.setdefault(variant, []).append(found)
+            is_wrong = found["lines"] == 0 or found["unexplained"] and variant in UNOPTIMIZED
             wrong += bool(is_wrong)
             print(f"check {name} {variant}: {'differs' if is_wrong else 'agrees'}; {tell(found)}")
-    return 1 if wrong else 0
+    return 0 if totals() and not wrong else 1
 
 
 def main(arguments):

@@ -13,7 +13,7 @@ pub const LIBRARY: &str = "librocov_instrument.so";
 pub const FUNCTION: &str = "rocov_instrument_2";
 
 /// The number of what rocov puts into PTX, which is part of the names of cached results. A change of it needs a new number.
-pub const INSTRUMENTATION: u32 = 4;
+pub const INSTRUMENTATION: u32 = 5;
 /// The folder of the cache with the code that the driver has compiled, each by a hash of all that it depends on.
 pub const ENTRIES: &str = "instrumented";
 /// The folder of the cache with the PTX that [`STAND_IN`] has changed, each by the hash of the cubin.

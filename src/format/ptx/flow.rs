@@ -162,6 +162,12 @@ pub(super) fn derivation(function: &PtxFunction<'_>, depths: &[usize]) -> Option
     (saved > paid).then_some(found)
 }
 
+/// The ways between the blocks of a function: the numbers of two blocks, or the number after the last one for the outside.
+pub(super) fn ways(function: &PtxFunction<'_>) -> Vec<(usize, usize)> {
+    let edges = edges(function).into_iter();
+    edges.map(|edge| (edge.from, edge.to)).collect()
+}
+
 /// The ways between the blocks of a function, each once.
 fn edges(function: &PtxFunction<'_>) -> Vec<Edge> {
     let blocks = &function.body.blocks;

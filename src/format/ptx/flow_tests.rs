@@ -28,7 +28,7 @@ fn text(random: &mut Random) -> String {
     for block in 0..count {
         let _ = write!(body, "L{block}:\nmov.u32 %mark, {block};\n");
         let target = random.below(count);
-        match random.below(10) {
+        match random.below(11) {
             0..5 => {
                 let _ = writeln!(body, "@%p bra L{target};");
             }
@@ -48,6 +48,7 @@ fn text(random: &mut Random) -> String {
                 );
                 tables += 1;
             }
+            9 => body.push_str("bar.sync 0;\n"),
             _ => {}
         }
     }

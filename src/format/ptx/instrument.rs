@@ -372,13 +372,16 @@ fn register_limit(plain: u32, counters: u32, calls: bool) -> u32 {
     let wanted = match counters {
         _ if calls => MOST,
         0..=FEW => plain,
-        _ => plain + counters,
+        _ => (plain + counters) / 8 * 8,
     };
     let most = THREADS
         .into_iter()
         .map(|threads| REGISTERS / threads / 8 * 8);
     let most = most.into_iter().find(|it| *it >= plain).unwrap_or(MOST);
-    wanted.next_multiple_of(8).max(ALL_THREADS).min(most)
+    wanted
+        .max(plain.next_multiple_of(8))
+        .max(ALL_THREADS)
+        .min(most)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod flush;
 mod instrument;
 mod lexer;
 mod module;
+mod parting;
 mod plan;
 mod records;
 mod statements;

@@ -16,6 +16,7 @@ use std::collections::HashSet;
 
 use crate::format::ptx::flow::{Derivation, derivation};
 use crate::format::ptx::module::PtxFunction;
+use crate::format::ptx::parting::apart;
 use crate::format::ptx::statements::{Flow, Instruction, Statement, StatementKind};
 
 /// The most words of 32 bits for blocks in no loop.
@@ -49,6 +50,8 @@ pub(super) struct Exit<'text> {
     pub(super) block: Option<usize>,
     /// The instruction that ends the call.
     pub(super) opcode: &'text str,
+    /// True if no other statement leads here.
+    is_apart: bool,
 }
 
 /// The plan for a function.
@@ -112,18 +115,16 @@ impl<'text> Plan<'text> {
         self.words == 0 && self.numbers == 0
     }
 
-    /// If some threads of a warp leave early, they must not wait for the others, who may wait for them: at a barrier, or
-    /// to exchange values. So each such branch has an exit of its own then. Otherwise all threads leave by one exit, and
-    /// the compiler brings them together there.
+    /// All threads leave by one exit, where the compiler brings them together, but for those that others may wait for.
     fn find_exits(&mut self, function: &PtxFunction<'text>) {
-        let is_apart = waits(function);
+        let apart = apart(function);
         let blocks = &function.body.blocks;
         for (number, _, instruction) in instructions(function) {
             match instruction.flow {
                 Flow::Return | Flow::Exit if !is_unreachable(function, number) => {
-                    self.add_exit(is_apart, number, None, instruction.opcode);
+                    self.add_exit(apart.contains(&number), number, None, instruction.opcode);
                 }
-                Flow::Branch { .. } if is_apart && instruction.is_guarded => {
+                Flow::Branch { .. } if apart.contains(&number) => {
                     let target = blocks.targets.get(&number).copied();
                     let opcode = target.and_then(|target| leaves(function, target));
                     if let Some(opcode) = opcode {
@@ -147,6 +148,7 @@ impl<'text> Plan<'text> {
                 from: Vec::new(),
                 block: None,
                 opcode: "ret",
+                is_apart: true,
             });
         }
     }
@@ -158,13 +160,14 @@ impl<'text> Plan<'text> {
         block: Option<usize>,
         opcode: &'text str,
     ) {
-        let mut exits = self.exits.iter_mut().filter(|_| !is_apart);
-        match exits.find(|it| it.opcode == opcode) {
+        let mut shared = self.exits.iter_mut().filter(|it| !is_apart && !it.is_apart);
+        match shared.find(|it| it.opcode == opcode) {
             Some(exit) => exit.from.push(number),
             None => self.exits.push(Exit {
                 from: vec![number],
                 block,
                 opcode,
+                is_apart,
             }),
         }
     }
@@ -234,17 +237,8 @@ fn depths(function: &PtxFunction<'_>) -> Vec<usize> {
     depths.collect()
 }
 
-/// Returns whether threads may wait for others of their warp: at a barrier, in an exchange of values, or in a function.
-fn waits(function: &PtxFunction<'_>) -> bool {
-    instructions(function).any(|(_, _, it)| {
-        let is_call = matches!(it.flow, Flow::Call { .. });
-        let is_barrier = matches!(it.name(), "bar" | "barrier");
-        is_call || is_barrier || it.opcode.contains(".sync") || it.opcode.contains(".aligned")
-    })
-}
-
 /// The instruction of a block that only ends the call of its function.
-fn leaves<'text>(function: &PtxFunction<'text>, block: usize) -> Option<&'text str> {
+pub(super) fn leaves<'text>(function: &PtxFunction<'text>, block: usize) -> Option<&'text str> {
     let span = function.body.blocks.spans[block];
     let StatementKind::Instruction(it) = &function.body.statements.all[span.first].kind else {
         return None;

@@ -40,14 +40,16 @@ pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
     let merged = Warnings::printing(|warnings| {
         MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
     })?;
-    let tools = installed.newest()?;
     let mut text = String::new();
     for object in merged.objects() {
         let added = match object.ptx.as_deref() {
             Some(ptx) if object.kinds.contains(&CountKind::Ptx) => {
                 add_ptx(&mut text, object, ptx, wanted)
             }
-            _ => add(&mut text, object, wanted, tools),
+            _ => {
+                let tools = installed.newest();
+                tools.and_then(|tools| add(&mut text, object, wanted, tools))
+            }
         };
         added.with_context(|| format!("cannot disassemble {}", object.name()))?;
     }

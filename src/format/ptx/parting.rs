@@ -1,0 +1,214 @@
+//! The exits of a function that threads must not share.
+//!
+//! Threads of a warp that part at a branch meet where their ways join. If all ways out lead to one exit, those that leave
+//! early wait there for the others, and these may wait for them: at a barrier, or to exchange values. So an exit is apart if
+//! its threads have parted from threads that may still wait, and have not met them since.
+
+use std::collections::HashSet;
+
+use crate::format::ptx::flow;
+use crate::format::ptx::module::PtxFunction;
+use crate::format::ptx::plan::{instructions, leaves};
+use crate::format::ptx::statements::{Flow, Instruction};
+
+/// The most blocks of a function whose exits are told apart. In a larger one that waits, each is apart.
+const MAX_BLOCKS: usize = 1024;
+
+/// The statements that leave the function by an exit of their own: returns, and branches to a block that only returns.
+pub(super) fn apart(function: &PtxFunction<'_>) -> HashSet<usize> {
+    let Some(ways) = Ways::of(function) else {
+        return HashSet::new();
+    };
+    if ways.next.len() > MAX_BLOCKS {
+        return ways.exits.into_iter().flatten().collect();
+    }
+    let meeting = ways.meeting();
+    let mut apart = HashSet::new();
+    for (block, next) in ways.next.iter().enumerate() {
+        let meets = meeting[block].is_some_and(|it| it != ways.outside());
+        let (late, early): (Vec<usize>, Vec<usize>) =
+            next.iter().partition(|it| ways.may_wait[**it]);
+        if meets || late.is_empty() || next.len() < 2 {
+            continue;
+        }
+        let leaving = match late.len() {
+            1 => early,
+            _ => next.clone(),
+        };
+        apart.extend(&ways.exits[block]);
+        for block in ways.reached(leaving) {
+            apart.extend(&ways.exits[block]);
+        }
+    }
+    // Threads that go on to a block which only returns meet no others there.
+    let blocks = &function.body.blocks;
+    let to_apart = blocks
+        .targets
+        .iter()
+        .filter(|(_, target)| leaves(function, **target).is_some())
+        .filter(|(_, target)| apart.contains(&blocks.spans[**target].last));
+    let to_apart: Vec<usize> = to_apart.map(|(number, _)| *number).collect();
+    apart.extend(to_apart);
+    apart
+}
+
+/// The ways between the blocks of a function. The number after that of the last block is the outside, and so are blocks
+/// that only return.
+struct Ways {
+    next: Vec<Vec<usize>>,
+    /// The statements of each block that leave the function.
+    exits: Vec<Vec<usize>>,
+    /// Whether a thread that comes to the block may wait for others.
+    may_wait: Vec<bool>,
+}
+
+impl Ways {
+    /// `None` if no thread waits for others.
+    fn of(function: &PtxFunction<'_>) -> Option<Self> {
+        let blocks = &function.body.blocks;
+        let spans = &blocks.spans;
+        let block_of = |number: usize| spans.partition_point(|span| span.last < number);
+        let outside = spans.len();
+        let waiting = instructions(function).filter(|(_, _, it)| waits(it));
+        let waiting: Vec<usize> = waiting.map(|(number, _, _)| block_of(number)).collect();
+        if waiting.is_empty() {
+            return None;
+        }
+        let only_leaves: Vec<bool> = (0..outside)
+            .map(|block| leaves(function, block).is_some())
+            .collect();
+        let mut ways = Self {
+            next: vec![Vec::new(); outside + 1],
+            exits: vec![Vec::new(); outside + 1],
+            may_wait: vec![false; outside + 1],
+        };
+        for (number, _, it) in instructions(function) {
+            let block = block_of(number);
+            let targets = blocks.ways.get(&number).into_iter().flatten().flatten();
+            let leaving = targets.copied().filter(|target| only_leaves[*target]);
+            match it.flow {
+                Flow::Return | Flow::Exit => ways.exits[block].push(number),
+                Flow::Branch { .. } => ways.exits[block].extend(leaving.map(|_| number)),
+                _ => ways.exits[block].extend(leaving.map(|target| spans[target].last)),
+            }
+            let is_last = spans[block].last == number;
+            let goes_on = it.is_guarded || matches!(it.flow, Flow::Next | Flow::Call { .. });
+            if is_last && goes_on && only_leaves.get(block + 1) == Some(&true) {
+                ways.exits[block].push(spans[block + 1].last);
+            }
+        }
+        for (from, to) in flow::ways(function) {
+            if from == outside || only_leaves[from] {
+                continue;
+            }
+            let is_end = only_leaves.get(to).is_none_or(|it| *it);
+            let to = if is_end { outside } else { to };
+            if !ways.next[from].contains(&to) {
+                ways.next[from].push(to);
+            }
+        }
+        let before = ways.before();
+        let mut left = waiting;
+        while let Some(block) = left.pop() {
+            if !std::mem::replace(&mut ways.may_wait[block], true) {
+                left.extend(&before[block]);
+            }
+        }
+        Some(ways)
+    }
+
+    fn outside(&self) -> usize {
+        self.next.len() - 1
+    }
+
+    /// The blocks before each block.
+    fn before(&self) -> Vec<Vec<usize>> {
+        let mut before = vec![Vec::new(); self.next.len()];
+        for (block, next) in self.next.iter().enumerate() {
+            for it in next {
+                before[*it].push(block);
+            }
+        }
+        before
+    }
+
+    /// The blocks that threads may come to from these, with these.
+    fn reached(&self, mut left: Vec<usize>) -> Vec<usize> {
+        let mut found = Vec::new();
+        let mut is_known = vec![false; self.next.len()];
+        while let Some(block) = left.pop() {
+            if !std::mem::replace(&mut is_known[block], true) {
+                found.push(block);
+                left.extend(&self.next[block]);
+            }
+        }
+        found
+    }
+
+    /// The first block behind each that all ways from it to the outside come to. `None` if no way leads to the outside.
+    ///
+    /// These are immediate dominators of the reversed graph (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance
+    /// Algorithm", 2001).
+    fn meeting(&self) -> Vec<Option<usize>> {
+        let before = self.before();
+        let (count, outside) = (self.next.len(), self.outside());
+        // The blocks in the order in which a search from the outside is done with them.
+        let mut order = Vec::new();
+        let mut rank = vec![0; count];
+        let mut is_known = vec![false; count];
+        is_known[outside] = true;
+        let mut path = vec![(outside, 0)];
+        while let Some((block, at)) = path.last_mut() {
+            match before[*block].get(*at) {
+                Some(other) => {
+                    *at += 1;
+                    if !std::mem::replace(&mut is_known[*other], true) {
+                        path.push((*other, 0));
+                    }
+                }
+                None => {
+                    rank[*block] = order.len();
+                    order.push(*block);
+                    path.pop();
+                }
+            }
+        }
+        let mut meeting = vec![None; count];
+        meeting[outside] = Some(outside);
+        loop {
+            let mut is_done = true;
+            for block in order.iter().rev().skip(1) {
+                let known = self.next[*block].iter().copied();
+                let known = known.filter(|it| meeting[*it].is_some());
+                let found = known.reduce(|mut one, mut other| {
+                    while one != other {
+                        let lower = if rank[one] < rank[other] {
+                            &mut one
+                        } else {
+                            &mut other
+                        };
+                        *lower = meeting[*lower].unwrap_or(outside);
+                    }
+                    one
+                });
+                is_done &= meeting[*block] == found;
+                meeting[*block] = found;
+            }
+            if is_done {
+                return meeting;
+            }
+        }
+    }
+}
+
+/// Returns whether a thread may wait for others of its warp at an instruction: at a barrier, in an exchange of values, or in a
+/// function.
+fn waits(it: &Instruction<'_>) -> bool {
+    let is_call = matches!(it.flow, Flow::Call { .. });
+    let is_barrier = matches!(it.name(), "bar" | "barrier");
+    is_call || is_barrier || it.opcode.contains(".sync") || it.opcode.contains(".aligned")
+}
+
+#[cfg(test)]
+#[path = "parting_tests.rs"]
+mod tests;
