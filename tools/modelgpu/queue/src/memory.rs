@@ -112,18 +112,22 @@ impl<'a> Memory<'a> {
     ///
     /// # Errors
     /// Fails if a byte of the target is not mapped. The bytes before it are filled.
-    pub fn fill(&self, target: u64, len: u64, pattern: &[u8]) -> Result<(), Fault> {
-        let mut done = 0;
-        while done < len {
-            let address = target + done;
-            let piece = (len - done).min(self.contiguous("fill target", address, len - done)?);
-            let to = self.host("fill target", address, piece)?;
-            for i in 0..piece {
-                let byte = pattern[((done + i) % pattern.len() as u64) as usize];
-                // SAFETY: `to` is valid for `piece` bytes.
-                unsafe { to.add(i as usize).write(byte) };
+    pub fn fill(&self, target: u64, len: u64, pattern: [u8; 4]) -> Result<(), Fault> {
+        let (mut target, mut left, mut pattern) = (target, len, pattern);
+        while left > 0 {
+            let piece = left.min(self.contiguous("fill target", target, left)?);
+            let to = self.host("fill target", target, piece)?;
+            let (whole, rest) = (piece as usize / 4, piece as usize % 4);
+            // SAFETY: `to` is valid for `piece` bytes, and an array of bytes needs no alignment.
+            unsafe {
+                for place in 0..whole {
+                    to.cast::<[u8; 4]>().add(place).write(pattern);
+                }
+                ptr::copy_nonoverlapping(pattern.as_ptr(), to.add(4 * whole), rest);
             }
-            done += piece;
+            pattern.rotate_left(rest);
+            target += piece;
+            left -= piece;
         }
         Ok(())
     }

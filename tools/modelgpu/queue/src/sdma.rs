@@ -152,7 +152,7 @@ impl SdmaPacket {
                 // COUNT is the number of bytes minus four, in units of the fill's element (a dword
                 // here).
                 let len = u64::from(self.dwords[4] & 0x3fff_ffff) / 4 * 4 + 4;
-                memory.fill(self.address(1), len, &self.dwords[3].to_le_bytes())
+                memory.fill(self.address(1), len, self.dwords[3].to_le_bytes())
             }
             (TIMESTAMP, _) => {
                 let word = memory.long("SDMA timestamp", self.address(1))?;

@@ -144,6 +144,18 @@ fn fills_repeat_a_dword() {
 }
 
 #[test]
+fn a_fill_crosses_from_one_allocation_into_the_next_inside_of_a_dword() {
+    let gpu = FakeGpu::new();
+    let queue = Queue::start(&gpu, QueueKind::Sdma);
+    let target = BASE + SIZE / 2 - 22;
+    let fill = [11 | 2 << 30, low(target), high(target), 0x0403_0201, 40 - 4];
+    run(&gpu, &queue, &fill);
+    assert_eq!(gpu.read_bytes(target, 40), [1, 2, 3, 4].repeat(10));
+    assert_eq!(gpu.read_bytes(target - 4, 4), [0; 4]);
+    assert_eq!(gpu.read_bytes(target + 40, 4), [0; 4]);
+}
+
+#[test]
 fn fence_atomic_timestamp_and_trap_complete_a_signal() {
     let gpu = FakeGpu::new();
     let queue = Queue::start(&gpu, QueueKind::Sdma);
