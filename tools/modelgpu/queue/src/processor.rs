@@ -3,10 +3,10 @@
 //! The AQL barrier bit needs no code. A packet starts only after its predecessor has completed. The
 //! bit asks for this, and a packet without the bit allows it.
 
-use std::hint;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::aql::{self, AqlPacket};
@@ -179,7 +179,7 @@ impl Shared {
             match self.step(&mut indices, &mut turn) {
                 Ok(true) => idle_since = None,
                 Ok(false) if idle_since.get_or_insert_with(Instant::now).elapsed() < LOOKS => {
-                    hint::spin_loop();
+                    thread::yield_now();
                 }
                 Ok(false) => {
                     self.bed.sleep(&self.stop);

@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_void};
 use std::mem;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::{Duration, Instant};
-use std::{process, ptr};
+use std::{process, ptr, thread};
 
 use modelgpu_queue::Pause;
 
@@ -24,9 +24,9 @@ const LIBRARIES: [&CStr; 2] = [c"libhsa-runtime64.so.1", c"libhsa-runtime64.so"]
 /// The value of `hsa_wait_state_t` for a thread that looks at the signal all the time.
 const ACTIVE: u32 = 1;
 
-/// The longest wait in which a thread looks all the time, in nanoseconds, which are the ticks of the model's
-/// system clock. HIP asks for so many before it asks for more.
-const FIRST_LOOKS: u64 = 100_000;
+/// The time for which a thread looks at the signal all the time, and leaves its processor to others between two
+/// looks. HIP asks for so long before it asks for more.
+const FIRST_LOOKS: Duration = Duration::from_micros(100);
 
 /// The shortest and the longest time between two looks after that.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
@@ -86,20 +86,23 @@ unsafe extern "C" fn hsa_signal_wait_scacquire(
     state: u32,
 ) -> i64 {
     let wait = real();
-    if timeout <= FIRST_LOOKS || Model::existing().is_none() {
+    if Model::existing().is_none() {
         // SAFETY: the caller's promise.
         return unsafe { wait(signal, condition, wanted, timeout, state) };
     }
     let (start, limit) = (Instant::now(), Duration::from_nanos(timeout));
     let pause = Pause::between(PAUSES.0, PAUSES.1);
-    let mut looks = FIRST_LOOKS;
     loop {
-        // SAFETY: the caller's promise. The value comes back also if the time is over.
-        let value = unsafe { wait(signal, condition, wanted, looks, ACTIVE) };
-        if holds(condition, value, wanted) || start.elapsed() >= limit {
+        // SAFETY: the caller's promise. ROCr looks once, and gives the value back although the time is over.
+        let value = unsafe { wait(signal, condition, wanted, 0, ACTIVE) };
+        let waited = start.elapsed();
+        if holds(condition, value, wanted) || waited >= limit {
             return value;
         }
-        looks = 0;
-        pause.wait();
+        if waited < FIRST_LOOKS {
+            thread::yield_now();
+        } else {
+            pause.wait();
+        }
     }
 }
