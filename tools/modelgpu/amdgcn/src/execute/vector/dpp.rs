@@ -5,12 +5,11 @@ use crate::error::Fault;
 use crate::isa::{Dpp, DppControl, Instruction};
 use crate::wave::{LANES, Words};
 
-const ROW: usize = 16;
-
 /// The source lane of each lane, and the lanes that write.
 pub(super) struct Route {
-    /// `None` reads 0.
-    from: [Option<u8>; LANES],
+    from: [u8; LANES],
+    /// The lanes that have a source. The others read 0.
+    present: u64,
     /// The lanes that write. The masks, or a missing source without bound control, disable the
     /// others.
     pub lanes: u64,
@@ -18,70 +17,94 @@ pub(super) struct Route {
 
 impl Route {
     pub(super) fn new(instruction: &Instruction, dpp: &Dpp, exec: u64) -> Result<Self, Fault> {
-        let mut route = Self {
-            from: [None; LANES],
-            lanes: 0,
-        };
-        for lane in 0..LANES {
-            let (row, bank) = (lane / ROW, lane % ROW / 4);
-            if dpp.row_mask >> row & 1 == 0 || dpp.bank_mask >> bank & 1 == 0 {
-                continue;
+        let (from, mut present) =
+            sources(dpp.control).ok_or_else(|| unmodelled(instruction, "this DPP control"))?;
+        if !dpp.fetches_inactive {
+            let mut active = 0;
+            for (lane, from) in from.iter().enumerate() {
+                active |= (exec >> (from % LANES as u8) & 1) << lane;
             }
-            let source = source_lane(dpp.control, lane)
-                .ok_or_else(|| unmodelled(instruction, "this DPP control"))?;
-            let is_source = |from: &usize| dpp.fetches_inactive || exec >> from & 1 == 1;
-            let source = source.filter(is_source);
-            if source.is_some() || dpp.bound_control {
-                route.lanes |= 1 << lane;
-                route.from[lane] = source.map(|from| from as u8);
-            }
+            present &= active;
         }
-        Ok(route)
+        let mut lanes = 0;
+        for quad in 0..LANES / 4 {
+            let (row, bank) = (quad / 4, quad % 4);
+            let is_enabled = u64::from(dpp.row_mask >> row & dpp.bank_mask >> bank & 1);
+            lanes |= (0xf * is_enabled) << (4 * quad);
+        }
+        if !dpp.bound_control {
+            lanes &= present;
+        }
+        Ok(Self {
+            from,
+            present,
+            lanes,
+        })
     }
 
     pub(super) fn apply(&self, words: &mut Words) {
         let source = *words;
-        for (word, from) in words.iter_mut().zip(self.from) {
-            *word = from.map_or(0, |from| source[usize::from(from)]);
+        for (lane, (word, from)) in words.iter_mut().zip(self.from).enumerate() {
+            let is_present = 0u32.wrapping_sub((self.present >> lane) as u32 & 1);
+            *word = source[usize::from(from) % LANES] & is_present;
         }
     }
 }
 
-/// The lane that `lane` reads. Returns `None` for a control that is not modelled and `Some(None)`
-/// for a place outside of the row or wave.
-fn source_lane(control: DppControl, lane: usize) -> Option<Option<usize>> {
+/// The lane that each lane reads, and the lanes for which it lies inside of the row or wave. Returns `None`
+/// for a control that is not modelled.
+fn sources(control: DppControl) -> Option<([u8; LANES], u64)> {
+    const ALL: u64 = u64::MAX;
+    // These lanes of each row of 16.
+    let in_rows = |lanes: u16| u64::from(lanes) * 0x0001_0001_0001_0001;
     let control = match control {
         DppControl::Pattern(control) => control,
         DppControl::Eight(lanes) => {
-            return Some(Some(lane & !7 | (lanes >> (3 * (lane & 7)) & 7) as usize));
+            let from = each(|lane| lane & !7 | (lanes >> (3 * (lane & 7)) & 7) as u8);
+            return Some((from, ALL));
         }
     };
-    let row = lane / ROW * ROW;
-    let place = lane % ROW;
-    let amount = usize::from(control & 15);
+    let amount = (control & 15) as u8;
     Some(match control {
         // quad_perm: two bits for each lane of four.
-        0..=0xff => Some(lane & !3 | usize::from(control) >> (2 * (lane & 3)) & 3),
+        0..=0xff => (
+            each(|lane| lane & !3 | (control >> (2 * (lane & 3)) & 3) as u8),
+            ALL,
+        ),
         // row_shl, row_shr, row_ror.
-        0x101..=0x10f => (place + amount < ROW).then_some(lane + amount),
-        0x111..=0x11f => (place >= amount).then(|| lane - amount),
-        0x121..=0x12f => Some(row + (place + ROW - amount) % ROW),
+        0x101..=0x10f => (
+            each(|lane| lane.wrapping_add(amount)),
+            in_rows(0xffff >> amount),
+        ),
+        0x111..=0x11f => (
+            each(|lane| lane.wrapping_sub(amount)),
+            in_rows(0xffff << amount),
+        ),
+        0x121..=0x12f => (
+            each(|lane| lane & !15 | lane.wrapping_sub(amount) & 15),
+            ALL,
+        ),
         // wave_shl:1, wave_rol:1, wave_shr:1, wave_ror:1.
-        0x130 => (lane + 1 < LANES).then_some(lane + 1),
-        0x134 => Some((lane + 1) % LANES),
-        0x138 => lane.checked_sub(1),
-        0x13c => Some((lane + LANES - 1) % LANES),
+        0x130 => (each(|lane| lane.wrapping_add(1)), ALL >> 1),
+        0x134 => (each(|lane| lane.wrapping_add(1)), ALL),
+        0x138 => (each(|lane| lane.wrapping_sub(1)), ALL << 1),
+        0x13c => (each(|lane| lane.wrapping_sub(1)), ALL),
         // row_mirror, row_half_mirror.
-        0x140 => Some(row + (ROW - 1 - place)),
-        0x141 => Some(lane & !7 | (7 - (lane & 7))),
+        0x140 => (each(|lane| lane ^ 15), ALL),
+        0x141 => (each(|lane| lane ^ 7), ALL),
         // row_bcast:15 copies the last lane of each row to the next row. row_bcast:31 copies the
         // last lane of row 1 to rows 2 and 3.
-        0x142 => row.checked_sub(1),
-        0x143 => (lane >= 32).then_some(31),
+        0x142 => (each(|lane| (lane & !15).wrapping_sub(1)), ALL << 16),
+        0x143 => (each(|_| 31), ALL << 32),
         // row_newbcast, or row_share on RDNA: copies a lane to its whole row.
-        0x150..=0x15f => Some(row + amount),
+        0x150..=0x15f => (each(|lane| lane & !15 | amount), ALL),
         // row_xmask.
-        0x160..=0x16f => Some(row + (place ^ amount)),
+        0x160..=0x16f => (each(|lane| lane ^ amount), ALL),
         _ => return None,
     })
+}
+
+/// A lane for each lane, in a wave that goes round.
+fn each(source: impl Fn(u8) -> u8) -> [u8; LANES] {
+    std::array::from_fn(|lane| source(lane as u8) % LANES as u8)
 }
