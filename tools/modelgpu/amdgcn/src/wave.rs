@@ -36,6 +36,16 @@ pub(crate) type Words = [u32; LANES];
 /// A pair of vector registers, or a widened one.
 pub(crate) type Longs = [u64; LANES];
 
+/// The active lanes by number.
+pub(crate) fn active(lanes: u64) -> impl Iterator<Item = usize> {
+    let mut left = lanes;
+    std::iter::from_fn(move || {
+        let lane = left.trailing_zeros() as usize;
+        left &= left.wrapping_sub(1);
+        (lane < LANES).then_some(lane)
+    })
+}
+
 /// SGPRs, VCC, M0 and EXEC by operand code, with room behind them. A bad program may start a wide
 /// access at the last one; the interpreter must not crash then.
 const SCALARS: usize = 128 + 16;

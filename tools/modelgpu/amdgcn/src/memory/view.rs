@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::{AddressSpace, Region};
 use crate::execute::Span;
-use crate::wave::{LANES, Words};
+use crate::wave::{Longs, Words, active};
 
 /// The number of regions in the cache: a kernel uses a handful of buffers in turn.
 const KEPT_REGIONS: usize = 8;
@@ -191,10 +191,7 @@ impl<'a> View<'a> {
             }
             return true;
         }
-        let mut left = lanes;
-        while left != 0 {
-            let lane = left.trailing_zeros() as usize % LANES;
-            left &= left - 1;
+        for lane in active(lanes) {
             let host = host(span.addresses[lane]);
             // SAFETY: see `load_lanes`.
             unsafe {
@@ -216,27 +213,47 @@ impl<'a> View<'a> {
         true
     }
 
-    /// Adds a word to memory for each of `lanes`. Returns `false`, without an effect, if it cannot
-    /// add all in one way.
-    pub(crate) fn add_lanes(&mut self, span: &Span, lanes: u64, values: &Words) -> bool {
-        // A misaligned atomic is an error.
-        let region = match span.bits & 3 {
-            0 => self.lanes(span, 4),
-            _ => None,
-        };
-        let Some(region) = region else {
+    /// Replaces the 4 or 8 bytes at the address of each of `lanes`, by number, with the result of `update` for
+    /// the lane and its old value, which goes into `old_values`. Lanes with one address take one step, so other
+    /// threads wait for it once. Returns `false`, without an effect, if it cannot replace all in one way.
+    /// `update` may run several times.
+    pub(crate) fn atomic_lanes(
+        &mut self,
+        span: &Span,
+        lanes: u64,
+        size: u64,
+        update: impl Fn(usize, u64) -> u64,
+        old_values: &mut Longs,
+    ) -> bool {
+        let Some(region) = self.lanes(span, size) else {
             return false;
         };
-        let mut left = lanes;
-        while left != 0 {
-            let lane = left.trailing_zeros() as usize % LANES;
-            left &= left - 1;
-            let offset = span.addresses[lane].wrapping_sub(region.base) as usize;
-            // SAFETY: see `load_lanes`.
-            unsafe {
-                AtomicU32::from_ptr(region.host.wrapping_add(offset).cast())
-                    .fetch_add(values[lane], Ordering::SeqCst);
-            }
+        let shift = (region.host.addr() as u64).wrapping_sub(region.base);
+        // A misaligned atomic is an error.
+        if (span.bits | shift) & (size - 1) != 0 {
+            return false;
+        }
+        let host = |address: u64| {
+            region
+                .host
+                .wrapping_add(address.wrapping_sub(region.base) as usize)
+        };
+        if span.lowest == span.highest {
+            let update = |mut value| {
+                for lane in active(lanes) {
+                    old_values[lane] = value;
+                    value = update(lane, value);
+                }
+                value
+            };
+            // SAFETY: see `load_lanes`; the code above has checked the alignment.
+            unsafe { replace(host(span.lowest), size, update) };
+            return true;
+        }
+        for lane in active(lanes) {
+            let place = host(span.addresses[lane]);
+            // SAFETY: see above.
+            old_values[lane] = unsafe { replace(place, size, |old| update(lane, old)) };
         }
         true
     }
@@ -280,7 +297,7 @@ impl<'a> View<'a> {
         &mut self,
         address: u64,
         size: u64,
-        update: impl Fn(u64) -> u64,
+        update: impl FnMut(u64) -> u64,
     ) -> Result<u64, AtomicFailure> {
         if !address.is_multiple_of(size) {
             return Err(AtomicFailure::Misaligned);
@@ -292,20 +309,28 @@ impl<'a> View<'a> {
             return Err(AtomicFailure::Misaligned);
         }
         // SAFETY: see `load`; the code above has checked the alignment.
-        unsafe {
-            if size == 4 {
-                let word = AtomicU32::from_ptr(host.cast());
-                let (Ok(old) | Err(old)) =
-                    word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
-                        Some(update(old.into()) as u32)
-                    });
-                Ok(old.into())
-            } else {
-                let word = AtomicU64::from_ptr(host.cast());
-                let (Ok(old) | Err(old)) =
-                    word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| Some(update(old)));
-                Ok(old)
-            }
+        Ok(unsafe { replace(host, size, update) })
+    }
+}
+
+/// Replaces 4 or 8 bytes with the result of `update` in one step. Returns the old value. `update` may run several
+/// times.
+///
+/// # Safety
+/// The bytes are valid for reads and writes from any thread, and aligned to their size.
+unsafe fn replace(host: *mut u8, size: u64, mut update: impl FnMut(u64) -> u64) -> u64 {
+    let order = Ordering::SeqCst;
+    // SAFETY: the caller's promise.
+    unsafe {
+        if size == 4 {
+            let word = AtomicU32::from_ptr(host.cast());
+            let replaced = word.fetch_update(order, order, |old| Some(update(old.into()) as u32));
+            let (Ok(old) | Err(old)) = replaced;
+            old.into()
+        } else {
+            let word = AtomicU64::from_ptr(host.cast());
+            let (Ok(old) | Err(old)) = word.fetch_update(order, order, |old| Some(update(old)));
+            old
         }
     }
 }

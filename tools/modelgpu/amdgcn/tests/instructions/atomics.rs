@@ -213,6 +213,9 @@ pub(crate) fn cases() -> Vec<Case> {
                 for returns in [false, true] {
                     cases.push(atomic(name.clone(), bytes, returns, integers(), function));
                 }
+                if segment == "global" {
+                    cases.push(shared(name, bytes, function));
+                }
             }
             let plain = format!("ds_{lds}_{kind}{bits}");
             if lds != "wrxchg" {
@@ -336,6 +339,47 @@ pub(crate) fn atomic(
             let bits = 8 * bytes as u32;
             function(old, a & mask(bytes), bits)
         })
+    })
+}
+
+/// Applies the atomic with a of most lanes to one address, which holds c of lane 0. The old values go to v[10:11],
+/// the last new one to v[12:13].
+fn shared(mnemonic: String, bytes: usize, function: Function) -> Case {
+    const ACTIVE: u64 = 0xfedc_ba98_7654_3211;
+    let (low, high) = (ACTIVE as u32, ACTIVE >> 32);
+    let (result, data) = (registers(10, bytes), registers(2, bytes));
+    let body = format!(
+        "{SETUP}
+         v_mov_b32 v50, 0
+         v_readfirstlane_b32 s16, v6
+         v_readfirstlane_b32 s17, v7
+         v_mov_b32 v52, s16
+         v_mov_b32 v53, s17
+         global_store_dwordx2 v50, v[52:53], s[12:13] offset:16
+         s_mov_b32 exec_lo, {low:#x}
+         s_mov_b32 exec_hi, {high:#x}
+         {mnemonic} {result}, v50, {data}, s[12:13] offset:16 RETURN_OLD
+         s_mov_b64 exec, -1
+         global_load_dwordx2 v[12:13], v50, s[12:13] offset:16"
+    );
+    Case::new(mnemonic.leak(), body, integers(), move |all, lane| {
+        let mut value = all[0][2] & mask(bytes);
+        let mut old = None;
+        for (number, [a, ..]) in all.iter().enumerate() {
+            if ACTIVE >> number & 1 == 1 {
+                old = old.or((number == lane).then_some(value));
+                value = function(value, a & mask(bytes), 8 * bytes as u32) & mask(bytes);
+            }
+        }
+        let kept = u64::from(u32::from_le_bytes(KEPT)) * 0x1_0000_0001;
+        let old = old.map_or(kept, |old| old | kept & !mask(bytes));
+        let last = value | all[0][2] & !mask(bytes);
+        Want::All([
+            old as u32,
+            (old >> 32) as u32,
+            last as u32,
+            (last >> 32) as u32,
+        ])
     })
 }
 

@@ -8,7 +8,7 @@ use super::segment::{Addresses, Segment, VectorPart};
 use super::{Action, Part};
 use crate::isa::Instruction;
 use crate::registers::Registers;
-use crate::wave::{LANES, Longs, Wave, Words};
+use crate::wave::{LANES, Longs, Wave, Words, active};
 
 /// The addresses of a wave. Inactive lanes have that of an active one.
 pub(crate) struct Span {
@@ -183,10 +183,43 @@ fn global(
             memory.store_lanes(span, lanes, bytes.into(), values)
         }
         Action::Atomic {
-            function: AtomicFunction::Add,
-            bytes: 4,
-            returns: false,
-        } if !instruction.returns => memory.add_lanes(span, lanes, &wave.vectors[register]),
+            function,
+            bytes,
+            returns,
+        } => {
+            let words = words_of(bytes);
+            let read = |register: usize, lane: usize| match words {
+                1 => u64::from(wave.vectors[register][lane]),
+                _ => {
+                    let [low, high] =
+                        [register, register + 1].map(|it| u64::from(wave.vectors[it][lane]));
+                    low | high << 32
+                }
+            };
+            let update = |lane, old| {
+                let compared = match function {
+                    AtomicFunction::CompareSwap => read(register + words, lane),
+                    _ => 0,
+                };
+                function.apply(bytes, old, read(register, lane), compared)
+            };
+            let mut old_values = [0; LANES];
+            if !memory.atomic_lanes(span, lanes, bytes.into(), update, &mut old_values) {
+                return false;
+            }
+            if let (true, Some(target)) = (
+                returns || instruction.returns,
+                instruction.dst.vector_index(),
+            ) {
+                for lane in active(lanes) {
+                    for word in 0..words {
+                        wave.vectors[target + word][lane] =
+                            (old_values[lane] >> (32 * word)) as u32;
+                    }
+                }
+            }
+            true
+        }
         _ => false,
     }
 }
@@ -203,16 +236,6 @@ fn extend(words: &mut Words, bytes: u8, sign_extend: bool) {
             false => *word << unused >> unused,
         };
     }
-}
-
-/// The active lanes by number.
-fn active(lanes: u64) -> impl Iterator<Item = usize> {
-    let mut left = lanes;
-    std::iter::from_fn(move || {
-        let lane = left.trailing_zeros() as usize;
-        left &= left.wrapping_sub(1);
-        (lane < LANES).then_some(lane)
-    })
 }
 
 fn lds(
