@@ -191,7 +191,6 @@ __global__ void raise(int *flag) {
   __hip_atomic_store(flag, 1, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 
-// A kernel of one stream waits for a kernel of another.
 // Waits for this number of ticks of the GPU's clock, and notes when it began and ended.
 __global__ void take_time(unsigned long long ticks, unsigned long long *times) {
   times[0] = __builtin_amdgcn_s_memrealtime();
@@ -199,20 +198,26 @@ __global__ void take_time(unsigned long long ticks, unsigned long long *times) {
   times[1] = __builtin_amdgcn_s_memrealtime();
 }
 
-// A kernel of the lower stream starts when the one of the higher stream has ended.
+// A kernel of the lower stream starts when the one of the higher stream has ended. It waits 100 ms at most, in which a
+// busy machine may not have run the other. So it has some attempts.
 static void take_turns(hipStream_t low, hipStream_t high) {
   unsigned long long *times;
   CHECK_HIP(hipHostMalloc((void **)&times, 64, hipHostMallocCoherent));
   take_time<<<1, 1, 0, low>>>(0, times);
   take_time<<<1, 1, 0, high>>>(0, times);
   CHECK_HIP(hipDeviceSynchronize());
-  // 5 ms at 100 MHz.
-  take_time<<<1, 1, 0, high>>>(500000, times);
-  take_time<<<1, 1, 0, low>>>(0, times + 2);
-  CHECK_HIP(hipDeviceSynchronize());
-  CHECK(times[2] >= times[1]);
+  bool has_waited = false;
+  for (int attempts = 0; attempts < 5 && !has_waited; attempts++) {
+    // 10 ms at 100 MHz.
+    take_time<<<1, 1, 0, high>>>(1000000, times);
+    take_time<<<1, 1, 0, low>>>(0, times + 2);
+    CHECK_HIP(hipDeviceSynchronize());
+    has_waited = times[2] >= times[1];
+  }
+  CHECK(has_waited);
 }
 
+// A kernel of one stream waits for a kernel of another.
 static void streams() {
   int least, greatest;
   CHECK_HIP(hipDeviceGetStreamPriorityRange(&least, &greatest));
