@@ -149,7 +149,7 @@ def of_one_block(exported, stem):
 def verdict(clang, one_block, ptx, source, blocks):
     """Compares the lines of clang's counters with those of PTX: which are reached, and the counts of lines of one block. Tells
     the lines that differ, with reasons that the blocks of the PTX show, and how many have none."""
-    evidence = reasons.Evidence(blocks, clang, one_block)
+    evidence = reasons.Evidence(blocks, clang, one_block, source)
     found = {"lines": 0, "one_block": 0, "differ": [], "unexplained": 0, "reached_unexplained": 0}
     for line in sorted(set(clang) & set(ptx)):
         # Threads that returned early come to the bracket that closes a function, and those of some cases to that of a switch.
@@ -232,9 +232,9 @@ def keep_blocks(test, name, variant, text, data):
     stem = os.path.join(test.results, f"{name}.{variant}")
     shutil.copyfile(text, stem + ".ptx")
     with open(text) as file:
-        functions = re.findall(r"^(?:\.\w+ )*\.(?:entry|func)\s*(?:\([^)]*\)\s*)?([\w$]+)", file.read(), re.M)
+        functions = reasons.functions_of(file.read())
     with open(stem + ".blocks", "w") as file:
-        for function in dict.fromkeys(functions):
+        for function in functions:
             shown = test.run([inside("rocov"), "show", "--disassemble", function, data])
             # A declaration has none.
             file.write(shown.stdout)

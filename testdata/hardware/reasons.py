@@ -1,12 +1,15 @@
 """Finds why clang's counters and those of PTX differ on a line. A reason is a fact that the blocks of the PTX and their counts
-show, for this line. The blocks are what `rocov show --disassemble` prints."""
+show for this line. The blocks are what `rocov show --disassemble` prints."""
 
 import re
 from collections import Counter
 
 LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+\d+(?:.*?inlined_at\s+(\d+)\s+(\d+))?")
-INSTRUCTION = re.compile(r"(?:\w*\$?[\w$]*:\s*)?(@!?%\w+\s+)?([a-z][\w.:]*)(?:\s|;)")
-CALL = re.compile(r"\bcall[\w.]*\s+(?:\([^)]*\)\s*,\s*)?([\w$]+)")
+HEAD = re.compile(r"(?:\.\w+\s+)*\.(?:entry|func)\s*(?:\([^)]*\)\s*)?([\w$]+)")
+OPCODE = re.compile(r"(?:@!?%\w+\s+)?([a-z][\w.:]*)")
+CALL = re.compile(r"call[\w.]*\s+(?:\([^)]*\)\s*,\s*)?([\w$]+)")
+# A value that is chosen without a branch, and what a guard leaves out.
+SELECT = re.compile(r"@!?%\w+\s|selp|slct|set\.")
 
 
 class Block:
@@ -20,83 +23,97 @@ class Block:
         return {line for lines, _ in self.instructions for line in lines}
 
 
+def functions_of(ptx):
+    """The names of the functions in PTX."""
+    return list(dict.fromkeys(re.findall(r"^" + HEAD.pattern, ptx, re.M)))
+
+
 def blocks_of(shown, ptx, stem):
     """The blocks in what `rocov show` has printed of functions of `ptx`, with the lines of the source."""
     files = dict(re.findall(r'\.file\s+(\d+)\s+"(?:[^"]*/)?([\w-]+)\.\w+"', ptx))
-    blocks, function, lines = [], None, set()
+    blocks, function, lines, statement = [], None, set(), ""
     for printed in shown.splitlines():
-        count, text = printed[:11].strip(), printed[13:].strip()
-        named = re.match(r"(?:\.\w+ )*\.(?:entry|func)\s*(?:\([^)]*\)\s*)?([\w$]+)", text)
-        if named:
-            function, lines = named.group(1), set()
-            continue
-        place = LOC.match(text)
-        if place:
+        count, text = printed[:11].strip(), re.sub(r"//.*", "", printed[13:]).strip()
+        head, place = HEAD.match(text), LOC.match(text)
+        if head:
+            function, lines, statement = head.group(1), set(), ""
+        elif place:
             places = zip(place.groups()[::2], place.groups()[1::2])
             lines = {int(line) for file, line in places if files.get(file) == stem and line != "0"}
-            continue
-        if count.isdigit():
-            blocks.append(Block(function, int(count)))
-        instruction = INSTRUCTION.match(text)
-        if instruction and blocks and blocks[-1].function == function:
-            blocks[-1].instructions.append((lines, text))
+        else:
+            if count.isdigit():
+                blocks.append(Block(function, int(count)))
+            # The statement of a call goes over several lines.
+            statement = f"{statement} {text}".strip()
+            if statement.endswith(";"):
+                instruction = re.sub(r"^[{}\s]*", "", statement)
+                if OPCODE.match(instruction) and blocks and blocks[-1].function == function:
+                    blocks[-1].instructions.append((lines, instruction))
+                statement = ""
+            elif statement.endswith((":", "{", "}", ")")):
+                statement = ""
     return blocks
 
 
 class Evidence:
     """The blocks of a kernel in one PTX, and clang's counts of its lines."""
 
-    def __init__(self, blocks, clang, one_block):
-        self.blocks, self.clang, self.one_block = blocks, clang, one_block
-        self.callees = {}
-        self.ended = Counter()
+    def __init__(self, blocks, clang, one_block, source):
+        self.blocks, self.clang, self.one_block, self.source = blocks, clang, one_block, source
+        self.callees, self.ended, self.lines = {}, Counter(), {}
         for block in blocks:
+            self.lines.setdefault(block.function, set()).update(block.lines())
             calls = self.callees.setdefault(block.function, set())
-            for _, text in block.instructions:
-                calls.update(CALL.findall(text))
-                if re.match(r"(@!?%\w+\s+)?exit\b", text):
+            for _, instruction in block.instructions:
+                calls.update(CALL.match(instruction).groups() if CALL.match(instruction) else ())
+                if OPCODE.match(instruction).group(1) == "exit":
                     self.ended[block.function] += block.count
 
     def reason(self, line, found):
         """Why clang's count of a line is not `found`. `None` if nothing shows it."""
         own = [block for block in self.blocks if line in block.lines()]
-        if not own:
-            return None
-        expected = self.clang[line]
-        ways = [self.uncalled, self.copied, self.unrolled, self.ends, self.recursive, self.moved]
-        return next((told for told in (way(line, own, expected, found) for way in ways) if told), None)
+        ways = [self.inlined, self.copied, self.unrolled, self.ends, self.recursion, self.beside, self.folded, self.moved]
+        told = (way(line, own, self.clang[line], found) for way in ways) if own else ()
+        return next((reason for reason in told if reason), None)
 
-    def uncalled(self, line, own, expected, found):
+    def inlined(self, line, own, expected, found):
         """The function was inlined wherever it is called, and its own code never runs."""
         called = set().union(*self.callees.values())
         functions = {block.function for block in own}
         if found == 0 and all(block.count == 0 for block in own) and not functions & called:
-            return f"only in {' '.join(sorted(functions))}, which nothing calls: it was inlined"
+            return f"inlined: all of it is in {' '.join(sorted(functions))}, which nothing calls"
         return None
 
     def copied(self, line, own, expected, found):
-        """The compiler has copied the line into several blocks: an unrolled loop, or an inlined function."""
+        """The compiler has copied the line into several blocks: of an unrolled loop, or of an inlined function whose copies the
+        text does not tell apart."""
         if len(own) > 1 and sum(block.count for block in own) == expected:
-            return f"{len(own)} copies, which ran {expected} times together"
+            return f"copied: {len(own)} blocks, which ran {expected} times together"
         return None
 
-    def unrolled(self, line, own, expected, found):
-        """A block has the line several times: one of its instructions ran as often as clang counts, in all."""
-        ran, copies = Counter(), Counter()
+    def runs(self, line, own):
+        """The instructions of a line by opcode: how often each ran in all, and how often it is there."""
+        ran, there = Counter(), Counter()
         for block in own:
-            for lines, text in block.instructions:
+            for lines, instruction in block.instructions:
                 if line in lines:
-                    opcode = INSTRUCTION.match(text).group(2)
+                    opcode = OPCODE.match(instruction).group(1)
                     ran[opcode] += block.count
-                    copies[opcode] += 1
+                    there[opcode] += 1
+        return ran, there
+
+    def unrolled(self, line, own, expected, found):
+        """An instruction of the line is there several times, in one block or in some of several. In all, it ran as often as clang
+        counts."""
+        ran, there = self.runs(line, own)
         for opcode in sorted(ran):
-            if copies[opcode] > len(own) and ran[opcode] == expected:
-                return f"unrolled: its {copies[opcode]} {opcode} ran {expected} times together"
+            if there[opcode] > 1 and ran[opcode] == expected:
+                return f"unrolled: {there[opcode]} {opcode}, which ran {expected} times together"
         return None
 
     def ends(self, line, own, expected, found):
         """Threads have ended in the function, or in one that it calls. clang counts the whole block that they were in."""
-        for function in {block.function for block in own}:
+        for function in sorted({block.function for block in own}):
             within, left = set(), [function]
             while left:
                 it = left.pop()
@@ -105,20 +122,58 @@ class Evidence:
                     left.extend(self.callees.get(it, ()))
             ended = sum(self.ended[it] for it in within)
             if ended > 0 and expected - ended == found:
-                return f"{ended} threads ended before it by exit"
+                return f"ended: {ended} threads by exit, before the line"
         return None
 
-    def recursive(self, line, own, expected, found):
+    def recursion(self, line, own, expected, found):
+        """Calls of a function by itself have become a loop: the function is entered less often."""
+        functions = {block.function for block in own}
+        name = re.search(r"(\w+)\(", self.source[line - 1])
+        if name is None or any(function in self.callees[function] for function in functions):
+            return None
+        within = sorted(set().union(*(self.lines[function] for function in functions)) - {line})
+        for it in within:
+            calls = re.search(rf"\b{name.group(1)}\(", self.source[it - 1])
+            if calls and self.clang.get(it) == expected - found:
+                return f"recursion made a loop: line {it} calls the function the other {expected - found} times"
+        return None
+
+    def beside(self, line, own, expected, found):
+        """Each block with instructions of the line that is not the line's own has those of another line, whose count by clang
+        is that of the block."""
+        lines = []
+        for block in own:
+            others = [it for it in block.lines() if it != line and it in self.one_block and self.clang.get(it) == block.count]
+            if others:
+                lines.append(f"{min(others, key=lambda it: abs(it - line))} ({block.count})")
+            elif block.count != expected:
+                return None
+        is_select = any(line in lines and SELECT.match(text) for block in own for lines, text in block.instructions)
+        return f"{'folded into a select' if is_select else 'moved'}: beside line {', '.join(dict.fromkeys(lines))}" if lines else None
+
+    def folded(self, line, own, expected, found):
+        """A select is left of the branch: an instruction of the line ran as often as one of another line in the same blocks, which
+        clang counts so often."""
+        if not any(SELECT.match(instruction) for block in own for _, instruction in block.instructions):
+            return None
+        ran, _ = self.runs(line, own)
+        others = set().union(*(block.lines() for block in own)) & self.one_block - {line}
+        for other in sorted(others, key=lambda it: abs(it - line)):
+            count = self.clang.get(other)
+            of_other, _ = self.runs(other, own)
+            if count not in (0, expected) and count in of_other.values() and count in ran.values():
+                return f"folded into a select: an instruction of it ran {count} times, as one of line {other} in the same blocks"
         return None
 
     def moved(self, line, own, expected, found):
-        """Each block with instructions of the line has those of another line, whose count by clang is that of the block."""
-        beside = []
-        for block in own:
-            others = [it for it in sorted(block.lines()) if it != line and it in self.one_block and self.clang.get(it) == block.count]
-            if not others:
-                return None
-            nearest = min(others, key=lambda it: abs(it - line))
-            beside.append(f"{nearest} ({block.count})")
-        has_select = any(line in lines and re.match(r"(@!?%\w+\s|selp|set\.)", text) for block in own for lines, text in block.instructions)
-        return f"{'folded into a select' if has_select else 'moved'}, to where line {', '.join(dict.fromkeys(beside))} is"
+        """All blocks with instructions of the line ran as often as another line of the function, whose blocks have its count."""
+        counts = {block.count for block in own}
+        if len(counts) != 1:
+            return None
+        functions = {block.function for block in own}
+        count = counts.pop()
+        for other in sorted(self.one_block - {line}, key=lambda it: abs(it - line)):
+            blocks = [block for block in self.blocks if other in block.lines() and block.function in functions]
+            if self.clang.get(other) == count and blocks and all(block.count == count for block in blocks):
+                return f"moved: its {len(own)} blocks ran {count} times, as line {other}"
+        return None

@@ -356,7 +356,7 @@ fn to_be_linked(
         // largest blocks.
         let plain = driver.compile(texts, options).ok();
         let choices = plain.and_then(|plain| ptx::Options::for_kernels_of(&plain).ok());
-        let changed = changed(texts, || Ok(choices.unwrap_or_default()))?;
+        let changed = changed(&parsed(texts)?, &choices.unwrap_or_default())?;
         let mut text = joined(changed.iter().map(String::as_str)).into_bytes();
         text.push(0);
         Ok(text)
@@ -425,27 +425,32 @@ fn key(
 }
 
 /// Compiles PTX with counters. Without them first, because counters may not make a kernel take so many registers that a
-/// block which the program launches does not fit any more.
+/// block which the program launches does not fit any more. A kernel that calls may have too few for its functions then: these
+/// count in memory.
 fn compiled(driver: &Driver, texts: &[String], options: Options) -> Result<Vec<u8>, Loss> {
     let compile = |texts: &[String]| driver.compile(texts, options).map_err(Loss::NotCompiled);
-    let changed = changed(texts, || {
-        let plain = compile(texts)?;
-        ptx::Options::for_kernels_of(&plain).map_err(Loss::NotRead)
-    })?;
-    compile(&changed)
+    let modules = parsed(texts)?;
+    let plain = compile(texts)?;
+    let mut choices = ptx::Options::for_kernels_of(&plain).map_err(Loss::NotRead)?;
+    let usual = changed(&modules, &choices)?;
+    compile(&usual).or_else(|refusal| {
+        choices.functions_in_memory = true;
+        let other = changed(&modules, &choices)?;
+        match other == usual {
+            true => Err(refusal),
+            false => compile(&other),
+        }
+    })
 }
 
-/// PTX with counters, by the `choices`, which are asked for if rocov knows all of the text.
-fn changed(
-    texts: &[String],
-    choices: impl FnOnce() -> Result<ptx::Options, Loss>,
-) -> Result<Vec<String>, Loss> {
+fn parsed(texts: &[String]) -> Result<Vec<Module<'_>>, Loss> {
     let modules = texts.iter().map(|text| Module::parse(text));
-    let modules: Vec<Module<'_>> = modules.collect::<Result<_, _>>()?;
-    let choices = choices()?;
-    let changed = modules
-        .iter()
-        .map(|module| ptx::instrument(module, &choices));
+    Ok(modules.collect::<Result<_, _>>()?)
+}
+
+/// PTX with counters.
+fn changed(modules: &[Module<'_>], choices: &ptx::Options) -> Result<Vec<String>, Loss> {
+    let changed = modules.iter().map(|it| ptx::instrument(it, choices));
     Ok(changed.collect::<Result<_, _>>()?)
 }
 
@@ -484,7 +489,7 @@ mod tests {
         let hash = xxhash_rust::xxh3::xxh3_64(changed.as_bytes());
         assert_eq!(
             (INSTRUMENTATION, format!("{hash:016x}")),
-            (4, "d7f6ea63be5daf97".into())
+            (5, "d7f6ea63be5daf97".into())
         );
     }
 }

@@ -6,7 +6,8 @@
 //! loops have a bit each, which costs next to nothing, so only those in loops are counted so.
 //!
 //! An edge counts in a block if it is the only way out of it or into it, else behind the branch that it does not take, or
-//! on a detour. A way that has no such place must be in the tree.
+//! on a detour. A way that has no such place must be in the tree. No other count follows from a way of a block to itself: such
+//! a block is counted.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +103,12 @@ struct Edge {
 }
 
 /// Returns the counts that follow from others, or `None` if it does not pay. `depths` has the loops around each block.
-pub(super) fn derivation(function: &PtxFunction<'_>, depths: &[usize]) -> Option<Derivation> {
+/// It pays unless `has_registers`, which tells that each block in a loop can have a register.
+pub(super) fn derivation(
+    function: &PtxFunction<'_>,
+    depths: &[usize],
+    has_registers: bool,
+) -> Option<Derivation> {
     let count = depths.len();
     let is_loopless = depths.iter().all(|depth| *depth == 0);
     if is_loopless || count > MAX_BLOCKS {
@@ -111,6 +117,14 @@ pub(super) fn derivation(function: &PtxFunction<'_>, depths: &[usize]) -> Option
     let mut edges = edges(function);
     let depth = |node: usize| depths.get(node).copied().unwrap_or(0);
     place_in_blocks(&mut edges, count, depth);
+    let mut is_counted = vec![false; count];
+    edges.retain(|edge| {
+        let is_own = edge.from == edge.to;
+        if is_own {
+            is_counted[edge.from] = true;
+        }
+        !is_own
+    });
     let runs = |depth: usize| TURNS.pow(depth.min(MAX_DEPTH) as u32);
     let runs_of = |edge: &Edge| runs(depth(edge.from).min(depth(edge.to)));
     // The cost of a count there. One on a detour makes two branches of one.
@@ -128,18 +142,17 @@ pub(super) fn derivation(function: &PtxFunction<'_>, depths: &[usize]) -> Option
     }
     let mut found = Derivation::default();
     let mut sources: Vec<Source> = Vec::new();
-    let mut is_source = vec![false; count];
     for edge in &others {
         sources.push(match edge.place {
             Place::Block(block) => {
-                is_source[block] = true;
+                is_counted[block] = true;
                 Source::Block(block)
             }
             place => Source::Edge(found.count(place, runs_of(edge) > 1)),
         });
     }
     let flows = flows(&tree, &others, count);
-    for block in (0..count).filter(|block| depth(*block) > 0 && !is_source[*block]) {
+    for block in (0..count).filter(|block| depth(*block) > 0 && !is_counted[*block]) {
         let leaving = tree.iter().zip(&flows).filter(|(it, _)| it.from == block);
         let mut sum: BTreeMap<Source, i64> = BTreeMap::new();
         for (other, factor) in leaving.flat_map(|(_, flow)| flow) {
@@ -159,7 +172,7 @@ pub(super) fn derivation(function: &PtxFunction<'_>, depths: &[usize]) -> Option
         .iter()
         .filter(|it| !matches!(it.place, Place::Block(_)));
     let paid: u64 = counted.map(cost).sum();
-    (saved > paid).then_some(found)
+    (saved > paid || !has_registers).then_some(found)
 }
 
 /// The ways between the blocks of a function: the numbers of two blocks, or the number after the last one for the outside.

@@ -347,7 +347,7 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         }
         let module = Module::parse(&plain).unwrap();
         let function = &module.functions[0];
-        let plan = Plan::of(function, &std::collections::HashSet::new());
+        let plan = Plan::of(function, &std::collections::HashSet::new(), false);
         derived += plan.derivation.blocks.len();
         edges += plan.derivation.edges.len();
         let counting = instrument(&module, &Options::default()).unwrap();

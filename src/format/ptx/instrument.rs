@@ -42,6 +42,9 @@ pub struct Options {
     /// fail that would not fail without them, and as many blocks fit on an SM as before, or nearly so. With no number here, the
     /// limit is that of blocks of 1024 threads, the most that a GPU takes.
     pub registers: BTreeMap<String, u32>,
+    /// Whether functions that are no kernels count in memory at once. It is slow, but takes few registers: a kernel may not
+    /// call a function that takes more than the kernel may have.
+    pub functions_in_memory: bool,
 }
 
 impl Options {
@@ -63,6 +66,7 @@ impl Default for Options {
         Self {
             version: 10,
             registers: BTreeMap::new(),
+            functions_in_memory: false,
         }
     }
 }
@@ -127,7 +131,8 @@ pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxE
         if function.blocks.is_empty() {
             continue;
         }
-        let plan = Plan::of(function, &ending);
+        let in_memory = options.functions_in_memory && !function.is_kernel;
+        let plan = Plan::of(function, &ending, in_memory);
         let flush = Flush {
             unit: &unit,
             plan: &plan,

@@ -9,7 +9,7 @@ use crate::format::ptx::PtxError;
 use crate::format::ptx::blocks::Blocks;
 use crate::format::ptx::lexer::{Lexer, Token, TokenKind};
 use crate::format::ptx::records::RECORD;
-use crate::format::ptx::statements::{self, Loc, Place, StatementKind, Statements};
+use crate::format::ptx::statements::{self, Flow, Loc, Place, StatementKind, Statements};
 
 /// A PTX module.
 #[derive(Clone, Debug)]
@@ -384,8 +384,11 @@ impl<'text> Reader<'text> {
         let mut known: HashMap<Loc<'text>, Arc<Position>> = HashMap::new();
         let mut last: HashMap<Place, Arc<Position>> = HashMap::new();
         let mut spans = function.body.blocks.spans.iter().peekable();
+        // The position may be of the block before.
+        let mut is_new = true;
         for (number, statement) in statements.iter().enumerate() {
             if let StatementKind::Loc(loc) = &statement.kind {
+                is_new = true;
                 // The place may be the call of an inlined function, even if no instruction has it.
                 if !known.contains_key(loc) {
                     let position = Arc::new(self.position(loc, &last));
@@ -403,9 +406,16 @@ impl<'text> Reader<'text> {
                     positions: Vec::new(),
                 });
             }
-            if !matches!(statement.kind, StatementKind::Instruction(_)) {
+            let StatementKind::Instruction(instruction) = &statement.kind else {
+                continue;
+            };
+            // Ways join at a block that is only a jump. It has no line if it has no position of its own.
+            let begins = function.blocks.last().map(|it| it.line) == Some(statement.line);
+            let is_join = begins && !instruction.is_guarded;
+            if is_join && !is_new && matches!(instruction.flow, Flow::Branch { .. }) {
                 continue;
             }
+            is_new = false;
             let has_line = current.filter(|loc| loc.place.line > 0);
             let position = has_line.and_then(|loc| known.get(&loc));
             if let (Some(block), Some(position)) = (function.blocks.last_mut(), position) {

@@ -6,8 +6,8 @@
 //! | in a loop | a register, or none, if its count follows from others ([`flow`](super::flow)) |
 //! | beyond [`MAX_WORDS`] words of bits or [`MAX_NUMBERS`] registers | one atomic addition for the active threads of a warp, at once |
 //!
-//! All blocks are counted at once in a function that sets its number of registers (`setmaxnreg`), and in one with so many
-//! exits and blocks that its flushes would be long.
+//! All blocks are counted at once in a function that sets its number of registers (`setmaxnreg`), in one with so many
+//! exits and blocks that its flushes would be long, and in one that shall take few registers.
 //!
 //! Registers have 64 bits, because a thread may run a loop more than 2^32 times. Counts wait in them until the call of the
 //! function ends.
@@ -27,6 +27,9 @@ pub(super) const MAX_NUMBERS: usize = 32;
 const MAX_DERIVED: usize = 128;
 /// The most counts that all flushes of a function bring to memory.
 const MAX_FLUSHED: usize = 1 << 16;
+/// The most registers of a function with counts that follow from others. The compiler keeps those in memory that have no
+/// place: that costs less than an addition in memory for each run of each block.
+const MAX_SOURCES: usize = 64;
 /// The blocks of a word.
 pub(super) const WORD: usize = 32;
 
@@ -72,13 +75,24 @@ pub(super) struct Plan<'text> {
 }
 
 impl<'text> Plan<'text> {
-    pub(super) fn of(function: &PtxFunction<'text>, ending: &HashSet<&str>) -> Self {
+    /// With `in_memory`, all blocks are counted in memory at once.
+    pub(super) fn of(
+        function: &PtxFunction<'text>,
+        ending: &HashSet<&str>,
+        in_memory: bool,
+    ) -> Self {
         let calls = instructions(function).filter(|(_, _, it)| match it.flow {
             Flow::Call { callee } => may_end(ending, callee),
             _ => false,
         });
         let calls: Vec<usize> = calls.map(|(number, _, _)| number).collect();
-        let (ways, derivation) = ways(function, calls.is_empty());
+        let (ways, derivation) = match in_memory {
+            true => (
+                vec![Way::Direct; function.body.blocks.spans.len()],
+                Derivation::default(),
+            ),
+            false => ways(function, calls.is_empty()),
+        };
         let numbers = ways.iter().filter(|it| matches!(it, Way::Number(_)));
         let last_bit = ways.iter().rposition(|it| *it == Way::Bit);
         let mut plan = Plan {
@@ -106,7 +120,7 @@ impl<'text> Plan<'text> {
         let derivation = &self.derivation;
         let counted = self.numbers - derivation.blocks.len() + derivation.registers;
         let words = self.words + derivation.bits.div_ceil(WORD);
-        // There are at most MAX_NUMBERS and MAX_WORDS, and few edges.
+        // There are at most MAX_SOURCES and MAX_WORDS, and few edges.
         (2 * counted + words) as u32
     }
 
@@ -202,10 +216,10 @@ fn ways(function: &PtxFunction<'_>, may_derive: bool) -> (Vec<Way>, Derivation) 
     let mut in_loops: Vec<usize> = (0..count).filter(|block| depths[*block] > 0).collect();
     let derivation = Some(count)
         .filter(|count| may_derive && *count <= MAX_WORDS * WORD && in_loops.len() <= MAX_DERIVED)
-        .and_then(|_| derivation(function, &depths))
+        .and_then(|_| derivation(function, &depths, in_loops.len() <= MAX_NUMBERS))
         .filter(|it| {
             let counted = in_loops.len() - it.blocks.len();
-            counted + it.registers <= MAX_NUMBERS
+            counted + it.registers <= MAX_SOURCES
         });
     if derivation.is_none() {
         // The innermost ones run most often.

@@ -101,6 +101,21 @@ fn each_block_has_its_positions() {
 }
 
 #[test]
+fn a_jump_where_ways_join_is_no_line() {
+    // As nvcc -G writes the end of an `if` in an `if`: the first jump of lines 4 and 5 belongs to them.
+    let text = kernel(
+        ".loc 1 4 2\n@%p1 bra $B;\n.loc 1 5 2\nbra $B;\n$A:\nbra $C;\n$B:\nmov.u32 %r1, 0;\nbra $A;\n$C:\nret;\n",
+    );
+    let module = Module::parse(&text).unwrap();
+    let found = module.functions[0].blocks.iter().map(|block| {
+        let lines = block.positions.iter().map(|it| it.place.line);
+        lines.collect::<Vec<_>>()
+    });
+    let expected = [vec![4, 5], vec![], vec![5], vec![5]];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn kernels_and_functions_with_a_body_are_found() {
     let text = format!(
         "{HEAD}.extern .func (.param .b32 r) printf (.param .b64 a, .param .b64 b);\n\
@@ -212,6 +227,26 @@ fn modules_that_cannot_count_are_rejected() {
         found.to_string(),
         "a raw profile of version 99 has no records that rocov knows, expected 8 to 11"
     );
+}
+
+#[test]
+fn functions_may_count_in_memory() {
+    let text = format!(
+        "{HEAD}.func f()\n{{\nL:\n@%p bra L;\nret;\n}}\n.entry k()\n{{\nL:\n@%p bra L;\ncall.uni f;\nret;\n}}\n"
+    );
+    let module = Module::parse(&text).unwrap();
+    let options = Options {
+        functions_in_memory: true,
+        ..Options::default()
+    };
+    let changed = instrument(&module, &options).unwrap();
+    let (function, kernel) = changed.split_at(changed.find(".entry").unwrap());
+    let waits = |text: &str| text.contains("%rocov_n") || text.contains("%rocov_b");
+    assert!(!waits(function) && waits(kernel), "{changed}");
+    assert_eq!(function.matches("red.global.add.u64").count(), 2);
+    assert!(waits(
+        counting(&text).unwrap().split(".entry").next().unwrap()
+    ));
 }
 
 /// The text without what the instrumentation adds: its variables, lines with its names, and its scopes.
