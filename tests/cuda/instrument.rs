@@ -9,9 +9,11 @@ use std::process::Command;
 use tempfile::TempDir;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::ptx::compiled;
 use crate::setup::{Setup, counts, profiles, profiles_of, step, steps};
 use crate::support::artifacts::built;
 use crate::support::command::{Ended, limited, run};
+use crate::support::compilers::Compiler;
 
 /// A function of kernels.cu, by the name of its record.
 const HISTOGRAM: &str = "rocov-ptx;_Z9histogramPKfiPj";
@@ -622,6 +624,23 @@ fn the_driver_gets_ptx_that_it_refuses_once() {
     assert_eq!(it.compilations(), 1, "the cache has the refusal");
     assert_eq!(once("13010"), said);
     assert_eq!(it.compilations(), 2, "another driver may compile it");
+}
+
+/// nvlink refuses a kernel that calls functions with more registers than it may have itself.
+#[test]
+fn functions_with_too_many_registers_count_in_memory() {
+    let Some(it) = Uncounted::get() else { return };
+    let Some(clang) = Compiler::find(22) else {
+        return;
+    };
+    let text = compiled(it.setup, clang, "callees", "sm_90", "-O0");
+    let cubin = format!("// cubin: {}\n", it.setup.plain().display());
+    let file = it.file("callees", [cubin.as_bytes(), &with_zero(&text)].concat());
+    let data = data();
+    let ended = run(&mut it.command(data.path(), &[step("load", &file)])).success();
+    assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
+    let calls = "without counters, with them, and with those of functions in memory";
+    assert_eq!(it.compilations(), 3, "{calls}");
 }
 
 #[test]

@@ -31,7 +31,13 @@ const FIRST_WITH_COMMENTS: u32 = 19;
 const KERNELS: [&str; 6] = ["branches", "callees", "calls", "ends", "indirect", "many"];
 
 /// The PTX of a source in testdata/kernels.
-fn compiled(setup: &Setup, compiler: &Compiler, name: &str, arch: &str, level: &str) -> String {
+pub(crate) fn compiled(
+    setup: &Setup,
+    compiler: &Compiler,
+    name: &str,
+    arch: &str,
+    level: &str,
+) -> String {
     let mut clang = limited(compiler.clang);
     clang.args(["-x", "cuda", "--cuda-device-only", "-S", "-std=c++17"]);
     clang.args(["-nocudainc", "-nocudalib", "-Wno-unknown-cuda-version"]);
