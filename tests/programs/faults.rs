@@ -1,7 +1,9 @@
 //! A kernel's mistake gives a message with the place. Then the real runtime reacts to the GPU
 //! fault, with an error or with its abort. The program never hangs.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, limited, run};
@@ -11,6 +13,9 @@ use crate::support::gpu::{Stack, data};
 use crate::support::program::{Program, TARGET, counts};
 
 const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];
+
+/// Messages have the line of a kernel that was compiled like this.
+const LINES: [&str; 1] = ["-gline-tables-only"];
 
 /// Bytes of a page of GPU memory; ROCr names the page of the fault.
 const PAGE: u64 = 4096;
@@ -130,7 +135,7 @@ fn an_unmodelled_instruction_is_named() {
 #[test]
 fn a_fault_keeps_what_was_counted_before() {
     for stack in Stack::of_programs() {
-        let program = Program::build(stack, &["stopped/stopped.hip"], &[], &[]);
+        let program = Program::build(stack, &["stopped/stopped.hip"], &[], &LINES);
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = data(directory.path());
         let mut command = program.under_rocov(TARGET, &data);
@@ -154,21 +159,57 @@ fn a_fault_keeps_what_was_counted_before() {
     }
 }
 
-/// The line of `shared_memory.hip` with this text, as messages write it.
-fn line_of(text: &str) -> String {
-    let source = repository("testdata/programs/shared_memory/shared_memory.hip");
+/// The line of a program's source with this text, as messages write it.
+fn line_of(program: &str, text: &str) -> String {
+    let source = repository("testdata/programs").join(format!("{program}/{program}.hip"));
     let lines = std::fs::read_to_string(source).expect("testdata can be read");
     let index = lines.lines().position(|line| line.contains(text));
     let number = 1 + index.unwrap_or_else(|| panic!("{text:?} is not in the source"));
-    format!("shared_memory.hip:{number}:")
+    format!("{program}.hip:{number}:")
+}
+
+/// The message names the place of a wave that keeps others at a barrier. The kernel never ends, so the user
+/// interrupts the program: the counts are there.
+#[test]
+fn a_deadlock_is_named_and_an_interrupt_keeps_the_counts() {
+    let program = Program::build(Stack::usual(), &["stopped/stopped.hip"], &[], &LINES);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = data(directory.path());
+    let mut command = program.under_rocov(TARGET, &data);
+    command.arg("deadlock").stderr(Stdio::piped());
+    // A thread of librocov drains, and does not wait for the kernel.
+    command.envs([("ROCOV_SNAPSHOT_EVERY", "10m"), ("ROCOV_WAIT", "0")]);
+    let mut child = command.spawn().expect("the program can be run");
+    let stderr = child.stderr.take().expect("a pipe");
+    let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
+    let message = lines.find(|line| line.contains("no progress"));
+    let message = message.expect("a message about the deadlock");
+    run(limited("kill").args(["-INT", &child.id().to_string()])).success();
+    let rest: Vec<String> = lines.collect();
+    let status = child.wait().expect("the program ends");
+    assert!(!status.success(), "{rest:?}");
+    let place = line_of("stopped", "while (!met)");
+    for part in [
+        "kernel deadlocked, workgroup (0, 0, 0), wave 1",
+        &place,
+        "1 of 2 waves have reached theirs",
+        "a deadlock",
+    ] {
+        assert!(message.contains(part), "{part} is not in {message}");
+    }
+    let profiles = Data::of(&data).profiles;
+    assert_eq!(counts(&profiles[0], "counted"), (256, vec![64]), "{rest:?}");
+    let report = run(limited(built("rocov")).arg("report").arg(&data)).success();
+    assert!(report.stdout.contains("stopped.hip"), "{report}");
 }
 
 /// The program goes on after such a mistake, and its counts are all there.
 #[test]
 fn mistakes_with_shared_memory_are_named_if_the_user_asks_for_them() {
-    let write = line_of("tile[threadIdx.x] = threadIdx.x");
-    let read = line_of("tile[count - 1 - threadIdx.x]");
-    let unwritten = line_of("tile[threadIdx.x + 1]");
+    let place = |text| line_of("shared_memory", text);
+    let write = place("tile[threadIdx.x] = threadIdx.x");
+    let read = place("tile[count - 1 - threadIdx.x]");
+    let unwritten = place("tile[threadIdx.x + 1]");
     let race = [
         "kernel races, workgroup (0, 0, 0), wave 1",
         "lane 0",
@@ -182,12 +223,11 @@ fn mistakes_with_shared_memory_are_named_if_the_user_asks_for_them() {
         &unwritten,
         "no work-item has written",
     ];
-    let debug = ["-gline-tables-only"];
     let program = Program::build(
         Stack::usual(),
         &["shared_memory/shared_memory.hip"],
         &[],
-        &debug,
+        &LINES,
     );
     for (what, kernel, calls, words) in [
         ("race", "races", 128, &race[..]),

@@ -1,4 +1,4 @@
-// A kernel with known counts, then one that writes where no memory is.
+// A kernel with known counts, then one that writes where no memory is, or one that never ends.
 #include <hip/hip_runtime.h>
 
 #include <cstddef>
@@ -12,11 +12,28 @@ extern "C" __global__ void counted(unsigned *sum) {
 
 extern "C" __global__ void broken(unsigned *sum, size_t far) { sum[far + threadIdx.x] = 1; }
 
-int main() {
+// The first wave waits at a barrier for the second one, which waits for what the first one writes behind it.
+extern "C" __global__ void deadlocked() {
+  __shared__ volatile int met;
+  met = 0;
+  __syncthreads();
+  if (threadIdx.x < 64) {
+    __syncthreads();
+    met = 1;
+  }
+  while (!met) {
+  }
+}
+
+int main(int count, char **) {
   unsigned *sum;
   if (hipMalloc(&sum, sizeof *sum) != hipSuccess) return 2;
   counted<<<4, 64>>>(sum);
   if (hipDeviceSynchronize() != hipSuccess) return 3;
+  if (count > 1) {
+    deadlocked<<<1, 128>>>();
+    return hipDeviceSynchronize() == hipSuccess ? 6 : 7;
+  }
   broken<<<1, 64>>>(sum, size_t{1} << 40);
   // HIP 7 returns an error, earlier releases end the program.
   return hipDeviceSynchronize() == hipSuccess ? 4 : 5;

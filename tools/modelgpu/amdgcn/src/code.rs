@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::error::Fault;
-use crate::execute::{Dual, GridBarriers, Operation, Simd, Step, resolve};
+use crate::execute::{Dual, GridBarriers, Operation, Simd, Step, Wait, resolve};
 use crate::isa::{Instruction, decode};
 use crate::memory::View;
 use crate::target::Target;
@@ -77,11 +77,8 @@ pub(crate) struct Decoded {
     pub operation: Option<&'static Operation>,
     /// The instruction is a dual one: both its parts. The fields above are the first one's.
     pub second: Option<Box<Dual>>,
-    /// The wave looks at memory that other workgroups or the host may write, as one that waits for
-    /// them does again and again.
-    pub polls: bool,
-    /// The wave lets others go first.
-    pub sleeps: bool,
+    /// The way in which the wave may wait.
+    pub wait: Wait,
 }
 
 impl Code {
@@ -279,25 +276,20 @@ impl Decoder {
                 target: self.target.name(),
             })?;
         let operation = resolve(instruction.mnemonic, self.target);
-        let sleeps = matches!(
-            instruction.mnemonic,
-            "s_sleep" | "s_sleep_var" | "ds_gws_barrier"
-        );
+        let wait = operation.map_or(Wait::No, |operation| operation.wait(&instruction));
         let is_dual = instruction.second.is_some();
         let decoded = Decoded {
             step: operation
-                .filter(|_| !sleeps && !is_dual)
+                .filter(|_| wait == Wait::No && !is_dual)
                 .map_or(Step::Other, |operation| {
                     Step::new(operation, &instruction, self.simd)
                 }),
             instruction,
             operation,
-            polls: instruction.coherent
-                && operation.is_some_and(|operation| operation.looks(&instruction)),
             second: instruction
                 .second()
                 .map(|second| Box::new(Dual::new(instruction, second, self.target, self.simd))),
-            sleeps,
+            wait,
         };
         self.entries.push(Entry {
             words,

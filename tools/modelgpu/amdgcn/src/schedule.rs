@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::code::{Code, Core, Spare};
 use crate::dispatch::{Dispatch, STUCK, Statistics};
 use crate::error::DispatchError;
-use crate::execute::{Clock, LdsAccess, Span, Surroundings};
+use crate::execute::{LdsAccess, Span, Surroundings};
 use crate::memory::View;
 use crate::warning::Stuck;
 use crate::wave::{State, Wave};
@@ -194,10 +194,7 @@ impl<'a> Worker<'a> {
             watch: None,
             beyond_lds: &beyond_lds,
             interrupt: dispatch.context.interrupt,
-            clock: Clock {
-                ticks: dispatch.context.clock,
-                looks: Cell::new(0),
-            },
+            clock: dispatch.context.clock,
             barriers: &dispatch.barriers,
             target: dispatch.target,
             instructions: self.statistics.instructions,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::code::Decoder;
 use crate::error::Fault;
-use crate::execute::{LdsWatch, Surroundings, execute};
+use crate::execute::{LdsWatch, Surroundings, Wait, execute};
 use crate::trace::ActiveLanes;
 use crate::wave::{Arrival, State, Wave, Words};
 
@@ -16,7 +16,7 @@ const TURN: u32 = 4096;
 const POLLS: u32 = 16;
 /// Looks at the clock in one turn after which a wave counts as waiting. The compiler divides times of 64 bits
 /// in 200 instructions, so a turn has not many looks.
-const CLOCK_LOOKS: u64 = 8;
+const CLOCK_LOOKS: u32 = 8;
 /// Instructions after which a workgroup leaves its thread to others although none of its waves seems
 /// to wait: a kernel may wait in a way that `Poll` does not recognise.
 const SLICE: u64 = 1 << 22;
@@ -149,7 +149,7 @@ fn take_turn<const TRACED: bool>(
     surroundings: &mut Surroundings<'_>,
 ) -> Result<Pause, (u64, Fault)> {
     let mut poll = Poll::default();
-    let first_look = surroundings.clock.looks.get();
+    let mut clock_looks = 0;
     let mut fetched = None;
     let mut active = ActiveLanes::default();
     for _ in 0..TURN {
@@ -199,14 +199,20 @@ fn take_turn<const TRACED: bool>(
             ));
         };
         execute(operation, instruction, wave, surroundings).map_err(|fault| (pc, fault))?;
-        if decoded.sleeps || decoded.polls && poll.waits(pc, wave.vector(instruction.dst)) {
-            return Ok(match surroundings.clock.looks.get() - first_look {
+        let waits = match decoded.wait {
+            Wait::No => false,
+            Wait::Sleep => true,
+            Wait::Poll => poll.waits(pc, wave.vector(instruction.dst)),
+            Wait::Clock => {
+                clock_looks += 1;
+                clock_looks == CLOCK_LOOKS
+            }
+        };
+        if waits {
+            return Ok(match clock_looks {
                 0 => Pause::Others,
                 _ => Pause::Clock,
             });
-        }
-        if surroundings.clock.looks.get() - first_look == CLOCK_LOOKS {
-            return Ok(Pause::Clock);
         }
     }
     Ok(Pause::Share)

@@ -178,6 +178,17 @@ impl ControlStep {
 }
 
 impl Control {
+    pub(super) fn reads_clock(self, instruction: &Instruction) -> bool {
+        match self {
+            Self::Ask => true,
+            Self::GetRegister => matches!(
+                RegisterField::of(instruction).register,
+                RegisterField::SHADER_CYCLES | RegisterField::SHADER_CYCLES_HIGH
+            ),
+            _ => false,
+        }
+    }
+
     /// The instruction with resolved operands; `None` if it touches more than the wave.
     pub(super) fn step(self, instruction: &Instruction) -> Option<ControlStep> {
         match self {
@@ -237,7 +248,7 @@ impl Control {
                 if instruction.src[0].0 != GET_REALTIME {
                     return Err(unmodelled(instruction, "a message other than for the time"));
                 }
-                wave.set_pair(instruction.dst, surroundings.clock.look());
+                wave.set_pair(instruction.dst, (surroundings.clock)());
             }
             Self::SetModeField(place) => {
                 let value = (instruction.immediate as u32 & 15) << place;
@@ -263,7 +274,7 @@ impl Control {
                 let generation = surroundings.target.generation();
                 let is_gfx9 = generation == Generation::Gfx9;
                 let is_gfx12 = generation == Generation::Gfx12;
-                let cycles = || surroundings.clock.look().wrapping_mul(CYCLES);
+                let cycles = || (surroundings.clock)().wrapping_mul(CYCLES);
                 let value = match field.register {
                     // If the bit is always set, the register has none.
                     RegisterField::MODE if surroundings.target.always_clamps_nan() => {

@@ -16,7 +16,6 @@ mod simd;
 pub(crate) mod value;
 mod vector;
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -47,13 +46,29 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// Returns whether a wave learns what memory holds.
-    pub(crate) fn looks(&self, instruction: &Instruction) -> bool {
-        match self {
-            Self::Memory(memory) => memory.looks(instruction),
-            _ => true,
+    /// The way in which a wave may wait by the instruction.
+    pub(crate) fn wait(&self, instruction: &Instruction) -> Wait {
+        match (self, instruction.mnemonic) {
+            (_, "s_sleep" | "s_sleep_var" | "ds_gws_barrier") => Wait::Sleep,
+            (Self::ScalarMemory(memory), _) if memory.reads_clock() => Wait::Clock,
+            (Self::Control(control), _) if control.reads_clock(instruction) => Wait::Clock,
+            (Self::Memory(memory), _) if !memory.looks(instruction) => Wait::No,
+            _ if instruction.coherent => Wait::Poll,
+            _ => Wait::No,
         }
     }
+}
+
+/// The way in which a wave waits by an instruction, if it executes it again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    No,
+    /// It lets others go first.
+    Sleep,
+    /// It looks at memory that other workgroups or the host may write.
+    Poll,
+    /// It looks at the clock.
+    Clock,
 }
 
 type Table = &'static [(&'static str, Operation)];
@@ -163,29 +178,14 @@ pub(crate) struct Surroundings<'a> {
     pub beyond_lds: &'a dyn Fn(LdsAccess),
     /// The interpreter calls this with M0 when a wave interrupts the host.
     pub interrupt: &'a dyn Fn(u32),
-    pub clock: Clock<'a>,
+    /// The GPU's clock, in ticks of 10 ns.
+    pub clock: &'a dyn Fn() -> u64,
     /// The barriers of the queue's cooperative launches.
     pub barriers: &'a GridBarriers,
     /// The processor.
     pub target: Target,
     /// Instructions executed so far in this dispatch.
     pub instructions: u64,
-}
-
-/// The GPU's clock.
-pub(crate) struct Clock<'a> {
-    /// The time in ticks of 10 ns.
-    pub ticks: &'a dyn Fn() -> u64,
-    /// The number of looks at it.
-    pub looks: Cell<u64>,
-}
-
-impl Clock<'_> {
-    /// Looks at the clock.
-    pub(crate) fn look(&self) -> u64 {
-        self.looks.set(self.looks.get() + 1);
-        (self.ticks)()
-    }
 }
 
 /// An access that goes beyond LDS.

@@ -157,6 +157,10 @@ pub(super) const TABLES: [Table; 3] = [
 ];
 
 impl ScalarMemoryOperation {
+    pub(super) fn reads_clock(self) -> bool {
+        matches!(self, Self::Clock(_))
+    }
+
     pub(super) fn execute(
         self,
         instruction: &Instruction,
@@ -165,7 +169,7 @@ impl ScalarMemoryOperation {
     ) -> Result<(), Fault> {
         match self {
             Self::Clock(cycles) => {
-                let now = surroundings.clock.look().wrapping_mul(cycles);
+                let now = (surroundings.clock)().wrapping_mul(cycles);
                 wave.set_pair(instruction.dst, now);
                 Ok(())
             }

@@ -156,6 +156,26 @@ impl Value for Half {
     }
 }
 
+/// A bfloat16: the high half of a number of single precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Brain(pub u16);
+
+impl Brain {
+    pub(crate) fn to_f32(self) -> f32 {
+        f32::from_bits(u32::from(self.0) << 16)
+    }
+
+    /// The nearest one, ties to even. A NaN stays one and becomes quiet.
+    pub(crate) fn nearest(value: f32) -> Self {
+        let bits = value.to_bits();
+        if value.is_nan() {
+            return Self((bits >> 16) as u16 | 0x40);
+        }
+        // The sum carries into the exponent, also from the largest number to infinity.
+        Self(((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16)
+    }
+}
+
 impl Half {
     pub(crate) fn to_f32(self) -> f32 {
         let sign = u32::from(self.0 & 0x8000) << 16;

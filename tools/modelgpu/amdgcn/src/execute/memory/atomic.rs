@@ -1,7 +1,7 @@
 //! The functions of atomics.
 
 use super::super::float;
-use super::super::value::Half;
+use super::super::value::{Brain, Half};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtomicFunction {
@@ -80,8 +80,7 @@ impl AtomicFunction {
                 Half::from_f64(f64::from(Half(a).to_f32()) + f64::from(Half(b).to_f32())).0
             }),
             Self::PackedBrainAdd => of_halves(old, operand, |a, b| {
-                let [a, b] = [a, b].map(|bits| f32::from_bits(u32::from(bits) << 16));
-                brain(a + b)
+                Brain::nearest(Brain(a).to_f32() + Brain(b).to_f32()).0
             }),
             Self::FloatMin => float_function(bytes, old, operand, float::min),
             Self::FloatMax => float_function(bytes, old, operand, float::max),
@@ -93,16 +92,6 @@ impl AtomicFunction {
 fn of_halves(old: u64, operand: u64, function: fn(u16, u16) -> u16) -> u64 {
     let half = |shift: u32| function((old >> shift) as u16, (operand >> shift) as u16);
     u64::from(half(0)) | u64::from(half(16)) << 16
-}
-
-/// The bfloat16 nearest to a number, ties to even: its high half, rounded.
-fn brain(value: f32) -> u16 {
-    let bits = value.to_bits();
-    if value.is_nan() {
-        return (bits >> 16) as u16 | 0x40;
-    }
-    let odd = bits >> 16 & 1;
-    ((bits + 0x7fff + odd) >> 16) as u16
 }
 
 /// A function that is exact in double precision for operands of either size.

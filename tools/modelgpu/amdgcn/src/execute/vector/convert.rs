@@ -1,7 +1,7 @@
 //! Conversions. From a float to an integer they truncate, saturate, and turn NaN into 0.
 
 use super::super::Operation;
-use super::super::value::{Half, Kind, Value};
+use super::super::value::{Brain, Half, Kind, Value};
 use super::{VectorOperation, kinds, vector};
 use crate::wave::LANES;
 
@@ -32,11 +32,13 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ),
     (
         "v_cvt_f32_bf16",
-        vector!(Word, |a: u16| -> f32 { f32::from_bits(u32::from(a) << 16) }),
+        vector!(Word, |a: u16| -> f32 { Brain(a).to_f32() }),
     ),
     (
         "v_cvt_pk_bf16_f32",
-        vector!(Word, |a: f32, b: f32| -> u32 { pair([a, b].map(brain)) }),
+        vector!(Word, |a: f32, b: f32| -> u32 {
+            pair([a, b].map(|value| Brain::nearest(value).0))
+        }),
     ),
     // NaN becomes the limit of its sign, unlike in other conversions.
     (
@@ -152,14 +154,4 @@ fn unsigned_norm(value: f32) -> u16 {
 
 fn pair([low, high]: [u16; 2]) -> u32 {
     u32::from(low) | u32::from(high) << 16
-}
-
-/// Rounds to bfloat16, to nearest even. A NaN stays one and becomes quiet.
-fn brain(value: f32) -> u16 {
-    let bits = value.to_bits();
-    if value.is_nan() {
-        return (bits >> 16) as u16 | 0x40;
-    }
-    // The sum carries into the exponent, also from the largest number to infinity.
-    ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
 }

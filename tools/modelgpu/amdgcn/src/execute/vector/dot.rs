@@ -2,7 +2,7 @@
 //! products of floats are exact, and each sum is rounded. AMD's instruction set guides have an order of the sums
 //! for bfloat16: the first two products, and then the number.
 
-use super::super::value::{Half, Kind};
+use super::super::value::{Brain, Half, Kind};
 use super::super::{Operation, unmodelled};
 use super::gather::Gather;
 use super::small::{self, BRAIN, Format, HALF};
@@ -117,7 +117,8 @@ impl Dot {
             match self {
                 Self::Halves => halves(a, b, c[lane]),
                 Self::Brains => {
-                    let number = |word: u32, place: u32| brain(word >> (16 * place));
+                    let number =
+                        |word: u32, place: u32| Brain((word >> (16 * place)) as u16).to_f32();
                     let first = number(a, 0) * number(b, 0);
                     let sum = number(a, 1).mul_add(number(b, 1), first);
                     (sum + f32::from_bits(c[lane])).to_bits()
@@ -168,10 +169,6 @@ impl Dot {
         };
         half(modifiers.op_sel, modifiers.neg) | half(modifiers.op_sel_hi, modifiers.neg_hi) << 16
     }
-}
-
-fn brain(bits: u32) -> f32 {
-    f32::from_bits(bits << 16)
 }
 
 /// A sum of 16 bits. op_sel selects the half of the register that has the number, and that of the result.

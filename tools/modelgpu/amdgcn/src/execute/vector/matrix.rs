@@ -7,7 +7,7 @@
 //! rounds each sum to nearest even.
 
 use super::super::simd::{Leveled, ProductsFunction, Selected, leveled};
-use super::super::value::{Half, Kind};
+use super::super::value::{self, Half, Kind};
 use super::super::{Operation, float, scalar_source, unmodelled};
 use super::VectorOperation;
 use super::small::{self, Format};
@@ -661,7 +661,7 @@ fn half(bits: u32) -> f32 {
 }
 
 fn brain(bits: u32) -> f32 {
-    f32::from_bits(bits << 16)
+    value::Brain(bits as u16).to_f32()
 }
 
 fn flushed(value: f32) -> f32 {

@@ -5,7 +5,7 @@
 //! AMD's software of these products (fpsan, amdgcn_swmmac_gfx12.hpp) for sparse ones and for waves of 64. The
 //! order in which hardware adds products is not documented; the model adds them in the order of the registers.
 
-use super::super::value::{Half, Kind};
+use super::super::value::{self, Half, Kind};
 use super::super::{Operation, scalar_source, unmodelled};
 use super::VectorOperation;
 use super::small::{self, Format};
@@ -74,30 +74,32 @@ macro_rules! products {
 
 use Element::{Brain, Byte, Eight, Half as Halves, Nibble};
 
+/// RDNA 3's products in a layout, and others.
+macro_rules! common_products {
+    ($layout:ident, $($others:tt)*) => {
+        products! {
+            $layout,
+            "v_wmma_f32_16x16x16_f16": 16, Halves, Single;
+            "v_wmma_f32_16x16x16_bf16": 16, Brain, Single;
+            "v_wmma_f16_16x16x16_f16": 16, Halves, Half;
+            "v_wmma_bf16_16x16x16_bf16": 16, Brain, Brain;
+            "v_wmma_i32_16x16x16_iu8": 16, Byte, Integer;
+            "v_wmma_i32_16x16x16_iu4": 16, Nibble, Integer;
+            $($others)*
+        }
+    };
+}
+
 /// RDNA 3's products.
-pub(super) const OPERATIONS: &[(&str, Operation)] = products! {
-    Whole,
-    "v_wmma_f32_16x16x16_f16": 16, Halves, Single;
-    "v_wmma_f32_16x16x16_bf16": 16, Brain, Single;
-    "v_wmma_f16_16x16x16_f16": 16, Halves, Half;
-    "v_wmma_bf16_16x16x16_bf16": 16, Brain, Brain;
-    "v_wmma_i32_16x16x16_iu8": 16, Byte, Integer;
-    "v_wmma_i32_16x16x16_iu4": 16, Nibble, Integer;
-};
+pub(super) const OPERATIONS: &[(&str, Operation)] = common_products! { Whole, };
 
 /// RDNA 4's, which have other layouts under the names of RDNA 3.
-pub(super) const OF_RDNA4: &[(&str, Operation)] = products! {
+pub(super) const OF_RDNA4: &[(&str, Operation)] = common_products! {
     Split,
-    "v_wmma_f32_16x16x16_f16": 16, Halves, Single;
-    "v_wmma_f32_16x16x16_bf16": 16, Brain, Single;
-    "v_wmma_f16_16x16x16_f16": 16, Halves, Half;
-    "v_wmma_bf16_16x16x16_bf16": 16, Brain, Brain;
     "v_wmma_f32_16x16x16_fp8_fp8": 16, Eight(small::FP8, small::FP8), Single;
     "v_wmma_f32_16x16x16_fp8_bf8": 16, Eight(small::FP8, small::BF8), Single;
     "v_wmma_f32_16x16x16_bf8_fp8": 16, Eight(small::BF8, small::FP8), Single;
     "v_wmma_f32_16x16x16_bf8_bf8": 16, Eight(small::BF8, small::BF8), Single;
-    "v_wmma_i32_16x16x16_iu8": 16, Byte, Integer;
-    "v_wmma_i32_16x16x16_iu4": 16, Nibble, Integer;
     "v_wmma_i32_16x16x32_iu4": 32, Nibble, Integer;
 };
 
@@ -128,7 +130,7 @@ impl Element {
     /// The number of a source with these bits.
     fn decode(self, source: usize, bits: u32) -> f32 {
         match self {
-            Self::Brain => f32::from_bits(bits << 16),
+            Self::Brain => value::Brain(bits as u16).to_f32(),
             Self::Eight(a, b) => [a, b][source].decode(bits) as f32,
             _ => Half(bits as u16).to_f32(),
         }
@@ -178,7 +180,7 @@ impl WaveMatrix {
                 let bits = self.addend(instruction, row, column, wave)?;
                 let mut sum = match self.sum {
                     Sum::Half => Half(bits as u16).to_f32(),
-                    Sum::Brain => f32::from_bits(bits << 16),
+                    Sum::Brain => value::Brain(bits as u16).to_f32(),
                     _ => f32::from_bits(bits),
                 };
                 if odd >> 2 & 1 == 1 {
@@ -194,7 +196,7 @@ impl WaveMatrix {
                 }
                 *result = match self.sum {
                     Sum::Half => Half::from_f64(sum.into()).0.into(),
-                    Sum::Brain => brain(sum),
+                    Sum::Brain => value::Brain::nearest(sum).0.into(),
                     _ => sum.to_bits(),
                 };
             }
@@ -343,13 +345,4 @@ impl WaveMatrix {
             }
         }
     }
-}
-
-/// The bits of the bfloat16 nearest to a number, ties to even.
-fn brain(value: f32) -> u32 {
-    let bits = value.to_bits();
-    if value.is_nan() {
-        return bits >> 16 | 0x40;
-    }
-    (bits + 0x7fff + (bits >> 16 & 1)) >> 16
 }

@@ -1,0 +1,227 @@
+//! Images: texels at coordinates, and samples between them.
+//!
+//! Sources of the fields: AMD's GCN3, Vega, RDNA 3 and RDNA 4 instruction set guides ("Image Resource", "Image
+//! Sampler"), and ROCr's resource_ai.h, resource_gfx11.h and resource_gfx12.h. Rows lie one behind the other,
+//! also where hardware would interleave them: a program sees a texture in an array only through such
+//! instructions.
+
+mod access;
+mod resource;
+mod sample;
+
+use super::super::{Operation, Surroundings, unmodelled};
+use super::segment::Segment;
+use super::{Action, AtomicFunction, MemoryOperation};
+use crate::error::Fault;
+use crate::isa::Instruction;
+use crate::wave::{LANES, Wave};
+use access::ImageAccess;
+use resource::Resource;
+use sample::{Sampler, Sampling, Selector};
+
+#[derive(Clone, Copy)]
+pub(super) enum Image {
+    Load,
+    /// With a level, of which the model has one.
+    LoadLevel,
+    Store,
+    StoreLevel,
+    Sample(Sampling),
+    /// One component of each of the four texels between which a linear filter would choose.
+    Gather(Sampling),
+    Size,
+    Atomic(AtomicFunction),
+}
+
+const PLAIN: Sampling = Sampling::by(Selector::None);
+const BIASED: Sampling = Sampling::by(Selector::Bias);
+const DERIVED: Sampling = Sampling::by(Selector::Derivatives);
+const SHORT_DERIVED: Sampling = Sampling::by(Selector::ShortDerivatives);
+
+const fn image(image: Image) -> Operation {
+    Operation::Memory(MemoryOperation {
+        segment: Segment::Global,
+        action: Action::Image(image),
+    })
+}
+
+const fn sample(sampling: Sampling) -> Operation {
+    image(Image::Sample(sampling))
+}
+
+const fn gather(sampling: Sampling) -> Operation {
+    image(Image::Gather(sampling))
+}
+
+pub(super) const OPERATIONS: &[(&str, Operation)] = &[
+    ("image_load", image(Image::Load)),
+    ("image_load_mip", image(Image::LoadLevel)),
+    ("image_store", image(Image::Store)),
+    ("image_store_mip", image(Image::StoreLevel)),
+    ("image_sample", sample(PLAIN)),
+    ("image_sample_l", sample(PLAIN)),
+    ("image_sample_lz", sample(PLAIN)),
+    ("image_sample_cl", sample(PLAIN)),
+    ("image_sample_b", sample(BIASED)),
+    ("image_sample_b_cl", sample(BIASED)),
+    ("image_sample_d", sample(DERIVED)),
+    ("image_sample_d_cl", sample(DERIVED)),
+    ("image_sample_d_g16", sample(SHORT_DERIVED)),
+    ("image_sample_d_cl_g16", sample(SHORT_DERIVED)),
+    ("image_sample_o", sample(PLAIN.with_offset())),
+    ("image_sample_l_o", sample(PLAIN.with_offset())),
+    ("image_sample_lz_o", sample(PLAIN.with_offset())),
+    ("image_sample_cl_o", sample(PLAIN.with_offset())),
+    ("image_sample_b_o", sample(BIASED.with_offset())),
+    ("image_sample_b_cl_o", sample(BIASED.with_offset())),
+    ("image_sample_d_o", sample(DERIVED.with_offset())),
+    ("image_sample_d_cl_o", sample(DERIVED.with_offset())),
+    ("image_sample_d_o_g16", sample(SHORT_DERIVED.with_offset())),
+    (
+        "image_sample_d_cl_o_g16",
+        sample(SHORT_DERIVED.with_offset()),
+    ),
+    ("image_gather4", gather(PLAIN)),
+    ("image_gather4_l", gather(PLAIN)),
+    ("image_gather4_lz", gather(PLAIN)),
+    ("image_gather4_cl", gather(PLAIN)),
+    ("image_gather4_b", gather(BIASED)),
+    ("image_gather4_b_cl", gather(BIASED)),
+    ("image_gather4_o", gather(PLAIN.with_offset())),
+    ("image_gather4_lz_o", gather(PLAIN.with_offset())),
+    ("image_get_resinfo", image(Image::Size)),
+    (
+        "image_atomic_swap",
+        image(Image::Atomic(AtomicFunction::Swap)),
+    ),
+    (
+        "image_atomic_cmpswap",
+        image(Image::Atomic(AtomicFunction::CompareSwap)),
+    ),
+    (
+        "image_atomic_add",
+        image(Image::Atomic(AtomicFunction::Add)),
+    ),
+    (
+        "image_atomic_sub",
+        image(Image::Atomic(AtomicFunction::Sub)),
+    ),
+    (
+        "image_atomic_smin",
+        image(Image::Atomic(AtomicFunction::SignedMin)),
+    ),
+    (
+        "image_atomic_umin",
+        image(Image::Atomic(AtomicFunction::UnsignedMin)),
+    ),
+    (
+        "image_atomic_smax",
+        image(Image::Atomic(AtomicFunction::SignedMax)),
+    ),
+    (
+        "image_atomic_umax",
+        image(Image::Atomic(AtomicFunction::UnsignedMax)),
+    ),
+    (
+        "image_atomic_and",
+        image(Image::Atomic(AtomicFunction::And)),
+    ),
+    ("image_atomic_or", image(Image::Atomic(AtomicFunction::Or))),
+    (
+        "image_atomic_xor",
+        image(Image::Atomic(AtomicFunction::Xor)),
+    ),
+    (
+        "image_atomic_inc",
+        image(Image::Atomic(AtomicFunction::Increment)),
+    ),
+    (
+        "image_atomic_dec",
+        image(Image::Atomic(AtomicFunction::Decrement)),
+    ),
+    (
+        "image_atomic_add_flt",
+        image(Image::Atomic(AtomicFunction::FloatAdd)),
+    ),
+    (
+        "image_atomic_min_flt",
+        image(Image::Atomic(AtomicFunction::FloatMin)),
+    ),
+    (
+        "image_atomic_max_flt",
+        image(Image::Atomic(AtomicFunction::FloatMax)),
+    ),
+    (
+        "image_atomic_pk_add_f16",
+        image(Image::Atomic(AtomicFunction::PackedHalfAdd)),
+    ),
+    (
+        "image_atomic_pk_add_bf16",
+        image(Image::Atomic(AtomicFunction::PackedBrainAdd)),
+    ),
+];
+
+impl Image {
+    pub(super) fn execute(
+        self,
+        instruction: &Instruction,
+        wave: &mut Wave,
+        surroundings: &mut Surroundings<'_>,
+    ) -> Result<(), Fault> {
+        let control = instruction.image;
+        if control.short_resource {
+            return Err(unmodelled(instruction, "a resource of four dwords"));
+        }
+        if control.dimensions == Some(0) {
+            return Err(unmodelled(instruction, "a cube or several samples"));
+        }
+        if control.tells_residence {
+            return Err(unmodelled(instruction, "a register for missing memory"));
+        }
+        let resource = Resource::of(instruction, wave, surroundings.target)?;
+        let sampler = match self {
+            Self::Sample(_) | Self::Gather(_) => Some(Sampler::of(instruction, wave)?),
+            _ => None,
+        };
+        let exec = wave.exec();
+        for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+            let mut access = ImageAccess {
+                resource: &resource,
+                instruction,
+                lane,
+                surroundings,
+            };
+            match (self, &sampler) {
+                (Self::Sample(sampling), Some(sampler)) => {
+                    let components = access.sample(wave, sampler, sampling)?;
+                    access.set(wave, components, control.mask);
+                }
+                (Self::Gather(sampling), Some(sampler)) => {
+                    let components = access.gather(wave, sampler, sampling)?;
+                    access.set(wave, components, 15);
+                }
+                (Self::Load | Self::LoadLevel, _) => {
+                    let place = access.place(wave, matches!(self, Self::LoadLevel));
+                    let components = access.texel(place)?;
+                    access.set(wave, components, control.mask);
+                }
+                (Self::Store | Self::StoreLevel, _) => {
+                    let place = access.place(wave, matches!(self, Self::StoreLevel));
+                    access.store(wave, place)?;
+                }
+                (Self::Size, _) => {
+                    let [width, height, depth] = resource.size;
+                    let size = [width, height, depth, resource.levels];
+                    access.set(wave, size, control.mask);
+                }
+                (Self::Atomic(function), _) => {
+                    let place = access.place(wave, false);
+                    access.atomic(wave, place, function)?;
+                }
+                // There is a sampler.
+                (Self::Sample(_) | Self::Gather(_), None) => {}
+            }
+        }
+        Ok(())
+    }
+}
