@@ -126,16 +126,15 @@ class Evidence:
         return None
 
     def recursion(self, line, own, expected, found):
-        """Calls of a function by itself have become a loop: the function is entered less often."""
-        functions = {block.function for block in own}
+        """Calls of a function by itself have become turns of a loop: the function is entered less often."""
         name = re.search(r"(\w+)\(", self.source[line - 1])
-        if name is None or any(function in self.callees[function] for function in functions):
+        if name is None:
             return None
-        within = sorted(set().union(*(self.lines[function] for function in functions)) - {line})
-        for it in within:
-            calls = re.search(rf"\b{name.group(1)}\(", self.source[it - 1])
-            if calls and self.clang.get(it) == expected - found:
-                return f"recursion made a loop: line {it} calls the function the other {expected - found} times"
+        within = set().union(*(self.lines[block.function] for block in own)) - {line}
+        calls = [it for it in sorted(within) if re.search(rf"\b{name.group(1)}\(", self.source[it - 1])]
+        for some in [calls, *([it] for it in calls)]:
+            if sum(self.clang.get(it, 0) for it in some) == expected - found > 0:
+                return f"recursion made a loop: the other {expected - found} calls are those of line {', '.join(map(str, some))}"
         return None
 
     def beside(self, line, own, expected, found):

@@ -362,7 +362,7 @@ fn counted_edge(edge: CountedEdge) -> String {
 /// The most registers of a kernel that takes `plain` without counters, if its counters take `counters`.
 ///
 /// Few counters get none, or what is left of the multiple of 8 that each thread gets: the compiler keeps those in memory that it
-/// uses least. More would leave room for fewer blocks, so many counters get as many as they take. At most, blocks can have as
+/// uses least. More would leave room for fewer blocks, so many counters get as many as they take, less the part of a multiple. At most, blocks can have as
 /// many threads as before (CUDA C++ Programming Guide, "Compute Capabilities": an SM has 65,536 registers).
 ///
 /// A kernel that `calls` gets as many as it can have: ptxas rejects a limit below the registers of a function that it calls,
@@ -400,6 +400,9 @@ mod tests {
         assert_eq!(few, [32, 32, 40, 64, 72, 88, 128, 136, 200, 255]);
         let many = [0, 32, 64, 65, 81, 129, 255].map(|it| register_limit(it, 40, false));
         assert_eq!(many, [40, 64, 64, 72, 96, 144, 255]);
+        // A few registers more leave room for fewer threads.
+        let near = [register_limit(21, 12, false), register_limit(20, 20, false)];
+        assert_eq!(near, [32, 40]);
         let calling = [0, 32, 64, 65, 255].map(|it| register_limit(it, 0, true));
         assert_eq!(calling, [64, 64, 64, 72, 255]);
     }
