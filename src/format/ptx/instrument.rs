@@ -42,7 +42,7 @@ pub struct Options {
     /// fail that would not fail without them, and as many blocks fit on an SM as before, or nearly so. With no number here, the
     /// limit is that of blocks of 1024 threads, the most that a GPU takes.
     pub registers: BTreeMap<String, u32>,
-    /// Whether functions that are no kernels count in memory at once. It is slow, but takes few registers: a kernel may not
+    /// True if functions that are no kernels count in memory at once. It is slow, but takes few registers: a kernel may not
     /// call a function that takes more than the kernel may have.
     pub functions_in_memory: bool,
 }

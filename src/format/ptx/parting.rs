@@ -58,7 +58,7 @@ struct Ways {
     next: Vec<Vec<usize>>,
     /// The statements of each block that leave the function.
     exits: Vec<Vec<usize>>,
-    /// Whether a thread that comes to the block may wait for others.
+    /// True if a thread that comes to the block may wait for others.
     may_wait: Vec<bool>,
 }
 

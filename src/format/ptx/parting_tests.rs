@@ -57,7 +57,7 @@ fn threads_that_others_may_wait_for_leave_apart() {
     }
 }
 
-/// Whether a thread comes from a block to one of `targets` without coming to `left_out`.
+/// Returns whether a thread comes from a block to one of `targets` without coming to `left_out`.
 fn comes(next: &[Vec<usize>], from: usize, targets: &[usize], left_out: usize) -> bool {
     let mut known = HashSet::from([left_out]);
     let mut left = vec![from];
