@@ -19,9 +19,9 @@ pub(in crate::execute::memory) struct Sampling {
 pub(super) enum Selector {
     None,
     Bias,
-    /// Of each coordinate, in two directions.
+    /// Each coordinate has two.
     Derivatives,
-    /// With 16 bits.
+    /// Each has 16 bits.
     ShortDerivatives,
 }
 
