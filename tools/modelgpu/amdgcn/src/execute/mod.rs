@@ -52,8 +52,10 @@ impl Operation {
             (_, "s_sleep" | "s_sleep_var" | "ds_gws_barrier") => Wait::Sleep,
             (Self::ScalarMemory(memory), _) if memory.reads_clock() => Wait::Clock,
             (Self::Control(control), _) if control.reads_clock(instruction) => Wait::Clock,
-            (Self::Memory(memory), _) if !memory.looks(instruction) => Wait::No,
-            _ if instruction.coherent => Wait::Poll,
+            (Self::Memory(memory), _) if instruction.coherent && memory.looks(instruction) => {
+                Wait::Poll
+            }
+            // RDNA 4 invalidates a cache between two looks, by an instruction that has a scope, too.
             _ => Wait::No,
         }
     }
