@@ -42,10 +42,11 @@ pub fn modules(text: &str) -> Vec<&str> {
     parts.collect()
 }
 
-/// Returns whether a text has records of functions with counters: those of clang, or of [`instrument`].
+/// Returns whether a text has records of functions with counters: those of clang, or of [`instrument`]. Bytes that are not
+/// UTF-8 are no PTX that rocov reads.
 #[must_use]
-pub fn is_instrumented(text: &str) -> bool {
-    text.contains(RECORD)
+pub fn is_instrumented(text: impl AsRef<[u8]>) -> bool {
+    str::from_utf8(text.as_ref()).is_ok_and(|text| text.contains(RECORD))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ impl CompiledLater {
         let first = container.images.iter().find_map(Ptx::of)?;
         Some(Self {
             architecture: first.architecture.to_owned(),
-            is_instrumented: str::from_utf8(first.text).is_ok_and(ptx::is_instrumented),
+            is_instrumented: ptx::is_instrumented(first.text),
         })
     }
 

@@ -70,9 +70,7 @@ fn describe_image(description: &mut Description, image: &Image<'_>) {
         },
         Content::Bitcode => "LLVM bitcode".to_owned(),
         Content::Relocatable => "part of a cubin, not linked yet".to_owned(),
-        Content::Ptx if str::from_utf8(&image.bytes).is_ok_and(ptx::is_instrumented) => {
-            "PTX, instrumented".to_owned()
-        }
+        Content::Ptx if ptx::is_instrumented(&*image.bytes) => "PTX, instrumented".to_owned(),
         Content::Ptx => "PTX".to_owned(),
         Content::Container | Content::Other => "something else".to_owned(),
     };
