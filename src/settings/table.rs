@@ -256,7 +256,7 @@ pub const SETTINGS: &[Setting] = &[
             markdown::CACHE_MAX,
             "",
         ],
-        "Limits the size of the cache. rocov removes the entries that were not used for the longest time.",
+        "Limits the size of each folder of the cache. rocov removes what was not used for the longest time.",
     ),
     setting(
         "XDG_RUNTIME_DIR",

@@ -2,7 +2,9 @@
 //! ([`layout`]), atomic writes, and profiles that several loads or processes add to.
 
 mod atomic;
+mod cache;
 mod device_elfs;
+mod instrument_cache;
 mod interrupted;
 mod keeper;
 mod label;
@@ -18,6 +20,8 @@ mod regular_file;
 
 pub(crate) use atomic::{create_atomic, create_beside, move_beside};
 pub use atomic::{write_atomic, write_if_changed};
+pub use cache::{CacheEntry, shrink};
+pub use instrument_cache::{CacheFolder, InstrumentCache};
 pub use keeper::{KeepError, Keeper, KeptElfError};
 pub use label::{LABELS, Label, LabelError};
 pub(crate) use partial_files::sweep_once;

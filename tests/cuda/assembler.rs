@@ -190,7 +190,9 @@ fn a_kernel_that_cannot_be_kept_is_assembled_without_counters() {
     assert_eq!(of.bytes("ours.cubin"), real);
     // Without a cache at all, Triton's kernels are its own.
     let mut without = of.stand_in(&closed);
-    without.env_remove("ROCOV_CACHE");
+    for name in ["ROCOV_CACHE", "XDG_CACHE_HOME", "HOME"] {
+        without.env_remove(name);
+    }
     let ours = of.assemble(without, "ours.cubin").success();
     assert!(split(&ours).0.is_empty(), "{ours}");
     assert_eq!(of.bytes("ours.cubin"), real);
@@ -231,4 +233,41 @@ fn an_assembler_that_cannot_be_run_is_named() {
     of.assemble_by(command.arg(built("rocov-ptxas")), "ours.cubin")
         .with_status(1)
         .says(&["rocov: Triton's ptxas is not found: set ROCOV_PTXAS to its path\n"]);
+}
+
+/// `rocov run --instrument` names the stand-in and a directory of its own, and keeps that small.
+#[test]
+fn triton_gets_a_directory_with_a_limit() {
+    let place = data();
+    let kernel = place.path().join("triton/0.1.0-1/KEY/kernel.cubin");
+    let started = |most: &str| {
+        fs::create_dir_all(kernel.parent().expect("a folder")).expect("it can be made");
+        fs::write(&kernel, [0; 2000]).expect("it can be written");
+        let mut command = limited(built("rocov"));
+        command.args(["run", "--instrument", "-o"]);
+        command.arg(place.path().join("data"));
+        command.args([
+            "--",
+            "sh",
+            "-c",
+            "echo $TRITON_CACHE_DIR $TRITON_PTXAS_PATH",
+        ]);
+        command.env("ROCOV_CACHE", place.path());
+        run(command.env("ROCOV_CACHE_MAX", most)).success()
+    };
+    let ended = started("1K");
+    let (results, assembler) = ended.stdout.trim().split_once(' ').expect("two paths");
+    assert!(Path::new(results).starts_with(place.path().join("triton")));
+    assert!(Path::new(results).is_dir());
+    assert_eq!(
+        fs::canonicalize(assembler).expect("it is there"),
+        built("rocov-ptxas")
+    );
+    assert!(!kernel.exists());
+    started("1M");
+    assert!(kernel.exists());
+    started("much").says(&[
+        "rocov: ROCOV_CACHE_MAX: \"much\" is not known, use a number of bytes",
+        "rocov uses 1G",
+    ]);
 }

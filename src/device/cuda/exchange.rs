@@ -5,8 +5,6 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use xxhash_rust::xxh3::xxh3_128;
-
 /// The file of the library, which is beside librocov.
 pub const LIBRARY: &str = "librocov_instrument.so";
 /// Its function, an [`InstrumentFn`].
@@ -14,18 +12,8 @@ pub const FUNCTION: &str = "rocov_instrument_2";
 
 /// The number of what rocov puts into PTX, which is part of the names of cached results. A change of it needs a new number.
 pub const INSTRUMENTATION: u32 = 5;
-/// The folder of the cache with the code that the driver has compiled, each by a hash of all that it depends on.
-pub const ENTRIES: &str = "instrumented";
-/// The folder of the cache with the PTX that [`STAND_IN`] has changed, each by the hash of the cubin.
-pub const SOURCES: &str = "sources";
 /// The command that Triton calls in place of ptxas.
 pub const STAND_IN: &str = "rocov-ptxas";
-
-/// The name of the file with the PTX from which a cubin was made.
-#[must_use]
-pub fn source_name(cubin: &[u8]) -> String {
-    format!("{:032x}.ptx", xxh3_128(cubin))
-}
 
 /// Answers a request. Called in the callback of a call that loads code, before the driver has begun with it.
 pub type InstrumentFn = unsafe extern "C" fn(*const ExchangeRequest, *mut ExchangeAnswer);

@@ -11,15 +11,11 @@ use std::os::unix::process::{CommandExt, parent_id};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 
-use rocov::device::cuda::exchange::{SOURCES, source_name};
 use rocov::format::codeobject::CodeObjectError;
 use rocov::format::codeobject::cuda::{ELF_HEADER, file_size};
 use rocov::format::ptx::{self, Module, PtxError};
-use rocov::store::{OutputError, write_atomic};
+use rocov::store::{CacheFolder, InstrumentCache, OutputError};
 use thiserror::Error;
-
-/// The variable that names the cache.
-const CACHE: &str = "ROCOV_CACHE";
 
 /// The reason why PTX has no counters, and the next step.
 #[derive(Debug, Error)]
@@ -32,6 +28,8 @@ enum Loss {
         "rocov cannot keep it for the report: {0}: make room there, or name another directory in ROCOV_CACHE"
     )]
     NotKept(OutputError),
+    #[error("its cache has no room for it: raise ROCOV_CACHE_MAX")]
+    NoRoom,
     #[error("rocov cannot make it count: {0}: report it")]
     NotChanged(#[from] PtxError),
     #[error("rocov cannot read what ptxas has made of it: {0}: report it")]
@@ -115,12 +113,11 @@ fn on_path(name: &str) -> Option<PathBuf> {
 fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, Loss> {
     let is_ptx = |it: &&OsString| Path::new(it).extension().is_some_and(|it| it == "ptx");
     let after = |name: &str| arguments.iter().skip_while(move |it| *it != name).nth(1);
-    let cache = env::var_os(CACHE)
-        .map(PathBuf::from)
-        .filter(|it| it.is_absolute());
-    let (Some(input), Some(output), Some(cache)) =
-        (arguments.iter().find(is_ptx), after("-o"), cache)
-    else {
+    let (Some(input), Some(output), Some(cache)) = (
+        arguments.iter().find(is_ptx),
+        after("-o"),
+        InstrumentCache::of_user(),
+    ) else {
         return Ok(None);
     };
     let read = |path: &OsStr| {
@@ -161,9 +158,13 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, Loss> 
     let cubin = read(output)?;
     // The driver's caller tells no size.
     let size = cubin.first_chunk::<ELF_HEADER>().map_or(0, file_size);
-    let name = source_name(&cubin[..size.min(cubin.len())]);
-    write_atomic(&cache.join(SOURCES).join(name), text.as_bytes()).map_err(Loss::NotKept)?;
-    Ok(Some(done))
+    let place = cache.source(&cubin[..size.min(cubin.len())]);
+    let kept = cache.write(CacheFolder::Sources, &place, text.as_bytes());
+    match kept {
+        Ok(true) => Ok(Some(done)),
+        Ok(false) => Err(Loss::NoRoom),
+        Err(error) => Err(Loss::NotKept(error)),
+    }
 }
 
 /// Runs the real assembler.

@@ -13,11 +13,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use rocov::format::codeobject::{Identity, is_processor};
 use rocov::format::profraw::{RawProfile, SavedSections};
 use rocov::store::layout::{PROFRAW, REGISTRIES, SIDE, normal, sides};
-use rocov::store::{PARTIAL, sweep};
+use rocov::store::{InstrumentCache, PARTIAL, sweep};
 
 use crate::cli::CleanArguments;
 use crate::data::code_cache::CodeCache;
-use crate::data::instrument_cache::InstrumentCache;
 use crate::data::profile_header::{self, INDEXED_MAGIC};
 use crate::data::{DATABASE, FileKind, is_searched};
 use crate::term::exit_status::{CommandResult, FAILED};
@@ -85,7 +84,7 @@ pub(crate) fn clean(arguments: &CleanArguments) -> CommandResult {
 fn clean_caches(dry_run: bool) -> CommandResult {
     let code = CodeCache::of_user();
     let entries = || {
-        let mut entries: Vec<_> = code.entries().map(|(path, _)| path).collect();
+        let mut entries: Vec<_> = code.entries().collect();
         entries.sort();
         entries
     };

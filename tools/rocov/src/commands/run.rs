@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::CommandFactory;
 use rocov::settings::{Drainer, Keeping, SettingError, defaults, parse_bytes};
 use rocov::store::layout::PROFRAW;
-use rocov::store::{Expansion, ProfileName};
+use rocov::store::{Expansion, InstrumentCache, ProfileName};
 
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
-use crate::data::instrument_cache::{CACHE_VARIABLE, InstrumentCache};
 use crate::data::{DataDirectory, DeviceProfile, zeros};
 use crate::support::paths::Absent;
 use crate::system::control::CONTROL_VARIABLE;
@@ -127,11 +126,14 @@ struct Environment {
     variables: Vec<(&'static str, OsString)>,
     /// The directory of the profiles; `None` if the user's own `LLVM_PROFILE_FILE` names it.
     directory: Option<PathBuf>,
+    /// Triton's results in the cache are in use until this is dropped.
+    _triton: Option<File>,
 }
 
 impl Environment {
     fn new(arguments: &RunArguments) -> Result<Self> {
         let mut variables = Vec::new();
+        let mut triton = None;
         let mut preloaded = Vec::new();
         if let Some(gpus) = &arguments.gpu {
             // First, so that its file functions are in place before any constructor runs.
@@ -188,7 +190,12 @@ impl Environment {
         if arguments.instrument {
             installed::find(installed::INSTRUMENT)?;
             variables.push((INSTRUMENT_VARIABLE, "1".into()));
-            variables.extend(for_triton()?);
+            check_cache_size();
+            let cache = InstrumentCache::of_user();
+            triton = cache.as_ref().and_then(InstrumentCache::use_triton);
+            if let (Some(cache), Some(_)) = (cache, &triton) {
+                variables.extend(for_triton(&cache)?);
+            }
         }
         if arguments.roctx {
             variables.push((ROCTX_VARIABLE, "1".into()));
@@ -205,6 +212,7 @@ impl Environment {
         Ok(Self {
             variables,
             directory,
+            _triton: triton,
         })
     }
 
@@ -251,22 +259,26 @@ impl Environment {
     }
 }
 
+/// Prints a line if the size of the cache cannot be used.
+fn check_cache_size() {
+    let name = InstrumentCache::MOST;
+    let word = env::var(name).unwrap_or_default();
+    if let Some(error) = parse_bytes(&word).err().filter(|_| !word.is_empty()) {
+        let usual = defaults::CACHE_MAX;
+        print::message(format_args!("{name}: {error}; rocov uses {usual}"));
+    }
+}
+
 /// The variables that have Triton call rocov in place of its assemblers, and keep the results apart from those of other
-/// runs. None if the cache cannot be written: Triton needs a place for its results.
+/// runs.
 ///
 /// # Errors
 ///
 /// Fails if the stand-ins for the assemblers are not there.
-fn for_triton() -> Result<Vec<(&'static str, OsString)>> {
-    let Some(cache) = InstrumentCache::of_user() else {
-        return Ok(Vec::new());
-    };
+fn for_triton(cache: &InstrumentCache) -> Result<Vec<(&'static str, OsString)>> {
     let results = cache.results_of_triton();
-    if fs::create_dir_all(&results).is_err() {
-        return Ok(Vec::new());
-    }
     let mut variables = vec![
-        (CACHE_VARIABLE, cache.directory().into()),
+        (InstrumentCache::VARIABLE, cache.directory().into()),
         ("TRITON_CACHE_DIR", results.into_os_string()),
     ];
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());

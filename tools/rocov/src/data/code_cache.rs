@@ -9,7 +9,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rocov::store::write_atomic;
+use rocov::store::{CacheEntry, shrink, write_atomic};
 use serde::{Deserialize, Serialize};
 
 use super::host_code::HostCode;
@@ -90,26 +90,15 @@ impl CodeCache {
 
     /// Removes the oldest entries beyond the limit.
     fn trim(&self) {
-        let mut entries: Vec<_> = self.entries().collect();
-        let mut size: u64 = entries.iter().map(|(_, metadata)| metadata.len()).sum();
-        entries.sort_by_key(|(_, metadata)| (metadata.mtime(), metadata.mtime_nsec()));
-        for (path, metadata) in entries {
-            if size <= self.max {
-                break;
-            }
-            // Another process may have removed it.
-            let _ = fs::remove_file(path);
-            size -= metadata.len();
-        }
+        shrink(self.entries().filter_map(CacheEntry::of), self.max);
     }
 
-    /// The entries that are there.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (PathBuf, Metadata)> {
+    /// The paths of the entries that are there.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = PathBuf> {
         let directory = self.directory().and_then(|it| fs::read_dir(it).ok());
         let entries = directory.into_iter().flatten().flatten();
         let is_entry = |path: &PathBuf| path.extension().is_some_and(|it| it == EXTENSION);
-        let entries = entries.filter(move |it| is_entry(&it.path()));
-        entries.filter_map(|it| Some((it.path(), it.metadata().ok()?)))
+        entries.map(|it| it.path()).filter(is_entry)
     }
 }
 
@@ -156,7 +145,7 @@ mod tests {
         }
 
         fn entries(&self) -> Vec<PathBuf> {
-            self.cache.entries().map(|(path, _)| path).collect()
+            self.cache.entries().collect()
         }
     }
 

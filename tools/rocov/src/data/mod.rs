@@ -15,7 +15,6 @@ pub(crate) mod components;
 mod data_directory;
 pub(crate) mod device_elfs;
 mod host_code;
-pub(crate) mod instrument_cache;
 pub(crate) mod labels;
 pub(crate) mod match_elfs;
 mod names;

@@ -1,0 +1,231 @@
+//! The cache of `rocov run --instrument`. Each of its folders has one limit, and what was not used for the longest time
+//! goes first.
+//!
+//! | folder | entries | written by |
+//! |---|---|---|
+//! | `instrumented` | code that the driver has compiled, each by a hash of all that it depends on | `librocov_instrument.so` |
+//! | `sources` | the PTX of Triton's kernels, each by a hash of the cubin | the stand-in for ptxas |
+//! | `triton` | a folder for each release of the counters, with Triton's own directories | Triton |
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::device::cuda::exchange::INSTRUMENTATION;
+use crate::settings::{defaults, parse_bytes};
+use crate::store::cache::{CacheEntry, shrink};
+use crate::store::{OutputError, write_atomic};
+
+/// The cache of a user.
+#[derive(Debug)]
+pub struct InstrumentCache {
+    directory: PathBuf,
+    /// The most bytes of each folder.
+    most: u64,
+}
+
+/// A folder of the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheFolder {
+    /// Code that the driver has compiled.
+    Code,
+    /// The PTX of Triton's kernels.
+    Sources,
+    /// Triton's results.
+    Triton,
+}
+
+impl CacheFolder {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Code, Self::Sources, Self::Triton];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Code => "instrumented",
+            Self::Sources => "sources",
+            Self::Triton => "triton",
+        }
+    }
+
+    /// Returns whether something in this folder is rocov's by its name, and not a file that is being written.
+    fn has(self, name: &OsStr) -> bool {
+        match self {
+            Self::Code => is_hash(name.as_bytes()),
+            Self::Sources => name.as_bytes().strip_suffix(b".ptx").is_some_and(is_hash),
+            Self::Triton => is_release(name),
+        }
+    }
+}
+
+impl InstrumentCache {
+    /// The variable that names the directory.
+    pub const VARIABLE: &str = "ROCOV_CACHE";
+    /// The variable that limits each folder.
+    pub const MOST: &str = "ROCOV_CACHE_MAX";
+
+    /// The cache that the environment names: the directory in [`Self::VARIABLE`], or else that in `$XDG_CACHE_HOME/rocov`
+    /// or `~/.cache/rocov`. `None` without one.
+    #[must_use]
+    pub fn of_user() -> Option<Self> {
+        Self::of(|name| env::var_os(name).filter(|value| !value.is_empty()))
+    }
+
+    fn of(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
+        let is_absolute = |path: &PathBuf| path.is_absolute();
+        let path = |name: &str| variable(name).map(PathBuf::from);
+        let directory = match path(Self::VARIABLE) {
+            Some(named) => named,
+            None => {
+                // As in the XDG Base Directory Specification, a relative path counts as not set.
+                let common = path("XDG_CACHE_HOME").filter(is_absolute);
+                let in_home = || Some(path("HOME")?.join(".cache"));
+                common.or_else(in_home)?.join("rocov")
+            }
+        };
+        let most = variable(Self::MOST).and_then(|most| parse_bytes(most.to_str()?).ok());
+        Some(Self {
+            // A relative one would be another after each change of the directory.
+            directory: Some(directory).filter(is_absolute)?,
+            most: most.or_else(|| parse_bytes(defaults::CACHE_MAX).ok())?,
+        })
+    }
+
+    /// The directory of the folders.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn folder(&self, folder: CacheFolder) -> PathBuf {
+        self.directory.join(folder.name())
+    }
+
+    /// The place of the code with this key.
+    #[must_use]
+    pub fn code(&self, key: u128) -> PathBuf {
+        self.folder(CacheFolder::Code).join(format!("{key:032x}"))
+    }
+
+    /// The place of the PTX from which the stand-in for ptxas has made this cubin.
+    #[must_use]
+    pub fn source(&self, cubin: &[u8]) -> PathBuf {
+        let name = format!("{:032x}.ptx", xxh3_128(cubin));
+        self.folder(CacheFolder::Sources).join(name)
+    }
+
+    /// The directory for Triton's results of this release.
+    #[must_use]
+    pub fn results_of_triton(&self) -> PathBuf {
+        let release = format!("{}-{INSTRUMENTATION}", env!("CARGO_PKG_VERSION"));
+        self.folder(CacheFolder::Triton).join(release)
+    }
+
+    /// Reads an entry for a user, by number. The entry counts as used then. `None` if there is none, or one that another user
+    /// has written.
+    #[must_use]
+    pub fn read(entry: &Path, user: u32) -> Option<Vec<u8>> {
+        let file = File::open(entry).ok()?;
+        let is_trusted = |owner: u32| owner == 0 || owner == user;
+        file.metadata().ok().filter(|it| is_trusted(it.uid()))?;
+        let contents = fs::read(entry).ok()?;
+        let _ = file.set_modified(SystemTime::now());
+        Some(contents)
+    }
+
+    /// Writes an entry of a folder, wholly or not at all, and removes others if the folder is too large then. Returns
+    /// whether it did: an entry that is larger than the limit is not written.
+    ///
+    /// # Errors
+    /// Fails if it cannot be written.
+    pub fn write(
+        &self,
+        folder: CacheFolder,
+        entry: &Path,
+        contents: &[u8],
+    ) -> Result<bool, OutputError> {
+        if contents.len() as u64 > self.most {
+            return Ok(false);
+        }
+        write_atomic(entry, contents)?;
+        shrink(self.entries(folder), self.most);
+        Ok(true)
+    }
+
+    /// Makes the directory for Triton's results, and shrinks the folder if no other run uses it: Triton reads several files
+    /// of an entry, one after the other. The folder is in use until what is returned is dropped. On a file system without
+    /// locks it does not shrink. `None` if the directory cannot be made.
+    #[must_use]
+    pub fn use_triton(&self) -> Option<File> {
+        fs::create_dir_all(self.results_of_triton()).ok()?;
+        let folder = File::open(self.folder(CacheFolder::Triton)).ok()?;
+        if folder.try_lock().is_ok() {
+            shrink(self.entries(CacheFolder::Triton), self.most);
+        }
+        let _ = folder.lock_shared();
+        Some(folder)
+    }
+
+    /// The entries of a folder.
+    fn entries(&self, folder: CacheFolder) -> impl Iterator<Item = CacheEntry> {
+        let found = self.found(folder);
+        let found = found.into_iter().flat_map(move |path| match folder {
+            CacheFolder::Triton => in_directory(&path).map(|it| it.1).collect(),
+            _ => vec![path],
+        });
+        found.filter_map(CacheEntry::of)
+    }
+
+    /// The folders that are there, with what rocov has put into each: files, and directories of Triton's results.
+    #[must_use]
+    pub fn folders(&self) -> Vec<(PathBuf, Vec<PathBuf>)> {
+        let all = CacheFolder::ALL.into_iter();
+        let all = all.map(|folder| (self.folder(folder), self.found(folder)));
+        all.filter(|(folder, _)| folder.is_dir()).collect()
+    }
+
+    fn found(&self, folder: CacheFolder) -> Vec<PathBuf> {
+        let is_directory = |path: &PathBuf| {
+            let metadata = fs::symlink_metadata(path);
+            metadata.is_ok_and(|it| it.is_dir())
+        };
+        let found = in_directory(&self.folder(folder));
+        let found = found.filter(|(name, _)| folder.has(name)).map(|it| it.1);
+        let mut found: Vec<_> = found
+            .filter(|path| is_directory(path) == (folder == CacheFolder::Triton))
+            .collect();
+        found.sort();
+        found
+    }
+}
+
+/// The names and paths of what is in a directory.
+fn in_directory(directory: &Path) -> impl Iterator<Item = (OsString, PathBuf)> + use<> {
+    let found = fs::read_dir(directory).into_iter().flatten().flatten();
+    found.map(|it| (it.file_name(), it.path()))
+}
+
+/// Returns whether a name is a hash of 128 bits.
+fn is_hash(name: &[u8]) -> bool {
+    name.len() == 32 && name.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Returns whether a name is a version of rocov and the number of its counters.
+fn is_release(name: &OsStr) -> bool {
+    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    let parts = name.to_str().and_then(|it| it.rsplit_once('-'));
+    parts.is_some_and(|(version, number)| {
+        is_number(number)
+            && version.split('.').count() == 3
+            && version.starts_with(char::is_numeric)
+    })
+}
+
+#[cfg(test)]
+#[path = "instrument_cache_tests.rs"]
+mod tests;
