@@ -614,7 +614,9 @@ int cuLinkAddData_v2(struct Link *link, int kind, const void *data, size_t size,
 int cuLinkAddFile_v2(struct Link *link, int kind, const char *path, unsigned count, const int *options,
                      void *const *values) {
   CALL(383, char *data = read_file((const char *)words[2]);
-       result = data == NULL ? NOT_FOUND : add(link, (int)words[1], data, strlen(data) + 1), (uint64_t)link,
+       result = data == NULL ? NOT_FOUND
+                               : add(link, (int)words[1], data, words[1] == 0 ? size_of(data) : strlen(data) + 1),
+       (uint64_t)link,
        (uint64_t)kind, (uint64_t)path, count, (uint64_t)options, (uint64_t)values);
 }
 int cuLinkComplete(struct Link *link, void **cubin, size_t *size) {

@@ -39,6 +39,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -111,18 +112,22 @@ static void *linked(char *files) {
   return &code;
 }
 
-// Links PTX, and loads the cubin.
+// Links PTX, and cubins by the ends of their names, and loads the result.
 static void link_all(Module **made, char *files, int by_path) {
   void *state, *cubin;
   size_t size;
   check(cuLinkCreate_v2(0, NULL, NULL, &state), "create");
   for (char *file = strtok(files, ","); file != NULL; file = strtok(NULL, ",")) {
     char *content = content_of(file);
-    check(by_path ? cuLinkAddFile_v2(state, 1, file, 0, NULL, NULL)
-                  : cuLinkAddData_v2(state, 1, content, strlen(content) + 1, "input", 0, NULL, NULL),
+    const int kind = strstr(file, ".cubin") == NULL; // CU_JIT_INPUT_CUBIN and CU_JIT_INPUT_PTX
+    struct stat status;
+    check(stat(file, &status), "stat");
+    const size_t length = (size_t)status.st_size + (size_t)kind; // PTX has a zero at its end
+    check(by_path ? cuLinkAddFile_v2(state, kind, file, 0, NULL, NULL)
+                  : cuLinkAddData_v2(state, kind, content, length, "input", 0, NULL, NULL),
           "add");
     // The driver has read it.
-    memset(content, 0, strlen(content));
+    memset(content, 0, length);
   }
   check(cuLinkComplete(state, &cubin, &size), "complete");
   char *copy = malloc(size);

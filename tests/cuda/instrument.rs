@@ -599,6 +599,42 @@ fn code_that_the_program_links_counts() {
     );
 }
 
+/// The program links PTX with a cubin.
+#[test]
+fn a_part_of_a_link_without_ptx_is_named() {
+    let Some(it) = Uncounted::get() else { return };
+    let files = [0, 1].map(|number: usize| it.file(&format!("{number}.ptx"), &units()[number]));
+    let [first, second] = &files;
+    let plain = it.directory.path().join("plain.cubin");
+    let mut ptxas = limited(it.tool("ptxas"));
+    ptxas.args(["-c", "-arch=sm_90"]).arg(second);
+    run(ptxas.arg("-o").arg(&plain)).success();
+    let part = "uncounted: the program links it in a form other than PTX: link PTX, or a fat binary with PTX,";
+    for (how, name) in [("link", "input"), ("link-files", &*plain.to_string_lossy())] {
+        let data = data();
+        let all = [
+            format!("{how}:{},{}", first.display(), plain.display()),
+            numbered(&units()[0]).0,
+        ];
+        let ended = run(&mut it.command(data.path(), &all)).success();
+        let said = lines(&ended, &format!("a CUDA module of {name} runs {part}"));
+        assert_eq!(said.len(), 1, "{ended}");
+        assert!(counts(&profiles(data.path()), data.path()).contains_key("rocov-ptx;first"));
+        // If no part counts, the result is named when it is loaded.
+        let all = [format!("{how}:{}", plain.display())];
+        let ended = run(&mut it.command(data.path(), &all)).success();
+        assert_eq!(lines(&ended, part).len(), 0, "{ended}");
+        let result = "a CUDA module of memory runs uncounted: it is a cubin";
+        assert_eq!(lines(&ended, result).len(), 1, "{ended}");
+        // One that counts by clang is no loss.
+        let counted = data.path().join("counted.cubin");
+        fs::copy(&it.setup.cubin, &counted).expect("it can be copied");
+        let all = [format!("{how}:{},{}", first.display(), counted.display())];
+        let ended = run(&mut it.command(data.path(), &all));
+        assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
+    }
+}
+
 #[test]
 fn the_driver_gets_ptx_that_it_refuses_once() {
     let Some(it) = Uncounted::get() else { return };

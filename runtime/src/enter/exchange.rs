@@ -22,6 +22,7 @@ use rocov::device::cuda::exchange::{
     ExchangeAnswer, ExchangeRequest, FUNCTION, InstrumentFn, LIBRARY, joined,
 };
 use rocov::discover::filter::Filter;
+use rocov::format::codeobject::cuda::{ELF_HEADER, file_size, is_instrumented};
 
 use super::cupti::{CallData, calls};
 use super::send;
@@ -49,9 +50,16 @@ const INPUT: usize = 2;
 const INPUT_SIZE: usize = 3;
 const INPUT_OPTIONS: [usize; 3] = [5, 6, 7];
 const INPUT_FILE_OPTIONS: [usize; 3] = [3, 4, 5];
-/// `CU_JIT_INPUT_PTX` and `CU_JIT_INPUT_FATBINARY`.
+/// The place of the name of an input that is in memory.
+const INPUT_NAME: usize = 4;
+/// `CU_JIT_INPUT_CUBIN`, `CU_JIT_INPUT_PTX` and `CU_JIT_INPUT_FATBINARY`.
+const CUBIN: u32 = 0;
 const PTX: u32 = 1;
 const FAT_BINARY: u32 = 2;
+/// NVIDIA's library for kernels that launch kernels: programs link it, and it has no code of theirs.
+const DEVICE_RUNTIME: &str = "cudadevrt";
+/// The reason why a part of a link has no counters.
+const LINKED: &str = "the program links it in a form other than PTX: link PTX, or a fat binary with PTX, in its place";
 
 thread_local! {
     /// True while this thread asks the library, which calls the driver itself.
@@ -104,14 +112,25 @@ pub(super) unsafe fn exchange_input(id: u32, data: &CallData) -> Option<Replacem
     let words = data.parameters.cast::<u64>().cast_mut();
     // SAFETY: both calls have so many arguments, of a word each.
     let word = |index: usize| unsafe { *words.add(index) };
-    // The kind has 4 bytes. Behind them is padding.
-    if IS_ASKING.get()
-        || ![PTX, FAT_BINARY].contains(&(word(INPUT_KIND) as u32))
-        || word(INPUT) == 0
-    {
+    if IS_ASKING.get() || word(INPUT) == 0 {
         return None;
     }
     let is_path = id == calls::LINK_FILE;
+    // The kind has 4 bytes. Behind them is padding.
+    let kind = word(INPUT_KIND) as u32;
+    if ![PTX, FAT_BINARY].contains(&kind) {
+        let name = match is_path {
+            true => INPUT,
+            false => INPUT_NAME,
+        };
+        // SAFETY: the driver takes a text there, or null.
+        let name = unsafe { text(word(name)) };
+        // SAFETY: the driver takes a path or a cubin there.
+        boundary::guest("the exchange of CUDA code", || unsafe {
+            note_uncounted(word(0), kind, word(INPUT), is_path, name);
+        });
+        return None;
+    }
     let places = match is_path {
         true => INPUT_FILE_OPTIONS,
         false => INPUT_OPTIONS,
@@ -121,10 +140,10 @@ pub(super) unsafe fn exchange_input(id: u32, data: &CallData) -> Option<Replacem
         ..request(word(INPUT), is_path, places.map(word))
     };
     let put = |new: &NewCode| {
-        links()
-            .entry(word(0))
-            .or_default()
-            .extend_from_slice(&new.sources);
+        let mut links = links();
+        let link = links.entry(word(0)).or_default();
+        link.sources.extend_from_slice(&new.sources);
+        drop(links);
         // SAFETY: the arguments are CUPTI's, for this call.
         unsafe {
             *words.add(INPUT_KIND) = u64::from(PTX);
@@ -174,13 +193,67 @@ unsafe fn replace(
     replacement
 }
 
-/// The PTX without counters of each link that the program has not ended, by its handle (`CUlinkState`).
-fn links() -> std::sync::MutexGuard<'static, BTreeMap<u64, Vec<String>>> {
-    static LINKS: Mutex<BTreeMap<u64, Vec<String>>> = Mutex::new(BTreeMap::new());
+/// A link that the program has not ended.
+#[derive(Default)]
+struct Link {
+    /// The PTX without counters of its inputs.
+    sources: Vec<String>,
+    /// The names of inputs without counters that have no PTX.
+    uncounted: Vec<String>,
+}
+
+/// All links, by their handles (`CUlinkState`).
+fn links() -> std::sync::MutexGuard<'static, BTreeMap<u64, Link>> {
+    static LINKS: Mutex<BTreeMap<u64, Link>> = Mutex::new(BTreeMap::new());
     LINKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells the drainer of the PTX in a cubin that the driver has linked: `cuLinkComplete` has returned.
+/// Notes an input that is neither PTX nor a fat binary, if it has no counters.
+///
+/// # Safety
+/// The driver takes a path there, or a cubin if it is of that kind.
+unsafe fn note_uncounted(link: u64, kind: u32, input: u64, is_path: bool, name: String) {
+    // SAFETY: as the caller promises.
+    let counts = || unsafe { is_counting(input, is_path) };
+    if !name.contains(DEVICE_RUNTIME) && !(kind == CUBIN && counts()) {
+        links().entry(link).or_default().uncounted.push(name);
+    }
+}
+
+/// Returns whether a cubin has counters: those of clang, or those of a cubin that a run with counters has linked.
+///
+/// # Safety
+/// The driver takes a path there, or a cubin.
+unsafe fn is_counting(input: u64, is_path: bool) -> bool {
+    if is_path {
+        // SAFETY: as the caller promises.
+        let path = unsafe { text(input) };
+        return std::fs::read(path).is_ok_and(|cubin| is_instrumented(&cubin).unwrap_or(false));
+    }
+    let start = input as *const u8;
+    // SAFETY: a cubin has a header.
+    let header = unsafe { &*start.cast::<[u8; ELF_HEADER]>() };
+    // SAFETY: the header tells the size.
+    let cubin = unsafe { std::slice::from_raw_parts(start, file_size(header)) };
+    is_instrumented(cubin).unwrap_or(false)
+}
+
+/// The text at an address, or none for null.
+///
+/// # Safety
+/// A text with a zero at its end is there, or the address is null.
+unsafe fn text(address: u64) -> String {
+    let start = address as *const std::ffi::c_char;
+    if start.is_null() {
+        return String::new();
+    }
+    // SAFETY: as the caller promises.
+    let text = unsafe { CStr::from_ptr(start) };
+    text.to_string_lossy().into_owned()
+}
+
+/// Tells the drainer of the PTX in a cubin that the driver has linked, and notes its parts without counters:
+/// `cuLinkComplete` has returned. If no part counts, the cubin is named when it is loaded.
 ///
 /// # Safety
 /// The driver has written the address of the cubin and its size to these places, if they are not null.
@@ -190,10 +263,21 @@ pub(super) unsafe fn linked(link: u64, cubin: u64, size: u64) {
         return;
     }
     boundary::guest("the exchange of CUDA code", || {
-        let source = links()
-            .get(&link)
-            .map(|sources| joined(sources.iter().map(String::as_str)));
-        let Some(source) = source else { return };
+        let Some(Link { sources, uncounted }) = links().remove(&link) else {
+            return;
+        };
+        if sources.is_empty() {
+            return;
+        }
+        for name in uncounted {
+            let name = if name.is_empty() {
+                "memory".into()
+            } else {
+                name
+            };
+            lose(name, LINKED.to_owned());
+        }
+        let source = joined(sources.iter().map(String::as_str));
         send(Event::CudaSource(&NewSource {
             // SAFETY: as the caller promises.
             cubin: unsafe { *cubin },
@@ -249,12 +333,7 @@ unsafe fn take(answer: &ExchangeAnswer, is_path: bool, origin: Option<&Path>) ->
     if !answer.loss.is_null() {
         // SAFETY: a loss is a text with a zero at its end, which stays.
         let loss = unsafe { CStr::from_ptr(answer.loss) };
-        let loss = loss.to_string_lossy().into_owned();
-        log::verbose(format_args!(
-            "CUDA code of {} runs uncounted: {loss}",
-            name()
-        ));
-        *losses().entry((name(), loss)).or_default() += 1;
+        lose(name(), loss.to_string_lossy().into_owned());
         return None;
     }
     if answer.cubins.is_null() {
@@ -315,7 +394,7 @@ unsafe fn take(answer: &ExchangeAnswer, is_path: bool, origin: Option<&Path>) ->
         Err(error) => {
             let loss =
                 format!("no file in memory can be made: {error}: give the program more memory");
-            *losses().entry((name(), loss)).or_default() += 1;
+            lose(name(), loss);
             None
         }
     }
@@ -381,6 +460,12 @@ fn library() -> Option<InstrumentFn> {
 fn losses() -> std::sync::MutexGuard<'static, BTreeMap<(String, String), usize>> {
     static LOSSES: Mutex<BTreeMap<(String, String), usize>> = Mutex::new(BTreeMap::new());
     LOSSES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Notes that code of a file runs uncounted.
+fn lose(file: String, loss: String) {
+    log::verbose(format_args!("CUDA code of {file} runs uncounted: {loss}"));
+    *losses().entry((file, loss)).or_default() += 1;
 }
 
 /// Prints a line for each file and each reason for which code ran uncounted. The process ends.
