@@ -19,10 +19,14 @@ type Section = Cow<'static, [u8]>;
 /// The files that units were split off to.
 #[derive(Default)]
 pub(super) struct SplitFiles {
-    /// The package of the ELF, if there is one.
-    package: Option<DwarfPackageSections<Section>>,
-    /// The other files by their paths, or the reasons why they cannot be read.
+    /// The package of the ELF, or the reason why it cannot be read. `None` if there is none.
+    package: Option<Result<DwarfPackageSections<Section>, String>>,
+    /// The files of single units by their paths, or the reasons why they cannot be read.
     files: BTreeMap<PathBuf, Result<DwarfSections<Section>, String>>,
+}
+
+fn borrow(section: &Section) -> Bytes<'_> {
+    EndianSlice::new(section, LittleEndian)
 }
 
 impl SplitFiles {
@@ -36,12 +40,9 @@ impl SplitFiles {
         }
         let mut package = OsString::from(elf);
         package.push(".dwp");
-        found.package = read(Path::new(&package), |section| {
-            DwarfPackageSections::load(section)
-        })
-        .ok();
-        if found.package.is_some() {
-            return found;
+        let package = Path::new(&package);
+        if package.exists() {
+            found.package = Some(read(package, |it| DwarfPackageSections::load(it)));
         }
         for path in names {
             let beside = path.file_name().map(|name| elf.with_file_name(name));
@@ -53,6 +54,22 @@ impl SplitFiles {
         found
     }
 
+    /// The sections of a unit in the package. Else the reason why they are not known, if there is a package.
+    fn in_package<'a>(
+        &'a self,
+        skeleton: &InSections<'a>,
+    ) -> Result<Dwarf<Bytes<'a>>, Option<String>> {
+        let package = self.package.as_ref().ok_or(None)?;
+        let package = package.as_ref().map_err(|reason| Some(reason.clone()))?;
+        let empty = EndianSlice::new(&[], LittleEndian);
+        let found = package.borrow(borrow, empty).and_then(|package| {
+            let id = skeleton.unit.dwo_id;
+            id.map_or(Ok(None), |id| package.find_cu(id, &skeleton.dwarf))
+        });
+        let found = found.map_err(|error| Some(error.to_string()))?;
+        found.ok_or_else(|| Some("it lacks this file".to_owned()))
+    }
+
     /// The whole of a unit: with the line table of its skeleton, as LLVM numbers the files there. Else the reason, if it
     /// was split off.
     pub(super) fn unit<'a>(
@@ -62,22 +79,21 @@ impl SplitFiles {
         let id = skeleton.unit.dwo_id.ok_or(None)?;
         let path = name(skeleton).ok_or(None)?;
         let failed = |reason: String| Some(format!("{}: {reason}", path.display()));
-        let borrow = |section: &'a Section| EndianSlice::new(section, LittleEndian);
         let damaged = |error: gimli::Error| failed(format!("it is damaged: {error}"));
-        let dwarf = match (&self.package, self.files.get(&path)) {
-            (Some(package), _) => {
-                let empty = EndianSlice::new(&[], LittleEndian);
-                let package = package.borrow(borrow, empty).map_err(damaged)?;
-                let found = package.find_cu(id, &skeleton.dwarf).map_err(damaged)?;
-                found.ok_or_else(|| failed("the package beside the ELF lacks it".to_owned()))?
-            }
-            (None, Some(Ok(sections))) => {
+        let dwarf = match (self.in_package(skeleton), self.files.get(&path)) {
+            (Ok(dwarf), _) => dwarf,
+            (_, Some(Ok(sections))) => {
                 let mut dwarf: Dwarf<Bytes<'a>> = sections.borrow(borrow);
                 dwarf.make_dwo(&skeleton.dwarf);
                 dwarf
             }
-            (None, Some(Err(reason))) => return Err(failed(reason.clone())),
-            (None, None) => return Err(None),
+            (Err(None), Some(Err(reason))) => return Err(failed(reason.clone())),
+            (Err(Some(of_package)), Some(Err(reason))) => {
+                return Err(failed(format!(
+                    "{reason}; the package beside the ELF: {of_package}"
+                )));
+            }
+            (Err(_), None) => return Err(None),
         };
         let mut headers = dwarf.units();
         while let Some(header) = headers.next().map_err(damaged)? {

@@ -272,7 +272,27 @@ fn debug_information_that_was_split_off_is_read_from_its_files() {
     let text = fs::read(file).unwrap();
     fs::remove_file(file).unwrap();
     assert_eq!(frames(&elf), whole.0);
-    fs::remove_file(elf.with_extension("elf.dwp")).unwrap();
+
+    // One that cannot be used: of another build, or damaged. The file of the unit is there, or the reason is told.
+    let package = elf.with_extension("elf.dwp");
+    let whole_package = fs::read(&package).unwrap();
+    compile(&release, "calls.hip", &["-O1", "-g", "-gsplit-dwarf"], &elf);
+    let optimized_less = read_elf(&fs::read(&elf).unwrap(), &elf).unwrap();
+    assert!(optimized_less.warnings.is_empty());
+    fs::remove_file(file).unwrap();
+    for (contents, reason) in [
+        (&whole_package[..], "it lacks this file"),
+        (&whole_package[..whole_package.len() / 2], ""),
+        (b"text", ""),
+    ] {
+        fs::write(&package, contents).unwrap();
+        let table = read_elf(&fs::read(&elf).unwrap(), &elf).unwrap();
+        let named = format!("(os error 2); the package beside the ELF: {reason}");
+        assert!(table.warnings[0].contains(&named), "{:?}", table.warnings);
+    }
+    fs::remove_file(&package).unwrap();
+    compile(&release, "calls.hip", &["-O2", "-g", "-gsplit-dwarf"], &elf);
+    fs::remove_file(file).unwrap();
 
     // The reasons why it is not read. Lines stay.
     for (contents, reason) in [
