@@ -71,9 +71,42 @@ fn the_compiler_takes_the_printed_options_and_the_counts_are_exact() {
         };
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
-        run(&mut compiling(stack, &data, None, &options)).success();
+        let mut command = compiling(stack, &data, None, &options);
+        run(command.env("ROCOV_MODELGPU_TRACE", "1")).success();
         assert_exact(stack, &data);
+        assert_trace_agrees(stack, &data);
     }
+}
+
+/// Checks that the lines of the trace are lines of the counters, in one source with its text. All of them ran.
+fn assert_trace_agrees(stack: Stack, data: &Path) {
+    let title = stack.title();
+    let of = |kind: &str| {
+        let report = reported(data, &["--counts", kind, "--lcov"]).success();
+        let lines = report.stdout.lines().map(str::to_owned);
+        let with = ["SF:", "DA:"];
+        let lines = lines.filter(|line| with.iter().any(|it| line.starts_with(it)));
+        lines.collect::<Vec<_>>()
+    };
+    let (mapping, trace) = (of("mapping"), of("trace"));
+    assert_eq!(trace[0], mapping[0], "{title}: the source");
+    assert!(trace.contains(&"DA:4,40".to_owned()), "{title}: {trace:?}");
+    // Optimized code leaves few lanes at the bracket that closes the kernel.
+    let line = |it: &String| it.split(',').next().unwrap_or_default().to_owned();
+    let known: Vec<_> = mapping.iter().map(line).collect();
+    for executed in &trace[1..] {
+        assert!(
+            known.contains(&line(executed)),
+            "{title}: {executed} in {mapping:?}"
+        );
+        assert!(!executed.ends_with(",0"), "{title}: {executed}");
+    }
+    let shown = reported(data, &["--counts", "trace", "--show"]).success();
+    let shown = shown.silently().stdout;
+    let store = shown.lines().find(|line| line.contains("values[i] *= 2;"));
+    let store = store.unwrap_or_else(|| panic!("{title}: {shown}"));
+    assert!(store.starts_with("    4|     40|"), "{title}: {store}");
+    assert!(shown.lines().count() < 20, "{title}: {shown}");
 }
 
 #[test]

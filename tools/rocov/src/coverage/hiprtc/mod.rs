@@ -76,15 +76,12 @@ impl RunTimeSources {
     /// Reads the sources in a code object. There are none if hipRTC has nothing to do with its `paths`, or if the
     /// code object does not have their text.
     pub(crate) fn read<'a>(elf: &File<'_>, paths: impl IntoIterator<Item = &'a str>) -> Self {
-        let origins: Vec<_> = paths.into_iter().filter_map(Origin::of).collect();
-        if origins.is_empty() {
+        if !paths.into_iter().any(is_temporary) {
             return Self::default();
         }
         let mut compiled = embedded::texts(elf);
-        let preprocessed = match origins.contains(&Origin::Preprocessed) {
-            true => compiled.values().find_map(|text| preprocessed(text)),
-            false => None,
-        };
+        // A line table has the files and lines before the preprocessor, but the text after it.
+        let preprocessed = compiled.values().find_map(|text| preprocessed(text));
         if let Some(preprocessed) = &preprocessed {
             compiled = preprocessed.texts();
         }

@@ -80,11 +80,14 @@ fn counters(function: &FunctionCode<'_>, lanes: u64) -> UnitCounters {
     }
 }
 
-/// Returns whether a file is of a compiler or of a GPU runtime. Coverage mappings leave out system headers, too.
+/// Returns whether a file is of a compiler, of a GPU runtime or of rocov. Coverage mappings leave out system headers, too.
 pub(super) fn is_of_system(path: &str) -> bool {
     let starts = ["/usr/include/", "/usr/lib/", "/opt/rocm"];
     let parts = ["/include/hip/", "/lib/clang/", "/include/rocm-core/"];
-    starts.iter().any(|start| path.starts_with(start)) || parts.iter().any(|it| path.contains(it))
+    // The header by which code with coverage flags counts.
+    path.ends_with("/rocov_device.h")
+        || starts.iter().any(|start| path.starts_with(start))
+        || parts.iter().any(|it| path.contains(it))
 }
 
 /// The functions that are being put together from the debug information.
