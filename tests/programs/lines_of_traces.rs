@@ -176,8 +176,48 @@ fn code_without_debug_information_has_functions_and_instructions() {
     );
     assert!(table.contains("without-lines-"), "{table}");
     let shown = report(&data, &["--show"]);
-    assert!(shown.contains("|never_launched(int*)\n"), "{shown}");
-    assert_eq!(report(&data, &["--lcov"]), "");
+    assert_eq!(annotated(&shown, "never_launched(int*)")[0], "0");
+    assert_eq!(annotated(&shown, "|straight(int*)")[0], "1.00k");
+    let lcov = run(rocov("report", &data).arg("--lcov")).success();
+    assert_eq!(lcov.stdout, "");
+    lcov.says(&[
+        "the report is empty, as no code has a line table: compile with -gline-tables-only",
+    ]);
+    let lines =
+        "lines are not known, as no code has a line table: leave out the gate, or compile with";
+    let mut gated = rocov("report", &data);
+    run(gated.args(["--fail-under-lines", "1"]))
+        .with_status(3)
+        .says(&[lines]);
+    run(rocov("report", &data).args(["--fail-under-functions", "80"])).success();
+    let kernels = run(&mut rocov("kernels", &data))
+        .success()
+        .silently()
+        .stdout;
+    let straight = kernels.lines().find(|it| it.contains("straight(int*)"));
+    let cells: Vec<_> = straight.expect("a kernel").split_whitespace().collect();
+    assert_eq!(cells[10..12], ["1000", "-"], "{kernels}");
+
+    // Another build has another identity.
+    let saved = report(&data, &["--json"]);
+    let at = saved.find("without-lines-").expect("its source") + "without-lines-".len();
+    let identity = &saved[at..at + 32];
+    let other = directory.path().join("other.json");
+    let other_build = saved.replace(identity, &"0".repeat(32));
+    std::fs::write(&other, &other_build).expect("a report");
+    let diff = |after: &Path| {
+        let mut diff = limited(built("rocov"));
+        diff.arg("diff").arg(&data).arg(after);
+        run(diff.arg("--fail-on-loss"))
+    };
+    let text = diff(&other).success().silently().stdout;
+    assert!(text.ends_with("83.33% (5/6)       =\n"), "{text}");
+    let idle = directory.path().join("idle.json");
+    let unlaunched = other_build.replace("straight", "crooked");
+    std::fs::write(&idle, unlaunched).expect("a report");
+    let text = diff(&idle).success().stdout;
+    let gone = "Functions that ran and are gone:\n  kernel straight(int*), on gfx90a\n";
+    assert!(text.contains(gone), "{text}");
 
     let mut show = limited(built("rocov"));
     show.args(["show", "--disassemble", "branch"]).arg(&data);
@@ -289,6 +329,31 @@ fn both_kinds_of_a_function_are_joined() {
     run(command.arg("--").arg(plain)).success();
     // All lines of the line table are in the coverage mapping, and ran by both.
     assert_eq!(total(), alone);
+
+    // Each test has all functions that the other has.
+    let table = report(&data, &["--all-builds", "--per-test"]);
+    for test in ["counted ", "traced "] {
+        let row = table.lines().find(|it| it.starts_with(test));
+        let cells: Vec<_> = row.expect("a test").split_whitespace().collect();
+        assert_eq!(cells[8], "0", "{table}");
+    }
+    let lcov = report(&data, &["--all-builds", "--lcov"]);
+    assert!(lcov.contains("FNF:6\nFNH:5\n"), "{lcov}");
+    // A kernel ran if it did by one of its kinds.
+    let mut gated = rocov("report", &data);
+    gated.args([
+        "--all-builds",
+        "--label",
+        "traced",
+        "--fail-uncovered-kernels",
+    ]);
+    let gated = run(&mut gated).with_status(3);
+    let missed: Vec<_> = gated.stderr.lines().collect();
+    assert_eq!(missed.len(), 1, "{gated}");
+    assert!(
+        missed[0].contains("kernel never_launched(int*) did not run"),
+        "{gated}"
+    );
 
     let source = repository("testdata/programs").join(KERNELS);
     let place = format!("{}:{}", source.display(), line_of("s_nop 1"));

@@ -25,6 +25,10 @@ use crate::term::plural::count;
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
 
+/// The reason why a report of lines is empty.
+const WITHOUT_LINES: &str = "the report is empty, as no code has a line table: compile with -gline-tables-only, or \
+                             nvcc's code with -lineinfo, or leave out the format to see the functions";
+
 /// Prints or writes the report.
 pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     if arguments.quiet {
@@ -282,6 +286,10 @@ fn write(
         print::to_file_or_stdout(options.output.as_deref(), |out| {
             render::write(&view, options.format(), report.headings(), out)
         })?;
+        let has_no_line = !view.paths.is_empty() && view.paths_with_lines().next().is_none();
+        if has_no_line && options.format().is_of_lines() {
+            print::warn(&[WITHOUT_LINES.to_owned()]);
+        }
     }
     let mut broken = gates.broken(&view);
     if gates.are_set() {

@@ -10,6 +10,7 @@ use foldhash::fast::RandomState;
 use super::figures::Figures;
 use super::function::{Kind, Place, Span};
 use super::line_tests::{ColumnTests, LineTests};
+use super::mapped_functions::MappedFunctions;
 use super::view::{Column, View};
 
 /// A component, or a test.
@@ -185,10 +186,10 @@ struct CoveredFile {
 }
 
 impl Covered {
-    /// The places that ran in files of `view`.
-    pub(crate) fn of(view: &View, column: &Column) -> Self {
+    /// The places that ran in files of `view`. Functions in `mapped` have one start in all code.
+    pub(crate) fn of(view: &View, column: &Column, mapped: &MappedFunctions) -> Self {
         let paths = view.paths.iter().filter(|path| column.has(path));
-        let files = paths.map(|path| (Arc::clone(path), CoveredFile::of(column, path)));
+        let files = paths.map(|path| (Arc::clone(path), CoveredFile::of(column, path, mapped)));
         let files = files.collect();
         let label = column.label.clone();
         Self { label, files }
@@ -196,7 +197,7 @@ impl Covered {
 }
 
 impl CoveredFile {
-    fn of(column: &Column, path: &str) -> Self {
+    fn of(column: &Column, path: &str, mapped: &MappedFunctions) -> Self {
         let lines = column.lines(path, &column.segments(path)).into_iter();
         let ran = lines.filter(|(_, count)| *count > 0);
         let mut file = Self {
@@ -206,7 +207,7 @@ impl CoveredFile {
         for record in column.touching(path) {
             let function = &record.function;
             if record.counts.calls > 0 && &**function.main_path() == path {
-                file.functions.push(function.start());
+                file.functions.push(mapped.key(function).0);
             }
             for (region, count) in function.regions.iter().zip(&record.counts.regions) {
                 let ran = region.kind == Kind::Code && *count > 0;

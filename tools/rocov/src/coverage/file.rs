@@ -69,6 +69,7 @@ impl View {
         let mut functions: BTreeMap<(u32, &str), Vec<Option<u64>>> = BTreeMap::new();
         let mut branches: BTreeMap<Where, [Vec<Option<u64>>; 2]> = BTreeMap::new();
         let mut missed_spans = Vec::new();
+        let mapped = self.mapped(path);
         for (index, column) in self.columns.iter().enumerate() {
             let segments = column.segments(path);
             missed_spans.push(missed(&segments));
@@ -76,7 +77,8 @@ impl View {
                 by_line.entry(line).or_insert_with(|| vec![None; width])[index] = Some(count);
             }
             for record in column.defined_in(path) {
-                let key = (record.function.start().line, &*record.function.name);
+                let (start, name) = mapped.key(&record.function);
+                let key = (start.line, name);
                 let calls = functions.entry(key).or_insert_with(|| vec![None; width]);
                 let sum = calls[index].unwrap_or(0);
                 calls[index] = Some(sum.saturating_add(record.counts.calls));

@@ -1,7 +1,11 @@
 //! The limits that a report must reach: least percentages, and kernels that all ran.
 
+use std::collections::BTreeMap;
+
 use super::figures::{Figure, Figures};
-use super::view::View;
+use super::function::Place;
+use super::llvm_cov::symbol;
+use super::view::{Column, View};
 use crate::support::demangle::shown;
 
 /// The limits that a report must reach, each on every arch and in all of them joined.
@@ -26,8 +30,58 @@ struct Least {
     what: &'static str,
     percent: f64,
     of: Of,
-    /// True if line tables do not tell it.
-    needs_regions: bool,
+    needs: Needs,
+}
+
+/// The part of a code object without which a figure is not known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// None: the names of functions are there.
+    Nothing,
+    /// A coverage mapping or a line table.
+    Lines,
+    /// A coverage mapping.
+    Regions,
+}
+
+impl Needs {
+    /// A line for a column of a report that has none of it, or for all columns.
+    fn absent(
+        self,
+        what: &str,
+        label: &str,
+        view: &View,
+        column: Option<&Column>,
+    ) -> Option<String> {
+        let (known_by, compile_with) = match self {
+            Self::Nothing => return None,
+            Self::Lines => (
+                "a line table",
+                "-gline-tables-only, or nvcc's code with -lineinfo",
+            ),
+            Self::Regions => ("a coverage mapping", "what `rocov flags` prints"),
+        };
+        let has_it = |column: &Column| match self {
+            Self::Lines => has_lines(view, column),
+            _ => column.has_regions(),
+        };
+        let is_there = match column {
+            Some(column) => has_it(column),
+            None => view.columns.iter().any(has_it),
+        };
+        (!is_there).then(|| {
+            format!(
+                "{label}: {what} are not known, as no code has {known_by}: leave out the gate, or compile with {compile_with}"
+            )
+        })
+    }
+}
+
+/// Returns whether the lines of any of a column's code are known.
+fn has_lines(view: &View, column: &Column) -> bool {
+    let mut paths = view.paths.iter().filter(|path| column.has(path));
+    let mut with_lines = view.paths_with_lines();
+    paths.next().is_none() || with_lines.any(|path| column.has(path))
 }
 
 /// Selects the figure that a percentage is of.
@@ -57,17 +111,22 @@ impl Gates {
     /// The least percentages that are set.
     fn least(&self) -> impl Iterator<Item = Least> {
         let all: [(_, _, Of, _); 4] = [
-            ("lines", self.lines, |it| it.lines, false),
-            ("functions", self.functions, |it| it.functions, false),
-            ("regions", self.regions, |it| it.regions, true),
-            ("branches", self.branches, |it| it.branches, true),
+            ("lines", self.lines, |it| it.lines, Needs::Lines),
+            (
+                "functions",
+                self.functions,
+                |it| it.functions,
+                Needs::Nothing,
+            ),
+            ("regions", self.regions, |it| it.regions, Needs::Regions),
+            ("branches", self.branches, |it| it.branches, Needs::Regions),
         ];
-        let set = |(what, percent, of, needs_regions): (_, Option<f64>, _, _)| {
+        let set = |(what, percent, of, needs): (_, Option<f64>, _, _)| {
             percent.map(|percent| Least {
                 what,
                 percent,
                 of,
-                needs_regions,
+                needs,
             })
         };
         all.into_iter().filter_map(set)
@@ -79,26 +138,18 @@ impl Gates {
         let changed = view.changed.as_ref().map(|changed| changed.totals(view));
         let mut broken = Vec::new();
         for (index, label) in view.labels("all").iter().enumerate() {
-            let mut columns = view.columns.iter();
-            let has_regions = match columns.nth(index) {
-                Some(column) => column.has_regions(),
-                None => view.has_regions(),
-            };
+            let column = view.columns.get(index);
             for least in self.least() {
-                if !has_regions && least.needs_regions {
-                    let what = least.what;
-                    broken.push(format!(
-                        "{label}: {what} are not known, as no code has a coverage mapping: leave out the gate, or compile \
-                         with what `rocov flags` prints"
-                    ));
-                    continue;
-                }
                 let figure = (least.of)(&totals[index]);
-                broken.extend(below(least.percent, least.what, label, figure));
+                let low = || below(least.percent, least.what, label, figure);
+                let absent = least.needs.absent(least.what, label, view, column);
+                broken.extend(absent.or_else(low));
             }
             if let (Some(percent), Some(changed)) = (self.changed_lines, &changed) {
                 let what = "changed lines";
-                broken.extend(below(percent, what, label, changed[index]));
+                let low = || below(percent, what, label, changed[index]);
+                let absent = Needs::Lines.absent(what, label, view, column);
+                broken.extend(absent.or_else(low));
             }
         }
         broken
@@ -133,17 +184,19 @@ fn uncovered_kernels(view: &View) -> Vec<String> {
     let mut broken = Vec::new();
     for column in &view.columns {
         for path in &view.paths {
+            let mapped = view.mapped(path);
+            let mut kernels: BTreeMap<(Place, &str), bool> = BTreeMap::new();
             for record in column.defined_in(path) {
                 let function = &record.function;
-                if record.counts.calls == 0 && column.kernels.contains(&*function.name) {
-                    broken.push(format!(
-                        "{}: kernel {} did not run ({path}:{})",
-                        column.label,
-                        shown(&function.name),
-                        function.start().line,
-                    ));
+                if column.kernels.contains(symbol(&function.name)) {
+                    *kernels.entry(mapped.key(function)).or_default() |= record.counts.calls > 0;
                 }
             }
+            let missed = kernels.into_iter().filter(|(_, ran)| !ran);
+            broken.extend(missed.map(|((start, name), _)| {
+                let (label, name) = (&column.label, shown(name));
+                format!("{label}: kernel {name} did not run ({path}:{})", start.line)
+            }));
         }
     }
     broken

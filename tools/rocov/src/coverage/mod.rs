@@ -30,6 +30,7 @@ pub(crate) mod instances;
 pub(crate) mod line_table;
 pub(crate) mod line_tests;
 pub(crate) mod llvm_cov;
+pub(crate) mod mapped_functions;
 pub(crate) mod model;
 pub(crate) mod path_match;
 pub(crate) mod provenance;

@@ -18,6 +18,7 @@ use super::figures::Figures;
 use super::function::Function;
 use super::function_groups::FunctionGroups;
 use super::hiprtc::Texts;
+use super::mapped_functions::MappedFunctions;
 use super::model::{Record, SharedFunctions, Side, Source};
 use super::view::{By, View};
 use crate::data::match_elfs::MatchedElfs;
@@ -37,6 +38,7 @@ pub(crate) struct TestEvaluator<'a, P> {
     /// The code objects, by arch and identity.
     objects: BTreeMap<&'a str, BTreeMap<&'a str, TestedObject<'a>>>,
     groups: FunctionGroups,
+    mapped: MappedFunctions,
     shared: Mutex<SharedFunctions>,
     /// The figures of code that never ran, for the code objects with these numbers.
     never_ran: Mutex<HashMap<Vec<usize>, Arc<GroupFigures>>>,
@@ -124,6 +126,10 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         })?;
         let functions = read.iter().flat_map(|(_, _, index)| index.descriptions());
         let groups = FunctionGroups::of(functions);
+        let mapped = MappedFunctions::of(
+            read.iter().map(|(_, binary, _)| &binary.kinds),
+            read.iter().flat_map(|(_, _, index)| index.descriptions()),
+        );
         let mut objects: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for (number, binary, index) in read {
             let object = TestedObject::new(number, binary, index, &groups);
@@ -137,6 +143,7 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
             merged: AtomicUsize::new(0),
             objects,
             groups,
+            mapped,
             shared,
             never_ran: Mutex::default(),
         })
@@ -184,7 +191,9 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
             columns: columns.collect(),
         };
         let columns = view.columns.iter();
-        let covered = columns.map(|column| Covered::of(&view, column)).collect();
+        let covered = columns
+            .map(|column| Covered::of(&view, column, &self.mapped))
+            .collect();
         Ok((part, covered))
     }
 
@@ -297,7 +306,8 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         });
         let view = View::new(sources.collect::<Result<_>>()?, By::Arch, is_wanted);
         let columns = view.columns.iter().map(|column| {
-            let figures = view.figures_by(column, |function| self.groups.get(function));
+            let group = |function: &Arc<Function>| self.groups.get(function);
+            let figures = view.figures_by(column, &self.mapped, group);
             (column.label.clone(), figures)
         });
         let figures = Arc::new(columns.collect());

@@ -17,7 +17,7 @@ use super::function::{Function, Place};
 use super::function_coverage::FunctionCoverage;
 use super::line_table::is_without_lines;
 use super::line_tests::LineTests;
-use super::llvm_cov::symbol;
+use super::mapped_functions::MappedFunctions;
 use super::model::{Record, Side, Source, combine};
 use super::source_text::SourceTexts;
 use super::staleness::Misfit;
@@ -116,6 +116,13 @@ impl Column {
     pub(crate) fn defined_in<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a Record> {
         self.touching(path)
             .filter(move |record| &**record.function.main_path() == path)
+    }
+
+    /// The calls of the functions that are defined in this file, by their lines.
+    pub(crate) fn calls(&self, path: &str) -> Vec<(u32, u64)> {
+        let records = self.defined_in(path);
+        let calls = records.map(|it| (it.function.start().line, it.counts.calls));
+        calls.collect()
     }
 
     /// The figures of a file. `None` if a function is there several times in different forms, which must be
@@ -247,25 +254,7 @@ impl View {
         let mut everywhere: BTreeMap<(Place, &str), FunctionCoverage> = BTreeMap::new();
         let mut columns = Vec::new();
         for column in &self.columns {
-            let mut here: Vec<((Place, &str), FunctionCoverage)> = Vec::new();
-            let mut listed: BTreeMap<(Place, &str), FunctionCoverage> = BTreeMap::new();
-            for record in column.defined_in(path) {
-                let detail = FunctionCoverage::of(record);
-                let function = &record.function;
-                let own = (function.start(), &*function.name);
-                if function.line_table.is_none() {
-                    here.push((own, detail));
-                    continue;
-                }
-                let key = mapped.get(symbol(own.1)).copied().unwrap_or(own);
-                listed.entry(key).or_default().join(detail);
-            }
-            for (key, detail) in &mut here {
-                if let Some(more) = listed.remove(key) {
-                    detail.join(more);
-                }
-            }
-            here.extend(listed);
+            let here = joined(column.defined_in(path), &mapped);
             let figures = here
                 .iter()
                 .map(|((start, _), detail)| (*start, detail.figures()));
@@ -279,42 +268,43 @@ impl View {
         Row { columns, all }
     }
 
-    /// The functions that are defined in a file and have a coverage mapping, by symbol: where they start, and their names in
-    /// it. Empty if no code has a line table in place of one.
-    fn mapped(&self, path: &str) -> HashMap<&str, (Place, &str)> {
-        let kinds = self.columns.iter().flat_map(|it| &it.kinds);
-        if kinds.collect::<BTreeSet<_>>().len() == 1 {
-            return HashMap::new();
-        }
+    /// The functions of a file that some code has in its coverage mapping, and other code in its line table.
+    pub(crate) fn mapped(&self, path: &str) -> MappedFunctions {
         let columns = self.columns.iter();
-        let records = columns.flat_map(|column| column.touching(path));
-        let records = records.filter(|it| &**it.function.main_path() == path);
-        let functions = records.map(|it| &it.function);
-        let mapped = functions.filter(|it| it.line_table.is_none());
-        let found = mapped.map(|it| (symbol(&it.name), (it.start(), &*it.name)));
-        found.collect()
+        let kinds = columns.clone().map(|column| &column.kinds);
+        let records = columns.flat_map(|column| column.defined_in(path));
+        MappedFunctions::of(kinds, records.map(|record| &record.function))
     }
 
     /// The figures of the functions of a column that are defined in shown files, by `group`. Functions that
-    /// start at one place must be of one group.
+    /// start at one place must be of one group, and so must the coverage mapping and the line table of a function.
     pub(crate) fn figures_by<G: Eq + Hash>(
         &self,
         column: &Column,
+        mapped: &MappedFunctions,
         group: impl Fn(&Arc<Function>) -> Option<G>,
     ) -> HashMap<G, Figures> {
         let mut groups: HashMap<G, Figures> = HashMap::new();
         for path in &self.paths {
-            let mut functions: HashMap<G, Vec<_>> = HashMap::new();
+            let mut records: HashMap<G, Vec<&Record>> = HashMap::new();
             for record in column.defined_in(path) {
                 if let Some(group) = group(&record.function) {
-                    let start = record.function.start();
-                    let figures = FunctionCoverage::figures_of(record);
-                    functions.entry(group).or_default().push((start, figures));
+                    records.entry(group).or_default().push(record);
                 }
             }
-            for (group, functions) in functions {
+            for (group, records) in records {
+                let more = match mapped.is_empty() {
+                    true => sum(records.into_iter().map(|record| {
+                        let figures = FunctionCoverage::figures_of(record);
+                        (record.function.start(), figures)
+                    })),
+                    false => {
+                        let functions = joined(records, mapped).into_iter();
+                        sum(functions.map(|((start, _), detail)| (start, detail.figures())))
+                    }
+                };
                 let figures = groups.entry(group).or_default();
-                *figures = figures.plus(&sum(functions));
+                *figures = figures.plus(&more);
             }
         }
         groups
@@ -378,6 +368,30 @@ pub(crate) struct Table {
     /// The rows, in the order of the paths.
     rows: Vec<Row>,
     pub(crate) total: Row,
+}
+
+/// The coverage of functions of a column. The coverage mapping and the line table of a function are joined.
+fn joined<'a>(
+    records: impl IntoIterator<Item = &'a Record>,
+    mapped: &'a MappedFunctions,
+) -> Vec<((Place, &'a str), FunctionCoverage)> {
+    let mut functions: Vec<((Place, &str), FunctionCoverage)> = Vec::new();
+    let mut listed: BTreeMap<(Place, &str), FunctionCoverage> = BTreeMap::new();
+    for record in records {
+        let detail = FunctionCoverage::of(record);
+        let key = mapped.key(&record.function);
+        match record.function.line_table {
+            None => functions.push((key, detail)),
+            Some(_) => listed.entry(key).or_default().join(detail),
+        }
+    }
+    for (key, detail) in &mut functions {
+        if let Some(more) = listed.remove(key) {
+            detail.join(more);
+        }
+    }
+    functions.extend(listed);
+    functions
 }
 
 /// The figures of a file whose functions start at these places and have these figures.

@@ -1,6 +1,6 @@
 //! Annotated source: each line with its count, as `llvm-cov show` prints it. After the counts of a source with counted
 //! instructions come, for each line, the instructions that waves executed and the share of lanes that were active. The instances of a template follow
-//! its last line, each by itself.
+//! its last line, each by itself. A source that stands for functions without lines has the calls of each.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -10,6 +10,7 @@ use anyhow::Result;
 
 use crate::coverage::activity::Activity;
 use crate::coverage::function::{Place, Span};
+use crate::coverage::line_table::is_without_lines;
 use crate::coverage::model::Record;
 use crate::coverage::segments::{Segment, missed};
 use crate::coverage::view::Column;
@@ -63,9 +64,13 @@ impl Page<'_> {
     fn source(&mut self, column: &Column, source: &AnnotatedSource<'_>) -> io::Result<()> {
         let text = text_lines(&source.text);
         let segments = column.segments(source.path);
+        let lines = match is_without_lines(source.path) {
+            true => column.calls(source.path),
+            false => column.lines(source.path, &segments),
+        };
         let counted = CountedLines {
             activities: column.activities.get(source.path),
-            ..CountedLines::of(column.lines(source.path, &segments), &segments)
+            ..CountedLines::of(lines, &segments)
         };
         let mut instances = instances(column, source.path);
         for (number, line) in (1..).zip(&text) {

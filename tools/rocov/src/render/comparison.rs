@@ -8,6 +8,7 @@ use crate::coverage::comparison::{
     Comparison, FunctionChange, FunctionFate, KindChange, LineChange, Pair, Totals,
 };
 use crate::coverage::figures::Figure;
+use crate::coverage::line_table::is_without_lines;
 use crate::profdata::{CountKind, CountKinds};
 use crate::support::paths::{below, here};
 use crate::term::line_ranges::ranges;
@@ -135,6 +136,9 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
         let changes = comparison.functions.iter().filter(|it| it.change == change);
         let line = |it: &FunctionChange| {
             let (what, name) = (it.what(), &it.name);
+            if is_without_lines(&it.filename) {
+                return format!("{what} {name}, on {}", it.arch);
+            }
             let place = format!("{}:{}", place(&it.filename), it.line);
             let lines = match (it.lines.before, it.lines.after) {
                 (Some(before), Some(after)) => format!("{} -> {} lines", of(before), of(after)),

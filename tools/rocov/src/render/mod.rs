@@ -36,6 +36,13 @@ pub(crate) enum Format {
     Markdown,
 }
 
+impl Format {
+    /// Returns whether it knows files with lines only.
+    pub(crate) fn is_of_lines(self) -> bool {
+        matches!(self, Self::Lcov | Self::Cobertura | Self::Sonar)
+    }
+}
+
 /// Writes `view` in `format`. `headings` are the lines before the table of each column, in a text.
 ///
 /// # Errors

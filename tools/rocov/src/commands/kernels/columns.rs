@@ -59,11 +59,14 @@ impl KernelColumn {
                 Cell::Text(if kernel.instrumented { "yes" } else { "no" }.to_owned())
             }
             Self::Count => row.count.map_or(Cell::Unknown, Cell::Number),
-            Self::Lines => row.lines.map_or(Cell::Unknown, |lines| {
-                let share = lines.covered as f64 / lines.total.max(1) as f64;
-                let text = format!("{}/{} {:3.0}%", lines.covered, lines.total, 100.0 * share);
-                Cell::Percent(share, text)
-            }),
+            Self::Lines => row
+                .lines
+                .filter(|it| it.total > 0)
+                .map_or(Cell::Unknown, |lines| {
+                    let share = lines.covered as f64 / lines.total as f64;
+                    let text = format!("{}/{} {:3.0}%", lines.covered, lines.total, 100.0 * share);
+                    Cell::Percent(share, text)
+                }),
             Self::Kernel if mangled => Cell::Text(kernel.name.clone()),
             Self::Kernel => Cell::Text(row.name().to_owned()),
             Self::Source => {

@@ -53,10 +53,10 @@ impl Seen {
     }
 }
 
-/// The functions that a column has of a file, by symbol.
-pub(super) fn seen(column: &Column, path: &str) -> BTreeMap<String, Seen> {
+/// The functions that a column has of files, by symbol.
+pub(super) fn seen(column: &Column, paths: &[&str]) -> BTreeMap<String, Seen> {
     let mut functions: BTreeMap<String, Seen> = BTreeMap::new();
-    for record in column.defined_in(path) {
+    for record in paths.iter().flat_map(|path| column.defined_in(path)) {
         let function = &record.function;
         let start = function.start().line;
         let seen = functions

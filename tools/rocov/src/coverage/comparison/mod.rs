@@ -6,15 +6,18 @@
 //!
 //! A coverage mapping and a line table know different lines of a function. If one of the two describes it before and the
 //! other after, only whether it ran is compared. The totals of an arch that has other kinds of counts are not compared.
+//! Functions without lines are compared by whether they ran.
 
 mod files;
 mod function;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::figures::{Figure, Figures};
+use super::line_table::is_without_lines;
 use super::view::{Column, View};
 use crate::profdata::CountKinds;
 use crate::support::demangle::shown;
@@ -149,7 +152,19 @@ impl Comparison {
             functions: Vec::new(),
             other_kinds: Vec::new(),
         };
-        let pairs = pairs(&before.paths, &after.paths);
+        let (before_with, before_without) = paths(before);
+        let (after_with, after_without) = paths(after);
+        let pairs = pairs(&before_with, &after_with)
+            .into_iter()
+            .map(|pair| Pair {
+                before: pair.before.into_iter().collect(),
+                after: pair.after.into_iter().collect(),
+            });
+        let without = Pair {
+            before: before_without,
+            after: after_without,
+        };
+        let pairs: Vec<Pair<Vec<&str>>> = pairs.chain([without]).collect();
         for (old, new) in columns(before, after) {
             let mut change = KindChange {
                 arch: new.label.clone(),
@@ -170,23 +185,14 @@ impl Comparison {
         comparison
     }
 
-    /// Adds the changes of a file on an arch, and what is not compared to `kinds`.
-    fn add(
-        &mut self,
-        pair: &Pair<Option<&str>>,
-        old: &Column,
-        new: &Column,
-        kinds: &mut KindChange,
-    ) {
-        let seen_in = |column: &Column, path: Option<&str>| match path {
-            Some(path) => seen(column, path),
-            None => BTreeMap::new(),
-        };
+    /// Adds the changes of a file on an arch, or of all functions without lines, and what is not compared to `kinds`.
+    fn add(&mut self, pair: &Pair<Vec<&str>>, old: &Column, new: &Column, kinds: &mut KindChange) {
         let functions = Pair {
-            before: seen_in(old, pair.before),
-            after: seen_in(new, pair.after),
+            before: seen(old, &pair.before),
+            after: seen(new, &pair.after),
         };
-        let Some(filename) = pair.after.or(pair.before) else {
+        let [old_name, new_name] = [&pair.before, &pair.after].map(|it| it.first().copied());
+        let Some(filename) = new_name.or(old_name) else {
             return;
         };
         let lines = Pair {
@@ -243,7 +249,7 @@ impl Comparison {
                     is_kernel: seen.is_kernel,
                     filename: match both.after {
                         Some(_) => filename,
-                        None => pair.before.unwrap_or(filename),
+                        None => old_name.unwrap_or(filename),
                     }
                     .to_owned(),
                     line: seen.start,
@@ -305,10 +311,11 @@ impl Comparison {
             .filter(|it| it.change == FunctionFate::Lost);
         let functions = functions.map(|it| {
             let (what, name) = (it.what(), &it.name);
-            format!(
-                "{}: {what} {name} no longer runs ({}:{})",
-                it.arch, it.filename, it.line
-            )
+            let place = match is_without_lines(&it.filename) {
+                true => String::new(),
+                false => format!(" ({}:{})", it.filename, it.line),
+            };
+            format!("{}: {what} {name} no longer runs{place}", it.arch)
         });
         archs.chain(files).chain(lines).chain(functions).collect()
     }
@@ -319,6 +326,13 @@ impl FunctionChange {
     pub(crate) fn what(&self) -> &'static str {
         if self.is_kernel { "kernel" } else { "function" }
     }
+}
+
+/// The source files, and the sources that stand for functions without lines. The latter have other paths after each build.
+fn paths(view: &View) -> (Vec<Arc<str>>, Vec<&str>) {
+    let (without, with): (Vec<_>, Vec<_>) = view.paths.iter().partition(|it| is_without_lines(it));
+    let without = without.into_iter().map(|path| &**path);
+    (with.into_iter().cloned().collect(), without.collect())
 }
 
 /// The columns that both have.
