@@ -214,8 +214,8 @@ fn links() -> std::sync::MutexGuard<'static, BTreeMap<u64, Link>> {
 /// The driver takes a path there, or a cubin if it is of that kind.
 unsafe fn note_uncounted(link: u64, kind: u32, input: u64, is_path: bool, name: String) {
     // SAFETY: as the caller promises.
-    let counts = || unsafe { is_counting(input, is_path) };
-    if !name.contains(DEVICE_RUNTIME) && !(kind == CUBIN && counts()) {
+    let counts = kind == CUBIN && unsafe { is_counting(input, is_path) };
+    if !counts && !name.contains(DEVICE_RUNTIME) {
         links().entry(link).or_default().uncounted.push(name);
     }
 }

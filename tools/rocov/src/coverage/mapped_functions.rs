@@ -7,9 +7,12 @@ use super::function::{Function, Place};
 use super::llvm_cov::symbol;
 use crate::profdata::CountKinds;
 
-/// The functions with a coverage mapping, by file and symbol: where they start, and their names in it.
+/// The starts of a file's functions, and their names, by symbol.
+type InFile = HashMap<Box<str>, (Place, Arc<str>)>;
+
+/// The functions with a coverage mapping, by file: where they start, and their names in it.
 #[derive(Debug, Default)]
-pub(crate) struct MappedFunctions(HashMap<Arc<str>, HashMap<Box<str>, (Place, Arc<str>)>>);
+pub(crate) struct MappedFunctions(HashMap<Arc<str>, InFile>);
 
 impl MappedFunctions {
     /// Takes those of `functions`. None, if all code has counts of one kind.
