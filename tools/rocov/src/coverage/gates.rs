@@ -59,7 +59,7 @@ impl Needs {
                 "a line table",
                 "-gline-tables-only, or nvcc's code with -lineinfo",
             ),
-            Self::Regions => ("a coverage mapping", "what `rocov flags` prints"),
+            Self::Regions => ("a coverage mapping", "the flags that `rocov flags` prints"),
         };
         let has_it = |column: &Column| match self {
             Self::Lines => has_lines(view, column),
