@@ -447,6 +447,9 @@ fn functions_without_lines_are_known_by_name() {
     assert_eq!(texts.len(), 1);
 }
 
+/// The files with damage at random places.
+const DAMAGED: usize = 2000;
+
 #[test]
 fn a_damaged_line_table_is_a_warning() {
     let Some(release) = Release::find(22, "damaged line tables") else {
@@ -479,6 +482,26 @@ fn a_damaged_line_table_is_a_warning() {
             damaged[at] ^= 0xff;
             let _ = read_elf(&damaged, &elf);
         }
+    }
+    // Nor does damage at several places of all its parts.
+    let file = object::File::parse(&*contents).unwrap();
+    let names = file.sections().map(|it| it.name().unwrap().to_owned());
+    let parts: Vec<_> = names.filter(|it| it.starts_with(".debug_")).collect();
+    let places: Vec<usize> = parts.iter().flat_map(|name| section(name)).collect();
+    let mut random = fastrand::Rng::with_seed(21);
+    for _ in 0..DAMAGED {
+        let mut damaged = contents.clone();
+        for _ in 0..random.usize(1..=16) {
+            let at = places[random.usize(..places.len())];
+            damaged[at] = match random.u8(..4) {
+                0 => 0xff,
+                1 => 0,
+                2 => random.u8(..),
+                // Another byte of these parts, which is likely to have a meaning here.
+                _ => contents[places[random.usize(..places.len())]],
+            };
+        }
+        let _ = read_elf(&damaged, &elf);
     }
 }
 
