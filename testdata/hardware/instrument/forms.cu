@@ -3,6 +3,8 @@
 //   forms graph             code of this program, as nodes of a CUDA graph that is launched three times
 //   forms link PTX...       PTX that the driver links
 //   forms nvrtc FOLDER      the sources in FOLDER, which NVRTC compiles
+//   forms module FILE       a file that the driver loads as a module
+//   forms library FILE      a file that the driver loads as a library
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -46,15 +48,37 @@ static void in_graph(unsigned *out) {
   CHECK(cudaStreamSynchronize(stream));
 }
 
-static void launch(const void *code, unsigned *out) {
-  CUmodule module;
-  CUfunction kernel;
-  CHECK(cuModuleLoadData(&module, code));
-  CHECK(cuModuleGetFunction(&kernel, module, "tally"));
+static void launch(CUfunction kernel, unsigned *out) {
   unsigned items = ITEMS;
   void *arguments[] = {&out, &items};
   CHECK(cuLaunchKernel(kernel, BLOCKS, 1, 1, THREADS, 1, 1, 0, nullptr, arguments, nullptr));
   CHECK(cuCtxSynchronize());
+}
+
+static void launch(CUmodule module, unsigned *out) {
+  CUfunction kernel;
+  CHECK(cuModuleGetFunction(&kernel, module, "tally"));
+  launch(kernel, out);
+}
+
+static void launch(const void *code, unsigned *out) {
+  CUmodule module;
+  CHECK(cuModuleLoadData(&module, code));
+  launch(module, out);
+}
+
+static void of_module(const char *path, unsigned *out) {
+  CUmodule module;
+  CHECK(cuModuleLoad(&module, path));
+  launch(module, out);
+}
+
+static void of_library(const char *path, unsigned *out) {
+  CUlibrary library;
+  CUmodule module;
+  CHECK(cuLibraryLoadFromFile(&library, path, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  CHECK(cuLibraryGetModule(&module, library));
+  launch(module, out);
 }
 
 static void linked(int count, char **paths, unsigned *out) {
@@ -67,7 +91,7 @@ static void linked(int count, char **paths, unsigned *out) {
   void *cubin;
   size_t size;
   CHECK(cuLinkComplete(state, &cubin, &size));
-  launch(cubin, out);
+  launch(static_cast<const void *>(cubin), out);
   CHECK(cuLinkDestroy(state));
 }
 
@@ -81,7 +105,7 @@ static void compiled(const std::string &folder, unsigned *out) {
   CHECK(nvrtcGetPTXSize(program, &size));
   std::vector<char> text(size);
   CHECK(nvrtcGetPTX(program, text.data()));
-  launch(text.data(), out);
+  launch(static_cast<const void *>(text.data()), out);
 }
 
 int main(int count, char **words) {
@@ -98,8 +122,12 @@ int main(int count, char **words) {
     linked(count - 2, words + 2, out);
   } else if (form == "nvrtc" && count == 3) {
     compiled(words[2], out);
+  } else if (form == "module" && count == 3) {
+    of_module(words[2], out);
+  } else if (form == "library" && count == 3) {
+    of_library(words[2], out);
   } else {
-    std::fprintf(stderr, "forms: expected runtime, graph, link or nvrtc\n");
+    std::fprintf(stderr, "forms: expected runtime, graph, link, nvrtc, module or library\n");
     return 2;
   }
   CHECK(cudaMemcpy(places, out, sizeof places, cudaMemcpyDeviceToHost));
