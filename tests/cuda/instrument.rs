@@ -599,6 +599,9 @@ fn code_that_the_program_links_counts() {
     );
 }
 
+/// The bytes of an ELF that tell where its table of sections is.
+const SECTION_TABLE: std::ops::Range<usize> = 40..48;
+
 /// The program links PTX with a cubin.
 #[test]
 fn a_part_of_a_link_without_ptx_is_named() {
@@ -632,6 +635,11 @@ fn a_part_of_a_link_without_ptx_is_named() {
         let all = [format!("{how}:{},{}", first.display(), counted.display())];
         let ended = run(&mut it.command(data.path(), &all));
         assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
+        // The driver refuses one whose header tells of more than is there.
+        let mut damaged = fs::read(&counted).expect("it was copied");
+        damaged[SECTION_TABLE].fill(0x7f);
+        fs::write(&counted, damaged).expect("it can be written");
+        run(&mut it.command(data.path(), &all)).with_status(1);
     }
 }
 

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use object::elf;
 use rocov::device::cuda::exchange::{
     ExchangeAnswer, ExchangeRequest, FUNCTION, InstrumentFn, LIBRARY, joined,
 };
@@ -125,9 +126,10 @@ pub(super) unsafe fn exchange_input(id: u32, data: &CallData) -> Option<Replacem
         };
         // SAFETY: the driver takes a text there, or null.
         let name = unsafe { text(word(name)) };
-        // SAFETY: the driver takes a path or a cubin there.
+        let size = (!is_path).then(|| word(INPUT_SIZE) as usize);
+        // SAFETY: the driver takes a path there, or so many bytes.
         boundary::guest("the exchange of CUDA code", || unsafe {
-            note_uncounted(word(0), kind, word(INPUT), is_path, name);
+            note_uncounted(word(0), kind, word(INPUT), size, name);
         });
         return None;
     }
@@ -208,13 +210,13 @@ fn links() -> std::sync::MutexGuard<'static, BTreeMap<u64, Link>> {
     LINKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes an input that is neither PTX nor a fat binary, if it has no counters.
+/// Notes an input that is neither PTX nor a fat binary, if it has no counters. An input in memory has a size.
 ///
 /// # Safety
-/// The driver takes a path there, or a cubin if it is of that kind.
-unsafe fn note_uncounted(link: u64, kind: u32, input: u64, is_path: bool, name: String) {
+/// A path is there, or so many bytes.
+unsafe fn note_uncounted(link: u64, kind: u32, input: u64, size: Option<usize>, name: String) {
     // SAFETY: as the caller promises.
-    let counts = kind == CUBIN && unsafe { is_counting(input, is_path) };
+    let counts = kind == CUBIN && unsafe { is_counting(input, size) };
     if !counts && !name.contains(DEVICE_RUNTIME) {
         links().entry(link).or_default().uncounted.push(name);
     }
@@ -223,18 +225,26 @@ unsafe fn note_uncounted(link: u64, kind: u32, input: u64, is_path: bool, name: 
 /// Returns whether a cubin has counters: those of clang, or those of a cubin that a run with counters has linked.
 ///
 /// # Safety
-/// The driver takes a path there, or a cubin.
-unsafe fn is_counting(input: u64, is_path: bool) -> bool {
-    if is_path {
+/// A path is there, or so many bytes.
+unsafe fn is_counting(input: u64, size: Option<usize>) -> bool {
+    let Some(size) = size else {
         // SAFETY: as the caller promises.
         let path = unsafe { text(input) };
         return std::fs::read(path).is_ok_and(|cubin| is_instrumented(&cubin).unwrap_or(false));
+    };
+    if size < ELF_HEADER {
+        return false;
     }
     let start = input as *const u8;
-    // SAFETY: a cubin has a header.
+    // SAFETY: so many bytes are there.
     let header = unsafe { &*start.cast::<[u8; ELF_HEADER]>() };
-    // SAFETY: the header tells the size.
-    let cubin = unsafe { std::slice::from_raw_parts(start, file_size(header)) };
+    if !header.starts_with(&elf::ELFMAG) {
+        return false;
+    }
+    // The driver refuses a damaged cubin, whose header may tell of more than is there.
+    let size = size.min(file_size(header));
+    // SAFETY: so many bytes are there.
+    let cubin = unsafe { std::slice::from_raw_parts(start, size) };
     is_instrumented(cubin).unwrap_or(false)
 }
 
