@@ -124,7 +124,8 @@ fn nothing_was_drained() {
                   runs the program on a modelled one";
     let not_instrumented = format!(
         "nothing was drained: no process loaded GPU code that counts: compile it with what `rocov flags` \
-         prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {}`",
+         prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {}`; \
+         without new flags, take `rocov run --trace --gpu model` (HIP) or `rocov run --instrument` (CUDA)",
         plain.display()
     );
     let no_use = "nothing was drained: no process used a GPU: check the command and its arguments";

@@ -235,7 +235,11 @@ fn the_instrumentation_of_code_objects_is_told() {
         )
         .has(
             "MISSING",
-            &["1 code object, none of it instrumented", "rocov flags"],
+            &[
+                "1 code object, none of it instrumented",
+                "rocov flags",
+                "rocov run --trace --gpu model",
+            ],
         );
     let ir = compile(place.path(), "ir.elf", "gfx90a", &["-fprofile-generate"]);
     doctor(&[ir.as_os_str()], &[]).ends_with(0).has(

@@ -103,6 +103,18 @@ impl Group {
     }
 }
 
+impl ModelGpus {
+    /// The targets of the GPUs, in their order.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &'static str> {
+        self.groups.iter().map(|group| group.target)
+    }
+
+    /// Returns whether the model executes code for this target.
+    pub(crate) fn executes(target: &str) -> bool {
+        TARGETS.contains(&target)
+    }
+}
+
 /// Displays the value of `ROCOV_MODELGPU`.
 impl fmt::Display for ModelGpus {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -29,6 +29,7 @@ pub(crate) use dump::DumpArguments;
 pub(crate) use export::{ExportArguments, ExportFormat};
 pub(crate) use extract::ExtractArguments;
 pub(crate) use flags::{Counters, FlagsArguments, Hiprtc};
+pub(crate) use gpu::ModelGpus;
 pub(crate) use kernels::{Address, KernelColumn, KernelsArguments};
 pub(crate) use merge::{FailureMode, IfExists, MergeArguments, ShardNumber};
 pub(crate) use packaging::{CompletionsArguments, ManArguments};

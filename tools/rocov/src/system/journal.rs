@@ -46,6 +46,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) has_zeros: bool,
     /// True if a profile was written that the journal does not know of, as on another host.
     pub(crate) has_profiles: &'a dyn Fn() -> bool,
+    /// The line about a program whose code is for none of the modelled GPUs.
+    pub(crate) misfit: &'a dyn Fn() -> Option<String>,
 }
 
 impl Journal {
@@ -134,7 +136,13 @@ impl Notes {
             return None;
         }
         let program = ending.program.display();
-        let why = if ending.has_zeros {
+        let misfit = || {
+            let is_possible = !self.any_has("counts");
+            is_possible.then(|| (ending.misfit)()).flatten()
+        };
+        let why = if let Some(misfit) = misfit() {
+            misfit
+        } else if ending.has_zeros {
             return Some(
                 "no kernel that counts was launched: this run adds only zeros to the report"
                     .to_owned(),
@@ -159,7 +167,8 @@ impl Notes {
         } else {
             format!(
                 "no process loaded GPU code that counts: compile it with what `rocov flags` prints, or have \
-                 hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {program}`"
+                 hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {program}`; \
+                 without new flags, take `rocov run --trace --gpu model` (HIP) or `rocov run --instrument` (CUDA)"
             )
         };
         Some(format!("nothing was drained: {why}"))

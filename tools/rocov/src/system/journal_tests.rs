@@ -12,6 +12,7 @@ fn line(notes: &str, wait_status: i32, change: impl Fn(&mut Ending<'_>)) -> Stri
         has_snapshots: false,
         has_zeros: false,
         has_profiles: &|| false,
+        misfit: &|| None,
     };
     change(&mut ending);
     let notes = Notes::of(&notes.replace(", ", "\n"));
@@ -71,7 +72,8 @@ fn what_became_of_the_counters_is_one_line() {
             "7 hip, 7 loaded, 7 ended",
             0,
             "nothing was drained: no process loaded GPU code that counts: compile it with what `rocov \
-             flags` prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor ./app`"
+             flags` prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor ./app`; without new \
+             flags, take `rocov run --trace --gpu model` (HIP) or `rocov run --instrument` (CUDA)"
                 .to_owned(),
         ),
         (
@@ -101,6 +103,13 @@ fn what_became_of_the_counters_is_one_line() {
          the program on a modelled one"
     );
     assert_eq!(line("", 0, |it| it.has_profiles = &|| true), "");
+    for wait_status in [SEGV, 1 << 8] {
+        let other = line("7 hip", wait_status, |it| {
+            it.misfit = &|| Some("code for gfx906".to_owned());
+            it.has_zeros = true;
+        });
+        assert_eq!(other, "nothing was drained: code for gfx906");
+    }
     let zeros = |notes| line(notes, 0, |it| it.has_zeros = true);
     assert_eq!(
         zeros("7 hip, 7 ended, 7 registry /data/registry/7.kernels.json"),

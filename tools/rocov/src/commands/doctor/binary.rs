@@ -93,9 +93,11 @@ pub(super) fn check(path: &Path) -> Vec<Finding> {
 pub(super) fn compile_with(target: &str) -> String {
     match target.starts_with("sm_") {
         true => format!(
-            "compile it with clang, not nvcc, and with what `rocov flags --offload-arch={target}` prints"
+            "compile it with clang, not nvcc, and with what `rocov flags --offload-arch={target}` prints, or run it as it \
+             is with `rocov run --instrument`"
         ),
-        false => "compile it with what `rocov flags` prints".to_owned(),
+        false => "compile it with what `rocov flags` prints, or run it as it is with `rocov run --trace --gpu model`"
+            .to_owned(),
     }
 }
 
@@ -104,7 +106,8 @@ fn all_compile_with(code_objects: &[Facts]) -> String {
     let mut targets = code_objects.iter().map(|it| it.target.as_str());
     match targets.find(|target| target.starts_with("sm_")) {
         Some(target) => compile_with(target),
-        None => "compile and link with what `rocov flags` prints".to_owned(),
+        None => "compile and link with what `rocov flags` prints, or run it as it is with `rocov run --trace --gpu model`"
+            .to_owned(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `rocov run`: starts a program with librocov preloaded and keeps its exit status.
 
+mod code_targets;
+
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -103,6 +105,10 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         has_snapshots: arguments.snapshot_every.is_some(),
         has_zeros: never_loaded > 0,
         has_profiles: &|| environment.has_profiles_since(started),
+        misfit: &|| {
+            let gpus = arguments.gpu.as_ref()?;
+            code_targets::misfit(program, &code_targets::of_program(program), gpus)
+        },
     };
     let line = journal.closing_line(&ending).unwrap_or_else(|error| {
         let path = journal.path().display();

@@ -1,0 +1,107 @@
+//! The targets of the GPU code in a program, beside those of the modelled GPUs.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use rocov::format::bundle;
+use rocov::format::codeobject::CodeObject;
+
+use crate::cli::ModelGpus;
+use crate::support::mmap;
+
+/// The processors that AMD code in the file of `program` is for, such as `gfx906`. Empty if there is none, or if some
+/// code cannot be read.
+pub(crate) fn of_program(program: &OsStr) -> BTreeSet<String> {
+    let found = file_of(program).and_then(|path| mmap::map(&path).ok());
+    let processors = found.and_then(|file| {
+        let mut processors = BTreeSet::new();
+        for container in bundle::containers(&file) {
+            for image in container.ok()?.into_device_images() {
+                let image = image.ok()?;
+                let target = CodeObject::parse(&*image.bytes).ok()?.target().ok()?;
+                let processor = target.split(':').next().unwrap_or_default();
+                processors.insert(processor.to_owned());
+            }
+        }
+        Some(processors)
+    });
+    processors.unwrap_or_default()
+}
+
+/// The line about `program`, whose code is for `processors`, if none of the modelled GPUs executes any of it.
+pub(crate) fn misfit(
+    program: &OsStr,
+    processors: &BTreeSet<String>,
+    gpus: &ModelGpus,
+) -> Option<String> {
+    let modelled: BTreeSet<_> = gpus.targets().collect();
+    let first = modelled.first()?;
+    // Code for a generic target, such as gfx9-4-generic, is for several processors.
+    let is_other = |it: &String| {
+        it.starts_with("gfx") && !it.ends_with("-generic") && !modelled.contains(&**it)
+    };
+    if processors.is_empty() || !processors.iter().all(is_other) {
+        return None;
+    }
+    let names: Vec<_> = processors.iter().map(String::as_str).collect();
+    let other = names.iter().find(|it| ModelGpus::executes(it));
+    let choose = other.map_or(String::new(), |it| format!(", or choose --gpu model:{it}"));
+    Some(format!(
+        "`{}` has code for {} only, and the modelled GPU is {}: compile with --offload-arch={first}{choose}",
+        program.display(),
+        names.join(" and "),
+        modelled.iter().copied().collect::<Vec<_>>().join(" and "),
+    ))
+}
+
+/// The file that a program's name leads to, by `PATH` if it has no directory.
+fn file_of(program: &OsStr) -> Option<PathBuf> {
+    let path = Path::new(program);
+    if path.components().count() > 1 {
+        return Some(path.to_owned());
+    }
+    let directories = env::var_os("PATH")?;
+    let mut files = env::split_paths(&directories).map(|directory| directory.join(path));
+    files.find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_for_other_gpus_is_named() {
+        let line = |processors: &[&str], gpus: &str| {
+            let processors = processors.iter().map(|it| (*it).to_owned()).collect();
+            misfit(OsStr::new("./app"), &processors, &gpus.parse().unwrap())
+        };
+        let start = "`./app` has code for";
+        for (processors, gpus, expected) in [
+            (
+                &["gfx906"][..],
+                "model",
+                "gfx906 only, and the modelled GPU is gfx90a: compile with --offload-arch=gfx90a",
+            ),
+            (
+                &["gfx1100", "gfx906"],
+                "model:gfx90a,gfx942",
+                "gfx1100 and gfx906 only, and the modelled GPU is gfx90a and gfx942: compile with \
+                 --offload-arch=gfx90a, or choose --gpu model:gfx1100",
+            ),
+        ] {
+            let expected = format!("{start} {expected}");
+            assert_eq!(line(processors, gpus), Some(expected));
+        }
+        for (processors, gpus) in [
+            (&[][..], "model"),
+            (&["gfx906", "gfx90a"], "model"),
+            (&["gfx9-generic"], "model"),
+            (&["sm_90"], "model"),
+            (&["gfx942"], "model:gfx90a,gfx942"),
+        ] {
+            assert_eq!(line(processors, gpus), None, "{processors:?}");
+        }
+    }
+}
