@@ -127,17 +127,15 @@ impl Rates {
     }
 
     fn attributes(self) -> [(&'static str, Cow<'static, str>); 2] {
-        let rate = |figure: Figure, of_nothing: f64| {
+        // The format needs a rate. That of lines or branches that are not known must not look like all.
+        let rate = |figure: Figure, is_known: bool| {
+            let of_nothing = if is_known { 100.0 } else { 0.0 };
             let percent = figure.percent().unwrap_or(of_nothing);
             Cow::from(format!("{:.4}", percent / 100.0))
         };
         [
-            ("line-rate", rate(self.lines, 100.0)),
-            // The format needs a rate. That of branches that are not known must not look like all.
-            (
-                "branch-rate",
-                rate(self.branches, if self.knows_branches { 100.0 } else { 0.0 }),
-            ),
+            ("line-rate", rate(self.lines, false)),
+            ("branch-rate", rate(self.branches, self.knows_branches)),
         ]
     }
 }
@@ -179,7 +177,7 @@ impl Class {
             .write_inner_content(|xml| {
                 xml.create_element("methods").write_inner_content(|xml| {
                     for (name, line, calls) in &self.methods {
-                        write_method(name, *line, *calls, xml)?;
+                        write_method(name, *line, *calls, self.rates.knows_branches, xml)?;
                     }
                     Ok(())
                 })?;
@@ -197,11 +195,17 @@ impl Class {
 }
 
 /// A function: the line that it starts on, with its calls.
-fn write_method(name: &str, line: u32, calls: u64, xml: &mut Xml<'_>) -> io::Result<()> {
+fn write_method(
+    name: &str,
+    line: u32,
+    calls: u64,
+    knows_branches: bool,
+    xml: &mut Xml<'_>,
+) -> io::Result<()> {
     let rates = Rates {
         lines: Figure::of([calls > 0]),
         branches: Figure::default(),
-        knows_branches: true,
+        knows_branches,
     };
     // The name of a C++ function has its signature.
     xml.create_element("method")
