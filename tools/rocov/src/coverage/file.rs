@@ -58,6 +58,18 @@ pub(crate) struct Condition {
 /// a macro that the file uses; and its span.
 type Where = (Vec<Place>, Span);
 
+impl File {
+    /// The calls of the functions, as counts of the lines that they start on.
+    pub(crate) fn calls(&self) -> Vec<Line> {
+        let functions = self.functions.iter();
+        let lines = functions.map(|it| Line {
+            number: it.line,
+            counts: it.calls.clone(),
+        });
+        lines.collect()
+    }
+}
+
 /// The numbers of times that a branch was true and was false; `None` for a side that is folded.
 pub(crate) type Joined = [Option<u64>; 2];
 

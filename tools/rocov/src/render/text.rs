@@ -38,7 +38,7 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let total = &view.table().total;
-    let base = common(view.paths.iter().map(|path| &**path));
+    let base = common(view.paths_with_lines().map(|path| &**path));
     for (index, column) in view.columns.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;

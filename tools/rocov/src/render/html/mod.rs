@@ -16,6 +16,7 @@ mod source;
 mod summary;
 mod syntax;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -31,6 +32,7 @@ use crate::coverage::changed::ChangedSource;
 use crate::coverage::model::Side;
 use crate::coverage::provenance::Runs;
 use crate::coverage::view::View;
+use crate::profdata::{CountKind, CountKinds};
 use crate::support::paths::{below, common};
 use crate::support::time;
 use crate::term::plural::count;
@@ -105,6 +107,16 @@ struct Head {
     origin: String,
     /// The files that the code lies in.
     binaries: Vec<String>,
+    kinds: CountKinds,
+}
+
+impl Head {
+    /// What counted the code, if it is more than a coverage mapping.
+    fn counted_by(&self) -> Option<String> {
+        let names = self.kinds.iter().map(|kind| kind.name());
+        let has_others = self.kinds.iter().any(|kind| *kind != CountKind::Mapping);
+        has_others.then(|| names.collect::<Vec<_>>().join(", "))
+    }
 }
 
 /// A source file and its page.
@@ -129,17 +141,14 @@ impl<'a> Frame<'a> {
                 label: column.label.clone(),
                 origin: format!("{of} {}", binaries.join(", ")),
                 binaries,
+                kinds: column.kinds.clone(),
             }
         });
-        let base = match &*view.paths {
-            [path] => Path::new(&**path).parent().map(Path::to_path_buf),
-            paths => Some(common(paths.iter().map(|path| &**path))),
-        };
         Self {
             view,
             provenance,
             columns: columns.collect(),
-            base: base.unwrap_or_default(),
+            base: common(view.paths_with_lines().map(|path| &**path)),
         }
     }
 
@@ -174,6 +183,23 @@ impl<'a> Frame<'a> {
         cells
             .map(|((label, origin), cell)| (label, origin, cell))
             .collect()
+    }
+
+    /// The kinds of counts of the code, as a sentence has them.
+    fn counted_by(&self) -> String {
+        let kinds = self.columns.iter().flat_map(|it| &it.kinds);
+        let names: BTreeSet<_> = kinds.copied().collect();
+        let names = names.into_iter().map(|kind| match kind {
+            CountKind::Mapping => "llvm-cov",
+            other => other.name(),
+        });
+        match names.collect::<Vec<_>>().as_slice() {
+            ["llvm-cov"] | [] => "Counted as llvm-cov counts".to_owned(),
+            ["llvm-cov", others @ ..] => {
+                format!("Counted as llvm-cov counts and by {}", others.join(" and "))
+            }
+            names => format!("Counted by {}", names.join(" and ")),
+        }
     }
 
     fn version(&self) -> &'static str {

@@ -18,6 +18,7 @@ use super::syntax::{Lexer, Token};
 use super::{Frame, Source, render};
 use crate::coverage::activity::Activity;
 use crate::coverage::file::{Condition, File};
+use crate::coverage::line_table::is_without_lines;
 use crate::coverage::staleness::{Misfit, Stale};
 
 /// A line of the source.
@@ -134,7 +135,15 @@ pub(super) fn write(
     let text = String::from_utf8_lossy(text.as_deref().unwrap_or_default());
     let stale = frame.view.misfits.get(source.path).and_then(Misfit::stale);
     let fits = has_text && stale.is_none();
-    let lines = Lines::new(frame, source, file, &text, fits, test_sets);
+    let calls;
+    let counted = match is_without_lines(source.path) {
+        true => {
+            calls = file.calls();
+            &calls
+        }
+        false => &file.lines,
+    };
+    let lines = Lines::new(frame, source, (file, counted), &text, fits, test_sets);
     let page = Page {
         frame,
         root: "../",
@@ -191,7 +200,7 @@ impl<'a> Lines<'a> {
     fn new(
         frame: &'a Frame<'a>,
         source: &Source<'_>,
-        file: &'a File,
+        (file, counted): (&'a File, &'a [crate::coverage::file::Line]),
         text: &'a str,
         fits: bool,
         tests: &'a TestSets<'a>,
@@ -207,7 +216,7 @@ impl<'a> Lines<'a> {
             frame,
             text: text.lines(),
             number: 0,
-            counted: &file.lines,
+            counted,
             branches: &file.branches,
             changed: changed
                 .into_iter()
