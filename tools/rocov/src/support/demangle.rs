@@ -16,10 +16,25 @@ pub(crate) fn demangle(name: &str) -> Option<String> {
     if let Some(region) = name.strip_prefix(TARGET_REGION) {
         return target_region(region);
     }
+    with_options(name, |options| options)
+}
+
+/// Returns whether a user may call the function of this name `wanted`: its name, or its demangled name, with or without
+/// return type and parameters.
+pub(crate) fn is_called(name: &str, wanted: &str) -> bool {
+    let is_wanted = |found: Option<String>| found.as_deref() == Some(wanted);
+    name == wanted
+        || is_wanted(demangle(name))
+        || is_wanted(with_options(name, DemangleOptions::no_return_type))
+        || is_wanted(with_options(name, DemangleOptions::no_params))
+        || is_wanted(with_options(name, |it| it.no_params().no_return_type()))
+}
+
+fn with_options(name: &str, change: impl Fn(DemangleOptions) -> DemangleOptions) -> Option<String> {
     // Types are mangled too: of a kernel `extern "C" i` the demangler would make `int`.
     let name = name.starts_with("_Z").then_some(name)?;
     let parsing = ParseOptions::default().recursion_limit(DEPTH);
-    let writing = DemangleOptions::default().recursion_limit(DEPTH);
+    let writing = change(DemangleOptions::default().recursion_limit(DEPTH));
     let symbol = Symbol::new_with_options(name, &parsing).ok()?;
     symbol.demangle_with_options(&writing).ok()
 }
@@ -53,6 +68,35 @@ pub(crate) fn shown(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_has_several_names() {
+        for (symbol, names) in [
+            (
+                "_Z5scalePfi",
+                &["_Z5scalePfi", "scale(float*, int)", "scale"][..],
+            ),
+            (
+                "_Z4workIfEvPT_",
+                &[
+                    "void work<float>(float*)",
+                    "work<float>(float*)",
+                    "void work<float>",
+                    "work<float>",
+                ],
+            ),
+            (
+                "_ZN12_GLOBAL__N_14foldIiEEvPT_",
+                &["(anonymous namespace)::fold<int>"],
+            ),
+            ("plain", &["plain"]),
+        ] {
+            for name in names {
+                assert!(is_called(symbol, name), "{name}");
+            }
+            assert!(!is_called(symbol, "scal") && !is_called(symbol, "work"));
+        }
+    }
 
     #[test]
     fn names_of_cxx_alone_are_demangled() {

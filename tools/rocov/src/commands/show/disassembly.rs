@@ -13,11 +13,12 @@ use rocov::format::codeobject::{CodeObject, name_ref};
 use rocov::format::ptx::{Module, modules};
 
 use crate::cli::ShowArguments;
+use crate::coverage::line_table::read_elf;
 use crate::data::DataDirectory;
 use crate::data::components::Components;
 use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::{BinaryCounts, CountKind, MergedObject, MergedProfiles};
-use crate::support::demangle::{demangle, shown};
+use crate::support::demangle::{is_called, shown};
 use crate::support::mmap;
 use crate::system::command;
 use crate::term::exit_status::CommandResult;
@@ -52,6 +53,12 @@ pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
             }
         };
         added.with_context(|| format!("cannot disassemble {}", object.name()))?;
+    }
+    if text.is_empty() && merged.objects().any(|it| lists(it, wanted)) {
+        return Err(anyhow!(
+            "{wanted} was inlined, so its instructions are in the functions that call it: give one of these"
+        )
+        .into());
     }
     if text.is_empty() {
         return Err(anyhow!(
@@ -137,6 +144,16 @@ fn add(text: &mut String, object: &MergedObject<'_>, wanted: &str, tools: &Tools
     Ok(())
 }
 
+/// Returns whether the line table of a code object has the function `wanted`. If the code has no such function by itself, it was
+/// inlined.
+fn lists(object: &MergedObject<'_>, wanted: &str) -> bool {
+    let contents = mmap::map(&object.elf).ok();
+    let listed = contents.and_then(|contents| read_elf(&contents, &object.elf).ok());
+    let functions = listed.map(|it| it.functions).unwrap_or_default();
+    let is_wanted = |name: &str| is_called(name, wanted);
+    functions.iter().any(|it| is_wanted(&it.description.name))
+}
+
 /// The counters of the record with this key, if the code object has it.
 fn counters<'a>(object: &'a MergedObject<'_>, key: (u64, u64)) -> Option<&'a [u64]> {
     match &object.counts {
@@ -151,19 +168,6 @@ fn begin(text: &mut String, object: &MergedObject<'_>, symbol: &str) -> Result<(
     let name = object.name();
     writeln!(text, "{separator}{} in {name}:", shown(symbol))?;
     Ok(())
-}
-
-/// Returns whether a mangled name is of the function that a user calls `wanted`: its mangled name, or its demangled
-/// name with or without parameters.
-fn is_called(mangled: &str, wanted: &str) -> bool {
-    let demangled = || demangle(mangled).unwrap_or_default();
-    mangled == wanted || {
-        let demangled = demangled();
-        demangled == wanted
-            || demangled
-                .split_once('(')
-                .is_some_and(|(name, _)| name == wanted)
-    }
 }
 
 /// The output of llvm-objdump for a function of an ELF.
@@ -202,14 +206,5 @@ mod tests {
         for other in ["", "; /a/b.hip:7", "0000000000001900 <_Z1kPf>:"] {
             assert_eq!(address(other), None, "{other}");
         }
-    }
-
-    #[test]
-    fn a_function_has_several_names() {
-        for name in ["_Z5scalePfi", "scale(float*, int)", "scale"] {
-            assert!(is_called("_Z5scalePfi", name), "{name}");
-        }
-        assert!(!is_called("_Z5scalePfi", "scal"));
-        assert!(is_called("plain", "plain"));
     }
 }
