@@ -32,7 +32,7 @@ impl Misfit {
     pub(crate) fn about(&self, path: impl fmt::Display) -> String {
         match self {
             Self::Missing if hiprtc::is_temporary(&path.to_string()) => format!(
-                "{path}: hipRTC compiled the source from memory, and the code object has no text of it: give hipRTC the options that `rocov flags --hiprtc` prints"
+                "{path}: hipRTC compiled the source from memory, and the code object has no text of it: give hipRTC the options that `rocov flags --hiprtc` prints; a trace needs only -gline-tables-only and -gembed-source"
             ),
             Self::Missing => format!(
                 "{path}: the source does not exist: put it back, give its place with --path-map, or take it from git with --source-revision"
