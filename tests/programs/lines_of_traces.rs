@@ -180,16 +180,23 @@ fn code_without_debug_information_has_functions_and_instructions() {
     let pages = directory.path().join("pages");
     report(&data, &["--html", &pages.to_string_lossy()]);
     let page = |folder: &str, start: &str| {
-        let mut files = std::fs::read_dir(pages.join(folder)).expect("pages").flatten();
+        let mut files = std::fs::read_dir(pages.join(folder))
+            .expect("pages")
+            .flatten();
         let file = files.find(|it| it.file_name().to_string_lossy().starts_with(start));
         std::fs::read_to_string(file.expect("a page").path()).expect("a page")
     };
     let index = page("", "index");
-    assert!(index.contains("<footer>Counted by trace, by rocov"), "{index}");
+    assert!(
+        index.contains("<footer>Counted by trace, by rocov"),
+        "{index}"
+    );
     assert!(index.contains("</ul>counted by trace</dd>"), "{index}");
     // A kernel's calls stand beside its name.
     let names = page("source", "without-lines-");
-    let line = names.lines().find(|it| it.starts_with("<tr id=") && it.contains("straight("));
+    let line = names
+        .lines()
+        .find(|it| it.starts_with("<tr id=") && it.contains("straight("));
     assert!(line.expect("its line").contains("1000"), "{line:?}");
     let cobertura = run(rocov("report", &data).arg("--cobertura")).success();
     for rate in ["line-rate", "branch-rate"] {
@@ -197,7 +204,12 @@ fn code_without_debug_information_has_functions_and_instructions() {
         assert!(cobertura.stdout.contains(&unknown), "{cobertura}");
     }
     let gated = run(rocov("report", &data).arg("--fail-uncovered-kernels")).with_status(3);
-    assert!(gated.stderr.ends_with("kernel never_launched(int*) did not run\n"), "{gated}");
+    assert!(
+        gated
+            .stderr
+            .ends_with("kernel never_launched(int*) did not run\n"),
+        "{gated}"
+    );
     let shown = report(&data, &["--show"]);
     assert_eq!(annotated(&shown, "never_launched(int*)")[0], "0");
     assert_eq!(annotated(&shown, "|straight(int*)")[0], "1.00k");

@@ -128,11 +128,17 @@ fn nothing_was_drained() {
          without new flags, take `rocov run --trace --gpu model` (HIP) or `rocov run --instrument` (CUDA)",
         plain.display()
     );
+    let other_target = format!(
+        "nothing was drained: `{}` has code for {TARGET} only, and the modelled GPU is gfx1100: compile with \
+         --offload-arch=gfx1100, or choose --gpu model:{TARGET}",
+        plain.display()
+    );
     let no_use = "nothing was drained: no process used a GPU: check the command and its arguments";
     let mut runs: Vec<(&[&str], &Path, &[&str], &str)> = vec![
         (&[], Path::new("true"), &[], no_use),
         (&["--gpu", "model"], Path::new("true"), &[], no_use),
         (&["--gpu", "model"], &plain, &[], &not_instrumented),
+        (&["--gpu", "model:gfx1100"], &plain, &[], &other_target),
     ];
     if !Path::new("/dev/kfd").exists() {
         runs.push((&[], &instrumented, &["return"], no_gpu));

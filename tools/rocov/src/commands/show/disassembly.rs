@@ -42,7 +42,16 @@ pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
         MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
     })?;
     let mut text = String::new();
-    for object in merged.objects() {
+    let is_counted = |object: &&MergedObject<'_>| {
+        let kinds = [CountKind::Trace, CountKind::Ptx];
+        kinds.iter().any(|kind| object.kinds.contains(kind))
+    };
+    let any_is_counted = merged.objects().any(|it| is_counted(&it));
+    // Code that was counted in another way has nothing to show beside code that was.
+    for object in merged
+        .objects()
+        .filter(|it| !any_is_counted || is_counted(it))
+    {
         let added = match object.ptx.as_deref() {
             Some(ptx) if object.kinds.contains(&CountKind::Ptx) => {
                 add_ptx(&mut text, object, ptx, wanted)
@@ -150,7 +159,9 @@ fn lists(object: &MergedObject<'_>, wanted: &str) -> bool {
     let contents = mmap::map(&object.elf).ok();
     let listed = contents.and_then(|contents| read_elf(&contents, &object.elf).ok());
     let functions = listed.map(|it| it.functions).unwrap_or_default();
-    let is_wanted = |name: &str| is_called(name, wanted);
+    // The compiler may have left out the namespace.
+    let plain = wanted.rsplit("::").next().unwrap_or(wanted);
+    let is_wanted = |name: &str| is_called(name, wanted) || name == plain;
     functions.iter().any(|it| is_wanted(&it.description.name))
 }
 
