@@ -111,7 +111,7 @@ struct Head {
 }
 
 impl Head {
-    /// What counted the code, if it is more than a coverage mapping.
+    /// The names of the kinds of counts, if there are others than a coverage mapping.
     fn counted_by(&self) -> Option<String> {
         let names = self.kinds.iter().map(|kind| kind.name());
         let has_others = self.kinds.iter().any(|kind| *kind != CountKind::Mapping);
