@@ -572,7 +572,7 @@ const WITHOUT_STEP: [(&str, &[&str]); 4] = [
             "{} in {}",
             "{} given more than once, counted once, such as {}",
             "{} is of LLVM {}",
-            "{}: kernel {} did not run ({}:{})",
+            "{}: kernel {} did not run{}",
         ],
     ),
     (
