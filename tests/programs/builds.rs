@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::support::artifacts::{built, names};
-use crate::support::command::{Ended, limited, run};
+use crate::support::command::{Ended, copy_program, limited, run};
 use crate::support::gpu::Stack;
 use crate::support::program::{TARGET, rocov_flags};
 
@@ -250,7 +250,7 @@ fn the_figures_are_those_of_a_fresh_directory() {
 fn libraries_and_programs_displace_no_others() {
     let project = Project::new();
     project.edit_library(0);
-    fs::copy(project.path("app"), project.path("other")).expect("a file can be copied");
+    copy_program(&project.path("app"), &project.path("other"));
     let steps = ["first", "third"];
     project.run("app", "data", None, &steps);
     project.run("other", "data", None, &["first"]);

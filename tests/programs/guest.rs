@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
 use crate::support::artifacts::built;
-use crate::support::command::{limited, run};
+use crate::support::command::{copy_program, limited, run};
 use crate::support::gpu::{Stack, data};
 use crate::support::program::{Program, TARGET, counts, device_profiles};
 
@@ -162,7 +162,7 @@ fn a_setuid_program_writes_nothing() {
     };
     open_to(directory.path(), 0o777);
     let file = directory.path().join("program");
-    fs::copy(&program.file, &file).expect("a program can be copied");
+    copy_program(&program.file, &file);
     chown(&file, Some(0), Some(0)).expect("tests run as root");
     let data = data(directory.path());
     let run_as_nobody = |mode| {

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{PermissionsExt, chown};
 
 use crate::support::artifacts::{built, names};
-use crate::support::command::{limited, run};
+use crate::support::command::{copy_program, limited, run};
 use crate::support::gpu::Stack;
 use crate::support::profile::raw_profiles;
 use crate::support::program::{Program, TARGET, counts};
@@ -136,7 +136,7 @@ fn a_place_beside_profiles_that_cannot_be_written_to() {
     let others = fs::Permissions::from_mode(0o755);
     fs::set_permissions(directory.path(), others).expect("rights can be given");
     let [file, model] = ["program", "model"].map(|name| directory.path().join(name));
-    fs::copy(&program.file, &file).expect("a file can be copied");
+    copy_program(&program.file, &file);
     fs::create_dir(&model).expect("a directory can be made");
     chown(&model, Some(65534), Some(65534)).expect("a directory can be given away");
     let libraries = ["librocov_modelgpu.so", "librocov.so"].map(|name| {

@@ -47,6 +47,12 @@ pub(crate) fn rocov_run(gpu: Option<&str>, data: &Path) -> Command {
     command
 }
 
+/// Copies a program that a test starts. Another process does so, because a child that this one starts in the meantime has the
+/// file open for writing until it runs a program of its own. Nobody can start the copy as long.
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    run(Command::new("cp").arg(from).arg(to)).success();
+}
+
 /// Runs a command to its end.
 pub(crate) fn run(command: &mut Command) -> Ended {
     let line = line(command);

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use super::server::{answered, controlled, leave_socket, make_own, server, until};
 use crate::support::artifacts::built;
-use crate::support::command::{limited, run};
+use crate::support::command::{copy_program, limited, run};
 
 /// The user `nobody`.
 const NOBODY: &str = "65534";
@@ -56,7 +56,7 @@ fn another_user_is_refused() {
     assert_eq!(refused, "rocov-1 error only user 0 and root may ask\n");
 
     let copy = server.directory.path().join("rocov");
-    fs::copy(built("rocov"), &copy).expect("a copy that another user may run");
+    copy_program(&built("rocov"), &copy);
     let mut command = as_nobody();
     command
         .arg(copy)

@@ -175,7 +175,11 @@ fn unprivileged(place: &Place, arguments: &[&str]) -> Command {
     }
     // All users can reach this copy.
     let copy = place.path("rocov");
-    fs::copy(env!("CARGO_BIN_EXE_rocov"), &copy).unwrap();
+    // Another process copies, because a child that this one starts in the meantime has the file open for writing until it
+    // runs a program of its own. Nobody can start the copy as long.
+    run(Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_rocov"))
+        .arg(&copy));
     for (path, mode) in [(place.0.path(), 0o777), (copy.as_path(), 0o755)] {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
