@@ -65,7 +65,8 @@ class Evidence:
             self.lines.setdefault(block.function, set()).update(block.lines())
             calls = self.callees.setdefault(block.function, set())
             for _, instruction in block.instructions:
-                calls.update(CALL.match(instruction).groups() if CALL.match(instruction) else ())
+                call = CALL.match(instruction)
+                calls.update(call.groups() if call else ())
                 if OPCODE.match(instruction).group(1) == "exit":
                     self.ended[block.function] += block.count
 
@@ -140,15 +141,15 @@ class Evidence:
     def beside(self, line, own, expected, found):
         """Each block with instructions of the line that is not the line's own has those of another line, whose count by clang
         is that of the block."""
-        lines = []
+        places = []
         for block in own:
             others = [it for it in block.lines() if it != line and it in self.one_block and self.clang.get(it) == block.count]
             if others:
-                lines.append(f"{min(others, key=lambda it: abs(it - line))} ({block.count})")
+                places.append(f"{min(others, key=lambda it: abs(it - line))} ({block.count})")
             elif block.count != expected:
                 return None
         is_select = any(line in lines and SELECT.match(text) for block in own for lines, text in block.instructions)
-        return f"{'folded into a select' if is_select else 'moved'}: beside line {', '.join(dict.fromkeys(lines))}" if lines else None
+        return f"{'folded into a select' if is_select else 'moved'}: beside line {', '.join(dict.fromkeys(places))}" if places else None
 
     def folded(self, line, own, expected, found):
         """A select is left of the branch: an instruction of the line ran as often as one of another line in the same blocks, which

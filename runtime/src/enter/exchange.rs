@@ -59,6 +59,8 @@ const PTX: u32 = 1;
 const FAT_BINARY: u32 = 2;
 /// NVIDIA's library for kernels that launch kernels: programs link it, and it has no code of theirs.
 const DEVICE_RUNTIME: &str = "cudadevrt";
+/// The name of code that is in no file that is known.
+const MEMORY: &str = "memory";
 /// The reason why a part of a link has no counters.
 const LINKED: &str = "the program links it in a form other than PTX: link PTX, or a fat binary with PTX, in its place";
 
@@ -280,11 +282,7 @@ pub(super) unsafe fn linked(link: u64, cubin: u64, size: u64) {
             return;
         }
         for name in uncounted {
-            let name = if name.is_empty() {
-                "memory".into()
-            } else {
-                name
-            };
+            let name = if name.is_empty() { MEMORY.into() } else { name };
             lose(name, LINKED.to_owned());
         }
         let source = joined(sources.iter().map(String::as_str));
@@ -339,7 +337,7 @@ unsafe fn ask(instrument: InstrumentFn, request: &ExchangeRequest) -> Option<New
 /// # Safety
 /// `librocov_instrument.so` has given the answer.
 unsafe fn take(answer: &ExchangeAnswer, is_path: bool, origin: Option<&Path>) -> Option<NewCode> {
-    let name = || origin.map_or("memory".into(), |path| path.display().to_string());
+    let name = || origin.map_or(MEMORY.into(), |path| path.display().to_string());
     if !answer.loss.is_null() {
         // SAFETY: a loss is a text with a zero at its end, which stays.
         let loss = unsafe { CStr::from_ptr(answer.loss) };

@@ -146,12 +146,21 @@ impl Listener for Shared {
         if !is_above || !self.has_packet(&mut None).ok()? {
             return None;
         }
-        let (index, packet) = self.next_aql().ok()?;
-        packet?.is_kernel().then_some(Ticket {
+        let next = self.next_aql().ok()?;
+        next.packet?.is_kernel().then_some(Ticket {
             queue: self.layout.id,
-            packet: index.load(Ordering::Relaxed),
+            packet: next.index,
         })
     }
+}
+
+/// The next place for an AQL packet in a queue's ring.
+struct NextAql<'a> {
+    read_index: &'a AtomicU64,
+    index: u64,
+    address: u64,
+    /// `None` if it is not written yet.
+    packet: Option<AqlPacket>,
 }
 
 /// A queue's indices in the program's memory, as long as the mappings stay. A queue looks at them again and
@@ -251,33 +260,37 @@ impl Shared {
         })
     }
 
-    /// The address of an AQL packet.
-    fn place(&self, index: u64) -> u64 {
+    /// The next place for an AQL packet.
+    fn next_aql(&self) -> Result<NextAql<'_>, Fault> {
         let QueueLayout {
             ring, ring_bytes, ..
         } = self.layout;
-        ring + ((index * aql::PACKET_BYTES) & (ring_bytes - 1))
-    }
-
-    /// The read index, and the next AQL packet if it is written already.
-    fn next_aql(&self) -> Result<(&AtomicU64, Option<AqlPacket>), Fault> {
         let memory = Memory::new(self.gpu.memory());
         let read_index = memory.long("AQL read index", self.layout.read_index)?;
-        let address = self.place(read_index.load(Ordering::Relaxed));
-        Ok((read_index, aql::fetch(&memory, address)?))
+        let index = read_index.load(Ordering::Relaxed);
+        let address = ring + ((index * aql::PACKET_BYTES) & (ring_bytes - 1));
+        Ok(NextAql {
+            read_index,
+            index,
+            address,
+            packet: aql::fetch(&memory, address)?,
+        })
     }
 
     /// Processes the next AQL packet. Returns `Ok(false)` if it is not written yet.
     fn step_aql(&self, turn: &mut Turn) -> Result<bool, Fault> {
-        let (read_index, packet) = self.next_aql()?;
+        let NextAql {
+            read_index,
+            index,
+            address,
+            packet,
+        } = self.next_aql()?;
         let Some(packet) = packet else {
             return Ok(false);
         };
         if packet.is_kernel() {
             turn.wait(self.rank(), &self.stop)?;
         }
-        let index = read_index.load(Ordering::Relaxed);
-        let address = self.place(index);
         let start = self.gpu.clock();
         packet.process(&aql::Context {
             gpu: &*self.gpu,

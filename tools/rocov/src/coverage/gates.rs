@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::figures::{Figure, Figures};
 use super::function::Place;
-use super::line_table::is_without_lines;
+use super::line_table::place_of;
 use super::llvm_cov::symbol;
 use super::view::{Column, View};
 use crate::support::demangle::shown;
@@ -196,10 +196,7 @@ fn uncovered_kernels(view: &View) -> Vec<String> {
             let missed = kernels.into_iter().filter(|(_, ran)| !ran);
             broken.extend(missed.map(|((start, name), _)| {
                 let (label, name) = (&column.label, shown(name));
-                let place = match is_without_lines(path) {
-                    true => String::new(),
-                    false => format!(" ({path}:{})", start.line),
-                };
+                let place = place_of(path, start.line);
                 format!("{label}: kernel {name} did not run{place}")
             }));
         }

@@ -7,7 +7,7 @@ use super::vector::VectorStep;
 use super::{Operation, Simd, scalar_source, unmodelled};
 use crate::error::Fault;
 use crate::isa::Instruction;
-use crate::wave::{LANES, Wave, WaveSize, Words};
+use crate::wave::{LANES, Wave, WaveSize, Words, active};
 
 #[derive(Clone, Copy)]
 pub(crate) enum LaneOperation {
@@ -110,7 +110,7 @@ impl LaneOperation {
                 if wave.size == WaveSize::Wave64 {
                     let exec = wave.exec();
                     let values: Words = std::array::from_fn(|l| wave.lane(instruction.src[0], l));
-                    for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+                    for lane in active(exec) {
                         wave.set_lane_at(instruction.dst, 0, lane, values[lane ^ 32]);
                     }
                 }
@@ -141,7 +141,7 @@ fn permute_rows(instruction: &Instruction, wave: &mut Wave, crosses: bool, place
     let bound_control = instruction.modifiers.op_sel & 2 == 2;
     let exec = wave.exec();
     let values: Words = std::array::from_fn(|l| wave.lane(instruction.src[0], l));
-    for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+    for lane in active(exec) {
         let row = if crosses { lane & !15 ^ 16 } else { lane & !15 };
         let from = row + (places[lane] & 15) as usize;
         if fetches_inactive || exec >> from & 1 == 1 {

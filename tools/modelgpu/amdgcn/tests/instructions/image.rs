@@ -625,6 +625,9 @@ fn samples(layout: Layout) -> Vec<Case> {
     cases
 }
 
+/// Offsets of 3 and -2 texels, each of six bits.
+const OFFSETS: u32 = 3 | (64 - 2) << 8;
+
 /// Samples that have more than coordinates: texels to add to them, and what selects a level. An image of one
 /// level has always this level. The coordinates are behind the offset, a bias or derivatives, and before a level
 /// or the least level.
@@ -654,7 +657,7 @@ fn variants(layout: Layout) -> Vec<Case> {
             let before = before + u32::from(has_offset);
             let addresses = layout.addresses(20 - before, before + 2 + behind);
             let access = layout.sample(name, "v[10:13]", &addresses, PLANE, "dmask:0xf");
-            // v22 is a level of 2. Offsets are 3 and -2 texels.
+            // v22 is a level of 2.
             let body = format!(
                 "{}{}{POINTS}
                  v_mov_b32 v15, 0x40400000
@@ -668,7 +671,7 @@ fn variants(layout: Layout) -> Vec<Case> {
                 PLANE.resource(layout),
                 sampler(1, true, true),
                 if has_offset { 20 - before } else { 30 },
-                3 | (64 - 2) << 8,
+                OFFSETS,
             );
             cases.push(Case::new(name, body, integers(), move |_, lane| {
                 let [x, y] = point(lane);
@@ -711,7 +714,7 @@ fn gathers(layout: Layout) -> Vec<Case> {
                  {access}",
                 PLANE.resource(layout),
                 sampler(0, false, true),
-                3 | (64 - 2) << 8,
+                OFFSETS,
             );
             cases.push(Case::new(name, body, integers(), move |_, lane| {
                 let [x, y] = point(lane).map(|place| (place - 0.5).floor() as i64);

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use rocov::format::bundle;
-use rocov::format::codeobject::CodeObject;
+use rocov::format::codeobject::{CodeObject, is_generic};
 
 use crate::cli::ModelGpus;
 use crate::support::mmap;
@@ -39,9 +39,8 @@ pub(crate) fn misfit(
     let modelled: BTreeSet<_> = gpus.targets().collect();
     let first = modelled.first()?;
     // Code for a generic target, such as gfx9-4-generic, is for several processors.
-    let is_other = |it: &String| {
-        it.starts_with("gfx") && !it.ends_with("-generic") && !modelled.contains(&**it)
-    };
+    let is_other =
+        |it: &String| it.starts_with("gfx") && !is_generic(it) && !modelled.contains(&**it);
     if processors.is_empty() || !processors.iter().all(is_other) {
         return None;
     }

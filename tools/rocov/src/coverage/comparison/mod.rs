@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::figures::{Figure, Figures};
-use super::line_table::is_without_lines;
+use super::line_table::{is_without_lines, place_of};
 use super::view::{Column, View};
 use crate::profdata::CountKinds;
 use crate::support::demangle::shown;
@@ -311,10 +311,7 @@ impl Comparison {
             .filter(|it| it.change == FunctionFate::Lost);
         let functions = functions.map(|it| {
             let (what, name) = (it.what(), &it.name);
-            let place = match is_without_lines(&it.filename) {
-                true => String::new(),
-                false => format!(" ({}:{})", it.filename, it.line),
-            };
+            let place = place_of(&it.filename, it.line);
             format!("{}: {what} {name} no longer runs{place}", it.arch)
         });
         archs.chain(files).chain(lines).chain(functions).collect()

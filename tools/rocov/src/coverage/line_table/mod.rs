@@ -42,6 +42,14 @@ pub(crate) fn is_without_lines(path: &str) -> bool {
     path.starts_with(WITHOUT_LINES)
 }
 
+/// The place behind a function's name, such as ` (a.hip:3)`. Empty if its lines are not known.
+pub(crate) fn place_of(path: &str, line: u32) -> String {
+    match is_without_lines(path) {
+        true => String::new(),
+        false => format!(" ({path}:{line})"),
+    }
+}
+
 /// The name and the hash of the record that has the counters of units.
 type RecordKey = (u64, u64);
 

@@ -11,7 +11,7 @@ use super::{Action, MemoryOperation, Operation, Part, lds};
 use crate::error::{Access, Fault};
 use crate::isa::{BufferFormat, Instruction, Operand};
 use crate::target::Target;
-use crate::wave::{LANES, Wave};
+use crate::wave::{Wave, active};
 
 /// The registers of typed elements.
 #[derive(Clone, Copy)]
@@ -166,8 +166,7 @@ impl Buffer {
             Action::Typed(_) => Some(self.format(instruction)?),
             _ => None,
         };
-        let exec = wave.exec();
-        for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+        for lane in active(wave.exec()) {
             let mut access = BufferAccess {
                 buffer: self,
                 instruction,

@@ -6,7 +6,7 @@ use super::segment::Segment;
 use super::{Action, MemoryOperation, Part, lds};
 use crate::error::{Access, Fault, Space};
 use crate::isa::Instruction;
-use crate::wave::{LANES, Wave};
+use crate::wave::{Wave, active};
 
 const fn load(bytes: u8, sign_extend: bool) -> Operation {
     Operation::Memory(MemoryOperation {
@@ -49,8 +49,7 @@ pub(super) fn execute(
         return Err(unmodelled(instruction, "a copy to LDS"));
     };
     let addresses = operation.segment.addresses(instruction, wave)?;
-    let exec = wave.exec();
-    for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+    for lane in active(wave.exec()) {
         let (_, address) = addresses.of(lane, instruction, wave);
         for (start, size) in chunks(bytes.into()) {
             let address = address.wrapping_add(start.into());

@@ -9,7 +9,7 @@ use super::{Action, MemoryOperation, Part};
 use crate::error::Access;
 use crate::isa::Instruction;
 use crate::target::{Generation, Target};
-use crate::wave::{LANES, Wave, Words};
+use crate::wave::{LANES, Wave, Words, active};
 
 const fn lds(action: Action) -> Operation {
     Operation::Memory(MemoryOperation {
@@ -328,7 +328,7 @@ impl Permutation {
         let mut results = ZEROS;
         match self {
             Self::Push => {
-                for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+                for lane in active(exec) {
                     results[lanes[lane] as usize % LANES] = data[lane];
                 }
             }

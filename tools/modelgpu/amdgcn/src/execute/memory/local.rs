@@ -7,7 +7,7 @@ use super::segment::Segment;
 use super::{Action, MemoryOperation};
 use crate::error::Access;
 use crate::isa::{Instruction, Operand};
-use crate::wave::{LANES, Wave};
+use crate::wave::{Wave, active};
 
 #[derive(Clone, Copy)]
 pub(super) enum Local {
@@ -86,7 +86,7 @@ impl Local {
         surroundings: &mut Surroundings<'_>,
     ) {
         let exec = wave.exec();
-        let active = (0..LANES).filter(|lane| exec >> lane & 1 == 1);
+        let lanes = active(exec);
         let [address, first, second] = instruction.src;
         let offset = instruction.immediate as u32;
         let from_m0 = (wave.m0() & 0xffff).wrapping_add(offset);
@@ -100,12 +100,12 @@ impl Local {
                     _ => old.wrapping_sub(count),
                 })
             });
-            for lane in active {
+            for lane in lanes {
                 wave.set_lane_at(instruction.dst, 0, lane, old);
             }
             return;
         }
-        for lane in active {
+        for lane in lanes {
             let read = |register: Operand, bytes: u8| match bytes {
                 4 => u64::from(wave.lane(register, lane)),
                 _ => wave.lane_pair(register, lane),

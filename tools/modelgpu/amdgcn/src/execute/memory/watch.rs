@@ -4,11 +4,11 @@
 //! not both do so by an atomic. Lanes of one wave go together and do not race here. Waves that wait for
 //! each other in another way than at a barrier seem to race.
 
+use super::Action;
 use super::segment::Addresses;
-use super::{Action, LANES};
 use crate::error::Space;
 use crate::isa::Instruction;
-use crate::wave::Wave;
+use crate::wave::{Wave, active};
 
 /// An access of a wave to a byte.
 #[derive(Clone, Copy)]
@@ -115,8 +115,7 @@ impl LdsWatch {
             None => [Some(if is_lds { immediate } else { 0 }), None],
         };
         let pc = wave.pc.wrapping_sub(instruction.size.into());
-        let exec = wave.exec();
-        for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+        for lane in active(wave.exec()) {
             let (space, address) = addresses.of(lane, instruction, wave);
             if space != Space::Lds {
                 continue;

@@ -6,7 +6,7 @@ use super::gather::Gather;
 use super::{VectorOperation, exact, indexed, kinds, vector};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
-use crate::wave::{LANES, Wave};
+use crate::wave::{LANES, Wave, active};
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
@@ -178,7 +178,7 @@ pub(super) fn four_wide_sums(instruction: &Instruction, wave: &mut Wave) -> Resu
         }
     }
     let result = indexed(instruction.dst, 3, wave);
-    for lane in (0..LANES).filter(|lane| lanes >> lane & 1 == 1) {
+    for lane in active(lanes) {
         for (place, words) in addends.iter().enumerate() {
             let difference = masked_differences((a[lane] >> (8 * place)) as u32, b[lane] as u32);
             let exact = u64::from(words[lane]) + u64::from(difference);

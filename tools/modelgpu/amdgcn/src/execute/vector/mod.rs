@@ -29,7 +29,7 @@ use super::{Operation, Table, operation, unmodelled};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
 use crate::target::Target;
-use crate::wave::{LANES, Longs, Wave, Words};
+use crate::wave::{LANES, Longs, Wave, Words, active};
 use gather::Gather;
 
 pub(crate) use prepared::VectorStep;
@@ -592,8 +592,7 @@ fn swap(instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
     let (Some(first), Some(second)) = (first.vector_index(), second.vector_index()) else {
         return Err(unmodelled(instruction, "this scalar operand"));
     };
-    let exec = wave.exec();
-    for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+    for lane in active(wave.exec()) {
         let kept = wave.vectors[first][lane];
         wave.vectors[first][lane] = wave.vectors[second][lane];
         wave.vectors[second][lane] = kept;
@@ -607,8 +606,7 @@ fn swap_halves(instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> 
         return Err(unmodelled(instruction, "this scalar operand"));
     };
     let [to, from] = [3, 0].map(|place| 16 * u32::from(instruction.modifiers.op_sel >> place & 1));
-    let exec = wave.exec();
-    for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+    for lane in active(wave.exec()) {
         let half = |word: u32, shift: u32| word >> shift & 0xffff;
         let a = half(wave.vectors[first][lane], to);
         let b = half(wave.vectors[second][lane], from);

@@ -12,7 +12,7 @@ use super::gather::Gather;
 use super::small::{BF6, BF8, BRAIN, FP4, FP6, FP8, Format, HALF, SINGLE};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
-use crate::wave::{LANES, Wave, Words};
+use crate::wave::{LANES, Wave, Words, active};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Scaled {
@@ -123,7 +123,7 @@ impl Scaled {
         let scales = word(last, Kind::F32)?;
         let lanes = gather.lanes();
         let modifiers = instruction.modifiers;
-        for lane in (0..LANES).filter(|lane| lanes >> lane & 1 == 1) {
+        for lane in active(lanes) {
             let bits = |number: u32| {
                 if self.has_two_sources() {
                     let place = number as usize % 2;

@@ -3,7 +3,7 @@
 
 use super::{Fields, Words, sign_extend};
 use crate::isa::operand::Operand;
-use crate::isa::{BufferFormat, ImageControl};
+use crate::isa::{BufferFormat, ImageControl, Instruction};
 use crate::target::Target;
 
 pub(super) fn decode_lds(words: Words) -> Fields {
@@ -160,11 +160,7 @@ fn decode_listed_image(words: Words) -> Fields {
     let (size, listed_addresses) = if words.first_bit(0) { (12, 5) } else { (8, 1) };
     let mut fields = Fields::new(&words.tables().mimg, words.first(25, 18), size);
     let instruction = &mut fields.instruction;
-    instruction.src[0] = Operand::vgpr(words.second(7, 0));
-    instruction.src[1] = Operand::vgpr(words.second(15, 8));
-    instruction.sdst = Operand::scalar(words.second(20, 16) * 4);
-    instruction.src[2] = Operand::scalar(words.second(30, 26) * 4);
-    instruction.dst = instruction.src[1];
+    set_image_registers(instruction, words, words.second(30, 26));
     instruction.returns = words.first_bit(14);
     instruction.image = ImageControl {
         mask: words.first(11, 8) as u8,
@@ -178,6 +174,16 @@ fn decode_listed_image(words: Words) -> Fields {
         ..of_dimension(words.first(4, 2))
     };
     fields
+}
+
+/// Sets the registers of MIMG: of the first address, the data, the resource and the sampler.
+fn set_image_registers(instruction: &mut Instruction, words: Words, sampler: u32) {
+    instruction.src[0] = Operand::vgpr(words.second(7, 0));
+    instruction.src[1] = Operand::vgpr(words.second(15, 8));
+    // The resource and the sampler count groups of four registers.
+    instruction.sdst = Operand::scalar(words.second(20, 16) * 4);
+    instruction.src[2] = Operand::scalar(sampler * 4);
+    instruction.dst = instruction.src[1];
 }
 
 /// RDNA's DIM.
@@ -254,12 +260,7 @@ pub(super) fn decode_image(words: Words) -> Fields {
     }
     let mut fields = Fields::new(&words.tables().mimg, words.first(24, 18), 8);
     let instruction = &mut fields.instruction;
-    instruction.src[0] = Operand::vgpr(words.second(7, 0));
-    instruction.src[1] = Operand::vgpr(words.second(15, 8));
-    // The resource and the sampler count groups of four registers.
-    instruction.sdst = Operand::scalar(words.second(20, 16) * 4);
-    instruction.src[2] = Operand::scalar(words.second(25, 21) * 4);
-    instruction.dst = instruction.src[1];
+    set_image_registers(instruction, words, words.second(25, 21));
     instruction.returns = words.first_bit(13);
     instruction.image = ImageControl {
         mask: words.first(11, 8) as u8,

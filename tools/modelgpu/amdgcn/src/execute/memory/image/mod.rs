@@ -14,7 +14,7 @@ use super::segment::Segment;
 use super::{Action, AtomicFunction, MemoryOperation};
 use crate::error::Fault;
 use crate::isa::Instruction;
-use crate::wave::{LANES, Wave};
+use crate::wave::{Wave, active};
 use access::ImageAccess;
 use resource::Resource;
 use sample::{Sampler, Sampling, Selector};
@@ -51,6 +51,10 @@ const fn sample(sampling: Sampling) -> Operation {
 
 const fn gather(sampling: Sampling) -> Operation {
     image(Image::Gather(sampling))
+}
+
+const fn atomic(function: AtomicFunction) -> Operation {
+    image(Image::Atomic(function))
 }
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
@@ -90,74 +94,29 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("image_gather4_o", gather(PLAIN.with_offset())),
     ("image_gather4_lz_o", gather(PLAIN.with_offset())),
     ("image_get_resinfo", image(Image::Size)),
-    (
-        "image_atomic_swap",
-        image(Image::Atomic(AtomicFunction::Swap)),
-    ),
-    (
-        "image_atomic_cmpswap",
-        image(Image::Atomic(AtomicFunction::CompareSwap)),
-    ),
-    (
-        "image_atomic_add",
-        image(Image::Atomic(AtomicFunction::Add)),
-    ),
-    (
-        "image_atomic_sub",
-        image(Image::Atomic(AtomicFunction::Sub)),
-    ),
-    (
-        "image_atomic_smin",
-        image(Image::Atomic(AtomicFunction::SignedMin)),
-    ),
-    (
-        "image_atomic_umin",
-        image(Image::Atomic(AtomicFunction::UnsignedMin)),
-    ),
-    (
-        "image_atomic_smax",
-        image(Image::Atomic(AtomicFunction::SignedMax)),
-    ),
-    (
-        "image_atomic_umax",
-        image(Image::Atomic(AtomicFunction::UnsignedMax)),
-    ),
-    (
-        "image_atomic_and",
-        image(Image::Atomic(AtomicFunction::And)),
-    ),
-    ("image_atomic_or", image(Image::Atomic(AtomicFunction::Or))),
-    (
-        "image_atomic_xor",
-        image(Image::Atomic(AtomicFunction::Xor)),
-    ),
-    (
-        "image_atomic_inc",
-        image(Image::Atomic(AtomicFunction::Increment)),
-    ),
-    (
-        "image_atomic_dec",
-        image(Image::Atomic(AtomicFunction::Decrement)),
-    ),
-    (
-        "image_atomic_add_flt",
-        image(Image::Atomic(AtomicFunction::FloatAdd)),
-    ),
-    (
-        "image_atomic_min_flt",
-        image(Image::Atomic(AtomicFunction::FloatMin)),
-    ),
-    (
-        "image_atomic_max_flt",
-        image(Image::Atomic(AtomicFunction::FloatMax)),
-    ),
+    ("image_atomic_swap", atomic(AtomicFunction::Swap)),
+    ("image_atomic_cmpswap", atomic(AtomicFunction::CompareSwap)),
+    ("image_atomic_add", atomic(AtomicFunction::Add)),
+    ("image_atomic_sub", atomic(AtomicFunction::Sub)),
+    ("image_atomic_smin", atomic(AtomicFunction::SignedMin)),
+    ("image_atomic_umin", atomic(AtomicFunction::UnsignedMin)),
+    ("image_atomic_smax", atomic(AtomicFunction::SignedMax)),
+    ("image_atomic_umax", atomic(AtomicFunction::UnsignedMax)),
+    ("image_atomic_and", atomic(AtomicFunction::And)),
+    ("image_atomic_or", atomic(AtomicFunction::Or)),
+    ("image_atomic_xor", atomic(AtomicFunction::Xor)),
+    ("image_atomic_inc", atomic(AtomicFunction::Increment)),
+    ("image_atomic_dec", atomic(AtomicFunction::Decrement)),
+    ("image_atomic_add_flt", atomic(AtomicFunction::FloatAdd)),
+    ("image_atomic_min_flt", atomic(AtomicFunction::FloatMin)),
+    ("image_atomic_max_flt", atomic(AtomicFunction::FloatMax)),
     (
         "image_atomic_pk_add_f16",
-        image(Image::Atomic(AtomicFunction::PackedHalfAdd)),
+        atomic(AtomicFunction::PackedHalfAdd),
     ),
     (
         "image_atomic_pk_add_bf16",
-        image(Image::Atomic(AtomicFunction::PackedBrainAdd)),
+        atomic(AtomicFunction::PackedBrainAdd),
     ),
 ];
 
@@ -183,8 +142,7 @@ impl Image {
             Self::Sample(_) | Self::Gather(_) => Some(Sampler::of(instruction, wave)?),
             _ => None,
         };
-        let exec = wave.exec();
-        for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+        for lane in active(wave.exec()) {
             let mut access = ImageAccess {
                 resource: &resource,
                 instruction,
@@ -211,7 +169,8 @@ impl Image {
                 }
                 (Self::Size, _) => {
                     let [width, height, depth] = resource.size;
-                    let size = [width, height, depth, resource.levels];
+                    // It has one level.
+                    let size = [width, height, depth, 1];
                     access.set(wave, size, control.mask);
                 }
                 (Self::Atomic(function), _) => {

@@ -18,7 +18,6 @@ pub(super) struct Resource {
     /// The number of coordinates, without that of a layer.
     pub dimensions: usize,
     pub has_layers: bool,
-    pub levels: u32,
     pub selection: [u8; 4],
 }
 
@@ -112,7 +111,6 @@ impl Resource {
             pitch: pitch.max(width),
             dimensions,
             has_layers,
-            levels,
             selection: std::array::from_fn(|n| (words[3] >> (3 * n) & 7) as u8),
         })
     }
