@@ -11,7 +11,7 @@ use object::{LittleEndian, Object, ObjectSymbol};
 use tempfile::TempDir;
 
 use crate::support::artifacts::repository;
-use crate::support::command::{Ended, limited, rocov_run, run};
+use crate::support::command::{Ended, limited, rocov_run, run, run_once};
 use crate::support::compile::clang;
 use crate::support::profile::{Functions, functions_by, merge_by, profdata};
 use crate::support::unpacked::asked;
@@ -128,7 +128,7 @@ impl Setup {
     fn compile(&self, clang: &str, source: &str, [counters, level]: [&str; 2], cubin: &Path) {
         let mut flags = limited(crate::support::artifacts::built("rocov"));
         flags.args(["flags", "--offload-arch=sm_90", "--clang", clang, counters]);
-        let flags = run(&mut flags).success().stdout;
+        let flags = run_once(&mut flags).success().stdout;
         let flags: Vec<&str> = flags.split_whitespace().chain([level]).collect();
         self.assemble(clang, source, &flags, cubin);
     }

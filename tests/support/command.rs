@@ -1,9 +1,11 @@
 //! Commands under test, run to their end within a time limit. `Ended` keeps their whole output.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use super::artifacts::built;
 
@@ -15,6 +17,7 @@ const LIMIT_SECONDS: u32 = 600;
 const TIMED_OUT: i32 = 124;
 
 /// The result of a command.
+#[derive(Clone)]
 pub(crate) struct Ended {
     line: String,
     pub(crate) status: ExitStatus,
@@ -74,6 +77,16 @@ pub(crate) fn run(command: &mut Command) -> Ended {
         "not done after {LIMIT_SECONDS} s: {ended}"
     );
     ended
+}
+
+/// Runs a command that has one answer in this process, unless it ran before. Tests ask compilers and scripts for flags
+/// and versions hundreds of times, and each start of a compiler takes longer than most tests' own work.
+pub(crate) fn run_once(command: &mut Command) -> Ended {
+    static ANSWERS: Mutex<BTreeMap<String, Ended>> = Mutex::new(BTreeMap::new());
+    // A command that fails its test leaves the other answers whole.
+    let mut answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let answer = answers.entry(line(command)).or_insert_with(|| run(command));
+    answer.clone()
 }
 
 /// Removes ROCr's lines about leaked signals from a text. Returns their number too.

@@ -1,14 +1,12 @@
 //! Compiles the sources in testdata, and keeps each result until one of its inputs changes.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use super::artifacts::{cache_directory, files_with_extension, repository};
-use super::command::{limited, run};
+use super::command::{limited, run, run_once};
 use super::compilers::Compiler;
 use super::gpu::Stack;
 
@@ -169,7 +167,8 @@ impl Compilation {
 
     fn key(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        compiler_version(self.compiler).hash(&mut hasher);
+        let version = run_once(limited(self.compiler).arg("--version"));
+        version.success().stdout.hash(&mut hasher);
         self.arguments.hash(&mut hasher);
         // HIP 5.2's flags name these.
         let inputs = DEBIAN12.map(repository).into_iter();
@@ -183,16 +182,6 @@ impl Compilation {
         }
         hasher.finish()
     }
-}
-
-/// The compiler's version text, read once.
-fn compiler_version(compiler: &'static str) -> String {
-    static VERSIONS: Mutex<BTreeMap<&str, String>> = Mutex::new(BTreeMap::new());
-    let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    versions
-        .entry(compiler)
-        .or_insert_with(|| run(limited(compiler).arg("--version")).success().stdout)
-        .clone()
 }
 
 /// The header that makes device code drainable.

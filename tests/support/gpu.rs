@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use super::artifacts::{built, repository};
-use super::command::{Ended, limited, rocov_run, run};
+use super::command::{Ended, limited, rocov_run, run, run_once};
 use super::compile::module_runner;
 use super::compilers::Compiler;
 use super::profile::raw_profiles;
@@ -225,7 +225,7 @@ impl Stack {
         };
         let mut flags = limited(repository("tools/stacks"));
         flags.args(["flags", release.name, &compiler.release.to_string()]);
-        let flags = run(&mut flags).success().silently().stdout;
+        let flags = run_once(&mut flags).success().silently().stdout;
         flags.split_whitespace().map(OsString::from).collect()
     }
 

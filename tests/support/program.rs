@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::artifacts::{built, files_with_extension, repository, static_library};
-use super::command::{limited, rocov_run, run};
+use super::command::{limited, rocov_run, run_once};
 use super::compile::{Compilation, device_header};
 use super::compilers::Compiler;
 use super::gpu::Stack;
@@ -137,7 +137,7 @@ pub(crate) fn rocov_flags(stack: Stack, options: &[&str]) -> Vec<OsString> {
 pub(crate) fn flags_for(compiler: &str, options: &[&str]) -> Vec<OsString> {
     let mut flags = limited(built("rocov"));
     flags.args(["flags", "--clang", compiler]).args(options);
-    let output = run(&mut flags).success();
+    let output = run_once(&mut flags).success();
     // A clang before 19 has no fast counters.
     let warning = output
         .stderr
@@ -152,7 +152,8 @@ pub(crate) fn flags_for(compiler: &str, options: &[&str]) -> Vec<OsString> {
 pub(crate) fn link_flags() -> Vec<OsString> {
     let library = static_library();
     let mut flags = limited(built("rocov"));
-    let flags = run(flags.args(["flags", "--link"])).success().silently();
+    let flags = run_once(flags.args(["flags", "--link"]));
+    let flags = flags.success().silently();
     let flags: Vec<OsString> = flags
         .stdout
         .split_whitespace()

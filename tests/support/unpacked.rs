@@ -3,12 +3,12 @@
 use std::io::{Write as _, stderr};
 
 use super::artifacts::repository;
-use super::command::{limited, run};
+use super::command::{limited, run_once};
 
 /// The output of `tools/stacks VERB NAME`; `None` if NAME is not unpacked. `without` names the
 /// limit of a test run without it.
 pub(crate) fn asked(verb: &str, name: &str, without: &str) -> Option<String> {
-    let ended = run(limited(repository("tools/stacks")).args([verb, name]));
+    let ended = run_once(limited(repository("tools/stacks")).args([verb, name]));
     if ended.status.success() {
         return Some(ended.stdout);
     }

@@ -51,8 +51,8 @@ const HIP_TARGETS: &[Target] = &[Target::Gfx90a, Target::Gfx942];
 const MORE_TARGETS: &[Target] = &[Target::Gfx1100, Target::Gfx950, Target::Gfx1201];
 
 /// The objects, the slowest to compile first. A source has its levels on one of HIP's targets after the
-/// other, and on one of the other targets if it does without HIP. If `ROCOV_TEST_LEVELS` is `all`, it has
-/// all targets at each level: compilers take nearly all of the time.
+/// other. If it does without HIP, it has one level on one of the other targets too. If `ROCOV_TEST_LEVELS` is
+/// `all`, it has all targets at each level: compilers take nearly all of the time.
 pub(crate) fn objects() -> Vec<Object> {
     let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|it| it == "all");
     let mut objects = Vec::new();
@@ -71,9 +71,10 @@ pub(crate) fn objects() -> Vec<Object> {
                     .copied()
                     .filter(|target| !is_for_cdna || *target == Target::Gfx950)
                     .collect();
-                for targets in [HIP_TARGETS, &more] {
+                let is_turn = [true, place % levels.len() == number];
+                for (targets, is_turn) in [HIP_TARGETS, &more].into_iter().zip(is_turn) {
                     for (turn, target) in targets.iter().copied().enumerate() {
-                        if has_all || (place + number) % targets.len() == turn {
+                        if has_all || is_turn && (place + number) % targets.len() == turn {
                             let source = source.clone();
                             objects.push(Object {
                                 source,
