@@ -11,9 +11,9 @@ use modelgpu_queue::{DispatchThreads, Fault, kernel};
 
 use crate::code::ProgramMemory;
 use crate::drain;
-use crate::gpu::{NS_PER_TICK, PRIVATE_APERTURE, SHARED_APERTURE, gpu_id};
+use crate::gpu::{NS_PER_TICK, PRIVATE_APERTURE, SHARED_APERTURE, gpu_id, identity};
 use crate::log;
-use crate::memory::GpuMemory;
+use crate::memory::{GpuMemory, Unreached};
 use crate::model::Model;
 use crate::sys;
 
@@ -44,6 +44,32 @@ impl Device {
             code: Mutex::new(Code::new(target)),
             warned: kernel::Warned::default(),
         }
+    }
+}
+
+impl Device {
+    /// A fault whose message tells what lies at the address.
+    fn explained(&self, fault: Fault) -> Fault {
+        let Fault::KernelMemory { message, address } = fault else {
+            return fault;
+        };
+        let there = match self.model.memory.unreached(address, self.index) {
+            Some(Unreached::OtherGpu(owner)) => {
+                format!(
+                    ": memory of GPU {owner}, which this GPU reaches after hipDeviceEnablePeerAccess"
+                )
+            }
+            Some(Unreached::Program) if identity(self.target).has_xnack => {
+                ": memory of the host, which this GPU reaches with HSA_XNACK=1".to_owned()
+            }
+            Some(Unreached::Program) => {
+                ": memory of the host, which this GPU reaches after hipHostRegister".to_owned()
+            }
+            Some(Unreached::Freed) => ": the program has freed this memory".to_owned(),
+            None => String::new(),
+        };
+        let message = message + &there;
+        Fault::KernelMemory { message, address }
     }
 }
 
@@ -81,7 +107,8 @@ impl Gpu for Device {
         };
         let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
         let threads = DispatchThreads(self.model.config.threads);
-        let done = kernel::run(self, &mut code, apertures, &self.warned, threads, launch)?;
+        let done = kernel::run(self, &mut code, apertures, &self.warned, threads, launch)
+            .map_err(|fault| self.explained(fault))?;
         if let Some(instructions) = &self.model.instructions {
             let symbol = kernel::Symbol::of(self, launch).to_string();
             instructions.add(self.target.name(), symbol, done);

@@ -37,6 +37,8 @@ pub(crate) struct Identity {
     pub(crate) gws_resources: u32,
     /// The memory has error correction.
     pub(crate) has_ecc: bool,
+    /// The driver lets a process switch the retrying of page faults (XNACK) on. From GFX 10 on it does not.
+    pub(crate) has_xnack: bool,
     /// The caches from level 1 on, in KiB. A cache of level 2 belongs to an XCC.
     pub(crate) caches: &'static [u64],
 }
@@ -52,6 +54,7 @@ pub(crate) fn identity(target: Target) -> Identity {
         arrays_per_engine: 1,
         gws_resources: GWS_RESOURCES,
         has_ecc: true,
+        has_xnack: true,
         caches: &[16, 8192],
     };
     match target {
@@ -77,6 +80,7 @@ pub(crate) fn identity(target: Target) -> Identity {
             arrays_per_engine: 2,
             gws_resources: 0,
             has_ecc: false,
+            has_xnack: false,
             caches: &[32, 6144, 98_304],
         },
         Target::Gfx1201 => Identity {
@@ -88,6 +92,7 @@ pub(crate) fn identity(target: Target) -> Identity {
             arrays_per_engine: 2,
             gws_resources: 0,
             has_ecc: false,
+            has_xnack: false,
             caches: &[32, 8192, 65_536],
         },
     }

@@ -4,7 +4,7 @@
 //! thunk decides whether the program can access its own mapping of them. With a small BAR it maps
 //! VRAM with PROT_NONE, so a stray host access crashes as on a real machine.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,13 +13,16 @@ use modelgpu_amdgcn::memory::{AddressSpace, Region};
 use crate::abi::drm::Metadata;
 use crate::node::{Node, Ranges};
 use crate::svm::Svm;
-use crate::sys::{Errno, PAGE};
+use crate::sys::{self, Errno, PAGE};
 
 /// The alignment of pieces with at least this size, as for large pages.
 const LARGE_PAGE: u64 = 2 << 20;
 /// System memory that a GPU's driver can allocate, beyond its VRAM. It is sparse, so it costs only
 /// address space. A process has little of that under Valgrind (128 GiB).
 const GTT_BYTES: std::ops::RangeInclusive<u64> = 16 << 30..=256 << 30;
+
+/// The model remembers the places of so many freed allocations.
+const FREED: usize = 256;
 
 /// The size of a render node's file for a GPU with this much device memory.
 pub(crate) fn node_file_bytes(vram_bytes: u64) -> u64 {
@@ -58,6 +61,17 @@ pub(crate) struct Allocation {
     mapped: u8,
 }
 
+/// What lies at an address that a GPU cannot access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unreached {
+    /// Memory of the GPU with this number.
+    OtherGpu(usize),
+    /// Memory of the program that no GPU maps.
+    Program,
+    /// Nothing more: the program has freed it.
+    Freed,
+}
+
 /// A host address; only the interpreter and the queues follow it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostAddress(pub(crate) *mut u8);
@@ -82,6 +96,8 @@ struct Table {
     ranges: Vec<Ranges>,
     vram_used: Vec<u64>,
     next_handle: u64,
+    /// Address and size of the allocations that the program freed last.
+    freed: VecDeque<(u64, u64)>,
     /// Size of the largest allocation so far, which bounds the search for overlaps.
     largest: u64,
 }
@@ -99,6 +115,7 @@ impl Memory {
                     .collect(),
                 vram_used: vec![0; gpus],
                 next_handle: 1,
+                freed: VecDeque::new(),
                 largest: 0,
             }),
             svm: Svm::new(),
@@ -303,6 +320,8 @@ impl Memory {
         table.by_address.remove(&(allocation.va, handle));
         table.addresses.remove(&handle);
         table.metadata.remove(&handle);
+        table.freed.truncate(FREED - 1);
+        table.freed.push_front((allocation.va, allocation.size));
         // The generation changes before the pages go: a kernel that accesses them afterwards
         // faults.
         self.changed();
@@ -343,25 +362,40 @@ impl Memory {
 
     fn allocated(&self, address: u64, gpu: usize) -> Option<Region> {
         let table = self.lock();
-        let below = table.by_address.range(..=(address, u64::MAX)).rev();
-        for (_, allocation) in below {
-            let offset = address - allocation.va;
-            if offset >= table.largest {
-                return None;
-            }
-            if offset < allocation.size && allocation.mapped & 1 << gpu != 0 {
-                return Some(Region {
-                    base: allocation.va,
-                    len: allocation.size,
-                    host: allocation.host.0,
-                });
-            }
+        let mut there = table.at(address);
+        let allocation = there.find(|allocation| allocation.mapped & 1 << gpu != 0)?;
+        Some(Region {
+            base: allocation.va,
+            len: allocation.size,
+            host: allocation.host.0,
+        })
+    }
+
+    /// What lies at `address`, which GPU number `gpu` cannot access. `None` if that is not known.
+    pub(crate) fn unreached(&self, address: u64, gpu: usize) -> Option<Unreached> {
+        let table = self.lock();
+        if let Some(allocation) = table.at(address).next() {
+            let owner = allocation.gpu;
+            return (owner != gpu).then_some(Unreached::OtherGpu(owner));
         }
-        None
+        if sys::mapping_around(address).is_some() {
+            return Some(Unreached::Program);
+        }
+        let mut freed = table.freed.iter();
+        let was_there = freed.any(|(va, size)| (*va..va + size).contains(&address));
+        was_there.then_some(Unreached::Freed)
     }
 }
 
 impl Table {
+    /// The allocations that hold `address`.
+    fn at(&self, address: u64) -> impl Iterator<Item = &Allocation> {
+        let below = self.by_address.range(..=(address, u64::MAX)).rev();
+        let allocations = below.map(|(_, allocation)| allocation);
+        let near = allocations.take_while(move |it| address - it.va < self.largest);
+        near.filter(move |it| address - it.va < it.size)
+    }
+
     fn insert(&mut self, mut allocation: Allocation) -> Allocation {
         allocation.handle = self.next_handle;
         self.next_handle += 1;

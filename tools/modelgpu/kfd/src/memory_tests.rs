@@ -96,3 +96,26 @@ fn an_alias_shows_the_same_bytes() {
     memory.free_alias_at(0x90_0000);
     assert!(memory.region(0x90_0000, 1).is_none());
 }
+
+#[test]
+fn memory_that_a_gpu_does_not_reach_has_a_reason() {
+    let (memory, node) = memory();
+    let node: &'static Node = Box::leak(Box::new(node));
+    let bytes = vec![0u8; 1];
+    let own = bytes.as_ptr() as u64;
+    let other = memory.allocate(node, 1, 0x10_0000, 0x3000, true).unwrap();
+    assert_eq!(memory.unreached(0x10_2fff, 0), Some(Unreached::OtherGpu(1)));
+    assert_eq!(memory.unreached(0x10_2fff, 1), None);
+    assert_eq!(memory.unreached(0x10_3000, 0), None);
+    assert_eq!(memory.unreached(own, 0), Some(Unreached::Program));
+    memory.free(other.handle, |_| Ok(node)).unwrap();
+    assert_eq!(memory.unreached(0x10_2fff, 0), Some(Unreached::Freed));
+    assert_eq!(memory.unreached(0x10_3000, 0), None);
+    // Only the last ones are remembered.
+    for _ in 0..FREED {
+        let next = memory.allocate(node, 0, 0x20_0000, 0x1000, true).unwrap();
+        memory.free(next.handle, |_| Ok(node)).unwrap();
+    }
+    assert_eq!(memory.unreached(0x10_2fff, 0), None);
+    assert_eq!(memory.unreached(0x20_0fff, 0), Some(Unreached::Freed));
+}

@@ -4,7 +4,9 @@ use crate::abi::kfd::{
     Apertures, GetClockCounters, GetProcessApertures, GetProcessAperturesNew, GetTileConfig,
     GetVersion, RuntimeEnable, SetXnackMode, VERSION,
 };
-use crate::gpu::{APERTURE_LIMIT, GPUVM, NS_PER_TICK, PRIVATE_APERTURE, SHARED_APERTURE, gpu_id};
+use crate::gpu::{
+    APERTURE_LIMIT, GPUVM, NS_PER_TICK, PRIVATE_APERTURE, SHARED_APERTURE, gpu_id, identity,
+};
 use crate::model::Model;
 use crate::runtime;
 use crate::sys::{self, Errno};
@@ -78,14 +80,18 @@ pub(super) fn get_tile_config(arguments: &mut GetTileConfig) -> Result<(), Errno
     Ok(())
 }
 
-/// XNACK (retrying page faults) is off until a process switches it on. Both targets let each process
-/// choose, but only before its first queue. A negative value asks.
+/// XNACK (retrying page faults) is off until a process switches it on, before its first queue. The driver refuses
+/// that if one of the GPUs cannot retry. A negative value asks.
 pub(super) fn set_xnack_mode(model: &Model, arguments: &mut SetXnackMode) -> Result<(), Errno> {
     let svm = model.memory.svm();
     if arguments.enabled >= 0 {
         let wanted = arguments.enabled > 0;
         if wanted != svm.has_xnack() && model.has_queues() {
             return Err(Errno(libc::EBUSY));
+        }
+        let mut gpus = model.config.gpus.iter();
+        if wanted && !gpus.all(|target| identity(*target).has_xnack) {
+            return Err(Errno(libc::EPERM));
         }
         svm.set_xnack(wanted);
         model.memory.changed();

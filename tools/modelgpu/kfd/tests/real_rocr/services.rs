@@ -1,7 +1,7 @@
 //! The runtime's services around kernels: memory that host and device share, memory between
 //! processes, scratch, dynamic LDS, streams that wait for each other, waits of the host.
 
-use crate::harness::{Ended, HIP_5_2, Run, hip_program_with};
+use crate::harness::{Ended, HIP_5_2, Run, c_program, hip_program_with};
 use crate::stacks;
 
 /// HIP 5.2 reports managed memory too. AMD's own driver lets its processes share memory.
@@ -24,6 +24,22 @@ fn on_other_stacks() {
                 with_xnack(run, what)
             });
         }
+    }
+}
+
+/// Linux' `kfd_process_xnack_mode` refuses it if any GPU is of GFX 10 or later.
+#[test]
+fn the_driver_retries_page_faults_only_on_instinct_gpus() {
+    let program = c_program("xnack");
+    for (gpus, answer) in [
+        ("gfx90a", "yes, then 1\n"),
+        ("gfx942x2,gfx950", "yes, then 1\n"),
+        ("gfx1100", "Operation not permitted, then 0\n"),
+        ("gfx1201", "Operation not permitted, then 0\n"),
+        ("gfx942,gfx1100", "Operation not permitted, then 0\n"),
+    ] {
+        let ended = Run::new(&program).env("ROCOV_MODELGPU", gpus).output();
+        assert_eq!(ended.stdout, answer, "{gpus}: {}", ended.text());
     }
 }
 
