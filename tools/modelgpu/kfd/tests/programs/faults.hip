@@ -36,6 +36,7 @@ int main(int argc, char **argv) {
   CHECK_HIP(hipMemset(values, 0, 4096));
   CHECK_HIP(hipDeviceSynchronize());
   if (!std::strcmp(what, "out-of-bounds")) write_far<<<1, 1>>>(values, size_t(1) << 40);
+  if (!std::strcmp(what, "of-the-host")) write_far<<<1, 1>>>(new int, 0);
   if (!std::strcmp(what, "trap")) abort_itself<<<1, 1>>>(values);
   if (!std::strcmp(what, "unmodelled")) halt<<<1, 1>>>(values);
   if (!std::strcmp(what, "beyond-lds")) {

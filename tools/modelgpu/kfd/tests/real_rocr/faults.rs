@@ -51,6 +51,14 @@ fn an_access_out_of_bounds_is_a_memory_fault() {
 }
 
 #[test]
+fn memory_of_the_host_is_named() {
+    let ended = fault("of-the-host");
+    assert_eq!(ended.status, ABORTED, "{}", ended.text());
+    let hint = " by lane 0: memory of the host, which this GPU reaches with HSA_XNACK=1";
+    assert_said(&ended, &["out-of-bounds write of 4 bytes", hint]);
+}
+
+#[test]
 fn an_unmodelled_instruction_is_an_illegal_one() {
     let ended = fault("unmodelled");
     assert_eq!(ended.status, ABORTED, "{}", ended.text());
