@@ -351,7 +351,7 @@ pub const SETTINGS: &[Setting] = &[
         "ROCOV_MODELGPU_BAR",
         Reader::ModelGpu,
         ["`small`, `large`", "`small`", ""],
-        "`large` lets the host reach GPU memory. With `small` it cannot, as on most machines.",
+        "`large` lets the host reach GPU memory. With `small` it cannot, as without a large (resizable) BAR.",
     ),
     setting(
         "ROCOV_MODELGPU_VRAM_MIB",

@@ -36,7 +36,7 @@ const MAX_THREADS: usize = 1024;
 /// The part of device memory that the host can reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bar {
-    /// None: a stray host access crashes, as on most machines.
+    /// None: a stray host access crashes.
     Small,
     /// All of it.
     Large,
