@@ -101,8 +101,8 @@ fn an_alias_shows_the_same_bytes() {
 fn memory_that_a_gpu_does_not_reach_has_a_reason() {
     let (memory, node) = memory();
     let node: &'static Node = Box::leak(Box::new(node));
-    let bytes = vec![0u8; 1];
-    let own = bytes.as_ptr() as u64;
+    let of_program = Box::new(0u8);
+    let own = &raw const *of_program as u64;
     let other = memory.allocate(node, 1, 0x10_0000, 0x3000, true).unwrap();
     assert_eq!(memory.unreached(0x10_2fff, 0), Some(Unreached::OtherGpu(1)));
     assert_eq!(memory.unreached(0x10_2fff, 1), None);
