@@ -48,7 +48,7 @@ impl Device {
 }
 
 impl Device {
-    /// A fault whose message tells what lies at the address.
+    /// The fault with a message that names the owner of the memory.
     fn explained(&self, fault: Fault) -> Fault {
         let Fault::KernelMemory { message, address } = fault else {
             return fault;

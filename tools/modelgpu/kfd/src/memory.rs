@@ -61,14 +61,14 @@ pub(crate) struct Allocation {
     mapped: u8,
 }
 
-/// What lies at an address that a GPU cannot access.
+/// The owner of memory that a GPU cannot access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreached {
-    /// Memory of the GPU with this number.
+    /// The GPU with this number.
     OtherGpu(usize),
-    /// Memory of the program that no GPU maps.
+    /// The program. No GPU maps the memory.
     Program,
-    /// Nothing more: the program has freed it.
+    /// None: the program has freed it.
     Freed,
 }
 
@@ -371,7 +371,7 @@ impl Memory {
         })
     }
 
-    /// What lies at `address`, which GPU number `gpu` cannot access. `None` if that is not known.
+    /// The owner of the memory at `address`, which GPU number `gpu` cannot access. `None` if that is not known.
     pub(crate) fn unreached(&self, address: u64, gpu: usize) -> Option<Unreached> {
         let table = self.lock();
         if let Some(allocation) = table.at(address).next() {
