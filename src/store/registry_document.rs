@@ -59,6 +59,7 @@ pub(super) fn document(
         device_code: device_code(registry, layout),
         never_loaded: Vec::new(),
         stops: registry.stops().iter().map(|it| it.to_string()).collect(),
+        notes: Vec::new(),
     };
     Document {
         code_objects: distinct

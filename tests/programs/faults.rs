@@ -138,10 +138,10 @@ fn a_fault_keeps_what_was_counted_before() {
         let program = Program::build(stack, &["stopped/stopped.hip"], &[], &LINES);
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = data(directory.path());
-        let mut command = program.under_rocov(TARGET, &data);
-        // HIP 7 goes on, but never completes the stopped kernel: a wait for it would take longer than a test may.
-        let ended = run(command.env("ROCOV_WAIT", "600"));
+        let ended = run(&mut program.under_rocov(TARGET, &data));
         assert!(!ended.status.success(), "{ended}");
+        // HIP 7 goes on, but never completes the stopped kernel: nobody waits for it.
+        assert!(!ended.stderr.contains("still runs"), "{ended}");
         let ended = ended.says(&["kernel broken, workgroup (0, 0, 0)", "out-of-bounds write"]);
         let Data {
             profiles,
@@ -169,21 +169,22 @@ fn line_of(program: &str, text: &str) -> String {
 }
 
 /// The message names the place of a wave that keeps others at a barrier. The kernel never ends, so the user
-/// interrupts the program: the counts are there.
+/// kills the program: the counts are there, and the report says what happened. It says nothing about a kernel that
+/// has ended after all.
 #[test]
-fn a_deadlock_is_named_and_an_interrupt_keeps_the_counts() {
+fn a_deadlock_is_named_and_the_counts_are_kept() {
     let program = Program::build(Stack::usual(), &["stopped/stopped.hip"], &[], &LINES);
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = data(directory.path());
     let mut command = program.under_rocov(TARGET, &data);
     command.arg("deadlock").stderr(Stdio::piped());
-    // A thread of librocov drains, and does not wait for the kernel.
-    command.envs([("ROCOV_SNAPSHOT_EVERY", "10m"), ("ROCOV_WAIT", "0")]);
     let mut child = command.spawn().expect("the program can be run");
     let stderr = child.stderr.take().expect("a pipe");
     let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
-    let message = lines.find(|line| line.contains("no progress"));
-    let message = message.expect("a message about the deadlock");
+    let mut message = || lines.find(|line| line.contains("no progress"));
+    let waits = message().expect("a message about the kernel that waits for a while");
+    assert!(waits.contains("kernel waits, "), "{waits}");
+    let message = message().expect("a message about the deadlock");
     run(limited("kill").args(["-INT", &child.id().to_string()])).success();
     let rest: Vec<String> = lines.collect();
     let status = child.wait().expect("the program ends");
@@ -201,6 +202,34 @@ fn a_deadlock_is_named_and_an_interrupt_keeps_the_counts() {
     assert_eq!(counts(&profiles[0], "counted"), (256, vec![64]), "{rest:?}");
     let report = run(limited(built("rocov")).arg("report").arg(&data)).success();
     assert!(report.stdout.contains("stopped.hip"), "{report}");
+    let (_, message) = message.split_once("modelgpu: ").expect("a message");
+    report.says(&[
+        message,
+        "it was killed by SIGINT after its last drain: later counts are lost",
+    ]);
+    assert!(!report.stderr.contains("kernel waits, "), "{report}");
+}
+
+/// Nothing was drained: the report tells why.
+#[test]
+fn a_program_that_is_killed_is_in_the_report() {
+    let program = Program::build(
+        Stack::usual(),
+        &["shared_memory/shared_memory.hip"],
+        &[],
+        &LINES,
+    );
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = data(directory.path());
+    let gpus = format!("{TARGET},race");
+    let ended = run(program.under_rocov(&gpus, &data).args(["race", "abort"]));
+    assert!(!ended.status.success(), "{ended}");
+    let report = run(limited(built("rocov")).arg("report").arg(&data)).with_status(1);
+    report.says(&[
+        "shared_memory race abort): GPU 0 (gfx90a): kernel races, ",
+        "it was killed by SIGABRT before its counters were drained: they are lost",
+        "no device profiles",
+    ]);
 }
 
 /// The program goes on after such a mistake, and its counts are all there.
@@ -242,6 +271,7 @@ fn mistakes_with_shared_memory_are_named_if_the_user_asks_for_them() {
         assert_eq!(counts(&profiles[0], kernel), (calls, vec![]));
         let report = run(limited(built("rocov")).arg("report").arg(&data)).success();
         assert!(report.stdout.contains("shared_memory.hip"), "{report}");
+        report.says(words);
 
         let data = directory.path().join("unasked");
         let unasked = run(program.under_rocov(TARGET, &data).arg(what)).success();

@@ -36,7 +36,7 @@ pub(super) fn note_stopped() {
 }
 
 /// The longest wait for kernels.
-fn patience() -> Duration {
+pub(super) fn patience() -> Duration {
     match STOPPED.load(Ordering::Relaxed) {
         true => Duration::ZERO,
         false => settings::patience(),

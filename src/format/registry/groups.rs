@@ -45,6 +45,7 @@ struct Group {
     /// Code objects by file, build and agent.
     never_loaded: BTreeMap<(String, Option<String>, usize), BTreeSet<String>>,
     stops: BTreeSet<String>,
+    notes: BTreeSet<String>,
     processes: BTreeMap<String, Runs>,
 }
 
@@ -85,6 +86,7 @@ impl Groups {
                 code_files: BTreeSet::new(),
                 never_loaded: BTreeMap::new(),
                 stops: process.stops.into_iter().collect(),
+                notes: process.notes.into_iter().collect(),
                 processes: BTreeMap::from([(process.host, runs)]),
             },
         );
@@ -121,6 +123,7 @@ impl Groups {
                 code_files: BTreeSet::new(),
                 never_loaded: BTreeMap::new(),
                 stops: group.stops.into_iter().collect(),
+                notes: group.notes.into_iter().collect(),
                 processes,
             },
         );
@@ -194,9 +197,14 @@ impl Group {
         for (key, identities) in other.never_loaded {
             self.never_loaded.entry(key).or_default().extend(identities);
         }
-        self.stops.extend(other.stops);
-        while self.stops.len() > MAX_STOPS {
-            self.stops.pop_last();
+        for (texts, more) in [
+            (&mut self.stops, other.stops),
+            (&mut self.notes, other.notes),
+        ] {
+            texts.extend(more);
+            while texts.len() > MAX_STOPS {
+                texts.pop_last();
+            }
         }
         for (host, runs) in other.processes {
             self.processes.entry(host).or_default().add(&runs);
@@ -256,6 +264,7 @@ impl Group {
                 }),
             never_loaded: never_loaded.collect(),
             stops: self.stops.iter().cloned().collect(),
+            notes: self.notes.iter().cloned().collect(),
             processes: processes.collect(),
         }
     }

@@ -82,6 +82,7 @@ mod tests {
             device_code: None,
             never_loaded: Vec::new(),
             stops: Vec::new(),
+            notes: Vec::new(),
         }
     }
 

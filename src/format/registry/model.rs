@@ -22,7 +22,7 @@ pub struct Document {
     pub groups: Vec<GroupRecord>,
 }
 
-/// The most reasons for stops that a record of one or of many processes has.
+/// The most reasons for stops that a record of one or of many processes has, and the most notes.
 pub const MAX_STOPS: usize = 16;
 
 impl Default for Document {
@@ -60,7 +60,7 @@ pub struct CodeObjectRecord {
 }
 
 /// One process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessRecord {
     /// Process id.
     pub pid: u32,
@@ -92,6 +92,10 @@ pub struct ProcessRecord {
     /// of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<String>,
+    /// Sentences that `rocov run` adds for reports: the mistakes of kernels that went on, and the end of the
+    /// process if it lost counts. At most [`MAX_STOPS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A GPU agent.
@@ -230,6 +234,9 @@ pub struct GroupRecord {
     /// Reasons why GPUs have stopped kernels: the first [`MAX_STOPS`] in the order of the alphabet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<String>,
+    /// Their [notes](ProcessRecord::notes): the first [`MAX_STOPS`] in the order of the alphabet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The processes on each machine, by its name.
     pub processes: Vec<MachineRecord>,
 }

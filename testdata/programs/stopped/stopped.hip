@@ -1,4 +1,5 @@
-// A kernel with known counts, then one that writes where no memory is, or one that never ends.
+// A kernel with known counts, then one that writes where no memory is, or one that waits for a while and one that never
+// ends.
 #include <hip/hip_runtime.h>
 
 #include <cstddef>
@@ -21,8 +22,12 @@ extern "C" __global__ void deadlocked() {
     __syncthreads();
     met = 1;
   }
-  while (!met) {
-  }
+  while (!met) __builtin_amdgcn_s_sleep(1);
+}
+
+extern "C" __global__ void waits(unsigned *sum) {
+  for (int turn = 0; turn < 300000; ++turn) __builtin_amdgcn_s_sleep(1);
+  *sum = 0;
 }
 
 int main(int count, char **) {
@@ -31,6 +36,7 @@ int main(int count, char **) {
   counted<<<4, 64>>>(sum);
   if (hipDeviceSynchronize() != hipSuccess) return 3;
   if (count > 1) {
+    waits<<<1, 64>>>(sum);
     deadlocked<<<1, 128>>>();
     return hipDeviceSynchronize() == hipSuccess ? 6 : 7;
   }

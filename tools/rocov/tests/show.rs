@@ -336,6 +336,7 @@ fn a_registry_is_compared_with_the_files_beside_it() {
                 code_objects: vec!["aa".into(), "bb".into()],
             }],
             stops: Vec::new(),
+            notes: Vec::new(),
         }],
         ..Document::default()
     };

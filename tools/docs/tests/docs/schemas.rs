@@ -130,6 +130,7 @@ fn document() -> Document {
             code_objects: vec!["0f3c".into()],
         }],
         stops: vec!["kernel k: stopped".into()],
+        notes: vec!["kernel k: a data race".into()],
     };
     let group = GroupRecord {
         first: 2,
@@ -148,6 +149,7 @@ fn document() -> Document {
         device_code: process.device_code.clone(),
         never_loaded: process.never_loaded.clone(),
         stops: process.stops.clone(),
+        notes: process.notes.clone(),
         processes: vec![MachineRecord {
             machine: "node7".into(),
             runs: Runs::of("node7", 1, 1),

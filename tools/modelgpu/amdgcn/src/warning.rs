@@ -41,7 +41,7 @@ impl fmt::Display for BeyondLds {
             "{site}: {mnemonic}: {access} of {size} bytes at LDS address {address:#x}, beyond the \
              workgroup's {allotted:#x} bytes (the launch asks for {requested:#x}). As on the \
              hardware, the kernel goes on, reads there give 0 and writes are dropped: check the \
-             index and the size of the shared memory. Further ones of this kernel are not shown"
+             index and the size of the shared memory"
         )
     }
 }

@@ -10,6 +10,7 @@
 //! | `ROCOV_MODELGPU_INSTRUCTIONS` | a file, or `2` for standard error: executed instructions by kernel | none |
 //! | `ROCOV_MODELGPU_TRACE` | `0`, `1`: counts the executions of each instruction, for librocov | `0` |
 //! | `ROCOV_MODELGPU_THREADS` | the most threads that run a dispatch, 1 to 1024 | the processors that the process may use |
+//! | `ROCOV_JOURNAL` | the journal of `rocov run`, for notes about kernels | none |
 //! | `ROCOV_MODELGPU_TMP` | where the generated sysfs tree lies | `$TMPDIR`, then `/tmp` |
 //!
 //! An empty value counts as unset.
@@ -79,6 +80,8 @@ pub(crate) struct Config {
     pub(crate) instructions: Option<Destination>,
     /// True if the executions of each instruction are counted.
     pub(crate) traces: bool,
+    /// The journal of `rocov run`, for notes about kernels.
+    pub(crate) journal: Option<PathBuf>,
 }
 
 /// A variable with a value that the model cannot use.
@@ -229,6 +232,9 @@ impl Config {
                 },
             )?,
             tmp: tmp.into(),
+            journal: variable("ROCOV_JOURNAL")
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from),
             log: parsed(
                 "ROCOV_MODELGPU_LOG",
                 text("ROCOV_MODELGPU_LOG")?,

@@ -12,6 +12,7 @@ use modelgpu_queue::{DispatchThreads, Fault, kernel};
 use crate::code::ProgramMemory;
 use crate::drain;
 use crate::gpu::{NS_PER_TICK, PRIVATE_APERTURE, SHARED_APERTURE, gpu_id, identity};
+use crate::journal::{self, Note};
 use crate::log;
 use crate::memory::{GpuMemory, Unreached};
 use crate::model::Model;
@@ -43,6 +44,18 @@ impl Device {
             },
             code: Mutex::new(Code::new(target)),
             warned: kernel::Warned::default(),
+        }
+    }
+
+    /// A sentence about this GPU.
+    fn about(&self, text: &str) -> String {
+        format!("GPU {} ({}): {text}", self.index, self.target)
+    }
+
+    /// Writes a note for the reports of the run.
+    fn note(&self, note: Note, text: &str) {
+        if let Some(file) = &self.model.config.journal {
+            journal::append(file, note, &self.about(text));
         }
     }
 }
@@ -133,7 +146,25 @@ impl Gpu for Device {
     }
 
     fn stopped(&self, reason: &str) {
-        drain::drain_after(&format!("GPU {} ({}): {reason}", self.index, self.target));
+        drain::drain_after(&self.about(reason));
+    }
+
+    fn mistake(&self, text: &str) {
+        self.note(Note::Mistake, text);
+        self.message(&format!(
+            "{text}. Further ones of this kernel are not shown"
+        ));
+    }
+
+    fn stuck(&self, text: &str) {
+        self.note(Note::Stuck, text);
+        // Before the message, as a user who sees it may end the program.
+        drain::drain();
+        self.message(text);
+    }
+
+    fn goes_on(&self, text: &str) {
+        self.note(Note::GoesOn, text);
     }
 
     fn memory_fault(&self, address: u64) {
@@ -146,7 +177,7 @@ impl Gpu for Device {
     }
 
     fn message(&self, text: &str) {
-        log::message(&format!("GPU {} ({}): {text}", self.index, self.target));
+        log::message(&self.about(text));
         self.model.note(1, format_args!("message: {text}"));
     }
 

@@ -1,4 +1,4 @@
-//! Writes what was counted before a fault ends the program.
+//! Writes what was counted before a fault ends the program, or its user ends a kernel that is stuck.
 //!
 //! ROCr up to release 6 ends the program at a GPU's fault at once, and no library can read the counters
 //! any more. Here the fault waits for them: librocov, if the process has it, drains first.
@@ -13,20 +13,33 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// Tells librocov why a kernel was stopped, and lets it drain, if the process has it.
 pub(crate) fn drain_after(reason: &str) {
-    let (Some(told), Some(drain)) = (symbol(c"rocov_kernel_stopped"), symbol(c"rocov_drain"))
-    else {
+    let Some(told) = symbol(c"rocov_kernel_stopped") else {
         return;
     };
     // SAFETY: the function of rocov.h: a NUL-terminated text, an enumeration as its result, callable on any
     // thread.
     let told: extern "C" fn(*const c_char) -> c_int =
         unsafe { std::mem::transmute::<*mut c_void, _>(told) };
+    let reason = CString::new(reason.replace('\0', " ")).unwrap_or_default();
+    drain_with(move || {
+        told(reason.as_ptr());
+    });
+}
+
+/// Lets librocov drain, if the process has it.
+pub(crate) fn drain() {
+    drain_with(|| {});
+}
+
+fn drain_with(before: impl FnOnce() + Send + 'static) {
+    let Some(drain) = symbol(c"rocov_drain") else {
+        return;
+    };
     // SAFETY: the function of rocov.h: no arguments, an enumeration as its result, callable on any
     // thread.
     let drain: extern "C" fn() -> c_int = unsafe { std::mem::transmute::<*mut c_void, _>(drain) };
-    let reason = CString::new(reason.replace('\0', " ")).unwrap_or_default();
     run_within(LIMIT, move || {
-        told(reason.as_ptr());
+        before();
         drain();
     });
 }

@@ -25,6 +25,7 @@ mod gpu;
 mod instructions;
 mod interpose;
 mod ioctl;
+mod journal;
 mod log;
 mod memory;
 mod model;

@@ -50,6 +50,15 @@ pub trait Gpu: Send + Sync {
     /// The queue has stopped for this reason, which the program does not know yet. It may end the program.
     fn stopped(&self, reason: &str);
 
+    /// Reports a mistake of a kernel, which goes on: the first one of its kind.
+    fn mistake(&self, text: &str);
+
+    /// Reports a kernel that makes no progress. Its user may end the program.
+    fn stuck(&self, text: &str);
+
+    /// The kernel that this `text` was about has ended after all.
+    fn goes_on(&self, text: &str);
+
     /// Reports a page fault at `address`, which the queue or a kernel accessed.
     fn memory_fault(&self, address: u64);
 

@@ -53,11 +53,10 @@ pub fn run(
             "read"
         };
         if warned.is_first(&format!("{kind} {}", mistake.site.kernel)) {
-            gpu.message(&format!(
-                "{mistake}. Further ones of this kernel are not shown"
-            ));
+            gpu.mistake(&mistake.to_string());
         }
     };
+    let stuck = Mutex::new(None);
     let context = DispatchContext {
         packet_address: launch.packet_address,
         queue_address: launch.queue_address,
@@ -66,11 +65,15 @@ pub fn run(
         dispatch_id: launch.dispatch_id,
         beyond_lds: &|warning| {
             if warned.is_first(&warning.site.kernel) {
-                gpu.message(&warning.to_string());
+                gpu.mistake(&warning.to_string());
             }
         },
         mistakes: gpu.watches_lds().then_some(mistakes),
-        stuck: &|stuck| gpu.message(&stuck.to_string()),
+        stuck: &|now| {
+            let text = now.to_string();
+            gpu.stuck(&text);
+            *stuck.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+        },
         interrupt: &|data| gpu.interrupt(data as u8),
         clock: &|| gpu.clock(),
         files: gpu.files(),
@@ -78,7 +81,11 @@ pub fn run(
         workers: &threads,
         cancelled: launch.cancelled,
     };
-    modelgpu_amdgcn::dispatch(code, gpu.memory(), &packet, &context).map_err(fault)
+    let done = modelgpu_amdgcn::dispatch(code, gpu.memory(), &packet, &context).map_err(fault)?;
+    if let Some(text) = stuck.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        gpu.goes_on(&text);
+    }
+    Ok(done)
 }
 
 /// Displays the symbol of a kernel, and looks it up only for that.

@@ -170,8 +170,9 @@ impl DataDirectory {
         warnings.extend(data.take_builds(all_builds));
         data.find_elfs(objects, warnings)?;
         data.add_zeros_of_objects(warnings)?;
+        // Even if there is nothing else to report.
+        warnings.extend(data.registries().remarks());
         data.check_reportable(archs, warnings)?;
-        warnings.extend(data.registries().stops());
         Ok(data)
     }
 

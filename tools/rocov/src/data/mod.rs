@@ -24,6 +24,7 @@ mod process_place;
 pub(crate) mod profile_header;
 pub(crate) mod ptx;
 mod registries;
+pub(crate) mod remarks;
 mod walk;
 pub(crate) mod zeros;
 

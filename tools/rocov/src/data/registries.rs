@@ -77,6 +77,8 @@ struct ProcessPart {
     never_loaded: Vec<NeverLoadedRecord>,
     #[serde(default)]
     stops: Vec<String>,
+    #[serde(default)]
+    notes: Vec<String>,
 }
 
 /// The part of a [`LoadRecord`] that every command needs.
@@ -110,6 +112,8 @@ pub(crate) struct RegistryProcess {
     pub(crate) never_loaded: Vec<NeverLoadedRecord>,
     /// The reasons why GPUs have stopped kernels, if a tool knew them.
     pub(crate) stops: Vec<String>,
+    /// Other sentences about the run.
+    pub(crate) notes: Vec<String>,
 }
 
 /// The parts of a record that tell processes and groups of a registry apart.
@@ -188,22 +192,24 @@ impl Registries {
         registries.flat_map(|registry| registry.processes.iter().map(move |it| (registry, it)))
     }
 
-    /// A line for each kernel that the GPU has stopped.
-    pub(super) fn stops(&self) -> Vec<String> {
-        let stops = self.processes().flat_map(|(_, process)| {
+    /// A line for each kernel that the GPU has stopped, and for each note.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let remarks = self.processes().flat_map(|(_, process)| {
             let who = match &process.key {
                 ProcessKey::Process { pid, .. } => format!("process {pid}"),
                 ProcessKey::Group(_) => "a process".into(),
             };
             let program = process.command.first().map(|it| format!(" ({it})")).unwrap_or_default();
-            process.stops.iter().map(move |reason| {
+            let stops = process.stops.iter().map(|reason| {
                 format!(
-                    "{who}{program}: the GPU stopped a kernel: {reason}: its counts end there: mend the kernel \
-                     and run the program again"
+                    "the GPU stopped a kernel: {reason}: its counts end there: mend the kernel and run the program \
+                     again"
                 )
-            })
+            });
+            let said = stops.chain(process.notes.iter().cloned());
+            said.map(move |it| format!("{who}{program}: {it}"))
         });
-        stops.collect()
+        remarks.collect()
     }
 
     /// The files that code objects were loaded from, or could have been.
@@ -279,6 +285,7 @@ impl RegistryProcess {
             device_code: group.device_code,
             never_loaded: group.never_loaded,
             stops: group.stops,
+            notes: group.notes,
         }
     }
 
@@ -369,6 +376,7 @@ impl From<&ProcessRecord> for ProcessPart {
             device_code: process.device_code.clone(),
             never_loaded: process.never_loaded.clone(),
             stops: process.stops.clone(),
+            notes: process.notes.clone(),
         }
     }
 }
@@ -405,6 +413,7 @@ impl From<ProcessPart> for RegistryProcess {
             device_code: process.device_code,
             never_loaded: process.never_loaded,
             stops: process.stops,
+            notes: process.notes,
         }
     }
 }

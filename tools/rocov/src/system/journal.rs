@@ -1,8 +1,9 @@
 //! The journal of a run: the words that its processes write about themselves, and the line that `rocov
 //! run` ends with.
 //!
-//! librocov appends lines `PID WORD` and `PID registry PATH` to a file that exists only for the run. The directory of the
-//! profiles shows neither which run wrote a profile, nor which profiles are missing.
+//! librocov appends lines `PID WORD` and `PID registry PATH` to a file that exists only for the run, and the modelled GPU
+//! lines about kernels: `PID mistake TEXT`, `PID stuck TEXT`, and `PID goes-on TEXT` if that kernel has ended after all.
+//! The directory of the profiles shows neither which run wrote a profile, nor which profiles are missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -26,9 +27,26 @@ pub(crate) const JOURNAL_VARIABLE: &str = "ROCOV_JOURNAL";
 /// The file.
 pub(crate) struct Journal(NamedTempFile);
 
-/// The words of each process, by its number.
+/// The notes of each process, by its number.
 #[derive(Debug, Default)]
-struct Notes(BTreeMap<u32, BTreeSet<String>>);
+struct Notes(BTreeMap<u32, ProcessNotes>);
+
+/// The notes of a process.
+#[derive(Debug, Default)]
+struct ProcessNotes {
+    words: BTreeSet<String>,
+    /// The mistakes of its kernels.
+    mistakes: Vec<String>,
+}
+
+/// A process that reports tell something about, beside its counts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Remarkable {
+    /// Its number.
+    pub(crate) pid: u32,
+    /// The sentences about it.
+    pub(crate) remarks: Vec<String>,
+}
 
 /// The end of a run, and its conditions.
 pub(crate) struct Ending<'a> {
@@ -96,38 +114,68 @@ impl Journal {
     ///
     /// Fails if it cannot be read.
     pub(crate) fn closing_line(&self, ending: &Ending<'_>) -> io::Result<Option<String>> {
-        let notes = Notes::of(&String::from_utf8_lossy(&fs::read(self.path())?));
-        let is_alive = |pid: u32| Path::new("/proc").join(pid.to_string()).exists();
-        Ok(notes.closing_line(ending, is_alive))
+        Ok(self.notes()?.closing_line(ending, is_alive))
     }
+
+    /// The processes that reports tell something about.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read.
+    pub(crate) fn remarkable(&self, ending: &Ending<'_>) -> io::Result<Vec<Remarkable>> {
+        Ok(self.notes()?.remarkable(ending, is_alive))
+    }
+
+    fn notes(&self) -> io::Result<Notes> {
+        let text = fs::read(self.path())?;
+        Ok(Notes::of(&String::from_utf8_lossy(&text)))
+    }
+}
+
+/// Returns whether the process of this number still runs.
+fn is_alive(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
 }
 
 impl Notes {
     fn of(text: &str) -> Self {
         let mut notes = Self::default();
         for line in text.lines() {
-            if let Some((pid, word)) = line.split_once(' ')
+            if let Some((pid, note)) = line.split_once(' ')
                 && let Ok(pid) = pid.parse()
             {
-                notes.0.entry(pid).or_default().insert(word.to_owned());
+                notes.0.entry(pid).or_default().add(note);
             }
         }
         notes
     }
 
     fn any_has(&self, word: &str) -> bool {
-        self.0.values().any(|words| words.contains(word))
+        self.0.values().any(|notes| notes.has(word))
+    }
+
+    fn remarkable(&self, ending: &Ending<'_>, is_alive: impl Fn(u32) -> bool) -> Vec<Remarkable> {
+        let counting = self.0.iter().filter(|(_, notes)| notes.has("counts"));
+        let all = counting.map(|(&pid, notes)| {
+            let mut remarks = notes.mistakes.clone();
+            if notes.are_cut_off() && !is_alive(pid) {
+                remarks.push(format!(
+                    "it {}{}",
+                    ending.cut_off(pid, notes),
+                    ending.remedy()
+                ));
+            }
+            Remarkable { pid, remarks }
+        });
+        all.filter(|it| !it.remarks.is_empty()).collect()
     }
 
     fn closing_line(&self, ending: &Ending<'_>, is_alive: impl Fn(u32) -> bool) -> Option<String> {
-        let has = |words: &BTreeSet<String>, word: &str| words.contains(word);
-        let is_cut_off = |(pid, words): &(&u32, &BTreeSet<String>)| {
-            let is_over = has(words, "ended") || has(words, "neighbour") || is_alive(**pid);
-            has(words, "counts") && !is_over
-        };
+        let is_cut_off =
+            |(pid, notes): &(&u32, &ProcessNotes)| notes.are_cut_off() && !is_alive(**pid);
         let cut_off: Vec<_> = self.0.iter().filter(is_cut_off).collect();
-        if let [(first, words), others @ ..] = cut_off.as_slice() {
-            return Some(ending.cut_off(**first, has(words, "wrote"), others.len()));
+        if let [(first, notes), others @ ..] = cut_off.as_slice() {
+            return Some(ending.line_of_cut_off(**first, notes, others.len()));
         }
         if self.any_has("lost") {
             return Some("counts are lost: see the lines above".to_owned());
@@ -175,6 +223,27 @@ impl Notes {
     }
 }
 
+impl ProcessNotes {
+    fn add(&mut self, note: &str) {
+        match note.split_once(' ') {
+            Some(("mistake" | "stuck", text)) => self.mistakes.push(text.to_owned()),
+            Some(("goes-on", text)) => self.mistakes.retain(|it| it != text),
+            _ => {
+                self.words.insert(note.to_owned());
+            }
+        }
+    }
+
+    fn has(&self, word: &str) -> bool {
+        self.words.contains(word)
+    }
+
+    /// Returns whether the last drain is missing.
+    fn are_cut_off(&self) -> bool {
+        self.has("counts") && !self.has("ended") && !self.has("neighbour")
+    }
+}
+
 impl Ending<'_> {
     /// The name of the signal that killed the program, if one did. A shell that has seen a program die says so
     /// by its exit status.
@@ -183,35 +252,41 @@ impl Ending<'_> {
         self.status.signal().or(of_status).and_then(signal_name)
     }
 
-    /// The line about a process, and so many `others`, that ended before the last drain. The process
-    /// `has_written` a profile before, or not.
-    fn cut_off(&self, pid: u32, has_written: bool, others: usize) -> String {
-        let program = self.program.display();
-        let signal = self.status.signal();
-        let name = self.killed_by();
+    /// The end of a process that came before its last drain.
+    fn cut_off(&self, pid: u32, notes: &ProcessNotes) -> String {
+        let end = match self.killed_by() {
+            Some(name) if pid == self.pid || self.status.signal().is_none() => {
+                format!("was killed by {name}")
+            }
+            _ => "ended".to_owned(),
+        };
+        // It may have written a profile before, or not.
+        match notes.has("wrote") {
+            true => format!("{end} after its last drain: later counts are lost"),
+            false => format!("{end} before its counters were drained: they are lost"),
+        }
+    }
+
+    /// The line about a process, and so many `others`, that ended before the last drain.
+    fn line_of_cut_off(&self, pid: u32, notes: &ProcessNotes, others: usize) -> String {
         let who = if pid == self.pid {
-            format!("`{program}`")
+            format!("`{}`", self.program.display())
         } else {
             format!("process {pid}")
         };
-        let mut line = match name {
-            Some(name) if pid == self.pid || signal.is_none() => {
-                format!("{who} was killed by {name}")
-            }
-            _ => format!("{who} ended"),
-        };
-        line += match has_written {
-            true => " after its last drain: later counts are lost",
-            false => " before its counters were drained: they are lost",
-        };
+        let mut line = format!("{who} {}", self.cut_off(pid, notes));
         if others > 0 {
             line += &format!(", as are those of {}", count(others, "other process"));
         }
-        line += match self.has_snapshots {
+        line + self.remedy()
+    }
+
+    /// The way to lose less, as the end of a line.
+    fn remedy(&self) -> &'static str {
+        match self.has_snapshots {
             true => "; a shorter `--snapshot-every` loses less",
             false => "; `rocov run --snapshot-every 1s` drains while a program runs",
-        };
-        line
+        }
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// The line after a run with these notes, of which `./app` is process 7.
-fn line(notes: &str, wait_status: i32, change: impl Fn(&mut Ending<'_>)) -> String {
-    let mut ending = Ending {
+/// The end of a run of `./app`, which is process 7.
+fn ending(wait_status: i32) -> Ending<'static> {
+    Ending {
         program: OsStr::new("./app"),
         pid: 7,
         status: ExitStatus::from_raw(wait_status),
@@ -13,7 +13,12 @@ fn line(notes: &str, wait_status: i32, change: impl Fn(&mut Ending<'_>)) -> Stri
         has_zeros: false,
         has_profiles: &|| false,
         misfit: &|| None,
-    };
+    }
+}
+
+/// The line after a run with these notes, of which `./app` is process 7.
+fn line(notes: &str, wait_status: i32, change: impl Fn(&mut Ending<'_>)) -> String {
+    let mut ending = ending(wait_status);
     change(&mut ending);
     let notes = Notes::of(&notes.replace(", ", "\n"));
     notes
@@ -132,4 +137,24 @@ fn registries_are_paths_to_the_end_of_the_line() {
     let expected = ["/d/a b.kernels.json".as_bytes(), b"/d/\xff"];
     let expected = expected.map(|path| PathBuf::from(OsStr::from_bytes(path)));
     assert_eq!(paths, BTreeSet::from(expected));
+}
+
+#[test]
+fn reports_tell_of_mistakes_and_of_ends_without_a_drain() {
+    let text = "7 counts\n7 wrote\n7 mistake kernel a: a data race\n7 stuck kernel b: no progress\n\
+                8 counts\n8 stuck kernel b: no progress\n8 goes-on kernel b: no progress\n8 ended\n\
+                9 mistake kernel a: a data race\n99 counts\n99 mistake kernel a: a data race\n";
+    let told = Notes::of(text).remarkable(&ending(libc::SIGINT), |pid| pid == 99);
+    let remarkable = |pid, remarks: &[&str]| Remarkable {
+        pid,
+        remarks: remarks.iter().map(|it| (*it).to_owned()).collect(),
+    };
+    let cut_off = "it was killed by SIGINT after its last drain: later counts are lost; `rocov run \
+                   --snapshot-every 1s` drains while a program runs";
+    let race = "kernel a: a data race";
+    let expected = [
+        remarkable(7, &[race, "kernel b: no progress", cut_off]),
+        remarkable(99, &[race]),
+    ];
+    assert_eq!(told, expected);
 }

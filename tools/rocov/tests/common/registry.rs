@@ -114,6 +114,7 @@ pub(crate) fn document(pid: u32, objects: &[CodeObjectRecord], loads: Vec<LoadRe
             device_code: None,
             never_loaded: Vec::new(),
             stops: Vec::new(),
+            notes: Vec::new(),
         }],
         ..Document::default()
     }

@@ -214,6 +214,16 @@ impl Gpu for FakeGpu {
         self.note(Happened::Reset);
     }
 
+    fn mistake(&self, text: &str) {
+        self.message(text);
+    }
+
+    fn stuck(&self, text: &str) {
+        self.message(text);
+    }
+
+    fn goes_on(&self, _text: &str) {}
+
     fn message(&self, text: &str) {
         self.note(Happened::Message(text.into()));
     }

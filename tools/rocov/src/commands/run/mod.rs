@@ -13,17 +13,19 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::CommandFactory;
-use rocov::settings::{Drainer, Keeping, SettingError, defaults, parse_bytes};
+use rocov::format::registry::model::ProcessRecord;
+use rocov::settings::{DocumentWhen, Drainer, Keeping, SettingError, defaults, parse_bytes};
 use rocov::store::layout::PROFRAW;
 use rocov::store::{Expansion, InstrumentCache, ProfileName};
+use rocov::support::clock;
 
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
-use crate::data::{DataDirectory, DeviceProfile, zeros};
+use crate::data::{DataDirectory, DeviceProfile, remarks, zeros};
 use crate::support::paths::Absent;
 use crate::system::control::CONTROL_VARIABLE;
 use crate::system::ctest::PerTest;
 use crate::system::installed::INJECTION_VARIABLE;
-use crate::system::journal::{Ending, JOURNAL_VARIABLE, Journal};
+use crate::system::journal::{Ending, JOURNAL_VARIABLE, Journal, Remarkable};
 use crate::system::{child_process, installed, writable};
 use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::plural::count;
@@ -81,6 +83,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     let journal = Journal::new().map_err(failed)?;
     say_misplaced_option(&arguments.command);
     let started = journal.made_at();
+    let since = clock::now();
     let mut command = Command::new(program);
     command.args(program_arguments);
     command.env(JOURNAL_VARIABLE, journal.path());
@@ -114,6 +117,14 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         let path = journal.path().display();
         Some(format!("cannot read {path}: {error}"))
     });
+    for Remarkable { pid, remarks } in journal.remarkable(&ending).unwrap_or_default() {
+        let command = if pid == ending.pid {
+            &*arguments.command
+        } else {
+            &[]
+        };
+        environment.note(pid, since, command, remarks);
+    }
     match &line {
         Some(line) => print::message(line),
         None if arguments.verbose => environment.say_what_was_written(),
@@ -252,6 +263,56 @@ impl Environment {
             let changed = fs::metadata(&profile.path).and_then(|it| it.modified());
             changed.is_ok_and(|changed| changed > moment)
         })
+    }
+
+    /// Writes `notes` about a process of this run into its registry. It has started after `since`.
+    fn note(&self, pid: u32, since: u64, command: &[OsString], notes: Vec<String>) {
+        if keeping().document == DocumentWhen::None {
+            return;
+        }
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let host = host.trim_end().to_owned();
+        let Some(path) = self.registry_of(pid, &host) else {
+            return;
+        };
+        let process = ProcessRecord {
+            pid,
+            host,
+            start: since,
+            epoch: clock::epoch(),
+            command: command
+                .iter()
+                .map(|it| it.to_string_lossy().into_owned())
+                .collect(),
+            notes,
+            ..ProcessRecord::default()
+        };
+        if let Err(error) = remarks::add(&path, process) {
+            let path = path.display();
+            print::message(format_args!(
+                "reports lack notes of this run: cannot add them to {path}: {error}"
+            ));
+        }
+    }
+
+    /// The place for the registry of a process.
+    fn registry_of(&self, pid: u32, host: &str) -> Option<PathBuf> {
+        let pattern = match &self.directory {
+            Some(directory) => directory.join(PROFRAW).join(PROFILE_NAME).into_os_string(),
+            None => env::var_os(PROFILE_VARIABLE)?,
+        };
+        let values = Expansion {
+            pid,
+            host: host.to_owned(),
+            tmpdir: env::var("TMPDIR").unwrap_or_else(|_| "/tmp".to_owned()),
+        };
+        let name =
+            ProfileName::parse(pattern.to_str()?, &values, &env::current_dir().ok()?).ok()?;
+        let name = match &self.directory {
+            Some(directory) => name.in_data(directory),
+            None => name,
+        };
+        Some(name.for_registry())
     }
 
     fn say_what_was_written(&self) {

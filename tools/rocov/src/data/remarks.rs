@@ -1,0 +1,76 @@
+//! Sentences about a process of a run, in its registry.
+
+use std::path::Path;
+
+use rocov::format::registry::model::{Document, MAX_STOPS, ProcessRecord};
+use rocov::store::{RegistryChange, RegistryError, change_registry, write_atomic};
+
+/// Adds the notes of `process`, which has ended, to the registry at `path`. `process` has no loads, and a start that
+/// is not after its own. If it has left no record, this one tells about it.
+///
+/// # Errors
+///
+/// Fails if the registry cannot be read or written.
+pub(crate) fn add(path: &Path, process: ProcessRecord) -> Result<(), RegistryError> {
+    if !path.exists() {
+        let document = Document {
+            processes: vec![process],
+            ..Document::default()
+        };
+        return Ok(write_atomic(path, &document.to_json())?);
+    }
+    change_registry(path, |mut document| {
+        let is_it = |it: &&mut ProcessRecord| {
+            (it.pid, &it.host) == (process.pid, &process.host) && it.start >= process.start
+        };
+        match document
+            .processes
+            .iter_mut()
+            .filter(is_it)
+            .max_by_key(|it| it.start)
+        {
+            Some(known) => {
+                known.notes.extend(process.notes);
+                known.notes.truncate(MAX_STOPS);
+            }
+            None => document.processes.push(process),
+        }
+        RegistryChange::Replace(document)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn notes_go_to_the_process_of_the_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("registry/7.kernels.json");
+        let process = |start, notes: &[&str]| ProcessRecord {
+            pid: 7,
+            host: "node7".into(),
+            start,
+            notes: notes.iter().map(|it| (*it).to_owned()).collect(),
+            ..ProcessRecord::default()
+        };
+        // The first process of this number has left no registry, the next one a record.
+        add(&path, process(5, &["killed"])).unwrap();
+        change_registry(&path, |mut document| {
+            document.processes.push(process(20, &[]));
+            RegistryChange::Replace(document)
+        })
+        .unwrap();
+        add(&path, process(10, &["a race"])).unwrap();
+        add(&path, process(30, &["killed again"])).unwrap();
+        let document = Document::parse(&fs::read(&path).unwrap()).unwrap();
+        let expected = [
+            process(5, &["killed"]),
+            process(20, &["a race"]),
+            process(30, &["killed again"]),
+        ];
+        assert_eq!(document.processes, expected);
+    }
+}
