@@ -179,7 +179,8 @@ pub const SETTINGS: &[Setting] = &[
         "ROCOV_JOURNAL",
         Reader::Librocov,
         ["a file", "none", "`rocov run`"],
-        "Names the file in which each process notes for `rocov run` what became of its counters.",
+        "Names the file in which each process notes for `rocov run` what became of its counters. The modelled GPU notes \
+         mistakes of kernels there.",
     ),
     setting(
         "ROCOV_PAUSED",

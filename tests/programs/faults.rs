@@ -131,7 +131,7 @@ fn an_unmodelled_instruction_is_named() {
 }
 
 /// HIP up to release 6 ends the program at the fault. Its counts before the fault are there, and the report
-/// says why they end.
+/// says why they end. The place is in an inlined function and in the kernel.
 #[test]
 fn a_fault_keeps_what_was_counted_before() {
     for stack in Stack::of_programs() {
@@ -142,7 +142,14 @@ fn a_fault_keeps_what_was_counted_before() {
         assert!(!ended.status.success(), "{ended}");
         // HIP 7 goes on, but never completes the stopped kernel: nobody waits for it.
         assert!(!ended.stderr.contains("still runs"), "{ended}");
-        let ended = ended.says(&["kernel broken, workgroup (0, 0, 0)", "out-of-bounds write"]);
+        let [write, call] = ["*to = 1;", "write(sum + far"].map(|text| line_of("stopped", text));
+        let ended = ended.says(&[
+            "kernel broken, workgroup (0, 0, 0)",
+            "out-of-bounds write",
+            &write,
+            " (inlined at ",
+            &call,
+        ]);
         let Data {
             profiles,
             registries,
@@ -203,7 +210,7 @@ fn a_deadlock_is_named_and_the_counts_are_kept() {
     let report = run(limited(built("rocov")).arg("report").arg(&data)).success();
     assert!(report.stdout.contains("stopped.hip"), "{report}");
     let (_, message) = message.split_once("modelgpu: ").expect("a message");
-    report.says(&[
+    let report = report.says(&[
         message,
         "it was killed by SIGINT after its last drain: later counts are lost",
     ]);
@@ -226,7 +233,7 @@ fn a_program_that_is_killed_is_in_the_report() {
     assert!(!ended.status.success(), "{ended}");
     let report = run(limited(built("rocov")).arg("report").arg(&data)).with_status(1);
     report.says(&[
-        "shared_memory race abort): GPU 0 (gfx90a): kernel races, ",
+        "): GPU 0 (gfx90a): kernel races, ",
         "it was killed by SIGABRT before its counters were drained: they are lost",
         "no device profiles",
     ]);

@@ -11,7 +11,11 @@ extern "C" __global__ void counted(unsigned *sum) {
   }
 }
 
-extern "C" __global__ void broken(unsigned *sum, size_t far) { sum[far + threadIdx.x] = 1; }
+static __device__ __forceinline__ void write(unsigned *to) {
+  *to = 1;
+}
+
+extern "C" __global__ void broken(unsigned *sum, size_t far) { write(sum + far + threadIdx.x); }
 
 // The first wave waits at a barrier for the second one, which waits for what the first one writes behind it.
 extern "C" __global__ void deadlocked() {

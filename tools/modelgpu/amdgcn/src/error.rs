@@ -153,8 +153,13 @@ pub enum Fault {
         lane: Option<u8>,
     },
     /// `s_trap`: the program stopped itself (`__builtin_trap`, `abort`, a failed assertion).
-    #[error("s_trap {0}: the kernel aborted itself")]
-    Trap(u16),
+    #[error("s_trap {number}{}: the kernel aborted itself", by_lane(*lane))]
+    Trap {
+        /// The number in the instruction.
+        number: u16,
+        /// The first active lane of the wave.
+        lane: Option<u8>,
+    },
 }
 
 impl Fault {

@@ -259,7 +259,10 @@ fn code_that_is_none() {
         fault("s_mov_b64 s[8:9], 8\ns_setpc_b64 s[8:9]"),
         Fault::Fetch { address: 8 }
     );
-    assert_eq!(fault("s_trap 2"), Fault::Trap(2));
+    let trap = |lane| Fault::Trap { number: 2, lane };
+    assert_eq!(fault("s_trap 2"), trap(Some(0)));
+    assert_eq!(fault("s_mov_b64 exec, 0x28\ns_trap 2"), trap(Some(3)));
+    assert_eq!(fault("s_mov_b64 exec, 0\ns_trap 2"), trap(None));
 }
 
 #[test]

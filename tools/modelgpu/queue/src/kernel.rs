@@ -121,7 +121,7 @@ fn fault(error: DispatchError) -> Fault {
         DispatchError::Cancelled => return Fault::Cancelled,
         DispatchError::Launch { .. } => QueueError::InvalidCode,
         DispatchError::Fault {
-            fault: modelgpu_amdgcn::Fault::Trap(_),
+            fault: modelgpu_amdgcn::Fault::Trap { .. },
             ..
         } => QueueError::Abort,
         _ => QueueError::IllegalInstruction,

@@ -5,7 +5,10 @@
 
 use std::fmt;
 
-use gimli::{ColumnType, Dwarf, EndianSlice, LittleEndian, Unit};
+use gimli::{
+    AttributeValue, ColumnType, Dwarf, EndianSlice, LineProgramHeader, LittleEndian, Unit,
+    constants,
+};
 use goblin::elf::Elf;
 use goblin::elf::program_header::{PF_X, PT_LOAD};
 
@@ -24,12 +27,21 @@ pub struct SourceLine {
     pub line: u64,
     /// The column, from 1; `None` for the whole line.
     pub column: Option<u64>,
+    /// The place in the kernel, or in the function that it calls, that an inlined function with this line was called
+    /// from, or one of its callers.
+    pub inlined_at: Option<Box<Self>>,
 }
 
 impl fmt::Display for SourceLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)?;
-        self.column.map_or(Ok(()), |column| write!(f, ":{column}"))
+        if let Some(column) = self.column {
+            write!(f, ":{column}")?;
+        }
+        match &self.inlined_at {
+            Some(place) => write!(f, " (inlined at {place})"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -75,7 +87,8 @@ pub(crate) fn line_of(file: &[u8], address: u64) -> Option<SourceLine> {
     while let Ok(Some(header)) = headers.next() {
         let unit = dwarf.unit(header).ok()?;
         if let Some(line) = line_in_unit(&dwarf, &unit, address) {
-            return Some(line);
+            let inlined_at = call_in_unit(&dwarf, &unit, address).map(Box::new);
+            return Some(SourceLine { inlined_at, ..line });
         }
     }
     None
@@ -93,21 +106,11 @@ fn line_in_unit(
         if let Some((start, line, column, file)) = before
             && (start..row.address()).contains(&address)
         {
-            let entry = header.file(file)?;
-            let name = |value| {
-                let text = dwarf.attr_string(unit, value).ok()?;
-                Some(text.to_string_lossy().into_owned())
-            };
-            let mut path = name(entry.path_name())?;
-            if !path.starts_with('/')
-                && let Some(directory) = entry.directory(header).and_then(name)
-            {
-                path = format!("{directory}/{path}");
-            }
             return Some(SourceLine {
-                file: path,
+                file: path_of(dwarf, unit, header, file)?,
                 line,
                 column,
+                inlined_at: None,
             });
         }
         before = match (row.end_sequence(), row.line()) {
@@ -121,6 +124,61 @@ fn line_in_unit(
             }
             _ => None,
         };
+    }
+    None
+}
+
+/// The path of a file in the table of a line program.
+fn path_of(
+    dwarf: &Dwarf<Bytes<'_>>,
+    unit: &Unit<Bytes<'_>>,
+    header: &LineProgramHeader<Bytes<'_>>,
+    file: u64,
+) -> Option<String> {
+    let entry = header.file(file)?;
+    let name = |value| {
+        let text = dwarf.attr_string(unit, value).ok()?;
+        Some(text.to_string_lossy().into_owned())
+    };
+    let path = name(entry.path_name())?;
+    match entry.directory(header).and_then(name) {
+        Some(directory) if !path.starts_with('/') => Some(format!("{directory}/{path}")),
+        _ => Some(path),
+    }
+}
+
+/// The call of the inlined function that has the instruction at `address`. If that was inlined into another inlined
+/// one, the call of the outermost.
+fn call_in_unit(
+    dwarf: &Dwarf<Bytes<'_>>,
+    unit: &Unit<Bytes<'_>>,
+    address: u64,
+) -> Option<SourceLine> {
+    let header = unit.line_program.as_ref()?.header();
+    let mut entries = unit.entries();
+    // A function comes before those that were inlined into it.
+    while let Ok(Some(entry)) = entries.next_dfs() {
+        if entry.tag() != constants::DW_TAG_inlined_subroutine {
+            continue;
+        }
+        let mut ranges = dwarf.die_ranges(unit, entry).ok()?;
+        let mut has_address = false;
+        while let Ok(Some(range)) = ranges.next() {
+            has_address |= (range.begin..range.end).contains(&address);
+        }
+        if has_address {
+            let number = |name| entry.attr_value(name)?.udata_value();
+            let file = match entry.attr_value(constants::DW_AT_call_file)? {
+                AttributeValue::FileIndex(file) => file,
+                other => other.udata_value()?,
+            };
+            return Some(SourceLine {
+                file: path_of(dwarf, unit, header, file)?,
+                line: number(constants::DW_AT_call_line)?,
+                column: number(constants::DW_AT_call_column).filter(|column| *column != 0),
+                inlined_at: None,
+            });
+        }
     }
     None
 }

@@ -7,7 +7,7 @@ use super::{Operation, Surroundings, scalar_source, unmodelled};
 use crate::error::Fault;
 use crate::isa::{FloatFormat, Instruction, Operand, inline_constant};
 use crate::target::{Generation, Target};
-use crate::wave::{Arrival, Mode, State, Wave};
+use crate::wave::{Arrival, Mode, State, Wave, active};
 
 /// The bit of [`Wave::indexed`] that says that indexing is on.
 const INDEXING: u8 = 0x80;
@@ -229,7 +229,12 @@ impl Control {
                     _ => wave.state = State::AtBarrier,
                 }
             }
-            Self::Trap => return Err(Fault::Trap(instruction.immediate as u16)),
+            Self::Trap => {
+                return Err(Fault::Trap {
+                    number: instruction.immediate as u16,
+                    lane: active(wave.exec()).next().map(|lane| lane as u8),
+                });
+            }
             Self::SendMessage => {
                 const INTERRUPT: i32 = 1;
                 /// The wave needs its vector registers no more.

@@ -257,6 +257,14 @@ fn of_short_sums() -> Vec<Case> {
                 Want::Word(0x5a5a_5a5a & !(0xffff << shift) | sum << shift)
             }));
         }
+        // One element is a NaN with all bits set; its bits of a payload do not count.
+        let body = format!(
+            "{}v_mov_b32 v14, 0x7fff\n{name} v10, v14, v15, v16",
+            near_one([format; 3])
+        );
+        cases.push(Case::new(name, body, integers(), move |_, _| {
+            Want::Word(0x5a5a_0000 | format.of_nan(f32::from_bits(0x7fc0_0000)))
+        }));
     }
     cases
 }

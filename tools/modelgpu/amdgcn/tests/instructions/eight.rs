@@ -150,20 +150,27 @@ fn random_roundings(format: Format, targets: &'static [Target]) -> Vec<Case> {
     cases
 }
 
-/// The high bits of a random number decide here too.
+/// The high bits of a random number decide here too. A NaN becomes quiet, and keeps the high bits of its payload.
 fn random_halves(format: Format) -> Vec<Case> {
     let name: &'static str = format!("v_cvt_sr_{}_f32", format.name).leak();
-    [("", 0), (" op_sel:[0,0,1]", 16)]
-        .into_iter()
-        .map(|(select, shift)| {
-            let body = format!("{name} v10, -v2, v4{select}");
-            Case::new(name, body, singles(), move |all, lane| {
+    let mut cases = Vec::new();
+    for (select, shift) in [("", 0), (" op_sel:[0,0,1]", 16)] {
+        for nan in [None, Some(0x7fa1_2345), Some(0xffc0_0000)] {
+            let set = nan.map_or("v_mov_b32 v14, v2".into(), |nan| {
+                format!("v_mov_b32 v14, {nan:#x}")
+            });
+            let body = format!("{set}\n{name} v10, -v14, v4{select}");
+            let case = Case::new(name, body, singles(), move |all, lane| {
                 let [a, random, ..] = all[lane];
-                let number = -f64::from(f(a));
-                let bits = format.by_random(number, SINGLE, random as u32);
+                let number = -nan.map_or(f(a), f32::from_bits);
+                let bits = match number.is_nan() {
+                    true => format.of_nan(number),
+                    false => format.by_random(number.into(), SINGLE, random as u32),
+                };
                 Want::Word(0x5a5a_5a5a & !(0xffff << shift) | bits << shift)
-            })
-            .only(GFX950)
-        })
-        .collect()
+            });
+            cases.push(case.only(GFX950));
+        }
+    }
+    cases
 }

@@ -96,6 +96,7 @@ const BYTES: Format = Format(10, 0, 42);
 const FLOATS: Format = Format(4, 7, 22);
 const WORDS: Format = Format(4, 4, 20);
 const LONGS: Format = Format(11, 4, 48);
+const SRGB: Format = Format(10, 9, 66);
 
 /// An image: its format, TYPE, width, height, depth, pitch.
 #[derive(Clone, Copy)]
@@ -205,7 +206,7 @@ fn dword(offset: u32) -> u32 {
 
 pub(crate) fn cases() -> Vec<Case> {
     let of = |layout: Layout| {
-        let families = [loads, stores, samples, atomics];
+        let families = [loads, stores, samples, colours, atomics];
         let cases = families.into_iter().flat_map(move |family| family(layout));
         cases.map(move |case| case.only(layout.targets()))
     };
@@ -622,6 +623,69 @@ fn samples(layout: Layout) -> Vec<Case> {
     cases.push(Case::new("image_sample", body, integers(), |_, lane| {
         Want::NearSingle(sampled(0, true, point(lane)))
     }));
+    cases
+}
+
+/// The number from 0 to 1 that sRGB encodes in a byte: the encoding rises, so halves of the rest lead to it.
+fn of_srgb(byte: u8) -> f64 {
+    let encoded = |linear: f64| match linear {
+        ..=0.003_130_8 => 12.92 * linear,
+        _ => 1.055 * linear.powf(1.0 / 2.4) - 0.055,
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        match encoded(middle) < f64::from(byte) / 255.0 {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    low
+}
+
+/// Colours of sRGB become numbers before a filter, and their opacity is none of sRGB.
+fn colours(layout: Layout) -> Vec<Case> {
+    let image = Image {
+        format: SRGB,
+        ..PLANE
+    };
+    let byte = move |place, component| {
+        let offset = image.offset(place);
+        offset.map_or(0, |offset| memory_byte(offset + component))
+    };
+    let mut cases = Vec::new();
+    for (component, mask) in [(1, "dmask:0x2"), (3, "dmask:0x8")] {
+        let number = move |place| match component {
+            3 => f64::from(byte(place, 3)) / 255.0,
+            _ => of_srgb(byte(place, component)),
+        };
+        let addresses = layout.addresses(20, 2);
+        let load = layout.access("image_load", "v10", &addresses, image, mask);
+        let body = format!("{}{PLACES}{load}", image.resource(layout));
+        cases.push(Case::new("image_load", body, integers(), move |_, lane| {
+            Want::NearSingle(number(place(lane)) as f32)
+        }));
+        // In the middle between a texel and the next one of its row.
+        let sample = layout.sample("image_sample", "v10", &addresses, image, mask);
+        let body = format!(
+            "{}{}
+             v_and_b32 v14, 7, v0
+             v_cvt_f32_u32 v14, v14
+             v_add_f32 v20, 1.0, v14
+             v_bfe_u32 v14, v0, 3, 2
+             v_cvt_f32_u32 v14, v14
+             v_add_f32 v21, 0.5, v14
+             {sample}",
+            image.resource(layout),
+            sampler(2, true, true)
+        );
+        let case = Case::new("image_sample", body, integers(), move |_, lane| {
+            let [x, y] = [lane as i64 % 8, lane as i64 / 8 % 4];
+            let sum = number([x, y, 0]) + number([x + 1, y, 0]);
+            Want::NearSingle((sum / 2.0) as f32)
+        });
+        cases.push(case);
+    }
     cases
 }
 

@@ -1,6 +1,6 @@
 //! Floating-point formats of few bits by their definitions: every value, and the nearest ones of a number.
 
-use rustc_apfloat::ieee::{Double, Float8E4M3FN, Float8E5M2};
+use rustc_apfloat::ieee::{BFloat, Double, Float8E4M3FN, Float8E5M2, Half, Single};
 use rustc_apfloat::{Float, FloatConvert};
 
 use crate::atomics::f64_to_brain;
@@ -125,6 +125,8 @@ impl Format {
     /// the largest value is too large.
     pub(crate) fn nearest(self, number: f64) -> u32 {
         match self.name {
+            // As in AMD's emulation of conversions with a scale (amd_hip_ocp_host.hpp).
+            "f32" if number.is_nan() => return 0x7fc0_0000,
             _ if number.is_nan() && self.width() > 8 => return self.sign() - 1,
             "f32" => return (number as f32).to_bits(),
             "f16" => return f64_to_half(number).into(),
@@ -147,6 +149,20 @@ impl Format {
         let bits = self.signed(found.unwrap_or(0), number);
         self.check(number, bits);
         bits
+    }
+
+    /// The NaN of 16 bits that the soft float makes of another one.
+    pub(crate) fn of_nan(self, nan: f32) -> u32 {
+        let single = Single::from_bits(nan.to_bits().into());
+        let bits = match self == HALF {
+            true => FloatConvert::<Half>::convert(single, &mut false)
+                .value
+                .to_bits(),
+            false => FloatConvert::<BFloat>::convert(single, &mut false)
+                .value
+                .to_bits(),
+        };
+        bits as u32
     }
 
     /// The soft float has two of the formats.

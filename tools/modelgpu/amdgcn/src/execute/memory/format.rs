@@ -2,7 +2,7 @@
 //!
 //! Sources: AMD's CDNA3 and RDNA3 instruction set guides, "Buffer Data Formats" and "Buffer Image Formats", for
 //! the numbers; AMD's emulator
-//! rocjitsu (ROCm/rocm-systems) for the order of packed components and for roundings.
+//! rocjitsu (ROCm/rocm-systems) for the order of packed components and for roundings; IEC 61966-2-1 for sRGB.
 
 use super::super::value::Half;
 use crate::isa::BufferFormat;
@@ -24,6 +24,8 @@ enum Number {
     Unsigned,
     Signed,
     Float,
+    /// Three components of sRGB, and one in equal steps from 0 to 1.
+    Srgb,
 }
 
 /// RDNA's formats from 1 on: a DATA_FORMAT, and each NUM_FORMAT that it has.
@@ -65,6 +67,17 @@ impl Format {
                     Self::new(*data, *numbers.get(place)?)
                 })
             }
+        }
+    }
+
+    /// The format of an image, which also may be one of sRGB.
+    pub(super) fn of_image(format: BufferFormat) -> Option<Self> {
+        match format {
+            BufferFormat::Split(10, 9) | BufferFormat::Joined(66) => Some(Self {
+                widths: [8; 4],
+                number: Number::Srgb,
+            }),
+            other => Self::of(other),
         }
     }
 
@@ -128,13 +141,18 @@ impl Format {
     /// The components of an element as registers hold them; 0 for one that the format lacks.
     pub(super) fn decode(self, element: u128, precision: Precision) -> [u32; 4] {
         let mut bit = 0;
+        let mut place = 0;
         self.widths.map(|width| {
             let bits = (element >> bit) as u32 & mask(width);
             bit += width;
+            place += 1;
             if width == 0 {
                 return 0;
             }
-            let component = self.decode_component(bits, width);
+            let component = match (self.number, place) {
+                (Number::Srgb, 4) => Number::UnsignedNorm.decode(bits, width),
+                (number, _) => number.decode(bits, width),
+            };
             if precision == Precision::Full || !self.has_floats() {
                 return component;
             }
@@ -147,21 +165,6 @@ impl Format {
             };
             half.0.into()
         })
-    }
-
-    fn decode_component(self, bits: u32, width: u8) -> u32 {
-        let unused = 32 - u32::from(width);
-        let signed = (bits << unused) as i32 >> unused;
-        let value = match self.number {
-            Number::Unsigned => return bits,
-            Number::Signed => return signed as u32,
-            Number::Float => return small_float(bits, width),
-            Number::UnsignedNorm => f64::from(bits) / f64::from(mask(width)),
-            Number::SignedNorm => (f64::from(signed) / f64::from(mask(width - 1))).max(-1.0),
-            Number::UnsignedScaled => bits.into(),
-            Number::SignedScaled => signed.into(),
-        };
-        (value as f32).to_bits()
     }
 
     /// The element with these components. Returns `None` for a format to which the model has no
@@ -208,6 +211,27 @@ impl Format {
             (Number::SignedScaled, _) => number.clamp(-signed - 1.0, signed) as i32 as u32,
             _ => return None,
         })
+    }
+}
+
+impl Number {
+    /// A component as a register holds it.
+    fn decode(self, bits: u32, width: u8) -> u32 {
+        let unused = 32 - u32::from(width);
+        let signed = (bits << unused) as i32 >> unused;
+        let part = || f64::from(bits) / f64::from(mask(width));
+        let value = match self {
+            Self::Unsigned => return bits,
+            Self::Signed => return signed as u32,
+            Self::Float => return small_float(bits, width),
+            Self::UnsignedNorm => part(),
+            Self::SignedNorm => (f64::from(signed) / f64::from(mask(width - 1))).max(-1.0),
+            Self::UnsignedScaled => bits.into(),
+            Self::SignedScaled => signed.into(),
+            Self::Srgb if part() <= 0.04045 => part() / 12.92,
+            Self::Srgb => ((part() + 0.055) / 1.055).powf(2.4),
+        };
+        (value as f32).to_bits()
     }
 }
 

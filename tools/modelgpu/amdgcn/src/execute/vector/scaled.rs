@@ -9,7 +9,7 @@ use super::super::value::Kind;
 use super::super::{Operation, unmodelled};
 use super::VectorOperation;
 use super::gather::Gather;
-use super::small::{BF6, BF8, BRAIN, FP4, FP6, FP8, Format, HALF, SINGLE};
+use super::small::{self, BF6, BF8, FP4, FP6, FP8, Format, SINGLE};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
 use crate::wave::{LANES, Wave, Words, active};
@@ -40,6 +40,10 @@ const fn conversion(count: u32, from: Format, to: Format, by_random: bool) -> Op
         by_random,
     }))
 }
+
+/// AMD's emulation on the host gives NaNs of 16 bits with all bits set.
+const HALF: Format = small::HALF.with_full_nans();
+const BRAIN: Format = small::BRAIN.with_full_nans();
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_cvt_scalef32_f32_fp8", scaled(1, FP8, SINGLE)),

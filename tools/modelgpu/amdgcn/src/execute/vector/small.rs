@@ -23,13 +23,15 @@ enum Special {
     MinusZero,
     /// A NaN with all bits set, of each sign.
     AllOnes,
-    /// Infinities and NaNs as in IEEE 754.
+    /// Infinities and NaNs as in IEEE 754. A NaN becomes quiet, and keeps the high bits of its payload.
+    Ieee,
+    /// Infinities and NaNs as in IEEE 754, but results are the NaN with all bits set.
     LastExponent,
     /// There are none: numbers that are too large become the largest one, and so do NaNs.
     None,
 }
 
-use Special::{AllOnes, LastExponent, MinusZero};
+use Special::{AllOnes, Ieee, LastExponent, MinusZero};
 
 const fn format(exponent: u32, fraction: u32, bias: i32, special: Special) -> Format {
     Format {
@@ -49,11 +51,19 @@ pub(super) const BF8: Format = format(5, 2, 15, LastExponent);
 pub(super) const FP6: Format = format(2, 3, 1, Special::None);
 pub(super) const BF6: Format = format(3, 2, 3, Special::None);
 pub(super) const FP4: Format = format(2, 1, 1, Special::None);
-pub(super) const HALF: Format = format(5, 10, 15, LastExponent);
-pub(super) const BRAIN: Format = format(8, 7, 127, LastExponent);
-pub(super) const SINGLE: Format = format(8, 23, 127, LastExponent);
+pub(super) const HALF: Format = format(5, 10, 15, Ieee);
+pub(super) const BRAIN: Format = format(8, 7, 127, Ieee);
+pub(super) const SINGLE: Format = format(8, 23, 127, Ieee);
 
 impl Format {
+    /// The format whose NaNs have all bits set.
+    pub(super) const fn with_full_nans(self) -> Self {
+        Self {
+            special: LastExponent,
+            ..self
+        }
+    }
+
     /// All bits of a number.
     pub(super) const fn width(self) -> u32 {
         1 + self.exponent + self.fraction
@@ -71,7 +81,7 @@ impl Format {
         let value = match self.special {
             MinusZero if sign != 0 && magnitude == 0 => f64::NAN,
             AllOnes if magnitude == self.sign_bit() - 1 => f64::NAN,
-            LastExponent if exponent == (1 << self.exponent) - 1 => match fraction {
+            Ieee | LastExponent if exponent == (1 << self.exponent) - 1 => match fraction {
                 0 => f64::INFINITY,
                 _ => f64::NAN,
             },
@@ -107,7 +117,7 @@ impl Format {
     fn round(self, value: f64, count: impl FnOnce(f64, i32) -> u64) -> u32 {
         let sign = u32::from(value.is_sign_negative()) * self.sign_bit();
         if value.is_nan() {
-            return self.nan(sign);
+            return self.nan(sign, value);
         }
         if value.is_infinite() {
             return self.beyond(sign);
@@ -139,13 +149,17 @@ impl Format {
         match self.special {
             MinusZero | Special::None => all,
             AllOnes => all - 1,
-            LastExponent => all - (1 << self.fraction),
+            Ieee | LastExponent => all - (1 << self.fraction),
         }
     }
 
-    fn nan(self, sign: u32) -> u32 {
+    fn nan(self, sign: u32, value: f64) -> u32 {
         match self.special {
             MinusZero => self.sign_bit(),
+            Ieee => {
+                let payload = value.to_bits() << 12 >> (64 - self.fraction);
+                sign | self.infinity() | 1 << (self.fraction - 1) | payload as u32
+            }
             _ => sign | (self.sign_bit() - 1),
         }
     }
@@ -153,14 +167,14 @@ impl Format {
     /// The bits for a number that is too large.
     fn beyond(self, sign: u32) -> u32 {
         match self.special {
-            MinusZero | AllOnes => self.nan(sign),
-            LastExponent | Special::None => sign | self.infinity(),
+            MinusZero | AllOnes => self.nan(sign, f64::NAN),
+            Ieee | LastExponent | Special::None => sign | self.infinity(),
         }
     }
 
     fn infinity(self) -> u32 {
         match self.special {
-            LastExponent => self.largest() + 1,
+            Ieee | LastExponent => self.largest() + 1,
             _ => self.largest(),
         }
     }

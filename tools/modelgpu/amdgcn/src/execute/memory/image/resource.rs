@@ -87,7 +87,7 @@ impl Resource {
             first_layer,
             levels,
         } = Fields::of(words, target);
-        let format = Format::of(format)
+        let format = Format::of_image(format)
             .filter(|format| format.size() != 0)
             .ok_or_else(|| unmodelled(instruction, "this format"))?;
         let (dimensions, has_layers) = match words[3] >> 28 {
