@@ -290,7 +290,7 @@ impl Environment {
         if let Err(error) = remarks::add(&path, process) {
             let path = path.display();
             print::message(format_args!(
-                "reports lack notes of this run: cannot add them to {path}: {error}"
+                "cannot add notes of this run to {path}: {error}; reports lack them: make it writable"
             ));
         }
     }
