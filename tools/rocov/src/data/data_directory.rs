@@ -455,21 +455,21 @@ impl DataDirectory {
     ///
     /// # Errors
     ///
-    /// Fails if there are none.
+    /// Fails if no process has left one.
     pub(crate) fn merged_registry(&self) -> Result<MergedRegistry> {
         if let Some(error) = self.not_there() {
             return Err(error);
-        }
-        if self.registry_paths.is_empty() {
-            bail!(
-                "no kernel registry (.kernels.json) in {self}: run a program with instrumented GPU code under `rocov \
-                 run`, or any program with ROCOV_REGISTRY=always"
-            );
         }
         let (registries, merged) =
             Registries::read_whole(self.scoped_registry_paths(), |path, document| {
                 self.complete(path, document);
             });
+        if merged.unread.is_empty() && merged.has_notes_only() {
+            bail!(
+                "no kernel registry (.kernels.json) in {self}: run a program with instrumented GPU code under `rocov \
+                 run`, or any program with ROCOV_REGISTRY=always"
+            );
+        }
         // It has read the same files, if there is one already.
         let _ = self.registries.set(registries);
         Ok(merged)

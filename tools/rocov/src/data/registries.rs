@@ -316,6 +316,13 @@ impl ProcessKey {
 }
 
 impl MergedRegistry {
+    /// Returns whether nothing is there but notes of `rocov run`, which no process has written.
+    pub(super) fn has_notes_only(&self) -> bool {
+        let mut processes = self.document.processes.iter();
+        self.document.groups.is_empty()
+            && processes.all(|it| it.loads.is_empty() && !it.notes.is_empty())
+    }
+
     /// A line that a merge has put processes together, if it has: their addresses and times are not in the
     /// registry.
     pub(crate) fn about_groups(&self) -> Option<String> {

@@ -110,6 +110,9 @@ fn describe_process(
             );
         }
     }
+    for said in process.stops.iter().chain(&process.notes) {
+        description.line(2, format_args!("{said}"));
+    }
     for never in &process.never_loaded {
         description.line(
             2,
