@@ -120,21 +120,34 @@ impl<'a> View<'a> {
                 .wrapping_add(address.wrapping_sub(region.base) as usize)
         };
         let first = host(span.lowest);
-        if size == 4 && span.rises && first.addr().is_multiple_of(8) {
-            for (pair, results) in results[0].as_chunks_mut::<2>().0.iter_mut().enumerate() {
-                // SAFETY: `lanes` has checked that the bytes are mapped, so that they are valid for
-                // reads and writes from any thread (AddressSpace). The code above has checked the
-                // alignment. Relaxed atomics make races defined.
-                let value = unsafe {
-                    AtomicU64::from_ptr(first.add(8 * pair).cast()).load(Ordering::Relaxed)
-                };
-                *results = [value as u32, (value >> 32) as u32];
+        if is_row(span, size, first) {
+            // SAFETY: `lanes` has checked that the bytes are mapped, so that they are valid for reads
+            // and writes from any thread (AddressSpace), and `is_row` the alignment. Relaxed atomics
+            // make races defined.
+            let long = |place: usize| unsafe {
+                AtomicU64::from_ptr(first.add(8 * place).cast()).load(Ordering::Relaxed)
+            };
+            let pairs = size as usize / 8;
+            if pairs == 0 {
+                let results = results[0][..span.end].as_chunks_mut::<2>().0;
+                for (place, results) in results.iter_mut().enumerate() {
+                    let value = long(place);
+                    *results = [value as u32, (value >> 32) as u32];
+                }
+            }
+            for (pair, results) in results.as_chunks_mut().0.iter_mut().enumerate().take(pairs) {
+                let [low, high] = results;
+                for lane in 0..span.end {
+                    let value = long(pairs * lane + pair);
+                    (low[lane], high[lane]) = (value as u32, (value >> 32) as u32);
+                }
             }
             return true;
         }
+        let addresses = &span.addresses[..span.end];
         match size {
             1 => {
-                for (result, address) in results[0].iter_mut().zip(&span.addresses) {
+                for (result, address) in results[0].iter_mut().zip(addresses) {
                     // SAFETY: see above.
                     let value =
                         unsafe { AtomicU8::from_ptr(host(*address)).load(Ordering::Relaxed) };
@@ -142,7 +155,7 @@ impl<'a> View<'a> {
                 }
             }
             2 => {
-                for (result, address) in results[0].iter_mut().zip(&span.addresses) {
+                for (result, address) in results[0].iter_mut().zip(addresses) {
                     let host = host(*address).cast();
                     // SAFETY: see above; `lanes` has checked the alignment.
                     let value = unsafe { AtomicU16::from_ptr(host).load(Ordering::Relaxed) };
@@ -152,7 +165,7 @@ impl<'a> View<'a> {
             _ => {
                 let words = size as usize / 4;
                 for (word, results) in results.iter_mut().enumerate().take(words) {
-                    for (result, address) in results.iter_mut().zip(&span.addresses) {
+                    for (result, address) in results.iter_mut().zip(addresses) {
                         let host = host(*address).wrapping_add(4 * word).cast();
                         // SAFETY: see above; `lanes` has checked the alignment.
                         *result = unsafe { AtomicU32::from_ptr(host).load(Ordering::Relaxed) };
@@ -181,12 +194,23 @@ impl<'a> View<'a> {
                 .wrapping_add(address.wrapping_sub(region.base) as usize)
         };
         let first = host(span.lowest);
-        if size == 4 && span.rises && first.addr().is_multiple_of(8) {
-            for (pair, values) in values[0].as_chunks::<2>().0.iter().enumerate() {
-                let value = u64::from(values[0]) | u64::from(values[1]) << 32;
-                // SAFETY: see `load_lanes`.
-                unsafe {
-                    AtomicU64::from_ptr(first.add(8 * pair).cast()).store(value, Ordering::Relaxed);
+        if is_row(span, size, first) {
+            // SAFETY: see `load_lanes`.
+            let put = |place: usize, [low, high]: [u32; 2]| unsafe {
+                let value = u64::from(low) | u64::from(high) << 32;
+                AtomicU64::from_ptr(first.add(8 * place).cast()).store(value, Ordering::Relaxed);
+            };
+            if let [values] = values {
+                let values = values[..span.end].as_chunks().0;
+                for (place, values) in values.iter().enumerate() {
+                    put(place, *values);
+                }
+            }
+            let pairs = values.len() / 2;
+            for (pair, values) in values.as_chunks::<2>().0.iter().enumerate() {
+                let [low, high] = values;
+                for lane in 0..span.end {
+                    put(pairs * lane + pair, [low[lane], high[lane]]);
                 }
             }
             return true;
@@ -311,6 +335,12 @@ impl<'a> View<'a> {
         // SAFETY: see `load`; the code above has checked the alignment.
         Ok(unsafe { replace(host, size, update) })
     }
+}
+
+/// Returns whether a wave accesses longs side by side from `first` on, each of one lane or two.
+fn is_row(span: &Span, size: u64, first: *mut u8) -> bool {
+    let has_longs = size.is_multiple_of(8) || size == 4 && span.end.is_multiple_of(2);
+    span.step == size && has_longs && first.addr().is_multiple_of(8)
 }
 
 /// Replaces 4 or 8 bytes with the result of `update` in one step. Returns the old value. `update` may run several

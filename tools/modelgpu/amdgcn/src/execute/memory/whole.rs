@@ -17,8 +17,11 @@ pub(crate) struct Span {
     pub highest: u64,
     /// All bits that are set in an address.
     pub bits: u64,
-    /// The addresses rise by 4 from lane to lane.
-    pub rises: bool,
+    /// The number of lanes up to the last active one.
+    pub end: usize,
+    /// The bytes from an address to the next lane's, if this is one number and all lanes before the end are
+    /// active; else 0.
+    pub step: u64,
 }
 
 const ZEROS: Words = [0; LANES];
@@ -31,28 +34,31 @@ const SPAN: Leveled<SpanFunction> =
                 (u64::from(low[lane]) | u64::from(high[lane]) << 32).wrapping_add(base)
             };
             let usual = address(first);
+            let step = address(1).wrapping_sub(usual);
+            let (mut lowest, mut highest, mut bits, mut differs) = (u64::MAX, 0, 0, 0);
+            let mut add = |lane: usize, address: u64, active: u64| {
+                span.addresses[lane] = address;
+                lowest = lowest.min(address);
+                highest = highest.max(address);
+                bits |= address;
+                differs |= (address ^ usual.wrapping_add(step.wrapping_mul(lane as u64))) & active;
+            };
             if lanes == u64::MAX {
                 for lane in 0..LANES {
-                    span.addresses[lane] = address(lane);
+                    add(lane, address(lane), u64::MAX);
                 }
             } else {
                 for lane in 0..LANES {
                     let active = 0u64.wrapping_sub(lanes >> lane & 1);
-                    span.addresses[lane] = address(lane) & active | usual & !active;
+                    add(lane, address(lane) & active | usual & !active, active);
                 }
-            }
-            let (mut lowest, mut highest, mut bits, mut differs) = (u64::MAX, 0, 0, 0);
-            for lane in 0..LANES {
-                let address = span.addresses[lane];
-                lowest = lowest.min(address);
-                highest = highest.max(address);
-                bits |= address;
-                differs |= address ^ usual.wrapping_add(4 * lane as u64);
             }
             span.lowest = lowest;
             span.highest = highest;
             span.bits = bits;
-            span.rises = lanes == u64::MAX && differs == 0;
+            span.end = LANES - lanes.leading_zeros() as usize;
+            let is_row = differs == 0 && lanes & lanes.wrapping_add(1) == 0;
+            span.step = if is_row { step } else { 0 };
         }
     );
 
@@ -63,7 +69,8 @@ impl Span {
             lowest: 0,
             highest: 0,
             bits: 0,
-            rises: false,
+            end: 0,
+            step: 0,
         }
     }
 
@@ -385,9 +392,9 @@ fn two_offsets(instruction: &Instruction, bytes: u8, stride: u8) -> [u64; 2] {
 
 /// Loads a word for each lane, at an offset from its address.
 fn load_words(memory: &[u8], span: &Span, offset: usize, simd: Simd, results: &mut Words) {
-    if span.rises {
+    if span.step == 4 {
         let first = span.lowest as usize + offset;
-        let bytes = memory[first..first + 4 * LANES].as_chunks().0;
+        let bytes = memory[first..first + 4 * span.end].as_chunks().0;
         for (result, bytes) in results.iter_mut().zip(bytes) {
             *result = u32::from_le_bytes(*bytes);
         }
@@ -400,9 +407,9 @@ fn load_words(memory: &[u8], span: &Span, offset: usize, simd: Simd, results: &m
 }
 
 fn store_words(memory: &mut [u8], span: &Span, lanes: u64, offset: usize, values: &[Words]) {
-    if let ([values], true) = (values, span.rises) {
+    if let ([values], 4) = (values, span.step) {
         let first = span.lowest as usize + offset;
-        let places = memory[first..first + 4 * LANES].as_chunks_mut().0;
+        let places = memory[first..first + 4 * span.end].as_chunks_mut().0;
         for (place, value) in places.iter_mut().zip(values) {
             *place = value.to_le_bytes();
         }
@@ -469,8 +476,8 @@ fn scratch(action: Action, instruction: &Instruction, wave: &mut Wave, span: &Sp
             }
             for word in 0..words_of(bytes) {
                 let values = &wave.vectors[register + word];
-                if is_row && bytes >= 4 && lanes == u64::MAX {
-                    let row = &mut wave.scratch.bytes[row(word)..][..4 * LANES];
+                if is_row && bytes >= 4 && lanes == wave.all_lanes {
+                    let row = &mut wave.scratch.bytes[row(word)..][..4 * span.end];
                     for (bytes, value) in row.as_chunks_mut().0.iter_mut().zip(values) {
                         *bytes = value.to_le_bytes();
                     }

@@ -238,7 +238,7 @@ impl VectorStep {
         }
         let (simd, lanes) = (wave.simd, wave.exec());
         match &self.run {
-            Run::Words(run) if self.is_apart && lanes == u64::MAX => {
+            Run::Words(run) if self.is_apart && lanes == wave.all_lanes => {
                 let places = self.places(wave);
                 let (before, rest) = wave.vectors.split_at_mut(self.target);
                 let Some((target, behind)) = rest.split_first_mut() else {
