@@ -52,6 +52,8 @@ pub(crate) struct Decoder {
     target: Target,
     simd: Simd,
     entries: Vec<Entry>,
+    /// The rest of each entry, apart: it would push other entries out of the host's caches.
+    decoded: Vec<Decoded>,
     pages: Vec<[u32; PAGE]>,
     page_by_number: HashMap<u64, usize>,
     /// The page that was used last: its number and its place in `pages`.
@@ -61,18 +63,20 @@ pub(crate) struct Decoder {
     tally: Option<Tally>,
 }
 
-struct Entry {
-    words: [u32; 4],
-    /// The dispatch that last compared `words` with memory.
+/// The part of a decoded instruction that each execution needs.
+pub(crate) struct Entry {
+    /// The dispatch that last compared the instruction's words with memory.
     verified: u64,
     /// The entry of the instruction behind this one, once it is known.
     next: u32,
-    decoded: Decoded,
+    /// Size in bytes.
+    pub size: u8,
+    pub step: Step,
 }
 
 /// An instruction and its operation; `None` if the interpreter does not model it.
 pub(crate) struct Decoded {
-    pub step: Step,
+    words: [u32; 4],
     pub instruction: Instruction,
     pub operation: Option<&'static Operation>,
     /// The instruction is a dual one: both its parts. The fields above are the first one's.
@@ -155,6 +159,7 @@ impl Decoder {
             target,
             simd,
             entries: Vec::new(),
+            decoded: Vec::new(),
             pages: Vec::new(),
             page_by_number: HashMap::new(),
             current: None,
@@ -190,14 +195,20 @@ impl Decoder {
     fn mnemonics(&self) -> impl Iterator<Item = &'static str> {
         self.entries
             .iter()
-            .filter(|entry| entry.verified == self.dispatch)
-            .flat_map(|entry| entry.decoded.mnemonics())
+            .zip(&self.decoded)
+            .filter(|(entry, _)| entry.verified == self.dispatch)
+            .flat_map(|(_, decoded)| decoded.mnemonics())
     }
 
     /// The instruction with an index that [`Decoder::fetch`] or [`Decoder::following`] returned.
     #[inline(always)]
-    pub(crate) fn at(&self, index: u32) -> &Decoded {
-        &self.entries[index as usize].decoded
+    pub(crate) fn at(&self, index: u32) -> &Entry {
+        &self.entries[index as usize]
+    }
+
+    /// The rest of this instruction.
+    pub(crate) fn decoded(&self, index: u32) -> &Decoded {
+        &self.decoded[index as usize]
     }
 
     /// The index of the instruction at `pc`, which lies behind the one at `index`.
@@ -265,7 +276,7 @@ impl Decoder {
         let mut word = |offset| memory.load(pc.wrapping_add(offset), 4).unwrap_or(0) as u32;
         let words = [first, word(4), word(8), word(12)];
         let index = self.pages[page][slot];
-        if index != VACANT && self.entries[index as usize].words == words {
+        if index != VACANT && self.decoded[index as usize].words == words {
             self.entries[index as usize].verified = self.dispatch;
             self.reach(pc, index);
             return Ok(index);
@@ -278,24 +289,24 @@ impl Decoder {
         let operation = resolve(instruction.mnemonic, self.target);
         let wait = operation.map_or(Wait::No, |operation| operation.wait(&instruction));
         let is_dual = instruction.second.is_some();
-        let decoded = Decoded {
+        self.entries.push(Entry {
+            verified: self.dispatch,
+            next: VACANT,
+            size: instruction.size,
             step: operation
                 .filter(|_| wait == Wait::No && !is_dual)
                 .map_or(Step::Other, |operation| {
                     Step::new(operation, &instruction, self.simd)
                 }),
+        });
+        self.decoded.push(Decoded {
+            words,
             instruction,
             operation,
             second: instruction
                 .second()
                 .map(|second| Box::new(Dual::new(instruction, second, self.target, self.simd))),
             wait,
-        };
-        self.entries.push(Entry {
-            words,
-            verified: self.dispatch,
-            next: VACANT,
-            decoded,
         });
         let index = (self.entries.len() - 1) as u32;
         self.pages[page][slot] = index;

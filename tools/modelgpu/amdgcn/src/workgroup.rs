@@ -169,14 +169,15 @@ fn take_turn<const TRACED: bool>(
         if let (true, Some(tally)) = (TRACED, code.tally()) {
             tally.count(index, lanes);
         }
-        let decoded = code.at(index);
-        let next = pc.wrapping_add(decoded.instruction.size.into());
+        let entry = code.at(index);
+        let next = pc.wrapping_add(entry.size.into());
         fetched = Some((index, next));
         surroundings.instructions += 1;
         wave.pc = next;
-        if decoded.step.execute(wave) {
+        if entry.step.execute(wave) {
             continue;
         }
+        let decoded = code.decoded(index);
         if let Some(dual) = &decoded.second {
             dual.execute(wave, surroundings)
                 .map_err(|fault| (pc, fault))?;

@@ -124,7 +124,6 @@ fn operation(name: &str) -> Option<&'static Operation> {
 }
 
 /// An instruction that is ready to run: the frequent forms have resolved operands.
-#[derive(Clone, Copy)]
 pub(crate) enum Step {
     Vector(vector::VectorStep),
     Scalar(scalar::ScalarStep),

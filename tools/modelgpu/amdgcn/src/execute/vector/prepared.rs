@@ -14,10 +14,9 @@ use crate::registers::{BUFFERS, Registers};
 use crate::wave::{LANES, Wave, Words, constant};
 
 /// A vector instruction that is ready to run.
-#[derive(Clone, Copy)]
 pub(crate) struct VectorStep {
     run: Run,
-    sources: [Source; 3],
+    sources: Sources,
     /// The first register of the result.
     target: usize,
     /// The modes of denormal numbers and of rounding matter.
@@ -26,13 +25,12 @@ pub(crate) struct VectorStep {
     is_apart: bool,
 }
 
-#[derive(Clone, Copy)]
 enum Run {
     Words(Selected<WordsFunction>),
     /// v_cndmask_b32: the second source in the lanes of a mask, the first one in the others.
     Select(Operand),
     /// Two results of 32 bits, each with sources of its own.
-    Twice(Selected<WordsFunction>, [Source; 3]),
+    Twice(Selected<WordsFunction>, Box<Sources>),
     Longs {
         run: Selected<LongsFunction>,
         wide: bool,
@@ -49,6 +47,15 @@ enum Run {
         target: Operand,
         writes_exec: bool,
     },
+}
+
+/// The sources of an instruction.
+struct Sources {
+    /// The registers that hold them, or buffers behind the registers.
+    places: [usize; 3],
+    /// Those that go to a buffer before each execution, with the buffer: they are no vector registers, or
+    /// change their signs.
+    filled: Box<[(usize, Source)]>,
 }
 
 #[derive(Clone, Copy)]
@@ -106,11 +113,10 @@ impl VectorStep {
                 Kind::None => Some(0),
                 _ => instruction.dst.vector_index().filter(|_| is_whole),
             };
-            let (sources, target) = (sources_of(kinds)?, target?);
-            let is_target = |source: &Source| source.place.is(target);
+            let (sources, target) = (Sources::new(sources_of(kinds)?), target?);
             Some(Self {
                 run,
-                is_apart: !sources.iter().any(is_target),
+                is_apart: !sources.places.contains(&target),
                 sources,
                 target,
                 is_float: result.is_float() || kinds.iter().any(|kind| kind.is_float()),
@@ -187,7 +193,7 @@ impl VectorStep {
             }
             VectorOperation::Packed(packed) if !modifiers.clamp => {
                 let (run, count, picks) = packed.single()?;
-                let half = |high: usize| -> Option<[Source; 3]> {
+                let half = |high: usize| -> Option<Sources> {
                     let mut sources = [UNUSED; 3];
                     for (place, source) in sources.iter_mut().enumerate().take(count) {
                         *source = Source::half(instruction, place, high)?;
@@ -196,10 +202,10 @@ impl VectorStep {
                         // Each half of the result has its own source.
                         sources[0] = Source::half_of(instruction, high, modifiers.op_sel, 0)?;
                     }
-                    Some(sources)
+                    Some(Sources::new(sources))
                 };
                 Some(Self {
-                    run: Run::Twice(run.select(simd), half(1)?),
+                    run: Run::Twice(run.select(simd), Box::new(half(1)?)),
                     sources: half(0)?,
                     target: instruction.dst.vector_index()?,
                     is_float: !picks,
@@ -219,11 +225,11 @@ impl VectorStep {
         Some(Self {
             is_apart: false,
             run: Run::Words(run.select(simd)),
-            sources: [
+            sources: Sources::new([
                 Source::new(instruction, 0, Kind::B32)?,
                 Source::new(instruction, 1, Kind::B32)?,
                 UNUSED,
-            ],
+            ]),
             target: instruction.dst.vector_index()?,
             is_float: false,
         })
@@ -239,43 +245,44 @@ impl VectorStep {
         let (simd, lanes) = (wave.simd, wave.exec());
         match &self.run {
             Run::Words(run) if self.is_apart && lanes == wave.all_lanes => {
-                let places = self.places(wave);
+                let [a, b, c] = self.sources.places(wave);
                 let (before, rest) = wave.vectors.split_at_mut(self.target);
                 let Some((target, behind)) = rest.split_first_mut() else {
                     return false;
                 };
-                let sources = places.map(|place| match place.checked_sub(self.target + 1) {
+                let source = |place: usize| match place.checked_sub(self.target + 1) {
                     Some(place) => &behind[place],
                     None => &before[place],
-                });
-                run.call(sources, target);
+                };
+                run.call([source(a), source(b), source(c)], target);
             }
             Run::Select(mask) => {
                 let mask = wave.mask(*mask);
-                let [first, second, _] = self.places(wave);
-                let Registers {
-                    vectors, results, ..
-                } = &mut *wave.vectors;
-                let results = &mut results[0];
-                simd.blend(results, &vectors[first], lanes & !mask);
-                simd.blend(results, &vectors[second], lanes & mask);
-                simd.blend(&mut vectors[self.target], results, lanes);
+                let [first, second, _] = self.sources.places(wave);
+                for (source, lanes) in [(first, lanes & !mask), (second, lanes & mask)] {
+                    // A source that is the target stays as it is.
+                    let registers = wave.vectors.get_disjoint_mut([self.target, source]);
+                    if let Ok([target, source]) = registers {
+                        simd.blend(target, source, lanes);
+                    }
+                }
             }
             Run::Words(run) => {
-                let places = self.places(wave);
+                let [a, b, c] = self.sources.places(wave);
                 let Registers {
                     vectors, results, ..
                 } = &mut *wave.vectors;
-                run.call(places.map(|place| &vectors[place]), &mut results[0]);
+                run.call([&vectors[a], &vectors[b], &vectors[c]], &mut results[0]);
                 simd.blend(&mut vectors[self.target], &results[0], lanes);
             }
             Run::Twice(run, second) => {
                 for (number, sources) in [&self.sources, second].into_iter().enumerate() {
-                    let places = places_of(sources, wave);
+                    let [a, b, c] = sources.places(wave);
                     let Registers {
                         vectors, results, ..
                     } = &mut *wave.vectors;
-                    run.call(places.map(|place| &vectors[place]), &mut results[number]);
+                    let sources = [&vectors[a], &vectors[b], &vectors[c]];
+                    run.call(sources, &mut results[number]);
                 }
                 let Registers {
                     vectors, results, ..
@@ -285,11 +292,12 @@ impl VectorStep {
                 }
             }
             Run::Longs { run, wide } => {
-                let places = self.places(wave);
+                let [a, b, c] = self.sources.places(wave);
                 let Registers {
                     vectors, results, ..
                 } = &mut *wave.vectors;
-                run.call(places.map(|place| both(vectors, place)), results);
+                let sources = [both(vectors, a), both(vectors, b), both(vectors, c)];
+                run.call(sources, results);
                 simd.blend(&mut vectors[self.target], &results[0], lanes);
                 if *wide {
                     simd.blend(&mut vectors[self.target + 1], &results[1], lanes);
@@ -302,7 +310,7 @@ impl VectorStep {
                 carry_out,
             } => {
                 let carry = carry_in.map(|operand| wave.mask(operand));
-                let places = self.places(wave);
+                let [a, b, c] = self.sources.places(wave);
                 let Registers {
                     vectors,
                     results,
@@ -311,7 +319,7 @@ impl VectorStep {
                 if let Some(carry) = carry {
                     simd.spread(carry, incoming);
                 }
-                let sources = places.map(|place| both(vectors, place));
+                let sources = [both(vectors, a), both(vectors, b), both(vectors, c)];
                 run.call(sources, incoming, results, outgoing);
                 simd.blend(&mut vectors[self.target], &results[0], lanes);
                 if *wide {
@@ -328,12 +336,12 @@ impl VectorStep {
                 target,
                 writes_exec,
             } => {
-                let places = self.places(wave);
+                let [a, b, _] = self.sources.places(wave);
                 let Registers {
                     vectors, results, ..
                 } = &mut *wave.vectors;
-                let [a, b, _] = places.map(|place| both(vectors, place));
-                run.call([a, b], *accepted, &mut results[0]);
+                let sources = [both(vectors, a), both(vectors, b)];
+                run.call(sources, *accepted, &mut results[0]);
                 let mask = simd.pack(&results[0]) & lanes;
                 wave.set_mask(*target, mask);
                 if *writes_exec {
@@ -343,33 +351,41 @@ impl VectorStep {
         }
         true
     }
-
-    #[inline(always)]
-    fn places(&self, wave: &mut Wave) -> [usize; 3] {
-        places_of(&self.sources, wave)
-    }
 }
 
-/// The registers that hold the sources. Those that are no vector registers, or that change their
-/// signs, go to buffers behind the registers.
-#[inline(always)]
-fn places_of(sources: &[Source; 3], wave: &mut Wave) -> [usize; 3] {
-    let mut places = [0; 3];
-    for (number, source) in sources.iter().enumerate() {
-        places[number] = match source {
-            Source {
-                place: Place::Vector(index),
-                part: None,
-                signs: None,
-                ..
-            } => *index,
-            _ => {
-                source.fill(BUFFERS + 2 * number, wave);
-                BUFFERS + 2 * number
-            }
-        };
+impl Sources {
+    fn new(sources: [Source; 3]) -> Self {
+        let mut places = [0; 3];
+        let mut filled = Vec::new();
+        for (number, source) in sources.into_iter().enumerate() {
+            places[number] = match source {
+                Source {
+                    place: Place::Vector(index),
+                    part: None,
+                    signs: None,
+                    ..
+                } => index,
+                _ => {
+                    let buffer = BUFFERS + 2 * number;
+                    filled.push((buffer, source));
+                    buffer
+                }
+            };
+        }
+        Self {
+            places,
+            filled: filled.into(),
+        }
     }
-    places
+
+    /// Fills the buffers. Returns where the sources lie.
+    #[inline(always)]
+    fn places(&self, wave: &mut Wave) -> [usize; 3] {
+        for (buffer, source) in &self.filled {
+            source.fill(*buffer, wave);
+        }
+        self.places
+    }
 }
 
 #[inline(always)]
@@ -488,10 +504,6 @@ impl Source {
 }
 
 impl Place {
-    fn is(self, register: usize) -> bool {
-        matches!(self, Self::Vector(index) if index == register)
-    }
-
     fn new(operand: Operand, kind: Kind, literal: u32) -> Option<Self> {
         if let Some(index) = operand.vector_index() {
             return Some(Self::Vector(index));
