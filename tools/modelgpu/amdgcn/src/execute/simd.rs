@@ -6,7 +6,7 @@
 //! vectors of 256 or 512 bits for x86-64.
 
 use super::Span;
-use crate::wave::{LANES, Longs, Words};
+use crate::wave::{LANES, WaveSize, Words};
 
 /// The vector instructions that this processor has: a value is the proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,42 +58,60 @@ impl Simd {
     }
 }
 
-/// One function, compiled for each level by [`leveled`], which alone makes these values. `F` is an
-/// unsafe function pointer.
+/// One function, compiled by [`leveled`], which alone makes these values, for each level and for waves of
+/// each size. `F` is an unsafe function pointer.
 #[derive(Clone, Copy)]
 pub(crate) struct Leveled<F> {
-    pub baseline: F,
+    pub baseline: BySize<F>,
     #[cfg(target_arch = "x86_64")]
-    pub avx2: F,
+    pub avx2: BySize<F>,
     #[cfg(target_arch = "x86_64")]
-    pub avx512: F,
+    pub avx512: BySize<F>,
 }
 
-/// Compiles a function for each level.
+/// A function for all lanes of a register, and one for those of a wave of 32.
+#[derive(Clone, Copy)]
+pub(crate) struct BySize<F> {
+    pub whole: F,
+    pub half: F,
+}
+
+/// Compiles a function for each level and each size of a wave. In the block, `LANES` is the number of lanes.
 macro_rules! leveled {
     (|$($name:ident: $type:ty),*| -> $result:ty $body:block) => {{
         #[inline(always)]
         #[allow(unused_variables, reason = "an operation with fewer sources")]
         #[allow(clippy::too_many_arguments, reason = "in registers")]
-        fn baseline($($name: $type),*) -> $result $body
+        fn baseline<const LANES: usize>($($name: $type),*) -> $result $body
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-        fn avx2($($name: $type),*) -> $result {
-            baseline($($name),*)
+        fn avx2<const LANES: usize>($($name: $type),*) -> $result {
+            baseline::<LANES>($($name),*)
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(
             enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
         )]
-        fn avx512($($name: $type),*) -> $result {
-            baseline($($name),*)
+        fn avx512<const LANES: usize>($($name: $type),*) -> $result {
+            baseline::<LANES>($($name),*)
         }
-        $crate::execute::simd::Leveled {
-            baseline,
+        use $crate::execute::simd::{Leveled, BySize};
+        use $crate::wave::WaveSize::{Wave32, Wave64};
+        Leveled {
+            baseline: BySize {
+                whole: baseline::<{ Wave64.lanes() }>,
+                half: baseline::<{ Wave32.lanes() }>,
+            },
             #[cfg(target_arch = "x86_64")]
-            avx2,
+            avx2: BySize {
+                whole: avx2::<{ Wave64.lanes() }>,
+                half: avx2::<{ Wave32.lanes() }>,
+            },
             #[cfg(target_arch = "x86_64")]
-            avx512,
+            avx512: BySize {
+                whole: avx512::<{ Wave64.lanes() }>,
+                half: avx512::<{ Wave32.lanes() }>,
+            },
         }
     }};
 }
@@ -102,7 +120,7 @@ pub(crate) use leveled;
 
 /// A function for the level of this processor.
 #[derive(Clone, Copy)]
-pub(crate) struct Selected<F>(F);
+pub(crate) struct Selected<F>(BySize<F>);
 
 impl<F: Copy> Leveled<F> {
     pub(crate) fn select(&self, simd: Simd) -> Selected<F> {
@@ -112,6 +130,20 @@ impl<F: Copy> Leveled<F> {
             Level::Avx2 => self.avx2,
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => self.avx512,
+        })
+    }
+}
+
+/// A function for waves of one size.
+#[derive(Clone, Copy)]
+pub(crate) struct Fitted<F>(F);
+
+impl<F: Copy> Selected<F> {
+    #[inline(always)]
+    pub(crate) fn of(self, size: WaveSize) -> Fitted<F> {
+        Fitted(match size {
+            WaveSize::Wave32 => self.0.half,
+            WaveSize::Wave64 => self.0.whole,
         })
     }
 }
@@ -144,7 +176,7 @@ pub(crate) type CompareFunction = unsafe fn(Wide<'_>, Wide<'_>, u8, &mut Words);
 /// Adds the products of one number and each of some others to sums.
 pub(crate) type ProductsFunction<T> = unsafe fn(T, &[T], &mut [T]);
 
-impl<T> Selected<ProductsFunction<T>> {
+impl<T> Fitted<ProductsFunction<T>> {
     #[inline(always)]
     pub(crate) fn call(self, number: T, others: &[T], sums: &mut [T]) {
         // SAFETY: the function is for a level that the processor has (`Simd`).
@@ -155,7 +187,7 @@ impl<T> Selected<ProductsFunction<T>> {
 /// Computes the addresses of lanes: low and high parts, a base and the active lanes.
 pub(crate) type SpanFunction = unsafe fn(&Words, &Words, u64, u64, &mut Span);
 
-impl Selected<SpanFunction> {
+impl Fitted<SpanFunction> {
     #[inline(always)]
     pub(crate) fn call(self, low: &Words, high: &Words, base: u64, lanes: u64, span: &mut Span) {
         // SAFETY: the function is for a level that the processor has (`Simd`).
@@ -163,7 +195,7 @@ impl Selected<SpanFunction> {
     }
 }
 
-impl Selected<WordsFunction> {
+impl Fitted<WordsFunction> {
     #[inline(always)]
     pub(crate) fn call(self, sources: [&Words; 3], results: &mut Words) {
         let [a, b, c] = sources;
@@ -172,7 +204,7 @@ impl Selected<WordsFunction> {
     }
 }
 
-impl Selected<LongsFunction> {
+impl Fitted<LongsFunction> {
     #[inline(always)]
     pub(crate) fn call(self, sources: [Wide<'_>; 3], results: &mut [Words; 4]) {
         let [a, b, c] = sources;
@@ -181,7 +213,7 @@ impl Selected<LongsFunction> {
     }
 }
 
-impl Selected<CarryFunction> {
+impl Fitted<CarryFunction> {
     #[inline(always)]
     pub(crate) fn call(
         self,
@@ -196,7 +228,7 @@ impl Selected<CarryFunction> {
     }
 }
 
-impl Selected<CompareFunction> {
+impl Fitted<CompareFunction> {
     #[inline(always)]
     pub(crate) fn call(self, sources: [Wide<'_>; 2], accepted: u8, flags: &mut Words) {
         let [a, b] = sources;
@@ -206,11 +238,11 @@ impl Selected<CompareFunction> {
 }
 
 impl Simd {
-    /// Fills all lanes with one word.
+    /// Fills the lanes of a wave with one word.
     #[inline(always)]
-    pub(crate) fn fill(self, words: &mut Words, value: u32) {
+    pub(crate) fn fill(self, words: &mut [u32], value: u32) {
         match self.0 {
-            Level::Baseline => words.fill(value),
+            Level::Baseline => fill(words, value),
             // SAFETY: the processor has the level (`Simd`).
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { avx2::fill(words, value) },
@@ -220,14 +252,14 @@ impl Simd {
         }
     }
 
-    /// Selects a part of all lanes by [`select`], and clears and then flips bits.
+    /// Selects a part of a wave's lanes by [`select`], and clears and then flips bits.
     #[inline(always)]
     pub(crate) fn change_bits(
         self,
-        from: &Words,
+        from: &[u32],
         clear: u32,
         flip: u32,
-        to: &mut Words,
+        to: &mut [u32],
         shifts: (u32, u32, bool),
     ) {
         match self.0 {
@@ -255,9 +287,13 @@ impl Simd {
         }
     }
 
-    /// Loads a word from each offset in `bytes`, plus `shift`; 0 for one outside.
+    /// The offsets that [`Simd::gather`] takes at once.
+    pub(crate) const GATHERED: usize = 8;
+
+    /// Loads a word from each offset in `bytes`, plus `shift`; 0 for one outside. The number of offsets is a
+    /// multiple of [`Simd::GATHERED`].
     #[inline(always)]
-    pub(crate) fn gather(self, bytes: &[u8], offsets: &Longs, shift: usize, words: &mut Words) {
+    pub(crate) fn gather(self, bytes: &[u8], offsets: &[u64], shift: usize, words: &mut Words) {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the processor has the level (`Simd`).
@@ -312,15 +348,28 @@ pub(crate) fn select(word: u32, (left, right, signed): (u32, u32, bool)) -> u32 
     }
 }
 
+/// The lanes of a wave of 32: loops over parts of this size need no code for odd sizes.
+const PART: usize = WaveSize::Wave32.lanes();
+
 #[inline(always)]
-fn change_bits(from: &Words, clear: u32, flip: u32, to: &mut Words, shifts: (u32, u32, bool)) {
-    if shifts == (0, 0, false) {
-        for (to, from) in to.iter_mut().zip(from) {
-            *to = from & !clear ^ flip;
-        }
-    } else {
-        for (to, from) in to.iter_mut().zip(from) {
-            *to = select(*from, shifts) & !clear ^ flip;
+fn fill(words: &mut [u32], value: u32) {
+    for part in words.as_chunks_mut::<PART>().0 {
+        part.fill(value);
+    }
+}
+
+#[inline(always)]
+fn change_bits(from: &[u32], clear: u32, flip: u32, to: &mut [u32], shifts: (u32, u32, bool)) {
+    let parts = to.as_chunks_mut::<PART>().0;
+    for (to, from) in parts.iter_mut().zip(from.as_chunks::<PART>().0) {
+        if shifts == (0, 0, false) {
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = from & !clear ^ flip;
+            }
+        } else {
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = select(*from, shifts) & !clear ^ flip;
+            }
         }
     }
 }
@@ -367,16 +416,16 @@ mod avx2 {
     const WIDTH: usize = 8;
 
     #[target_feature(enable = "avx2")]
-    pub(super) fn fill(words: &mut Words, value: u32) {
-        words.fill(value);
+    pub(super) fn fill(words: &mut [u32], value: u32) {
+        super::fill(words, value);
     }
 
     #[target_feature(enable = "avx2")]
     pub(super) fn change_bits(
-        from: &Words,
+        from: &[u32],
         clear: u32,
         flip: u32,
-        to: &mut Words,
+        to: &mut [u32],
         shifts: (u32, u32, bool),
     ) {
         super::change_bits(from, clear, flip, to, shifts);
@@ -440,22 +489,23 @@ mod avx512 {
         _mm512_movm_epi32, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_storeu_epi32,
     };
 
-    use crate::wave::{Longs, Words};
+    use crate::wave::Words;
 
     /// Lanes of a vector.
     const WIDTH: usize = 16;
+    const GATHERED: usize = super::Simd::GATHERED;
 
     #[target_feature(enable = "avx512f")]
-    pub(super) fn fill(words: &mut Words, value: u32) {
-        words.fill(value);
+    pub(super) fn fill(words: &mut [u32], value: u32) {
+        super::fill(words, value);
     }
 
     #[target_feature(enable = "avx512f")]
     pub(super) fn change_bits(
-        from: &Words,
+        from: &[u32],
         clear: u32,
         flip: u32,
-        to: &mut Words,
+        to: &mut [u32],
         shifts: (u32, u32, bool),
     ) {
         super::change_bits(from, clear, flip, to, shifts);
@@ -463,13 +513,12 @@ mod avx512 {
 
     #[target_feature(enable = "avx512f")]
     pub(super) fn blend(to: &mut Words, from: &Words, lanes: u64) {
-        for (number, (to, from)) in to
-            .as_chunks_mut::<WIDTH>()
-            .0
-            .iter_mut()
-            .zip(from.as_chunks::<WIDTH>().0)
-            .enumerate()
-        {
+        let vectors = to.as_chunks_mut::<WIDTH>().0.iter_mut();
+        for (number, (to, from)) in vectors.zip(from.as_chunks::<WIDTH>().0).enumerate() {
+            // A wave of 32 has no more lanes.
+            if number == 2 && lanes >> 32 == 0 {
+                break;
+            }
             let lanes = (lanes >> (WIDTH * number)) as u16;
             // SAFETY: both arrays have 64 bytes, and the accesses need no alignment.
             unsafe {
@@ -480,11 +529,11 @@ mod avx512 {
     }
 
     #[target_feature(enable = "avx512f,avx512vl")]
-    pub(super) fn gather(bytes: &[u8], offsets: &Longs, shift: usize, words: &mut Words) {
+    pub(super) fn gather(bytes: &[u8], offsets: &[u64], shift: usize, words: &mut Words) {
         let last = _mm512_set1_epi64(bytes.len() as i64 - 4);
         let shift = _mm512_set1_epi64(shift as i64);
-        let words = words.as_chunks_mut::<8>().0.iter_mut();
-        for (words, offsets) in words.zip(offsets.as_chunks::<8>().0) {
+        let words = words.as_chunks_mut::<GATHERED>().0.iter_mut();
+        for (words, offsets) in words.zip(offsets.as_chunks::<GATHERED>().0) {
             // SAFETY: the arrays have 32 and 64 bytes, and the accesses need no alignment. The mask
             // has the lanes whose four bytes lie in `bytes`; others are not loaded.
             unsafe {

@@ -303,6 +303,7 @@ const PULL: Leveled<WordsFunction> =
 impl Permutation {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave, target: Target) {
         let (exec, simd) = (wave.exec(), wave.simd);
+        let pull = PULL.select(simd).of(wave.size);
         let group = match target.generation() {
             Generation::Gfx9 => LANES,
             Generation::Gfx11 | Generation::Gfx12 => 32,
@@ -332,12 +333,12 @@ impl Permutation {
                     results[lanes[lane] as usize % LANES] = data[lane];
                 }
             }
-            Self::PullAny => PULL.select(simd).call([data, &lanes, &ZEROS], &mut results),
+            Self::PullAny => pull.call([data, &lanes, &ZEROS], &mut results),
             Self::Pull | Self::Swizzle => {
                 // An inactive lane's value reads as 0.
                 let mut active = ZEROS;
                 simd.blend(&mut active, data, exec);
-                (PULL.select(simd)).call([&active, &lanes, &ZEROS], &mut results);
+                pull.call([&active, &lanes, &ZEROS], &mut results);
             }
         }
         if let Some(register) = instruction.dst.vector_index() {

@@ -12,6 +12,7 @@ use crate::wave::{LANES, Longs, Wave, Words, active};
 
 /// The addresses of a wave. Inactive lanes have that of an active one.
 pub(crate) struct Span {
+    /// Lanes that the wave does not have are left out.
     pub addresses: Longs,
     pub lowest: u64,
     pub highest: u64,
@@ -43,7 +44,7 @@ const SPAN: Leveled<SpanFunction> =
                 bits |= address;
                 differs |= (address ^ usual.wrapping_add(step.wrapping_mul(lane as u64))) & active;
             };
-            if lanes == u64::MAX {
+            if lanes == u64::MAX >> (64 - LANES) {
                 for lane in 0..LANES {
                     add(lane, address(lane), u64::MAX);
                 }
@@ -56,7 +57,7 @@ const SPAN: Leveled<SpanFunction> =
             span.lowest = lowest;
             span.highest = highest;
             span.bits = bits;
-            span.end = LANES - lanes.leading_zeros() as usize;
+            span.end = 64 - lanes.leading_zeros() as usize;
             let is_row = differs == 0 && lanes & lanes.wrapping_add(1) == 0;
             span.step = if is_row { step } else { 0 };
         }
@@ -83,7 +84,7 @@ impl Span {
             VectorPart::Word => [&vectors[register], &ZEROS],
             VectorPart::Pair => [&vectors[register], &vectors[register + 1]],
         };
-        SPAN.select(wave.simd)
+        SPAN.select(wave.simd).of(wave.size)
             .call(low, high, addresses.base, wave.exec(), self);
     }
 
@@ -274,8 +275,9 @@ fn lds(
                 let results = &mut results[0];
                 let offset = offset as usize + 4 * word;
                 if bytes < 4 {
-                    for (result, address) in results.iter_mut().zip(span.addresses) {
-                        let place = address as usize + offset;
+                    let addresses = &span.addresses[..span.end];
+                    for (result, address) in results.iter_mut().zip(addresses) {
+                        let place = *address as usize + offset;
                         let low = u32::from(lds[place]);
                         let high = if bytes == 2 {
                             lds[place + 1].into()
@@ -402,7 +404,8 @@ fn load_words(memory: &[u8], span: &Span, offset: usize, simd: Simd, results: &m
         let bytes = memory[span.lowest as usize + offset..].first_chunk();
         simd.fill(results, bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes)));
     } else {
-        simd.gather(memory, &span.addresses, offset, results);
+        let offsets = &span.addresses[..span.end.next_multiple_of(Simd::GATHERED)];
+        simd.gather(memory, offsets, offset, results);
     }
 }
 

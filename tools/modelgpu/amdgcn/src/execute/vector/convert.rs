@@ -3,7 +3,6 @@
 use super::super::Operation;
 use super::super::value::{Brain, Half, Kind, Value};
 use super::{VectorOperation, kinds, vector};
-use crate::wave::LANES;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_cvt_f32_u32", vector!(Word, |a: u32| -> f32 { a as f32 })),

@@ -8,7 +8,6 @@
 use super::super::Operation;
 use super::super::value::{Half, Value};
 use super::{CarryDirection, VectorOperation, carry, kinds, vector};
-use crate::wave::LANES;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (

@@ -5,7 +5,6 @@ use super::super::Operation;
 use super::super::value::{Kind, Value};
 use super::small::{BF8, BF8_FNUZ, BRAIN, FP8, FP8_FNUZ, Format, HALF, SINGLE};
 use super::{VectorOperation, kinds, vector};
-use crate::wave::LANES;
 
 macro_rules! conversions {
     ($fp8:ident, $bf8:ident, $($more:expr),*) => {

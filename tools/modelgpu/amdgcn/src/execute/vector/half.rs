@@ -7,7 +7,6 @@ use std::f64::consts::TAU;
 use super::super::value::{Half, Kind, Value};
 use super::super::{Operation, float};
 use super::{VectorOperation, exact, kinds, vector};
-use crate::wave::LANES;
 
 /// The largest half below 1.
 const BELOW_ONE: f64 = 1.0 - 1.0 / 2048.0;

@@ -3,7 +3,6 @@
 use super::super::Operation;
 use super::super::value::{Kind, Value};
 use super::{CarryDirection, VectorOperation, carry, exact, exact_carry, kinds, vector, wide_sum};
-use crate::wave::LANES;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (

@@ -11,7 +11,7 @@ use super::compare::Comparison;
 use super::{CarryDirection, VectorOperation};
 use crate::isa::{Instruction, Operand, Sdwa, SdwaSource, Selection};
 use crate::registers::{BUFFERS, Registers};
-use crate::wave::{LANES, Wave, Words, constant};
+use crate::wave::{Wave, Words, constant};
 
 /// A vector instruction that is ready to run.
 pub(crate) struct VectorStep {
@@ -242,7 +242,7 @@ impl VectorStep {
         if wave.indexed != 0 || self.is_float && !wave.mode.is_plain() {
             return false;
         }
-        let (simd, lanes) = (wave.simd, wave.exec());
+        let (simd, size, lanes) = (wave.simd, wave.size, wave.exec());
         match &self.run {
             Run::Words(run) if self.is_apart && lanes == wave.all_lanes => {
                 let [a, b, c] = self.sources.places(wave);
@@ -254,7 +254,7 @@ impl VectorStep {
                     Some(place) => &behind[place],
                     None => &before[place],
                 };
-                run.call([source(a), source(b), source(c)], target);
+                run.of(size).call([source(a), source(b), source(c)], target);
             }
             Run::Select(mask) => {
                 let mask = wave.mask(*mask);
@@ -272,7 +272,7 @@ impl VectorStep {
                 let Registers {
                     vectors, results, ..
                 } = &mut *wave.vectors;
-                run.call([&vectors[a], &vectors[b], &vectors[c]], &mut results[0]);
+                run.of(size).call([&vectors[a], &vectors[b], &vectors[c]], &mut results[0]);
                 simd.blend(&mut vectors[self.target], &results[0], lanes);
             }
             Run::Twice(run, second) => {
@@ -282,7 +282,7 @@ impl VectorStep {
                         vectors, results, ..
                     } = &mut *wave.vectors;
                     let sources = [&vectors[a], &vectors[b], &vectors[c]];
-                    run.call(sources, &mut results[number]);
+                    run.of(size).call(sources, &mut results[number]);
                 }
                 let Registers {
                     vectors, results, ..
@@ -297,7 +297,7 @@ impl VectorStep {
                     vectors, results, ..
                 } = &mut *wave.vectors;
                 let sources = [both(vectors, a), both(vectors, b), both(vectors, c)];
-                run.call(sources, results);
+                run.of(size).call(sources, results);
                 simd.blend(&mut vectors[self.target], &results[0], lanes);
                 if *wide {
                     simd.blend(&mut vectors[self.target + 1], &results[1], lanes);
@@ -320,7 +320,7 @@ impl VectorStep {
                     simd.spread(carry, incoming);
                 }
                 let sources = [both(vectors, a), both(vectors, b), both(vectors, c)];
-                run.call(sources, incoming, results, outgoing);
+                run.of(size).call(sources, incoming, results, outgoing);
                 simd.blend(&mut vectors[self.target], &results[0], lanes);
                 if *wide {
                     simd.blend(&mut vectors[self.target + 1], &results[1], lanes);
@@ -341,7 +341,7 @@ impl VectorStep {
                     vectors, results, ..
                 } = &mut *wave.vectors;
                 let sources = [both(vectors, a), both(vectors, b)];
-                run.call(sources, *accepted, &mut results[0]);
+                run.of(size).call(sources, *accepted, &mut results[0]);
                 let mask = simd.pack(&results[0]) & lanes;
                 wave.set_mask(*target, mask);
                 if *writes_exec {
@@ -466,7 +466,7 @@ impl Source {
 
     /// Writes the source's value to a buffer.
     fn fill(&self, buffer: usize, wave: &mut Wave) {
-        let simd = wave.simd;
+        let (simd, lanes) = (wave.simd, wave.size.lanes());
         let value = match self.place {
             Place::Vector(index) => {
                 let last = usize::from(self.wide);
@@ -476,8 +476,9 @@ impl Source {
                 }
                 let (clear, flip) = self.signs.unwrap_or_default();
                 let (registers, buffers) = vectors.split_at_mut(BUFFERS);
-                let to = &mut buffers[buffer - BUFFERS + last];
-                simd.change_bits(&registers[index + last], clear, flip, to, self.shifts());
+                let to = &mut buffers[buffer - BUFFERS + last][..lanes];
+                let from = &registers[index + last][..lanes];
+                simd.change_bits(from, clear, flip, to, self.shifts());
                 return;
             }
             Place::Scalar(operand) if self.wide => wave.pair(operand),
@@ -496,9 +497,9 @@ impl Source {
             (Some((clear, flip)), false) => value & !u64::from(clear) ^ u64::from(flip),
         };
         let vectors = &mut wave.vectors.vectors;
-        simd.fill(&mut vectors[buffer], value as u32);
+        simd.fill(&mut vectors[buffer][..lanes], value as u32);
         if self.wide {
-            simd.fill(&mut vectors[buffer + 1], (value >> 32) as u32);
+            simd.fill(&mut vectors[buffer + 1][..lanes], (value >> 32) as u32);
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::super::value::{Kind, Value};
 use super::super::{Operation, float};
 use super::{VectorOperation, kinds, vector};
-use crate::wave::LANES;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[(
     "v_trig_preop_f64",
