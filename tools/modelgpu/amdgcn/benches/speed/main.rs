@@ -111,9 +111,8 @@ fn main() {
     let (targets, wanted): (Vec<_>, Vec<_>) = wanted
         .into_iter()
         .partition(|it| Target::ALL.iter().any(|target| target.name() == it));
-    let is_wanted = |target: &Target| {
-        targets.is_empty() || targets.iter().any(|name| name == target.name())
-    };
+    let is_wanted =
+        |target: &Target| targets.is_empty() || targets.iter().any(|name| name == target.name());
     for target in Target::ALL.into_iter().filter(is_wanted) {
         let object = compile_device(directory, target);
         println!("\n{target}, one thread; CPU time, medians of {ROUNDS} rounds");

@@ -2,12 +2,23 @@
 //! primitives are a modifier of vector instructions, in `vector/dpp.rs`. The LDS unit's
 //! permutations are in `memory/lds.rs`.
 
+use super::simd::{Leveled, WordsFunction, leveled};
 use super::value::Kind;
 use super::vector::VectorStep;
 use super::{Operation, Simd, scalar_source, unmodelled};
 use crate::error::Fault;
 use crate::isa::Instruction;
 use crate::wave::{LANES, Wave, WaveSize, Words, active};
+
+/// Each lane reads the lane that an array names.
+pub(super) const PULL: Leveled<WordsFunction> =
+    leveled!(
+        |data: &Words, from: &Words, unused: &Words, results: &mut Words| -> () {
+            for lane in 0..LANES {
+                results[lane] = data[from[lane] as usize % LANES];
+            }
+        }
+    );
 
 #[derive(Clone, Copy)]
 pub(crate) enum LaneOperation {

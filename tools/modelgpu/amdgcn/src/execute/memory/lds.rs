@@ -1,7 +1,7 @@
 //! Local data share instructions, and the permutations between lanes that the LDS unit does without
 //! an access to memory.
 
-use super::super::simd::{Leveled, WordsFunction, leveled};
+use super::super::lane::PULL;
 use super::super::{LdsAccess, Operation, Surroundings};
 use super::atomic::AtomicFunction as Function;
 use super::segment::Segment;
@@ -289,16 +289,6 @@ pub(super) enum Permutation {
     /// The instruction's offset encodes a pattern.
     Swizzle,
 }
-
-/// Each lane reads the lane that an array names.
-const PULL: Leveled<WordsFunction> =
-    leveled!(
-        |data: &Words, from: &Words, unused: &Words, results: &mut Words| -> () {
-            for lane in 0..LANES {
-                results[lane] = data[from[lane] as usize % LANES];
-            }
-        }
-    );
 
 impl Permutation {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave, target: Target) {

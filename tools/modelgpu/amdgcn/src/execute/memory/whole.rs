@@ -84,7 +84,8 @@ impl Span {
             VectorPart::Word => [&vectors[register], &ZEROS],
             VectorPart::Pair => [&vectors[register], &vectors[register + 1]],
         };
-        SPAN.select(wave.simd).of(wave.size)
+        SPAN.select(wave.simd)
+            .of(wave.size)
             .call(low, high, addresses.base, wave.exec(), self);
     }
 
@@ -196,21 +197,20 @@ fn global(
             returns,
         } => {
             let words = words_of(bytes);
-            let read = |register: usize, lane: usize| match words {
-                1 => u64::from(wave.vectors[register][lane]),
-                _ => {
-                    let [low, high] =
-                        [register, register + 1].map(|it| u64::from(wave.vectors[it][lane]));
-                    low | high << 32
-                }
+            let read = |register: usize| -> Longs {
+                let [low, high] = [register, register + words - 1].map(|it| &wave.vectors[it]);
+                let high_bits = if words == 1 { 0 } else { u64::MAX << 32 };
+                std::array::from_fn(|lane| {
+                    u64::from(low[lane]) | u64::from(high[lane]) << 32 & high_bits
+                })
             };
-            let update = |lane, old| {
-                let compared = match function {
-                    AtomicFunction::CompareSwap => read(register + words, lane),
-                    _ => 0,
-                };
-                function.apply(bytes, old, read(register, lane), compared)
+            let operands = read(register);
+            let compared = match function {
+                AtomicFunction::CompareSwap => read(register + words),
+                _ => [0; LANES],
             };
+            let update =
+                |lane: usize, old| function.apply(bytes, old, operands[lane], compared[lane]);
             let mut old_values = [0; LANES];
             if !memory.atomic_lanes(span, lanes, bytes.into(), update, &mut old_values) {
                 return false;
@@ -219,11 +219,9 @@ fn global(
                 returns || instruction.returns,
                 instruction.dst.vector_index(),
             ) {
-                for lane in active(lanes) {
-                    for word in 0..words {
-                        wave.vectors[target + word][lane] =
-                            (old_values[lane] >> (32 * word)) as u32;
-                    }
+                for word in 0..words {
+                    let values = old_values.map(|value| (value >> (32 * word)) as u32);
+                    simd.blend(&mut wave.vectors[target + word], &values, lanes);
                 }
             }
             true

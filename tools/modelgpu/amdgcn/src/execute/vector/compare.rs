@@ -173,7 +173,9 @@ impl Comparison {
                 let sources = gather.all_halves([kind, kind, Kind::None])?;
                 let [a, b, _] = wide(&sources);
                 let mut flags = [0; LANES];
-                run.select(wave.simd).of(wave.size).call([a, b], accepted, &mut flags);
+                run.select(wave.simd)
+                    .of(wave.size)
+                    .call([a, b], accepted, &mut flags);
                 (wave.simd.pack(&flags), writes_exec)
             }
             Self::Class {
@@ -184,7 +186,9 @@ impl Comparison {
                 let sources = gather.all_halves([kind, Kind::B32, Kind::None])?;
                 let [values, masks, _] = wide(&sources);
                 let mut flags = [0; LANES];
-                run.select(wave.simd).of(wave.size).call([values, masks], 0, &mut flags);
+                run.select(wave.simd)
+                    .of(wave.size)
+                    .call([values, masks], 0, &mut flags);
                 (wave.simd.pack(&flags), writes_exec)
             }
         };

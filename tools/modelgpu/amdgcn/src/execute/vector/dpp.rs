@@ -1,52 +1,71 @@
 //! Data-parallel primitives: a lane's first source comes from another lane of its wave.
 
-use super::unmodelled;
-use crate::error::Fault;
-use crate::isa::{Dpp, DppControl, Instruction};
+use crate::isa::{Dpp, DppControl};
 use crate::wave::{LANES, Words};
 
-/// The source lane of each lane, and the lanes that write.
+/// The way of a source between lanes.
 pub(super) struct Route {
-    from: [u8; LANES],
-    /// The lanes that have a source. The others read 0.
-    present: u64,
-    /// The lanes that write. The masks, or a missing source without bound control, disable the
-    /// others.
-    pub lanes: u64,
+    /// The lane that each lane reads.
+    pub from: Words,
+    /// The lanes for which it lies inside of the row or wave.
+    inside: u64,
+    /// The lanes that the masks enable.
+    enabled: u64,
+    /// A lane without a source reads 0. Otherwise it does not write.
+    bound_control: bool,
+    /// Inactive lanes are sources too.
+    fetches_inactive: bool,
+}
+
+/// The lanes of a route in a wave.
+pub(super) struct RouteLanes {
+    /// Those that have a source. The others read 0.
+    pub present: u64,
+    /// Those that write.
+    pub writing: u64,
 }
 
 impl Route {
-    pub(super) fn new(instruction: &Instruction, dpp: &Dpp, exec: u64) -> Result<Self, Fault> {
-        let (from, mut present) =
-            sources(dpp.control).ok_or_else(|| unmodelled(instruction, "this DPP control"))?;
-        if !dpp.fetches_inactive {
-            let mut active = 0;
-            for (lane, from) in from.iter().enumerate() {
-                active |= (exec >> (from % LANES as u8) & 1) << lane;
-            }
-            present &= active;
-        }
-        let mut lanes = 0;
+    /// Returns `None` for a control that is not modelled.
+    pub(super) fn new(dpp: &Dpp) -> Option<Self> {
+        let (from, inside) = sources(dpp.control)?;
+        let mut enabled = 0;
         for quad in 0..LANES / 4 {
             let (row, bank) = (quad / 4, quad % 4);
             let is_enabled = u64::from(dpp.row_mask >> row & dpp.bank_mask >> bank & 1);
-            lanes |= (0xf * is_enabled) << (4 * quad);
+            enabled |= (0xf * is_enabled) << (4 * quad);
         }
-        if !dpp.bound_control {
-            lanes &= present;
-        }
-        Ok(Self {
-            from,
-            present,
-            lanes,
+        Some(Self {
+            from: from.map(|from| u32::from(from) % LANES as u32),
+            inside,
+            enabled,
+            bound_control: dpp.bound_control,
+            fetches_inactive: dpp.fetches_inactive,
         })
     }
 
-    pub(super) fn apply(&self, words: &mut Words) {
+    /// The lanes in a wave with these active ones of all its lanes.
+    pub(super) fn lanes(&self, active: u64, all: u64) -> RouteLanes {
+        let mut present = self.inside;
+        if !self.fetches_inactive && active != all {
+            let mut active_sources = 0;
+            for (lane, from) in self.from.iter().enumerate() {
+                active_sources |= (active >> from & 1) << lane;
+            }
+            present &= active_sources;
+        }
+        let mut writing = self.enabled & active;
+        if !self.bound_control {
+            writing &= present;
+        }
+        RouteLanes { present, writing }
+    }
+
+    pub(super) fn apply(&self, words: &mut Words, present: u64) {
         let source = *words;
         for (lane, (word, from)) in words.iter_mut().zip(self.from).enumerate() {
-            let is_present = 0u32.wrapping_sub((self.present >> lane) as u32 & 1);
-            *word = source[usize::from(from) % LANES] & is_present;
+            let is_present = 0u32.wrapping_sub((present >> lane) as u32 & 1);
+            *word = source[from as usize % LANES] & is_present;
         }
     }
 }

@@ -12,14 +12,19 @@ use crate::wave::{LANES, Longs, Wave, Words};
 pub(super) struct Gather<'a> {
     instruction: &'a Instruction,
     wave: &'a Wave,
-    /// The source lanes of the first source, if DPP moves it.
-    route: Option<dpp::Route>,
+    /// The way of the first source, if DPP moves it.
+    route: Option<(dpp::Route, dpp::RouteLanes)>,
 }
 
 impl<'a> Gather<'a> {
     pub(super) fn new(instruction: &'a Instruction, wave: &'a Wave) -> Result<Self, Fault> {
         let route = match &instruction.dpp {
-            Some(control) => Some(dpp::Route::new(instruction, control, wave.exec())?),
+            Some(control) => {
+                let route = dpp::Route::new(control)
+                    .ok_or_else(|| unmodelled(instruction, "this DPP control"))?;
+                let lanes = route.lanes(wave.exec(), wave.all_lanes);
+                Some((route, lanes))
+            }
             None => None,
         };
         Ok(Gather {
@@ -32,7 +37,7 @@ impl<'a> Gather<'a> {
     /// The lanes that write a result.
     pub(super) fn lanes(&self) -> u64 {
         match &self.route {
-            Some(route) => route.lanes & self.wave.exec(),
+            Some((_, lanes)) => lanes.writing,
             None => self.wave.exec(),
         }
     }
@@ -54,9 +59,9 @@ impl<'a> Gather<'a> {
         }
         self.raw(place, kind, words)?;
         if place == 0
-            && let Some(route) = &self.route
+            && let Some((route, lanes)) = &self.route
         {
-            route.apply(words);
+            route.apply(words, lanes.present);
         }
         if place < 2
             && let Some(sdwa) = &self.instruction.sdwa
@@ -122,9 +127,11 @@ impl<'a> Gather<'a> {
             Some(index) => {
                 let mut halves = [self.wave.vectors[index], self.wave.vectors[index + 1]];
                 if place == 0
-                    && let Some(route) = &self.route
+                    && let Some((route, lanes)) = &self.route
                 {
-                    halves.iter_mut().for_each(|half| route.apply(half));
+                    halves
+                        .iter_mut()
+                        .for_each(|half| route.apply(half, lanes.present));
                 }
                 for (lane, long) in longs.iter_mut().enumerate() {
                     *long = u64::from(halves[0][lane]) | u64::from(halves[1][lane]) << 32;

@@ -6,7 +6,7 @@
 //! in which hardware adds products is not documented; the model adds them in the order of k and
 //! rounds each sum to nearest even.
 
-use super::super::simd::{Leveled, ProductsFunction, Fitted, leveled};
+use super::super::simd::{Fitted, Leveled, ProductsFunction, leveled};
 use super::super::value::{self, Half, Kind};
 use super::super::{Operation, float, scalar_source, unmodelled};
 use super::VectorOperation;
@@ -262,7 +262,13 @@ impl Matrix {
                 let (a, places) = self.left(instruction, wave, byte);
                 let b = self.right(instruction, wave, byte);
                 let mut sums = self.addend(instruction, wave, Kind::B32, |bits| bits as i32)?;
-                self.multiply(&a, &places, &b, &mut sums, OF_INTEGERS.select(wave.simd).of(wave.size));
+                self.multiply(
+                    &a,
+                    &places,
+                    &b,
+                    &mut sums,
+                    OF_INTEGERS.select(wave.simd).of(wave.size),
+                );
                 self.write(instruction, wave, &sums, |sum| u64::from(sum as u32));
                 Ok(())
             }
@@ -300,7 +306,13 @@ impl Matrix {
                 let mut sums = self.addend(instruction, wave, Kind::F64, |bits| {
                     signed(2, f64::from_bits(bits))
                 })?;
-                self.multiply(&a, &places, &b, &mut sums, OF_DOUBLES.select(wave.simd).of(wave.size));
+                self.multiply(
+                    &a,
+                    &places,
+                    &b,
+                    &mut sums,
+                    OF_DOUBLES.select(wave.simd).of(wave.size),
+                );
                 self.write(instruction, wave, &sums, f64::to_bits);
                 Ok(())
             }
@@ -356,7 +368,13 @@ impl Matrix {
         let mut sums = self.addend(instruction, wave, Kind::F32, |bits| {
             kept(f32::from_bits(bits as u32))
         })?;
-        self.multiply(&a, &places, &b, &mut sums, products.select(wave.simd).of(wave.size));
+        self.multiply(
+            &a,
+            &places,
+            &b,
+            &mut sums,
+            products.select(wave.simd).of(wave.size),
+        );
         self.write(instruction, wave, &sums, |sum| kept(sum).to_bits().into());
         Ok(())
     }
@@ -392,7 +410,13 @@ impl Matrix {
         let mut sums = self.addend(instruction, wave, Kind::F32, |bits| {
             f64::from(f32::from_bits(bits as u32))
         })?;
-        self.multiply(&a, &places, &b, &mut sums, OF_SCALED.select(wave.simd).of(wave.size));
+        self.multiply(
+            &a,
+            &places,
+            &b,
+            &mut sums,
+            OF_SCALED.select(wave.simd).of(wave.size),
+        );
         self.write(instruction, wave, &sums, |sum| {
             (sum as f32).to_bits().into()
         });

@@ -470,7 +470,8 @@ impl VectorOperation {
                 }
                 let lanes = gather.lanes();
                 let mut results = [0; LANES];
-                run.select(wave.simd).of(wave.size)
+                run.select(wave.simd)
+                    .of(wave.size)
                     .call(gathered.each_ref(), &mut results);
                 scatter::words(instruction, wave, lanes, result, &mut results)
             }
@@ -484,7 +485,9 @@ impl VectorOperation {
                 let gathered = gather.all_halves(sources)?;
                 let lanes = gather.lanes();
                 let mut results = [[0; LANES]; 4];
-                run.select(wave.simd).of(wave.size).call(wide(&gathered), &mut results);
+                run.select(wave.simd)
+                    .of(wave.size)
+                    .call(wide(&gathered), &mut results);
                 scatter::longs(instruction, wave, lanes, result, &mut join(&results))
             }
             Self::Carry {
@@ -507,8 +510,12 @@ impl VectorOperation {
                 let (mut carry, mut out) = ([0; LANES], [0; LANES]);
                 wave.simd.spread(carry_in, &mut carry);
                 let mut results = [[0; LANES]; 4];
-                run.select(wave.simd).of(wave.size)
-                    .call(wide(&gathered), &carry, &mut results, &mut out);
+                run.select(wave.simd).of(wave.size).call(
+                    wide(&gathered),
+                    &carry,
+                    &mut results,
+                    &mut out,
+                );
                 let carry_out = wave.simd.pack(&out);
                 scatter::longs(instruction, wave, lanes, result, &mut join(&results))?;
                 if direction != CarryDirection::In {
@@ -549,7 +556,8 @@ fn of_scalars(mnemonic: &str, instruction: &Instruction, wave: &mut Wave) -> Res
     let mut gathered = [[0; LANES]; 3];
     Gather::new(instruction, wave)?.words(0, sources[0], &mut gathered[0])?;
     let mut results = [0; LANES];
-    run.select(wave.simd).of(wave.size)
+    run.select(wave.simd)
+        .of(wave.size)
         .call(gathered.each_ref(), &mut results);
     let value = match scatter::Output::new(instruction, wave, *result) {
         Some(output) => output.apply(results[0].into()) as u32,

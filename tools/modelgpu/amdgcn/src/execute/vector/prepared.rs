@@ -1,13 +1,15 @@
 //! The frequent forms of vector instructions, with operands that are resolved when the instruction
-//! is decoded: no SDWA, no DPP, no output modifiers, whole registers. [`super::VectorOperation`]
+//! is decoded: no SDWA of results, no output modifiers, whole registers. [`super::VectorOperation`]
 //! executes all forms.
 
+use super::super::lane::PULL;
 use super::super::simd::{
     CarryFunction, CompareFunction, Leveled, LongsFunction, Selected, Simd, Wide, WordsFunction,
     leveled, select,
 };
 use super::super::value::Kind;
 use super::compare::Comparison;
+use super::dpp::Route;
 use super::{CarryDirection, VectorOperation};
 use crate::isa::{Instruction, Operand, Sdwa, SdwaSource, Selection};
 use crate::registers::{BUFFERS, Registers};
@@ -17,6 +19,8 @@ use crate::wave::{Wave, Words, constant};
 pub(crate) struct VectorStep {
     run: Run,
     sources: Sources,
+    /// DPP: the way of the first source, and its register.
+    route: Option<Box<(Route, usize)>>,
     /// The first register of the result.
     target: usize,
     /// The modes of denormal numbers and of rounding matter.
@@ -76,6 +80,9 @@ enum Place {
     Constant(u64),
 }
 
+/// The buffer of the first source.
+const FIRST_BUFFER: usize = BUFFERS;
+
 /// A source that the function does not read.
 const UNUSED: Source = Source {
     place: Place::Vector(0),
@@ -93,10 +100,7 @@ impl VectorStep {
     ) -> Option<Self> {
         let modifiers = &instruction.modifiers;
         let is_part = |sdwa: &Sdwa| sdwa.dst != Selection::Dword;
-        if instruction.sdwa.as_ref().is_some_and(is_part)
-            || instruction.dpp.is_some()
-            || modifiers.output != 0
-        {
+        if instruction.sdwa.as_ref().is_some_and(is_part) || modifiers.output != 0 {
             return None;
         }
         let source = |place: usize, kind| Source::new(instruction, place, kind);
@@ -113,9 +117,19 @@ impl VectorStep {
                 Kind::None => Some(0),
                 _ => instruction.dst.vector_index().filter(|_| is_whole),
             };
-            let (sources, target) = (Sources::new(sources_of(kinds)?), target?);
+            let (mut sources, target) = (Sources::new(sources_of(kinds)?), target?);
+            let route = match &instruction.dpp {
+                // The sign would change before the lanes move, and a long has two registers.
+                Some(_) if sources.places[0] == FIRST_BUFFER || kinds[0].is_long() => return None,
+                Some(dpp) => {
+                    let register = std::mem::replace(&mut sources.places[0], FIRST_BUFFER);
+                    Some(Box::new((Route::new(dpp)?, register)))
+                }
+                None => None,
+            };
             Some(Self {
                 run,
+                route,
                 is_apart: !sources.places.contains(&target),
                 sources,
                 target,
@@ -191,7 +205,7 @@ impl VectorStep {
                 };
                 step(run, kinds, Kind::None)
             }
-            VectorOperation::Packed(packed) if !modifiers.clamp => {
+            VectorOperation::Packed(packed) if !modifiers.clamp && instruction.dpp.is_none() => {
                 let (run, count, picks) = packed.single()?;
                 let half = |high: usize| -> Option<Sources> {
                     let mut sources = [UNUSED; 3];
@@ -207,6 +221,7 @@ impl VectorStep {
                 Some(Self {
                     run: Run::Twice(run.select(simd), Box::new(half(1)?)),
                     sources: half(0)?,
+                    route: None,
                     target: instruction.dst.vector_index()?,
                     is_float: !picks,
                     is_apart: false,
@@ -224,6 +239,7 @@ impl VectorStep {
         let run = if high { COUNT_HIGH } else { COUNT_LOW };
         Some(Self {
             is_apart: false,
+            route: None,
             run: Run::Words(run.select(simd)),
             sources: Sources::new([
                 Source::new(instruction, 0, Kind::B32)?,
@@ -242,7 +258,11 @@ impl VectorStep {
         if wave.indexed != 0 || self.is_float && !wave.mode.is_plain() {
             return false;
         }
-        let (simd, size, lanes) = (wave.simd, wave.size, wave.exec());
+        let (simd, size) = (wave.simd, wave.size);
+        let lanes = match &self.route {
+            None => wave.exec(),
+            Some(route) => pass(route, wave),
+        };
         match &self.run {
             Run::Words(run) if self.is_apart && lanes == wave.all_lanes => {
                 let [a, b, c] = self.sources.places(wave);
@@ -272,7 +292,8 @@ impl VectorStep {
                 let Registers {
                     vectors, results, ..
                 } = &mut *wave.vectors;
-                run.of(size).call([&vectors[a], &vectors[b], &vectors[c]], &mut results[0]);
+                run.of(size)
+                    .call([&vectors[a], &vectors[b], &vectors[c]], &mut results[0]);
                 simd.blend(&mut vectors[self.target], &results[0], lanes);
             }
             Run::Twice(run, second) => {
@@ -353,6 +374,21 @@ impl VectorStep {
     }
 }
 
+/// Moves the first source to its buffer, by its way between lanes. Returns the lanes that write.
+fn pass((route, register): &(Route, usize), wave: &mut Wave) -> u64 {
+    let lanes = route.lanes(wave.exec(), wave.all_lanes);
+    let Registers {
+        vectors, results, ..
+    } = &mut *wave.vectors;
+    let pulled = &mut results[0];
+    let pull = PULL.select(wave.simd).of(wave.size);
+    pull.call([&vectors[*register], &route.from, &route.from], pulled);
+    let buffer = &mut vectors[FIRST_BUFFER];
+    wave.simd.fill(buffer, 0);
+    wave.simd.blend(buffer, pulled, lanes.present);
+    lanes.writing
+}
+
 impl Sources {
     fn new(sources: [Source; 3]) -> Self {
         let mut places = [0; 3];
@@ -366,7 +402,7 @@ impl Sources {
                     ..
                 } => index,
                 _ => {
-                    let buffer = BUFFERS + 2 * number;
+                    let buffer = FIRST_BUFFER + 2 * number;
                     filled.push((buffer, source));
                     buffer
                 }
