@@ -34,20 +34,28 @@ struct Shared<'a> {
     cancelled: &'a AtomicBool,
     workgroups: u64,
     capacity: u64,
-    /// The number of the next workgroup to start.
-    next: AtomicU64,
-    /// Workgroups that have started and not ended.
-    resident: AtomicU64,
+    counters: Counters,
     /// A workgroup was interrupted: the others end too.
     failed: AtomicBool,
     /// The interrupted workgroup with the lowest number.
     failure: Mutex<Option<(u64, DispatchError)>>,
     /// A thread has told of an access beyond LDS.
     told: AtomicBool,
-    /// Turns after which a workgroup did not wait.
-    progress: AtomicU64,
     /// A thread has told that the dispatch is stuck.
     is_stuck: AtomicBool,
+}
+
+/// The counters that the threads change at the start and at the end of each workgroup. They have a line of the
+/// host's caches of their own: the threads look at the rest again and again.
+#[derive(Default)]
+#[repr(align(128))]
+struct Counters {
+    /// The number of the next workgroup to start.
+    next: AtomicU64,
+    /// Workgroups that have started and not ended.
+    resident: AtomicU64,
+    /// Turns after which a workgroup did not wait.
+    progress: AtomicU64,
 }
 
 /// One thread's part of a dispatch.
@@ -85,12 +93,10 @@ pub(crate) fn run(
         cancelled,
         workgroups: dispatch.workgroups(),
         capacity: dispatch.capacity(),
-        next: AtomicU64::new(0),
-        resident: AtomicU64::new(0),
+        counters: Counters::default(),
         failed: AtomicBool::new(false),
         failure: Mutex::new(None),
         told: AtomicBool::new(false),
-        progress: AtomicU64::new(0),
         is_stuck: AtomicBool::new(false),
     };
     let threads = shared.workgroups.min(workers.count() as u64).max(1) as usize;
@@ -135,15 +141,15 @@ pub(crate) fn run(
 impl Shared<'_> {
     /// Begins the next workgroup; `None` if all have started or the GPU is full.
     fn begin(&self, spare: &mut Spare) -> Option<Workgroup> {
-        if self.resident.fetch_add(1, Ordering::Relaxed) < self.capacity {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
+        if self.counters.resident.fetch_add(1, Ordering::Relaxed) < self.capacity {
+            let number = self.counters.next.fetch_add(1, Ordering::Relaxed);
             if number < self.workgroups {
                 let mut workgroup = spare.workgroups.pop().unwrap_or_default();
                 (self.dispatch).begin(number, &mut workgroup, &mut spare.waves);
                 return Some(workgroup);
             }
         }
-        self.resident.fetch_sub(1, Ordering::Relaxed);
+        self.counters.resident.fetch_sub(1, Ordering::Relaxed);
         None
     }
 
@@ -227,7 +233,7 @@ impl<'a> Worker<'a> {
                         let executed = surroundings.instructions - before;
                         self.wait(shared, &workgroup, executed);
                     } else {
-                        shared.progress.fetch_add(1, Ordering::Relaxed);
+                        shared.counters.progress.fetch_add(1, Ordering::Relaxed);
                     }
                     self.paused.push_back(workgroup);
                     self.idle = if pause == Pause::Share {
@@ -270,7 +276,7 @@ impl<'a> Worker<'a> {
     fn wait(&mut self, shared: &Shared<'_>, workgroup: &Workgroup, instructions: u64) {
         /// A turn at a barrier of the grid executes nothing.
         const LEAST: u64 = 64;
-        let progress = shared.progress.load(Ordering::Relaxed);
+        let progress = shared.counters.progress.load(Ordering::Relaxed);
         if self.since.0 != progress {
             self.since = (progress, 0);
         }
@@ -292,7 +298,7 @@ impl<'a> Worker<'a> {
         let pc = workgroup.waves[wave].pc;
         (shared.dispatch.context.stuck)(Stuck {
             site: Box::new(shared.dispatch.site(workgroup.id, wave, pc)),
-            workgroups: shared.resident.load(Ordering::Relaxed),
+            workgroups: shared.counters.resident.load(Ordering::Relaxed),
             at_barrier: count(State::AtBarrier),
             waves: count(State::AtBarrier) + count(State::Running),
         });
@@ -300,11 +306,11 @@ impl<'a> Worker<'a> {
 
     fn end(&mut self, shared: &Shared<'_>, workgroup: Workgroup) {
         self.idle = 0;
-        shared.progress.fetch_add(1, Ordering::Relaxed);
+        shared.counters.progress.fetch_add(1, Ordering::Relaxed);
         self.statistics.workgroups += 1;
         self.statistics.waves += workgroup.waves.len() as u64;
         self.core.spare.workgroups.push(workgroup);
-        shared.resident.fetch_sub(1, Ordering::Relaxed);
+        shared.counters.resident.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Keeps some workgroups for the next dispatch.

@@ -5,8 +5,9 @@
 mod common;
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use modelgpu_amdgcn::{Argument, Launch, Program, Target};
@@ -101,16 +102,25 @@ struct Measured {
 }
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, object, name] = &arguments[..]
+        && first == REPEAT
+    {
+        let kernel = KERNELS.iter().find(|it| it.name == name);
+        Other::repeat(kernel.expect("a kernel's name"), Path::new(object));
+    }
     let directory = tempfile::tempdir().expect("a temporary directory");
     let directory = directory.path();
     let host = compile_host(directory);
-    let wanted: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|it| !it.starts_with("--"))
-        .collect();
-    let (targets, wanted): (Vec<_>, Vec<_>) = wanted
+    let (targets, names): (Vec<_>, Vec<_>) = arguments
         .into_iter()
+        .filter(|it| !it.starts_with("--"))
         .partition(|it| Target::ALL.iter().any(|target| target.name() == it));
+    let kernels: Vec<&Kernel> = KERNELS
+        .iter()
+        .filter(|it| names.is_empty() || names.iter().any(|name| name == it.name))
+        .collect();
+    let kernels = &kernels[..];
     let is_wanted =
         |target: &Target| targets.is_empty() || targets.iter().any(|name| name == target.name());
     for target in Target::ALL.into_iter().filter(is_wanted) {
@@ -120,10 +130,7 @@ fn main() {
             "kernel           host ms  model ms   ratio  instructions  million/s  traced ms  ratio"
         );
         let (mut ratios, mut rates, mut costs) = (0.0, 0.0, 0.0);
-        let kernels = KERNELS
-            .iter()
-            .filter(|it| wanted.is_empty() || wanted.iter().any(|name| name == it.name));
-        let mut count = 0.0;
+        let count = kernels.len() as f64;
         for kernel in kernels {
             let measured = measure(kernel, &host, &object, directory);
             let ratio = measured.model.as_secs_f64() / measured.host.as_secs_f64();
@@ -140,7 +147,6 @@ fn main() {
             costs += cost.ln();
             ratios += ratio.ln();
             rates += rate.ln();
-            count += 1.0;
         }
         println!(
             "geometric means of the ratio, of the rate and of the ratio of traced runs: {:.2}, {:.1}, {:.2}",
@@ -149,49 +155,100 @@ fn main() {
             (costs / count).exp(),
         );
     }
+    let target = Target::ALL.into_iter().find(is_wanted).expect("a target");
+    compare_threads(target, &compile_device(directory, target), kernels);
+}
+
+/// Prints the times of one thread and of all, beside the gain of processes that share nothing.
+fn compare_threads(target: Target, object: &Path, kernels: &[&Kernel]) {
     let threads = std::thread::available_parallelism().map_or(1, |it| it.get());
-    let target = Target::ALL[0];
     println!("\n{target}, times on 1 and on {threads} threads; CPU time of all threads");
-    println!("kernel            one ms    all ms   gain  one cpu ms  all cpu ms   more");
-    let object = compile_device(directory, target);
-    let (mut gains, mut more, mut count) = (0.0, 0.0, 0.0);
-    for kernel in KERNELS
-        .iter()
-        .filter(|it| wanted.is_empty() || wanted.iter().any(|name| name == it.name))
-    {
-        let mut times = [Vec::new(), Vec::new()];
-        let mut cpu_times = [Vec::new(), Vec::new()];
+    println!("kernel            one ms    all ms   gain  one cpu ms  all cpu ms   more  processes");
+    let mut logarithms = [0.0; 3];
+    for kernel in kernels {
+        let run = |threads: usize| {
+            let mut device = Device::new(kernel, object, threads);
+            device.run(kernel);
+            let (start, cpu_start) = (Instant::now(), cpu_time(ClockId::ProcessCPUTime));
+            device.run(kernel);
+            let cpu = cpu_time(ClockId::ProcessCPUTime) - cpu_start;
+            [start.elapsed(), cpu]
+        };
+        let mut times = [const { Vec::new() }; 3];
         for _ in 0..ROUNDS {
-            for (number, threads) in [1, threads].into_iter().enumerate() {
-                let mut device = Device::new(kernel, &object, threads);
-                device.run(kernel);
-                let (start, cpu_start) = (Instant::now(), cpu_time(ClockId::ProcessCPUTime));
-                device.run(kernel);
-                times[number].push(start.elapsed());
-                cpu_times[number].push(cpu_time(ClockId::ProcessCPUTime) - cpu_start);
-            }
+            times[0].push(run(1));
+            times[1].push(run(threads));
+            let _others: Vec<_> = (1..threads).map(|_| Other::start(kernel, object)).collect();
+            times[2].push(run(1));
         }
-        let [one, all] = times.map(|times| median(times).as_secs_f64());
-        let [one_cpu, all_cpu] = cpu_times.map(|times| median(times).as_secs_f64());
+        let [one, all, beside] = times.map(|times| {
+            [0, 1].map(|clock| median(times.iter().map(|it| it[clock]).collect()).as_secs_f64())
+        });
+        let figures = [
+            one[0] / all[0],
+            all[1] / one[1],
+            threads as f64 * one[0] / beside[0],
+        ];
         println!(
-            "{:15} {:8.2} {:9.2} {:6.2} {:11.2} {:11.2} {:6.2}",
+            "{:15} {:8.2} {:9.2} {:6.2} {:11.2} {:11.2} {:6.2} {:10.2}",
             kernel.name,
-            one * 1e3,
-            all * 1e3,
-            one / all,
-            one_cpu * 1e3,
-            all_cpu * 1e3,
-            all_cpu / one_cpu
+            one[0] * 1e3,
+            all[0] * 1e3,
+            figures[0],
+            one[1] * 1e3,
+            all[1] * 1e3,
+            figures[1],
+            figures[2],
         );
-        gains += (one / all).ln();
-        more += (all_cpu / one_cpu).ln();
-        count += 1.0;
+        for (sum, figure) in logarithms.iter_mut().zip(figures) {
+            *sum += figure.ln();
+        }
     }
+    let [gain, more, processes] = logarithms.map(|sum| (sum / kernels.len() as f64).exp());
     println!(
-        "geometric means of the gain and of the CPU time's growth: {:.2}, {:.2}",
-        (gains / count).exp(),
-        (more / count).exp()
+        "geometric means of the gain, of the CPU time's growth and of the gain of processes that share nothing: \
+         {gain:.2}, {more:.2}, {processes:.2}",
     );
+}
+
+/// The first argument of a process that runs a kernel again and again. The others are the code object and
+/// the kernel.
+const REPEAT: &str = "repeat";
+
+/// Another process that runs a kernel on one thread, until this value is dropped.
+struct Other(Child);
+
+impl Other {
+    /// Returns once the process has run the kernel.
+    fn start(kernel: &Kernel, object: &Path) -> Self {
+        let program = std::env::current_exe().expect("this program's path");
+        let mut command = Command::new(program);
+        command.args([REPEAT, text(object), kernel.name]);
+        let mut process = command
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("this program starts");
+        let mut output = process.stdout.take().expect("a pipe");
+        output.read_exact(&mut [0]).expect("a run of the kernel");
+        Self(process)
+    }
+
+    /// Runs a kernel until the process is killed.
+    fn repeat(kernel: &Kernel, object: &Path) -> ! {
+        let mut device = Device::new(kernel, object, 1);
+        device.run(kernel);
+        println!("ready");
+        loop {
+            device.run(kernel);
+        }
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let ended = self.0.kill().and_then(|()| self.0.wait());
+        ended.expect("the process ends");
+    }
 }
 
 fn source(name: &str) -> PathBuf {
@@ -210,10 +267,11 @@ fn compile_host(directory: &Path) -> PathBuf {
     program
 }
 
-fn compile_device(directory: &Path, target: Target) -> Vec<u8> {
+fn compile_device(directory: &Path, target: Target) -> PathBuf {
     let object = directory.join(format!("{target}.co"));
     let source = source("kernels.hip");
-    compile_hip(&source, target.name(), &["-O2", "-std=c++20"], &object)
+    compile_hip(&source, target.name(), &["-O2", "-std=c++20"], &object);
+    object
 }
 
 /// A program with a kernel's buffers.
@@ -224,8 +282,9 @@ struct Device {
 }
 
 impl Device {
-    fn new(kernel: &Kernel, object: &[u8], threads: usize) -> Self {
-        let mut program = Program::load(object).expect("an object that was just linked");
+    fn new(kernel: &Kernel, object: &Path, threads: usize) -> Self {
+        let object = fs::read(object).expect("an object that was just linked");
+        let mut program = Program::load(&object).expect("an object that was just linked");
         program.set_threads(threads);
         let mut buffers = Vec::new();
         let arguments = kernel
@@ -279,7 +338,7 @@ impl Device {
     }
 }
 
-fn measure(kernel: &Kernel, host: &Path, object: &[u8], directory: &Path) -> Measured {
+fn measure(kernel: &Kernel, host: &Path, object: &Path, directory: &Path) -> Measured {
     let mut device = Device::new(kernel, object, 1);
     let path = |number: usize| directory.join(format!("{}-{number}", kernel.name));
     let result = directory.join("result");
