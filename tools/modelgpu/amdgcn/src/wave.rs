@@ -88,19 +88,33 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// The place of a lane's byte. Dwords of all lanes lie side by side, as on the hardware, because
     /// most accesses are at one address.
-    pub(crate) fn place(&self, lane: usize, address: usize) -> usize {
+    fn place(&self, lane: usize, address: usize) -> usize {
         (address & !3) * LANES + 4 * lane + (address & 3)
     }
 
     /// Reads up to 8 bytes of a lane's share, zero-extended.
+    #[inline]
     pub(crate) fn read(&self, lane: usize, address: usize, size: usize) -> u64 {
+        let first = address & 3;
+        // Most values lie in one dword.
+        if first + size <= 4 {
+            let word = self.bytes[self.place(lane, address & !3)..].first_chunk();
+            let word = word.map_or(0, |word| u32::from_le_bytes(*word));
+            return (word >> (8 * first) & u32::MAX >> (32 - 8 * size)).into();
+        }
         (0..size).rev().fold(0, |value, byte| {
             value << 8 | u64::from(self.bytes[self.place(lane, address + byte)])
         })
     }
 
     /// Writes the low `size` bytes of a value to a lane's share.
+    #[inline]
     pub(crate) fn write(&mut self, lane: usize, address: usize, size: usize, value: u64) {
+        if size == 4 && address.is_multiple_of(4) {
+            let place = self.place(lane, address);
+            self.bytes[place..place + 4].copy_from_slice(&(value as u32).to_le_bytes());
+            return;
+        }
         for byte in 0..size {
             let place = self.place(lane, address + byte);
             self.bytes[place] = (value >> (8 * byte)) as u8;

@@ -17,7 +17,7 @@ pub(crate) struct Packed {
     run: Run,
     sources: u8,
     half: HalfKind,
-    /// The function of all lanes' halves, for halves of 32 bits.
+    /// The function of all lanes' halves, for floats and moves.
     function: Option<Leveled<WordsFunction>>,
 }
 
@@ -48,7 +48,7 @@ const fn packed(half: HalfKind, sources: u8, run: Run) -> Operation {
     }))
 }
 
-/// Makes an operation on two words from a closure over the bits of one.
+/// Makes an operation on two words or halves of words from a closure over the bits of one.
 macro_rules! two_words {
     ($half:ident, $sources:literal, |$a:ident, $b:ident, $c:ident| $body:expr) => {
         Operation::Vector(VectorOperation::Packed(Packed {
@@ -75,10 +75,6 @@ const fn unsigned(sources: u8, run: fn([i64; 3]) -> i64) -> Operation {
 
 const fn signed(sources: u8, run: fn([i64; 3]) -> i64) -> Operation {
     packed(HalfKind::Signed, sources, Run::Exact(run))
-}
-
-const fn half(sources: u8, run: fn([u32; 3]) -> u32) -> Operation {
-    packed(HalfKind::HalfPrecision, sources, Run::Bits(run))
 }
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
@@ -110,43 +106,49 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_pk_lshlrev_b16", unsigned(2, |[a, b, _]| b << (a & 15))),
     ("v_pk_lshrrev_b16", unsigned(2, |[a, b, _]| b >> (a & 15))),
     ("v_pk_ashrrev_i16", signed(2, |[a, b, _]| b >> (a & 15))),
-    ("v_pk_add_f16", half(2, |[a, b, _]| h(d(a) + d(b)))),
-    ("v_pk_mul_f16", half(2, |[a, b, _]| h(d(a) * d(b)))),
+    (
+        "v_pk_add_f16",
+        two_words!(HalfPrecision, 2, |a, b, _c| h(d(a) + d(b))),
+    ),
+    (
+        "v_pk_mul_f16",
+        two_words!(HalfPrecision, 2, |a, b, _c| h(d(a) * d(b))),
+    ),
     (
         "v_pk_fma_f16",
-        half(3, |[a, b, c]| h(d(a).mul_add(d(b), d(c)))),
+        two_words!(HalfPrecision, 3, |a, b, c| h(d(a).mul_add(d(b), d(c)))),
     ),
     (
         "v_pk_fmac_f16",
-        half(3, |[a, b, c]| h(d(a).mul_add(d(b), d(c)))),
+        two_words!(HalfPrecision, 3, |a, b, c| h(d(a).mul_add(d(b), d(c)))),
     ),
     (
         "v_pk_minimum3_f16",
-        half(3, |[a, b, c]| {
+        two_words!(HalfPrecision, 3, |a, b, c| {
             h(float::minimum(float::minimum(d(a), d(b)), d(c)))
         }),
     ),
     (
         "v_pk_maximum3_f16",
-        half(3, |[a, b, c]| {
+        two_words!(HalfPrecision, 3, |a, b, c| {
             h(float::maximum(float::maximum(d(a), d(b)), d(c)))
         }),
     ),
     (
         "v_pk_minimum_f16",
-        half(2, |[a, b, _]| h(float::minimum(d(a), d(b)))),
+        two_words!(HalfPrecision, 2, |a, b, _c| h(float::minimum(d(a), d(b)))),
     ),
     (
         "v_pk_maximum_f16",
-        half(2, |[a, b, _]| h(float::maximum(d(a), d(b)))),
+        two_words!(HalfPrecision, 2, |a, b, _c| h(float::maximum(d(a), d(b)))),
     ),
     (
         "v_pk_min_f16",
-        half(2, |[a, b, _]| h(float::min(d(a), d(b)))),
+        two_words!(HalfPrecision, 2, |a, b, _c| h(float::min(d(a), d(b)))),
     ),
     (
         "v_pk_max_f16",
-        half(2, |[a, b, _]| h(float::max(d(a), d(b)))),
+        two_words!(HalfPrecision, 2, |a, b, _c| h(float::max(d(a), d(b)))),
     ),
 ];
 
@@ -183,30 +185,37 @@ impl Packed {
                 0 => (modifiers.op_sel, modifiers.neg),
                 _ => (modifiers.op_sel_hi, modifiers.neg_hi),
             };
-            for (lane, value) in result.iter_mut().enumerate() {
-                let source = |place: usize| {
+            if self.half == HalfKind::Word {
+                // Each half of the result has its own source; op_sel selects for both.
+                *result = sources[high][usize::from(modifiers.op_sel >> high & 1)];
+            } else {
+                let sources: [Words; 3] = std::array::from_fn(|place| {
                     let half = usize::from(select >> place & 1);
                     let flip = if negate >> place & 1 == 1 {
                         self.kind().sign_bit() as u32
                     } else {
                         0
                     };
-                    sources[place][half][lane] ^ flip
-                };
-                *value = match (self.half, high) {
-                    // Each half of the result has its own source; op_sel selects for both.
-                    (HalfKind::Word, _) => {
-                        sources[high][usize::from(modifiers.op_sel >> high & 1)][lane]
+                    sources[place][half].map(|bits| bits ^ flip)
+                });
+                match (self.function, &rounding) {
+                    (Some(function), None) => {
+                        let function = function.select(wave.simd).of(wave.size);
+                        function.call(sources.each_ref(), result);
                     }
                     _ => {
-                        let sources = [source(0), source(1), source(2)];
-                        match &rounding {
-                            Some(rounding) => rounding.result(sources),
-                            None => self.half_result(sources, clamp),
+                        for (lane, value) in result.iter_mut().enumerate() {
+                            let sources = sources.each_ref().map(|words| words[lane]);
+                            *value = match &rounding {
+                                Some(rounding) => rounding.result(sources),
+                                None => self.half_result(sources, clamp),
+                            };
                         }
                     }
-                };
-                if let Some(output) = &output {
+                }
+            }
+            if let Some(output) = &output {
+                for value in result {
                     *value = output.apply((*value).into()) as u32;
                 }
             }
@@ -226,7 +235,7 @@ impl Packed {
     /// For packed single precision and for moves: the function of one half, its number of sources,
     /// and whether each half of the result has a source of its own.
     pub(super) fn single(self) -> Option<(Leveled<WordsFunction>, usize, bool)> {
-        let function = self.function?;
+        let function = self.function.filter(|_| self.is_wide())?;
         Some((function, self.sources.into(), self.half == HalfKind::Word))
     }
 
