@@ -144,6 +144,16 @@ impl<'a> View<'a> {
             }
             return true;
         }
+        if span.lowest == span.highest {
+            let words = results.iter_mut().take(size.div_ceil(4) as usize);
+            for (address, results) in (span.lowest..).step_by(4).zip(words) {
+                let Ok(value) = self.load(address, size.min(4)) else {
+                    return false;
+                };
+                results[..span.end].fill(value as u32);
+            }
+            return true;
+        }
         let addresses = &span.addresses[..span.end];
         match size {
             1 => {

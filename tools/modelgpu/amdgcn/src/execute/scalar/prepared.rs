@@ -70,8 +70,8 @@ impl ScalarStep {
                 kind,
                 writes_scc,
             } => {
-                let [a, b] = sources.map(|source| source.value(wave));
-                let (value, scc) = run(a, b, wave.scc);
+                let [a, b] = sources;
+                let (value, scc) = run(a.value(wave), b.value(wave), wave.scc);
                 wave.set_scalar(result, kind, value);
                 if writes_scc {
                     wave.scc = scc;
