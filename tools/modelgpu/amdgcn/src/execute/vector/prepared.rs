@@ -259,10 +259,10 @@ impl VectorStep {
             return false;
         }
         let (simd, size) = (wave.simd, wave.size);
-        let lanes = match &self.route {
-            None => wave.exec(),
-            Some(route) => pass(route, wave),
-        };
+        let mut lanes = wave.exec();
+        if let Some(route) = &self.route {
+            lanes = pass(route, wave);
+        }
         match &self.run {
             Run::Words(run) if self.is_apart && lanes == wave.all_lanes => {
                 let [a, b, c] = self.sources.places(wave);
@@ -375,6 +375,7 @@ impl VectorStep {
 }
 
 /// Moves the first source to its buffer, by its way between lanes. Returns the lanes that write.
+#[inline(never)]
 fn pass((route, register): &(Route, usize), wave: &mut Wave) -> u64 {
     let lanes = route.lanes(wave.exec(), wave.all_lanes);
     let Registers {
