@@ -13,7 +13,7 @@ pub(super) struct Gather<'a> {
     instruction: &'a Instruction,
     wave: &'a Wave,
     /// The way of the first source, if DPP moves it.
-    route: Option<(dpp::Route, dpp::RouteLanes)>,
+    route: Option<Box<(dpp::Route, dpp::RouteLanes)>>,
 }
 
 impl<'a> Gather<'a> {
@@ -23,7 +23,7 @@ impl<'a> Gather<'a> {
                 let route = dpp::Route::new(control)
                     .ok_or_else(|| unmodelled(instruction, "this DPP control"))?;
                 let lanes = route.lanes(wave.exec(), wave.all_lanes);
-                Some((route, lanes))
+                Some(Box::new((route, lanes)))
             }
             None => None,
         };
@@ -37,7 +37,7 @@ impl<'a> Gather<'a> {
     /// The lanes that write a result.
     pub(super) fn lanes(&self) -> u64 {
         match &self.route {
-            Some((_, lanes)) => lanes.writing,
+            Some(route) => route.1.writing,
             None => self.wave.exec(),
         }
     }
@@ -59,7 +59,7 @@ impl<'a> Gather<'a> {
         }
         self.raw(place, kind, words)?;
         if place == 0
-            && let Some((route, lanes)) = &self.route
+            && let Some((route, lanes)) = self.route.as_deref()
         {
             route.apply(words, lanes.present);
         }
@@ -127,7 +127,7 @@ impl<'a> Gather<'a> {
             Some(index) => {
                 let mut halves = [self.wave.vectors[index], self.wave.vectors[index + 1]];
                 if place == 0
-                    && let Some((route, lanes)) = &self.route
+                    && let Some((route, lanes)) = self.route.as_deref()
                 {
                     halves
                         .iter_mut()

@@ -31,6 +31,8 @@ pub(crate) struct VectorStep {
 
 enum Run {
     Words(Selected<WordsFunction>),
+    /// A result of 16 bits that keeps the other half of its register, and a function that joins both.
+    Half(Selected<WordsFunction>, Selected<WordsFunction>),
     /// v_cndmask_b32: the second source in the lanes of a mask, the first one in the others.
     Select(Operand),
     /// Two results of 32 bits, each with sources of its own.
@@ -67,7 +69,7 @@ struct Source {
     place: Place,
     /// Both halves of a value of 64 bits.
     wide: bool,
-    /// SDWA: the part of the word.
+    /// SDWA, or a half of the word: the part of it.
     part: Option<SdwaSource>,
     /// Bits to clear and to flip in the last word.
     signs: Option<(u32, u32)>,
@@ -112,10 +114,11 @@ impl VectorStep {
             ])
         };
         let step = |run, kinds: [Kind; 3], result: Kind| {
-            let is_whole = !result.is_half() || modifiers.op_sel & 8 == 0 && !modifiers.keeps_half;
+            let is_right =
+                matches!(run, Run::Half(..)) || other_half(instruction, result).is_none();
             let target = match result {
                 Kind::None => Some(0),
-                _ => instruction.dst.vector_index().filter(|_| is_whole),
+                _ => instruction.dst.vector_index().filter(|_| is_right),
             };
             let (mut sources, target) = (Sources::new(sources_of(kinds)?), target?);
             let route = match &instruction.dpp {
@@ -145,8 +148,12 @@ impl VectorStep {
                 sources,
                 result,
             } if !is_clamped_float(result) => {
-                let run = if saturates(result) { clamped? } else { run };
-                step(Run::Words(run.select(simd)), sources, result)
+                let run = if saturates(result) { clamped? } else { run }.select(simd);
+                let run = match other_half(instruction, result) {
+                    Some(join) => Run::Half(run, join.select(simd)),
+                    None => Run::Words(run),
+                };
+                step(run, sources, result)
             }
             VectorOperation::Longs {
                 run,
@@ -296,6 +303,17 @@ impl VectorStep {
                     .call([&vectors[a], &vectors[b], &vectors[c]], &mut results[0]);
                 simd.blend(&mut vectors[self.target], &results[0], lanes);
             }
+            Run::Half(run, join) => {
+                let [a, b, c] = self.sources.places(wave);
+                let Registers {
+                    vectors, results, ..
+                } = &mut *wave.vectors;
+                let [half, joined, ..] = results;
+                (run.of(size)).call([&vectors[a], &vectors[b], &vectors[c]], half);
+                let old = &vectors[self.target];
+                join.of(size).call([half, old, old], joined);
+                simd.blend(&mut vectors[self.target], joined, lanes);
+            }
             Run::Twice(run, second) => {
                 for (number, sources) in [&self.sources, second].into_iter().enumerate() {
                     let [a, b, c] = sources.places(wave);
@@ -439,9 +457,6 @@ impl Source {
         if kind == Kind::None {
             return Some(UNUSED);
         }
-        if kind.is_half() && modifiers.op_sel >> place & 1 == 1 {
-            return None;
-        }
         let sign = |mask: u8| match mask >> place & 1 {
             1 => (kind.sign_bit() >> if kind.is_long() { 32 } else { 0 }) as u32,
             _ => 0,
@@ -450,6 +465,10 @@ impl Source {
         let part = match &instruction.sdwa {
             Some(_) if kind.is_long() => return None,
             Some(sdwa) if place < 2 => Some(sdwa.src[place]),
+            _ if kind.is_half() && modifiers.op_sel >> place & 1 == 1 => Some(SdwaSource {
+                selection: Selection::Half(1),
+                sign_extend: false,
+            }),
             _ => None,
         };
         Some(Self {
@@ -553,6 +572,32 @@ impl Place {
     }
 }
 
+/// The function that joins a result of 16 bits and its register; `None` if the result fills the register.
+fn other_half(instruction: &Instruction, result: Kind) -> Option<Leveled<WordsFunction>> {
+    match &instruction.modifiers {
+        _ if !result.is_half() => None,
+        modifiers if modifiers.op_sel & 8 != 0 => Some(JOIN_HIGH),
+        modifiers if modifiers.keeps_half => Some(JOIN_LOW),
+        _ => None,
+    }
+}
+
+const JOIN_HIGH: Leveled<WordsFunction> =
+    leveled!(
+        |halves: &Words, registers: &Words, unused: &Words, results: &mut Words| -> () {
+            for lane in 0..LANES {
+                results[lane] = halves[lane] << 16 | registers[lane] & 0xffff;
+            }
+        }
+    );
+const JOIN_LOW: Leveled<WordsFunction> =
+    leveled!(
+        |halves: &Words, registers: &Words, unused: &Words, results: &mut Words| -> () {
+            for lane in 0..LANES {
+                results[lane] = registers[lane] & 0xffff_0000 | halves[lane] & 0xffff;
+            }
+        }
+    );
 const COUNT_LOW: Leveled<WordsFunction> =
     leveled!(
         |masks: &Words, addends: &Words, unused: &Words, results: &mut Words| -> () {

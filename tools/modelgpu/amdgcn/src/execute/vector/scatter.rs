@@ -5,7 +5,7 @@ use super::super::value::Kind;
 use super::{indexed, unmodelled};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand, Sdwa, Selection, Unused};
-use crate::wave::{LANES, Longs, Wave, Words};
+use crate::wave::{Longs, Wave, Words};
 
 /// Writes a result of at most 32 bits to `lanes`.
 pub(super) fn words(
@@ -76,17 +76,8 @@ fn write(operand: Operand, offset: usize, wave: &mut Wave, lanes: u64, results: 
     let Some(index) = operand.vector_index() else {
         return;
     };
-    let register = &mut wave.vectors[index + offset];
-    if lanes == u64::MAX {
-        *register = *results;
-        return;
-    }
-    let mut left = lanes;
-    while left != 0 {
-        let lane = left.trailing_zeros() as usize % LANES;
-        register[lane] = results[lane];
-        left &= left - 1;
-    }
+    let simd = wave.simd;
+    simd.blend(&mut wave.vectors[index + offset], results, lanes);
 }
 
 /// SDWA: moves the result to its part of the register and fills the rest.
