@@ -1,6 +1,6 @@
-//! The host's vector instructions. A loop over lanes is compiled three times, and the best form that
-//! the processor has runs. Unsafe because a function with instructions that a processor lacks must
-//! not run there.
+//! The host's vector instructions. A loop over lanes is compiled for three levels of them, for each size
+//! of a wave, and the best form that the processor has runs. Unsafe because a function with instructions
+//! that a processor lacks must not run there.
 //!
 //! Native loops over lanes are faster than code from a translator such as Cranelift, which has no
 //! vectors of 256 or 512 bits for x86-64.

@@ -12,7 +12,7 @@ use crate::wave::{LANES, Longs, Wave, Words, active};
 
 /// The addresses of a wave. Inactive lanes have that of an active one.
 pub(crate) struct Span {
-    /// Lanes that the wave does not have are left out.
+    /// In a wave of 32, those of the upper half mean nothing.
     pub addresses: Longs,
     pub lowest: u64,
     pub highest: u64,
