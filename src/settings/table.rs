@@ -351,7 +351,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "ROCOV_MODELGPU_BAR",
         Reader::ModelGpu,
-        ["`small`, `large`", "`small`", ""],
+        ["`small`, `large`", "`large`", ""],
         "`large` lets the host reach GPU memory. With `small` it cannot, as without a large (resizable) BAR.",
     ),
     setting(

@@ -3,7 +3,7 @@
 //! | variable | value | default |
 //! |---|---|---|
 //! | `ROCOV_MODELGPU` | `TARGET[xN][,TARGET[xN]...]`: the GPUs in HSA order, 1 to 8 | none: no model |
-//! | `ROCOV_MODELGPU_BAR` | `small`, `large`: whether the host can reach device memory | `small` |
+//! | `ROCOV_MODELGPU_BAR` | `small`, `large`: whether the host can reach device memory | `large` |
 //! | `ROCOV_MODELGPU_XGMI` | `0`, `1`: GPUs linked by XGMI instead of PCIe | `0` |
 //! | `ROCOV_MODELGPU_VRAM_MIB` | device memory of each GPU in MiB | 16384 |
 //! | `ROCOV_MODELGPU_LOG` | `FILE[:LEVEL]`, or `2` for standard error; level 1 or 2 | no log |
@@ -39,7 +39,7 @@ const MAX_THREADS: usize = 1024;
 pub(crate) enum Bar {
     /// None: a stray host access crashes.
     Small,
-    /// All of it.
+    /// All of it, as on machines with Instinct GPUs, or with Radeon GPUs and a resizable BAR.
     Large,
 }
 
@@ -196,7 +196,7 @@ impl Config {
             bar: parsed(
                 "ROCOV_MODELGPU_BAR",
                 text("ROCOV_MODELGPU_BAR")?,
-                Bar::Small,
+                Bar::Large,
                 |value| match value {
                     "small" => Ok(Bar::Small),
                     "large" => Ok(Bar::Large),

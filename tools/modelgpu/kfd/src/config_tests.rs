@@ -48,7 +48,7 @@ fn gpus_are_listed_in_order() {
 #[test]
 fn defaults() {
     let config = read(&[("ROCOV_MODELGPU", "gfx90a")]).unwrap().unwrap();
-    assert_eq!(config.bar, Bar::Small);
+    assert_eq!(config.bar, Bar::Large);
     assert_eq!(config.vram_bytes, 16 << 30);
     assert_eq!(config.tmp, PathBuf::from("/tmp"));
     assert_eq!(config.log, None);
@@ -90,7 +90,7 @@ fn documented_defaults_are_in_force() {
 fn companions() {
     let config = read(&[
         ("ROCOV_MODELGPU", "gfx90a"),
-        ("ROCOV_MODELGPU_BAR", "large"),
+        ("ROCOV_MODELGPU_BAR", "small"),
         ("ROCOV_MODELGPU_XGMI", "1"),
         ("ROCOV_MODELGPU_VRAM_MIB", "64"),
         ("ROCOV_MODELGPU_THREADS", "3"),
@@ -101,7 +101,7 @@ fn companions() {
     ])
     .unwrap()
     .unwrap();
-    assert_eq!(config.bar, Bar::Large);
+    assert_eq!(config.bar, Bar::Small);
     assert!(config.xgmi);
     assert_eq!(config.vram_bytes, 64 << 20);
     assert_eq!(config.threads, 3);

@@ -372,13 +372,13 @@ mod tests {
 
     #[test]
     fn the_host_reaches_device_memory_only_with_a_large_bar() {
-        let small = files(&[("ROCOV_MODELGPU", "gfx90ax2")]);
+        let small = files(&[
+            ("ROCOV_MODELGPU", "gfx90ax2"),
+            ("ROCOV_MODELGPU_BAR", "small"),
+        ]);
         assert_eq!(property(&small, "0", "io_links_count"), 0);
         assert_eq!(property(&small, "1/mem_banks/0", "heap_type"), 2);
-        let large = files(&[
-            ("ROCOV_MODELGPU", "gfx90ax2"),
-            ("ROCOV_MODELGPU_BAR", "large"),
-        ]);
+        let large = files(&[("ROCOV_MODELGPU", "gfx90ax2")]);
         assert_eq!(property(&large, "0", "io_links_count"), 2);
         assert_eq!(property(&large, "0/io_links/1", "node_to"), 2);
         assert_eq!(property(&large, "1/mem_banks/0", "heap_type"), 1);

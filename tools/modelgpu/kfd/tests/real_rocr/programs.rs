@@ -11,7 +11,7 @@ const WAYS: [(&str, &str); 5] = [
     ("HSA_ENABLE_SDMA", "1"),
     ("HSA_ENABLE_SDMA", "0"),
     ("HSA_ENABLE_INTERRUPT", "0"),
-    ("ROCOV_MODELGPU_BAR", "large"),
+    ("ROCOV_MODELGPU_BAR", "small"),
     ("ROCOV_MODELGPU_XGMI", "1"),
 ];
 
