@@ -180,7 +180,7 @@ pub const SETTINGS: &[Setting] = &[
         Reader::Librocov,
         ["a file", "none", "`rocov run`"],
         "Names the file in which each process notes for `rocov run` what became of its counters. The modelled GPU notes \
-         mistakes of kernels there.",
+         mistakes of kernels and kernels without progress there.",
     ),
     setting(
         "ROCOV_PAUSED",

@@ -32,7 +32,7 @@ pub(crate) use process_profile::add_to_own;
 pub use profile_name::{Expansion, PatternError, ProfileName, ProfileNameParts, is_of_zeros};
 pub use registry_document::Process;
 pub(crate) use registry_document::code_object as describe_code_object;
-pub use registry_file::{RegistryChange, RegistryError, change_registry};
+pub use registry_file::{RegistryChange, RegistryError, change_or_make_registry, change_registry};
 pub(crate) use regular_file::read;
 
 use std::io;

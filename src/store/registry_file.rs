@@ -11,7 +11,7 @@ use crate::format::registry::model::Document;
 use crate::store::OutputError;
 use crate::store::atomic::write_atomic;
 use crate::store::interrupted::uninterrupted;
-use crate::store::pool::lock_at;
+use crate::store::pool::{lock_at, update_pooled};
 use crate::store::regular_file::read;
 
 /// The new state of a registry.
@@ -63,6 +63,21 @@ pub fn change_registry(
         },
     }
     Ok(())
+}
+
+/// Changes the registry at `path` as [`change_registry`] does. If there is no file, `new` becomes the registry.
+///
+/// # Errors
+/// Fails if the file cannot be read, locked or written, or is no registry. It does not change then.
+pub fn change_or_make_registry(
+    path: &Path,
+    new: &Document,
+    change: impl FnOnce(Document) -> Document,
+) -> Result<(), RegistryError> {
+    update_pooled(path, &|| new.to_json(), |file| {
+        let document = Document::parse(&read(file, path)?)?;
+        Ok(Some(change(document).to_json()))
+    })
 }
 
 #[cfg(test)]

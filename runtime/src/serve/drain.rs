@@ -112,12 +112,15 @@ pub(super) fn wait_for_kernels(executable: Option<Executable>) -> Waited {
 pub(super) fn wait_and_warn(executable: Option<Executable>) -> Idle {
     let Waited { idle, in_flight } = wait_for_kernels(executable);
     // A thread of the runtimes does not wait.
-    if in_flight && !kernel_wait::patience().is_zero() && !stack::is_runtimes_thread() {
+    if in_flight && !settings::patience().is_zero() && !stack::is_runtimes_thread() {
         journal::note(Note::Lost);
-        kernel_wait::warn_in_flight(
-            "while code is unloaded",
-            "if it belongs to that code, its later counts are lost",
-        );
+        // Nobody has waited after a stop, and a line has told of it.
+        if !kernel_wait::patience().is_zero() {
+            kernel_wait::warn_in_flight(
+                "while code is unloaded",
+                "if it belongs to that code, its later counts are lost",
+            );
+        }
     }
     idle
 }

@@ -263,8 +263,8 @@ impl Group {
                     files: self.code_files.iter().cloned().collect(),
                 }),
             never_loaded: never_loaded.collect(),
-            stops: self.stops.iter().cloned().collect(),
-            notes: self.notes.iter().cloned().collect(),
+            stops: self.stops.iter().take(MAX_STOPS).cloned().collect(),
+            notes: self.notes.iter().take(MAX_STOPS).cloned().collect(),
             processes: processes.collect(),
         }
     }

@@ -92,8 +92,8 @@ pub struct ProcessRecord {
     /// of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<String>,
-    /// Sentences that `rocov run` adds for reports: the mistakes of kernels that went on, and the end of the
-    /// process if it lost counts. At most [`MAX_STOPS`].
+    /// Sentences that `rocov run` adds for reports: the end of the process if it came before the last drain, mistakes
+    /// of kernels that went on, and kernels without progress. At most [`MAX_STOPS`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

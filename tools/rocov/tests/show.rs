@@ -335,8 +335,8 @@ fn a_registry_is_compared_with_the_files_beside_it() {
                 agent: 0,
                 code_objects: vec!["aa".into(), "bb".into()],
             }],
-            stops: Vec::new(),
-            notes: Vec::new(),
+            stops: vec!["kernel scale: a memory fault".into()],
+            notes: vec!["it was killed by SIGTERM".into()],
         }],
         ..Document::default()
     };
@@ -350,7 +350,7 @@ fn a_registry_is_compared_with_the_files_beside_it() {
         "{}:\n  registry, schema version 1: 1 code object, 1 process record\n  code object {identity} \
          for gfx90a: 4000 bytes, 0 kernels, instrumented, kernel.elf\n  process 4711 on here: ./app \
          1\n    GPU 0: gfx90a, of an unknown instruction set\n    file with device \
-         code: /lib/libone.so, 0f3c\n    never loaded on GPU 0: 2 code objects in /lib/libtwo.so\n    load 7 on GPU 0: code object \
+         code: /lib/libone.so, 0f3c\n    kernel scale: a memory fault\n    it was killed by SIGTERM\n    never loaded on GPU 0: 2 code objects in /lib/libtwo.so\n    load 7 on GPU 0: code object \
          {identity} at 0x7f0000000000, 8192 bytes, kernel.elf\n",
         file.display()
     );

@@ -11,7 +11,7 @@ use modelgpu_queue::{DispatchThreads, Fault, kernel};
 
 use crate::code::ProgramMemory;
 use crate::drain;
-use crate::gpu::{NS_PER_TICK, PRIVATE_APERTURE, SHARED_APERTURE, gpu_id, identity};
+use crate::gpu::{NS_PER_TICK, PRIVATE_APERTURE, SHARED_APERTURE, gpu_id};
 use crate::journal::{self, Note};
 use crate::log;
 use crate::memory::{GpuMemory, Unreached};
@@ -58,9 +58,7 @@ impl Device {
             journal::append(file, note, &self.about(text));
         }
     }
-}
 
-impl Device {
     /// The fault with a message that names the owner of the memory.
     fn explained(&self, fault: Fault) -> Fault {
         let Fault::KernelMemory { message, address } = fault else {
@@ -72,7 +70,7 @@ impl Device {
                     ": memory of GPU {owner}, which this GPU reaches after hipDeviceEnablePeerAccess"
                 )
             }
-            Some(Unreached::Program) if identity(self.target).has_xnack => {
+            Some(Unreached::Program) if self.model.may_have_xnack() => {
                 ": memory of the host, which this GPU reaches with HSA_XNACK=1".to_owned()
             }
             Some(Unreached::Program) => {

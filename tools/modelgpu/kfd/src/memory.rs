@@ -2,7 +2,7 @@
 //!
 //! The driver's VRAM and system memory (GTT) are pieces of the owning GPU's render node file. The
 //! thunk decides whether the program can access its own mapping of them. With a small BAR it maps
-//! VRAM with PROT_NONE, so a stray host access crashes as on a real machine.
+//! VRAM with PROT_NONE, so a stray host access crashes, as on a machine without a large BAR.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -376,7 +376,12 @@ impl Memory {
         let table = self.lock();
         if let Some(allocation) = table.at(address).next() {
             let owner = allocation.gpu;
-            return (owner != gpu).then_some(Unreached::OtherGpu(owner));
+            let is_of_gpu = match allocation.backing {
+                Backing::Piece { vram } => vram,
+                Backing::Borrowed => false,
+                Backing::Alias | Backing::Foreign => true,
+            };
+            return (is_of_gpu && owner != gpu).then_some(Unreached::OtherGpu(owner));
         }
         if sys::mapping_around(address).is_some() {
             return Some(Unreached::Program);

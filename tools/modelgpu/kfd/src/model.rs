@@ -237,6 +237,12 @@ impl Model {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns whether the driver lets the process switch XNACK on: each of its GPUs must have it.
+    pub(crate) fn may_have_xnack(&self) -> bool {
+        let mut gpus = self.config.gpus.iter();
+        gpus.all(|target| gpu::identity(*target).has_xnack)
+    }
+
     /// Returns whether the process has any queue.
     pub(crate) fn has_queues(&self) -> bool {
         !self.lock_queues().is_empty()

@@ -171,7 +171,7 @@ impl DataDirectory {
         data.find_elfs(objects, warnings)?;
         data.add_zeros_of_objects(warnings)?;
         // Even if there is nothing else to report.
-        warnings.extend(data.registries().remarks());
+        warnings.extend(data.registries().stops_and_notes());
         data.check_reportable(archs, warnings)?;
         Ok(data)
     }
@@ -464,7 +464,7 @@ impl DataDirectory {
             Registries::read_whole(self.scoped_registry_paths(), |path, document| {
                 self.complete(path, document);
             });
-        if merged.unread.is_empty() && merged.has_notes_only() {
+        if merged.unread.is_empty() && merged.lacks_records() {
             bail!(
                 "no kernel registry (.kernels.json) in {self}: run a program with instrumented GPU code under `rocov \
                  run`, or any program with ROCOV_REGISTRY=always"

@@ -19,12 +19,12 @@ pub(crate) mod labels;
 pub(crate) mod match_elfs;
 mod names;
 mod no_profiles;
+pub(crate) mod notes;
 mod partial_profiles;
 mod process_place;
 pub(crate) mod profile_header;
 pub(crate) mod ptx;
 mod registries;
-pub(crate) mod remarks;
 mod walk;
 pub(crate) mod zeros;
 

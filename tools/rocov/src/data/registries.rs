@@ -193,8 +193,8 @@ impl Registries {
     }
 
     /// A line for each kernel that the GPU has stopped, and for each note.
-    pub(super) fn remarks(&self) -> Vec<String> {
-        let remarks = self.processes().flat_map(|(_, process)| {
+    pub(super) fn stops_and_notes(&self) -> Vec<String> {
+        let lines = self.processes().flat_map(|(_, process)| {
             let who = match &process.key {
                 ProcessKey::Process { pid, .. } => format!("process {pid}"),
                 ProcessKey::Group(_) => "a process".into(),
@@ -209,7 +209,7 @@ impl Registries {
             let said = stops.chain(process.notes.iter().cloned());
             said.map(move |it| format!("{who}{program}: {it}"))
         });
-        remarks.collect()
+        lines.collect()
     }
 
     /// The files that code objects were loaded from, or could have been.
@@ -316,11 +316,12 @@ impl ProcessKey {
 }
 
 impl MergedRegistry {
-    /// Returns whether nothing is there but notes of `rocov run`, which no process has written.
-    pub(super) fn has_notes_only(&self) -> bool {
+    /// Returns whether no process has written a record: then there is nothing, or notes of `rocov run` only.
+    pub(super) fn lacks_records(&self) -> bool {
         let mut processes = self.document.processes.iter();
-        self.document.groups.is_empty()
-            && processes.all(|it| it.loads.is_empty() && !it.notes.is_empty())
+        let mut groups = self.document.groups.iter();
+        processes.all(|it| it.loads.is_empty() && !it.notes.is_empty())
+            && groups.all(|it| it.loads.is_empty() && !it.notes.is_empty())
     }
 
     /// A line that a merge has put processes together, if it has: their addresses and times are not in the

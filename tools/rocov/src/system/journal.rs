@@ -1,9 +1,9 @@
 //! The journal of a run: the words that its processes write about themselves, and the line that `rocov
 //! run` ends with.
 //!
-//! librocov appends lines `PID WORD` and `PID registry PATH` to a file that exists only for the run, and the modelled GPU
-//! lines about kernels: `PID mistake TEXT`, `PID stuck TEXT`, and `PID goes-on TEXT` if that kernel has ended after all.
-//! The directory of the profiles shows neither which run wrote a profile, nor which profiles are missing.
+//! librocov appends lines `PID WORD` and `PID registry PATH` to a file that exists only for the run. The modelled GPU
+//! appends lines about kernels: `PID mistake TEXT`, `PID stuck TEXT`, and `PID goes-on TEXT` if that kernel has ended
+//! after all. The directory of the profiles shows neither which run wrote a profile, nor which profiles are missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -35,17 +35,17 @@ struct Notes(BTreeMap<u32, ProcessNotes>);
 #[derive(Debug, Default)]
 struct ProcessNotes {
     words: BTreeSet<String>,
-    /// The mistakes of its kernels.
-    mistakes: Vec<String>,
+    /// The mistakes of its kernels, and its kernels without progress.
+    sentences: Vec<String>,
 }
 
-/// A process that reports tell something about, beside its counts.
+/// A process that has ended, and its notes for reports.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Remarkable {
+pub(crate) struct Noted {
     /// Its number.
     pub(crate) pid: u32,
-    /// The sentences about it.
-    pub(crate) remarks: Vec<String>,
+    /// Sentences, the most important one first.
+    pub(crate) notes: Vec<String>,
 }
 
 /// The end of a run, and its conditions.
@@ -117,13 +117,13 @@ impl Journal {
         Ok(self.notes()?.closing_line(ending, is_alive))
     }
 
-    /// The processes that reports tell something about.
+    /// The processes that have ended and have notes for reports.
     ///
     /// # Errors
     ///
     /// Fails if it cannot be read.
-    pub(crate) fn remarkable(&self, ending: &Ending<'_>) -> io::Result<Vec<Remarkable>> {
-        Ok(self.notes()?.remarkable(ending, is_alive))
+    pub(crate) fn noted(&self, ending: &Ending<'_>) -> io::Result<Vec<Noted>> {
+        Ok(self.notes()?.noted(ending, is_alive))
     }
 
     fn notes(&self) -> io::Result<Notes> {
@@ -154,25 +154,29 @@ impl Notes {
         self.0.values().any(|notes| notes.has(word))
     }
 
-    fn remarkable(&self, ending: &Ending<'_>, is_alive: impl Fn(u32) -> bool) -> Vec<Remarkable> {
-        let counting = self.0.iter().filter(|(_, notes)| notes.has("counts"));
-        let all = counting.map(|(&pid, notes)| {
-            let mut remarks = notes.mistakes.clone();
-            if notes.are_cut_off() && !is_alive(pid) {
-                remarks.push(format!(
-                    "it {}{}",
-                    ending.cut_off(pid, notes),
-                    ending.remedy()
-                ));
+    fn noted(&self, ending: &Ending<'_>, is_alive: impl Fn(u32) -> bool) -> Vec<Noted> {
+        // A process that still runs may write its registry anew.
+        let over = self.0.iter().filter(|(pid, _)| !is_alive(**pid));
+        let over: Vec<_> = over.filter(|(_, notes)| notes.has("counts")).collect();
+        let cut_off = over.iter().filter(|(_, notes)| notes.lack_last_drain());
+        let others = cut_off.count().saturating_sub(1);
+        let all = over.into_iter().map(|(&pid, notes)| {
+            let end = notes.lack_last_drain().then(|| {
+                let end = ending.cut_off(pid, notes, others);
+                format!("it {end}{}", ending.remedy())
+            });
+            let notes = end.into_iter().chain(notes.sentences.iter().cloned());
+            Noted {
+                pid,
+                notes: notes.collect(),
             }
-            Remarkable { pid, remarks }
         });
-        all.filter(|it| !it.remarks.is_empty()).collect()
+        all.filter(|it| !it.notes.is_empty()).collect()
     }
 
     fn closing_line(&self, ending: &Ending<'_>, is_alive: impl Fn(u32) -> bool) -> Option<String> {
         let is_cut_off =
-            |(pid, notes): &(&u32, &ProcessNotes)| notes.are_cut_off() && !is_alive(**pid);
+            |(pid, notes): &(&u32, &ProcessNotes)| notes.lack_last_drain() && !is_alive(**pid);
         let cut_off: Vec<_> = self.0.iter().filter(is_cut_off).collect();
         if let [(first, notes), others @ ..] = cut_off.as_slice() {
             return Some(ending.line_of_cut_off(**first, notes, others.len()));
@@ -226,8 +230,14 @@ impl Notes {
 impl ProcessNotes {
     fn add(&mut self, note: &str) {
         match note.split_once(' ') {
-            Some(("mistake" | "stuck", text)) => self.mistakes.push(text.to_owned()),
-            Some(("goes-on", text)) => self.mistakes.retain(|it| it != text),
+            // Each queue tells of a mistake once.
+            Some(("mistake", text)) if self.sentences.iter().any(|it| it == text) => {}
+            Some(("mistake" | "stuck", text)) => self.sentences.push(text.to_owned()),
+            Some(("goes-on", text)) => {
+                if let Some(place) = self.sentences.iter().position(|it| it == text) {
+                    self.sentences.remove(place);
+                }
+            }
             _ => {
                 self.words.insert(note.to_owned());
             }
@@ -239,7 +249,7 @@ impl ProcessNotes {
     }
 
     /// Returns whether the last drain is missing.
-    fn are_cut_off(&self) -> bool {
+    fn lack_last_drain(&self) -> bool {
         self.has("counts") && !self.has("ended") && !self.has("neighbour")
     }
 }
@@ -252,13 +262,13 @@ impl Ending<'_> {
         self.status.signal().or(of_status).and_then(signal_name)
     }
 
-    /// The end of a process that came before its last drain.
-    fn cut_off(&self, pid: u32, notes: &ProcessNotes) -> String {
-        let end = match self.killed_by() {
-            Some(name) if pid == self.pid || self.status.signal().is_none() => {
-                format!("was killed by {name}")
-            }
-            _ => "ended".to_owned(),
+    /// The end of a process that came before its last drain, as did those of so many `others`. The status of a shell
+    /// does not tell which of them a signal has killed.
+    fn cut_off(&self, pid: u32, notes: &ProcessNotes, others: usize) -> String {
+        let is_meant = pid == self.pid || self.status.signal().is_none() && others == 0;
+        let end = match self.killed_by().filter(|_| is_meant) {
+            Some(name) => format!("was killed by {name}"),
+            None => "ended".to_owned(),
         };
         // It may have written a profile before, or not.
         match notes.has("wrote") {
@@ -274,7 +284,7 @@ impl Ending<'_> {
         } else {
             format!("process {pid}")
         };
-        let mut line = format!("{who} {}", self.cut_off(pid, notes));
+        let mut line = format!("{who} {}", self.cut_off(pid, notes, others));
         if others > 0 {
             line += &format!(", as are those of {}", count(others, "other process"));
         }

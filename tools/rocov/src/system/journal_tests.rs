@@ -142,19 +142,35 @@ fn registries_are_paths_to_the_end_of_the_line() {
 #[test]
 fn reports_tell_of_mistakes_and_of_ends_without_a_drain() {
     let text = "7 counts\n7 wrote\n7 mistake kernel a: a data race\n7 stuck kernel b: no progress\n\
-                8 counts\n8 stuck kernel b: no progress\n8 goes-on kernel b: no progress\n8 ended\n\
+                7 mistake kernel a: a data race\n\
+                8 counts\n8 stuck kernel b: no progress\n8 stuck kernel b: no progress\n\
+                8 goes-on kernel b: no progress\n8 ended\n\
                 9 mistake kernel a: a data race\n99 counts\n99 mistake kernel a: a data race\n";
-    let told = Notes::of(text).remarkable(&ending(libc::SIGINT), |pid| pid == 99);
-    let remarkable = |pid, remarks: &[&str]| Remarkable {
+    // Number 99 still runs.
+    let told = Notes::of(text).noted(&ending(libc::SIGINT), |pid| pid == 99);
+    let noted = |pid, notes: &[&str]| Noted {
         pid,
-        remarks: remarks.iter().map(|it| (*it).to_owned()).collect(),
+        notes: notes.iter().map(|it| (*it).to_owned()).collect(),
     };
     let cut_off = "it was killed by SIGINT after its last drain: later counts are lost; `rocov run \
                    --snapshot-every 1s` drains while a program runs";
-    let race = "kernel a: a data race";
+    let stuck = "kernel b: no progress";
     let expected = [
-        remarkable(7, &[race, "kernel b: no progress", cut_off]),
-        remarkable(99, &[race]),
+        noted(7, &[cut_off, "kernel a: a data race", stuck]),
+        noted(8, &[stuck]),
     ];
     assert_eq!(told, expected);
+}
+
+#[test]
+fn the_status_of_a_shell_is_that_of_one_process() {
+    let killed = |text: &str| {
+        let told = Notes::of(text).noted(&ending(137 << 8), |_| false);
+        let said = told.into_iter().flat_map(|it| it.notes);
+        said.map(|it| it.contains("SIGKILL")).collect::<Vec<_>>()
+    };
+    assert_eq!(killed("8 counts\n"), [true]);
+    assert_eq!(killed("8 counts\n9 counts\n"), [false; 2]);
+    // The program itself has this status.
+    assert_eq!(killed("7 counts\n9 counts\n"), [true, false]);
 }

@@ -165,6 +165,16 @@ fn without_a_registry_it_says_how_to_get_one() {
     assert!(message.contains("ROCOV_REGISTRY=always"), "{message}");
     let message = failure(&command(&place, &["missing"]).output().unwrap(), 1);
     assert!(message.contains("missing does not exist"), "{message}");
+    // The process was killed before it wrote one: `rocov run` has added what it knows.
+    let mut notes = document(7, &[], Vec::new());
+    notes.processes[0].notes = vec!["it was killed by SIGTERM".to_owned()];
+    write(&notes, &place.data());
+    let message = failure(&command(&place, &[]).output().unwrap(), 1);
+    assert!(message.contains("no kernel registry"), "{message}");
+    // One that `ROCOV_REGISTRY=always` has made.
+    notes.processes[0].notes.clear();
+    write(&notes, &place.data());
+    assert_eq!(table(&place, &[]).lines().count(), 1);
 }
 
 #[test]

@@ -225,11 +225,12 @@ fn a_damaged_registry_is_named() {
 /// A group keeps the first 16 reasons by the alphabet, so that the order of merges does not matter. A report
 /// shows them.
 #[test]
-fn stops_of_kernels_are_put_together() {
+fn stops_and_notes_are_put_together() {
     let place = Place::new();
     let elf = place.elf("gfx90a");
     let object = code_object_of(&elf, vec![kernel("kernel", 0)]);
     let reason = |number: u32| format!("kernel k{number:02}: out-of-bounds write");
+    let note = |number: u32| format!("kernel k{number:02}: data race");
     for rank in 1..=RANKS {
         let directory = format!("rank{rank}");
         place.profile(&directory, &elf, rank, 1);
@@ -237,6 +238,7 @@ fn stops_of_kernels_are_put_together() {
         let mut document = document(rank, std::slice::from_ref(&object), loads);
         // 24 reasons, each rank with every fourth, the last ones first.
         document.processes[0].stops = (0..6).rev().map(|it| reason(4 * it + rank)).collect();
+        document.processes[0].notes = (0..6).rev().map(|it| note(4 * it + rank)).collect();
         write(&document, &place.path(&directory));
     }
     let merge = |inputs: &[&str], output: &str| {
@@ -249,6 +251,8 @@ fn stops_of_kernels_are_put_together() {
     let stops: Vec<_> = (1..=16).map(reason).collect();
     let merged: serde_json::Value = serde_json::from_str(&flat).unwrap();
     assert_eq!(merged["groups"][0]["stops"], serde_json::json!(stops));
+    let notes: Vec<_> = (1..=16).map(note).collect();
+    assert_eq!(merged["groups"][0]["notes"], serde_json::json!(notes));
 
     let mut report = rocov();
     report
@@ -261,6 +265,10 @@ fn stops_of_kernels_are_put_together() {
             "rocov: a process (app): the GPU stopped a kernel: {stop}: its counts end there: mend the kernel \
              and run the program again\n"
         );
+        assert!(warnings.contains(&line), "{line} is not in {warnings}");
+    }
+    for note in &notes {
+        let line = format!("rocov: a process (app): {note}\n");
         assert!(warnings.contains(&line), "{line} is not in {warnings}");
     }
 }

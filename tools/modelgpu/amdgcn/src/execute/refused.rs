@@ -28,7 +28,7 @@ const LEVEL: Operation = Operation::Refused("computes a level of detail, for gra
 const FOUR_OF_ROW: Operation =
     Operation::Refused("gathers four texels of a row, which Clang never does");
 const SAMPLES: Operation = Operation::Refused("loads several samples of a texel, for graphics");
-const RAY: Operation = Operation::Refused("intersects a ray with boxes, which the model lacks");
+const RAY: Operation = Operation::Refused("finds what a ray meets, which the model lacks");
 const RDNA_SEMAPHORE: Operation =
     Operation::Refused("waits for a resource that the driver has on CDNA only");
 const DIRECTX: Operation = Operation::Refused("multiplies by the rules of DirectX 9, for graphics");
@@ -58,12 +58,9 @@ pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Opera
     }
     let families: [(&[&str], &Operation); 4] = [
         (&["image_sample_c_", "image_gather4_c_"], &DEPTH),
-        (&["image_bvh"], &RAY),
+        (&["image_bvh", "ds_bvh_"], &RAY),
         (&["ds_gws_"], &RDNA_SEMAPHORE),
-        (
-            &["ds_bvh_", "ds_ordered_", "ds_add_gs_", "ds_sub_gs_"],
-            &GRAPHICS,
-        ),
+        (&["ds_ordered_", "ds_add_gs_", "ds_sub_gs_"], &GRAPHICS),
     ];
     families
         .into_iter()

@@ -4,9 +4,7 @@ use crate::abi::kfd::{
     Apertures, GetClockCounters, GetProcessApertures, GetProcessAperturesNew, GetTileConfig,
     GetVersion, RuntimeEnable, SetXnackMode, VERSION,
 };
-use crate::gpu::{
-    APERTURE_LIMIT, GPUVM, NS_PER_TICK, PRIVATE_APERTURE, SHARED_APERTURE, gpu_id, identity,
-};
+use crate::gpu::{APERTURE_LIMIT, GPUVM, NS_PER_TICK, PRIVATE_APERTURE, SHARED_APERTURE, gpu_id};
 use crate::model::Model;
 use crate::runtime;
 use crate::sys::{self, Errno};
@@ -89,8 +87,7 @@ pub(super) fn set_xnack_mode(model: &Model, arguments: &mut SetXnackMode) -> Res
         if wanted != svm.has_xnack() && model.has_queues() {
             return Err(Errno(libc::EBUSY));
         }
-        let mut gpus = model.config.gpus.iter();
-        if wanted && !gpus.all(|target| identity(*target).has_xnack) {
+        if wanted && !model.may_have_xnack() {
             return Err(Errno(libc::EPERM));
         }
         svm.set_xnack(wanted);

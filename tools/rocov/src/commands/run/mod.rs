@@ -20,12 +20,12 @@ use rocov::store::{Expansion, InstrumentCache, ProfileName};
 use rocov::support::clock;
 
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
-use crate::data::{DataDirectory, DeviceProfile, remarks, zeros};
+use crate::data::{DataDirectory, DeviceProfile, notes, zeros};
 use crate::support::paths::Absent;
 use crate::system::control::CONTROL_VARIABLE;
 use crate::system::ctest::PerTest;
 use crate::system::installed::INJECTION_VARIABLE;
-use crate::system::journal::{Ending, JOURNAL_VARIABLE, Journal, Remarkable};
+use crate::system::journal::{Ending, JOURNAL_VARIABLE, Journal, Noted};
 use crate::system::{child_process, installed, writable};
 use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::plural::count;
@@ -117,13 +117,13 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         let path = journal.path().display();
         Some(format!("cannot read {path}: {error}"))
     });
-    for Remarkable { pid, remarks } in journal.remarkable(&ending).unwrap_or_default() {
+    for Noted { pid, notes } in journal.noted(&ending).unwrap_or_default() {
         let command = if pid == ending.pid {
             &*arguments.command
         } else {
             &[]
         };
-        environment.note(pid, since, command, remarks);
+        environment.note(pid, since, command, notes);
     }
     match &line {
         Some(line) => print::message(line),
@@ -287,7 +287,7 @@ impl Environment {
             notes,
             ..ProcessRecord::default()
         };
-        if let Err(error) = remarks::add(&path, process) {
+        if let Err(error) = notes::add(&path, process) {
             let path = path.display();
             print::message(format_args!(
                 "cannot add notes of this run to {path}: {error}; reports lack them: make it writable"

@@ -1,9 +1,9 @@
-//! Sentences about a process of a run, in its registry.
+//! Notes about a process of a run, in its registry.
 
 use std::path::Path;
 
 use rocov::format::registry::model::{Document, MAX_STOPS, ProcessRecord};
-use rocov::store::{RegistryChange, RegistryError, change_registry, write_atomic};
+use rocov::store::{RegistryError, change_or_make_registry};
 
 /// Adds the notes of `process`, which has ended, to the registry at `path`. `process` has no loads, and a start that
 /// is not after its own. If it has left no record, this one tells about it.
@@ -11,37 +11,32 @@ use rocov::store::{RegistryChange, RegistryError, change_registry, write_atomic}
 /// # Errors
 ///
 /// Fails if the registry cannot be read or written.
-pub(crate) fn add(path: &Path, process: ProcessRecord) -> Result<(), RegistryError> {
-    if !path.exists() {
-        let document = Document {
-            processes: vec![process],
-            ..Document::default()
-        };
-        return Ok(write_atomic(path, &document.to_json())?);
-    }
-    change_registry(path, |mut document| {
-        let is_it = |it: &&mut ProcessRecord| {
+pub(crate) fn add(path: &Path, mut process: ProcessRecord) -> Result<(), RegistryError> {
+    process.notes.truncate(MAX_STOPS);
+    let new = Document {
+        processes: vec![process.clone()],
+        ..Document::default()
+    };
+    change_or_make_registry(path, &new, |mut document| {
+        let records = document.processes.iter_mut().filter(|it| {
             (it.pid, &it.host) == (process.pid, &process.host) && it.start >= process.start
-        };
-        match document
-            .processes
-            .iter_mut()
-            .filter(is_it)
-            .max_by_key(|it| it.start)
-        {
+        });
+        match records.max_by_key(|it| it.start) {
             Some(known) => {
                 known.notes.extend(process.notes);
                 known.notes.truncate(MAX_STOPS);
             }
             None => document.processes.push(process),
         }
-        RegistryChange::Replace(document)
+        document
     })
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+
+    use rocov::store::{RegistryChange, change_registry};
 
     use super::*;
 
