@@ -88,15 +88,20 @@ fn a_program_that_dies_before_its_drain() {
         let line = format!("rocov: `{name}` was killed by {signal} {when}; {SNAPSHOTS}");
         assert_eq!(last_line(&ended), line, "{ended}");
     }
-    // Only a device ELF of the first run remains; the report explains the loss.
+    // Only a device ELF of the first run remains, and the note about its end; the report explains the loss.
     let ended = place.rocov(&["report", "crash"]).with_status(1);
+    let note = format!(
+        "it was killed by SIGSEGV before its counters were drained: they are lost; {SNAPSHOTS}"
+    );
+    let (first, rest) = ended.stderr.split_once('\n').expect("two lines");
+    assert!(
+        first.starts_with("rocov: process ") && first.ends_with(&note),
+        "{ended}"
+    );
     let start = "rocov: no device profiles in crash: GPU code that counts was loaded (crash/objects/gfx90a.";
     let end = ".elf), and its process was killed before the counters were drained: run it again, with \
                `rocov run --snapshot-every 1s` if it does not end by itself\n";
-    assert!(
-        ended.stderr.starts_with(start) && ended.stderr.ends_with(end),
-        "{ended}"
-    );
+    assert!(rest.starts_with(start) && rest.ends_with(end), "{ended}");
 }
 
 #[test]
