@@ -111,10 +111,13 @@ fn kernels_that_still_run_are_told() {
         .success()
         .silently()
         .stdout;
-    assert_eq!(
-        said,
-        "dump-1: 1 file; kernels still run, and their counts go to the next dump\n"
-    );
+    // The modelled GPU drains when it finds that the kernel makes no progress. On a busy machine that may come first,
+    // and then the dump has nothing new.
+    let files = said
+        .strip_suffix("; kernels still run, and their counts go to the next dump\n")
+        .and_then(|it| it.strip_prefix("dump-1: "));
+    let files = files.unwrap_or_else(|| panic!("{said}"));
+    assert!(["1 file", "nothing was counted"].contains(&files), "{said}");
     assert_eq!(server.written().all(), 2);
 }
 
