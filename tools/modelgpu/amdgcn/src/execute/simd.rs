@@ -6,7 +6,7 @@
 //! vectors of 256 or 512 bits for x86-64.
 
 use super::Span;
-use crate::wave::{LANES, WaveSize, Words};
+use crate::wave::{LANES, Wave, WaveSize, Words};
 
 /// The vector instructions that this processor has: a value is the proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +131,12 @@ impl<F: Copy> Leveled<F> {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => self.avx512,
         })
+    }
+
+    /// The function for waves of this size, at their level.
+    #[inline]
+    pub(crate) fn for_wave(&self, wave: &Wave) -> Fitted<F> {
+        self.select(wave.simd).of(wave.size)
     }
 }
 

@@ -293,7 +293,7 @@ pub(super) enum Permutation {
 impl Permutation {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave, target: Target) {
         let (exec, simd) = (wave.exec(), wave.simd);
-        let pull = PULL.select(simd).of(wave.size);
+        let pull = PULL.for_wave(wave);
         let group = match target.generation() {
             Generation::Gfx9 => LANES,
             Generation::Gfx11 | Generation::Gfx12 => 32,

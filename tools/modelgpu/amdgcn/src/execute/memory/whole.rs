@@ -84,8 +84,7 @@ impl Span {
             VectorPart::Word => [&vectors[register], &ZEROS],
             VectorPart::Pair => [&vectors[register], &vectors[register + 1]],
         };
-        SPAN.select(wave.simd)
-            .of(wave.size)
+        SPAN.for_wave(wave)
             .call(low, high, addresses.base, wave.exec(), self);
     }
 

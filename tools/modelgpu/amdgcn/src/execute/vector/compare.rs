@@ -173,9 +173,7 @@ impl Comparison {
                 let sources = gather.all_halves([kind, kind, Kind::None])?;
                 let [a, b, _] = wide(&sources);
                 let mut flags = [0; LANES];
-                run.select(wave.simd)
-                    .of(wave.size)
-                    .call([a, b], accepted, &mut flags);
+                run.for_wave(wave).call([a, b], accepted, &mut flags);
                 (wave.simd.pack(&flags), writes_exec)
             }
             Self::Class {
@@ -186,9 +184,7 @@ impl Comparison {
                 let sources = gather.all_halves([kind, Kind::B32, Kind::None])?;
                 let [values, masks, _] = wide(&sources);
                 let mut flags = [0; LANES];
-                run.select(wave.simd)
-                    .of(wave.size)
-                    .call([values, masks], 0, &mut flags);
+                run.for_wave(wave).call([values, masks], 0, &mut flags);
                 (wave.simd.pack(&flags), writes_exec)
             }
         };

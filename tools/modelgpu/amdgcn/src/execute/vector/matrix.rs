@@ -262,13 +262,7 @@ impl Matrix {
                 let (a, places) = self.left(instruction, wave, byte);
                 let b = self.right(instruction, wave, byte);
                 let mut sums = self.addend(instruction, wave, Kind::B32, |bits| bits as i32)?;
-                self.multiply(
-                    &a,
-                    &places,
-                    &b,
-                    &mut sums,
-                    OF_INTEGERS.select(wave.simd).of(wave.size),
-                );
+                self.multiply(&a, &places, &b, &mut sums, OF_INTEGERS.for_wave(wave));
                 self.write(instruction, wave, &sums, |sum| u64::from(sum as u32));
                 Ok(())
             }
@@ -306,13 +300,7 @@ impl Matrix {
                 let mut sums = self.addend(instruction, wave, Kind::F64, |bits| {
                     signed(2, f64::from_bits(bits))
                 })?;
-                self.multiply(
-                    &a,
-                    &places,
-                    &b,
-                    &mut sums,
-                    OF_DOUBLES.select(wave.simd).of(wave.size),
-                );
+                self.multiply(&a, &places, &b, &mut sums, OF_DOUBLES.for_wave(wave));
                 self.write(instruction, wave, &sums, f64::to_bits);
                 Ok(())
             }
@@ -368,13 +356,7 @@ impl Matrix {
         let mut sums = self.addend(instruction, wave, Kind::F32, |bits| {
             kept(f32::from_bits(bits as u32))
         })?;
-        self.multiply(
-            &a,
-            &places,
-            &b,
-            &mut sums,
-            products.select(wave.simd).of(wave.size),
-        );
+        self.multiply(&a, &places, &b, &mut sums, products.for_wave(wave));
         self.write(instruction, wave, &sums, |sum| kept(sum).to_bits().into());
         Ok(())
     }
@@ -410,13 +392,7 @@ impl Matrix {
         let mut sums = self.addend(instruction, wave, Kind::F32, |bits| {
             f64::from(f32::from_bits(bits as u32))
         })?;
-        self.multiply(
-            &a,
-            &places,
-            &b,
-            &mut sums,
-            OF_SCALED.select(wave.simd).of(wave.size),
-        );
+        self.multiply(&a, &places, &b, &mut sums, OF_SCALED.for_wave(wave));
         self.write(instruction, wave, &sums, |sum| {
             (sum as f32).to_bits().into()
         });

@@ -470,9 +470,7 @@ impl VectorOperation {
                 }
                 let lanes = gather.lanes();
                 let mut results = [0; LANES];
-                run.select(wave.simd)
-                    .of(wave.size)
-                    .call(gathered.each_ref(), &mut results);
+                run.for_wave(wave).call(gathered.each_ref(), &mut results);
                 scatter::words(instruction, wave, lanes, result, &mut results)
             }
             Self::Longs {
@@ -485,9 +483,7 @@ impl VectorOperation {
                 let gathered = gather.all_halves(sources)?;
                 let lanes = gather.lanes();
                 let mut results = [[0; LANES]; 4];
-                run.select(wave.simd)
-                    .of(wave.size)
-                    .call(wide(&gathered), &mut results);
+                run.for_wave(wave).call(wide(&gathered), &mut results);
                 scatter::longs(instruction, wave, lanes, result, &mut join(&results))
             }
             Self::Carry {
@@ -510,12 +506,8 @@ impl VectorOperation {
                 let (mut carry, mut out) = ([0; LANES], [0; LANES]);
                 wave.simd.spread(carry_in, &mut carry);
                 let mut results = [[0; LANES]; 4];
-                run.select(wave.simd).of(wave.size).call(
-                    wide(&gathered),
-                    &carry,
-                    &mut results,
-                    &mut out,
-                );
+                run.for_wave(wave)
+                    .call(wide(&gathered), &carry, &mut results, &mut out);
                 let carry_out = wave.simd.pack(&out);
                 scatter::longs(instruction, wave, lanes, result, &mut join(&results))?;
                 if direction != CarryDirection::In {
@@ -556,9 +548,7 @@ fn of_scalars(mnemonic: &str, instruction: &Instruction, wave: &mut Wave) -> Res
     let mut gathered = [[0; LANES]; 3];
     Gather::new(instruction, wave)?.words(0, sources[0], &mut gathered[0])?;
     let mut results = [0; LANES];
-    run.select(wave.simd)
-        .of(wave.size)
-        .call(gathered.each_ref(), &mut results);
+    run.for_wave(wave).call(gathered.each_ref(), &mut results);
     let value = match scatter::Output::new(instruction, wave, *result) {
         Some(output) => output.apply(results[0].into()) as u32,
         None => results[0],

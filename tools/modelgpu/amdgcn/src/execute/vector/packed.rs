@@ -200,7 +200,7 @@ impl Packed {
                 });
                 match (self.function, &rounding) {
                     (Some(function), None) => {
-                        let function = function.select(wave.simd).of(wave.size);
+                        let function = function.for_wave(wave);
                         function.call(sources.each_ref(), result);
                     }
                     _ => {

@@ -396,11 +396,11 @@ impl VectorStep {
 #[inline(never)]
 fn pass((route, register): &(Route, usize), wave: &mut Wave) -> u64 {
     let lanes = route.lanes(wave.exec(), wave.all_lanes);
+    let pull = PULL.for_wave(wave);
     let Registers {
         vectors, results, ..
     } = &mut *wave.vectors;
     let pulled = &mut results[0];
-    let pull = PULL.select(wave.simd).of(wave.size);
     pull.call([&vectors[*register], &route.from, &route.from], pulled);
     let buffer = &mut vectors[FIRST_BUFFER];
     wave.simd.fill(buffer, 0);
