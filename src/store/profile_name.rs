@@ -1,5 +1,7 @@
 //! `LLVM_PROFILE_FILE`: the user's pattern for profile names.
 
+use std::ffi::OsString;
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use thiserror::Error;
@@ -21,6 +23,19 @@ pub struct Expansion {
     pub host: String,
     /// `%t`: the directory `TMPDIR`, without a slash at the end.
     pub tmpdir: String,
+}
+
+impl Expansion {
+    /// The values of the process with this id on this machine, which has this value of `TMPDIR`.
+    pub fn of_process(pid: u32, tmpdir: Option<OsString>) -> Self {
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let tmpdir = tmpdir.unwrap_or_else(|| "/tmp".into());
+        Self {
+            pid,
+            host: host.trim_end().to_owned(),
+            tmpdir: tmpdir.to_string_lossy().trim_end_matches('/').to_owned(),
+        }
+    }
 }
 
 /// The reason why rocov rejects a pattern.

@@ -206,11 +206,5 @@ pub(crate) fn parse_name(pattern: &str) -> Result<ProfileName, PatternError> {
 }
 
 fn expansion() -> Expansion {
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let tmpdir = variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-    Expansion {
-        pid: std::process::id(),
-        host: host.trim_end().to_owned(),
-        tmpdir: tmpdir.to_string_lossy().trim_end_matches('/').to_owned(),
-    }
+    Expansion::of_process(std::process::id(), variable("TMPDIR"))
 }

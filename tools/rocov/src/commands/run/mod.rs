@@ -270,14 +270,13 @@ impl Environment {
         if keeping().document == DocumentWhen::None {
             return;
         }
-        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let host = host.trim_end().to_owned();
-        let Some(path) = self.registry_of(pid, &host) else {
+        let values = Expansion::of_process(pid, env::var_os("TMPDIR"));
+        let Some(path) = self.registry_of(&values) else {
             return;
         };
         let process = ProcessRecord {
             pid,
-            host,
+            host: values.host,
             start: since,
             epoch: clock::epoch(),
             command: command
@@ -295,19 +294,13 @@ impl Environment {
         }
     }
 
-    /// The place for the registry of a process.
-    fn registry_of(&self, pid: u32, host: &str) -> Option<PathBuf> {
+    /// The place for the registry of the process with these values.
+    fn registry_of(&self, values: &Expansion) -> Option<PathBuf> {
         let pattern = match &self.directory {
             Some(directory) => directory.join(PROFRAW).join(PROFILE_NAME).into_os_string(),
             None => env::var_os(PROFILE_VARIABLE)?,
         };
-        let values = Expansion {
-            pid,
-            host: host.to_owned(),
-            tmpdir: env::var("TMPDIR").unwrap_or_else(|_| "/tmp".to_owned()),
-        };
-        let name =
-            ProfileName::parse(pattern.to_str()?, &values, &env::current_dir().ok()?).ok()?;
+        let name = ProfileName::parse(pattern.to_str()?, values, &env::current_dir().ok()?).ok()?;
         let name = match &self.directory {
             Some(directory) => name.in_data(directory),
             None => name,
