@@ -464,7 +464,8 @@ impl DataDirectory {
             Registries::read_whole(self.scoped_registry_paths(), |path, document| {
                 self.complete(path, document);
             });
-        if merged.unread.is_empty() && merged.lacks_records() {
+        let has_records = registries.processes().any(|(_, it)| !it.is_of_notes());
+        if merged.unread.is_empty() && !has_records {
             bail!(
                 "no kernel registry (.kernels.json) in {self}: run a program with instrumented GPU code under `rocov \
                  run`, or any program with ROCOV_REGISTRY=always"

@@ -68,8 +68,7 @@ impl DataDirectory {
             number => format!(" (only {}, of host code)", count(number, "profile")),
         };
         let registries = self.registries().registries.iter();
-        let mut all = registries.clone().flat_map(|it| &it.processes);
-        if all.any(|process| process.loads.is_empty() && !process.notes.is_empty()) {
+        if (self.registries().processes()).any(|(_, it)| it.is_of_notes()) {
             return anyhow!(
                 "no device profiles in {self}{host}: a process ended before its counters were drained: run it again, \
                  with `rocov run --snapshot-every 1s` if it does not end by itself"

@@ -304,6 +304,13 @@ impl RegistryProcess {
     }
 }
 
+impl RegistryProcess {
+    /// Returns whether `rocov run` has written the record, as the process has left none.
+    pub(super) fn is_of_notes(&self) -> bool {
+        self.loads.is_empty() && !self.notes.is_empty()
+    }
+}
+
 impl ProcessKey {
     /// The key of a process.
     pub(crate) fn of(process: &ProcessRecord) -> Self {
@@ -316,14 +323,6 @@ impl ProcessKey {
 }
 
 impl MergedRegistry {
-    /// Returns whether no process has written a record: then there is nothing, or notes of `rocov run` only.
-    pub(super) fn lacks_records(&self) -> bool {
-        let mut processes = self.document.processes.iter();
-        let mut groups = self.document.groups.iter();
-        processes.all(|it| it.loads.is_empty() && !it.notes.is_empty())
-            && groups.all(|it| it.loads.is_empty() && !it.notes.is_empty())
-    }
-
     /// A line that a merge has put processes together, if it has: their addresses and times are not in the
     /// registry.
     pub(crate) fn about_groups(&self) -> Option<String> {
