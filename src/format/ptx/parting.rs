@@ -11,7 +11,8 @@ use crate::format::ptx::module::PtxFunction;
 use crate::format::ptx::plan::{instructions, leaves};
 use crate::format::ptx::statements::{Flow, Instruction};
 
-/// The most blocks of a function for which [`apart`] looks at the ways. If a larger function waits, each of its exits is apart.
+/// The most blocks of a function for which [`apart`] looks at the ways. If a larger function waits, each of its exits is
+/// apart.
 const MAX_BLOCKS: usize = 1024;
 
 /// The statements that leave the function by an exit of their own: returns, and branches to a block that only returns.
