@@ -226,9 +226,9 @@ impl From<NoMemory> for DeviceError {
 }
 
 /// Bytes of an ELF that are read on demand: a drain reads only parts of most code objects.
-pub trait ElfImage: Read + Seek {}
+pub trait ElfImage: Read + Seek + fmt::Debug {}
 
-impl<T: Read + Seek> ElfImage for T {}
+impl<T: Read + Seek + fmt::Debug> ElfImage for T {}
 
 /// The receiver of copies: it gets the index of each range and its bytes.
 pub type Take<'a> = dyn FnMut(usize, Result<&[u8], DeviceError>) + 'a;

@@ -68,8 +68,8 @@ pub struct Elfs {
 }
 
 impl Elfs {
-    /// The facts from the ELF of `code_object` on `agent`. For a known ELF, reads only headers and notes, or
-    /// all bytes if only its contents identify it. It does not parse a known ELF again.
+    /// Returns the facts from the ELF of `code_object` on `agent`, and the ELF. For a known ELF, reads only headers
+    /// and notes, or all bytes if only its contents identify it. It does not parse a known ELF again.
     ///
     /// # Errors
     /// Fails if the ELF cannot be read, or is damaged in a part that a drain needs.
@@ -78,7 +78,7 @@ impl Elfs {
         device: &dyn Device,
         agent: &Agent,
         code_object: &LoadedCodeObject,
-    ) -> Result<Arc<ElfFacts>, DiscoverError> {
+    ) -> Result<(Arc<ElfFacts>, Box<dyn ElfImage>), DiscoverError> {
         let unreadable = |source| DeviceError::Image {
             uri: code_object.uri.clone(),
             source,
@@ -105,7 +105,7 @@ impl Elfs {
             .get(&identity)
             .filter(|known| known.size == size && known.sections == sections)
         {
-            return Ok(known.clone());
+            return Ok((known.clone(), image));
         }
         let image = ReadCache::new(image);
         let elf = CodeObject::parse(&image)?;
@@ -143,6 +143,6 @@ impl Elfs {
             trace,
         });
         self.known.insert(identity, facts.clone());
-        Ok(facts)
+        Ok((facts, image.into_inner()))
     }
 }

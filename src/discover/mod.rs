@@ -19,7 +19,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use crate::device::{
-    Agent, Device, DeviceError, DeviceRange, Executable, LoadedCodeObject, Symbol,
+    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol,
 };
 use crate::discover::host_files::HostFile;
 use crate::format::bounds_table::{BoundsTable, TABLE_SYMBOL, VERSION_SYMBOL};
@@ -97,7 +97,7 @@ impl fmt::Display for Load {
 }
 
 /// A code object on an agent, instrumented or not.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Found {
     /// The loader's data about it.
     pub code_object: LoadedCodeObject,
@@ -105,6 +105,8 @@ pub struct Found {
     pub agent: Arc<Agent>,
     /// The facts from its ELF, if it could be read.
     pub elf: Option<Arc<ElfFacts>>,
+    /// The ELF, opened and compared with the loaded code object. `None` if it could not be read, or was taken.
+    pub(crate) image: Option<Box<dyn ElfImage>>,
     /// The tables and the version word for a drain. `None` if there is nothing to drain, or the filter
     /// rejects it.
     pub(crate) counters: Option<Counters>,
@@ -199,9 +201,9 @@ pub fn discover(
         };
         // If the ELF cannot be read, or is damaged in a part that the loader did not need, the table is still
         // valid.
-        let (elf, shortage) = match elfs.look(device, agent, &code_object) {
-            Ok(elf) => (Some(elf), None),
-            Err(error) => (None, Some(error).filter(is_shortage)),
+        let (elf, image, shortage) = match elfs.look(device, agent, &code_object) {
+            Ok((elf, image)) => (Some(elf), Some(image), None),
+            Err(error) => (None, None, Some(error).filter(is_shortage)),
         };
         let counters = if wanted(&code_object.uri) {
             let counters = match counters(device, &code_object, elf.as_deref()) {
@@ -221,6 +223,7 @@ pub fn discover(
             code_object,
             agent: agent.clone(),
             elf,
+            image,
             counters,
         });
     }

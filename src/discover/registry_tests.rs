@@ -52,6 +52,7 @@ pub(crate) fn found(executable: u64, start: u64, len: u64, elf: Option<&Arc<ElfF
         },
         agent: Arc::new(agent),
         elf: elf.cloned(),
+        image: None,
         counters: None,
     }
 }

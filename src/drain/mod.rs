@@ -180,12 +180,12 @@ impl Session {
         let mut not_kept = Vec::new();
         let mut instrumented = 0;
         let now = clock::now();
-        for found in found {
+        for mut found in found {
             let counts = found.is_instrumented();
             let host = counts.then(|| self.files.of(origin(&found.code_object.uri)));
             let host = host.flatten();
             let generation = self.registry.loaded_from(&found, host.clone(), now);
-            not_kept.extend(self.keeper.keep(device, &found).err());
+            not_kept.extend(self.keeper.keep(device, &mut found).err());
             let load = found.into_load(generation, host);
             instrumented += usize::from(load.is_some());
             if let Some(load) = load.filter(|it| !self.takes_copies_only || !is_of_llvm(it)) {

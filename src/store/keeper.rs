@@ -3,13 +3,13 @@
 //! This is separate from the drain: a failure here is reported, and costs no counts.
 
 use std::collections::HashMap;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::device::{Device, DeviceError, Executable, LoadedCodeObject};
+use crate::device::{Device, DeviceError, ElfImage, Executable, LoadedCodeObject};
 use crate::discover::{ElfFacts, Found, Registry};
 use crate::format::codeobject::Identity;
 use crate::format::registry::model::Document;
@@ -193,7 +193,7 @@ impl Keeper {
 
     /// Keeps the device ELF of a code object when it is found, because later it may be gone. If it lasts, it is kept with the
     /// next drain: a program that loads much code waits for no file.
-    pub(crate) fn keep(&mut self, device: &dyn Device, found: &Found) -> Result<(), KeepError> {
+    pub(crate) fn keep(&mut self, device: &dyn Device, found: &mut Found) -> Result<(), KeepError> {
         let Some(elf) = &found.elf else {
             return Ok(());
         };
@@ -209,13 +209,14 @@ impl Keeper {
             self.waiting.push((elf.clone(), found.code_object.clone()));
             return Ok(());
         }
-        self.keep_image(device, elf, &found.code_object)
+        self.keep_image(device, elf, &found.code_object, found.image.take())
     }
 
     /// Keeps the device ELFs that wait for a drain.
     pub(crate) fn keep_waiting(&mut self, device: &dyn Device) -> Vec<KeepError> {
         let waiting = std::mem::take(&mut self.waiting).into_iter();
-        let kept = waiting.map(|(elf, code_object)| self.keep_image(device, &elf, &code_object));
+        let kept =
+            waiting.map(|(elf, code_object)| self.keep_image(device, &elf, &code_object, None));
         kept.filter_map(Result::err).collect()
     }
 
@@ -224,18 +225,24 @@ impl Keeper {
         self.waiting.retain(|(_, it)| it.executable != executable);
     }
 
+    /// Keeps a device ELF, which `image` reads. Opens it if there is no such reader.
     fn keep_image(
         &mut self,
         device: &dyn Device,
         elf: &ElfFacts,
         code_object: &LoadedCodeObject,
+        image: Option<Box<dyn ElfImage>>,
     ) -> Result<(), KeepError> {
         self.objects.keep(elf, || {
             let mut bytes = Vec::new();
-            let mut image = device.image(code_object)?;
+            let mut image = match image {
+                Some(image) => image,
+                None => device.image(code_object)?,
+            };
             let uri = || code_object.uri.clone();
             image
-                .read_to_end(&mut bytes)
+                .rewind()
+                .and_then(|()| image.read_to_end(&mut bytes))
                 .map_err(|source| DeviceError::Image { uri: uri(), source })?;
             Ok(bytes)
         })?;

@@ -4,4 +4,6 @@
 pub mod backoff;
 #[cfg(feature = "drain")]
 pub mod clock;
+#[cfg(feature = "drain")]
+pub mod file_part;
 pub(crate) mod memory;

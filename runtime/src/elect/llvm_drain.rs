@@ -7,16 +7,16 @@
 use std::collections::HashSet;
 use std::ffi::{CStr, c_int, c_void};
 use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 use object::LittleEndian;
 use object::elf::{FileHeader64, SHT_SYMTAB};
-use object::read::ReadCache;
 use object::read::elf::{FileHeader, SectionHeader, Sym};
+use object::read::{ReadCache, StringTable};
 use rocov::device::ElfImage;
 use rocov::settings::Drainer;
+use rocov::support::file_part::FilePart;
 
 use crate::guest::elf_objects::{self, Object};
 use crate::guest::journal::{self, Note};
@@ -141,7 +141,7 @@ fn holds_llvms_drain(object: &Object) -> bool {
     let files = [object.mapped_file(), object.path()];
     files
         .iter()
-        .find_map(|file| defines_llvms_drain(file))
+        .find_map(|file| defines_llvms_drain(object, file))
         .unwrap_or(false)
 }
 
@@ -152,29 +152,36 @@ fn exports_interceptors(object: &Object) -> bool {
     INTERCEPTORS.into_iter().all(exports) && !exports(HIP_ONLY)
 }
 
-/// Returns whether the full symbol table of a file has LLVM's drain. `None` if the file cannot be read:
-/// it was deleted, or is the kernel's own.
+/// Returns whether the full symbol table of the file of `object` at `path` has LLVM's drain. `None` if the file
+/// cannot be read: it was deleted, or is the kernel's own.
 ///
 /// For most files, this reads only the names of symbols: reading all symbols of all libraries of a HIP
 /// program takes longer than many such programs.
-fn defines_llvms_drain(path: &Path) -> Option<bool> {
-    let image: Box<dyn ElfImage> = Box::new(BufReader::new(File::open(path).ok()?));
+fn defines_llvms_drain(object: &Object, path: &Path) -> Option<bool> {
+    let image: Box<dyn ElfImage> = Box::new(FilePart::whole(File::open(path).ok()?).ok()?);
     let cache = ReadCache::new(image);
     let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
     let sections = header.sections(LittleEndian, &cache).ok()?;
     let symbols = sections.symbols(LittleEndian, &cache, SHT_SYMTAB).ok()?;
     let names = sections.section(symbols.string_section()).ok();
     let names = names.and_then(|names| names.data(LittleEndian, &cache).ok());
+    let names = names.unwrap_or_default();
     // Some linkers store a name as the end of another. A mere reference has a name, too.
-    if memmem::find(names.unwrap_or_default(), ENTRY.to_bytes_with_nul()).is_none() {
+    let may_define = |name: &CStr| memmem::find(names, name.to_bytes_with_nul()).is_some();
+    if !may_define(ENTRY) {
         return Some(false);
     }
+    // A copy of librocov without LLVM's drain, such as this library.
+    if !may_define(LLVM_ONLY) && object.defines(COPY).is_some() {
+        return Some(false);
+    }
+    let strings = StringTable::new(names, 0, names.len() as u64);
     let [mut entry, mut llvm_only, mut copy] = [false; 3];
     for symbol in symbols
         .iter()
         .filter(|symbol| !symbol.is_undefined(LittleEndian))
     {
-        let Ok(name) = symbol.name(LittleEndian, symbols.strings()) else {
+        let Ok(name) = symbol.name(LittleEndian, strings) else {
             continue;
         };
         for (wanted, found) in [

@@ -1,14 +1,14 @@
 //! The ELF of a loaded code object: host memory that may be gone, or a part of a file.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Seek};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 use object::read::ReadCache;
 
 use crate::device::{ElfImage, LoadedCodeObject};
 use crate::format::codeobject::{CodeObject, FileUri};
+use crate::support::file_part::FilePart;
 
 /// The most bytes of each segment to compare. The headers of two code objects differ, unless they are
 /// compiled from nearly equal sources.
@@ -25,42 +25,52 @@ pub(super) fn open(
     code_object: &LoadedCodeObject,
     loaded: impl Fn(u64) -> Option<u64>,
 ) -> io::Result<Box<dyn ElfImage>> {
-    let parts = [Part::of_storage(code_object), Part::of_file(code_object)];
+    let memory = memory()?;
+    let parts = [of_storage(code_object, &memory), of_file(code_object)];
     let mut failure = io::Error::other("neither memory nor file");
     for part in parts.into_iter().flatten() {
-        let checked = part.and_then(|part| Ok((is_loaded(&part, code_object, &loaded)?, part)));
-        match checked {
-            Ok((true, part)) => return Ok(Box::new(part)),
-            Ok((false, _)) => failure = io::Error::other("it is not there any more"),
+        match part.and_then(|part| if_loaded(part, code_object, &loaded, &memory)) {
+            Ok(Some(image)) => return Ok(image),
+            Ok(None) => failure = io::Error::other("it is not there any more"),
             Err(error) => failure = error,
         }
     }
     Err(failure)
 }
 
-/// Returns whether the ELF in `part` matches the loaded code object, as far as rocov can compare them.
-fn is_loaded(
-    part: &Part,
+/// Returns the ELF in `part` if it matches the loaded code object, as far as rocov can compare them.
+fn if_loaded(
+    part: FilePart,
     code_object: &LoadedCodeObject,
     loaded: impl Fn(u64) -> Option<u64>,
-) -> io::Result<bool> {
-    let image: Box<dyn ElfImage> = Box::new(part.reopen()?);
+    memory: &File,
+) -> io::Result<Option<Box<dyn ElfImage>>> {
+    let image: Box<dyn ElfImage> = Box::new(part);
     let image = ReadCache::new(image);
     let segments = CodeObject::parse(&image).and_then(|elf| elf.constant_segments(COMPARED));
     let Ok(segments) = segments else {
-        return Ok(false);
+        return Ok(None);
     };
-    for (address, bytes) in segments {
-        let Some(host) = loaded(address.wrapping_add(code_object.load_delta)) else {
-            continue;
-        };
-        let mut there = vec![0; bytes.len()];
-        memory()?.read_exact_at(&mut there, host)?;
-        if bytes.is_empty() || there != bytes {
-            return Ok(false);
+    // The loader has one piece of host memory for all segments of a code object. To find an address, it goes through
+    // all code that is loaded, so this asks for one address only.
+    let first = segments.first().map(|(first, _)| *first);
+    let there = first.and_then(|first| {
+        let host = loaded(first.wrapping_add(code_object.load_delta))?;
+        Some((first, host))
+    });
+    if let Some((first, host)) = there {
+        for (address, bytes) in segments {
+            let host = host.wrapping_add(address.wrapping_sub(first));
+            let mut there = vec![0; bytes.len()];
+            memory.read_exact_at(&mut there, host)?;
+            if bytes.is_empty() || there != bytes {
+                return Ok(None);
+            }
         }
     }
-    Ok(true)
+    let mut image = image.into_inner();
+    image.rewind()?;
+    Ok(Some(image))
 }
 
 /// The process's memory as a file. If the program has freed a buffer, a plain read would crash, but a read
@@ -69,77 +79,30 @@ fn memory() -> io::Result<File> {
     File::open("/proc/self/mem")
 }
 
-/// A part of a file that reads like a file of its own.
-struct Part {
-    file: File,
-    start: u64,
-    len: u64,
-    at: u64,
+/// Returns the ELF in the storage that the loader reports, if it reports one.
+fn of_storage(code_object: &LoadedCodeObject, memory: &File) -> Option<io::Result<FilePart>> {
+    let storage = code_object.storage?;
+    let memory = memory.try_clone();
+    Some(memory.map(|memory| FilePart::new(memory, storage.start, storage.len)))
 }
 
-impl Part {
-    fn new(file: File, start: u64, len: u64) -> Self {
-        Self {
-            file,
-            start,
-            len,
-            at: 0,
-        }
-    }
-
-    fn of_storage(code_object: &LoadedCodeObject) -> Option<io::Result<Self>> {
-        let storage = code_object.storage?;
-        Some(memory().map(|file| Self::new(file, storage.start, storage.len)))
-    }
-
-    fn of_file(code_object: &LoadedCodeObject) -> Option<io::Result<Self>> {
-        let FileUri { path, offset, size } = FileUri::parse(&code_object.uri)?;
-        Some(Self::of_path(&path, offset, size))
-    }
-
-    fn of_path(path: &Path, offset: u64, size: Option<u64>) -> io::Result<Self> {
-        let file = File::open(path)?;
+/// Returns the ELF in the file that the URI names, if it names one.
+fn of_file(code_object: &LoadedCodeObject) -> Option<io::Result<FilePart>> {
+    let FileUri { path, offset, size } = FileUri::parse(&code_object.uri)?;
+    let part = File::open(path).and_then(|file| {
         let size = match size {
             Some(size) => size,
             None => file.metadata()?.len().saturating_sub(offset),
         };
-        Ok(Self::new(file, offset, size))
-    }
-
-    /// Opens this part again, at its start.
-    fn reopen(&self) -> io::Result<Self> {
-        Ok(Self::new(self.file.try_clone()?, self.start, self.len))
-    }
-}
-
-impl Read for Part {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let left = self.len.saturating_sub(self.at);
-        let want = into.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        let at = self
-            .start
-            .checked_add(self.at)
-            .ok_or(io::ErrorKind::InvalidInput)?;
-        let read = self.file.read_at(&mut into[..want], at)?;
-        self.at += read as u64;
-        Ok(read)
-    }
-}
-
-impl Seek for Part {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let to = match to {
-            SeekFrom::Start(at) => Some(at),
-            SeekFrom::Current(by) => self.at.checked_add_signed(by),
-            SeekFrom::End(by) => self.len.checked_add_signed(by),
-        };
-        self.at = to.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.at)
-    }
+        Ok(FilePart::new(file, offset, size))
+    });
+    Some(part)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
     use crate::device::{DeviceRange, Executable};
 
@@ -154,7 +117,7 @@ mod tests {
         }
     }
 
-    fn read(part: Option<io::Result<Part>>) -> io::Result<Vec<u8>> {
+    fn read(part: Option<io::Result<FilePart>>) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         part.expect("a place")?.read_to_end(&mut bytes)?;
         Ok(bytes)
@@ -162,16 +125,17 @@ mod tests {
 
     #[test]
     fn own_memory_is_read_and_unmapped_memory_is_an_error() {
+        let memory = memory().unwrap();
         let data = *b"a code object, say";
         let range = DeviceRange {
             start: data.as_ptr() as u64,
             len: data.len() as u64,
         };
-        let part = Part::of_storage(&loaded("memory://1", Some(range)));
+        let part = of_storage(&loaded("memory://1", Some(range)), &memory);
         assert_eq!(read(part).unwrap(), data);
         // The page at 0 is never mapped.
         let null = DeviceRange { start: 8, len: 4 };
-        assert!(read(Part::of_storage(&loaded("memory://1", Some(null)))).is_err());
+        assert!(read(of_storage(&loaded("memory://1", Some(null)), &memory)).is_err());
     }
 
     #[test]
@@ -187,9 +151,9 @@ mod tests {
             ("#offset=8&size=9", "89"),
         ] {
             let uri = format!("file://{encoded}{fragment}");
-            let part = Part::of_file(&loaded(&uri, None));
+            let part = of_file(&loaded(&uri, None));
             assert_eq!(read(part).unwrap(), expected.as_bytes(), "{uri}");
         }
-        assert!(Part::of_file(&loaded("memory://1#offset=0x10", None)).is_none());
+        assert!(of_file(&loaded("memory://1#offset=0x10", None)).is_none());
     }
 }
