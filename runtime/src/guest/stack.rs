@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
 
-use super::elf_objects::maps::Maps;
+use super::elf_objects;
 
 /// The libraries between a program and the loader. They load code for others.
 const RUNTIMES: [&str; 3] = ["libamdhip64.so", "libhsa-runtime64.so", "librocov.so"];
@@ -19,12 +19,13 @@ const RUNTIMES: [&str; 3] = ["libamdhip64.so", "libhsa-runtime64.so", "librocov.
 /// of the functions at which the program's call can have arrived. `None` if the stack cannot be read or
 /// shows no such file.
 pub(crate) fn loader(hooks: &[*const c_void]) -> Option<PathBuf> {
-    let maps = Maps::read();
     let stack = stack();
     // If librocov is linked into the program, its frames lie in the program's file.
     let hook = stack.iter().rposition(|address| is_in(hooks, *address));
     let callers = &stack[hook.map_or(0, |last| last + 1)..];
-    let mut files = callers.iter().filter_map(|address| maps.file_at(*address));
+    let mut files = callers
+        .iter()
+        .filter_map(|address| elf_objects::file_at(*address));
     files.find(|file| !is_runtime(file))
 }
 
@@ -37,9 +38,8 @@ thread_local! {
 /// wait until this call returns.
 pub(crate) fn is_runtimes_thread() -> bool {
     let look = || {
-        let maps = Maps::read();
         let stack = stack().into_iter().rev();
-        let files = stack.filter_map(|address| maps.file_at(address));
+        let files = stack.filter_map(elf_objects::file_at);
         // The C library starts threads.
         let mut first = files.skip_while(|file| file_name(file).starts_with("libc.so"));
         first.next().is_some_and(|file| is_runtime(&file))

@@ -16,7 +16,7 @@ use std::ffi::{CStr, CString, OsStr, c_int, c_void};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rocov::discover::host_files::build_id_in;
 
@@ -83,6 +83,44 @@ pub(crate) fn opened() -> u64 {
 /// Returns the object that contains `address`.
 pub(crate) fn containing(address: *const c_void) -> Option<Object> {
     all().into_iter().find(|object| object.contains(address))
+}
+
+/// The files of objects that were asked for, as long as the dynamic linker loads no other object.
+#[derive(Debug)]
+struct Files {
+    /// The number of objects that were ever loaded, when `known` was empty.
+    opened: u64,
+    /// The addresses of segments, and the file that is mapped there.
+    known: Vec<(Range<usize>, PathBuf)>,
+}
+
+/// Returns the file of the object that contains `address`, as it is mapped. Each load of a code object asks for
+/// the callers, and the kernel takes long to list all mappings, of which each load adds some: so this reads
+/// them once for each object.
+pub(crate) fn file_at(address: usize) -> Option<PathBuf> {
+    static FILES: Mutex<Files> = Mutex::new(Files {
+        opened: 0,
+        known: Vec::new(),
+    });
+    let opened = opened();
+    let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    if files.opened != opened {
+        *files = Files {
+            opened,
+            known: Vec::new(),
+        };
+    }
+    let known = |(segment, _): &&(Range<usize>, PathBuf)| segment.contains(&address);
+    if let Some((_, file)) = files.known.iter().find(known) {
+        return Some(file.clone());
+    }
+    let object = containing(address as *const c_void)?;
+    let file = object.mapped_file();
+    let segments = object.segments.into_iter();
+    files
+        .known
+        .extend(segments.map(|segment| (segment, file.clone())));
+    Some(file)
 }
 
 /// An object that holds an address of interest.
