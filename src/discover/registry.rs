@@ -262,22 +262,6 @@ impl Registry {
         }
     }
 
-    /// Records new names of files with counts.
-    pub(crate) fn renamed(&mut self, names: &HashMap<PathBuf, PathBuf>) {
-        for (file, name) in names {
-            if self.profiles.remove(file.as_path()) {
-                self.profiles.insert(name.as_path().into());
-            }
-        }
-        for load in &mut self.loads {
-            let name = load.profile.as_ref().and_then(|file| names.get(&**file));
-            if let Some(name) = name.and_then(|name| self.profiles.get(name.as_path())) {
-                load.profile = Some(name.clone());
-                self.changes += 1;
-            }
-        }
-    }
-
     fn position(&self, generation: u64) -> Option<usize> {
         self.loads
             .binary_search_by_key(&generation, |load| load.generation)

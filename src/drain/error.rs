@@ -55,16 +55,16 @@ impl From<ReadError> for Error {
 
 impl Error {
     /// The next step after a loss, behind a colon. Nothing if the error names it.
-    pub(super) fn remedy(&self) -> &'static str {
-        match self {
+    pub(super) fn remedy(&self) -> String {
+        let step = match self {
             Self::Sections(SectionsError::Unversioned) => "",
             Self::CodeObject(_) | Self::Sections(_) => ": build the code again",
             Self::Profile(ProfileError::UnknownVersion { .. }) => {
                 ": compile with clang 15 or later, or take a newer rocov"
             }
             Self::Device(_) | Self::Profile(_) => ": run the program again",
-            Self::Output(error) if error.is_of_space() => ": make room, and run the program again",
-            Self::Output(_) => ": make the place writable, and run the program again",
-        }
+            Self::Output(error) => return error.remedy(),
+        };
+        step.to_owned()
     }
 }

@@ -33,8 +33,9 @@ struct File {
     live: HashMap<u64, Contribution>,
     /// True if the file holds the counts of loads that are gone.
     holds_more: bool,
-    /// True if everything in it is from this process, under a name that another process may use.
-    is_own: bool,
+    /// True if this process has written the file, and it is still there. If not, another process may have one of
+    /// this name.
+    is_there: bool,
     /// The place of the file, if it is not the one that its name says.
     place: Option<PathBuf>,
     /// The inode at the last write. `None` for a pool.
@@ -56,6 +57,8 @@ struct Contribution {
 pub(super) enum Step {
     /// Nothing: the file holds the counts already.
     Nothing,
+    /// Make the file, which no other process may have made.
+    Create,
     /// Replace the contents of the file by the counts.
     Replace,
     /// Add to the contents of the file: these counts, or all if `None`.
@@ -75,6 +78,7 @@ impl File {
 
     /// Records the inode of the file called `path` after a write.
     fn note_inode(&mut self, path: &Path, is_pool: bool) {
+        self.is_there = true;
         self.inode = match is_pool {
             true => None,
             false => inode(self.place(path)).unwrap_or_default(),
@@ -91,6 +95,7 @@ impl File {
         if self.inode.is_some() && self.inode != now {
             self.live.clear();
             self.holds_more = false;
+            self.is_there = false;
             self.inode = None;
         }
     }
@@ -139,10 +144,13 @@ impl Ledger {
             return Ok(if is_pool {
                 Step::Add(None)
             } else {
-                Step::Replace
+                Step::Create
             });
         };
         file.forget_if_taken(path);
+        if !is_pool && !file.is_there {
+            return Ok(Step::Create);
+        }
         let written = file.live.get(&generation);
         if written.is_some_and(|written| written.digest == counted.digest()) {
             return Ok(Step::Nothing);
@@ -199,7 +207,7 @@ impl Ledger {
     ) {
         let counts = match step {
             Step::Nothing => return,
-            Step::Replace => None,
+            Step::Create | Step::Replace => None,
             Step::Add(_) => Some(counted.to_counts()),
         };
         let digest = counted.digest();
@@ -222,19 +230,9 @@ impl Ledger {
         self.files.get(path).map_or(path, |file| file.place(path))
     }
 
-    /// Records that the file called `path` is this process's own.
-    pub(super) fn own(&mut self, path: &Path) {
-        let (_, file) = self.file(path);
-        file.is_own = file.place.is_none();
-    }
-
-    /// Returns the names of this process's own files that were not moved, and stops treating them as its own.
-    pub(super) fn take_own(&mut self) -> Vec<PathBuf> {
-        let files = self.files.iter_mut();
-        let own = files.filter_map(|(path, file)| {
-            std::mem::take(&mut file.is_own).then(|| path.to_path_buf())
-        });
-        own.collect()
+    /// Returns whether this process has written the file called `path`.
+    pub(super) fn has(&self, path: &Path) -> bool {
+        self.files.get(path).is_some_and(|file| file.is_there)
     }
 
     /// Records that the file called `path` is at `place` from now on.

@@ -22,7 +22,7 @@ mod shares;
 mod zeros;
 
 pub use complete::Idle;
-pub use outcome::{Cause, Copied, Loss, Outcome};
+pub use outcome::{Cause, Copied, Loss, Outcome, Taken};
 pub use scope::{Scope, Scopes, Window};
 pub use zeros::{ZeroProfile, ZeroWriter};
 
@@ -37,7 +37,7 @@ use crate::discover::filter::{Filter, file_of};
 use crate::discover::host_files::HostFiles;
 use crate::discover::{CodeFile, Discovery, Elfs, Load, Registry, discover};
 use crate::read::copied_memory::{CopiedMemory, first_look};
-use crate::store::{KeepError, Keeper, OutputError, ProfileName, move_beside};
+use crate::store::{KeepError, Keeper, ProfileName};
 use crate::support::clock;
 use crate::validate::NamesChecker;
 use complete::Complete;
@@ -221,7 +221,8 @@ impl Session {
         let is_missed = self.missed.contains(&executable);
         let missed = is_missed.then(|| self.look_late(device, executable));
         let generations = self.seen.get(&executable).cloned().unwrap_or_default();
-        let (mut outcome, _) = self.drain_those(device, name, &generations, Writes::All);
+        let only = Some(executable);
+        let (mut outcome, _) = self.drain_those(device, name, &generations, Writes::All, only);
         outcome.absorb(missed.unwrap_or_default());
         outcome.not_kept.extend(self.gone(executable, name));
         outcome
@@ -234,6 +235,9 @@ impl Session {
         let Some(generations) = self.seen.get(&executable) else {
             return false;
         };
+        if self.keeper.waits_for(executable) {
+            return false;
+        }
         let is_complete = |generation| {
             let load = self.loads.get(generation);
             load.is_some_and(|load| self.complete.has(load, idle))
@@ -245,7 +249,7 @@ impl Session {
     pub fn gone(&mut self, executable: Executable, name: &ProfileName) -> Vec<KeepError> {
         self.forget(executable);
         self.keeper.forget(executable);
-        if self.is_ending {
+        if self.is_ending || name.is_nowhere() {
             return Vec::new();
         }
         let mut not_kept = self.keeper.gather_in(name);
@@ -282,7 +286,7 @@ impl Session {
         };
         let is_due = |(_, load): &(&u64, &Load)| !done.has(load, idle);
         let due: Vec<u64> = self.loads.iter().filter(is_due).map(|it| *it.0).collect();
-        let (mut outcome, well) = self.drain_those(device, name, &due, writes);
+        let (mut outcome, well) = self.drain_those(device, name, &due, writes, None);
         // A walk that broke off may have missed code that was loaded, and launched, past the hooks.
         if unseen.losses.is_empty() {
             let well = || well.iter().filter_map(|it| self.loads.get(it));
@@ -346,30 +350,12 @@ impl Session {
 
     /// Writes the files beside the profiles of this name. Does not use the device.
     pub fn keep(&mut self, name: &ProfileName) -> Vec<KeepError> {
+        if name.is_nowhere() {
+            return Vec::new();
+        }
         let mut not_kept = self.keeper.gather_in(name);
         not_kept.extend(self.keeper.write(&self.registry, name).err());
         not_kept
-    }
-
-    /// Prepares for another program in this process, which may load the same code objects and use the same
-    /// names. It renames the files of this program, and later drains write to the new names if this program
-    /// stays. Pools keep their names, because all processes add to them.
-    ///
-    /// Returns the new names, and an error for each file that could not be renamed.
-    pub fn hand_over(&mut self) -> Vec<Result<PathBuf, OutputError>> {
-        let mut names = HashMap::new();
-        let own = self.ledger.take_own().into_iter();
-        let mut renamed: Vec<_> = own
-            .map(|path| {
-                let place = move_beside(&path)?;
-                self.ledger.moved(path.clone(), place.clone());
-                names.insert(path, place.clone());
-                Ok(place)
-            })
-            .collect();
-        self.registry.renamed(&names);
-        renamed.append(&mut self.keeper.hand_over());
-        renamed
     }
 
     /// Forgets all executables, because the runtime is gone. Written counts stay.
@@ -463,16 +449,24 @@ impl Session {
         self.ledger.settle(generation);
     }
 
-    /// Drains the loads with these `generations`. While it writes one, the next are being copied. Also
-    /// returns the generations of loads without losses.
+    /// Drains the loads with these `generations`, which are those of `only` or of several executables. While it writes
+    /// one, the next are being copied. Also returns the generations of loads without losses.
     fn drain_those(
         &mut self,
         device: &dyn Device,
         name: &ProfileName,
         generations: &[u64],
         writes: Writes,
+        only: Option<Executable>,
     ) -> (Outcome, Vec<u64>) {
-        let not_kept = self.keeper.keep_waiting(device);
+        if name.is_nowhere() {
+            let outcome = Outcome {
+                agents: self.agents.len(),
+                ..Outcome::default()
+            };
+            return (outcome, generations.to_vec());
+        }
+        let not_kept = self.keeper.keep_waiting(device, only);
         let loads: Vec<&Load> = generations
             .iter()
             .filter_map(|generation| self.loads.get(generation))
@@ -505,6 +499,7 @@ impl Session {
                 self.registry.lacks_counts(load.generation, &reason);
             }
             outcome.files.append(&mut pass.files);
+            outcome.taken.append(&mut pass.taken);
             outcome.copied.append(&mut pass.copied);
             if pass.causes.is_empty() {
                 well.push(load.generation);

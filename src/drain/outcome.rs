@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::device::DeviceError;
 use crate::drain::error::Error;
 use crate::format::sections::PerSection;
 use crate::read::TraceError;
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub copied: Vec<Copied>,
     /// The files that hold the counts of this pass.
     pub files: Vec<PathBuf>,
+    /// The files that this pass has made under other names, because other processes have theirs.
+    pub taken: Vec<Taken>,
     /// The losses and doubts of this pass.
     pub losses: Vec<Loss>,
     /// The files beside the profiles that could not be kept. This costs no counts.
@@ -48,17 +51,20 @@ impl Outcome {
             .count()
     }
 
-    /// Returns whether counts are lost: all of a code object, or those of some copies.
+    /// Returns whether counts were not written: all of a code object, or those of some copies.
     #[must_use]
     pub fn loses_counts(&self) -> bool {
-        let mut causes = self.losses.iter().map(|loss| &loss.cause);
-        causes.any(|it| {
-            matches!(
-                it,
-                Cause::Failed(_) | Cause::Partial(_) | Cause::Untraced(_)
-            )
-        })
+        self.losses.iter().any(Loss::loses_counts)
     }
+}
+
+/// A file whose name another process has. That process keeps its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The name.
+    pub path: PathBuf,
+    /// The file that has the counts.
+    pub place: PathBuf,
 }
 
 /// The copied bytes of one code object.
@@ -118,6 +124,31 @@ pub enum Cause {
         /// The file.
         path: PathBuf,
     },
+}
+
+impl Loss {
+    /// Returns whether counts were not written: all of a code object, or those of some copies.
+    #[must_use]
+    pub fn loses_counts(&self) -> bool {
+        matches!(
+            self.cause,
+            Cause::Failed(_) | Cause::Partial(_) | Cause::Untraced(_)
+        )
+    }
+
+    /// The line about counts that a later drain can still write: they are in the GPU's memory. `None` if this is no such
+    /// loss. After a fault of a kernel, nothing can be read any more.
+    #[must_use]
+    pub fn not_yet(&self) -> Option<String> {
+        match &self.cause {
+            Cause::Failed(Error::Device(DeviceError::Faulted { .. })) => None,
+            Cause::Failed(error) => Some(format!(
+                "{}: counts are not written yet: {error}; rocov tries again with the next drain",
+                self.code_object
+            )),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Loss {

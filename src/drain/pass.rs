@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ledger::{Ledger, Step};
-use super::outcome::{Cause, Copied};
+use super::outcome::{Cause, Copied, Taken};
 use super::scope::Scope;
 use super::shares::Shares;
 use crate::device::Executions;
@@ -16,7 +16,7 @@ use crate::read::copied_memory::CopiedMemory;
 use crate::read::counted::Counted;
 use crate::read::snapshot::{KnownSnapshot, Located, Snapshot};
 use crate::store::{
-    ProfileName, add_to_own, add_to_pool, create_atomic, create_beside, write_atomic,
+    ProfileName, add_to_own, add_to_pool, create_at_or_beside, create_atomic, create_beside, write_atomic,
 };
 use crate::validate::{CopiesError, MAX_DEFECTS, NamesChecker};
 
@@ -46,6 +46,8 @@ pub(super) struct Pass<'a> {
     pub(super) own: Option<PathBuf>,
     /// The files that have the counts of this pass: the load's own profile, that of a label, saved sections.
     pub(super) files: Vec<PathBuf>,
+    /// The files whose names other processes have.
+    pub(super) taken: Vec<Taken>,
     /// The reports about it.
     pub(super) causes: Vec<Cause>,
     /// The number of records that were left out. The first of them are among the causes.
@@ -71,6 +73,7 @@ impl<'a> Pass<'a> {
             copied: Vec::new(),
             own: None,
             files: Vec::new(),
+            taken: Vec::new(),
             causes: Vec::new(),
             left_out: 0,
         }
@@ -267,14 +270,26 @@ impl<'a> Pass<'a> {
             .step(path, generation, &counted, &parts.version, is_pool)?;
         match &step {
             Step::Nothing => {}
+            Step::Create => self.create(path, &encode(parts))?,
             Step::Replace => write_atomic(self.ledger.place(path), &encode(parts))?,
             Step::Add(None) => self.add(path, parts)?,
             Step::Add(Some(news)) => self.add(path, &parts.counting(news))?,
         }
-        if !is_pool {
-            self.ledger.own(path);
-        }
         Ok(step)
+    }
+
+    /// Makes the file called `path`. If another process has one of this name, makes a file beside it.
+    fn create(&mut self, path: &Path, contents: &[u8]) -> Result<(), Error> {
+        let place = create_at_or_beside(path, contents)?;
+        let is_expected = self.name.is_pooled() || self.name.is_of_one_process();
+        if place != path && !is_expected {
+            self.taken.push(Taken {
+                path: path.to_owned(),
+                place: place.clone(),
+            });
+        }
+        self.ledger.moved(path.to_owned(), place);
+        Ok(())
     }
 
     /// Adds counts to the file at `path`: a pool, or a file with the counts of other loads. If that fails,
@@ -315,17 +330,13 @@ impl<'a> Pass<'a> {
         };
         let profile = self.path(self.name, &identity);
         let path = self.name.for_sections(&profile, self.load.generation);
+        match self.ledger.has(&path) {
+            true => write_atomic(self.ledger.place(&path), &saved.encode())?,
+            // Other processes may have this name for their first load, their second load and so on.
+            false => self.create(&path, &saved.encode())?,
+        }
+        self.ledger.settled(&path, self.name.is_pooled());
         let place = self.ledger.place(&path).to_owned();
-        let place = if self.name.is_pooled() && place == path {
-            // Every process uses this name for its first load, its second load and so on.
-            let place = create_beside(&path, &saved.encode())?;
-            self.ledger.moved(path, place.clone());
-            place
-        } else {
-            write_atomic(&place, &saved.encode())?;
-            self.ledger.own(&path);
-            place
-        };
         self.causes.push(Cause::Saved {
             error,
             path: place.clone(),

@@ -88,8 +88,8 @@ pub const SETTINGS: &[Setting] = &[
             markdown::PROFILE_FILE,
             "`rocov run`",
         ],
-        "Names the profiles, as in LLVM. `rocov run` sets it to `DIR/profraw/%p.profraw`, unless it is set \
-         already and `-o` is not given.",
+        "Names the profiles, as in LLVM. `rocov run` sets it to `DIR/profraw/%p-RUN.profraw` with a word of the \
+         run, unless it is set already and `-o` is not given. `/dev/null` means no profile.",
     ),
     setting(
         "ROCOV_DATA",

@@ -63,10 +63,13 @@ pub(crate) fn create_beside(path: &Path, contents: &[u8]) -> Result<PathBuf, Out
     )
 }
 
-/// Renames the file at `path` to a name beside it, with the first free number: `app.1.profraw`. Returns the
-/// new path.
-pub(crate) fn move_beside(path: &Path) -> Result<PathBuf, OutputError> {
-    take_free_name(path, path, (1_u32..).map(|number| number.to_string()))
+/// Writes `contents`, wholly or not at all, to a new file at `path`, or beside it as [`create_beside`] does if
+/// there is a file already. Returns its path.
+pub(crate) fn create_at_or_beside(path: &Path, contents: &[u8]) -> Result<PathBuf, OutputError> {
+    match create_atomic(path, contents)? {
+        true => Ok(path.to_owned()),
+        false => create_beside(path, contents),
+    }
 }
 
 /// Renames `file` to the name of `path` with one of these words in it. Takes the first free name.
@@ -105,10 +108,27 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<bool> {
                 io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
             ) =>
         {
-            uninterrupted(|| fs::hard_link(from, to)).map(|()| {
-                // The file has its new name. If the old one stays too, the rename has still succeeded.
-                let _ = uninterrupted(|| fs::remove_file(from));
-            })
+            match uninterrupted(|| fs::hard_link(from, to)) {
+                Ok(()) => {
+                    // The file has its new name. If the old one stays too, the rename has still succeeded.
+                    let _ = uninterrupted(|| fs::remove_file(from));
+                    Ok(())
+                }
+                // Some have no links either, such as those of virtual machines and of FUSE. Only two processes that
+                // choose one name within this moment could then collide.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported
+                    ) =>
+                {
+                    match uninterrupted(|| fs::symlink_metadata(to)) {
+                        Ok(_) => return Ok(false),
+                        Err(_) => uninterrupted(|| fs::rename(from, to)),
+                    }
+                }
+                Err(error) => Err(error),
+            }
         }
         renamed => renamed,
     };
@@ -121,7 +141,7 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<bool> {
 
 /// A number that no other process has, on any machine or in any container. Process ids repeat across
 /// containers. The standard library gets the keys of its hash tables from the kernel.
-fn random() -> u64 {
+pub(super) fn random() -> u64 {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     RandomState::new().hash_one(COUNT.fetch_add(1, Ordering::Relaxed))
 }
@@ -248,18 +268,20 @@ mod tests {
             );
             assert_eq!(fs::read_to_string(at(&name)).unwrap(), contents);
         }
-        for (contents, name) in [("three", "y.1"), ("four", "y.2")] {
-            fs::write(at("y"), contents).unwrap();
-            assert_eq!(move_beside(&at("y")).unwrap(), at(name));
-            assert_eq!(fs::read_to_string(at(name)).unwrap(), contents);
+        for (contents, name) in [
+            ("three", "y".to_owned()),
+            ("four", format!("y.{pid}")),
+            ("five", format!("y.{pid}.1")),
+        ] {
+            let made = create_at_or_beside(&at("y"), contents.as_bytes());
+            assert_eq!(made.unwrap(), at(&name));
+            assert_eq!(fs::read_to_string(at(&name)).unwrap(), contents);
         }
-        fs::write(at("z.profraw.kernels.json"), "five").unwrap();
         assert_eq!(
-            move_beside(&at("z.profraw.kernels.json")).unwrap(),
-            at("z.profraw.1.kernels.json")
+            create_beside(&at("z.profraw.kernels.json"), b"six").unwrap(),
+            at(&format!("z.profraw.{pid}.kernels.json"))
         );
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 5);
-        assert!(move_beside(&at("not there")).is_err());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 6);
     }
 
     #[test]

@@ -115,6 +115,8 @@ impl Objects {
             }
         }
         self.kept = kept;
+        // The next call tries again.
+        self.is_scattered = !failures.is_empty();
         failures
     }
 

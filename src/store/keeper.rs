@@ -18,7 +18,7 @@ use crate::settings::{DocumentWhen, Keeping, ObjectsKept};
 use crate::store::device_elfs::Objects;
 use crate::store::registry_document::{Process, document};
 use crate::store::{
-    OutputError, ProfileName, create_beside, move_beside, read, update_pooled, write_atomic,
+    OutputError, ProfileName, advice, create_beside, read, update_pooled, write_atomic,
 };
 
 /// The error for files beside the profiles that could not be kept. It costs no counts.
@@ -26,7 +26,7 @@ use crate::store::{
 #[non_exhaustive]
 pub enum KeepError {
     /// rocov cannot write the registry.
-    #[error("the registry is not written: {0}")]
+    #[error("the registry is not written: {0}{remedy}", remedy = .0.remedy())]
     NotWritten(#[from] OutputError),
     /// rocov cannot add to the pool, so the registry is in a file of this process's own.
     #[error("cannot add to {}: {source}; the registry is in {}", pool.display(), place.display())]
@@ -48,9 +48,10 @@ pub enum KeepError {
     },
     /// rocov cannot write to the directory of all files beside the profiles.
     #[error(
-        "cannot write to {}: {source}; device ELFs and the kernel registry are not kept: make it \
-         writable, or give `rocov report` the files that ran with --object",
-        place.display()
+        "cannot write to {}: {source}; device ELFs and the kernel registry are not kept: {}, or \
+         give `rocov report` the files that ran with --object",
+        place.display(),
+        advice(source)
     )]
     NoPlace {
         /// The directory of all files that are not profiles.
@@ -70,7 +71,8 @@ pub enum KeepError {
     },
     /// rocov cannot write the PTX that a device ELF was made from.
     #[error(
-        "the PTX of code object {identity} is not kept: {source}; its lines are not known: make room for it, and run the program again"
+        "the PTX of code object {identity} is not kept: {source}; its lines are not known{}",
+        source.remedy()
     )]
     SourceNotKept {
         /// The code object.
@@ -114,6 +116,21 @@ pub enum KeptElfError {
 }
 
 impl KeepError {
+    /// Returns whether a later attempt may succeed, which the next drain makes: a call of the system has failed.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::NoPlace { .. }
+                | Self::NotWritten(OutputError::Io { .. })
+                | Self::SourceNotKept { .. }
+                | Self::NotKept {
+                    source: KeptElfError::Output(OutputError::Io { .. }),
+                    ..
+                }
+        )
+    }
+
     /// Turns every error about `place` into one, if the system lets nothing be written there. So rocov
     /// reports it once, and not for each file.
     pub(super) fn at(self, place: &Path) -> Self {
@@ -151,11 +168,13 @@ pub struct Keeper {
     which: ObjectsKept,
     process: Process,
     objects: Objects,
+    /// True if nothing is written.
+    is_nowhere: bool,
     /// The code objects whose device ELFs wait for a drain.
     waiting: Vec<(Arc<ElfFacts>, LoadedCodeObject)>,
     /// The document's path, and the registry's number of changes at the last write.
     written: Option<(PathBuf, u64)>,
-    /// Documents of this process only, under names that another process may use.
+    /// Documents of this process only.
     own: Vec<PathBuf>,
     /// Documents of this process that are in another place than their name says: the name, and the place.
     moved: HashMap<PathBuf, PathBuf>,
@@ -170,6 +189,7 @@ impl Keeper {
             which: keeping.objects,
             process,
             objects: Objects::new(name.layout().side().to_owned(), keeping.objects_max),
+            is_nowhere: name.is_nowhere(),
             ..Self::default()
         }
     }
@@ -205,19 +225,45 @@ impl Keeper {
         if !is_kept {
             return Ok(());
         }
-        if device.has_lasting_image(&found.code_object) {
-            self.waiting.push((elf.clone(), found.code_object.clone()));
+        let wait = |this: &mut Self| this.waiting.push((elf.clone(), found.code_object.clone()));
+        if self.is_nowhere || device.has_lasting_image(&found.code_object) {
+            wait(self);
             return Ok(());
         }
-        self.keep_image(device, elf, &found.code_object, found.image.take())
+        match self.keep_image(device, elf, &found.code_object, found.image.take()) {
+            // The next drain tries again, and reports it.
+            Err(error) if error.may_pass() => {
+                wait(self);
+                Ok(())
+            }
+            kept => kept,
+        }
     }
 
-    /// Keeps the device ELFs that wait for a drain.
-    pub(crate) fn keep_waiting(&mut self, device: &dyn Device) -> Vec<KeepError> {
-        let waiting = std::mem::take(&mut self.waiting).into_iter();
-        let kept =
-            waiting.map(|(elf, code_object)| self.keep_image(device, &elf, &code_object, None));
-        kept.filter_map(Result::err).collect()
+    /// Keeps the device ELFs that wait for a drain: those of `only`, or all. Those that the system does not let be
+    /// written wait for the next drain.
+    pub(crate) fn keep_waiting(
+        &mut self,
+        device: &dyn Device,
+        only: Option<Executable>,
+    ) -> Vec<KeepError> {
+        let mut errors = Vec::new();
+        for (elf, code_object) in std::mem::take(&mut self.waiting) {
+            if only.is_some_and(|only| only != code_object.executable) {
+                self.waiting.push((elf, code_object));
+            } else if let Err(error) = self.keep_image(device, &elf, &code_object, None) {
+                if error.may_pass() {
+                    self.waiting.push((elf, code_object));
+                }
+                errors.push(error);
+            }
+        }
+        errors
+    }
+
+    /// Returns whether device ELFs of an executable wait for a drain.
+    pub(crate) fn waits_for(&self, executable: Executable) -> bool {
+        self.waiting.iter().any(|(_, it)| it.executable == executable)
     }
 
     /// Forgets the device ELFs of an executable that wait for a drain: nothing of it was drained.
@@ -255,6 +301,7 @@ impl Keeper {
     /// Keeps later device ELFs in the directory of `name`.
     pub(crate) fn go_on_in(&mut self, name: &ProfileName) {
         self.objects.go_on_in(name.layout().side().to_owned());
+        self.is_nowhere = name.is_nowhere();
     }
 
     /// Copies the device ELFs of earlier loads into the directory of `name` too.
@@ -309,7 +356,9 @@ impl Keeper {
         });
         let result = match self.moved.get(&path) {
             Some(place) => write_atomic(place, &document.to_json()).map_err(KeepError::from),
-            None if name.is_pooled() || self.is_shared(&path) => add_to_pool(&path, &document),
+            None if !name.is_of_one_process() || self.is_shared(&path) => {
+                add_to_pool(&path, &document)
+            }
             None => write_atomic(&path, &document.to_json())
                 .map(|()| self.own(&path))
                 .map_err(KeepError::from),
@@ -325,9 +374,8 @@ impl Keeper {
         result
     }
 
-    /// Returns whether another process has left a document at `path`: one with this process's number, or one
-    /// whose name all processes share. This process then adds to it, because it names the builds of the
-    /// profiles that are still there.
+    /// Returns whether another process has left a document at `path`, by chance of the words. This process then adds
+    /// to it, because it names the builds of the profiles that are there.
     fn is_shared(&self, path: &Path) -> bool {
         !self.own.iter().any(|own| own == path) && path.exists()
     }
@@ -337,18 +385,6 @@ impl Keeper {
         if !self.own.iter().any(|own| own == path) {
             self.own.push(path.to_owned());
         }
-    }
-
-    /// Renames this process's documents, because another program may soon write under their names. Returns
-    /// the new names.
-    pub(crate) fn hand_over(&mut self) -> Vec<Result<PathBuf, OutputError>> {
-        let own = std::mem::take(&mut self.own).into_iter();
-        own.map(|path| {
-            let place = move_beside(&path)?;
-            self.moved.insert(path, place.clone());
-            Ok(place)
-        })
-        .collect()
     }
 }
 

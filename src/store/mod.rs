@@ -13,12 +13,14 @@ mod lock;
 mod partial_files;
 mod pool;
 mod process_profile;
+mod process_word;
 mod profile_name;
+mod profile_place;
 mod registry_document;
 mod registry_file;
 mod regular_file;
 
-pub(crate) use atomic::{create_atomic, create_beside, move_beside};
+pub(crate) use atomic::{create_atomic, create_at_or_beside, create_beside};
 pub use atomic::{write_atomic, write_if_changed};
 pub use cache::{CacheEntry, shrink};
 pub use instrument_cache::{CacheFolder, InstrumentCache};
@@ -29,6 +31,7 @@ pub use partial_files::{PARTIAL, hold, partial_prefix, sweep};
 pub use pool::add_to_pool;
 pub(crate) use pool::update_pooled;
 pub(crate) use process_profile::add_to_own;
+pub use process_word::{ProcessWord, ProcessWordError};
 pub use profile_name::{Expansion, PatternError, ProfileName, ProfileNameParts, is_of_zeros};
 pub use registry_document::Process;
 pub(crate) use registry_document::code_object as describe_code_object;
@@ -39,6 +42,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::format::profraw::ProfileError;
@@ -84,10 +88,15 @@ pub enum OutputError {
 }
 
 impl OutputError {
-    /// Returns whether the place has no room.
-    pub(crate) fn is_of_space(&self) -> bool {
-        let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
-        matches!(self, Self::Io { source, .. } if full.contains(&source.kind()))
+    /// The next step, with a colon before it.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        let step = match self {
+            Self::Io { source, .. } => advice(source),
+            Self::Locked { .. } => "end the process that holds the lock",
+            Self::NotRegular { .. } | Self::Pool { .. } => "move it away",
+        };
+        format!(": {step}, and run the program again")
     }
 
     pub(crate) fn io(
@@ -100,6 +109,30 @@ impl OutputError {
             path,
             source,
         }
+    }
+}
+
+/// The step that solves an error of the system about a file.
+#[must_use]
+pub fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
+        io::ErrorKind::FileTooLarge => "raise the limit of the size of files (ulimit -f)",
+        io::ErrorKind::ReadOnlyFilesystem => "choose a place that is not read-only",
+        io::ErrorKind::PermissionDenied => "make the place writable",
+        io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory | io::ErrorKind::AlreadyExists => {
+            "move away what is in its place"
+        }
+        io::ErrorKind::InvalidFilename => "choose shorter names",
+        io::ErrorKind::StaleNetworkFileHandle => "mount the file system again",
+        io::ErrorKind::OutOfMemory => "give the program more memory",
+        _ => match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::MFILE) => "raise the limit of open files (ulimit -n)",
+            Some(Errno::NFILE) => "raise the system's limit of open files (fs.file-max)",
+            Some(Errno::IO) => "look for messages of the disk in `dmesg`, and choose another place",
+            Some(Errno::NOLCK) => "choose a file system that has locks",
+            _ => "choose another place",
+        },
     }
 }
 

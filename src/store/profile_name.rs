@@ -7,8 +7,9 @@ use std::path::{Component, Path, PathBuf};
 use thiserror::Error;
 
 use crate::format::codeobject::{Identity, is_processor, sanitize_target};
-use crate::store::Label;
 use crate::store::layout::{DataLayout, PROFRAW, REGISTRIES, REGISTRY, SECTIONS};
+use crate::store::profile_place::ProfilePlace;
+use crate::store::{Label, ProcessWord};
 
 /// The last part of the pattern in the name of a profile of zeros: `gfx90a.0f3c9b.0.zero.profraw`. All
 /// processes that write to a directory share it.
@@ -19,6 +20,8 @@ const ZERO: &str = "zero";
 pub struct Expansion {
     /// `%p`: the process id. Its remainder chooses the file of a pool (`%4m`).
     pub pid: u32,
+    /// The word that tells this process from others of its number. A name with `%p` has it too.
+    pub word: ProcessWord,
     /// `%h`: the host name from the system.
     pub host: String,
     /// `%t`: the directory `TMPDIR`, without a slash at the end.
@@ -26,12 +29,13 @@ pub struct Expansion {
 }
 
 impl Expansion {
-    /// The values of the process with this id on this machine, which has this value of `TMPDIR`.
-    pub fn of_process(pid: u32, tmpdir: Option<OsString>) -> Self {
+    /// The values of the process with this id and word on this machine, which has this value of `TMPDIR`.
+    pub fn of_process(pid: u32, word: ProcessWord, tmpdir: Option<OsString>) -> Self {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let tmpdir = tmpdir.unwrap_or_else(|| "/tmp".into());
         Self {
             pid,
+            word,
             host: host.trim_end().to_owned(),
             tmpdir: tmpdir.to_string_lossy().trim_end_matches('/').to_owned(),
         }
@@ -63,11 +67,33 @@ pub enum PatternError {
         pattern: String,
     },
     /// The pattern ends in a slash or names a directory only.
-    #[error("the profile name {pattern:?} has no file name")]
+    #[error(
+        "the profile name {pattern:?} has no file name: give a file such as cov/%p.profraw, or \
+         /dev/null for no profile"
+    )]
     NoFileName {
         /// The whole pattern.
         pattern: String,
     },
+    /// The place that the pattern names has something other than a file.
+    #[error(
+        "the profile name {pattern:?} is {found}: give a file such as cov/%p.profraw, or /dev/null \
+         for no profile"
+    )]
+    NotAFile {
+        /// The whole pattern.
+        pattern: String,
+        /// The kind of thing found.
+        found: &'static str,
+    },
+}
+
+impl PatternError {
+    /// Returns whether the pattern names something other than a file. No other name would be what the user means.
+    #[must_use]
+    pub fn names_no_file(&self) -> bool {
+        matches!(self, Self::NoFileName { .. } | Self::NotAFile { .. })
+    }
 }
 
 /// The name of this process's profiles: the user's pattern, with the specifiers expanded that do not depend
@@ -76,7 +102,9 @@ pub enum PatternError {
 pub struct ProfileName {
     pieces: Vec<Piece>,
     pooled: bool,
+    is_of_one_process: bool,
     is_of_zeros: bool,
+    is_nowhere: bool,
     label: Option<Label>,
     layout: DataLayout,
 }
@@ -103,6 +131,9 @@ impl ProfileName {
     /// expands to the build of the program or library that the code is from, and the number in the pool:
     /// `0f3c9b21a0457e1d_0`. LLVM puts the binary's signature there.
     ///
+    /// A process id repeats in containers, on other hosts, and in time. So a pattern with `%p` and without `%m` also
+    /// has the process's word, before its extension: `4711-q3ovk2ya.profraw` for `%p.profraw`.
+    ///
     /// A relative pattern starts at `directory`. All files that are not profiles go to the side of the
     /// pattern's directory ([`DataLayout::of_pattern`]). That is the directory before the first specifier that
     /// differs between processes, so that one side has all files of the pattern.
@@ -118,6 +149,7 @@ impl ProfileName {
         // The text before the first specifier that differs between processes.
         let mut fixed = None;
         let mut piece = String::new();
+        let mut has_pid = false;
         let mut characters = pattern.chars();
         while let Some(character) = characters.next() {
             if character != '%' {
@@ -129,7 +161,10 @@ impl ProfileName {
                 fixed.get_or_insert_with(|| piece.clone());
             }
             match specifier {
-                Some('p') => piece.push_str(&values.pid.to_string()),
+                Some('p') => {
+                    has_pid = true;
+                    piece.push_str(&values.pid.to_string());
+                }
                 Some('h') => piece.push_str(&name_part(&values.host)),
                 Some('t') => piece.push_str(&values.tmpdir),
                 Some('%') => piece.push('%'),
@@ -160,7 +195,9 @@ impl ProfileName {
                 }
             }
         }
-        if piece.ends_with('/') || piece.is_empty() && pieces.is_empty() {
+        let last = piece.rsplit('/').next().unwrap_or_default();
+        let is_whole = pieces.is_empty() || piece.contains('/');
+        if is_whole && matches!(last, "" | "." | "..") {
             return Err(PatternError::NoFileName {
                 pattern: pattern.to_owned(),
             });
@@ -171,17 +208,68 @@ impl ProfileName {
             .components()
             .all(|it| it == Component::CurDir);
         let layout = DataLayout::of_pattern(&directory.join(named), is_unnamed);
+        let pooled = pieces.iter().any(|it| matches!(it, Piece::Pool(_)));
+        let is_of_one_process = has_pid && !pooled && !values.word.is_empty();
+        if is_of_one_process {
+            let name = piece.rfind('/').map_or(0, |slash| slash + 1);
+            let with_word = values.word.in_name(&piece[name..]);
+            piece.replace_range(name.., &with_word);
+        }
         pieces.push(Piece::Text(piece));
         if let Some(Piece::Text(start)) = pieces.first_mut() {
             *start = directory.join(&*start).to_string_lossy().into_owned();
         }
         Ok(Self {
-            pooled: pieces.iter().any(|it| matches!(it, Piece::Pool(_))),
+            pooled,
             pieces,
+            is_of_one_process,
             is_of_zeros: false,
+            is_nowhere: false,
             label: None,
             layout,
         })
+    }
+
+    /// Expands `pattern` as [`ProfileName::parse`] does, and looks at what is in that place. The null device (`/dev/null`)
+    /// asks for [no profile](ProfileName::nowhere).
+    ///
+    /// # Errors
+    /// Fails if [`ProfileName::parse`] would, or if the place has a device, a pipe, a socket, a directory, or a thing of
+    /// the kernel such as an open file of the process.
+    pub fn find(
+        pattern: &str,
+        values: &Expansion,
+        directory: &Path,
+    ) -> Result<Self, PatternError> {
+        let name = Self::parse(pattern, values, directory)?;
+        match ProfilePlace::at(&name.expanded("all", None)) {
+            ProfilePlace::File => Ok(name),
+            ProfilePlace::Null => Ok(Self::nowhere()),
+            ProfilePlace::Other(found) => Err(PatternError::NotAFile {
+                pattern: pattern.to_owned(),
+                found,
+            }),
+        }
+    }
+
+    /// Names no profiles: nothing is written.
+    #[must_use]
+    pub fn nowhere() -> Self {
+        Self {
+            pieces: Vec::new(),
+            pooled: false,
+            is_of_one_process: false,
+            is_of_zeros: false,
+            is_nowhere: true,
+            label: None,
+            layout: DataLayout::of_data(Path::new("/dev/null")),
+        }
+    }
+
+    /// Returns whether nothing is written under this name.
+    #[must_use]
+    pub fn is_nowhere(&self) -> bool {
+        self.is_nowhere
     }
 
     /// Names profiles of zeros in the places of `layout`.
@@ -191,7 +279,9 @@ impl ProfileName {
         Self {
             pieces: vec![Piece::Text(base.to_string_lossy().into_owned())],
             pooled: false,
+            is_of_one_process: false,
             is_of_zeros: true,
+            is_nowhere: false,
             label: None,
             layout,
         }
@@ -202,7 +292,7 @@ impl ProfileName {
     #[must_use]
     pub fn in_data(mut self, data: &Path) -> Self {
         let layout = DataLayout::of_data(data);
-        if layout.has(&self.layout) {
+        if !self.is_nowhere && layout.has(&self.layout) {
             self.layout = layout;
         }
         self
@@ -220,6 +310,7 @@ impl ProfileName {
     pub fn for_zeros(&self) -> Self {
         Self {
             pooled: false,
+            is_of_one_process: false,
             is_of_zeros: true,
             label: None,
             ..self.clone()
@@ -236,6 +327,12 @@ impl ProfileName {
     #[must_use]
     pub fn is_pooled(&self) -> bool {
         self.pooled
+    }
+
+    /// Returns whether no other process has this name: it has the process's number and word.
+    #[must_use]
+    pub fn is_of_one_process(&self) -> bool {
+        self.is_of_one_process
     }
 
     /// The places of the files.
@@ -268,8 +365,7 @@ impl ProfileName {
     }
 
     /// The path of a profile: `<directory>/<arch>.<identity>.<agent index>.<base name>`, in the directory of
-    /// the label if there is one. It does not change from run to run, and differs for each code object and
-    /// each GPU.
+    /// the label if there is one. It differs for each code object and each GPU.
     #[must_use]
     pub fn for_load(&self, target: &str, identity: &Identity, agent: usize) -> PathBuf {
         self.for_build(None, target, identity, agent)
@@ -345,6 +441,14 @@ impl<'a> ProfileNameParts<'a> {
             agent: agent.parse().ok()?,
             base,
         })
+    }
+
+    /// The name that the pattern gives without the process's word. LLVM's runtime has written the profile of the
+    /// process's host code under it.
+    #[must_use]
+    pub fn name_of_llvm(&self) -> String {
+        let (stem, extension) = self.base.split_at(self.base.rfind('.').unwrap_or(self.base.len()));
+        format!("{}{extension}", ProcessWord::cut_off(stem))
     }
 
     /// Returns whether the profile is one of zeros: of code that was never launched.

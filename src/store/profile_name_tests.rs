@@ -7,6 +7,7 @@ fn name(pattern: &str) -> Result<ProfileName, PatternError> {
         pid: 42,
         host: "node7".into(),
         tmpdir: "/tmp".into(),
+        ..Expansion::default()
     };
     ProfileName::parse(pattern, &values, Path::new("/data dir"))
 }
@@ -206,4 +207,61 @@ fn others_are_named() {
             })
         );
     }
+}
+
+#[test]
+fn a_name_with_a_process_id_has_the_word_of_the_process_too() {
+    let values = Expansion {
+        pid: 42,
+        word: "q3ovk2ya".parse().unwrap(),
+        ..Expansion::default()
+    };
+    let identity = Identity::of_sections([b"x".as_slice()]);
+    for (pattern, profile, registry) in [
+        ("%p.profraw", "42-q3ovk2ya.profraw", "42-q3ovk2ya"),
+        ("%p/x.profraw", "x-q3ovk2ya.profraw", "x-q3ovk2ya"),
+        ("x-%p", "x-42-q3ovk2ya", "x-42-q3ovk2ya"),
+        ("%p.d/%b", "ID-q3ovk2ya", "all-q3ovk2ya"),
+        ("x.profraw", "x.profraw", "x"),
+        ("%h-%b.profraw", "_-ID.profraw", "_-all"),
+        ("%p-%m.profraw", "42-0.profraw", "42-0"),
+    ] {
+        let name = ProfileName::parse(pattern, &values, Path::new("/d")).unwrap();
+        let path = name.for_load("gfx90a", &identity, 0);
+        let file = path.file_name().unwrap().to_str().unwrap();
+        let found = file.replace(identity.as_str(), "ID");
+        assert_eq!(found, format!("gfx90a.ID.0.{profile}"), "{pattern}");
+        let place = name.for_registry();
+        assert!(place.ends_with(format!("{registry}.kernels.json")), "{place:?}");
+        let has_word = profile.contains(&values.word.to_string());
+        assert_eq!(name.is_of_one_process(), has_word, "{pattern}");
+        let parts = ProfileNameParts::parse(file).unwrap();
+        let of_llvm = profile.replace("-q3ovk2ya", "").replace("ID", identity.as_str());
+        assert_eq!(parts.name_of_llvm(), of_llvm);
+        assert!(!name.for_zeros().is_of_one_process());
+    }
+}
+
+#[test]
+fn what_names_no_file_is_refused() {
+    for pattern in ["", "/", "d/", ".", "..", "d/.", "d/..", "%p/", "d/%p/.", "%t/"] {
+        let error = name(pattern).unwrap_err();
+        assert!(error.names_no_file(), "{pattern}: {error}");
+    }
+    for pattern in ["...", "d/.x", "%p", "%b", "%p.", "x."] {
+        assert!(name(pattern).is_ok(), "{pattern}");
+    }
+    let find = |pattern: &str| ProfileName::find(pattern, &Expansion::default(), Path::new("/dev"));
+    for pattern in ["/dev/null", "null", "./null", "/dev/%%/../null"] {
+        assert!(find(pattern).unwrap().is_nowhere(), "{pattern}");
+    }
+    for (pattern, found) in [("/dev/full", "a device"), ("full", "a device"), ("/usr", "a directory")] {
+        let said = find(pattern).unwrap_err().to_string();
+        let expected = format!(
+            "the profile name {pattern:?} is {found}: give a file such as cov/%p.profraw, or /dev/null for no \
+             profile"
+        );
+        assert_eq!(said, expected);
+    }
+    assert!(!find("/dev/shm/rocov-no-such/x.profraw").unwrap().is_nowhere());
 }

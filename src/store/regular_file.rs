@@ -40,7 +40,8 @@ pub(super) fn open_regular(
     }
 }
 
-fn kind(found: FileType) -> &'static str {
+/// The kind of a file that is not regular.
+pub(super) fn kind(found: FileType) -> &'static str {
     match found {
         it if it.is_symlink() => "a symbolic link",
         it if it.is_dir() => "a directory",

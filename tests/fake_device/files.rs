@@ -67,7 +67,7 @@ fn a_read_only_directory_is_named() {
     );
     assert!(line.contains(&expected), "{line}");
     assert!(
-        line.ends_with("Read-only file system (os error 30): make the place writable, and run the program again"),
+        line.ends_with("Read-only file system (os error 30): choose a place that is not read-only, and run the program again"),
         "{line}"
     );
     let line = the_line(mounted.path(), "new/app.profraw", 2);

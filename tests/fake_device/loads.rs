@@ -285,43 +285,44 @@ fn an_executable_that_is_being_destroyed_is_not_found_anew() {
     assert_eq!(counts(&merged(directory.path()), VECADD), [4, 2]);
 }
 
-/// Two programs of one process: the second does not know of the first, and uses its names.
+/// Processes that have one name, and programs of one process: each keeps its file.
 #[test]
-fn what_is_handed_over_is_not_overwritten() {
+fn what_another_process_has_written_stays() {
     let (directory, name) = output();
     let sum = |expected: [u64; 2], files: usize| {
         assert_eq!(raw_profiles(directory.path()).len(), files);
         assert_eq!(counts(&merged(directory.path()), VECADD), expected);
     };
-    let program = |calls| {
+    let process = |calls, is_taken: bool| {
         let device = loaded();
         let mut session = Session::default();
         device.count(FIRST, VECADD, &[calls, 1]);
         let outcome = session.drain(&device, &name);
         assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
-        (device, session)
+        assert_eq!(outcome.taken.len(), usize::from(is_taken));
+        if let [taken] = &outcome.taken[..] {
+            assert_eq!(outcome.files, [taken.place.clone()]);
+        }
+        (device, session, outcome.files)
     };
-    // An earlier process with this number has left its file, which the drain replaces.
-    program(1000);
-    let (device, mut first) = program(5);
-    sum([5, 1], 1);
-    let moved = first.hand_over();
-    assert_eq!(moved.len(), 1, "{moved:?}");
-    assert_eq!(
-        moved[0].as_ref().unwrap(),
-        &raw_profiles(directory.path())[0]
-    );
-    let (_, mut second) = program(7);
-    sum([12, 2], 2);
-    assert!(second.hand_over()[0].is_ok());
-    program(11);
-    sum([23, 3], 3);
-    // The exec failed, so the first program goes on.
+    let (device, mut first, file) = process(1000, false);
+    process(5, true);
+    sum([1005, 2], 2);
+    process(7, true);
+    sum([1012, 3], 3);
+    // The first one goes on, and finds its file.
     device.count(FIRST, VECADD, &[100, 0]);
     let outcome = first.drain(&device, &name);
-    assert_eq!(outcome.files[0], *moved[0].as_ref().unwrap());
-    assert!(first.hand_over().is_empty(), "it is out of the way already");
-    sum([123, 3], 3);
+    assert_eq!((outcome.files, outcome.taken), (file.clone(), vec![]));
+    sum([1112, 3], 3);
+    // Somebody has put another file in the place of its own.
+    let theirs = fs::read(&file[0]).unwrap();
+    fs::remove_file(&file[0]).unwrap();
+    fs::write(&file[0], &theirs).unwrap();
+    device.count(FIRST, VECADD, &[1, 0]);
+    assert_eq!(first.drain(&device, &name).taken.len(), 1);
+    assert_eq!(fs::read(&file[0]).unwrap(), theirs);
+    sum([2213, 4], 4);
 }
 
 #[test]

@@ -422,21 +422,27 @@ fn a_pool_that_is_none_is_left_alone_and_named() {
     }
 }
 
+/// All processes that have one name add to one registry, whatever the order of their writes.
 #[test]
-fn a_program_that_is_taken_over_leaves_its_registry_to_the_next() {
+fn processes_of_one_name_share_a_registry() {
     let (_directory, name) = output();
-    let device = loaded();
-    let mut first = session(ALL, &name);
+    let with_session = |pid| {
+        let keeper = Keeper::new(ALL, process(pid), &name);
+        (loaded(), Session::default().with_keeper(keeper))
+    };
+    let (device, mut first) = with_session(11);
     drain(&mut first, &device, &name);
-    let moved: Vec<_> = first.hand_over().into_iter().map(Result::unwrap).collect();
-    assert_eq!(moved.len(), 2, "{moved:?}");
     assert!(first.keep(&name).is_empty());
-    let place = name.for_registry().with_file_name("app.1.kernels.json");
-    let profile = document(&place).processes[0].loads[0].profile.clone();
-    let profile = name.layout().side().join(profile.expect("a profile"));
-    assert_eq!(moved, [profile, place]);
-
-    let mut second = session(ALL, &name);
-    drain(&mut second, &device, &name);
-    assert!(name.for_registry().exists());
+    let (other, mut second) = with_session(12);
+    drain(&mut second, &other, &name);
+    assert!(second.keep(&name).is_empty());
+    // The first one has changed, and writes its record anew.
+    no_complaint(&first.unloading(&device, FIRST, &name));
+    assert!(first.keep(&name).is_empty());
+    let document = document(&name.for_registry());
+    let pids: Vec<u32> = document.processes.iter().map(|it| it.pid).collect();
+    assert_eq!(pids, [11, 12], "by start");
+    let profiles = document.processes.iter().map(|it| it.loads[0].profile.clone());
+    let profiles: std::collections::BTreeSet<_> = profiles.collect();
+    assert_eq!(profiles.len(), 2, "each has a profile: {profiles:?}");
 }

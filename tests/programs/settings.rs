@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
 
 use crate::support::artifacts::{built, names};
 use crate::support::command::{copy_program, limited, run};
@@ -62,7 +63,6 @@ fn names_of_profiles() {
             "%c in the profile name \"dir/%c.profraw\" maps counters into the file as they change, \
              which device memory cannot be; leave it out",
         ),
-        ("dir/", "the profile name \"dir/\" has no file name"),
     ] {
         let said = format!("{said}; rocov writes to default.profraw instead");
         is_said("LLVM_PROFILE_FILE", pattern, &said);
@@ -74,6 +74,85 @@ fn names_of_profiles() {
                 them, none of them . or .., each of 1 to 128 bytes (as a directory, 1 to 255); \
                 rocov leaves the label out";
     is_said("ROCOV_LABEL", "../away", said);
+}
+
+/// Runs the program in a directory of its own with this name of profiles. Returns what it says, and the names of all
+/// files in its directory and above.
+fn names_after(variable: &Path, descriptor: Option<&Path>) -> (String, Vec<String>) {
+    let program = Program::build(Stack::usual(), &["guest/guest.hip"], &[], &["-ldl"]);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().join("data");
+    fs::create_dir(&data).expect("a directory that can be written to");
+    let libraries =
+        ["librocov_modelgpu.so", "librocov.so"].map(|it| built(it).display().to_string());
+    let mut command = limited("sh");
+    let opened = descriptor.unwrap_or(Path::new("/dev/null"));
+    command
+        .args(["-c", "exec env LD_PRELOAD=$0 \"$@\" 3>$OPENED"])
+        .arg(libraries.join(":"))
+        .arg(&program.file)
+        .arg("run")
+        .env("OPENED", opened)
+        .env("ROCOV_MODELGPU", TARGET)
+        .env("LLVM_PROFILE_FILE", variable)
+        .current_dir(&data);
+    let ended = run(&mut command).success();
+    let mut all = names(&data);
+    all.extend(names(directory.path()));
+    (ended.stderr, all)
+}
+
+/// `/dev/null` is the usual way to get no profile.
+#[test]
+fn the_null_device_means_no_profile() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let link = directory.path().join("null");
+    std::os::unix::fs::symlink("/dev/null", &link).expect("a link");
+    let before = names(Path::new("/dev"));
+    for name in [Path::new("/dev/null"), Path::new("/dev/./null"), &link] {
+        let (said, files) = names_after(name, None);
+        assert_eq!(said, "", "{}", name.display());
+        assert_eq!(files, ["data"], "{}", name.display());
+    }
+    assert_eq!(names(Path::new("/dev")), before);
+    assert_eq!(names(directory.path()), ["null"]);
+    let root = names(Path::new("/"));
+    assert!(!root.contains(&"dev.rocov".to_owned()), "{root:?}");
+}
+
+/// Files beside a device would be in a directory of the system, and those beside a directory above the one that the user
+/// means.
+#[test]
+fn what_is_no_file_gets_no_profile() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let [pipe, file] = ["pipe", "file"].map(|name| directory.path().join(name));
+    run(limited("mkfifo").arg(&pipe)).success();
+    let folder = directory.path().join("folder");
+    fs::create_dir(&folder).expect("a directory");
+    let before = names(Path::new("/dev"));
+    let kernel = "an open file or another thing of the kernel";
+    for (name, found) in [
+        (Path::new("/dev/full"), "is a device"),
+        (Path::new("/dev/fd/3"), kernel),
+        (Path::new("/dev/stdout"), ""),
+        (&*pipe, "is a pipe"),
+        (&*folder, "is a directory"),
+        (Path::new("."), "has no file name"),
+        (Path::new("cov/"), "has no file name"),
+        (Path::new("cov/.."), "has no file name"),
+    ] {
+        let (said, files) = names_after(name, Some(&file));
+        let start = format!("rocov: LLVM_PROFILE_FILE: the profile name {name:?} {found}");
+        assert!(said.starts_with(&start) || found == kernel, "{said}");
+        assert!(said.contains(found), "{said}");
+        let end = "give a file such as cov/%p.profraw, or /dev/null for no profile; rocov writes nothing, and the \
+                   counts of this process are lost\n";
+        assert!(said.ends_with(end), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert_eq!(files, ["data"], "{}", name.display());
+    }
+    assert_eq!(names(Path::new("/dev")), before);
+    assert_eq!(names(directory.path()), ["file", "folder", "pipe"]);
 }
 
 #[test]
@@ -167,7 +246,7 @@ fn a_place_beside_profiles_that_cannot_be_written_to() {
         ended.stderr,
         format!(
             "rocov: cannot write to {}: Permission denied (os error 13); device ELFs and the kernel \
-             registry are not kept: make it writable, or give `rocov report` the files that ran with \
+             registry are not kept: make the place writable, or give `rocov report` the files that ran with \
              --object\n",
             side.display()
         )

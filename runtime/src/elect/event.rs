@@ -59,8 +59,6 @@ pub(crate) enum Event<'a> {
     ShutDown,
     /// The process is about to end.
     Exiting,
-    /// Another program is about to take the process over. Follows `Exiting`.
-    HandingOver,
     /// A queue was created.
     QueueCreated(&'a NewQueue),
     /// The queue at this address is about to be destroyed.
@@ -113,7 +111,7 @@ impl Event<'_> {
             Event::Drain => (5, 0),
             Event::Reset => (6, 0),
             Event::SetFile(pattern) => (7, pattern as u64),
-            Event::HandingOver => (8, 0),
+            // 8 was an event of earlier builds.
             Event::QueueCreated(queue) => (9, std::ptr::from_ref(queue) as u64),
             Event::QueueDestroying(queue) => (10, queue),
             Event::Start => (11, 0),
@@ -142,7 +140,6 @@ impl Event<'_> {
                 | Event::ShuttingDown
                 | Event::ShutDown
                 | Event::Exiting
-                | Event::HandingOver
                 | Event::QueueCreated(_)
                 | Event::QueueDestroying(_)
                 | Event::Cuda(_)
@@ -184,7 +181,6 @@ impl Event<'_> {
             5 => Event::Drain,
             6 => Event::Reset,
             7 => Event::SetFile(argument as *const c_char),
-            8 => Event::HandingOver,
             // SAFETY: `encode` has taken this address, which is valid until the sender has its answer.
             9 => Event::QueueCreated(unsafe { &*(argument as *const NewQueue) }),
             10 => Event::QueueDestroying(argument),

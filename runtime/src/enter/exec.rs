@@ -8,7 +8,6 @@
 use std::ffi::{CStr, c_int, c_void};
 
 use super::{immediate_exit, next_symbol};
-use crate::elect::event::Event;
 
 /// Defines C functions that drain, and then run the functions of their name behind them.
 macro_rules! drain_before {
@@ -62,13 +61,9 @@ drain_before! { execl execle execlp execv execve execvp execvpe fexecve }
 /// Drains, and finds the C library's function. If that function fails, the program goes on, and a later
 /// drain adds to this one: nothing is counted twice.
 ///
-/// The next program has the same process id, so its files have the same names. It cannot tell the files
-/// of this program from those of an earlier process with this number: times of files are too coarse, and
-/// come from the clocks of other machines. So this program renames its files, to names that no process
-/// takes.
+/// The next program has the same process id, but another word in the names of its files.
 fn drain_and_find(name: &CStr) -> *const c_void {
-    // Copies of other builds know at least the first event.
-    immediate_exit::before_leaving(&[Event::Exiting, Event::HandingOver]);
+    immediate_exit::before_leaving();
     // SAFETY: any function is an address.
     unsafe { next_symbol::next(name) }.unwrap_or(missing as *const c_void)
 }

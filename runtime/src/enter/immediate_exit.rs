@@ -36,7 +36,7 @@ unsafe extern "C" fn _Exit(status: c_int) -> ! {
 /// # Safety
 /// As for the C library's `_exit`.
 unsafe fn exit_now(status: c_int) -> ! {
-    before_leaving(&[Event::Exiting]);
+    before_leaving();
     // Allowed in a signal handler, too.
     service::leave();
     // SAFETY: <unistd.h> declares the function with this type.
@@ -51,14 +51,12 @@ unsafe fn exit_now(status: c_int) -> ! {
     }
 }
 
-/// Sends events before a call that ends the program at once. Sends nothing in a signal handler, which may
+/// Has the drainer drain before a call that ends the program at once. Does nothing in a signal handler, which may
 /// have interrupted an allocation, HIP or a drain: it would wait for itself for ever.
-pub(super) fn before_leaving(events: &[Event<'_>]) {
+pub(super) fn before_leaving() {
     // Checked first, and without a lock: most callers are children of vfork on their way to exec.
     if process::uses_hsa() && !is_in_signal_handler() {
-        for event in events {
-            send(*event);
-        }
+        send(Event::Exiting);
     }
 }
 

@@ -1,17 +1,21 @@
 //! The journal of a run: each process writes its own events into the file that `ROCOV_JOURNAL`
 //! names. `rocov run` reads the file at the end and reports on the whole run.
 //!
-//! Each line is `PID WORD`, or `PID registry PATH`. librocov writes it at once, because a process may be killed at any time.
+//! Each line is `PROCESS WORD`, `PROCESS name WORD` with the word in the names of the process's files, or
+//! `PROCESS registry PATH`. PROCESS is `PID:START:NAMESPACE`, because a number alone may be that of several processes.
+//! librocov writes a line at once, because a process may be killed at any time.
 //! Without `rocov run` there is no such file.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::environment;
+use super::process::word;
 
 /// An event. tools/rocov reads the words.
 #[derive(Clone, Copy, Debug)]
@@ -58,9 +62,15 @@ static WRITTEN: AtomicU32 = AtomicU32::new(0);
 /// Writes a note, once.
 pub(crate) fn note(note: Note) {
     let bit = 1 << note as u32;
-    if WRITTEN.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
-        write(note.word().as_bytes());
+    if WRITTEN.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
+        return;
     }
+    // The name of its files comes first, for notes in its registry. After `exec`, another program with another name has the
+    // process.
+    if let Note::Counts = note {
+        write(format!("name {}", word()).as_bytes());
+    }
+    write(note.word().as_bytes());
 }
 
 /// Notes the registry that this process has left at `path`, for `rocov run` to look for code in it that was
@@ -76,9 +86,19 @@ fn write(words: &[u8]) {
     // The file is gone if `rocov run` has ended before this process. One call of write(2) keeps the
     // lines of processes apart.
     if let Ok(mut file) = OpenOptions::new().append(true).open(path) {
-        let line = [process::id().to_string().as_bytes(), b" ", words, b"\n"].concat();
+        let line = [this_process().as_bytes(), b" ", words, b"\n"].concat();
         let _ = file.write_all(&line);
     }
+}
+
+/// Returns `PID:START:NAMESPACE`: the start is that of proc_pid_stat(5), the namespace the inode of that of process ids.
+/// Each is 0 if the system does not show it.
+fn this_process() -> String {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name before the last parenthesis may contain anything. The start is the 20th word behind it.
+    let start = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19));
+    let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |it| it.ino());
+    format!("{}:{}:{namespace}", process::id(), start.unwrap_or("0"))
 }
 
 /// Starts anew in a forked child, which has written nothing yet.

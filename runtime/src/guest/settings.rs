@@ -18,13 +18,15 @@ use rocov::store::{Expansion, Label, LabelError, PatternError, Process, ProfileN
 use rocov::support::clock;
 
 use super::environment::variable;
+use super::journal::{self, Note};
 use super::{log, process};
 
 /// Returns the name for this process's profiles, from `LLVM_PROFILE_FILE`. A relative name starts at
 /// the present working directory, so that a later chdir does not scatter the files.
 ///
 /// Prints a line about a name that cannot be used, and takes the default: you can move counts under
-/// another name, but not get lost ones back.
+/// another name, but not get lost ones back. If the name is that of a device or a directory, no other name is
+/// what the user means: then nothing is written.
 pub(crate) fn profile_name() -> ProfileName {
     if let Err(error) = label() {
         log::warn(format_args!(
@@ -43,7 +45,17 @@ pub(crate) fn profile_name() -> ProfileName {
         return default();
     };
     match pattern.into_string() {
-        Ok(pattern) => parse_name(&pattern).unwrap_or_else(|error| fallback(&error)),
+        Ok(pattern) => match parse_name(&pattern) {
+            Ok(name) => name,
+            Err(error) if error.names_no_file() => {
+                log::warn(format_args!(
+                    "LLVM_PROFILE_FILE: {error}; rocov writes nothing, and the counts of this process are lost"
+                ));
+                journal::note(Note::Lost);
+                ProfileName::nowhere()
+            }
+            Err(error) => fallback(&error),
+        },
         Err(pattern) => fallback(&format_args!("LLVM_PROFILE_FILE: {pattern:?} is not UTF-8")),
     }
 }
@@ -197,7 +209,7 @@ pub(crate) fn process() -> Process {
 /// Fails if the pattern is not valid.
 pub(crate) fn parse_name(pattern: &str) -> Result<ProfileName, PatternError> {
     let directory = env::current_dir().unwrap_or_default();
-    let name = ProfileName::parse(pattern, &expansion(), &directory)?;
+    let name = ProfileName::find(pattern, &expansion(), &directory)?;
     let name = match variable("ROCOV_DATA") {
         Some(data) => name.in_data(Path::new(&data)),
         None => name,
@@ -206,5 +218,5 @@ pub(crate) fn parse_name(pattern: &str) -> Result<ProfileName, PatternError> {
 }
 
 fn expansion() -> Expansion {
-    Expansion::of_process(std::process::id(), variable("TMPDIR"))
+    Expansion::of_process(std::process::id(), process::word(), variable("TMPDIR"))
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use rocov::device::cuda::modules::{LoadedCubin, Modules, Wanted};
 use rocov::device::{Executable, Gpus};
 
-use super::report::report_not_kept;
+use super::report::{Moment, report_not_kept};
 use super::state::{State, attach_own, is_held_here, with_device};
 use super::{Entrances, drain, loads, service};
 use crate::elect;
@@ -189,7 +189,8 @@ pub(super) fn catch_up(state: &mut State, device: &Gpus) {
                 loads::examine(state, device, executable, &|| origin.clone());
             }
             Late::Gone(executable) => {
-                report_not_kept(&state.session.gone(executable, &state.name));
+                let not_kept = state.session.gone(executable, &state.name);
+                report_not_kept(&not_kept, Moment::Between);
             }
         }
     }

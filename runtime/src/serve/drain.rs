@@ -6,7 +6,7 @@ use rocov::device::Executable;
 use rocov::drain::Idle;
 
 use super::kernel_wait::{self, Waited};
-use super::report::{report, report_not_kept};
+use super::report::{Moment, report, report_not_kept};
 use super::state::{attach_own, with_device, with_owned, with_state};
 use super::{device_files, loads};
 use crate::guest::journal::{self, Note};
@@ -17,27 +17,32 @@ use crate::guest::{log, process, settings, stack};
 const LONGEST_CALLBACKS: Duration = Duration::from_secs(1);
 
 /// Drains everything that is loaded, without waiting for kernels.
-pub(super) fn draining() -> RocovStatus {
-    let status = drain(&Idle::new());
-    keep();
+pub(super) fn draining(moment: Moment) -> RocovStatus {
+    let status = drain(&Idle::new(), moment);
+    keep(moment);
     status
+}
+
+/// Makes a snapshot.
+pub(super) fn snapshot() {
+    draining(Moment::Between);
 }
 
 /// Drains everything that is loaded once its kernels have ended, because the process may go.
 pub(super) fn ending() -> RocovStatus {
-    let idle = wait_and_warn(None);
-    let status = drain(&idle);
-    keep();
+    let idle = wait_and_warn(None, Moment::Last);
+    let status = drain(&idle, Moment::Last);
+    keep(Moment::Last);
     status
 }
 
 /// Drains for the last time in this process, which loads no more code. Records the files that may have code
 /// that it never loaded.
 pub(crate) fn leaving() -> RocovStatus {
-    let idle = wait_and_warn(None);
-    let status = drain(&idle);
+    let idle = wait_and_warn(None, Moment::Last);
+    let status = drain(&idle, Moment::Last);
     device_files::record();
-    keep();
+    keep(Moment::Last);
     note_registry();
     journal::note(Note::Ended);
     status
@@ -46,8 +51,8 @@ pub(crate) fn leaving() -> RocovStatus {
 /// Drains when exit handlers begin to run. [`leaving`] follows as the last of them.
 pub(crate) fn exit_begins() {
     with_state(|state| state.session.ends());
-    let idle = wait_and_warn(None);
-    drain(&idle);
+    let idle = wait_and_warn(None, Moment::Between);
+    drain(&idle, Moment::Between);
     wait_for_callbacks();
 }
 
@@ -73,7 +78,7 @@ fn wait_for_callbacks() {
 }
 
 /// Drains everything that may have counted since the last drain. Skips agents that have been `idle`.
-pub(super) fn drain(idle: &Idle) -> RocovStatus {
+pub(super) fn drain(idle: &Idle, moment: Moment) -> RocovStatus {
     let drained = with_device(|state, device| {
         state.share_with_llvm(device);
         let outcome = state.session.drain_busy(device, &state.name, idle);
@@ -84,9 +89,9 @@ pub(super) fn drain(idle: &Idle) -> RocovStatus {
         if is_done {
             log::verbose(format_args!("nothing has run since the last drain"));
         } else {
-            report(&outcome);
+            report(&outcome, moment);
         }
-        report_not_kept(&outcome.not_kept);
+        report_not_kept(&outcome.not_kept, moment);
         // The drain has found code that came in past the hooks.
         state.share_with_llvm(device);
         if !outcome.losses.is_empty() {
@@ -108,11 +113,11 @@ pub(super) fn wait_for_kernels(executable: Option<Executable>) -> Waited {
     waited.unwrap_or_default()
 }
 
-/// Waits for kernels before code is unloaded, and prints a line if one still runs.
-pub(super) fn wait_and_warn(executable: Option<Executable>) -> Idle {
+/// Waits for kernels before code is unloaded, and prints a line if one still runs at the last drain.
+pub(super) fn wait_and_warn(executable: Option<Executable>, moment: Moment) -> Idle {
     let Waited { idle, in_flight } = wait_for_kernels(executable);
     // A thread of the runtimes does not wait.
-    if in_flight && !settings::patience().is_zero() && !stack::is_runtimes_thread() {
+    if moment == Moment::Last && in_flight && !settings::patience().is_zero() && !stack::is_runtimes_thread() {
         journal::note(Note::Lost);
         // Nobody has waited after a stop, and a line has told of it.
         if !kernel_wait::patience().is_zero() {
@@ -125,26 +130,10 @@ pub(super) fn wait_and_warn(executable: Option<Executable>) -> Idle {
     idle
 }
 
-/// Makes way for the next program of this process, which may write files of the same names.
-pub(super) fn handing_over() {
-    for renamed in with_state(|state| state.session.hand_over()) {
-        match renamed {
-            Ok(file) => log::verbose(format_args!("left {}", file.display())),
-            Err(error) => log::warn(format_args!(
-                "the next program of this process may overwrite a profile: {error}; make its \
-                 directory writable"
-            )),
-        }
-    }
-    // The files have other names now.
-    keep();
-    note_registry();
-}
-
 /// Writes the files that are kept beside profiles, even if HSA is gone or LLVM's runtime drains.
-pub(super) fn keep() {
+pub(super) fn keep(moment: Moment) {
     if process::uses_hsa() {
-        with_state(|state| report_not_kept(&state.session.keep(&state.name)));
+        with_state(|state| report_not_kept(&state.session.keep(&state.name), moment));
     }
 }
 
@@ -188,9 +177,6 @@ pub(super) fn set_file(pattern: Option<&str>) -> RocovStatus {
             return RocovStatus::Invalid;
         }
     };
-    with_state(|state| {
-        state.session.go_on_beside(&name);
-        state.name = name;
-    });
+    with_state(|state| state.rename(pattern, name));
     RocovStatus::Ok
 }

@@ -7,6 +7,7 @@ use rocov::store::LabelError;
 
 use super::drain;
 use super::kernel_wait::Waited;
+use super::report::Moment;
 use super::labels::{invalid, mark, status_of, turn, warn_in_flight};
 use super::state::{with_owned, with_state};
 use crate::guest::process;
@@ -112,11 +113,11 @@ fn write(label: &str, reset: bool) -> Result<Dumped, LabelError> {
     marked.transpose()?;
     if reset {
         // Earlier counts with another label, or none, may not have been written yet.
-        let statuses = [drain::draining(), drain::reset()];
+        let statuses = [drain::draining(Moment::Asked), drain::reset()];
         if statuses.contains(&RocovStatus::Loss) {
             dumped.status = RocovStatus::Loss;
         }
     }
-    drain::keep();
+    drain::keep(Moment::Between);
     Ok(dumped)
 }

@@ -8,7 +8,7 @@ use rocov::device::Gpus;
 use rocov::drain::{Idle, Outcome, Scope, Scopes, Window};
 
 use super::kernel_wait::{self, Waited};
-use super::report::{report_files, report_missing};
+use super::report::{Moment, report_files, report_missing};
 use super::state::{State, attach_own, with_state};
 use super::{cuda, drain};
 use crate::elect::event::NewRange;
@@ -105,7 +105,7 @@ pub(super) fn stop() -> RocovStatus {
         }
     });
     match closed {
-        RocovStatus::Ok => drain::draining(),
+        RocovStatus::Ok => drain::draining(Moment::Asked),
         other => other,
     }
 }
@@ -146,7 +146,7 @@ pub(super) fn turn(change: &mut dyn FnMut(&mut Scopes) -> RocovStatus) -> RocovS
 pub(super) fn mark(state: &mut State, device: &Gpus, scope: Scope, idle: &Idle) -> Outcome {
     cuda::catch_up(state, device);
     let outcome = state.session.mark(device, &state.name, scope, idle);
-    report_missing(&outcome);
+    report_missing(&outcome, Moment::Asked);
     report_files(&outcome);
     outcome
 }

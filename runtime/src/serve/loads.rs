@@ -6,7 +6,7 @@ use rocov::device::{DeviceRange, Executable, Gpus};
 use rocov::drain::Outcome;
 
 use super::drain::{drain, keep, wait_and_warn};
-use super::report::{report, report_missing, report_not_kept};
+use super::report::{Moment, report, report_missing, report_not_kept};
 use super::state::{State, attach, copying, warn_blind, with_device, with_owned, with_state};
 use super::{Entrances, kernel_wait};
 use crate::guest::journal::{self, Note};
@@ -39,7 +39,7 @@ pub(super) fn examine(
     let loaded = state.session.loaded_by(device, executable, loader);
     match loaded {
         Ok(outcome) => {
-            report_missing(&outcome);
+            report_missing(&outcome, Moment::Last);
             note_loads(&outcome);
             log::verbose(format_args!(
                 "executable {:#x} loaded: {} code objects, {} instrumented, {} left out",
@@ -84,7 +84,7 @@ fn came_in(state: &mut State, device: &Gpus, entrances: &Entrances) {
 
 pub(super) fn look_for_unseen(state: &mut State, device: &Gpus) {
     let outcome = state.session.look_for_unseen(device);
-    report_missing(&outcome);
+    report_missing(&outcome, Moment::Last);
     note_loads(&outcome);
 }
 
@@ -114,7 +114,7 @@ pub(super) fn destroying(executable: Executable) -> RocovStatus {
 }
 
 fn drain_destroyed(executable: Executable) {
-    let idle = wait_and_warn(Some(executable));
+    let idle = wait_and_warn(Some(executable), Moment::Last);
     let drained = with_owned(|state, device| {
         if !state.session.has_seen(executable) {
             return;
@@ -124,26 +124,30 @@ fn drain_destroyed(executable: Executable) {
                 "executable {:#x} destroyed: nothing has run since it was drained",
                 executable.0
             ));
-            report_not_kept(&state.session.gone(executable, &state.name));
+            let not_kept = state.session.gone(executable, &state.name);
+            report_not_kept(&not_kept, Moment::Between);
             return;
         }
         let outcome = state.session.unloading(device, executable, &state.name);
         if outcome.found > 0 || !outcome.losses.is_empty() {
-            report(&outcome);
+            report(&outcome, Moment::Last);
         }
-        report_not_kept(&outcome.not_kept);
+        report_not_kept(&outcome.not_kept, Moment::Last);
     });
     if drained.is_none() && process::uses_hsa() {
         // It goes, even if LLVM's runtime has drained it, or nothing has.
-        with_state(|state| report_not_kept(&state.session.gone(executable, &state.name)));
+        with_state(|state| {
+            let not_kept = state.session.gone(executable, &state.name);
+            report_not_kept(&not_kept, Moment::Between);
+        });
     }
 }
 
 /// Drains everything before HSA is shut down, because it goes with HSA. Returns whether HSA may be shut
 /// down.
 pub(super) fn shutting_down() -> RocovStatus {
-    let idle = wait_and_warn(None);
-    drain(&idle);
+    let idle = wait_and_warn(None, Moment::Last);
+    drain(&idle, Moment::Last);
     keep_before_exit();
     may_go(!process::uses_hsa() || !copying().may_touch(None))
 }
@@ -175,6 +179,6 @@ pub(super) fn shut_down() {
 /// last exit handler, which keeps them itself.
 fn keep_before_exit() {
     if !process::is_exiting() {
-        keep();
+        keep(Moment::Between);
     }
 }

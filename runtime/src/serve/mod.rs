@@ -21,6 +21,7 @@ mod state;
 
 use std::path::PathBuf;
 
+use self::report::Moment;
 use crate::elect;
 use crate::elect::event::{Event, with_text};
 use crate::guest::process;
@@ -74,7 +75,6 @@ fn seen(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
             service::leave();
             return status;
         }
-        Event::HandingOver => drain::handing_over(),
         Event::QueueCreated(queue) => {
             elect::pin();
             kernel_wait::created(queue);
@@ -91,7 +91,7 @@ fn seen(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
 #[expect(unsafe_code, reason = "reads the arguments of the C interface")]
 fn request(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
     match event {
-        Event::Drain => drain::draining(),
+        Event::Drain => drain::draining(Moment::Asked),
         Event::Reset => drain::reset(),
         Event::SetFile(pattern) => {
             // SAFETY: the argument of `rocov_set_file` is null or NUL terminated.

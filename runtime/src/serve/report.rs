@@ -1,16 +1,29 @@
 //! Lines and notes about the outcome of a drain.
 
+use std::sync::Once;
+
 use rocov::device::DeviceError;
 use rocov::drain::error::Error;
-use rocov::drain::{Cause, Copied, Outcome};
+use rocov::drain::{Cause, Copied, Outcome, Taken};
 use rocov::store::KeepError;
 
 use crate::guest::journal::{self, Note};
 use crate::guest::log;
 
+/// The place of a drain among others, which tells what a failure costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// More drains follow, as after a snapshot. A failure costs nothing yet.
+    Between,
+    /// More drains follow, and somebody waits for the result of this one.
+    Asked,
+    /// No later drain can write these counts.
+    Last,
+}
+
 /// Reports an outcome, in the words of LLVM's own drain.
-pub(super) fn report(outcome: &Outcome) {
-    report_losses(outcome);
+pub(super) fn report(outcome: &Outcome, moment: Moment) {
+    report_losses(outcome, moment);
     for Copied { sections, copies } in &outcome.copied {
         log::verbose(format_args!(
             "Copied device sections: Counters={}, Data={}, Names={}, UniformCounters={}",
@@ -34,18 +47,30 @@ pub(super) fn report(outcome: &Outcome) {
 }
 
 /// Reports the code that rocov could not read, and the files that it could not keep.
-pub(super) fn report_missing(outcome: &Outcome) {
-    report_losses(outcome);
-    report_not_kept(&outcome.not_kept);
+pub(super) fn report_missing(outcome: &Outcome, moment: Moment) {
+    report_losses(outcome, moment);
+    report_not_kept(&outcome.not_kept, moment);
 }
 
-/// Reports the files that rocov could not keep beside profiles.
-pub(super) fn report_not_kept(errors: &[KeepError]) {
-    errors.iter().for_each(log::warn_once);
+/// Reports the files that rocov could not keep beside profiles. It tries again with later drains.
+pub(super) fn report_not_kept(errors: &[KeepError], moment: Moment) {
+    let is_final = |error: &&KeepError| moment == Moment::Last || !error.may_pass();
+    errors.iter().filter(is_final).for_each(log::warn_once);
 }
 
-/// Reports the profiles that rocov has written.
+/// Reports the profiles that rocov has written. One line for the process says that another has the name of some.
 pub(super) fn report_files(outcome: &Outcome) {
+    static IS_SAID: Once = Once::new();
+    if let Some(Taken { path, place }) = outcome.taken.first() {
+        IS_SAID.call_once(|| {
+            log::warn(format_args!(
+                "{} is the profile of another process, and stays: the counts of this one are in {}; put %p into \
+                 LLVM_PROFILE_FILE for a file of each process, or %m for one file with the counts of all",
+                path.display(),
+                place.display()
+            ));
+        });
+    }
     if !outcome.files.is_empty() {
         journal::note(Note::Wrote);
     }
@@ -59,19 +84,22 @@ pub(super) fn log_files(outcome: &Outcome) {
     }
 }
 
-fn report_losses(outcome: &Outcome) {
-    if outcome.loses_counts() {
-        journal::note(Note::Lost);
-    }
+fn report_losses(outcome: &Outcome, moment: Moment) {
     for loss in &outcome.losses {
-        match &loss.cause {
+        let not_yet = loss.not_yet().filter(|_| moment != Moment::Last);
+        if not_yet.is_none() && loss.loses_counts() {
+            journal::note(Note::Lost);
+        }
+        match (&loss.cause, not_yet) {
+            (_, Some(line)) if moment == Moment::Asked => log::warn_once(&line),
+            (_, Some(line)) => log::verbose(format_args!("{line}")),
             // One kernel costs the counts of all code in its context: one line is enough.
-            Cause::Failed(Error::Device(error @ DeviceError::Faulted { .. })) => {
+            (Cause::Failed(Error::Device(error @ DeviceError::Faulted { .. })), None) => {
                 log::warn_once(&format_args!(
                     "counts since the last drain are lost: {error}; run the program under compute-sanitizer to find the kernel"
                 ));
             }
-            _ => log::warn_once(loss),
+            (_, None) => log::warn_once(loss),
         }
     }
 }

@@ -9,15 +9,20 @@ use rocov::device::{DeviceError, Gpus};
 use rocov::drain::{Scope, Scopes, Session, Window};
 use rocov::store::{Keeper, ProfileName};
 
-use super::{cuda, host_builds, report};
+use super::report::{self, Moment};
+use super::{cuda, host_builds};
 use crate::elect::llvm_drain::{LlvmDrain, Stance};
 use crate::guest::{log, process, settings};
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
 pub(super) struct State {
+    /// The number of the process. A child that was forked before HSA started inherits the state of its parent.
+    of: u32,
     pub(super) session: Session,
     pub(super) name: ProfileName,
+    /// The pattern that the program has given the name, if it has.
+    pattern: Option<String>,
     /// The labels and windows that tell the session where counts go.
     pub(super) scopes: Scopes,
     llvm_drain: LlvmDrain,
@@ -25,7 +30,13 @@ pub(super) struct State {
 
 impl State {
     fn new() -> Self {
-        let name = settings::profile_name();
+        Self::of_pattern(None)
+    }
+
+    /// Makes the state of a process whose program has given this pattern for names, which is valid.
+    fn of_pattern(pattern: Option<String>) -> Self {
+        let name = pattern.as_deref().map(settings::parse_name);
+        let name = name.and_then(Result::ok).unwrap_or_else(settings::profile_name);
         let keeper = Keeper::new(settings::keeping(), settings::process(), &name);
         let mut session = Session::filtered(settings::filter())
             .with_keeper(keeper)
@@ -36,11 +47,31 @@ impl State {
             session.go_on_in(scopes.current());
         }
         Self {
+            of: std::process::id(),
             session,
             name,
+            pattern,
             scopes,
             llvm_drain: LlvmDrain::new(),
         }
+    }
+
+    /// Gives this process names of its own, if its parent has made the state. Labels and windows of the forking thread
+    /// stay open.
+    fn follow_fork(&mut self) {
+        if self.of != std::process::id() {
+            let own = Self::of_pattern(self.pattern.take());
+            let Self { scopes, .. } = std::mem::replace(self, own);
+            self.scopes = scopes;
+            self.session.go_on_in(self.scopes.current());
+        }
+    }
+
+    /// Gives profiles another name from now on; `None` for the name of the environment.
+    pub(super) fn rename(&mut self, pattern: Option<&str>, name: ProfileName) {
+        self.session.go_on_beside(&name);
+        self.name = name;
+        self.pattern = pattern.map(str::to_owned);
     }
 
     /// Searches for LLVM's own runtime again. If it is there, leaves each code object to one of the drains: LLVM's finds
@@ -54,7 +85,7 @@ impl State {
             Stance::StandDown => self.session.leave_plain_counters(),
             Stance::TakeOver => {}
         }
-        report::report_missing(&self.session.blank_tables(device));
+        report::report_missing(&self.session.blank_tables(device), Moment::Last);
     }
 
     /// Returns whether LLVM's own runtime drains all loaded code, as far as it was searched for.
@@ -84,7 +115,9 @@ pub(super) fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
     let mut state: MutexGuard<'_, Option<State>> =
         STATE.lock().unwrap_or_else(PoisonError::into_inner);
     let _holding = Holding::begin();
-    work(state.get_or_insert_with(State::new))
+    let state = state.get_or_insert_with(State::new);
+    state.follow_fork();
+    work(state)
 }
 
 thread_local! {

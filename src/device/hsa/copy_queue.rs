@@ -1,11 +1,12 @@
 //! The copies of one agent that are under way together, and their results.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use crate::device::hsa::abi;
 use crate::device::hsa::runtime::CopyApi;
 use crate::device::hsa::stuck_agents::Copying;
 use crate::device::{DeviceError, DeviceRange};
+use crate::support::backoff::Stopwatch;
 
 /// The length of one wait in the runtime between two looks at the clock, in its own ticks: 10 to 100
 /// milliseconds, as a tick is 1 to 10 nanoseconds.
@@ -66,7 +67,7 @@ impl Lane {
 
     /// Waits until all copies have arrived, or there is no more progress. `since` is the time of the last
     /// progress, shared by all lanes of one wait: several stuck lanes take no longer than one.
-    pub(super) fn wait(&mut self, api: &CopyApi, copying: &Copying, since: &mut Instant) {
+    pub(super) fn wait(&mut self, api: &CopyApi, copying: &Copying, since: &mut Stopwatch) {
         let done = MANY - self.sent.len() as i64;
         let mut last = MANY;
         while !self.is_free() && self.ended == Ended::Well {
@@ -85,8 +86,8 @@ impl Lane {
                 }
             } else if last != value {
                 last = value;
-                *since = Instant::now();
-            } else if since.elapsed() >= copying.patience_with(self.agent) {
+                *since = Stopwatch::start();
+            } else if since.look(Duration::ZERO) >= copying.patience_with(self.agent) {
                 self.ended = Ended::Never;
                 copying.give_up(self.agent);
             }

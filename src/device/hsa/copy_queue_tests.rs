@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::time::Duration;
 
 use super::*;
 use crate::device::hsa::runtime::SignalApi;
@@ -92,7 +91,7 @@ fn waited(copying: &Copying, copies: usize, value: impl Fn(i64) -> i64) -> Lane 
         lane.has_sent(RANGE);
     }
     VALUE.set(value(VALUE.get()));
-    let mut since = Instant::now() - Duration::from_secs(60);
+    let mut since = Stopwatch::after(Duration::from_secs(60));
     lane.wait(&API, copying, &mut since);
     lane
 }
@@ -155,12 +154,12 @@ fn an_agent_that_is_stuck_is_waited_for_once() {
         lane.has_sent(RANGE);
         lane
     });
-    let long_ago = || Instant::now() - Duration::from_secs(60);
+    let long_ago = || Stopwatch::after(Duration::from_secs(60));
     lanes[0].wait(&API, &copying, &mut long_ago());
     assert!(copying.check(AGENT).is_err());
     // The wait looks at the agent's other copies once more, whenever they began.
     let before = WAITS.get();
-    lanes[1].wait(&API, &copying, &mut Instant::now());
+    lanes[1].wait(&API, &copying, &mut Stopwatch::start());
     assert_eq!(lanes[1].ended(), Ended::Never);
     assert_eq!(WAITS.get() - before, 1);
 }

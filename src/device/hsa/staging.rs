@@ -15,12 +15,12 @@
 
 use std::ffi::c_void;
 use std::ops::Range;
-use std::time::Instant;
 
 use crate::device::hsa::copy_queue::{Ended, Lane};
 use crate::device::hsa::runtime::{CopyApi, check};
 use crate::device::hsa::{HsaDevice, abi};
 use crate::device::{DeviceError, DeviceRange, Take};
+use crate::support::backoff::Stopwatch;
 use crate::support::memory::zeroed;
 
 /// The largest size of each half in bytes: 40 microseconds of a PCIe 4 link.
@@ -316,7 +316,7 @@ impl<'a> Window<'a> {
 
     /// Waits until all copies into a half have arrived, or there is no more progress.
     fn wait(&mut self, half: usize) {
-        let mut since = Instant::now();
+        let mut since = Stopwatch::start();
         for lane in &mut self.halves[half] {
             lane.wait(&self.copies.api, &self.device.copying, &mut since);
         }

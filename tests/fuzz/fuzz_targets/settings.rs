@@ -18,6 +18,7 @@ fuzz_target!(|words: (&str, &str)| {
     let (one, other) = words;
     let values = Expansion {
         pid: 4711,
+        word: "q3ovk2ya".parse().expect("a word"),
         host: other.into(),
         tmpdir: "/tmp".into(),
     };

@@ -247,6 +247,10 @@ fn a_pattern_that_librocov_would_not_take_is_an_error_before_the_program_starts(
         ("x/%c.profraw", "%c in the profile name \"x/%c.profraw\""),
         ("%q", "use %p, %h, %t"),
         ("x/", "has no file name"),
+        (".", "has no file name"),
+        ("/dev/full", "is a device: give a file such as"),
+        ("/dev/fd/0", "for no profile"),
+        ("/usr", "is a directory: give a file such as"),
     ] {
         let mut command = place.command(&[]);
         command.env("LLVM_PROFILE_FILE", pattern);
@@ -262,6 +266,46 @@ fn a_pattern_that_librocov_would_not_take_is_an_error_before_the_program_starts(
         let mut command = place.command(&["-o", "out"]);
         command.env("LLVM_PROFILE_FILE", pattern);
         run(command.args(["--", "true"]));
+    }
+}
+
+#[test]
+fn no_output_goes_to_what_is_no_directory() {
+    let place = Place::new();
+    for output in ["/dev/null", "/dev/full", "/dev/stdout", "/dev/fd/0", "/dev/fd/99"] {
+        let mut command = place.command(&["-o", output]);
+        let ended = command.args(["--", "touch", "started"]).output().unwrap();
+        let message = failure(&ended, 125);
+        let start = format!("rocov: profiles cannot be written to {output}: ");
+        assert!(message.starts_with(&start), "{message}");
+        assert!(message.ends_with("choose another directory with --output\n"), "{message}");
+        assert!(!place.directory.path().join("started").exists());
+    }
+    // No profile is what the environment asks for, and the user may not know that.
+    let mut command = place.command(&["--strict"]);
+    command.env("LLVM_PROFILE_FILE", "/dev/null");
+    let ended = command.args(["--", "true"]).output().unwrap();
+    let said = failure(&ended, 3);
+    assert!(said.starts_with("rocov: nothing was written: LLVM_PROFILE_FILE is /dev/null"), "{said}");
+}
+
+/// A number is that of several processes, and a process has several programs (`exec`).
+#[test]
+fn each_program_of_a_run_must_have_its_last_drain() {
+    let place = Place::new();
+    let lines = |lines: &str| format!("printf '{lines}' >> $ROCOV_JOURNAL");
+    for (text, status) in [
+        ("7:1:2 name aaaaaaaa\\n7:1:2 counts\\n7:1:2 wrote\\n7:1:2 ended\\n", 0),
+        // Another process of this number.
+        ("7:1:2 counts\\n7:1:2 wrote\\n7:1:2 ended\\n7:5:2 counts\\n", 3),
+        ("7:1:2 counts\\n7:1:2 wrote\\n7:1:2 ended\\n7:1:3 counts\\n", 3),
+        // Another program of this process.
+        ("7:1:2 name aaaaaaaa\\n7:1:2 counts\\n7:1:2 wrote\\n7:1:2 ended\\n7:1:2 name bbbbbbbb\\n7:1:2 counts\\n", 3),
+        // Number 1 always runs, but this one has ended.
+        ("1:1:2 counts\\n1:1:2 wrote\\n", 3),
+    ] {
+        let output = place.script(&["--strict"], &lines(text));
+        assert_eq!(output.status.code(), Some(status), "{text}");
     }
 }
 

@@ -203,7 +203,7 @@ impl Service {
     fn take_snapshot(&mut self) {
         let is_due = self.due.is_some_and(|due| due <= Instant::now());
         if signals::wants_snapshot() || is_due {
-            hsa_gate::pass(drain::draining);
+            hsa_gate::pass(drain::snapshot);
             self.due = self.every.map(|every| Instant::now() + every);
         }
     }

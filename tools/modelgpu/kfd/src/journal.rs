@@ -1,8 +1,11 @@
 //! The journal of `rocov run`: notes about kernels, for the reports of the run.
 //!
-//! A line is `PID WORD TEXT`. tools/rocov reads the words.
+//! A line is `PROCESS WORD TEXT`. tools/rocov reads the words. PROCESS is `PID:START:NAMESPACE`, as librocov writes it: a
+//! number alone may be that of several processes.
 
 use std::ffi::CString;
+use std::fs::File;
+use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -34,7 +37,7 @@ impl Note {
 pub(crate) fn append(file: &Path, note: Note, text: &str) {
     let line = format!(
         "{} {} {}\n",
-        std::process::id(),
+        this_process(),
         note.word(),
         text.replace('\n', " ")
     );
@@ -46,4 +49,20 @@ pub(crate) fn append(file: &Path, note: Note, text: &str) {
     {
         sys::write(file.as_raw_fd(), line.as_bytes());
     }
+}
+
+/// `PID:START:NAMESPACE`: the start of the process in ticks since boot, and the inode of its namespace of process ids.
+/// Each is 0 if the system does not show it.
+fn this_process() -> String {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    let mut stat = String::new();
+    if let Ok(file) = sys::open(c"/proc/self/stat", flags) {
+        let _ = File::from(file).read_to_string(&mut stat);
+    }
+    // The name before the last parenthesis may contain anything. The start is the 20th word behind it.
+    let start = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19));
+    let namespace = sys::open(c"/proc/self/ns/pid", flags).ok();
+    let namespace = namespace.and_then(|file| sys::file_id(file.as_raw_fd()));
+    let namespace = namespace.map_or(0, |file| file.inode);
+    format!("{}:{}:{namespace}", std::process::id(), start.unwrap_or("0"))
 }

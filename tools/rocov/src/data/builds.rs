@@ -99,10 +99,10 @@ impl Builds {
             let Some((directory, name)) = self.key(&side.join(profile)) else {
                 continue;
             };
-            // LLVM's runtime writes the profile of host code under the name of the pattern, without the
-            // parts before it.
+            // LLVM's runtime writes the profile of host code under the name of the pattern.
             if let Some(parts) = name.to_str().and_then(ProfileNameParts::parse) {
-                self.wrote((directory.clone(), parts.base.into()), started, &build);
+                let host = parts.name_of_llvm().into();
+                self.wrote((directory.clone(), host), started, &build);
             }
             self.wrote((directory, name), started, &build);
         }

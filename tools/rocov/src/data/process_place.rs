@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use rocov::store::ProfileNameParts;
+use rocov::store::{ProcessWord, ProfileNameParts};
 use rocov::store::layout::{PROFRAW, REGISTRIES, REGISTRY, SIDE, unlabelled_directory};
 
 /// A process's place among the data directories. All its profiles and its registry have the same one, unless the
-/// pattern of its profiles has a build in it (`%b`).
+/// pattern of its profiles has a build in it (`%b`). Processes of one number share it, because the profile of host
+/// code has no more than the number in its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ProcessPlace {
     /// The data directory, or the directory of the user's own pattern, without links.
@@ -36,10 +37,12 @@ impl ProcessPlaces {
             }
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let base = ProfileNameParts::parse(&name).map_or(&*name, |parts| parts.base);
-        let base = match base.strip_suffix(REGISTRY) {
-            Some(base) => base,
-            None => base.rsplit_once('.').map_or(base, |(base, _)| base),
+        let stem = |name: &str| name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned();
+        let base = match (ProfileNameParts::parse(&name), name.strip_suffix(REGISTRY)) {
+            (Some(parts), _) => stem(&parts.name_of_llvm()),
+            (None, Some(base)) => ProcessWord::cut_off(base).to_owned(),
+            // A profile of host code has no word.
+            (None, None) => stem(&name),
         };
         ProcessPlace {
             data,
@@ -96,6 +99,21 @@ mod tests {
             ),
             ("/d/profraw/7.profraw".into(), "/d", "7"),
             ("/d/registry/7.kernels.json".into(), "/d", "7"),
+            (
+                format!("/d/profraw/gfx90a.{identity}.0.7-aaaaaaaa-q3ovk2ya.profraw"),
+                "/d",
+                "7-aaaaaaaa",
+            ),
+            (
+                "/d/profraw/7-aaaaaaaa.profraw".into(),
+                "/d",
+                "7-aaaaaaaa",
+            ),
+            (
+                "/d/registry/7-aaaaaaaa-q3ovk2ya.kernels.json".into(),
+                "/d",
+                "7-aaaaaaaa",
+            ),
             (
                 format!("/d/profraw/n/gfx90a.{identity}.0.7.profraw"),
                 "/d",

@@ -1,11 +1,12 @@
 //! The journal of a run: the words that its processes write about themselves, and the line that `rocov
 //! run` ends with.
 //!
-//! librocov appends lines `PID WORD` and `PID registry PATH` to a file that exists only for the run. The modelled GPU
-//! appends lines about kernels: `PID mistake TEXT`, `PID stuck TEXT`, and `PID goes-on TEXT` if that kernel has ended
-//! after all. The directory of the profiles shows neither which run wrote a profile, nor which profiles are missing.
+//! librocov appends lines `PROCESS WORD`, `PROCESS name WORD` and `PROCESS registry PATH` to a file that exists only for
+//! the run. The modelled GPU appends lines about kernels: `PROCESS mistake TEXT`, `PROCESS stuck TEXT`, and `PROCESS
+//! goes-on TEXT` if that kernel has ended after all. The directory of the profiles shows neither which run wrote a
+//! profile, nor which profiles are missing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -16,9 +17,11 @@ use std::process::ExitStatus;
 use std::time::SystemTime;
 
 use anyhow::Result;
+use rocov::store::ProcessWord;
 use tempfile::NamedTempFile;
 
 use crate::support::temporary;
+use crate::system::journal_process::JournalProcess;
 use crate::term::plural::count;
 
 /// Tells librocov which file it is.
@@ -27,13 +30,15 @@ pub(crate) const JOURNAL_VARIABLE: &str = "ROCOV_JOURNAL";
 /// The file.
 pub(crate) struct Journal(NamedTempFile);
 
-/// The notes of each process, by its number.
+/// The notes of each process, by its number. A process that has run several programs (`exec`) has several.
 #[derive(Debug, Default)]
-struct Notes(BTreeMap<u32, ProcessNotes>);
+struct Notes(Vec<(JournalProcess, ProcessNotes)>);
 
 /// The notes of a process.
 #[derive(Debug, Default)]
 struct ProcessNotes {
+    /// The word in the names of its files.
+    name: Option<ProcessWord>,
     words: BTreeSet<String>,
     /// The mistakes of its kernels, and its kernels without progress.
     sentences: Vec<String>,
@@ -44,6 +49,10 @@ struct ProcessNotes {
 pub(crate) struct Noted {
     /// Its number.
     pub(crate) pid: u32,
+    /// The word in the names of its files.
+    pub(crate) word: ProcessWord,
+    /// True if it is the program of the run.
+    pub(crate) is_program: bool,
     /// Sentences, the most important one first.
     pub(crate) notes: Vec<String>,
 }
@@ -114,7 +123,7 @@ impl Journal {
     ///
     /// Fails if it cannot be read.
     pub(crate) fn closing_line(&self, ending: &Ending<'_>) -> io::Result<Option<String>> {
-        Ok(self.notes()?.closing_line(ending, is_alive))
+        Ok(self.notes()?.closing_line(ending, JournalProcess::is_alive))
     }
 
     /// The processes that have ended and have notes for reports.
@@ -123,7 +132,7 @@ impl Journal {
     ///
     /// Fails if it cannot be read.
     pub(crate) fn noted(&self, ending: &Ending<'_>) -> io::Result<Vec<Noted>> {
-        Ok(self.notes()?.noted(ending, is_alive))
+        Ok(self.notes()?.noted(ending, JournalProcess::is_alive))
     }
 
     fn notes(&self) -> io::Result<Notes> {
@@ -132,54 +141,68 @@ impl Journal {
     }
 }
 
-/// Returns whether the process of this number still runs.
-fn is_alive(pid: u32) -> bool {
-    Path::new("/proc").join(pid.to_string()).exists()
-}
-
 impl Notes {
     fn of(text: &str) -> Self {
         let mut notes = Self::default();
         for line in text.lines() {
-            if let Some((pid, note)) = line.split_once(' ')
-                && let Ok(pid) = pid.parse()
+            if let Some((process, note)) = line.split_once(' ')
+                && let Ok(process) = process.parse()
             {
-                notes.0.entry(pid).or_default().add(note);
+                notes.of_process(process, note).add(note);
             }
         }
+        notes.0.sort_by_key(|(process, _)| process.pid);
         notes
     }
 
-    fn any_has(&self, word: &str) -> bool {
-        self.0.values().any(|notes| notes.has(word))
+    /// The notes of the program that `process` runs at a `note`. A second name is that of another program.
+    fn of_process(&mut self, process: JournalProcess, note: &str) -> &mut ProcessNotes {
+        let known = self.0.iter().rposition(|(it, _)| *it == process);
+        let is_over = |place: &usize| note.starts_with("name ") && self.0[*place].1.name.is_some();
+        let place = known.filter(|place| !is_over(place)).unwrap_or_else(|| {
+            self.0.push((process, ProcessNotes::default()));
+            self.0.len() - 1
+        });
+        &mut self.0[place].1
     }
 
-    fn noted(&self, ending: &Ending<'_>, is_alive: impl Fn(u32) -> bool) -> Vec<Noted> {
+    fn any_has(&self, word: &str) -> bool {
+        self.0.iter().any(|(_, notes)| notes.has(word))
+    }
+
+    fn noted(&self, ending: &Ending<'_>, is_alive: impl Fn(&JournalProcess) -> bool) -> Vec<Noted> {
         // A process that still runs may write its registry anew.
-        let over = self.0.iter().filter(|(pid, _)| !is_alive(**pid));
+        let over = self.0.iter().filter(|(process, _)| !is_alive(process));
         let over: Vec<_> = over.filter(|(_, notes)| notes.has("counts")).collect();
         let cut_off = over.iter().filter(|(_, notes)| notes.lack_last_drain());
         let others = cut_off.count().saturating_sub(1);
-        let all = over.into_iter().map(|(&pid, notes)| {
+        let all = over.into_iter().map(|(process, notes)| {
             let end = notes.lack_last_drain().then(|| {
-                let end = ending.cut_off(pid, notes, others);
+                let end = ending.cut_off(process, notes, others);
                 format!("it {end}{}", ending.remedy())
             });
-            let notes = end.into_iter().chain(notes.sentences.iter().cloned());
+            let sentences = end.into_iter().chain(notes.sentences.iter().cloned());
             Noted {
-                pid,
-                notes: notes.collect(),
+                pid: process.pid,
+                word: notes.name.clone().unwrap_or_default(),
+                is_program: ending.is_program(process),
+                notes: sentences.collect(),
             }
         });
         all.filter(|it| !it.notes.is_empty()).collect()
     }
 
-    fn closing_line(&self, ending: &Ending<'_>, is_alive: impl Fn(u32) -> bool) -> Option<String> {
-        let is_cut_off =
-            |(pid, notes): &(&u32, &ProcessNotes)| notes.lack_last_drain() && !is_alive(**pid);
+    fn closing_line(
+        &self,
+        ending: &Ending<'_>,
+        is_alive: impl Fn(&JournalProcess) -> bool,
+    ) -> Option<String> {
+        let is_cut_off = |(process, notes): &&(JournalProcess, ProcessNotes)| {
+            notes.lack_last_drain() && !is_alive(process)
+        };
         let cut_off: Vec<_> = self.0.iter().filter(is_cut_off).collect();
         if let [(first, notes), others @ ..] = cut_off.as_slice() {
-            return Some(ending.line_of_cut_off(**first, notes, others.len()));
+            return Some(ending.line_of_cut_off(first, notes, others.len()));
         }
         if self.any_has("lost") {
             return Some("counts are lost: see the lines above".to_owned());
@@ -230,6 +253,7 @@ impl Notes {
 impl ProcessNotes {
     fn add(&mut self, note: &str) {
         match note.split_once(' ') {
+            Some(("name", word)) => self.name = word.parse().ok(),
             // Each queue tells of a mistake once.
             Some(("mistake", text)) if self.sentences.iter().any(|it| it == text) => {}
             Some(("mistake" | "stuck", text)) => self.sentences.push(text.to_owned()),
@@ -255,6 +279,11 @@ impl ProcessNotes {
 }
 
 impl Ending<'_> {
+    /// Returns whether `process` is the program, and not one of its number in a container.
+    fn is_program(&self, process: &JournalProcess) -> bool {
+        process.pid == self.pid && process.is_here()
+    }
+
     /// The name of the signal that killed the program, if one did. A shell that has seen a program die says so
     /// by its exit status.
     fn killed_by(&self) -> Option<&'static str> {
@@ -264,8 +293,8 @@ impl Ending<'_> {
 
     /// The end of a process that came before its last drain, as did those of so many `others`. The status of a shell
     /// does not tell which of them a signal has killed.
-    fn cut_off(&self, pid: u32, notes: &ProcessNotes, others: usize) -> String {
-        let is_meant = pid == self.pid || self.status.signal().is_none() && others == 0;
+    fn cut_off(&self, process: &JournalProcess, notes: &ProcessNotes, others: usize) -> String {
+        let is_meant = self.is_program(process) || self.status.signal().is_none() && others == 0;
         let end = match self.killed_by().filter(|_| is_meant) {
             Some(name) => format!("was killed by {name}"),
             None => "ended".to_owned(),
@@ -278,13 +307,17 @@ impl Ending<'_> {
     }
 
     /// The line about a process, and so many `others`, that ended before the last drain.
-    fn line_of_cut_off(&self, pid: u32, notes: &ProcessNotes, others: usize) -> String {
-        let who = if pid == self.pid {
-            format!("`{}`", self.program.display())
-        } else {
-            format!("process {pid}")
+    fn line_of_cut_off(
+        &self,
+        process: &JournalProcess,
+        notes: &ProcessNotes,
+        others: usize,
+    ) -> String {
+        let who = match self.is_program(process) {
+            true => format!("`{}`", self.program.display()),
+            false => format!("process {}", process.pid),
         };
-        let mut line = format!("{who} {}", self.cut_off(pid, notes, others));
+        let mut line = format!("{who} {}", self.cut_off(process, notes, others));
         if others > 0 {
             line += &format!(", as are those of {}", count(others, "other process"));
         }

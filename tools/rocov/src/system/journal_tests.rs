@@ -22,7 +22,7 @@ fn line(notes: &str, wait_status: i32, change: impl Fn(&mut Ending<'_>)) -> Stri
     change(&mut ending);
     let notes = Notes::of(&notes.replace(", ", "\n"));
     notes
-        .closing_line(&ending, |pid| pid == 99)
+        .closing_line(&ending, |process| process.pid == 99)
         .unwrap_or_default()
 }
 
@@ -147,9 +147,11 @@ fn reports_tell_of_mistakes_and_of_ends_without_a_drain() {
                 8 goes-on kernel b: no progress\n8 ended\n\
                 9 mistake kernel a: a data race\n99 counts\n99 mistake kernel a: a data race\n";
     // Number 99 still runs.
-    let told = Notes::of(text).noted(&ending(libc::SIGINT), |pid| pid == 99);
+    let told = Notes::of(text).noted(&ending(libc::SIGINT), |process| process.pid == 99);
     let noted = |pid, notes: &[&str]| Noted {
         pid,
+        word: ProcessWord::default(),
+        is_program: pid == 7,
         notes: notes.iter().map(|it| (*it).to_owned()).collect(),
     };
     let cut_off = "it was killed by SIGINT after its last drain: later counts are lost; `rocov run \

@@ -8,4 +8,5 @@ pub(crate) mod ctest;
 pub(crate) mod git;
 pub(crate) mod installed;
 pub(crate) mod journal;
+mod journal_process;
 pub(crate) mod writable;

@@ -1,9 +1,12 @@
 //! Checks the environment that `rocov run` would pass on to a program.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use rocov::store::{Expansion, ProfileName};
 
 use super::finding::Finding;
 use crate::system::installed::{DRAIN, INJECTION_VARIABLE};
@@ -49,6 +52,20 @@ fn profile_file(value: &str) -> Finding {
             found,
             "rocov rejects %c, as device memory cannot be mapped into a file: remove it",
         );
+    }
+    let here = env::current_dir().unwrap_or_default();
+    match ProfileName::find(value, &Expansion::default(), &here) {
+        Ok(name) if name.is_nowhere() => {
+            return Finding::warning(
+                "environment",
+                format!("{found}: no profile is written"),
+                "unset the variable for counts",
+            );
+        }
+        Err(error) if error.names_no_file() => {
+            return Finding::missing("environment", error.to_string(), "or unset the variable");
+        }
+        _ => {}
     }
     let Some(directory) = constant_directory(value) else {
         return Finding::ok("environment", found);

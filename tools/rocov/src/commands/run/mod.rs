@@ -16,7 +16,7 @@ use clap::CommandFactory;
 use rocov::format::registry::model::ProcessRecord;
 use rocov::settings::{DocumentWhen, Drainer, Keeping, SettingError, defaults, parse_bytes};
 use rocov::store::layout::PROFRAW;
-use rocov::store::{Expansion, InstrumentCache, ProfileName};
+use rocov::store::{Expansion, InstrumentCache, ProcessWord, ProfileName, RegistryError};
 use rocov::support::clock;
 
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
@@ -54,9 +54,13 @@ const NVTX_VARIABLE: &str = "NVTX_INJECTION64_PATH";
 const KFD: &str = "/dev/kfd";
 const NVIDIA: &str = "/dev/nvidiactl";
 
-/// Profiles of several processes, runs included, must not overwrite each other: %p is the process
-/// id.
-const PROFILE_NAME: &str = "%p.profraw";
+/// The pattern of profiles in `directory`, for one run. No process replaces a profile of another. The process id (%p)
+/// repeats in containers and on other hosts, and the system gives it to a later process. So librocov adds a word of each
+/// process. LLVM's runtime for host code does not: the word of the run tells its files from those of other runs.
+fn pattern_in(directory: &Path) -> PathBuf {
+    let name = format!("%p-{}.{PROFRAW}", ProcessWord::random());
+    directory.join(PROFRAW).join(name)
+}
 
 /// Runs the program.
 pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
@@ -113,17 +117,23 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
             code_targets::misfit(program, &code_targets::of_program(program), gpus)
         },
     };
-    let line = journal.closing_line(&ending).unwrap_or_else(|error| {
+    let line = || match environment.pattern {
+        Some(_) => journal.closing_line(&ending),
+        None => Ok(Some(format!(
+            "nothing was written: {PROFILE_VARIABLE} is /dev/null, which asks for no profile: unset it, or name a \
+             directory with --output"
+        ))),
+    };
+    let line = line().unwrap_or_else(|error| {
         let path = journal.path().display();
         Some(format!("cannot read {path}: {error}"))
     });
-    for Noted { pid, notes } in journal.noted(&ending).unwrap_or_default() {
-        let command = if pid == ending.pid {
-            &*arguments.command
-        } else {
-            &[]
+    for noted in journal.noted(&ending).unwrap_or_default() {
+        let command = match noted.is_program {
+            true => &*arguments.command,
+            false => &[],
         };
-        environment.note(pid, since, command, notes);
+        environment.note(noted, since, command);
     }
     match &line {
         Some(line) => print::message(line),
@@ -143,6 +153,8 @@ struct Environment {
     variables: Vec<(&'static str, OsString)>,
     /// The directory of the profiles; `None` if the user's own `LLVM_PROFILE_FILE` names it.
     directory: Option<PathBuf>,
+    /// The pattern of the profiles; `None` if the user wants none.
+    pattern: Option<OsString>,
     /// Triton's results in the cache are in use until this is dropped.
     _triton: Option<File>,
 }
@@ -220,15 +232,22 @@ impl Environment {
         if arguments.no_zero {
             variables.push((ZERO_VARIABLE, "0".into()));
         }
-        let directory = data_directory(arguments)?;
+        let (directory, pattern) = match place_of(arguments)? {
+            Place::Directory(directory) => {
+                let pattern = pattern_in(&directory).into_os_string();
+                (Some(directory), Some(pattern))
+            }
+            Place::Named(pattern) => (None, Some(pattern)),
+            Place::Nowhere => (None, None),
+        };
         if let Some(directory) = &directory {
-            let pattern = directory.join(PROFRAW).join(PROFILE_NAME);
-            variables.push((PROFILE_VARIABLE, pattern.into_os_string()));
+            variables.extend(pattern.clone().map(|pattern| (PROFILE_VARIABLE, pattern)));
             variables.push((DATA_VARIABLE, directory.into()));
         }
         Ok(Self {
             variables,
             directory,
+            pattern,
             _triton: triton,
         })
     }
@@ -238,7 +257,7 @@ impl Environment {
         if let Some(directory) = &self.directory {
             return Some(directory.clone());
         }
-        let pattern = env::var_os(PROFILE_VARIABLE)?.into_string().ok()?;
+        let pattern = self.pattern.as_ref()?.to_str()?;
         let start = pattern.split('%').next().unwrap_or_default();
         let (directory, _) = start.rsplit_once('/').unwrap_or((".", ""));
         std::path::absolute(if directory.is_empty() { "/" } else { directory }).ok()
@@ -265,12 +284,13 @@ impl Environment {
         })
     }
 
-    /// Writes `notes` about a process of this run into its registry. It has started after `since`.
-    fn note(&self, pid: u32, since: u64, command: &[OsString], notes: Vec<String>) {
+    /// Writes the notes about a process of this run into its registry. It has started after `since`.
+    fn note(&self, noted: Noted, since: u64, command: &[OsString]) {
         if keeping().document == DocumentWhen::None {
             return;
         }
-        let values = Expansion::of_process(pid, env::var_os("TMPDIR"));
+        let Noted { pid, word, notes, .. } = noted;
+        let values = Expansion::of_process(pid, word, env::var_os("TMPDIR"));
         let Some(path) = self.registry_of(&values) else {
             return;
         };
@@ -289,18 +309,16 @@ impl Environment {
         if let Err(error) = notes::add(&path, process) {
             let path = path.display();
             print::message(format_args!(
-                "cannot add notes of this run to {path}: {error}; reports lack them: make it writable"
+                "cannot add notes of this run to {path}: {error}; reports lack them{}",
+                remedy(&error)
             ));
         }
     }
 
     /// The place for the registry of the process with these values.
     fn registry_of(&self, values: &Expansion) -> Option<PathBuf> {
-        let pattern = match &self.directory {
-            Some(directory) => directory.join(PROFRAW).join(PROFILE_NAME).into_os_string(),
-            None => env::var_os(PROFILE_VARIABLE)?,
-        };
-        let name = ProfileName::parse(pattern.to_str()?, values, &env::current_dir().ok()?).ok()?;
+        let pattern = self.pattern.as_ref()?.to_str()?;
+        let name = ProfileName::parse(pattern, values, &env::current_dir().ok()?).ok()?;
         let name = match &self.directory {
             Some(directory) => name.in_data(directory),
             None => name,
@@ -316,6 +334,14 @@ impl Environment {
                 directory.display()
             ));
         }
+    }
+}
+
+/// The step that solves an error of a registry, with a colon before it.
+fn remedy(error: &RegistryError) -> String {
+    match error {
+        RegistryError::Output(error) => error.remedy(),
+        _ => ": move it away".to_owned(),
     }
 }
 
@@ -393,16 +419,28 @@ fn keeping() -> Keeping {
     }
 }
 
-/// The absolute directory that the profiles go to, or `None` if the user's environment names it.
+/// The place of the profiles.
+enum Place {
+    /// This absolute directory.
+    Directory(PathBuf),
+    /// The user's own pattern.
+    Named(OsString),
+    /// The user's environment asks for none.
+    Nowhere,
+}
+
+/// The place that the profiles go to.
 ///
 /// The option wins over the environment, and the environment over the default.
-fn data_directory(arguments: &RunArguments) -> Result<Option<PathBuf>> {
+fn place_of(arguments: &RunArguments) -> Result<Place> {
     let directory = match &arguments.output {
         Some(directory) => directory.as_path(),
         None => match env::var_os(PROFILE_VARIABLE).filter(|value| !value.is_empty()) {
             Some(pattern) => {
-                check_pattern(&pattern)?;
-                return Ok(None);
+                return Ok(match check_pattern(&pattern)? {
+                    true => Place::Nowhere,
+                    false => Place::Named(pattern),
+                });
             }
             None => Path::new(DEFAULT_DATA_DIRECTORY),
         },
@@ -417,24 +455,25 @@ fn data_directory(arguments: &RunArguments) -> Result<Option<PathBuf>> {
             directory.display()
         );
     }
-    Ok(Some(directory))
+    Ok(Place::Directory(directory))
 }
 
-/// Checks that librocov takes the pattern of the environment. It would use another name.
+/// Checks that librocov takes the pattern of the environment. It would use another name, or write nothing. Returns
+/// whether the pattern asks for no profile.
 ///
 /// # Errors
 ///
-/// Fails if the pattern is not UTF-8, or has a specifier that librocov rejects or no file name.
-fn check_pattern(pattern: &OsStr) -> Result<()> {
+/// Fails if the pattern is not UTF-8, or has a specifier that librocov rejects, or names no file.
+fn check_pattern(pattern: &OsStr) -> Result<bool> {
     let text = pattern.to_str().with_context(|| {
         format!(
             "{PROFILE_VARIABLE} is not UTF-8: {}: give another name",
             pattern.display()
         )
     })?;
-    let parsed = ProfileName::parse(text, &Expansion::default(), Path::new("/"));
-    parsed.context(PROFILE_VARIABLE)?;
-    Ok(())
+    let directory = env::current_dir().unwrap_or_default();
+    let name = ProfileName::find(text, &Expansion::default(), &directory);
+    Ok(name.context(PROFILE_VARIABLE)?.is_nowhere())
 }
 
 /// The value of the variable that names the directory of the socket: absolute, but for the word that
