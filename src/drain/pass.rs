@@ -16,7 +16,8 @@ use crate::read::copied_memory::CopiedMemory;
 use crate::read::counted::Counted;
 use crate::read::snapshot::{KnownSnapshot, Located, Snapshot};
 use crate::store::{
-    ProfileName, add_to_own, add_to_pool, create_at_or_beside, create_atomic, create_beside, write_atomic,
+    ProfileName, add_to_own, add_to_pool, create_at_or_beside, create_atomic, create_beside,
+    write_atomic,
 };
 use crate::validate::{CopiesError, MAX_DEFECTS, NamesChecker};
 

@@ -263,7 +263,9 @@ impl Keeper {
 
     /// Returns whether device ELFs of an executable wait for a drain.
     pub(crate) fn waits_for(&self, executable: Executable) -> bool {
-        self.waiting.iter().any(|(_, it)| it.executable == executable)
+        self.waiting
+            .iter()
+            .any(|(_, it)| it.executable == executable)
     }
 
     /// Forgets the device ELFs of an executable that wait for a drain: nothing of it was drained.

@@ -20,7 +20,7 @@ mod registry_document;
 mod registry_file;
 mod regular_file;
 
-pub(crate) use atomic::{create_atomic, create_at_or_beside, create_beside};
+pub(crate) use atomic::{create_at_or_beside, create_atomic, create_beside};
 pub use atomic::{write_atomic, write_if_changed};
 pub use cache::{CacheEntry, shrink};
 pub use instrument_cache::{CacheFolder, InstrumentCache};
@@ -120,9 +120,9 @@ pub fn advice(error: &io::Error) -> &'static str {
         io::ErrorKind::FileTooLarge => "raise the limit of the size of files (ulimit -f)",
         io::ErrorKind::ReadOnlyFilesystem => "choose a place that is not read-only",
         io::ErrorKind::PermissionDenied => "make the place writable",
-        io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory | io::ErrorKind::AlreadyExists => {
-            "move away what is in its place"
-        }
+        io::ErrorKind::NotADirectory
+        | io::ErrorKind::IsADirectory
+        | io::ErrorKind::AlreadyExists => "move away what is in its place",
         io::ErrorKind::InvalidFilename => "choose shorter names",
         io::ErrorKind::StaleNetworkFileHandle => "mount the file system again",
         io::ErrorKind::OutOfMemory => "give the program more memory",

@@ -82,7 +82,9 @@ impl FromStr for ProcessWord {
     fn from_str(text: &str) -> Result<Self, ProcessWordError> {
         let is_word = text.len() == LEN && text.bytes().all(|it| ALPHABET.contains(&it));
         let word = || Self(text.to_owned());
-        is_word.then(word).ok_or_else(|| ProcessWordError(text.to_owned()))
+        is_word
+            .then(word)
+            .ok_or_else(|| ProcessWordError(text.to_owned()))
     }
 }
 
@@ -119,7 +121,11 @@ mod tests {
     fn no_two_processes_have_one_word() {
         let words: BTreeSet<_> = (0..10_000).map(|_| ProcessWord::random()).collect();
         assert_eq!(words.len(), 10_000);
-        assert!(words.iter().all(|word| word.to_string().parse().is_ok_and(|it: ProcessWord| it == *word)));
+        assert!(words.iter().all(|word| {
+            word.to_string()
+                .parse()
+                .is_ok_and(|it: ProcessWord| it == *word)
+        }));
         assert!("".parse::<ProcessWord>().is_err());
     }
 }

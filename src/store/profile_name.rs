@@ -236,11 +236,7 @@ impl ProfileName {
     /// # Errors
     /// Fails if [`ProfileName::parse`] would, or if the place has a device, a pipe, a socket, a directory, or a thing of
     /// the kernel such as an open file of the process.
-    pub fn find(
-        pattern: &str,
-        values: &Expansion,
-        directory: &Path,
-    ) -> Result<Self, PatternError> {
+    pub fn find(pattern: &str, values: &Expansion, directory: &Path) -> Result<Self, PatternError> {
         let name = Self::parse(pattern, values, directory)?;
         match ProfilePlace::at(&name.expanded("all", None)) {
             ProfilePlace::File => Ok(name),
@@ -447,7 +443,9 @@ impl<'a> ProfileNameParts<'a> {
     /// process's host code under it.
     #[must_use]
     pub fn name_of_llvm(&self) -> String {
-        let (stem, extension) = self.base.split_at(self.base.rfind('.').unwrap_or(self.base.len()));
+        let (stem, extension) = self
+            .base
+            .split_at(self.base.rfind('.').unwrap_or(self.base.len()));
         format!("{}{extension}", ProcessWord::cut_off(stem))
     }
 

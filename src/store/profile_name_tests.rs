@@ -232,11 +232,16 @@ fn a_name_with_a_process_id_has_the_word_of_the_process_too() {
         let found = file.replace(identity.as_str(), "ID");
         assert_eq!(found, format!("gfx90a.ID.0.{profile}"), "{pattern}");
         let place = name.for_registry();
-        assert!(place.ends_with(format!("{registry}.kernels.json")), "{place:?}");
+        assert!(
+            place.ends_with(format!("{registry}.kernels.json")),
+            "{place:?}"
+        );
         let has_word = profile.contains(&values.word.to_string());
         assert_eq!(name.is_of_one_process(), has_word, "{pattern}");
         let parts = ProfileNameParts::parse(file).unwrap();
-        let of_llvm = profile.replace("-q3ovk2ya", "").replace("ID", identity.as_str());
+        let of_llvm = profile
+            .replace("-q3ovk2ya", "")
+            .replace("ID", identity.as_str());
         assert_eq!(parts.name_of_llvm(), of_llvm);
         assert!(!name.for_zeros().is_of_one_process());
     }
@@ -244,7 +249,9 @@ fn a_name_with_a_process_id_has_the_word_of_the_process_too() {
 
 #[test]
 fn what_names_no_file_is_refused() {
-    for pattern in ["", "/", "d/", ".", "..", "d/.", "d/..", "%p/", "d/%p/.", "%t/"] {
+    for pattern in [
+        "", "/", "d/", ".", "..", "d/.", "d/..", "%p/", "d/%p/.", "%t/",
+    ] {
         let error = name(pattern).unwrap_err();
         assert!(error.names_no_file(), "{pattern}: {error}");
     }
@@ -255,7 +262,11 @@ fn what_names_no_file_is_refused() {
     for pattern in ["/dev/null", "null", "./null", "/dev/%%/../null"] {
         assert!(find(pattern).unwrap().is_nowhere(), "{pattern}");
     }
-    for (pattern, found) in [("/dev/full", "a device"), ("full", "a device"), ("/usr", "a directory")] {
+    for (pattern, found) in [
+        ("/dev/full", "a device"),
+        ("full", "a device"),
+        ("/usr", "a directory"),
+    ] {
         let said = find(pattern).unwrap_err().to_string();
         let expected = format!(
             "the profile name {pattern:?} is {found}: give a file such as cov/%p.profraw, or /dev/null for no \
@@ -263,5 +274,9 @@ fn what_names_no_file_is_refused() {
         );
         assert_eq!(said, expected);
     }
-    assert!(!find("/dev/shm/rocov-no-such/x.profraw").unwrap().is_nowhere());
+    assert!(
+        !find("/dev/shm/rocov-no-such/x.profraw")
+            .unwrap()
+            .is_nowhere()
+    );
 }

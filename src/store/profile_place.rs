@@ -65,7 +65,14 @@ mod tests {
         fs::write(at("file"), "").unwrap();
         fs::create_dir(at("folder")).unwrap();
         let _listener = UnixListener::bind(at("socket")).unwrap();
-        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            at("pipe"),
+            rustix::fs::FileType::Fifo,
+            0o600.into(),
+            0,
+        )
+        .unwrap();
         symlink(NULL, at("null")).unwrap();
         symlink("file", at("link")).unwrap();
         symlink("/proc/self/fd/1", at("stdout")).unwrap();

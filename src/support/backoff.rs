@@ -36,7 +36,9 @@ impl Stopwatch {
         let elapsed = now.saturating_duration_since(self.last);
         self.last = now;
         // A clock that stands still or goes backwards cannot make a wait endless.
-        let counted = elapsed.min(at_least.saturating_add(LONGEST_LOOK)).max(at_least);
+        let counted = elapsed
+            .min(at_least.saturating_add(LONGEST_LOOK))
+            .max(at_least);
         self.spent = self.spent.saturating_add(counted);
         self.spent
     }
@@ -120,7 +122,11 @@ mod tests {
         let [patience, pause] = [10_000, 1].map(Duration::from_millis);
         let mut pauses = Pauses::new(patience, pause, pause);
         for _ in 0..5 {
-            pauses.watch.last = pauses.watch.last.checked_sub(Duration::from_secs(60)).unwrap();
+            pauses.watch.last = pauses
+                .watch
+                .last
+                .checked_sub(Duration::from_secs(60))
+                .unwrap();
             assert!(pauses.take());
         }
         assert!(pauses.watch.spent < patience, "{pauses:?}");

@@ -295,7 +295,10 @@ fn names_of_files() {
         "%c in the profile name \"%c.profraw\" maps counters into the file as they change, which \
          device memory cannot be; leave it out"
     );
-    assert_eq!(refused("d/"), "the profile name \"d/\" has no file name: give a file such as cov/%p.profraw, or /dev/null for no profile");
+    assert_eq!(
+        refused("d/"),
+        "the profile name \"d/\" has no file name: give a file such as cov/%p.profraw, or /dev/null for no profile"
+    );
     let error = "a/../b".parse::<Label>().expect_err("a bad label");
     assert_eq!(
         error.to_string(),

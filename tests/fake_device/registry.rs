@@ -442,7 +442,10 @@ fn processes_of_one_name_share_a_registry() {
     let document = document(&name.for_registry());
     let pids: Vec<u32> = document.processes.iter().map(|it| it.pid).collect();
     assert_eq!(pids, [11, 12], "by start");
-    let profiles = document.processes.iter().map(|it| it.loads[0].profile.clone());
+    let profiles = document
+        .processes
+        .iter()
+        .map(|it| it.loads[0].profile.clone());
     let profiles: std::collections::BTreeSet<_> = profiles.collect();
     assert_eq!(profiles.len(), 2, "each has a profile: {profiles:?}");
 }

@@ -29,7 +29,9 @@ fn ran(failing: u32, error: i32) -> (Ended, tempfile::TempDir, Vec<PathBuf>) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = data(directory.path());
     let mut command = limited(built("rocov"));
-    command.args(["run", "--strict", "--gpu"]).arg(format!("model:{TARGET}"));
+    command
+        .args(["run", "--strict", "--gpu"])
+        .arg(format!("model:{TARGET}"));
     command.arg("-o").arg(&data).args(["--", "sh", "-c"]);
     command.arg(format!("{} 'drain, return'; true", program.file.display()));
     command.env("LD_PRELOAD", shim);
@@ -45,7 +47,12 @@ fn what_a_later_drain_writes_is_no_loss() {
     let ended = ended.success();
     assert!(!ended.stderr.contains("lost"), "{ended}");
     // The program has asked for the drain that failed, and its status says so.
-    assert!(ended.stderr.contains(": counts are not written yet: cannot make "), "{ended}");
+    assert!(
+        ended
+            .stderr
+            .contains(": counts are not written yet: cannot make "),
+        "{ended}"
+    );
     assert_eq!(ended.stderr.lines().count(), 1, "{ended}");
     let [profile] = &profiles[..] else {
         panic!("{profiles:?}: {ended}")
@@ -59,14 +66,24 @@ fn what_no_drain_writes_is_a_loss_with_advice() {
         (NO_SPACE, "make room"),
         (24, "raise the limit of open files (ulimit -n)"),
         (27, "raise the limit of the size of files (ulimit -f)"),
-        (5, "look for messages of the disk in `dmesg`, and choose another place"),
+        (
+            5,
+            "look for messages of the disk in `dmesg`, and choose another place",
+        ),
         (30, "choose a place that is not read-only"),
         (13, "make the place writable"),
     ] {
         let (ended, _directory, profiles) = ran(1000, error);
         assert_eq!(profiles, Vec::<PathBuf>::new(), "{ended}");
         let end = format!("(os error {error}): {advice}, and run the program again");
-        let ended = ended.with_status(3).says(&[": counts are lost: cannot make ", &end]);
-        assert!(ended.stderr.ends_with("rocov: counts are lost: see the lines above\n"), "{ended}");
+        let ended = ended
+            .with_status(3)
+            .says(&[": counts are lost: cannot make ", &end]);
+        assert!(
+            ended
+                .stderr
+                .ends_with("rocov: counts are lost: see the lines above\n"),
+            "{ended}"
+        );
     }
 }

@@ -29,7 +29,9 @@ fn in_namespace() -> Option<Command> {
     let words = ["--pid", "--fork", "--mount-proc", "--"];
     let tried = Command::new("unshare").args(words).arg("true").output();
     if !tried.is_ok_and(|it| it.status.success()) {
-        println!("not run: namespaces of process ids: unshare is not there, or this user may not have them");
+        println!(
+            "not run: namespaces of process ids: unshare is not there, or this user may not have them"
+        );
         return None;
     }
     let mut command = limited("unshare");
@@ -58,7 +60,9 @@ fn containers_share_a_directory() {
             let Some(mut command) = in_namespace() else {
                 return;
             };
-            command.arg(built("rocov")).args(["run", "--strict", "--gpu"]);
+            command
+                .arg(built("rocov"))
+                .args(["run", "--strict", "--gpu"]);
             command.arg(format!("model:{TARGET}")).arg("-o").arg(&data);
             command.args(label.map(|label| ["--label", label]).into_iter().flatten());
             command.arg("--").arg(&program.file).arg("run");
@@ -105,14 +109,20 @@ fn a_number_comes_again() {
 #[test]
 fn no_pattern_replaces_a_file_of_another_process() {
     let program = guest();
-    for (pattern, is_told) in [("%p.profraw", false), ("all.profraw", true), ("%m.profraw", false)] {
+    for (pattern, is_told) in [
+        ("%p.profraw", false),
+        ("all.profraw", true),
+        ("%m.profraw", false),
+    ] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let place = directory.path().join("cov");
         for number in 0..RUNS {
             let Some(mut command) = in_namespace() else {
                 return;
             };
-            command.arg(built("rocov")).args(["run", "--strict", "--gpu"]);
+            command
+                .arg(built("rocov"))
+                .args(["run", "--strict", "--gpu"]);
             command.arg(format!("model:{TARGET}")).arg("--");
             command.arg(&program.file).arg("run");
             let ended = run(command.env("LLVM_PROFILE_FILE", place.join(pattern))).success();
@@ -120,7 +130,9 @@ fn no_pattern_replaces_a_file_of_another_process() {
                 false => _ = ended.silently(),
                 true => {
                     let first = raw_profiles(&place).into_iter();
-                    let first = first.min_by_key(|path| path.as_os_str().len()).expect("a profile");
+                    let first = first
+                        .min_by_key(|path| path.as_os_str().len())
+                        .expect("a profile");
                     let line = format!(
                         "rocov: {} is the profile of another process, and stays: the counts of this one are in ",
                         first.display()
@@ -130,7 +142,11 @@ fn no_pattern_replaces_a_file_of_another_process() {
                 }
             }
         }
-        let files = if pattern == "%m.profraw" { 1 } else { RUNS as usize };
+        let files = if pattern == "%m.profraw" {
+            1
+        } else {
+            RUNS as usize
+        };
         has_launches(&place, RUNS, files);
         let registries = Data::of(&place).registries;
         let processes: usize = registries.iter().map(|it| it.processes.len()).sum();
@@ -147,9 +163,19 @@ fn a_kill_in_a_container_is_told() {
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut command = limited(built("rocov"));
-    command.args(["run", "--strict", "--gpu"]).arg(format!("model:{TARGET}"));
+    command
+        .args(["run", "--strict", "--gpu"])
+        .arg(format!("model:{TARGET}"));
     command.arg("-o").arg(data(directory.path())).arg("--");
-    command.args(["unshare", "--pid", "--fork", "--mount-proc", "--", "sh", "-c"]);
+    command.args([
+        "unshare",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        "--",
+        "sh",
+        "-c",
+    ]);
     // The first process of a namespace takes no signals.
     let ended = run(command.arg(format!("{} abort; true", program.file.display())));
     ended

@@ -96,7 +96,9 @@ fn write(words: &[u8]) {
 fn this_process() -> String {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name before the last parenthesis may contain anything. The start is the 20th word behind it.
-    let start = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19));
+    let start = stat
+        .rsplit_once(')')
+        .and_then(|(_, rest)| rest.split_whitespace().nth(19));
     let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |it| it.ino());
     format!("{}:{}:{namespace}", process::id(), start.unwrap_or("0"))
 }

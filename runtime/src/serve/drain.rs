@@ -117,7 +117,11 @@ pub(super) fn wait_for_kernels(executable: Option<Executable>) -> Waited {
 pub(super) fn wait_and_warn(executable: Option<Executable>, moment: Moment) -> Idle {
     let Waited { idle, in_flight } = wait_for_kernels(executable);
     // A thread of the runtimes does not wait.
-    if moment == Moment::Last && in_flight && !settings::patience().is_zero() && !stack::is_runtimes_thread() {
+    if moment == Moment::Last
+        && in_flight
+        && !settings::patience().is_zero()
+        && !stack::is_runtimes_thread()
+    {
         journal::note(Note::Lost);
         // Nobody has waited after a stop, and a line has told of it.
         if !kernel_wait::patience().is_zero() {

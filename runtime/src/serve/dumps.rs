@@ -7,8 +7,8 @@ use rocov::store::LabelError;
 
 use super::drain;
 use super::kernel_wait::Waited;
-use super::report::Moment;
 use super::labels::{invalid, mark, status_of, turn, warn_in_flight};
+use super::report::Moment;
 use super::state::{with_owned, with_state};
 use crate::guest::process;
 use crate::guest::status::RocovStatus;

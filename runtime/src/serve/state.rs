@@ -36,7 +36,9 @@ impl State {
     /// Makes the state of a process whose program has given this pattern for names, which is valid.
     fn of_pattern(pattern: Option<String>) -> Self {
         let name = pattern.as_deref().map(settings::parse_name);
-        let name = name.and_then(Result::ok).unwrap_or_else(settings::profile_name);
+        let name = name
+            .and_then(Result::ok)
+            .unwrap_or_else(settings::profile_name);
         let keeper = Keeper::new(settings::keeping(), settings::process(), &name);
         let mut session = Session::filtered(settings::filter())
             .with_keeper(keeper)

@@ -272,13 +272,22 @@ fn a_pattern_that_librocov_would_not_take_is_an_error_before_the_program_starts(
 #[test]
 fn no_output_goes_to_what_is_no_directory() {
     let place = Place::new();
-    for output in ["/dev/null", "/dev/full", "/dev/stdout", "/dev/fd/0", "/dev/fd/99"] {
+    for output in [
+        "/dev/null",
+        "/dev/full",
+        "/dev/stdout",
+        "/dev/fd/0",
+        "/dev/fd/99",
+    ] {
         let mut command = place.command(&["-o", output]);
         let ended = command.args(["--", "touch", "started"]).output().unwrap();
         let message = failure(&ended, 125);
         let start = format!("rocov: profiles cannot be written to {output}: ");
         assert!(message.starts_with(&start), "{message}");
-        assert!(message.ends_with("choose another directory with --output\n"), "{message}");
+        assert!(
+            message.ends_with("choose another directory with --output\n"),
+            "{message}"
+        );
         assert!(!place.directory.path().join("started").exists());
     }
     // No profile is what the environment asks for, and the user may not know that.
@@ -286,7 +295,10 @@ fn no_output_goes_to_what_is_no_directory() {
     command.env("LLVM_PROFILE_FILE", "/dev/null");
     let ended = command.args(["--", "true"]).output().unwrap();
     let said = failure(&ended, 3);
-    assert!(said.starts_with("rocov: nothing was written: LLVM_PROFILE_FILE is /dev/null"), "{said}");
+    assert!(
+        said.starts_with("rocov: nothing was written: LLVM_PROFILE_FILE is /dev/null"),
+        "{said}"
+    );
 }
 
 /// A number is that of several processes, and a process has several programs (`exec`).
@@ -295,12 +307,24 @@ fn each_program_of_a_run_must_have_its_last_drain() {
     let place = Place::new();
     let lines = |lines: &str| format!("printf '{lines}' >> $ROCOV_JOURNAL");
     for (text, status) in [
-        ("7:1:2 name aaaaaaaa\\n7:1:2 counts\\n7:1:2 wrote\\n7:1:2 ended\\n", 0),
+        (
+            "7:1:2 name aaaaaaaa\\n7:1:2 counts\\n7:1:2 wrote\\n7:1:2 ended\\n",
+            0,
+        ),
         // Another process of this number.
-        ("7:1:2 counts\\n7:1:2 wrote\\n7:1:2 ended\\n7:5:2 counts\\n", 3),
-        ("7:1:2 counts\\n7:1:2 wrote\\n7:1:2 ended\\n7:1:3 counts\\n", 3),
+        (
+            "7:1:2 counts\\n7:1:2 wrote\\n7:1:2 ended\\n7:5:2 counts\\n",
+            3,
+        ),
+        (
+            "7:1:2 counts\\n7:1:2 wrote\\n7:1:2 ended\\n7:1:3 counts\\n",
+            3,
+        ),
         // Another program of this process.
-        ("7:1:2 name aaaaaaaa\\n7:1:2 counts\\n7:1:2 wrote\\n7:1:2 ended\\n7:1:2 name bbbbbbbb\\n7:1:2 counts\\n", 3),
+        (
+            "7:1:2 name aaaaaaaa\\n7:1:2 counts\\n7:1:2 wrote\\n7:1:2 ended\\n7:1:2 name bbbbbbbb\\n7:1:2 counts\\n",
+            3,
+        ),
         // Number 1 always runs, but this one has ended.
         ("1:1:2 counts\\n1:1:2 wrote\\n", 3),
     ] {

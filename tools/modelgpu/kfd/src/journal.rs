@@ -60,9 +60,15 @@ fn this_process() -> String {
         let _ = File::from(file).read_to_string(&mut stat);
     }
     // The name before the last parenthesis may contain anything. The start is the 20th word behind it.
-    let start = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19));
+    let start = stat
+        .rsplit_once(')')
+        .and_then(|(_, rest)| rest.split_whitespace().nth(19));
     let namespace = sys::open(c"/proc/self/ns/pid", flags).ok();
     let namespace = namespace.and_then(|file| sys::file_id(file.as_raw_fd()));
     let namespace = namespace.map_or(0, |file| file.inode);
-    format!("{}:{}:{namespace}", std::process::id(), start.unwrap_or("0"))
+    format!(
+        "{}:{}:{namespace}",
+        std::process::id(),
+        start.unwrap_or("0")
+    )
 }

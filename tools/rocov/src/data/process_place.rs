@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use rocov::store::{ProcessWord, ProfileNameParts};
 use rocov::store::layout::{PROFRAW, REGISTRIES, REGISTRY, SIDE, unlabelled_directory};
+use rocov::store::{ProcessWord, ProfileNameParts};
 
 /// A process's place among the data directories. All its profiles and its registry have the same one, unless the
 /// pattern of its profiles has a build in it (`%b`). Processes of one number share it, because the profile of host
@@ -37,7 +37,11 @@ impl ProcessPlaces {
             }
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let stem = |name: &str| name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned();
+        let stem = |name: &str| {
+            name.rsplit_once('.')
+                .map_or(name, |(stem, _)| stem)
+                .to_owned()
+        };
         let base = match (ProfileNameParts::parse(&name), name.strip_suffix(REGISTRY)) {
             (Some(parts), _) => stem(&parts.name_of_llvm()),
             (None, Some(base)) => ProcessWord::cut_off(base).to_owned(),
@@ -104,11 +108,7 @@ mod tests {
                 "/d",
                 "7-aaaaaaaa",
             ),
-            (
-                "/d/profraw/7-aaaaaaaa.profraw".into(),
-                "/d",
-                "7-aaaaaaaa",
-            ),
+            ("/d/profraw/7-aaaaaaaa.profraw".into(), "/d", "7-aaaaaaaa"),
             (
                 "/d/registry/7-aaaaaaaa-q3ovk2ya.kernels.json".into(),
                 "/d",

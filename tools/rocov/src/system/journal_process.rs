@@ -30,7 +30,12 @@ impl FromStr for JournalProcess {
         let mut words = text.split(':');
         let mut next = || words.next().map(str::parse);
         let pid = next().and_then(Result::ok).ok_or(NoProcess)?;
-        let mut next = || words.next().map_or(Ok(0), str::parse).map_err(|_| NoProcess);
+        let mut next = || {
+            words
+                .next()
+                .map_or(Ok(0), str::parse)
+                .map_err(|_| NoProcess)
+        };
         Ok(Self {
             pid,
             start: next()?,
@@ -108,12 +113,22 @@ mod tests {
 
     #[test]
     fn a_later_process_of_the_number_is_another() {
-        let mut child = Command::new("sleep").arg("60").stdout(Stdio::null()).spawn().unwrap();
+        let mut child = Command::new("sleep")
+            .arg("60")
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
         let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
         let start: u64 = stat.split(' ').nth(21).unwrap().parse().unwrap();
         let namespace = fs::metadata("/proc/self/ns/pid").unwrap().ino();
-        let of = |start: u64, namespace: u64| process(&format!("{}:{start}:{namespace}", child.id()));
-        let all = [of(start, namespace), of(start + 1, namespace), of(start, namespace + 1), of(0, 0)];
+        let of =
+            |start: u64, namespace: u64| process(&format!("{}:{start}:{namespace}", child.id()));
+        let all = [
+            of(start, namespace),
+            of(start + 1, namespace),
+            of(start, namespace + 1),
+            of(0, 0),
+        ];
         let alive: Vec<_> = all.iter().map(JournalProcess::is_alive).collect();
         assert_eq!(alive, [true, false, false, true]);
         child.kill().unwrap();
@@ -121,7 +136,10 @@ mod tests {
         while all[0].is_alive() && std::time::Instant::now() < until {
             std::thread::yield_now();
         }
-        assert!(!all[0].is_alive(), "nobody has waited for it, but it has ended");
+        assert!(
+            !all[0].is_alive(),
+            "nobody has waited for it, but it has ended"
+        );
         child.wait().unwrap();
         assert!(!all[3].is_alive());
     }

@@ -289,7 +289,9 @@ impl Environment {
         if keeping().document == DocumentWhen::None {
             return;
         }
-        let Noted { pid, word, notes, .. } = noted;
+        let Noted {
+            pid, word, notes, ..
+        } = noted;
         let values = Expansion::of_process(pid, word, env::var_os("TMPDIR"));
         let Some(path) = self.registry_of(&values) else {
             return;
