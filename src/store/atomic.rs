@@ -4,6 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
 use std::hash::BuildHasher;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,10 +23,13 @@ use crate::store::partial_files::{hold, partial_prefix, sweep_once};
 /// Fails if a step fails; the error names the step and the file. `path` does not change then.
 pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
     let temporary = Temporary::write(path, contents)?;
-    uninterrupted(|| fs::rename(&temporary.path, path))
-        .map_err(OutputError::io("replace", path))?;
-    temporary.was_renamed();
-    Ok(())
+    match uninterrupted(|| fs::rename(&temporary.path, path)) {
+        Err(error) if !temporary.is_at(path) => Err(OutputError::io("replace", path)(error)),
+        _ => {
+            temporary.was_renamed();
+            Ok(())
+        }
+    }
 }
 
 /// Writes `contents` to `path` as [`write_atomic`] does, unless the file there has them already. Returns
@@ -46,7 +50,9 @@ pub fn write_if_changed(path: &Path, contents: &[u8]) -> Result<bool, OutputErro
 /// Writes `contents` to `path`, wholly or not at all, if there is no such file. Returns whether it did.
 pub(crate) fn create_atomic(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
     let temporary = Temporary::write(path, contents)?;
-    rename_to_new(&temporary.path, path).map_err(OutputError::io("make", path))
+    temporary
+        .take_new_name(path)
+        .map_err(OutputError::io("make", path))
 }
 
 /// Writes `contents`, wholly or not at all, to a new file beside `path` with the process id in its name:
@@ -56,11 +62,15 @@ pub(crate) fn create_beside(path: &Path, contents: &[u8]) -> Result<PathBuf, Out
     let temporary = Temporary::write(path, contents)?;
     let pid = std::process::id();
     let numbered = (1_u32..).map(|number| format!("{pid}.{number}"));
-    take_free_name(
-        &temporary.path,
-        path,
-        std::iter::once(pid.to_string()).chain(numbered),
-    )
+    let mut words = std::iter::once(pid.to_string()).chain(numbered);
+    loop {
+        let word = words.next().expect("numbers do not end");
+        let name = with_word(path, &word);
+        let taken = temporary.take_new_name(&name);
+        if taken.map_err(OutputError::io("make", &name))? {
+            return Ok(name);
+        }
+    }
 }
 
 /// Writes `contents`, wholly or not at all, to a new file at `path`, or beside it as [`create_beside`] does if
@@ -69,21 +79,6 @@ pub(crate) fn create_at_or_beside(path: &Path, contents: &[u8]) -> Result<PathBu
     match create_atomic(path, contents)? {
         true => Ok(path.to_owned()),
         false => create_beside(path, contents),
-    }
-}
-
-/// Renames `file` to the name of `path` with one of these words in it. Takes the first free name.
-fn take_free_name(
-    file: &Path,
-    path: &Path,
-    mut words: impl Iterator<Item = String>,
-) -> Result<PathBuf, OutputError> {
-    loop {
-        let word = words.next().expect("numbers do not end");
-        let name = with_word(path, &word);
-        if rename_to_new(file, &name).map_err(OutputError::io("make", &name))? {
-            return Ok(name);
-        }
     }
 }
 
@@ -199,6 +194,26 @@ impl Temporary {
             file,
             is_renamed: false,
         })
+    }
+
+    /// Renames the file to `path` if there is none. Returns whether it did.
+    fn take_new_name(&self, path: &Path) -> io::Result<bool> {
+        match rename_to_new(&self.path, path) {
+            Ok(true) => Ok(true),
+            // Network file systems may do what they report as failed. A second file would then have the counts again.
+            other => match self.is_at(path) {
+                true => Ok(true),
+                false => other,
+            },
+        }
+    }
+
+    /// Returns whether the file at `path` is this one.
+    fn is_at(&self, path: &Path) -> bool {
+        let ours = uninterrupted(|| self.file.metadata());
+        let there = uninterrupted(|| fs::symlink_metadata(path));
+        let id = |it: fs::Metadata| (it.dev(), it.ino());
+        ours.is_ok_and(|ours| there.is_ok_and(|there| id(there) == id(ours)))
     }
 
     /// Keeps the file, because it was renamed.
