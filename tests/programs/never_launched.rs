@@ -480,7 +480,13 @@ fn zeros_never_displace_counts() {
         let pattern = ran.data().join(pattern);
         for step in ["none", "add", "none", "add", "scale", "none"] {
             let mut command = program.with_pattern(TARGET, &pattern);
-            ends_well(&run(command.arg(step)));
+            let mut ended = run(command.arg(step));
+            // The second process that launches this kernel takes another name.
+            let is_taken = ended.stderr.contains("is the profile of another process, and stays");
+            if is_taken && !pattern.to_string_lossy().contains('%') {
+                ended.stderr.clear();
+            }
+            ends_well(&ended);
         }
         let profiles = Data::of(&ran.data()).profiles;
         let names = profiles.iter().map(|it| it.to_string_lossy());
