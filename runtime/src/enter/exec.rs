@@ -1,4 +1,5 @@
-//! The functions that hand the process over to another program. Everything must be written before.
+//! The functions that hand the process over to another program, and `chroot`, after which the paths of files lead
+//! elsewhere. Everything must be written before.
 //!
 //! `execl` and its kin take any number of arguments, and Rust cannot define such functions. So each
 //! function here is a few instructions that drain and then jump to the C library's function, with all
@@ -8,6 +9,7 @@
 use std::ffi::{CStr, c_int, c_void};
 
 use super::{immediate_exit, next_symbol};
+use crate::guest::process;
 
 /// Defines C functions that drain, and then run the functions of their name behind them.
 macro_rules! drain_before {
@@ -56,13 +58,16 @@ macro_rules! drain_before {
     )*};
 }
 
-drain_before! { execl execle execlp execv execve execvp execvpe fexecve }
+drain_before! { chroot execl execle execlp execv execve execvp execvpe fexecve }
 
 /// Drains, and finds the C library's function. If that function fails, the program goes on, and a later
 /// drain adds to this one: nothing is counted twice.
 ///
 /// The next program has the same process id, but another word in the names of its files.
 fn drain_and_find(name: &CStr) -> *const c_void {
+    if name == c"chroot" {
+        process::note_root();
+    }
     immediate_exit::before_leaving();
     // SAFETY: any function is an address.
     unsafe { next_symbol::next(name) }.unwrap_or(missing as *const c_void)

@@ -7,6 +7,8 @@
 #![expect(unsafe_code, reason = "calls pthread_atfork and geteuid")]
 
 use std::ffi::c_void;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::process;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -146,6 +148,25 @@ pub(crate) fn word() -> ProcessWord {
         let _ = WORD.compare_exchange(0, bits, Ordering::Relaxed, Ordering::Relaxed);
     }
     ProcessWord::of_bits(WORD.load(Ordering::Relaxed))
+}
+
+/// The inode of the root directory before a change of it; 0 before the first.
+static ROOT: AtomicU64 = AtomicU64::new(0);
+
+/// Notes the root directory, which the program may be about to change.
+pub(crate) fn note_root() {
+    let inode = root();
+    let _ = ROOT.compare_exchange(0, inode, Ordering::Relaxed, Ordering::Relaxed);
+}
+
+/// Returns whether the program has changed its root directory, as far as the calls were seen.
+pub(crate) fn has_other_root() -> bool {
+    let before = ROOT.load(Ordering::Relaxed);
+    before != 0 && before != root()
+}
+
+fn root() -> u64 {
+    fs::metadata("/").map_or(0, |it| it.ino())
 }
 
 /// Notes that exit handlers run.

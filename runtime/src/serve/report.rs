@@ -8,7 +8,7 @@ use rocov::drain::{Cause, Copied, Outcome, Taken};
 use rocov::store::KeepError;
 
 use crate::guest::journal::{self, Note};
-use crate::guest::log;
+use crate::guest::{log, process};
 
 /// The place of a drain among others, which tells what a failure costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,13 @@ pub(super) fn report_files(outcome: &Outcome) {
                 place.display()
             ));
         });
+    }
+    if let Some(file) = outcome.files.first().filter(|_| process::has_other_root()) {
+        log::warn_once(&format_args!(
+            "the program has changed its root directory: its files are below the new one, in {}; give that directory \
+             to `rocov report`, too",
+            file.parent().unwrap_or(file).display()
+        ));
     }
     if !outcome.files.is_empty() {
         journal::note(Note::Wrote);
