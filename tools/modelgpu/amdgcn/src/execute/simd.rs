@@ -190,14 +190,22 @@ impl<T> Fitted<ProductsFunction<T>> {
     }
 }
 
-/// Computes the addresses of lanes: low and high parts, a base and the active lanes.
-pub(crate) type SpanFunction = unsafe fn(&Words, &Words, u64, u64, &mut Span);
+/// Computes the addresses of lanes: low and high parts, a base, the bits of an address and the active lanes.
+pub(crate) type SpanFunction = unsafe fn(&Words, &Words, u64, u64, u64, &mut Span);
 
 impl Fitted<SpanFunction> {
     #[inline(always)]
-    pub(crate) fn call(self, low: &Words, high: &Words, base: u64, lanes: u64, span: &mut Span) {
+    pub(crate) fn call(
+        self,
+        low: &Words,
+        high: &Words,
+        base: u64,
+        bits: u64,
+        lanes: u64,
+        span: &mut Span,
+    ) {
         // SAFETY: the function is for a level that the processor has (`Simd`).
-        unsafe { (self.0)(low, high, base, lanes, span) }
+        unsafe { (self.0)(low, high, base, bits, lanes, span) }
     }
 }
 

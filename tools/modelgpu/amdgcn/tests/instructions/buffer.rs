@@ -983,15 +983,19 @@ fn local() -> Vec<Case> {
             Want::Long(all[lane][0] & LOW | all[lane ^ 1][1] << 32)
         }));
     }
-    // The number of active lanes, twelve of them.
-    for (name, sum) in [("ds_append", 1012), ("ds_consume", 988)] {
+    // The number of active lanes, twelve of them. M0 is also negative: an offset makes the address of it.
+    let names = [("ds_append", 1012), ("ds_consume", 988)];
+    for ((name, sum), (m0, offset)) in names
+        .into_iter()
+        .flat_map(|name| [(name, (0x50, 16)), (name, (-0xb0, 0x110))])
+    {
         let body = format!(
             "v_mov_b32 v20, 0x60
              v_mov_b32 v21, 0x3e8
              ds_write_b32 v20, v21
-             s_mov_b32 m0, 0x50
+             s_mov_b32 m0, {m0}
              s_mov_b64 exec, 0xfff0
-             {name} v10 offset:16
+             {name} v10 offset:{offset}
              s_mov_b64 exec, -1
              ds_read_b32 v11, v20"
         );

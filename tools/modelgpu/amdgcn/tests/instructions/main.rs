@@ -14,6 +14,7 @@ mod divide;
 mod dot;
 mod eight;
 mod float;
+mod folded;
 mod forms;
 mod half;
 mod half_functions;
@@ -72,6 +73,7 @@ mod tests {
         dot,
         eight,
         float,
+        folded,
         forms,
         half,
         half_functions,

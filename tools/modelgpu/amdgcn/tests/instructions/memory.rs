@@ -95,12 +95,26 @@ const SEGMENTS: &[Segment] = &[
         load: |offset| format!("v14 offset:{offset}"),
         store: |data, offset| format!("v14, {data} offset:{offset}"),
     },
+    // A negative register, of which an offset makes an address.
+    Segment {
+        prefix: "buffer",
+        targets: GFX90A,
+        load: |offset| format!("v54, s[0:3], 0 offen offset:{}", offset + 1024),
+        store: |data, offset| format!("{data}, v54, s[0:3], 0 offen offset:{}", offset + 1024),
+    },
+    Segment {
+        prefix: "scratch",
+        targets: &[Target::Gfx1201],
+        load: |offset| format!("v54, off offset:{}", offset + 1024),
+        store: |data, offset| format!("v54, {data}, off offset:{}", offset + 1024),
+    },
 ];
 
 /// Sets up the addresses and copies the pattern into LDS and scratch.
 pub(crate) const SETUP: &str = "
     v_lshlrev_b32 v14, 6, v0
     v_mov_b32 v15, 64
+    v_mov_b32 v54, 0xfffffc40
     s_mov_b32 s24, 64
     s_movk_i32 s25, 4096
     v_mov_b32 v61, s13

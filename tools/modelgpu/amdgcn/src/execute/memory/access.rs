@@ -27,7 +27,6 @@ impl LaneAccess<'_, '_> {
         sign_extend: bool,
         part: Part,
     ) -> Result<(), Fault> {
-        let address = self.with_offset(address);
         let register = self.instruction.dst;
         if bytes >= 4 {
             return self.load_words(wave, register, address, bytes);
@@ -56,7 +55,6 @@ impl LaneAccess<'_, '_> {
         bytes: u8,
         part: Part,
     ) -> Result<(), Fault> {
-        let address = self.with_offset(address);
         let register = self.instruction.src[1];
         if bytes >= 4 {
             return self.store_words(wave, register, address, bytes);
@@ -70,17 +68,16 @@ impl LaneAccess<'_, '_> {
         self.write(wave, address, bytes.into(), value.into())
     }
 
-    /// Loads two elements. The two offsets count units of the element size times `stride`.
+    /// Loads two elements of `bytes` each.
     pub(super) fn load_two(
         &mut self,
         wave: &mut Wave,
-        address: u64,
+        addresses: [u64; 2],
         bytes: u8,
-        stride: u8,
     ) -> Result<(), Fault> {
-        for (place, offset) in self.two_offsets(bytes, stride).into_iter().enumerate() {
+        for (place, address) in addresses.into_iter().enumerate() {
             let register = Operand(self.instruction.dst.0 + (place as u16) * u16::from(bytes / 4));
-            self.load_words(wave, register, address + offset, bytes)?;
+            self.load_words(wave, register, address, bytes)?;
         }
         Ok(())
     }
@@ -88,13 +85,12 @@ impl LaneAccess<'_, '_> {
     pub(super) fn store_two(
         &mut self,
         wave: &mut Wave,
-        address: u64,
+        addresses: [u64; 2],
         bytes: u8,
-        stride: u8,
     ) -> Result<(), Fault> {
-        for (place, offset) in self.two_offsets(bytes, stride).into_iter().enumerate() {
+        for (place, address) in addresses.into_iter().enumerate() {
             let register = self.instruction.src[1 + place];
-            self.store_words(wave, register, address + offset, bytes)?;
+            self.store_words(wave, register, address, bytes)?;
         }
         Ok(())
     }
@@ -107,7 +103,6 @@ impl LaneAccess<'_, '_> {
         bytes: u8,
         returns: bool,
     ) -> Result<(), Fault> {
-        let address = self.with_offset(address);
         let (size, lane) = (u64::from(bytes), self.lane);
         let data = self.instruction.src[1];
         let read = |register| match bytes {
@@ -264,22 +259,6 @@ impl LaneAccess<'_, '_> {
                 value,
             ),
         }
-    }
-
-    /// Adds the offset of an LDS instruction, whose addresses wrap at 32 bits. Addresses of other
-    /// segments already contain the offset.
-    fn with_offset(&self, address: u64) -> u64 {
-        if self.is_lds {
-            address.wrapping_add(self.instruction.immediate as u64) & 0xffff_ffff
-        } else {
-            address
-        }
-    }
-
-    fn two_offsets(&self, bytes: u8, stride: u8) -> [u64; 2] {
-        let unit = u64::from(bytes) * u64::from(stride);
-        let offsets = self.instruction.immediate as u64;
-        [(offsets & 0xff) * unit, (offsets >> 8 & 0xff) * unit]
     }
 
     fn out_of_bounds(&self, access: Access, address: u64, size: u64, limit: Option<u64>) -> Fault {

@@ -48,7 +48,7 @@ pub(super) fn execute(
     else {
         return Err(unmodelled(instruction, "a copy to LDS"));
     };
-    let addresses = operation.segment.addresses(instruction, wave)?;
+    let addresses = operation.addresses(instruction, wave)?;
     for lane in active(wave.exec()) {
         let (_, address) = addresses.of(lane, instruction, wave);
         for (start, size) in chunks(bytes.into()) {

@@ -232,6 +232,13 @@ const RETURNING_ATOMICS: &[(&str, Operation)] = returning_atomics! {
 
 pub(super) const TABLES: [super::Table; 3] = [ACCESSES, ATOMICS, RETURNING_ATOMICS];
 
+/// The two offsets of an instruction in bytes. Its fields count units of `stride` elements of `bytes`.
+pub(super) fn two_offsets(instruction: &Instruction, bytes: u8, stride: u8) -> [u32; 2] {
+    let unit = u32::from(bytes) * u32::from(stride);
+    let fields = instruction.immediate as u32;
+    [(fields & 0xff) * unit, (fields >> 8 & 0xff) * unit]
+}
+
 /// Bytes of LDS. Returns `None` beyond it, with a warning: reads there give 0, and hardware drops
 /// writes.
 pub(super) fn words_at<'m>(

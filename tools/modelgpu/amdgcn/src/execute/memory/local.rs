@@ -2,7 +2,7 @@
 //! number, and counters of lanes.
 
 use super::super::{Operation, Surroundings};
-use super::lds::words_at;
+use super::lds::{two_offsets, words_at};
 use super::segment::Segment;
 use super::{Action, MemoryOperation};
 use crate::error::Access;
@@ -89,11 +89,13 @@ impl Local {
         let lanes = active(exec);
         let [address, first, second] = instruction.src;
         let offset = instruction.immediate as u32;
-        let from_m0 = (wave.m0() & 0xffff).wrapping_add(offset);
         if let Self::Append | Self::Consume = self {
+            // M0 may be negative: LLVM folds into the offset what makes an address of it.
+            let addresses = surroundings.target.max_lds().next_power_of_two();
+            let at = wave.m0().wrapping_add(offset) & (addresses - 1);
             let count = exec.count_ones();
             let mut old = 0;
-            change(instruction, wave, surroundings, from_m0, 4, |value| {
+            change(instruction, wave, surroundings, at, 4, |value| {
                 old = value as u32;
                 u64::from(match self {
                     Self::Append => old.wrapping_add(count),
@@ -105,6 +107,7 @@ impl Local {
             }
             return;
         }
+        let from_m0 = (wave.m0() & 0xffff).wrapping_add(offset);
         for lane in lanes {
             let read = |register: Operand, bytes: u8| match bytes {
                 4 => u64::from(wave.lane(register, lane)),
@@ -147,10 +150,10 @@ impl Local {
                     set(instruction, wave, lane, 0, 4, old);
                 }
                 Self::ExchangeTwo { bytes, stride } => {
-                    let unit = u32::from(bytes) * u32::from(stride);
+                    let offsets = two_offsets(instruction, bytes, stride);
                     let new = [read(first, bytes), read(second, bytes)];
                     for (place, new) in new.into_iter().enumerate() {
-                        let at = base.wrapping_add((offset >> (8 * place) & 0xff) * unit);
+                        let at = base.wrapping_add(offsets[place]);
                         let old = change(instruction, wave, surroundings, at, bytes, |_| new);
                         let register = place * usize::from(bytes / 4);
                         set(instruction, wave, lane, register, bytes, old);

@@ -136,7 +136,7 @@ impl MemoryOperation {
             local.execute(instruction, wave, surroundings);
             return Ok(());
         }
-        let addresses = self.segment.addresses(instruction, wave)?;
+        let addresses = self.addresses(instruction, wave)?;
         if let Some(watch) = &mut surroundings.watch {
             watch.look(self.action, &addresses, instruction, wave);
         }
@@ -172,11 +172,11 @@ impl MemoryOperation {
                     let returns = returns || instruction.returns;
                     target.atomic(wave, address, function, bytes, returns)?;
                 }
-                Action::LoadTwo { bytes, stride } => {
-                    target.load_two(wave, address, bytes, stride)?;
+                Action::LoadTwo { bytes, .. } => {
+                    target.load_two(wave, [0, 1].map(|n| addresses.element(address, n)), bytes)?;
                 }
-                Action::StoreTwo { bytes, stride } => {
-                    target.store_two(wave, address, bytes, stride)?;
+                Action::StoreTwo { bytes, .. } => {
+                    target.store_two(wave, [0, 1].map(|n| addresses.element(address, n)), bytes)?;
                 }
                 Action::Typed(_) => return Err(unmodelled(instruction, "the scratch buffer")),
                 Action::Permute(_)

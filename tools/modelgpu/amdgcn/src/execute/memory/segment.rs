@@ -7,6 +7,7 @@
 use super::super::value::Kind;
 use super::super::{Operation, scalar_source};
 use super::atomic::AtomicFunction as Function;
+use super::lds::two_offsets;
 use super::{Action, MemoryOperation, Part, Table};
 use crate::error::{Fault, Space};
 use crate::isa::Instruction;
@@ -333,12 +334,19 @@ pub(super) const TABLES: [Table; 8] = [
 ];
 
 /// The part of one instruction's addresses that all lanes share.
+///
+/// A compiler folds a part of an address into the instruction's offset, also if the rest is negative (LLVM,
+/// `isDSOffsetLegal`). So an address is the whole sum, as wide as its segment's addresses are.
 pub(super) struct Addresses {
     pub segment: Segment,
     /// Added to each lane's own part.
     pub base: u64,
     /// The width of the lane's part: 64 bits, 32 bits, or none.
     pub vector: VectorPart,
+    /// The bits that an address can have.
+    pub bits: u64,
+    /// The bytes from the address to each element of an instruction with two; else 0. One of them is 0.
+    pub elements: [u32; 2],
 }
 
 pub(super) enum VectorPart {
@@ -347,12 +355,14 @@ pub(super) enum VectorPart {
     Pair,
 }
 
-impl Segment {
+impl MemoryOperation {
     pub(super) fn addresses(
         self,
         instruction: &Instruction,
         wave: &Wave,
     ) -> Result<Addresses, Fault> {
+        /// Addresses of LDS and of scratch.
+        const SHORT: u64 = 0xffff_ffff;
         let offset = i64::from(instruction.immediate) as u64;
         let has_scalar = !instruction.src[2].is_none();
         let optional_vector = if instruction.has_vector_address {
@@ -360,35 +370,54 @@ impl Segment {
         } else {
             VectorPart::Absent
         };
-        let (base, vector) = match self {
-            Self::Flat => (offset, VectorPart::Pair),
-            Self::Global if has_scalar => (
+        let mut elements = [0; 2];
+        let (base, vector, bits) = match self.segment {
+            Segment::Flat => (offset, VectorPart::Pair, u64::MAX),
+            Segment::Global if has_scalar => (
                 wave.pair(instruction.src[2]).wrapping_add(offset),
                 VectorPart::Word,
+                u64::MAX,
             ),
-            Self::Global => (offset, VectorPart::Pair),
-            Self::Scratch if has_scalar => {
+            Segment::Global => (offset, VectorPart::Pair, u64::MAX),
+            Segment::Scratch if has_scalar => {
                 let scalar = scalar_source(instruction, 2, Kind::B32, wave)?;
-                (scalar.wrapping_add(offset), optional_vector)
+                (scalar.wrapping_add(offset), optional_vector, SHORT)
             }
-            Self::Scratch => (offset, optional_vector),
-            Self::Buffer => {
+            Segment::Scratch => (offset, optional_vector, SHORT),
+            Segment::Buffer => {
                 // `buffer.rs` has all buffers other than the scratch buffer. The scalar offset is not swizzled: it counts bytes of the whole wave.
                 let scalar = scalar_source(instruction, 2, Kind::B32, wave)? / LANES as u64;
-                (scalar.wrapping_add(offset), optional_vector)
+                (scalar.wrapping_add(offset), optional_vector, SHORT)
             }
-            // The access adds the two offsets of the field later.
-            Self::Lds => (0, VectorPart::Word),
+            Segment::Lds => {
+                let base = match self.action {
+                    Action::LoadTwo { bytes, stride } | Action::StoreTwo { bytes, stride } => {
+                        let offsets = two_offsets(instruction, bytes, stride);
+                        let lower = offsets[0].min(offsets[1]);
+                        elements = offsets.map(|offset| offset - lower);
+                        lower.into()
+                    }
+                    _ => offset,
+                };
+                (base, VectorPart::Word, SHORT)
+            }
         };
         Ok(Addresses {
-            segment: self,
+            segment: self.segment,
             base,
             vector,
+            bits,
+            elements,
         })
     }
 }
 
 impl Addresses {
+    /// The address of an element of an instruction with two.
+    pub(super) fn element(&self, address: u64, number: usize) -> u64 {
+        address.wrapping_add(self.elements[number].into()) & self.bits
+    }
+
     /// The memory that a lane points at, and the address or offset in it.
     pub(super) fn of(&self, lane: usize, instruction: &Instruction, wave: &Wave) -> (Space, u64) {
         let register = instruction.src[0];
@@ -397,13 +426,14 @@ impl Addresses {
             VectorPart::Word => wave.lane(register, lane).into(),
             VectorPart::Pair => wave.lane_pair(register, lane),
         };
-        let address = vector.wrapping_add(self.base);
+        let address = vector.wrapping_add(self.base) & self.bits;
         match self.segment {
             Segment::Global => (Space::Global, address),
             Segment::Lds => (Space::Lds, address),
-            Segment::Scratch | Segment::Buffer => (Space::Scratch, address & 0xffff_ffff),
+            Segment::Scratch | Segment::Buffer => (Space::Scratch, address),
             Segment::Flat => {
-                let (aperture, offset) = (address & !0xffff_ffff, address & 0xffff_ffff);
+                // The register selects the aperture, without the offset (LLVM, `SelectFlatOffsetImpl`).
+                let (aperture, offset) = (vector & !0xffff_ffff, address & 0xffff_ffff);
                 if aperture == wave.apertures.shared {
                     (Space::Lds, offset)
                 } else if aperture == wave.apertures.private {

@@ -93,26 +93,13 @@ impl LdsWatch {
         instruction: &Instruction,
         wave: &Wave,
     ) {
-        let (kind, bytes, stride) = match action {
-            Action::Load { bytes, .. } => (Kind::Read, bytes, None),
-            Action::LoadTwo { bytes, stride } => (Kind::Read, bytes, Some(stride)),
-            Action::Store { bytes, .. } => (Kind::Write, bytes, None),
-            Action::StoreTwo { bytes, stride } => (Kind::Write, bytes, Some(stride)),
-            Action::Atomic { bytes, .. } => (Kind::Atomic, bytes, None),
+        let (kind, bytes, count) = match action {
+            Action::Load { bytes, .. } => (Kind::Read, bytes, 1),
+            Action::LoadTwo { bytes, .. } => (Kind::Read, bytes, 2),
+            Action::Store { bytes, .. } => (Kind::Write, bytes, 1),
+            Action::StoreTwo { bytes, .. } => (Kind::Write, bytes, 2),
+            Action::Atomic { bytes, .. } => (Kind::Atomic, bytes, 1),
             _ => return,
-        };
-        let is_lds = instruction.mnemonic.starts_with("ds_");
-        let immediate = instruction.immediate as u64;
-        // One or two offsets; those of flat instructions are in the address.
-        let offsets = match stride {
-            Some(stride) => {
-                let unit = u64::from(bytes) * u64::from(stride);
-                [
-                    Some((immediate & 0xff) * unit),
-                    Some((immediate >> 8 & 0xff) * unit),
-                ]
-            }
-            None => [Some(if is_lds { immediate } else { 0 }), None],
         };
         let pc = wave.pc.wrapping_sub(instruction.size.into());
         for lane in active(wave.exec()) {
@@ -120,8 +107,8 @@ impl LdsWatch {
             if space != Space::Lds {
                 continue;
             }
-            for offset in offsets.into_iter().flatten() {
-                let start = address.wrapping_add(offset) & 0xffff_ffff;
+            for number in 0..count {
+                let start = addresses.element(address, number);
                 for byte in start..start + u64::from(bytes) {
                     self.touch(kind, byte, lane, pc, instruction.mnemonic);
                 }

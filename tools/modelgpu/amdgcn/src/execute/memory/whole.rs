@@ -27,41 +27,44 @@ pub(crate) struct Span {
 
 const ZEROS: Words = [0; LANES];
 
-const SPAN: Leveled<SpanFunction> =
-    leveled!(
-        |low: &Words, high: &Words, base: u64, lanes: u64, span: &mut Span| -> () {
-            let first = lanes.trailing_zeros() as usize % LANES;
-            let address = |lane: usize| {
-                (u64::from(low[lane]) | u64::from(high[lane]) << 32).wrapping_add(base)
-            };
-            let usual = address(first);
-            let step = address(1).wrapping_sub(usual);
-            let (mut lowest, mut highest, mut bits, mut differs) = (u64::MAX, 0, 0, 0);
-            let mut add = |lane: usize, address: u64, active: u64| {
-                span.addresses[lane] = address;
-                lowest = lowest.min(address);
-                highest = highest.max(address);
-                bits |= address;
-                differs |= (address ^ usual.wrapping_add(step.wrapping_mul(lane as u64))) & active;
-            };
-            if lanes == u64::MAX >> (64 - LANES) {
-                for lane in 0..LANES {
-                    add(lane, address(lane), u64::MAX);
-                }
-            } else {
-                for lane in 0..LANES {
-                    let active = 0u64.wrapping_sub(lanes >> lane & 1);
-                    add(lane, address(lane) & active | usual & !active, active);
-                }
-            }
-            span.lowest = lowest;
-            span.highest = highest;
-            span.bits = bits;
-            span.end = 64 - lanes.leading_zeros() as usize;
-            let is_row = differs == 0 && lanes & lanes.wrapping_add(1) == 0;
-            span.step = if is_row { step } else { 0 };
+const SPAN: Leveled<SpanFunction> = leveled!(|low: &Words,
+                                              high: &Words,
+                                              base: u64,
+                                              bits: u64,
+                                              lanes: u64,
+                                              span: &mut Span|
+ -> () {
+    let first = lanes.trailing_zeros() as usize % LANES;
+    let address = |lane: usize| {
+        (u64::from(low[lane]) | u64::from(high[lane]) << 32).wrapping_add(base) & bits
+    };
+    let usual = address(first);
+    let step = address(1).wrapping_sub(usual);
+    let (mut lowest, mut highest, mut found, mut differs) = (u64::MAX, 0, 0, 0);
+    let mut add = |lane: usize, address: u64, active: u64| {
+        span.addresses[lane] = address;
+        lowest = lowest.min(address);
+        highest = highest.max(address);
+        found |= address;
+        differs |= (address ^ usual.wrapping_add(step.wrapping_mul(lane as u64))) & active;
+    };
+    if lanes == u64::MAX >> (64 - LANES) {
+        for lane in 0..LANES {
+            add(lane, address(lane), u64::MAX);
         }
-    );
+    } else {
+        for lane in 0..LANES {
+            let active = 0u64.wrapping_sub(lanes >> lane & 1);
+            add(lane, address(lane) & active | usual & !active, active);
+        }
+    }
+    span.lowest = lowest;
+    span.highest = highest;
+    span.bits = found;
+    span.end = 64 - lanes.leading_zeros() as usize;
+    let is_row = differs == 0 && lanes & lanes.wrapping_add(1) == 0;
+    span.step = if is_row { step } else { 0 };
+});
 
 impl Span {
     pub(crate) fn new() -> Self {
@@ -84,13 +87,17 @@ impl Span {
             VectorPart::Word => [&vectors[register], &ZEROS],
             VectorPart::Pair => [&vectors[register], &vectors[register + 1]],
         };
+        let Addresses { base, bits, .. } = *addresses;
         SPAN.for_wave(wave)
-            .call(low, high, addresses.base, wave.exec(), self);
+            .call(low, high, base, bits, wave.exec(), self);
     }
 
-    /// If all addresses lie in an aperture, makes them offsets in it and returns `true`.
-    fn leave(&mut self, aperture: u64) -> bool {
-        let is_inside = |address: u64| address & !0xffff_ffff == aperture;
+    /// If all addresses lie in an aperture, with and without the base, makes them offsets in it and returns
+    /// `true`.
+    fn leave(&mut self, aperture: u64, base: u64) -> bool {
+        let in_aperture = |address: u64| address & !0xffff_ffff == aperture;
+        let is_inside =
+            |address: u64| in_aperture(address) && in_aperture(address.wrapping_sub(base));
         if !is_inside(self.lowest) || !is_inside(self.highest) {
             return false;
         }
@@ -127,15 +134,12 @@ pub(super) fn execute(
     let span = &mut surroundings.span;
     span.set(addresses, instruction, wave);
     match addresses.segment {
-        Segment::Lds => {
-            let offset = instruction.immediate as u64;
-            lds(action, offset, instruction, wave, surroundings)
-        }
-        Segment::Flat if span.leave(wave.apertures.private) => {
+        Segment::Lds => lds(action, addresses, instruction, wave, surroundings),
+        Segment::Flat if span.leave(wave.apertures.private, addresses.base) => {
             scratch(action, instruction, wave, span)
         }
-        Segment::Flat if span.leave(wave.apertures.shared) => {
-            lds(action, 0, instruction, wave, surroundings)
+        Segment::Flat if span.leave(wave.apertures.shared, addresses.base) => {
+            lds(action, addresses, instruction, wave, surroundings)
         }
         Segment::Global | Segment::Flat => global(action, instruction, wave, surroundings),
         Segment::Scratch | Segment::Buffer => {
@@ -245,7 +249,7 @@ fn extend(words: &mut Words, bytes: u8, sign_extend: bool) {
 
 fn lds(
     action: Action,
-    offset: u64,
+    addresses: &Addresses,
     instruction: &Instruction,
     wave: &mut Wave,
     surroundings: &mut Surroundings<'_>,
@@ -255,14 +259,14 @@ fn lds(
     };
     let (simd, lanes) = (wave.simd, wave.exec());
     let Surroundings { lds, span, .. } = surroundings;
-    let span = &**span;
+    let (span, elements) = (&**span, addresses.elements);
     match action {
         Action::Load {
             bytes,
             sign_extend,
             part: Part::Whole,
         } => {
-            if !span.fits(offset + u64::from(bytes), lds.len()) {
+            if !span.fits(bytes.into(), lds.len()) {
                 return false;
             }
             for word in 0..words_of(bytes) {
@@ -270,11 +274,10 @@ fn lds(
                     vectors, results, ..
                 } = &mut *wave.vectors;
                 let results = &mut results[0];
-                let offset = offset as usize + 4 * word;
                 if bytes < 4 {
                     let addresses = &span.addresses[..span.end];
                     for (result, address) in results.iter_mut().zip(addresses) {
-                        let place = *address as usize + offset;
+                        let place = *address as usize;
                         let low = u32::from(lds[place]);
                         let high = if bytes == 2 {
                             lds[place + 1].into()
@@ -285,7 +288,7 @@ fn lds(
                     }
                     extend(results, bytes, sign_extend);
                 } else {
-                    load_words(lds, span, offset, simd, results);
+                    load_words(lds, span, 4 * word, simd, results);
                 }
                 simd.blend(&mut vectors[register + word], results, lanes);
             }
@@ -295,29 +298,28 @@ fn lds(
             bytes,
             part: Part::Whole,
         } => {
-            if !span.fits(offset + u64::from(bytes), lds.len()) {
+            if !span.fits(bytes.into(), lds.len()) {
                 return false;
             }
             let values = &wave.vectors[register..register + words_of(bytes)];
             if bytes < 4 {
                 for lane in active(lanes) {
-                    let place = (span.addresses[lane] + offset) as usize;
+                    let place = span.addresses[lane] as usize;
                     let value = values[0][lane].to_le_bytes();
                     lds[place..place + usize::from(bytes)]
                         .copy_from_slice(&value[..usize::from(bytes)]);
                 }
             } else {
-                store_words(lds, span, lanes, offset as usize, values);
+                store_words(lds, span, lanes, values);
             }
             true
         }
-        Action::LoadTwo { bytes, stride } => {
-            let offsets = two_offsets(instruction, bytes, stride);
-            let last = offsets[0].max(offsets[1]);
-            if !span.fits(last + u64::from(bytes), lds.len()) {
+        Action::LoadTwo { bytes, .. } => {
+            let last = elements[0].max(elements[1]);
+            if !span.fits(u64::from(last) + u64::from(bytes), lds.len()) {
                 return false;
             }
-            for (number, offset) in offsets.into_iter().enumerate() {
+            for (number, offset) in elements.into_iter().enumerate() {
                 for word in 0..words_of(bytes) {
                     let Registers {
                         vectors, results, ..
@@ -329,21 +331,20 @@ fn lds(
             }
             true
         }
-        Action::StoreTwo { bytes, stride } => {
-            let offsets = two_offsets(instruction, bytes, stride);
-            let last = offsets[0].max(offsets[1]);
+        Action::StoreTwo { bytes, .. } => {
+            let last = elements[0].max(elements[1]);
             // Overlapping elements take effect lane by lane.
-            let overlap = offsets[0].abs_diff(offsets[1]) < u64::from(bytes);
+            let overlap = last < bytes.into();
             let Some(second) = instruction.src[2].vector_index() else {
                 return false;
             };
-            if overlap || !span.fits(last + u64::from(bytes), lds.len()) {
+            if overlap || !span.fits(u64::from(last) + u64::from(bytes), lds.len()) {
                 return false;
             }
             let count = words_of(bytes);
             for lane in active(lanes) {
-                for (offset, register) in offsets.into_iter().zip([register, second]) {
-                    let place = (span.addresses[lane] + offset) as usize;
+                for (offset, register) in elements.into_iter().zip([register, second]) {
+                    let place = span.addresses[lane] as usize + offset as usize;
                     for word in 0..count {
                         let value = wave.vectors[register + word][lane].to_le_bytes();
                         lds[place + 4 * word..place + 4 * word + 4].copy_from_slice(&value);
@@ -357,12 +358,12 @@ fn lds(
             bytes: 4,
             returns,
         } if function != AtomicFunction::CompareSwap => {
-            if !span.fits(offset + 4, lds.len()) {
+            if !span.fits(4, lds.len()) {
                 return false;
             }
             let target = instruction.dst.vector_index().filter(|_| returns);
             for lane in active(lanes) {
-                let place = (span.addresses[lane] + offset) as usize;
+                let place = span.addresses[lane] as usize;
                 let Some(word) = lds[place..].first_chunk_mut::<4>() else {
                     continue;
                 };
@@ -383,12 +384,6 @@ fn lds(
     }
 }
 
-fn two_offsets(instruction: &Instruction, bytes: u8, stride: u8) -> [u64; 2] {
-    let unit = u64::from(bytes) * u64::from(stride);
-    let offsets = instruction.immediate as u64;
-    [(offsets & 0xff) * unit, (offsets >> 8 & 0xff) * unit]
-}
-
 /// Loads a word for each lane, at an offset from its address.
 fn load_words(memory: &[u8], span: &Span, offset: usize, simd: Simd, results: &mut Words) {
     if span.step == 4 {
@@ -406,9 +401,9 @@ fn load_words(memory: &[u8], span: &Span, offset: usize, simd: Simd, results: &m
     }
 }
 
-fn store_words(memory: &mut [u8], span: &Span, lanes: u64, offset: usize, values: &[Words]) {
+fn store_words(memory: &mut [u8], span: &Span, lanes: u64, values: &[Words]) {
     if let ([values], 4) = (values, span.step) {
-        let first = span.lowest as usize + offset;
+        let first = span.lowest as usize;
         let places = memory[first..first + 4 * span.end].as_chunks_mut().0;
         for (place, value) in places.iter_mut().zip(values) {
             *place = value.to_le_bytes();
@@ -416,7 +411,7 @@ fn store_words(memory: &mut [u8], span: &Span, lanes: u64, offset: usize, values
         return;
     }
     for lane in active(lanes) {
-        let place = span.addresses[lane] as usize + offset;
+        let place = span.addresses[lane] as usize;
         for (word, values) in values.iter().enumerate() {
             memory[place + 4 * word..place + 4 * word + 4]
                 .copy_from_slice(&values[lane].to_le_bytes());
