@@ -1,5 +1,6 @@
 //! File formats: bytes to values and back. Nothing here reads or writes a file, or knows of devices.
 
+pub mod bitcode;
 pub mod blocks;
 pub mod bounds_table;
 pub mod bundle;

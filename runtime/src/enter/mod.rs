@@ -1,7 +1,7 @@
 //! Fourth station: the ways into librocov.
 //!
 //! All exported symbols are here, and nowhere else. The program's calls arrive at hooks ([`interpose`],
-//! [`tool_table`], [`hip_hooks`], [`roctx`], [`nvtx`], [`exec`], [`immediate_exit`]), at exit handlers ([`exit`])
+//! [`tool_table`], [`hip_hooks`], [`link_hooks`], [`roctx`], [`nvtx`], [`exec`], [`immediate_exit`]), at exit handlers ([`exit`])
 //! or at the C interface ([`c_api`]). Each way sends an event, and other copies of librocov send theirs
 //! to [`receive`].
 #![expect(unsafe_code, reason = "exports the block of this copy")]
@@ -16,6 +16,7 @@ mod hsa_hooks;
 mod immediate_exit;
 mod injection;
 mod interpose;
+mod link_hooks;
 mod next_symbol;
 mod nvtx;
 mod roctx;
