@@ -30,13 +30,13 @@ const LAST_KIND: u64 = 32;
 pub(super) enum IndexVersion {
     /// Since LLVM 13.
     Counters = 7,
-    /// Since LLVM 18: records have MC/DC bitmaps.
+    /// Since LLVM 18: records have MC/DC bitmaps, in a word for each byte.
     Bitmaps = 11,
     /// Since LLVM 19: sites have virtual tables, and MC/DC bitmaps have other bits.
     VirtualTables = 12,
     /// Since LLVM 22: clang compares hashes of functions of 60 bits.
     ShortHashes = 13,
-    /// Since LLVM 23: records tell which counters are uniform.
+    /// Since LLVM 23: records tell which counters are uniform, and the bytes of MC/DC bitmaps lie side by side.
     Uniformity = 14,
 }
 

@@ -143,11 +143,7 @@ impl IndexedProfile {
     /// Fails if a function has no name.
     pub(crate) fn bytes(&self, sparse: bool) -> Result<Vec<u8>> {
         let variant = self.variant;
-        let ran = |of_name: &OfName| {
-            of_name
-                .values()
-                .any(|it| it.counters.iter().any(|it| *it > 0))
-        };
+        let ran = |of_name: &OfName| of_name.values().any(|counts| !counts.is_nothing());
         let functions = self.functions.iter();
         let functions: Vec<_> = functions.filter(|(_, it)| !sparse || ran(it)).collect();
         let version = self.version();
@@ -216,23 +212,22 @@ impl IndexedProfile {
 fn push_record(data: &mut Vec<u8>, hash: u64, counts: &FunctionCounts, version: IndexVersion) {
     push(data, [hash, counts.counters.len() as u64]);
     push(data, counts.counters.iter().map(|count| *count.min(&MAX)));
-    if version >= IndexVersion::Bitmaps {
-        push_bytes(data, &counts.bitmap);
-    }
     if version >= IndexVersion::Uniformity {
+        push_bytes(data, &counts.bitmap);
         push_bytes(data, &uniformity(counts));
+    } else if version >= IndexVersion::Bitmaps {
+        // A word for each byte.
+        push(data, [counts.bitmap.len() as u64]);
+        push(data, counts.bitmap.iter().map(|byte| u64::from(*byte)));
     }
     counts.values.write(data);
 }
 
-/// Appends the number of bytes, and the bytes, up to a multiple of 8.
+/// Appends the number of bytes, and the bytes, up to a whole word. A record consists of words.
 fn push_bytes(data: &mut Vec<u8>, bytes: &[u8]) {
     push(data, [bytes.len() as u64]);
     data.extend(bytes);
-    data.resize(
-        data.len() + bytes.len().next_multiple_of(8) - bytes.len(),
-        0,
-    );
+    data.resize(data.len().next_multiple_of(8), 0);
 }
 
 /// A bit for each counter, from the lowest of the first byte on: 1 if the counter is uniform. The bits behind

@@ -98,17 +98,19 @@ fn record(bytes: &mut Bytes<'_>, version: u64) -> Result<(u64, FunctionCounts)> 
     let (hash, number) = (bytes.word()?, bytes.word()?);
     let counters = bytes.take(number.saturating_mul(8))?;
     let mut counts = FunctionCounts {
-        counters: counters
-            .chunks_exact(8)
-            .map(LittleEndian::read_u64)
-            .collect(),
+        counters: words(counters).collect(),
         ..FunctionCounts::default()
     };
-    if version >= IndexVersion::Bitmaps as u64 {
+    if version >= IndexVersion::Uniformity as u64 {
         counts.bitmap = bytes.padded()?.to_vec();
-    }
-    if version >= IndexVersion::Uniformity as u64 && !bytes.padded()?.is_empty() {
-        bail!("it tells which counters of GPU code are uniform: merge the raw profiles");
+        if !bytes.padded()?.is_empty() {
+            bail!("it tells which counters of GPU code are uniform: merge the raw profiles");
+        }
+    } else if version >= IndexVersion::Bitmaps as u64 {
+        // A word for each byte. Its upper bits are of no use, as in llvm-profdata.
+        let number = bytes.word()?;
+        let bitmap = bytes.take(number.saturating_mul(8))?;
+        counts.bitmap = words(bitmap).map(|word| word as u8).collect();
     }
     let at = bytes.at;
     let read = ValueProfile::read(bytes.rest(), VALUE_KINDS);
@@ -116,6 +118,10 @@ fn record(bytes: &mut Bytes<'_>, version: u64) -> Result<(u64, FunctionCounts)> 
     bytes.at += size;
     counts.values = values;
     Ok((hash, counts))
+}
+
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).map(LittleEndian::read_u64)
 }
 
 /// The bytes of a file from a place on.

@@ -7,6 +7,7 @@ mod failures;
 mod inputs;
 mod outputs;
 mod pgo;
+mod readers;
 mod registries;
 #[path = "../common/release.rs"]
 mod release;

@@ -3,9 +3,6 @@
 //! Profiles of random counts stand for runs, so no kernel runs here: every function has counts, and those
 //! that no run could give, too.
 
-#[path = "../../../tests/common/random.rs"]
-mod random;
-
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -26,10 +23,10 @@ use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::function::Kind;
 use crate::coverage::model::{Record, Side};
 use crate::llvm::{LlvmTools, Tools};
+use crate::profdata::random::Random;
 use crate::profdata::release::Release;
 use crate::profdata::{BinaryCounts, CountKind, CountKinds, ProfileCounts};
 use crate::system::command;
-use random::Random;
 
 /// The variant bit of counters of one byte.
 const SINGLE_BYTE: u64 = 1 << 60;
@@ -118,7 +115,7 @@ fn source(name: &str) -> PathBuf {
 }
 
 /// The raw profile of a device ELF with random counts.
-fn profile(elf: &Path, version: Version, random: &mut Random) -> Vec<u8> {
+pub(crate) fn profile(elf: &Path, version: Version, random: &mut Random) -> Vec<u8> {
     let bytes = fs::read(elf).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
     let contents = |section: Section| {
