@@ -1,10 +1,12 @@
 //! The options that select sources, which several subcommands have.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::Args;
 use regex::Regex;
 
-use crate::coverage::{PathMap, Selection};
+use crate::coverage::{PathMap, PathMaps, Selection};
 
 /// The options that select the contents of a report.
 #[derive(Debug, Args)]
@@ -26,9 +28,8 @@ pub(crate) struct Filters {
     #[arg(long, value_name = "REGEX")]
     ignore_filename_regex: Vec<Regex>,
 
-    /// Look in TO for sources that were compiled in FROM; can be repeated
-    #[arg(long, value_name = "FROM=TO")]
-    pub(crate) path_map: Vec<PathMap>,
+    #[command(flatten)]
+    moved: MovedSources,
 
     /// Add up the runs of all builds of a program or library, not only those of the newest
     #[arg(long)]
@@ -43,10 +44,38 @@ impl Filters {
     /// Fails if a glob is not valid.
     pub(crate) fn selection(&self) -> Result<Selection> {
         Selection::new(
-            &self.path_map,
+            self.moved.maps(),
             &self.include,
             &self.exclude,
             &self.ignore_filename_regex,
         )
     }
+}
+
+/// The options that give the places of sources.
+#[derive(Debug, Args)]
+pub(crate) struct MovedSources {
+    /// Look in TO for sources that were compiled in FROM; can be repeated
+    #[arg(long, value_name = "FROM=TO")]
+    path_map: Vec<PathMap>,
+
+    /// Take sources at one place below several of these directories as one source: give each checkout that code
+    /// was compiled in. Reports name the first that has the source
+    #[arg(long, value_name = "DIR", value_parser = absolute)]
+    source_root: Vec<PathBuf>,
+}
+
+impl MovedSources {
+    /// The places that these options give.
+    pub(crate) fn maps(&self) -> PathMaps {
+        PathMaps {
+            maps: self.path_map.clone(),
+            roots: self.source_root.clone(),
+        }
+    }
+}
+
+/// The absolute path of a directory, which need not exist.
+fn absolute(text: &str) -> Result<PathBuf> {
+    Ok(std::path::absolute(text)?)
 }

@@ -9,8 +9,8 @@ use std::str::FromStr;
 use clap::Args;
 use clap::error::ErrorKind;
 
+use super::filters::MovedSources;
 use super::{DEFAULT_DATA_DIRECTORY, usage_error};
-use crate::coverage::PathMap;
 use crate::dataset::RunCondition;
 
 /// List the tests that reach a line, with their counts
@@ -44,9 +44,8 @@ pub(crate) struct WhichArguments {
     #[arg(long)]
     pub(crate) all_builds: bool,
 
-    /// Look in TO for sources that were compiled in FROM; can be repeated
-    #[arg(long, value_name = "FROM=TO")]
-    pub(crate) path_map: Vec<PathMap>,
+    #[command(flatten)]
+    pub(crate) moved: MovedSources,
 
     /// Look for device ELFs in these files too, as `rocov report` does
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]

@@ -62,7 +62,7 @@ struct TestCounts {
 pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     let (lines, directory) = arguments.asked();
     let archs = &arguments.arch;
-    let selection = Selection::new(&arguments.path_map, &[], &[], &[])?;
+    let selection = Selection::new(arguments.moved.maps(), &[], &[], &[])?;
     let objects = &arguments.objects;
     let inputs = DataSetInputs::of(&[directory], &arguments.conditions)?;
     let data = Warnings::printing(|warnings| {
@@ -79,8 +79,13 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
         MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
     })?;
     let report = Report::of(&merged, &data, &Origins::default());
-    let Collected { sources, warnings } = report.collected(&selection, &installed)?;
+    let Collected {
+        sources,
+        checkouts,
+        warnings,
+    } = report.collected(&selection, &installed)?;
     print::warn(&warnings);
+    print::warn(&checkouts.alike);
     let paths = sources.iter().map(|it| (it.identity.clone(), it.paths()));
     let paths: Vec<_> = paths.collect();
     let view = |sources| View::new(sources, By::Arch, |_| true);
@@ -95,7 +100,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     let identities = paths.iter().filter(has_answers);
     let identities: BTreeSet<&str> = identities.map(|(identity, _)| &**identity).collect();
     matched.select(&[], |identity| identities.contains(identity));
-    let evaluator = report.test_evaluator(&selection, &installed, |identity| {
+    let evaluator = report.test_evaluator(&selection, &checkouts, &installed, |identity| {
         identities.contains(identity)
     })?;
     let mut profiles = matched.grouped(|label| BTreeSet::from([label]));

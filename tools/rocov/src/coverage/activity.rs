@@ -1,6 +1,7 @@
 //! The activity of lanes: the instructions that waves executed, and the share of lanes that were active.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 
 /// The executed instructions of a part of the code, and the lanes that were active.
@@ -33,6 +34,16 @@ impl Activity {
         let share = u128::from(self.lanes) * 100;
         let percent = share.checked_div(u128::from(self.all_lanes))?;
         u64::try_from(percent).ok()
+    }
+}
+
+/// Gives the sources the paths of `place`.
+pub(crate) fn move_all(activities: &mut Activities, place: impl Fn(&str) -> String) {
+    for (path, lines) in mem::take(activities) {
+        add(
+            activities,
+            &Activities::from([(place(&path).into(), lines)]),
+        );
     }
 }
 

@@ -12,12 +12,13 @@ use anyhow::{Context, Result};
 use rocov::format::codeobject::CodeObject;
 use rocov::format::ptx::{Module, modules};
 
-use super::activity::Activities;
+use super::activity::{self, Activities};
+use super::checkouts::Checkouts;
 use super::evaluate::ObjectIndex;
 use super::folded::{Folded, with_everything_run};
 use super::hiprtc::Texts;
 use super::llvm_cov::export;
-use super::model::{Record, SharedFunctions, Side, Source};
+use super::model::{Record, SharedFunctions, Side, Source, move_all};
 use super::uniformity;
 use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::kinds::is_elf;
@@ -55,6 +56,8 @@ pub(crate) struct CountedBinary {
 pub(crate) struct Collected {
     /// The sources of counts, in the order of the inputs.
     pub(crate) sources: Vec<Source>,
+    /// The sources that have paths in several checkouts.
+    pub(crate) checkouts: Checkouts,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -77,9 +80,7 @@ pub(crate) fn collect(
     };
     let read = |input: &CountedBinary| {
         let (mut source, warnings) = read(input, installed)?;
-        let activities = source.activities.into_iter();
-        let activities = activities.map(|(path, lines)| (place(&path).into(), lines));
-        source.activities = activities.collect();
+        activity::move_all(&mut source.activities, &place);
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let functions = source.records.iter_mut().map(|it| &mut it.function);
         shared.share(functions, &place);
@@ -90,10 +91,28 @@ pub(crate) fn collect(
     let read = progress::shown(is_shown, line, Last::Nothing, || {
         parallel::map(inputs, read)
     })?;
-    let (sources, warnings): (_, Vec<_>) = read.into_iter().unzip();
+    let (mut sources, warnings): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+    let checkouts = joined(&mut sources);
     let mut warnings = warnings.concat();
     warnings.sort();
-    Ok(Collected { sources, warnings })
+    Ok(Collected {
+        sources,
+        checkouts,
+        warnings,
+    })
+}
+
+/// Gives each source one path, and returns the sources that had several.
+fn joined(sources: &mut [Source]) -> Checkouts {
+    let records = sources.iter().flat_map(|source| &source.records);
+    let checkouts = Checkouts::of(records.map(|record| &record.function));
+    if !checkouts.is_empty() {
+        move_all(sources, |path| checkouts.place(path));
+        for source in sources {
+            activity::move_all(&mut source.activities, |path| checkouts.place(path));
+        }
+    }
+    checkouts
 }
 
 fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<String>)> {

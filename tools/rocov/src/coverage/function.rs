@@ -75,7 +75,7 @@ pub(crate) struct Decision {
 }
 
 /// The lines of a function of code that has a line table in place of a coverage mapping.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct LineTable {
     /// The place that the function is declared at.
     pub(crate) start: Place,
@@ -95,7 +95,7 @@ pub(crate) struct TableLine {
 /// A function, without counts.
 ///
 /// A line table describes lines. Regions, branches and decisions of its functions are not known.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Function {
     /// Mangled.
     pub(crate) name: Arc<str>,

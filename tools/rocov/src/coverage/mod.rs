@@ -6,13 +6,14 @@
 //! arch, or of one binary, to a column, and has the [`figures`] of every file in every column, by
 //! llvm-cov's own rules ([`segments`], [`function_coverage`]), and its [`uniformity`]. A [`file`] has its
 //! counts line by line, the [`instances`] of a template their own, and [`changed`] those of the lines of a change; [`resolve_source`] finds the file
-//! that a user means.
+//! that a user means, and [`checkouts`] the sources that have several paths.
 //! A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports. The
 //! [`provenance`] of a report tells where it comes from.
 
 pub(crate) mod activity;
 pub(crate) mod breakdown;
 pub(crate) mod changed;
+pub(crate) mod checkouts;
 pub(crate) mod collect;
 pub(crate) mod comparison;
 pub(crate) mod evaluate;
@@ -56,7 +57,7 @@ pub(crate) use gates::Gates;
 pub(crate) use provenance::Provenance;
 pub(crate) use report::Report;
 pub(crate) use report_json::read as read_saved;
-pub(crate) use selection::{PathMap, Selection};
+pub(crate) use selection::{PathMap, PathMaps, Selection};
 pub(crate) use source_text::SourceTexts;
 pub(crate) use staleness::misfit;
 pub(crate) use view::{By, View};

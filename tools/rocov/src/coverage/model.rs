@@ -82,7 +82,9 @@ impl SharedFunctions {
             if let Some(function) = Arc::get_mut(function) {
                 for path in &mut function.filenames {
                     let paths = self.paths.entry(Arc::clone(path));
-                    *path = Arc::clone(paths.or_insert_with(|| place(path).into()));
+                    let place = paths.or_insert_with(|| place(path).into());
+                    rename(&mut function.name, path, place);
+                    *path = Arc::clone(place);
                 }
             }
             match self.functions.get(function) {
@@ -90,6 +92,35 @@ impl SharedFunctions {
                 None => _ = self.functions.insert(Arc::clone(function)),
             }
         }
+    }
+}
+
+/// Moves the source in the name of a static function: `/a/k.hip;_ZL4stepi`.
+fn rename(name: &mut Arc<str>, path: &Arc<str>, place: &Arc<str>) {
+    if path == place {
+        return;
+    }
+    if let Some(symbol) = name.strip_prefix(&**path)
+        && symbol.starts_with([';', ':'])
+    {
+        *name = format!("{place}{symbol}").into();
+    }
+}
+
+/// Gives the functions of `sources` the paths of `place`, after all of them share their descriptions.
+pub(crate) fn move_all(sources: &mut [Source], place: impl Fn(&str) -> String) {
+    let mut shared = SharedFunctions::default();
+    // Each with its former self, which keeps its address.
+    let mut moved: HashMap<*const Function, [Arc<Function>; 2]> = HashMap::new();
+    let records = sources.iter_mut().flat_map(|source| &mut source.records);
+    let functions = records.map(|record| &mut record.function);
+    for function in functions {
+        let known = moved.entry(Arc::as_ptr(function)).or_insert_with(|| {
+            let mut copy = Arc::new(Function::clone(function));
+            shared.share([&mut copy], &place);
+            [Arc::clone(function), copy]
+        });
+        *function = Arc::clone(&known[1]);
     }
 }
 

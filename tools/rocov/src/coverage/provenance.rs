@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Result;
 
@@ -9,7 +10,7 @@ use super::view::View;
 use crate::data::{Registries, RegistryProcess};
 use crate::support::time;
 use crate::system::command::quoted;
-use crate::system::git::{Commit, Repository};
+use crate::system::git::{Commit, Repository, WorkTrees};
 
 /// The origin of a report.
 #[derive(Debug)]
@@ -112,23 +113,16 @@ fn commit(view: &View, repository: Option<&Path>) -> Option<Commit> {
 
 /// The root of the git repository that has most of the sources.
 fn root_of_most(view: &View) -> Option<PathBuf> {
-    let mut roots: HashMap<&Path, Option<&Path>> = HashMap::new();
-    let mut sources: HashMap<&Path, usize> = HashMap::new();
+    let mut trees = WorkTrees::default();
+    let mut sources: HashMap<Arc<Path>, usize> = HashMap::new();
     for path in &view.paths {
-        let Some(directory) = Path::new(&**path).parent() else {
-            continue;
-        };
-        let root = *roots.entry(directory).or_insert_with(|| {
-            let mut directories = directory.ancestors().filter(|it| it.is_absolute());
-            directories.find(|it| it.join(".git").exists())
-        });
-        if let Some(root) = root {
+        if let Some(root) = trees.root_of(Path::new(&**path)) {
             *sources.entry(root).or_default() += 1;
         }
     }
     // If two have as many, always one of them.
     let most = sources
         .into_iter()
-        .max_by_key(|(root, number)| (*number, *root));
+        .max_by_key(|(root, number)| (*number, Arc::clone(root)));
     most.map(|(root, _)| root.to_path_buf())
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Result;
 
 use super::breakdown::{Part, Tests};
+use super::checkouts::Checkouts;
 use super::collect::{Collected, CountedBinary, collect};
 use super::line_tests::LineTests;
 use super::model::Side;
@@ -24,6 +25,7 @@ use crate::profdata::{
 };
 use crate::support::parallel;
 use crate::term::plural::count;
+use crate::term::print;
 
 /// The arch of a column of host code.
 const HOST: &str = "host";
@@ -145,30 +147,36 @@ impl<'a> Report<'a> {
         installed: &LlvmTools,
     ) -> Result<(View, Vec<String>)> {
         let is_wanted = |path: &str| selection.admits(path);
-        let collected = self.collected(selection, installed)?;
+        let Collected {
+            sources,
+            checkouts,
+            warnings,
+        } = self.collected(selection, installed)?;
+        print::warn(&checkouts.alike);
         let components = self.components.iter().map(|component| {
-            let sources = collected.sources.iter();
+            let sources = sources.iter();
             let of = sources.filter(|source| component.identities.contains(&source.identity));
             let view = View::new(of.cloned().collect(), by, is_wanted);
             Part::of(component.name.clone(), &view)
         });
         let components = components.collect();
-        let mut view = View::new(collected.sources, by, is_wanted);
+        let mut view = View::new(sources, by, is_wanted);
         view.components = components;
-        (view.tests, view.line_tests) = self.tests(selection, installed)?;
-        Ok((view, collected.warnings))
+        (view.tests, view.line_tests) = self.tests(selection, &checkouts, installed)?;
+        Ok((view, warnings))
     }
 
     /// The figures of the tests, and the tests of each line.
     fn tests(
         &self,
         selection: &Selection,
+        checkouts: &Checkouts,
         installed: &LlvmTools,
     ) -> Result<(Vec<Part>, LineTests)> {
         if self.tests.is_empty() {
             return Ok(Default::default());
         }
-        let evaluator = self.test_evaluator(selection, installed, |_| true)?;
+        let evaluator = self.test_evaluator(selection, checkouts, installed, |_| true)?;
         let tests = Mutex::new(Tests::new(self.tests.len(), self.has_line_tests));
         let numbered: Vec<_> = self.tests.iter().enumerate().collect();
         parallel::map(&numbered, |(number, test)| {
@@ -181,7 +189,7 @@ impl<'a> Report<'a> {
         Ok(tests.finish())
     }
 
-    /// Reads the code objects whose identity is wanted, for tests.
+    /// Reads the code objects whose identity is wanted, for tests. `checkouts` are those of all sources.
     ///
     /// # Errors
     ///
@@ -189,11 +197,12 @@ impl<'a> Report<'a> {
     pub(crate) fn test_evaluator<'b>(
         &'b self,
         selection: &'b Selection,
+        checkouts: &'b Checkouts,
         installed: &'b LlvmTools,
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<TestEvaluator<'b, impl Fn(&str) -> String + Sync + 'b>> {
         let binaries = self.binaries.iter().filter(|it| is_wanted(&it.identity));
-        let place = |path: &str| selection.place(path);
+        let place = |path: &str| checkouts.place(&selection.place(path));
         TestEvaluator::new(binaries, place, &self.directory, installed)
     }
 }

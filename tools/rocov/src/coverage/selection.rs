@@ -17,6 +17,14 @@ pub(crate) struct PathMap {
     to: PathBuf,
 }
 
+/// The places of sources: directories that they have moved to, and the roots of their checkouts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PathMaps {
+    pub(crate) maps: Vec<PathMap>,
+    /// Absolute; the first that has a source is the one that it is reported in.
+    pub(crate) roots: Vec<PathBuf>,
+}
+
 impl FromStr for PathMap {
     type Err = anyhow::Error;
 
@@ -47,6 +55,10 @@ pub(crate) struct Selection {
     maps: Vec<PathMap>,
     /// True if each of these has moved a source.
     has_moved: Vec<AtomicBool>,
+    /// The roots of checkouts.
+    roots: Vec<PathBuf>,
+    /// True if each of these has a source.
+    has_source: Vec<AtomicBool>,
     filter: Filter,
     /// Each glob with its option.
     globs: Vec<(String, Filter)>,
@@ -55,7 +67,8 @@ pub(crate) struct Selection {
 
 impl Selection {
     /// Shows the files that match `include`, all if that is empty, and neither `exclude` nor `ignored`: globs
-    /// and regular expressions over the places that `maps` gives, the first that fits.
+    /// and regular expressions over the places that `maps` gives, the first that fits, and then the first of `roots`
+    /// that has the source.
     ///
     /// A glob without a slash matches the file's name. A glob that does not start with a slash matches
     /// files below the current directory.
@@ -64,7 +77,7 @@ impl Selection {
     ///
     /// Fails if a glob is not valid.
     pub(crate) fn new(
-        maps: &[PathMap],
+        PathMaps { maps, roots }: PathMaps,
         include: &[String],
         exclude: &[String],
         ignored: &[Regex],
@@ -79,8 +92,10 @@ impl Selection {
             }
         }
         Ok(Self {
-            maps: maps.to_vec(),
             has_moved: maps.iter().map(|_| AtomicBool::new(false)).collect(),
+            maps,
+            has_source: roots.iter().map(|_| AtomicBool::new(false)).collect(),
+            roots,
             filter,
             globs: each,
             ignored: ignored.to_vec(),
@@ -90,14 +105,32 @@ impl Selection {
     /// The present path of a source that was compiled from `path`.
     pub(crate) fn place(&self, path: &str) -> String {
         let Some((number, place)) = PathMap::first(&self.maps, Path::new(path)) else {
-            return path.to_owned();
+            return self.joined(path);
         };
         self.has_moved[number].store(true, Ordering::Relaxed);
-        place.to_string_lossy().into_owned()
+        self.joined(&place.to_string_lossy())
+    }
+
+    /// The path of a source in the first checkout that has it, or in the first of all.
+    fn joined(&self, path: &str) -> String {
+        let place = Path::new(path);
+        let inside = self.roots.iter().enumerate();
+        let inside =
+            inside.filter_map(|(number, root)| Some((number, place.strip_prefix(root).ok()?)));
+        // The innermost root leaves the shortest path.
+        let Some((number, inside)) = inside.min_by_key(|(_, inside)| inside.components().count())
+        else {
+            return path.to_owned();
+        };
+        self.has_source[number].store(true, Ordering::Relaxed);
+        let mut places = self.roots.iter().map(|root| root.join(inside));
+        let joined = places.find(|it| it.exists());
+        let joined = joined.unwrap_or_else(|| self.roots[0].join(inside));
+        joined.to_string_lossy().into_owned()
     }
 
     /// One line for each glob and regular expression that matches none of the files at these places, and for
-    /// each map that has moved none of those that were placed.
+    /// each map and root that fits none of those that were placed.
     pub(crate) fn idle(&self, places: &[PathBuf]) -> Vec<String> {
         let matches = |filter: &Filter| {
             let mut places = places.iter();
@@ -118,7 +151,13 @@ impl Selection {
             let (from, to) = (from.display(), to.display());
             format!("--path-map {from}={to} moves no source: none was compiled in {from}")
         });
-        globs.chain(ignored).chain(maps).collect()
+        let roots = self.roots.iter().zip(&self.has_source);
+        let roots = roots.filter(|(_, has_source)| !has_source.load(Ordering::Relaxed));
+        let roots = roots.map(|(root, _)| {
+            let root = root.display();
+            format!("--source-root {root} has no source: none was compiled in {root}")
+        });
+        globs.chain(ignored).chain(maps).chain(roots).collect()
     }
 
     /// Returns whether the source at this place is shown.
@@ -161,7 +200,11 @@ mod tests {
     fn selection(maps: &[&str], include: &[&str], exclude: &[&str]) -> Selection {
         let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
         let maps: Vec<_> = maps.iter().map(|map| map.parse().unwrap()).collect();
-        Selection::new(&maps, &owned(include), &owned(exclude), &[]).unwrap()
+        let maps = PathMaps {
+            maps,
+            roots: Vec::new(),
+        };
+        Selection::new(maps, &owned(include), &owned(exclude), &[]).unwrap()
     }
 
     #[test]

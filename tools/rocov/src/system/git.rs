@@ -3,12 +3,14 @@
 //! rocov runs git as a program, so that it can read everything that the user's git can. Options make
 //! the output independent of the user's configuration.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
@@ -90,6 +92,15 @@ impl Repository {
         })
     }
 
+    /// Returns whether `other` is another checkout of this repository: one of them has the commit that the other is at.
+    pub(crate) fn is_related(&self, other: &Self) -> bool {
+        let has_commit_of = |one: &Self, other: &Self| {
+            let commit = other.commit();
+            commit.is_some_and(|it| one.has_revision(format!("{}^{{commit}}", it.hash).as_ref()))
+        };
+        has_commit_of(self, other) || has_commit_of(other, self)
+    }
+
     /// The unified diff of `range`: two revisions, or one and the work tree.
     ///
     /// # Errors
@@ -157,6 +168,39 @@ impl Repository {
             .filter_map(|name| str::from_utf8(name).ok())
             .filter(|name| !name.is_empty() && !name.contains('\n'));
         Ok((revision, files.map(str::to_owned).collect()))
+    }
+}
+
+/// The roots of the work trees that directories are in, found without git.
+#[derive(Debug, Default)]
+pub(crate) struct WorkTrees {
+    by_directory: HashMap<PathBuf, Option<Arc<Path>>>,
+}
+
+impl WorkTrees {
+    /// The root of the work tree that the file at `path` is in, or was in. A submodule is a part of the tree around it.
+    pub(crate) fn root_of(&mut self, path: &Path) -> Option<Arc<Path>> {
+        let directory = path.parent().filter(|it| it.is_absolute())?;
+        if let Some(known) = self.by_directory.get(directory) {
+            return known.clone();
+        }
+        let root = directory.ancestors().find(|it| is_root(it)).map(Arc::from);
+        self.by_directory
+            .insert(directory.to_path_buf(), root.clone());
+        root
+    }
+}
+
+/// Returns whether `directory` is the root of a work tree that is no submodule. A submodule and a linked work tree have
+/// a file with the place of git's directory.
+fn is_root(directory: &Path) -> bool {
+    let git = directory.join(".git");
+    match fs::metadata(&git) {
+        Ok(found) if found.is_file() => {
+            let text = fs::read_to_string(git).unwrap_or_default();
+            !text.contains("/modules/")
+        }
+        found => found.is_ok(),
     }
 }
 

@@ -5,6 +5,7 @@ mod annotated;
 mod archs;
 mod browser;
 mod changed;
+mod checkouts;
 #[path = "../common/mod.rs"]
 mod common;
 mod diff;

@@ -1,0 +1,235 @@
+//! Joins sources that were compiled in several checkouts of one repository.
+//!
+//! Shards of a test run are often built in a checkout each, so one source has several paths. Two paths are of one
+//! source if they lead to one file, or if they have one place in two work trees of one repository and their texts
+//! are equal. Other paths that look like copies of a source stay apart, with a line: they may be of two projects.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::function::{Function, Region, TableLine};
+use super::hiprtc;
+use super::llvm_cov::symbol;
+use super::path_match::common_suffix;
+use crate::support::paths::here;
+use crate::system::git::{Repository, WorkTrees};
+use crate::term::plural::count;
+
+/// The directories of installed headers, which no project owns.
+const INSTALLED: [&str; 2] = ["/usr", "/opt"];
+
+/// The paths of sources in other checkouts.
+#[derive(Debug, Default)]
+pub(crate) struct Checkouts {
+    /// The path that a source is reported by, for each of its other paths.
+    joined: HashMap<Arc<str>, Arc<str>>,
+    /// A line for each two directories with sources that look alike, and were not joined.
+    pub(crate) alike: Vec<String>,
+}
+
+impl Checkouts {
+    /// Finds the sources of `functions` that have several paths.
+    pub(crate) fn of<'a>(functions: impl Iterator<Item = &'a Arc<Function>> + Clone) -> Self {
+        let paths = functions.clone().flat_map(|function| &function.filenames);
+        let mut by_name: BTreeMap<&OsStr, BTreeSet<&Arc<str>>> = BTreeMap::new();
+        for path in paths {
+            let place = Path::new(&**path);
+            if let Some(name) = place.file_name().filter(|_| place.is_absolute())
+                && !INSTALLED.iter().any(|it| place.starts_with(it))
+                && !hiprtc::is_temporary(path)
+            {
+                by_name.entry(name).or_default().insert(path);
+            }
+        }
+        by_name.retain(|_, paths| paths.len() > 1);
+        if by_name.is_empty() {
+            return Self::default();
+        }
+        let mut search = Search::default();
+        let mut apart: Vec<Vec<&Arc<str>>> = Vec::new();
+        for paths in by_name.into_values() {
+            apart.push(search.join(paths));
+        }
+        let alike = search.alike(&apart, functions);
+        Self {
+            joined: search.joined,
+            alike,
+        }
+    }
+
+    /// Returns whether no source has several paths.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.joined.is_empty()
+    }
+
+    /// The path that the source at `path` is reported by.
+    pub(crate) fn place(&self, path: &str) -> String {
+        let joined = self.joined.get(path);
+        joined.map_or_else(|| path.to_owned(), ToString::to_string)
+    }
+}
+
+/// What is known of the paths so far.
+#[derive(Default)]
+struct Search {
+    trees: WorkTrees,
+    /// Whether two work trees are of one repository, by their roots.
+    related: HashMap<[Arc<Path>; 2], bool>,
+    joined: HashMap<Arc<str>, Arc<str>>,
+}
+
+impl Search {
+    /// Joins those of these paths that are of one source, and returns one path of each source.
+    fn join<'a>(&mut self, paths: BTreeSet<&'a Arc<str>>) -> Vec<&'a Arc<str>> {
+        // The user looks at the checkout that he is in.
+        let here = here();
+        let own = self.trees.root_of(&here.join("any"));
+        let mut paths: Vec<_> = paths.into_iter().collect();
+        paths.sort_by_cached_key(|path| {
+            let root = self.trees.root_of(Path::new(&***path));
+            (root.is_none() || root != own, Arc::clone(path))
+        });
+        let mut apart: Vec<&Arc<str>> = Vec::new();
+        for path in paths {
+            let known = apart
+                .iter()
+                .find(|known| self.are_one(Path::new(&****known), Path::new(&**path)));
+            match known {
+                Some(known) => _ = self.joined.insert(Arc::clone(path), Arc::clone(known)),
+                None => apart.push(path),
+            }
+        }
+        apart
+    }
+
+    /// Returns whether both paths are of one source.
+    fn are_one(&mut self, one: &Path, other: &Path) -> bool {
+        let [Some(root), Some(other_root)] = [one, other].map(|it| self.trees.root_of(it)) else {
+            return leads_to_one(one, other);
+        };
+        if root == other_root {
+            return leads_to_one(one, other);
+        }
+        let has_one_place = match (one.strip_prefix(&root), other.strip_prefix(&other_root)) {
+            (Ok(one), Ok(other)) => one == other,
+            _ => false,
+        };
+        has_one_place && are_equal(one, other) && self.are_related(root, other_root)
+            || leads_to_one(one, other)
+    }
+
+    /// Returns whether the work trees with these roots are of one repository.
+    fn are_related(&mut self, one: Arc<Path>, other: Arc<Path>) -> bool {
+        let key = [one, other];
+        if let Some(known) = self.related.get(&key) {
+            return *known;
+        }
+        let are_related = match (Repository::of(&key[0]), Repository::of(&key[1])) {
+            (Ok(one), Ok(other)) => one.is_related(&other),
+            _ => false,
+        };
+        self.related.insert(key, are_related);
+        are_related
+    }
+
+    /// A line for each two directories with sources of one name that look alike. Each list of `apart` has the sources
+    /// of one name.
+    fn alike<'a>(
+        &mut self,
+        apart: &[Vec<&Arc<str>>],
+        functions: impl Iterator<Item = &'a Arc<Function>>,
+    ) -> Vec<String> {
+        let mut outlines: HashMap<&str, Outline<'_>> = HashMap::new();
+        if apart.iter().any(|paths| paths.len() > 1) {
+            for function in functions {
+                let outline = outlines.entry(function.main_path()).or_default();
+                outline.insert(
+                    symbol(&function.name),
+                    (&function.regions, lines_of(function)),
+                );
+            }
+        }
+        let mut alike: BTreeMap<[PathBuf; 2], Vec<[&str; 2]>> = BTreeMap::new();
+        for paths in apart {
+            for (number, path) in paths.iter().enumerate() {
+                let mut earlier = paths[..number].iter();
+                if let Some(known) = earlier.find(|known| {
+                    let [one, other] = [known, path].map(|it| Path::new(&***it));
+                    let [root, other_root] = [one, other].map(|it| self.trees.root_of(it));
+                    (root.is_none() || root != other_root)
+                        && look_alike(one, other, [known, path].map(|it| outlines.get(&***it)))
+                }) {
+                    let pair: [&str; 2] = [known, path];
+                    alike
+                        .entry(roots(pair.map(Path::new)))
+                        .or_default()
+                        .push(pair);
+                }
+            }
+        }
+        alike
+            .iter()
+            .map(|(roots, pairs)| about(roots, pairs))
+            .collect()
+    }
+}
+
+/// The functions of a source, with their shapes.
+type Outline<'a> = BTreeMap<&'a str, (&'a [Region], &'a [TableLine])>;
+
+fn lines_of(function: &Function) -> &[TableLine] {
+    let table = function.line_table.as_ref();
+    table.map_or(&[], |table| &table.lines)
+}
+
+/// Returns whether both paths lead to one file.
+fn leads_to_one(one: &Path, other: &Path) -> bool {
+    let [one, other] = [one, other].map(fs::canonicalize);
+    one.is_ok_and(|one| other.is_ok_and(|other| one == other))
+}
+
+/// Returns whether both files are there, with one text.
+fn are_equal(one: &Path, other: &Path) -> bool {
+    let [size, other_size] = [one, other].map(|it| fs::metadata(it).ok().map(|it| it.len()));
+    let text = |path| fs::read(path).ok();
+    size.is_some() && size == other_size && text(one) == text(other)
+}
+
+/// Returns whether two sources of one name look like copies: their texts are equal; or one is not here, and all
+/// functions that both have are alike.
+fn look_alike(one: &Path, other: &Path, outlines: [Option<&Outline<'_>>; 2]) -> bool {
+    if one.exists() && other.exists() {
+        return are_equal(one, other);
+    }
+    let [Some(outline), Some(other)] = outlines else {
+        return false;
+    };
+    let mut common = outline
+        .iter()
+        .filter_map(|(name, shape)| Some((shape, other.get(name)?)))
+        .peekable();
+    common.peek().is_some() && common.all(|(shape, other)| shape == other)
+}
+
+/// The directories that two sources lie in at one place.
+fn roots([one, other]: [&Path; 2]) -> [PathBuf; 2] {
+    let common = common_suffix(one, other);
+    [one, other].map(|path| path.ancestors().nth(common).unwrap_or(path).to_path_buf())
+}
+
+/// The line about sources that look alike in directories with these roots.
+fn about([root, other_root]: &[PathBuf; 2], pairs: &[[&str; 2]]) -> String {
+    let [one, other] = pairs[0];
+    let more = match pairs.len() - 1 {
+        0 => String::new(),
+        more => format!(", as do {}", count(more, "other pair")),
+    };
+    let [root, other_root] = [root, other_root].map(|it| it.display());
+    format!(
+        "{one} and {other} look like one source, and are reported as two{more}: to join them, give --source-root \
+         {root} --source-root {other_root}"
+    )
+}
