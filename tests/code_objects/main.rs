@@ -6,6 +6,7 @@ mod functions;
 mod llvm;
 mod memory;
 mod metadata;
+mod non_atomic;
 #[path = "../support/mod.rs"]
 #[allow(
     dead_code,

@@ -1,5 +1,6 @@
 //! Code objects: ELFs of AMD's and NVIDIA's GPUs, their identities, and their data about kernels.
 
+mod counter_updates;
 mod coverage_mapping;
 pub mod cuda;
 mod descriptor;

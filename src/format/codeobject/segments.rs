@@ -83,19 +83,34 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// Relocates `memory`, which starts at ELF address `start`, for a load at address 0. Skips relocations of other
     /// memory.
     fn relocate(&self, start: u64, memory: &mut [u8]) -> Result<(), CodeObjectError> {
+        self.each_relocated(|address, value| {
+            let place = address
+                .checked_sub(start)
+                .and_then(|offset| usize::try_from(offset).ok())
+                .and_then(|start| memory.get_mut(start..start.checked_add(8)?));
+            if let Some(place) = place {
+                place.copy_from_slice(&value.to_le_bytes());
+            }
+        })
+    }
+
+    /// Calls `relocated` for each word that the loader writes an address to: with its ELF address, and the ELF address
+    /// that goes there.
+    pub(super) fn each_relocated(
+        &self,
+        mut relocated: impl FnMut(u64, u64),
+    ) -> Result<(), CodeObjectError> {
         for section in self.sections.iter() {
             let Some((relocations, _)) = section.rela(LittleEndian, self.data)? else {
                 continue;
             };
             for relocation in relocations {
-                let offset = relocation.r_offset.get(LittleEndian).checked_sub(start);
-                let place = offset
-                    .and_then(|offset| usize::try_from(offset).ok())
-                    .filter(|_| relocation.r_type(LittleEndian, false) == RELATIVE64)
-                    .and_then(|start| memory.get_mut(start..start.checked_add(8)?));
-                if let Some(place) = place {
+                if relocation.r_type(LittleEndian, false) == RELATIVE64 {
                     let addend = relocation.r_addend.get(LittleEndian);
-                    place.copy_from_slice(&addend.to_le_bytes());
+                    relocated(
+                        relocation.r_offset.get(LittleEndian),
+                        addend.cast_unsigned(),
+                    );
                 }
             }
         }

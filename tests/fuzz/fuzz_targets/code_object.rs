@@ -16,6 +16,7 @@ fuzz_target!(|file: &[u8]| {
     let _ = (elf.build_id(), elf.target(), elf.clang_version());
     let _ = (elf.sections(), elf.profile_sections());
     let _ = (elf.variables(b"__prof"), elf.memory());
+    let _ = elf.non_atomic_functions();
     for function in elf.mapped_functions().unwrap_or_default() {
         let has_file = |file: u32| function.files.get(file as usize).is_some();
         assert!(function.regions.iter().all(|it| has_file(it.file)));
