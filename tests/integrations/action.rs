@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+use crate::cmake::Prefix;
 use crate::support::artifacts::{built, names, repository};
 use crate::support::command::{Ended, limited, run};
 
@@ -83,11 +84,25 @@ struct Job {
 }
 
 impl Job {
-    /// The workflow commands of the last step.
+    /// The workflow commands of the last step, as the service finds them: in lines that begin so, but for those between
+    /// `::stop-commands::TOKEN` and `::TOKEN::`. The older form may be anywhere in a line.
     fn commands(&self) -> String {
-        let lines = self.ended.stdout.lines();
-        let commands = lines.filter(|line| line.starts_with("::"));
-        commands.map(|line| format!("{line}\n")).collect()
+        let mut commands = String::new();
+        let mut stopped: Option<String> = None;
+        for line in self.ended.stdout.lines().map(str::trim_start) {
+            if let Some(end) = &stopped {
+                if line == end {
+                    stopped = None;
+                }
+            } else if let Some(token) = line.strip_prefix("::stop-commands::") {
+                assert!(token.len() > 16, "{line}");
+                stopped = Some(format!("::{token}::"));
+            } else if line.starts_with("::") || line.contains("##[") {
+                commands += &format!("{line}\n");
+            }
+        }
+        assert_eq!(stopped, None, "{}", self.ended);
+        commands
     }
 }
 
@@ -156,6 +171,31 @@ impl Runner {
         run(sums.args(["-c", "sha256sum rocov-* > SHA256SUMS"])).success();
     }
 
+    /// Makes the repository one with CMake and ctest, on a machine whose GPU is modelled.
+    pub(crate) fn add_project(&self) {
+        let lists = fs::read(repository("examples/cmake/CMakeLists.txt")).expect("a file");
+        fs::write(self.path("work/CMakeLists.txt"), lists).expect("a file can be written");
+        let options = "[run]\ngpu = \"model\"\n";
+        fs::write(self.path("work/rocov.toml"), options).expect("a file can be written");
+    }
+
+    /// Runs the commands of a workflow's step in the repository, with rocov installed in `prefix`.
+    pub(crate) fn step(&self, command: &str, prefix: &Path) -> Ended {
+        let mut shell = limited("bash");
+        shell
+            .current_dir(self.path("work"))
+            .args(["-e", "-c", command]);
+        let bin = prefix.join("bin");
+        shell.env(
+            "PATH",
+            format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()),
+        );
+        let config = repository("testdata/sample/debian12.cfg");
+        shell.env("CXX", "clang++-22");
+        shell.env("CXXFLAGS", format!("--config={}", config.display()));
+        run(&mut shell)
+    }
+
     /// Runs the steps of the action in `workspace`, for an event with this JSON. Stops at a step that fails.
     fn job(&self, workspace: &Path, event: &str, inputs: &[(&str, &str)]) -> Job {
         let action = Action::read();
@@ -186,6 +226,7 @@ impl Runner {
                 .collect();
             let mut set = |name: &str, value: String| variables.push((name.to_owned(), value));
             set("PATH", path.join(":"));
+            set("TMPDIR", self.path("").display().to_string());
             set("HOME", self.path("").display().to_string());
             set(
                 "GITHUB_ACTION_PATH",
@@ -379,4 +420,207 @@ fn a_release_is_installed_only_if_it_is_what_its_sums_say() {
         job.ended
     );
     assert!(!runner.path("tools").exists());
+}
+
+/// The steps of the first workflow in a document. Each has its keys, and the inputs of an action as `with KEY`.
+fn steps_of(document: &str) -> Vec<BTreeMap<String, String>> {
+    let text = fs::read_to_string(repository(document)).expect("a document");
+    let blocks = text.split("```yaml\n").skip(1);
+    let mut blocks = blocks.filter_map(|block| block.split("```").next());
+    let block = blocks.find(|block| block.contains("uses: OWNER/rocov/tools/action"));
+    let mut steps: Vec<BTreeMap<String, String>> = Vec::new();
+    let mut is_input = false;
+    for line in block.expect("a workflow").lines() {
+        let entry = line.trim_start().trim_start_matches("- ");
+        if line.starts_with("- ") {
+            steps.push(BTreeMap::new());
+            is_input = false;
+        }
+        let step = steps.last_mut().expect("a step comes first");
+        let (key, value) = entry.split_once(':').expect("a key and a value");
+        let inputs = value
+            .trim()
+            .strip_prefix('{')
+            .and_then(|inputs| inputs.strip_suffix('}'));
+        match (key, inputs) {
+            ("with", Some(inputs)) => step.extend(inputs.split(',').map(|input| {
+                let (key, value) = input.split_once(':').expect("an input");
+                (format!("with {}", key.trim()), value.trim().to_owned())
+            })),
+            ("with", None) => is_input = true,
+            (key, _) => {
+                let place = if is_input { "with " } else { "" };
+                drop(step.insert(format!("{place}{key}"), value.trim().to_owned()));
+            }
+        }
+    }
+    steps
+}
+
+/// The workflows of the documents as written, on a machine whose GPU is modelled.
+#[test]
+fn the_workflows_of_the_documents_work_as_written() {
+    for document in ["README.md", "docs/src/guides/ci.md"] {
+        let runner = Runner::new();
+        runner.add_project();
+        let prefix = Prefix::new();
+        let workspace = runner.path("work");
+        let steps = steps_of(document);
+        let (action, before) = steps.split_last().expect("steps");
+        let commands = before.iter().filter_map(|step| step.get("run"));
+        let commands: Vec<_> = commands.map(String::as_str).collect();
+        // The README leaves the build to the reader.
+        let usual = ["cmake -B build && cmake --build build"];
+        for command in if commands.is_empty() {
+            &usual
+        } else {
+            &*commands
+        } {
+            runner.step(command, prefix.path()).success();
+        }
+        runner.release();
+        let inputs = action.iter().filter_map(|(key, value)| {
+            let input = key.strip_prefix("with ")?;
+            Some((input, value.as_str()))
+        });
+        let inputs: Vec<_> = inputs.collect();
+        assert!(inputs.contains(&("per-test", "true")), "{inputs:?}");
+        let base = runner.git(&["rev-parse", "HEAD~1"]);
+        let event = format!("{{\"pull_request\": {{\"base\": {{\"sha\": \"{base}\"}}}}}}");
+        let job = runner.job(&workspace, &event, &inputs);
+
+        // Two of the 4 lines that 256 numbers leave out run with 100 numbers; both branches of the change do not.
+        assert_eq!(
+            job.ended.status.code(),
+            Some(3),
+            "{document}: {}",
+            job.ended
+        );
+        let commands = job.commands();
+        assert_eq!(commands.matches("::warning ").count(), 2, "{commands}");
+        let place = "::warning file=scale.hip,line=16,endLine=17,title=GPU code did not run::";
+        assert!(commands.contains(place), "{commands}");
+        assert_eq!(commands.matches("::error ").count(), 1, "{commands}");
+        assert!(
+            commands.contains("50.00%25 of changed lines ran"),
+            "{commands}"
+        );
+        assert!(
+            job.outputs.contains("lines=71.43\nchanged-lines=50.00\n"),
+            "{}",
+            job.outputs
+        );
+        assert!(
+            job.summary.contains("| gfx90a | 71.43% (10/14) |"),
+            "{}",
+            job.summary
+        );
+        for test in ["full_blocks", "part_of_a_block"] {
+            let row = format!("| `{test}` | gfx90a | ");
+            assert!(job.summary.contains(&row), "{}", job.summary);
+        }
+        let lcov = workspace.join("rocov-report/lcov.info");
+        let lcov = fs::read_to_string(lcov).expect("a file");
+        let tests = lcov.lines().filter_map(|line| line.strip_prefix("TN:"));
+        assert_eq!(
+            tests.collect::<Vec<_>>(),
+            ["full_blocks", "part_of_a_block"]
+        );
+        assert!(workspace.join("rocov-report/html/tests.html").is_file());
+        assert!(
+            job.ended.stdout.contains("100% tests passed"),
+            "{}",
+            job.ended
+        );
+
+        // Without a change, no gate is left.
+        let job = runner.job(&workspace, "{}", &inputs);
+        assert_eq!(
+            job.ended.status.code(),
+            Some(0),
+            "{document}: {}",
+            job.ended
+        );
+    }
+}
+
+/// The input `run` is a script, as that of a step is.
+#[test]
+fn the_commands_of_the_action_run_as_in_a_shell() {
+    let runner = Runner::new();
+    runner.add_project();
+    runner.release();
+    let workspace = runner.path("work");
+    let prefix = Prefix::new();
+    runner
+        .step("cmake -B build && cmake --build build", prefix.path())
+        .success();
+    let job = |commands: &str, more: &[(&str, &str)]| {
+        let _ = fs::remove_dir_all(workspace.join("rocov-data"));
+        let inputs = [&[("run", commands)], more].concat();
+        runner.job(&workspace, "{}", &inputs)
+    };
+    let has = |name: &str| fs::remove_file(workspace.join(name)).is_ok();
+    for (commands, status) in [
+        ("./scale 256 && touch done", 0),
+        ("./scale 256\ntouch done\n", 0),
+        (
+            "echo '64' | xargs ./scale > numbers\ngrep -q '64 numbers' numbers\n[[ -f numbers ]] && touch done",
+            0,
+        ),
+        (
+            "COUNT=100\nfor i in 1 2; do\n  ./scale $COUNT\ndone\ntouch done",
+            0,
+        ),
+        ("./scale 256\nfalse\ntouch done", 1),
+        ("./scale 256; (exit 7); touch done", 7),
+        ("./scale 256 && nonesuch; touch done", 127),
+    ] {
+        let job = job(commands, &[]);
+        assert_eq!(
+            job.ended.status.code(),
+            Some(status),
+            "{commands}: {}",
+            job.ended
+        );
+        assert_eq!(has("done"), status == 0, "{commands}");
+        assert!(
+            job.outputs.contains("lines="),
+            "{commands}: {}",
+            job.outputs
+        );
+    }
+    let said = job("./scale 64\nexit 5 # 100%\n", &[]).commands();
+    assert_eq!(
+        said,
+        "::error title=Tests::`./scale 64%0Aexit 5 # 100%25` ended with 5\n"
+    );
+
+    // A script may do more than run ctest.
+    for commands in [
+        "cd build\nctest --version && ctest -j2\n",
+        "cmake --build build && (ctest --test-dir build || exit 9)",
+    ] {
+        let job = job(commands, &[("per-test", "true")]);
+        assert_eq!(
+            job.ended.status.code(),
+            Some(0),
+            "{commands}: {}",
+            job.ended
+        );
+        assert!(
+            job.summary.contains("| `part_of_a_block` | gfx90a | "),
+            "{}",
+            job.summary
+        );
+    }
+    let job = job("./scale 256", &[("per-test", "true")]);
+    assert_eq!(job.ended.status.code(), Some(1), "{}", job.ended);
+    assert!(
+        job.ended
+            .stderr
+            .contains("the command did not start ctest by its name"),
+        "{}",
+        job.ended
+    );
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::action::Runner;
+use crate::cmake::Prefix;
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
 use crate::support::unpacked::not_run;
@@ -63,10 +64,74 @@ fn the_job_of_gitlab_reports_and_gives_the_figure_of_the_badge() {
     python.args(["-c", search, pattern, &ended.stdout]);
     assert_eq!(run(&mut python).success().stdout.trim(), "57.14");
 
-    let after = items(&text, "after_script:").join("\n");
-    run(&mut shell(&workspace, &after)).success();
     assert!(workspace.join(value(&text, "path")).is_file());
     assert!(workspace.join("rocov-report/html/index.html").is_file());
+}
+
+/// The pipeline of the book as written, on a machine whose GPU is modelled.
+#[test]
+fn the_pipeline_of_the_book_works_as_written() {
+    let chapter = fs::read_to_string(repository("docs/src/guides/ci.md")).expect("a chapter");
+    let (_, snippet) = chapter
+        .split_once("  extends: .rocov\n")
+        .expect("a pipeline");
+    let (snippet, _) = snippet.split_once("```").expect("the end of the pipeline");
+    let job_file = fs::read_to_string(repository("tools/gitlab/rocov.yml")).expect("a file");
+    let runner = Runner::new();
+    runner.add_project();
+    let prefix = Prefix::new();
+    runner
+        .step("cmake -B build && cmake --build build", prefix.path())
+        .success();
+    let workspace = runner.path("work");
+    let mut job = shell(&workspace, &items(&job_file, "script:").join("\n"));
+    for variable in [
+        "COVERAGE_COMMAND",
+        "COVERAGE_RUN_ARGUMENTS",
+        "COVERAGE_REPORT_ARGUMENTS",
+    ] {
+        let text = if snippet.contains(variable) {
+            snippet
+        } else {
+            &job_file
+        };
+        job.env(variable, value(text, variable));
+    }
+    job.env(
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA",
+        runner.git(&["rev-parse", "HEAD~1"]),
+    );
+    let ended = run(&mut job);
+    assert_eq!(ended.status.code(), Some(3), "{ended}");
+    assert!(ended.stdout.contains("100% tests passed"), "{ended}");
+    ended.says(&["gate: gfx90a: 50.00% of changed lines ran"]);
+    assert!(workspace.join("rocov-report/html/index.html").is_file());
+    assert!(workspace.join(value(&job_file, "path")).is_file());
+}
+
+/// The job reports what ran, also if the command fails.
+#[test]
+fn the_command_of_the_job_is_a_script() {
+    let text = fs::read_to_string(repository("tools/gitlab/rocov.yml")).expect("a file");
+    let runner = Runner::new();
+    let workspace = runner.path("work");
+    let script = items(&text, "script:").join("\n");
+    for (command, status) in [
+        ("./scale 256 && touch done", 0),
+        ("./scale 256\nfalse\ntouch done", 1),
+        ("./scale 256; exit 7", 7),
+    ] {
+        let _ = fs::remove_file(workspace.join("rocov-report/cobertura.xml"));
+        let mut job = shell(&workspace, &script);
+        job.env("COVERAGE_COMMAND", command);
+        job.env("COVERAGE_RUN_ARGUMENTS", "--gpu model");
+        job.env("COVERAGE_REPORT_ARGUMENTS", "");
+        let ended = run(&mut job);
+        assert_eq!(ended.status.code(), Some(status), "{command}: {ended}");
+        let is_done = fs::remove_file(workspace.join("done")).is_ok();
+        assert_eq!(is_done, status == 0, "{command}");
+        assert!(workspace.join(value(&text, "path")).is_file(), "{command}");
+    }
 }
 
 #[test]

@@ -17,12 +17,12 @@ use crate::support::command::{Ended, limited, run};
 const PACKAGE: &str = "tools/cmake";
 
 /// An installation: links to the files of the source and of the build, where the book tells to put them.
-struct Prefix {
+pub(crate) struct Prefix {
     directory: TempDir,
 }
 
 impl Prefix {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let prefix = Self { directory };
         prefix.place("bin", &built("rocov"));
@@ -34,6 +34,10 @@ impl Prefix {
             prefix.place("lib/cmake/rocov", &file.expect("a file").path());
         }
         prefix
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
     }
 
     fn place(&self, folder: &str, file: &Path) {

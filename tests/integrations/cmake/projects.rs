@@ -207,6 +207,15 @@ fn gates_and_failing_tests_fail_the_target() {
     );
     assert!(project.path("build/coverage/index.html").is_file());
 
+    // Other formats take files of their own, and the table stays.
+    for arguments in ["--lcov;-o;cov.info", "--lcov;cov.info;--json;cov.json"] {
+        configure(&[&format!("-DROCOV_REPORT_ARGUMENTS={arguments}")]);
+        let ended = project.build("coverage").success();
+        assert!(ended.stdout.contains("gfx90a by test:"), "{ended}");
+        let lcov = fs::read_to_string(project.path("cov.info")).expect("a tracefile");
+        assert!(lcov.starts_with("TN:full_blocks\nSF:"), "{lcov}");
+    }
+
     let failing = only_full
         + "add_test(NAME nothing COMMAND scale nothing)\nadd_test(NAME absent COMMAND false)\n";
     fs::write(&lists, failing).expect("a file can be written");
