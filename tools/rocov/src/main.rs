@@ -36,11 +36,16 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use cli::{Cli, Command, project_file};
-use term::exit_status::USAGE;
+use system::ctest::become_ctest;
+use term::exit_status::{RUN_FAILED, USAGE};
 use term::print;
 use term::remedy::explained;
 
 fn main() -> ExitCode {
+    if let Err(error) = become_ctest() {
+        print::message(explained(&error));
+        return ExitCode::from(RUN_FAILED);
+    }
     let arguments = match project_file::arguments() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -445,6 +445,37 @@ fn each_test_of_ctest_has_its_own_label() {
     }
     assert!(build.join("j.xml").exists());
 
+    // A script that starts ctest by its name.
+    let script = "cd build && ctest --version && ctest -j2";
+    let mut shell = place.command(&["--per-test", "--", "sh", "-c", script]);
+    let output = shell.output().unwrap();
+    assert_eq!(output.status.code(), Some(8), "{output:?}");
+    assert!(stdout(&output).starts_with("ctest version "), "{output:?}");
+    let written = fs::read_to_string(&out).unwrap();
+    fs::remove_file(&out).unwrap();
+    let mut lines: Vec<_> = written.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, expected, "{output:?}");
+    // Another ctest, and a build directory that is not there.
+    for (script, status, told) in [
+        ("exit 4", 4, "the command did not start ctest by its name"),
+        (
+            "ctest --test-dir nowhere",
+            125,
+            "cannot find the build directory nowhere",
+        ),
+    ] {
+        let mut shell = place.command(&["--per-test", "--", "sh", "-c", script]);
+        let output = shell.output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
+        assert!(stderr(&output).contains(told), "{output:?}");
+    }
+    let strict = ["--per-test", "--strict", "--", "sh", "-c", "true"];
+    assert_eq!(
+        place.command(&strict).output().unwrap().status.code(),
+        Some(3)
+    );
+
     // ctest remembers the failed test, although rocov has removed its own directory of tests.
     let (output, lines) = ctest(&["--test-dir", "build", "--rerun-failed"]);
     assert!(
@@ -464,7 +495,10 @@ fn each_test_of_ctest_has_its_own_label() {
 fn what_cannot_be_labelled_test_by_test_is_refused() {
     let place = Place::new();
     for (command, told) in [
-        (&["make", "test"][..], "`make` is not ctest"),
+        (
+            &["make", "test"][..],
+            "`make` is neither ctest nor a script",
+        ),
         (&["ctest"], "no CTestTestfile.cmake in"),
         (&["ctest", "--test-dir", "nowhere"], "nowhere"),
         (&["ctest", "-S", "script.cmake"], "`ctest -S`"),

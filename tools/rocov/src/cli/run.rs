@@ -53,11 +53,12 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) label: Option<Label>,
 
-    /// CMD is ctest: label the profiles of each test with its name
+    /// CMD is ctest, or a script that starts it: label the profiles of each test with its name
     ///
     /// Parallel runs, fixtures and options of ctest work as without it. The build directory is the
     /// current one or that of ctest's own --test-dir. rocov shortens names that cannot be labels, such
-    /// as a part of more than 128 bytes, and prints them on standard error. Needs CMake 3.20 or later.
+    /// as a part of more than 128 bytes, and prints them on standard error. A script, such as `sh -e FILE`, must
+    /// call `ctest` by this name. Needs CMake 3.20 or later.
     #[arg(long, conflicts_with = "label")]
     pub(crate) per_test: bool,
 

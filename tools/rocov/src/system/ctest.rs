@@ -5,12 +5,17 @@
 //! `CTestTestfile.cmake`. That file includes the real one, and adds `ROCOV_LABEL` to the environment of each
 //! test. Nothing else changes: commands, properties, fixtures, the choice and order of tests, and ctest's
 //! record of earlier runs. The directory stays, as ctest prints paths in it.
+//!
+//! A script starts ctest itself, and may first build what ctest runs. For a script, rocov puts a stand-in for ctest
+//! first on the `PATH`: a link to rocov, which under that name makes the command with labels and becomes ctest.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,9 +23,11 @@ use anyhow::{Context, Result, bail};
 use flate2::Crc;
 use rocov::store::Label;
 use serde::Deserialize;
+use tempfile::TempDir;
 
 use super::command;
 use crate::support::atomic::replace;
+use crate::support::temporary;
 use crate::term::print;
 
 /// The file that ctest reads first in a build directory.
@@ -39,9 +46,28 @@ const UNSUPPORTED: [&str; 6] = [
 /// Characters of a name that is too long which go into the label.
 const CHARACTERS_KEPT: usize = 64;
 
-/// A command of ctest that labels its tests.
+/// The names of ctest.
+const NAMES: [&str; 2] = ["ctest", "ctest3"];
+/// Shells, which run what their arguments or files say.
+const SHELLS: [&str; 6] = ["sh", "ash", "bash", "dash", "ksh", "zsh"];
+/// Options by which ctest runs no test.
+const INFORMATION: [&str; 7] = [
+    "--help",
+    "--version",
+    "-version",
+    "-N",
+    "--show-only",
+    "--print-labels",
+    "-H",
+];
+/// The file beside the stand-in which says that tests have labels.
+const HAS_LABELLED: &str = "labelled";
+
+/// A command whose tests get labels.
 pub(crate) struct PerTest {
     pub(crate) command: Vec<OsString>,
+    /// The directory of the stand-in for ctest, if the command starts ctest itself.
+    stand_in: Option<TempDir>,
 }
 
 impl PerTest {
@@ -50,37 +76,157 @@ impl PerTest {
     ///
     /// # Errors
     ///
-    /// Fails if it is not one of ctest on a build directory.
+    /// Fails if it is neither one of ctest on a build directory nor a script.
     pub(crate) fn of(command: &[OsString]) -> Result<Self> {
-        let asked = CtestCommand::of(command)?;
-        let build = asked.build.as_deref().unwrap_or(Path::new("."));
-        let build = build
-            .canonicalize()
-            .with_context(|| format!("cannot find the build directory {}", build.display()))?;
-        if !build.join(TEST_FILE).exists() {
-            bail!(
-                "no {TEST_FILE} in {}: start ctest in a build directory, or name it with --test-dir",
-                build.display()
-            );
-        }
-        let names = asked.names(&build)?;
-        let directory = asked.stand_in(&build);
-        fill(&directory, &build, &labels(&names)).with_context(|| {
-            format!(
-                "cannot write {}: make {} writable",
-                directory.display(),
-                build.display()
-            )
-        })?;
-        let mut command = vec![asked.program.to_owned(), "--test-dir".into()];
-        command.push(directory.into());
-        command.extend(asked.arguments);
-        if let Some(path) = asked.junit {
-            // ctest writes it to the directory that it reads.
-            command.extend(["--output-junit".into(), build.join(path).into()]);
-        }
-        Ok(Self { command })
+        let is_script = command.first().is_some_and(|program| is_script(program));
+        let stand_in = is_script.then(stand_in).transpose();
+        let stand_in =
+            stand_in.context("cannot make a stand-in for ctest in the temporary directory")?;
+        let command = match &stand_in {
+            Some(_) => command.to_vec(),
+            None => labelled(command)?,
+        };
+        Ok(Self { command, stand_in })
     }
+
+    /// The `PATH` of the command, if it is another one.
+    pub(crate) fn path(&self) -> Option<OsString> {
+        let mut path = self.stand_in.as_ref()?.path().as_os_str().to_owned();
+        if let Some(others) = env::var_os("PATH") {
+            path.push(":");
+            path.push(others);
+        }
+        Some(path)
+    }
+
+    /// Returns whether a script has ended that did not start ctest, so that no test has a label.
+    pub(crate) fn missed_ctest(&self) -> bool {
+        let stand_in = self.stand_in.as_ref();
+        stand_in.is_some_and(|directory| !directory.path().join(HAS_LABELLED).exists())
+    }
+}
+
+/// Returns whether a program is a shell, or a file that one interprets.
+fn is_script(program: &OsStr) -> bool {
+    let path = Path::new(program);
+    let name = path.file_name().unwrap_or_default();
+    if SHELLS.iter().any(|shell| name == *shell) {
+        return true;
+    }
+    let is_path = path.components().count() > 1;
+    let place = match is_path {
+        true => Some(path.to_owned()),
+        false => on_path(program).next(),
+    };
+    let start = place.and_then(|place| {
+        let mut start = [0; 2];
+        fs::File::open(place).ok()?.read_exact(&mut start).ok()?;
+        Some(start)
+    });
+    !NAMES.iter().any(|ctest| name == *ctest) && start == Some(*b"#!")
+}
+
+/// The files of this name on the `PATH`. A shell takes the first.
+fn on_path(program: &OsStr) -> impl Iterator<Item = PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let directories: Vec<_> = env::split_paths(&path).collect();
+    let places = directories
+        .into_iter()
+        .map(move |directory| directory.join(program));
+    places.filter(|place| place.is_file())
+}
+
+/// Makes the directory of the stand-in.
+fn stand_in() -> Result<TempDir> {
+    let directory = temporary::directory()?;
+    let rocov = env::current_exe()?;
+    for name in NAMES {
+        symlink(&rocov, directory.path().join(name))?;
+    }
+    Ok(directory)
+}
+
+/// Becomes ctest with labels, if this process was started as the stand-in for it. Returns only if it was not.
+///
+/// # Errors
+///
+/// Fails if it is not a command of ctest on a build directory, or ctest is not there.
+pub(crate) fn become_ctest() -> Result<()> {
+    let mut arguments = env::args_os();
+    let name = arguments.next().unwrap_or_default();
+    let name = Path::new(&name).file_name().unwrap_or_default();
+    if !NAMES.iter().any(|ctest| name == *ctest) {
+        return Ok(());
+    }
+    let rocov = env::current_exe()?;
+    let is_rocov = |place: &PathBuf| place.canonicalize().is_ok_and(|place| place == rocov);
+    let ctest = on_path(name).find(|place| !is_rocov(place));
+    let ctest = ctest.with_context(|| {
+        format!(
+            "{} is not on PATH: install CMake, or add its directory",
+            name.display()
+        )
+    })?;
+    let asked: Vec<_> = [ctest.into()].into_iter().chain(arguments).collect();
+    let informs = |argument: &OsString| {
+        let argument = argument.to_string_lossy();
+        INFORMATION
+            .iter()
+            .any(|option| argument.starts_with(option))
+    };
+    let is_test_run = !asked.iter().skip(1).any(informs);
+    let command = match is_test_run {
+        true => labelled(&asked)?,
+        false => asked,
+    };
+    let stand_ins = on_path(name).filter(is_rocov);
+    let directories = stand_ins.filter_map(|place| Some(place.parent()?.to_owned()));
+    let directories: Vec<_> = directories.collect();
+    for directory in directories.iter().filter(|_| is_test_run) {
+        // Without it, rocov says at the end that no test has a label.
+        _ = fs::write(directory.join(HAS_LABELLED), "");
+    }
+    // A ctest that a test starts is none of this run.
+    let path = env::var_os("PATH").unwrap_or_default();
+    let others = env::split_paths(&path).filter(|directory| !directories.contains(directory));
+    let mut ctest = Command::new(&command[0]);
+    ctest
+        .args(&command[1..])
+        .env("PATH", env::join_paths(others)?);
+    let error = ctest.exec();
+    Err(error).with_context(|| format!("cannot run {}", command[0].display()))
+}
+
+/// Makes a command of ctest that does the same with labels.
+fn labelled(command: &[OsString]) -> Result<Vec<OsString>> {
+    let asked = CtestCommand::of(command)?;
+    let build = asked.build.as_deref().unwrap_or(Path::new("."));
+    let build = build
+        .canonicalize()
+        .with_context(|| format!("cannot find the build directory {}", build.display()))?;
+    if !build.join(TEST_FILE).exists() {
+        bail!(
+            "no {TEST_FILE} in {}: start ctest in a build directory, or name it with --test-dir",
+            build.display()
+        );
+    }
+    let names = asked.names(&build)?;
+    let directory = asked.stand_in(&build);
+    fill(&directory, &build, &labels(&names)).with_context(|| {
+        format!(
+            "cannot write {}: make {} writable",
+            directory.display(),
+            build.display()
+        )
+    })?;
+    let mut command = vec![asked.program.to_owned(), "--test-dir".into()];
+    command.push(directory.into());
+    command.extend(asked.arguments);
+    if let Some(path) = asked.junit {
+        // ctest writes it to the directory that it reads.
+        command.extend(["--output-junit".into(), build.join(path).into()]);
+    }
+    Ok(command)
 }
 
 /// The parts of a command of ctest.
@@ -99,10 +245,10 @@ impl<'a> CtestCommand<'a> {
             .split_first()
             .context("no program is given: give one after `--`")?;
         let name = Path::new(program).file_name().unwrap_or_default();
-        if name != "ctest" && name != "ctest3" {
+        if !NAMES.iter().any(|ctest| name == *ctest) {
             bail!(
-                "--per-test labels the tests that ctest runs, and `{}` is not ctest: give ctest \
-                 itself, or run each test under `rocov run --label NAME`",
+                "--per-test labels the tests that ctest runs, and `{}` is neither ctest nor a script: give ctest \
+                 or a script that starts it, or run each test under `rocov run --label NAME`",
                 program.display()
             );
         }
