@@ -9,6 +9,7 @@ mod contexts;
 mod damage;
 mod instrument;
 mod kept_ptx;
+mod kinds;
 mod labels;
 mod loads;
 mod names;

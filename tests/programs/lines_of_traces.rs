@@ -71,6 +71,43 @@ fn annotated(shown: &str, text: &str) -> Vec<String> {
     cells.map(|cell| cell.trim().to_owned()).collect()
 }
 
+/// The README's example without flags. Helper functions by which HIP 5.2 compiles are no part of the program, and clang leaves
+/// them out of the coverage mapping, too.
+#[test]
+fn helpers_are_not_reported() {
+    let config = repository("testdata/sample/debian12.cfg");
+    // The functions of the program: five kernels, one of which does not run, and one that they call. Without lines, only
+    // code that was not inlined is a function.
+    for (debug, functions) in [("-gline-tables-only", "6"), ("-g0", "5")] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let (program, data) = (
+            directory.path().join("plain"),
+            directory.path().join("data"),
+        );
+        let mut clang = limited("clang++-22");
+        clang.arg(format!("--config={}", config.display()));
+        clang.args([debug, "-O1", "-o"]).arg(&program);
+        for source in ["main.hip", "statistics.hip"] {
+            clang.arg(repository("testdata/sample").join(source));
+        }
+        run(&mut clang).success();
+        let mut command = rocov_run();
+        command
+            .args(["--trace", "-o"])
+            .arg(&data)
+            .arg("--")
+            .arg(&program);
+        run(&mut command).success();
+        let table = report(&data, &[]);
+        for part in ["debian12", "llvm.amdgcn", "__rocov", "__llvm_profile"] {
+            assert!(!table.contains(part), "{debug}: {part} in {table}");
+        }
+        let total = table.lines().find(|line| line.starts_with("TOTAL"));
+        let total: Vec<&str> = total.expect("a total").split_whitespace().collect();
+        assert_eq!(total[4..6], [functions, "1"], "{debug}: {table}");
+    }
+}
+
 #[test]
 fn lines_have_the_counts_that_the_source_gives() {
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -14,7 +14,11 @@ use crate::support::profile::functions_by;
 use crate::support::program::{Program, TARGET, device_profiles};
 
 fn program(stack: Stack) -> Program {
-    let sources = ["run_time/compiles.hip"];
+    program_of(stack, "run_time/compiles.hip")
+}
+
+fn program_of(stack: Stack, source: &str) -> Program {
+    let sources = [source];
     let flags = [&["-std=c++17"], stack.run_time_linking()].concat();
     Program::with_flags(stack, &sources, &[], &flags, &[])
 }
@@ -211,6 +215,95 @@ fn a_variable_of_hip_gives_the_options_and_one_of_its_compiler_keeps_the_text() 
     let shown = reported(&data, &["--show"]).success().silently().stdout;
     let line = "    1|     64|extern \"C\" __global__ void scale(float *values, int count) {\n";
     assert!(shown.contains(line), "{shown}");
+}
+
+/// The options of a clang that is here, for each HIP that has a linker and a pass of LLVM that makes counters.
+fn linkers() -> Vec<(Stack, String)> {
+    let mut stacks = Stack::others();
+    stacks.retain(|stack| stack.code_object_version() >= 6);
+    let options = |stack: &Stack| {
+        printed(*stack, "--hiprtc").or_else(|| {
+            let mut flags = limited(built("rocov"));
+            flags.args(["flags", "--hiprtc", "--clang", Compiler::usual().clang]);
+            Some(run(&mut flags).success().silently().stdout)
+        })
+    };
+    let with_options = stacks
+        .into_iter()
+        .filter_map(|stack| Some((stack, options(&stack)?)));
+    with_options.collect()
+}
+
+/// Two units have one names section each, HIP's weak functions and an inline function in common. LLVM's linker of modules
+/// takes them.
+#[test]
+fn units_that_hiprtc_links_count_exactly() {
+    for (stack, options) in linkers() {
+        let program = program_of(stack, "run_time/links.hip");
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let file = directory.path().join("twice.bc");
+        let file = file.to_string_lossy();
+        for (number, more) in [&[][..], &["--file", &file], &["--one-name"]]
+            .iter()
+            .enumerate()
+        {
+            let title = format!("{} {more:?}", stack.title());
+            let data = directory.path().join(number.to_string());
+            let mut command = stack.launcher(TARGET, &data);
+            command.arg(&program.file).args(*more).args(options.lines());
+            let ended = run(&mut command).success();
+            // The sum of 2 x, and 1 for each odd x, from 0 to 39, less 24.
+            assert_eq!(ended.stdout, "sum 1556\n", "{title}");
+            let profiles = device_profiles(&data);
+            let [profile] = profiles.as_slice() else {
+                panic!("{title}: {profiles:?}");
+            };
+            let found = functions_by(Compiler::usual().tool("llvm-profdata"), profile);
+            let of = |name: &str| (found[name].calls, found[name].blocks.clone());
+            assert_eq!(of("kern"), (64, vec![40]), "{title}");
+            assert_eq!(of("_Z5twicei"), (40, vec![20]), "{title}");
+            assert_eq!(of("_Z3onei").0, 44, "{title}");
+            let lcov = reported(&data, &["--lcov"]).success().silently().stdout;
+            let with = |start| {
+                lcov.lines()
+                    .filter_map(move |it: &str| it.strip_prefix(start))
+            };
+            assert_eq!(with("SF:").count(), 2, "{title}: {lcov}");
+            for line in [
+                "FNDA:64,kern",
+                "FNDA:40,_Z5twicei",
+                "DA:4,64",
+                "DA:6,40",
+                "DA:8,24",
+                "DA:4,20",
+            ] {
+                assert!(
+                    lcov.lines().any(|it| it == line),
+                    "{title}: no {line} in {lcov}"
+                );
+            }
+        }
+    }
+}
+
+/// The program is as it was.
+#[test]
+fn a_variable_gives_the_options_of_units_that_are_linked() {
+    for (stack, options) in linkers() {
+        let program = program_of(stack, "run_time/links.hip");
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = directory.path().join("data");
+        let mut command = stack.launcher(TARGET, &data);
+        command.env("HIPRTC_COMPILE_OPTIONS_APPEND", options.replace('\n', " "));
+        let ended = run(command.arg(&program.file)).success();
+        assert_eq!(ended.stdout, "sum 1556\n", "{}", stack.title());
+        let lcov = reported(&data, &["--lcov"]).success().silently().stdout;
+        assert!(
+            lcov.contains("FNDA:40,_Z5twicei\n"),
+            "{}: {lcov}",
+            stack.title()
+        );
+    }
 }
 
 #[test]

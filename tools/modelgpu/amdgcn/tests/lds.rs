@@ -126,6 +126,21 @@ fn writes_and_atomics_beyond_are_dropped() {
 }
 
 #[test]
+fn one_of_two_addresses_may_be_beyond() {
+    // The sums of a register and its offsets are -4 and 0.
+    let body = "v_mov_b32 v2, -4
+         v_mov_b32 v3, 9
+         ds_write2_b32 v2, v3, v3 offset0:0 offset1:1
+         ds_read2_b32 v[10:11], v2 offset0:0 offset1:1
+         v_mov_b32 v12, 0
+         v_mov_b32 v13, 0";
+    for target in Target::ALL {
+        let mut program = program(target, body);
+        assert_eq!(run(&mut program, 0), [[0, 9, 0, 0]; 64], "{target}");
+    }
+}
+
+#[test]
 fn the_first_access_is_told() {
     let body = "v_lshlrev_b32 v2, 8, v0
          v_mov_b32 v3, 9

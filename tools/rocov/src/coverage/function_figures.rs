@@ -1,7 +1,7 @@
 //! The figures of the functions of one code object.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::Result;
 
@@ -22,19 +22,21 @@ pub(crate) struct FunctionFigures {
     pub(crate) lines: Figure,
 }
 
-/// The functions of one device ELF, by their symbols.
+/// The functions of the code object in the files `objects`, by their symbols. A function with a coverage mapping has the
+/// figures of that, even if rocov counts its machine code or its PTX, too.
 ///
 /// # Errors
 ///
-/// Fails if the device ELF or its counts cannot be read.
+/// Fails if a file or the counts cannot be read.
 pub(crate) fn functions(
-    elf: &Path,
+    objects: &[PathBuf],
     counts: &BinaryCounts,
     installed: &LlvmTools,
 ) -> Result<BTreeMap<String, FunctionFigures>> {
-    let objects = [elf.to_path_buf()];
-    let kinds = kinds(&objects, counts);
-    let records = read_objects(&objects, &kinds, counts, None, installed)?.records;
+    let kinds = kinds(objects, counts);
+    let mut records = read_objects(objects, &kinds, counts, None, installed)?.records;
+    // The last record of a function stays.
+    records.sort_by_key(|record| record.function.line_table.is_none());
     let functions = records.iter().map(|record| {
         let function = FunctionFigures {
             count: record.counts.calls,

@@ -1,7 +1,7 @@
 //! Pairs profiles with device ELFs, by their identity.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result, anyhow};
 use rocov::store::Label;
@@ -310,6 +310,17 @@ pub(crate) fn leave_out_damaged(
 }
 
 impl MatchedCodeObject<'_> {
+    /// The files with its code: a device ELF, which may be copied to `directory`, and the PTX that it was made of if rocov
+    /// has made that count.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the device ELF cannot be written there.
+    pub(crate) fn files(&self, arch: &str, directory: &Path) -> Result<Vec<PathBuf>> {
+        let elf = self.file.place(self.elf, arch, directory)?;
+        Ok([elf].into_iter().chain(self.file.ptx()).collect())
+    }
+
     /// The files of its profiles.
     pub(crate) fn paths(&self) -> Vec<&Path> {
         let profiles = self.profiles.iter();

@@ -50,9 +50,8 @@ impl Code {
         sum: &Sum,
         directory: &Path,
     ) -> Result<(Self, CodeRows)> {
-        let path = object.file.place(object.elf, arch, directory)?;
+        let files = object.files(arch, directory)?;
         let ptx = object.file.ptx();
-        let files: Vec<_> = [path].into_iter().chain(ptx.clone()).collect();
         let counts = ProfileCounts {
             version: *sum.profile().header.version(),
             functions: sum.functions()?,

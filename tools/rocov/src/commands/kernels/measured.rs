@@ -76,9 +76,9 @@ fn functions(
     installed: &LlvmTools,
 ) -> Result<(BTreeMap<String, FunctionFigures>, Vec<String>)> {
     let directory = temporary::directory()?;
-    let elf = object.file.place(object.elf, arch, directory.path())?;
+    let files = object.files(arch, directory.path())?;
     let merged = directory.path().join("one.profdata");
     let (counts, said) = object_counts(object, merged, installed)?;
-    let functions = coverage::functions(&elf, &counts, installed)?;
+    let functions = coverage::functions(&files, &counts, installed)?;
     Ok((functions, said))
 }

@@ -9,7 +9,7 @@
 mod embedded;
 mod preprocessed;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 use std::sync::Arc;
 
@@ -68,8 +68,8 @@ pub(crate) fn is_temporary(path: &str) -> bool {
 pub(crate) struct RunTimeSources {
     /// The texts of the sources, by the paths that they were compiled from.
     compiled: BTreeMap<String, Vec<u8>>,
-    /// The sources in the file that the compiler made of them, if it did.
-    preprocessed: Option<Preprocessed>,
+    /// The sources in each file that the compiler made of them, if it did: one for each unit of the code object.
+    preprocessed: Vec<Preprocessed>,
 }
 
 impl RunTimeSources {
@@ -81,9 +81,13 @@ impl RunTimeSources {
         }
         let mut compiled = embedded::texts(elf);
         // A line table has the files and lines before the preprocessor, but the text after it.
-        let preprocessed = compiled.values().find_map(|text| preprocessed(text));
-        if let Some(preprocessed) = &preprocessed {
-            compiled = preprocessed.texts();
+        let texts: BTreeSet<_> = compiled.values().collect();
+        let preprocessed: Vec<_> = texts
+            .into_iter()
+            .filter_map(|it| preprocessed(it))
+            .collect();
+        if !preprocessed.is_empty() {
+            compiled = preprocessed.iter().flat_map(Preprocessed::texts).collect();
         }
         Self {
             compiled,
@@ -97,9 +101,7 @@ impl RunTimeSources {
         if !function.filenames.iter().any(|path| is_temporary(path)) {
             return true;
         }
-        if let Some(preprocessed) = &self.preprocessed {
-            resolve(function, preprocessed);
-        }
+        resolve(function, &self.preprocessed);
         if Origin::of(function.main_path()) == Some(Origin::OwnHeader) {
             return false;
         }
@@ -153,8 +155,19 @@ fn plain(name: &str) -> String {
     names.collect::<Vec<_>>().join("/")
 }
 
+/// Returns whether the compiler names the file that it makes of the source at `source` like `made`:
+/// `scale-gfx90a-6bb3f4.hipi` of `scale.hip`.
+fn is_made_of(made: &str, source: &str) -> bool {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let source = name(source);
+    let stem = source.split('.').next().unwrap_or_default();
+    let made = name(made);
+    made.strip_prefix(stem)
+        .is_some_and(|rest| rest.starts_with('-'))
+}
+
 /// Gives the locations of a function the files and lines that they had before the preprocessor.
-fn resolve(function: &mut Function, preprocessed: &Preprocessed) {
+fn resolve(function: &mut Function, preprocessed: &[Preprocessed]) {
     for file in 0..function.filenames.len() {
         if Origin::of(&function.filenames[file]) != Some(Origin::Preprocessed) {
             continue;
@@ -165,7 +178,23 @@ fn resolve(function: &mut Function, preprocessed: &Preprocessed) {
         locations.extend(function.branches.iter_mut().map(|it| &mut it.location));
         locations.extend(function.decisions.iter_mut().map(|it| &mut it.location));
         locations.retain(|location| is_here(location));
-        let first = locations.first().map(|location| location.span.start.line);
+        let starts = locations.iter().map(|location| location.span.start);
+        let starts: Vec<_> = starts.map(|start| (start.line, start.column)).collect();
+        let path = &function.filenames[file];
+        let of_name = preprocessed
+            .iter()
+            .filter(|it| is_made_of(path, it.path(0)));
+        // A program may give one name to several units: code is where regions of the function start.
+        let fits = |made: &&Preprocessed| {
+            let here = starts
+                .iter()
+                .filter(|(line, column)| made.has_code_at(*line, *column));
+            here.count()
+        };
+        let Some(preprocessed) = of_name.max_by_key(fits) else {
+            continue;
+        };
+        let first = starts.first().map(|(line, _)| *line);
         let Some(origin) = first.and_then(|line| preprocessed.file_at(line)) else {
             continue;
         };
@@ -181,6 +210,14 @@ fn resolve(function: &mut Function, preprocessed: &Preprocessed) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_made_file_has_the_name_of_its_source() {
+        let made = "/tmp/scale-gfx90a:sramecc+:xnack--6bb3f4.hipi";
+        assert!(is_made_of(made, "/tmp/comgr-7-0-ab/input/scale.hip"));
+        assert!(!is_made_of(made, "/tmp/comgr-7-0-ab/input/sca.hip"));
+        assert!(!is_made_of(made, "/tmp/comgr-7-0-ab/input/twice.hip"));
+    }
 
     #[test]
     fn paths_in_the_directories_of_hiprtc_have_an_origin() {

@@ -118,6 +118,19 @@ impl Preprocessed {
         })
     }
 
+    /// Returns whether a place in the preprocessed source has something other than space.
+    pub(super) fn has_code_at(&self, line: u32, column: u32) -> bool {
+        let Some(file) = self.file_at(line) else {
+            return false;
+        };
+        let index = |number: u32| (number as usize).checked_sub(1);
+        let text = index(self.line_in(file, line)).and_then(|it| self.files[file].lines.get(it));
+        let byte = text
+            .zip(index(column))
+            .and_then(|(text, column)| text.get(column));
+        byte.is_some_and(|byte| !byte.is_ascii_whitespace())
+    }
+
     pub(super) fn path(&self, file: usize) -> &str {
         &self.files[file].path
     }
@@ -133,6 +146,16 @@ impl Preprocessed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_is_where_its_text_is() {
+        let made = Preprocessed::parse(TEXT.as_bytes()).expect("it has line markers");
+        // Line 5 is the first of the source, and has three letters.
+        for (line, column, has_code) in [(5, 1, true), (5, 3, true), (5, 4, false), (99, 1, false)]
+        {
+            assert_eq!(made.has_code_at(line, column), has_code, "{line}:{column}");
+        }
+    }
 
     const TEXT: &str = "# 1 \"/t/a.hip\"\n# 1 \"<built-in>\" 1\n#define A 1\n# 1 \"/t/a.hip\" 2\none\n\
                         # 1 \"/t/b.h\" 1\nbee\n# 3 \"/t/a.hip\" 2\nthree\nfour\n";

@@ -9,7 +9,7 @@ use rocov::format::ptx::{Function, Module, Place, Position, modules};
 
 use super::{
     Draft, DraftCopy, Extent, LineUnits, Listed, ListedFunction, SourceLine, UnitCounters,
-    WithoutLines,
+    WithoutLines, is_helper,
 };
 
 /// Reads the functions of PTX. `identity` is that of its code object.
@@ -27,7 +27,8 @@ pub(crate) fn read(contents: &[u8], identity: &str) -> Result<Listed> {
         let files: BTreeMap<u64, Arc<str>> = files
             .map(|(file, path)| (*file, path.as_str().into()))
             .collect();
-        for function in &module.functions {
+        let of_program = module.functions.iter();
+        for function in of_program.filter(|it| !is_helper(it.symbol)) {
             let copies = copies(function, &files);
             if copies.is_empty() {
                 let blocks = u32::try_from(function.blocks.len())?;

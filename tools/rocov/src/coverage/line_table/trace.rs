@@ -14,6 +14,7 @@ use rocov::format::codeobject::{CodeObject, FunctionCode, Identity, name_ref};
 use super::dwarf::{DebugInformation, Row, Scope, read as read_dwarf};
 use super::{
     Draft, DraftCopy, Extent, LineUnits, Listed, ListedFunction, UnitCounters, WithoutLines,
+    is_helper,
 };
 use crate::term::plural::count;
 
@@ -52,7 +53,7 @@ pub(crate) fn read(contents: &[u8], path: &Path) -> Result<Listed> {
     let has_lines = !information.rows.is_empty();
     let mut drafts = Drafts::new(&information, lanes);
     let mut without_lines = WithoutLines::default();
-    for function in &functions {
+    for function in functions.iter().filter(|it| !is_helper(it.name)) {
         if !drafts.add(function)? && (is_kernel(function.name) || !has_lines) {
             without_lines.add(function.name, counters(function, lanes), words(function));
         }

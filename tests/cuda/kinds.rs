@@ -1,0 +1,258 @@
+//! Every command shows every kind of counts: of LLVM's counters, of rocov's fast ones, of counters of a byte, of a trace, of
+//! PTX that rocov made count, and of host code. One kernel has them all.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::instrument::{Uncounted, numbered};
+use crate::setup::{HISTOGRAM, step};
+use crate::support::artifacts::{built, repository};
+use crate::support::command::{Ended, limited, run, run_once};
+use crate::support::compile::{Compilation, clang, device_header};
+use crate::support::gpu::Stack;
+use crate::support::json::json;
+use crate::support::profile::profdata;
+
+const TARGET: &str = "gfx90a";
+const LABEL: &str = "unit/a";
+/// The work-items of the launch.
+const ITEMS: u64 = 1024;
+
+/// Counts of one kind: a data directory, a function and the number of its calls.
+struct Counted {
+    kind: &'static str,
+    data: TempDir,
+    function: String,
+    calls: u64,
+}
+
+fn rocov(arguments: &[&dyn AsRef<OsStr>]) -> Ended {
+    let mut rocov = limited(built("rocov"));
+    run(rocov.args(arguments.iter().map(AsRef::as_ref)))
+}
+
+/// The counts of the HIP program with these flags, by all that runs on the modelled GPU.
+fn of_hip(kind: &'static str, flags: &[&str], is_traced: bool) -> Counted {
+    let stack = Stack::usual();
+    let program = Compilation::on(stack)
+        .arguments(stack.flags())
+        .arguments(["-O1", &format!("--offload-arch={TARGET}")])
+        .arguments(flags.iter().copied())
+        .reads([device_header(), repository("testdata/cuda/kernels.cu")])
+        .source(repository("testdata/cuda/launch.hip"))
+        .output("launch");
+    let data = TempDir::new().expect("a directory can be made");
+    let mut command = limited(built("rocov"));
+    command.args(["run", "--label", LABEL, "--gpu", &format!("model:{TARGET}")]);
+    if is_traced {
+        command.arg("--trace");
+    }
+    command.arg("-o").arg(data.path()).arg("--");
+    run(command.args(stack.starter()).arg(program)).success();
+    let (function, calls) = match kind {
+        "host" => ("main".to_owned(), 1),
+        "reached" => (HISTOGRAM.to_owned(), 1),
+        _ => (HISTOGRAM.to_owned(), ITEMS),
+    };
+    Counted {
+        kind,
+        data,
+        function,
+        calls,
+    }
+}
+
+/// The flags that `rocov flags` prints; `None` if this clang has no such counters here.
+fn flags(options: &[&str]) -> Option<Vec<String>> {
+    let mut flags = limited(built("rocov"));
+    let ended = run_once(flags.args(["flags", "--clang", clang()]).args(options));
+    if !ended.status.success() {
+        println!("not run: {}: {}", options.join(" "), ended.stderr);
+        return None;
+    }
+    let words = ended.stdout.split_whitespace().map(str::to_owned);
+    Some(words.collect())
+}
+
+fn all() -> Vec<Counted> {
+    let mut all = vec![of_hip("trace", &["-gline-tables-only"], true)];
+    for (kind, options) in [
+        ("llvm", &["--counters=llvm"][..]),
+        ("fast", &["--counters=fast"]),
+        ("reached", &["--counters=reached"]),
+        ("host", &["--counters=llvm", "--host"]),
+    ] {
+        if let Some(words) = flags(options) {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            all.push(of_hip(kind, &words, false));
+        }
+    }
+    if let Some(it) = Uncounted::get() {
+        let text = it.file("text", format!("{}\0", it.text));
+        let (plant, expected) = numbered(&it.text);
+        let data = TempDir::new().expect("a directory can be made");
+        let mut command = it.command(data.path(), &[step("data", &text), plant]);
+        run(command.env("ROCOV_LABEL", LABEL)).success();
+        let record = format!("rocov-ptx;{HISTOGRAM}");
+        let blocks = expected.into_iter().find(|(name, _)| *name == record);
+        all.push(Counted {
+            kind: "ptx",
+            data,
+            function: HISTOGRAM.to_owned(),
+            calls: blocks.expect("the kernel").1[0],
+        });
+    }
+    all
+}
+
+#[test]
+fn every_command_shows_every_kind_of_counts() {
+    for counted in all() {
+        reports(&counted);
+        if counted.kind != "host" {
+            kernels(&counted);
+            tests(&counted);
+        }
+        merged(&counted);
+    }
+}
+
+/// The lines of an LCOV report with their counts.
+fn lines(lcov: &str) -> Vec<(u32, u64)> {
+    let lines = lcov.lines().filter_map(|line| line.strip_prefix("DA:"));
+    let pair = |line: &str| {
+        let (line, count) = line.split_once(',')?;
+        Some((line.parse().ok()?, count.parse().ok()?))
+    };
+    lines.filter_map(pair).collect()
+}
+
+fn lcov(data: &Path) -> String {
+    rocov(&[&"report", &data, &"--lcov"]).success().stdout
+}
+
+fn reports(counted: &Counted) {
+    let (kind, data, calls) = (counted.kind, counted.data.path(), counted.calls);
+    let text = lcov(data);
+    let entry = format!("FNDA:{calls},{}", counted.function);
+    assert!(
+        text.lines().any(|line| line == entry),
+        "{kind}: no {entry} in {text}"
+    );
+    assert!(
+        lines(&text).iter().any(|(_, count)| *count > 0),
+        "{kind}: {text}"
+    );
+    for (format, wanted) in [
+        ("--json", format!("{calls}")),
+        ("--cobertura", format!("hits=\"{calls}\"")),
+        ("--sonar", "covered=\"true\"".to_owned()),
+        ("--show", format!("{calls}|")),
+    ] {
+        let report = rocov(&[&"report", &data, &format]).success().stdout;
+        assert!(
+            report.contains(&wanted),
+            "{kind} {format}: no {wanted} in {report}"
+        );
+    }
+    for format in [&[][..], &["--markdown"]] {
+        let mut report = limited(built("rocov"));
+        let report = run(report.arg("report").arg(data).args(format))
+            .success()
+            .stdout;
+        let total = report
+            .lines()
+            .find(|line| line.to_lowercase().contains("total"));
+        let total = total.unwrap_or_else(|| panic!("{kind}: {report}"));
+        // The figure of lines, behind those of functions, is not 0.
+        assert!(!total.contains(" 0.00%"), "{kind} {format:?}: {total}");
+    }
+    let pages = data.join("pages");
+    rocov(&[&"report", &data, &"--html", &pages]).success();
+    let index = fs::read_to_string(pages.join("index.html")).expect("a page");
+    assert!(
+        index.contains("kernels.cu") || index.contains("launch.hip"),
+        "{kind}: {index}"
+    );
+}
+
+fn kernels(counted: &Counted) {
+    let Counted {
+        kind,
+        data,
+        function,
+        calls,
+    } = counted;
+    let listed = rocov(&[&"kernels", &"--json", &data.path()])
+        .success()
+        .stdout;
+    let listed = json(&listed);
+    let rows = listed["kernels"].as_array().expect("rows");
+    let row = rows.iter().find(|row| row["name"] == function.as_str());
+    let row = row.unwrap_or_else(|| panic!("{kind}: {rows:?}"));
+    assert_eq!(row["count"], *calls, "{kind}: {row}");
+    assert!(row["lines"]["covered"].as_u64() > Some(0), "{kind}: {row}");
+    rocov(&[&"export", &"--format", &"rocpd", &data.path()]).success();
+    assert!(data.path().join("rocpd.db").exists(), "{kind}");
+}
+
+/// The figures of the test, and the tests of a line.
+fn tests(counted: &Counted) {
+    let (kind, data) = (counted.kind, counted.data.path());
+    let report = rocov(&[&"report", &data, &"--per-test"]).success().stdout;
+    let row = report.lines().find(|line| line.starts_with(LABEL));
+    let row = row.unwrap_or_else(|| panic!("{kind}: {report}"));
+    assert!(!row.contains(" 0.00%"), "{kind}: {row}");
+    let all = lines(&lcov(data));
+    // A line of the kernel that ran.
+    let (line, count) = all
+        .iter()
+        .find(|(line, count)| (17..=22).contains(line) && *count > 0)
+        .expect("a line that ran");
+    let source = format!(
+        "{}:{line}",
+        repository("testdata/cuda/kernels.cu").display()
+    );
+    let which = rocov(&[&"which", &source, &data]).success().stdout;
+    let row = which.lines().find(|line| line.starts_with(LABEL));
+    let row = row.unwrap_or_else(|| panic!("{kind} {source}: {which}"));
+    assert!(
+        row.ends_with(&format!(" {count}")),
+        "{kind}: {row}, not {count}"
+    );
+    let nothing = TempDir::new().expect("a directory can be made");
+    let saved = nothing.path().join("saved.json");
+    rocov(&[&"report", &data, &"--json", &"-o", &saved]).success();
+    let diff = rocov(&[&"diff", &saved, &data]).success().stdout;
+    let figures = diff.lines().find(|line| line.contains(" lines "));
+    let figures = figures.unwrap_or_else(|| panic!("{kind}: {diff}"));
+    assert!(
+        figures.contains('%') && !figures.contains(" 0.00%"),
+        "{kind}: {figures}"
+    );
+}
+
+/// What was merged has the lines of what it was merged from.
+fn merged(counted: &Counted) {
+    let (kind, data) = (counted.kind, counted.data.path());
+    let place = TempDir::new().expect("a directory can be made");
+    let pooled = place.path().join("pooled");
+    rocov(&[&"merge", &data, &"--pooled", &pooled]).success();
+    assert_eq!(lines(&lcov(&pooled)), lines(&lcov(data)), "{kind}");
+    let profiles = place.path().join("profiles");
+    rocov(&[&"merge", &data, &"-o", &profiles]).success();
+    let files = fs::read_dir(&profiles).expect("profiles");
+    let files = files.map(|file| file.expect("a profile").path());
+    let shown: String = files
+        .filter(|file| file.extension() == Some("profdata".as_ref()))
+        .map(|file| {
+            let mut show = limited(profdata());
+            show.args(["show", "--all-functions", "--counts"]);
+            run(show.arg(file)).success().stdout
+        })
+        .collect();
+    assert!(shown.contains(&counted.function), "{kind}: {shown}");
+}
