@@ -309,7 +309,14 @@ fn a_report_on_a_fat_binary_has_the_lines_of_llvm_cov() {
         .stdout;
 
     let object = images.object(&images.fat_binary("fat", &["--compress-all"]));
-    let mut report = rocov(&[&"report", &data, &"--object", &object, &"--lcov"]);
+    let mut report = rocov(&[
+        &"report",
+        &data,
+        &"--object",
+        &object,
+        &"--lcov",
+        &"--as-llvm-cov",
+    ]);
     let ours = run(&mut report).success().stdout;
     assert!(lines(&theirs).len() > 20, "{theirs}");
     assert_eq!(lines(&ours), lines(&theirs), "{ours}");

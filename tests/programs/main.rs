@@ -10,6 +10,7 @@ mod builds;
 mod copies;
 mod corpus;
 mod cuda;
+mod early_exits;
 mod endings;
 mod faults;
 mod guest;

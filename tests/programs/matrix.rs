@@ -286,7 +286,7 @@ impl Pair {
         }
         let expected = json(run(&mut export).success().stdout);
         let mut report = self.compiler.rocov("report");
-        report.arg(&self.data).arg("--json");
+        report.arg(&self.data).args(["--json", "--as-llvm-cov"]);
         let found = json(run(&mut report).success().silently().stdout);
         let [found, expected] = [found, expected].map(|it| it["data"][0]["totals"].clone());
         assert!(

@@ -103,7 +103,7 @@ impl Ran {
     }
 
     fn each_arch_is_as_llvm_cov_has_it(&self) {
-        let found = json(self.report(&["--json"]));
+        let found = json(self.report(&["--json", "--as-llvm-cov"]));
         for (index, target) in TARGETS.iter().enumerate() {
             let profile = merged_of_arch(&self.data(), target);
             let expected = json(export(&self.objects[index], &profile, "text"));
@@ -113,7 +113,7 @@ impl Ran {
             }
         }
         // The table has these numbers too.
-        let table = self.report(&["--arch=gfx942"]);
+        let table = self.report(&["--arch=gfx942", "--as-llvm-cov"]);
         let total = table.lines().find(|line| line.starts_with("TOTAL"));
         let columns: Vec<_> = total.unwrap_or_default().split_whitespace().collect();
         let totals = &found["data"][1]["totals"];
@@ -139,10 +139,11 @@ impl Ran {
         assert!(host.values().any(|count| *count > 0), "{host:?}");
         for target in TARGETS {
             let arch = format!("--arch={target}");
-            let device = lines(&self.report(&["--lcov", &arch]), &source);
+            let device = self.report(&["--lcov", "--as-llvm-cov", &arch]);
+            let device = lines(&device, &source);
             assert_eq!(device, host, "{} on {target}", self.name);
         }
-        let both = lines(&self.report(&["--lcov"]), &source);
+        let both = lines(&self.report(&["--lcov", "--as-llvm-cov"]), &source);
         let twice: BTreeMap<_, _> = host
             .iter()
             .map(|(line, count)| (*line, 2 * count))

@@ -13,7 +13,7 @@ use clap::{ArgGroup, Args, ColorChoice};
 use super::DEFAULT_DATA_DIRECTORY;
 use super::filters::Filters;
 use super::gates::GateArguments;
-use crate::coverage::{By, Change, Gates, SourceTexts};
+use crate::coverage::{By, Change, Gates, Rules, SourceTexts};
 use crate::data::labels::LabelPattern;
 use crate::dataset::RunCondition;
 use crate::profdata::CountKind;
@@ -24,8 +24,8 @@ const MAX_SCALE: u64 = 1 << 20;
 
 /// Report which lines of the GPU code ran
 ///
-/// Prints a table for each GPU architecture and, if there are several, for all, with the figures of
-/// llvm-cov. Searches each DIR with all directories in it: those of ranks or labels, and those of
+/// Prints a table for each GPU architecture and, if there are several, for all. The figures are those of
+/// llvm-cov, but for lines and templates that it reports wrongly (--as-llvm-cov). Searches each DIR with all directories in it: those of ranks or labels, and those of
 /// `rocov merge`. Takes the device ELFs that librocov kept there when they were loaded, else those in
 /// the given objects. Writes nothing to DIR.
 #[derive(Args)]
@@ -205,6 +205,11 @@ pub(crate) struct ReportOptions {
     )]
     pub(crate) uniformity: bool,
 
+    /// Report the figures of llvm-cov, also where rocov's own rules differ: a line that ran may have a count of 0, and
+    /// a template counts as its best instance
+    #[arg(long, help_heading = "Contents")]
+    as_llvm_cov: bool,
+
     /// Multiply the counts of GPU code by this number: for code that counts one block in N. The coverage stays
     /// that of the blocks that count
     #[arg(
@@ -255,6 +260,14 @@ impl ReportOptions {
         let chosen = formats.iter().find(|(is_chosen, _)| *is_chosen);
         let is_colored = self.is_colored();
         chosen.map_or(Format::Text { is_colored }, |(_, format)| *format)
+    }
+
+    /// The rules for lines and templates.
+    pub(crate) fn rules(&self) -> Rules {
+        match self.as_llvm_cov {
+            true => Rules::LlvmCov,
+            false => Rules::Own,
+        }
     }
 
     /// Returns whether text is colored.

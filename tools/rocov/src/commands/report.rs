@@ -74,6 +74,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
         None => print::warn(&sampled(&merged)),
     }
     let mut report = Report::of(&merged, &data, &origins);
+    report.follow(options.rules());
     if arguments.show.is_some() {
         show(arguments, &report, texts, &installed)?;
         return Ok(0);

@@ -23,7 +23,7 @@ use super::uniformity;
 use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::kinds::is_elf;
 use crate::profdata::uniformity::UniformityProfiles;
-use crate::profdata::{BinaryCounts, CountKinds, ProfileCounts};
+use crate::profdata::{BinaryCounts, CountKind, CountKinds, ProfileCounts};
 use crate::support::demangle::shown;
 use crate::support::{mmap, parallel, temporary};
 use crate::system::command;
@@ -251,7 +251,26 @@ pub(super) fn exported(
             folded.mark(record);
         }
     }
+    // Later compilers may write mappings that only llvm-cov reads.
+    if let Ok(index) = ObjectIndex::read(objects, &CountKinds::from([CountKind::Mapping])) {
+        mark(&mut records, &index);
+    }
     Ok((records, warnings.lines().map(warning).collect()))
+}
+
+/// Gives records that were just read the marks of their functions in `index`.
+fn mark(records: &mut [Record], index: &ObjectIndex) {
+    let descriptions = index.descriptions().map(|it| (it.key(), it));
+    let descriptions: HashMap<_, _> = descriptions.collect();
+    for record in records {
+        let known = descriptions.get(&record.function.key());
+        let (Some(known), Some(function)) = (known, Arc::get_mut(&mut record.function)) else {
+            continue;
+        };
+        if known.regions == function.regions && known.decisions == function.decisions {
+            function.marks = known.marks.clone();
+        }
+    }
 }
 
 /// The warning of rocov for a line of llvm-cov.
@@ -297,7 +316,10 @@ fn folded(objects: &[PathBuf], counted: &Path, tools: &Tools) -> Result<Folded> 
     merge(text.path(), &[], profile.path())?;
     let (export, _) = export(tools, objects, profile.path())?;
     let mut folded = Folded::default();
-    for Record { function, counts } in &export.records {
+    for Record {
+        function, counts, ..
+    } in &export.records
+    {
         folded.remember(function, &counts.branches);
     }
     Ok(folded)

@@ -218,8 +218,7 @@ fn convert(exported: Exported) -> Result<Record, String> {
         filenames: exported.filenames.into_iter().map(Arc::from).collect(),
         regions: Vec::with_capacity(exported.regions.len()),
         branches: Vec::with_capacity(exported.branches.len()),
-        decisions: Vec::new(),
-        line_table: None,
+        ..Function::default()
     };
     let files = function.filenames.len();
     let location = |lines: (u32, u32, u32, u32), file: u32, expanded: u32| {
@@ -267,7 +266,7 @@ fn convert(exported: Exported) -> Result<Record, String> {
         });
     }
     let function = Arc::new(function);
-    Ok(Record { function, counts })
+    Ok(Record::new(function, counts))
 }
 
 fn region_kind(number: u8) -> Result<Kind, String> {

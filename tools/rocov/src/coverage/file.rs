@@ -6,7 +6,7 @@ use super::function::{Kind, Place, Span};
 use super::model::Record;
 use super::segments::{CountedRegion, Segment, lines, missed, segments};
 use super::uniformity::Uniformity;
-use super::view::{Column, View};
+use super::view::{Column, Rules, View};
 
 /// A source file.
 #[derive(Debug)]
@@ -55,8 +55,8 @@ pub(crate) struct Condition {
 }
 
 /// The position of a branch: its place in the file, preceded by the places that lead to it if it is in
-/// a macro that the file uses; and its span.
-type Where = (Vec<Place>, Span);
+/// a macro that the file uses; and its span. llvm-cov takes all branches of a macro for one, without a span.
+type Where = (Vec<Place>, Option<Span>);
 
 impl File {
     /// The calls of the functions, as counts of the lines that they start on.
@@ -95,7 +95,7 @@ impl View {
                 let sum = calls[index].unwrap_or(0);
                 calls[index] = Some(sum.saturating_add(record.counts.calls));
             }
-            for (key, counts) in column.branches(path) {
+            for (key, counts) in column.branches(path, self.rules) {
                 let none = || [vec![None; width], vec![None; width]];
                 let sides = branches.entry(key).or_insert_with(none);
                 for (side, count) in sides.iter_mut().zip(counts) {
@@ -121,7 +121,7 @@ impl View {
                 .into_iter()
                 .map(|((path, span), sides)| Condition {
                     start: path[0],
-                    end: (path.len() == 1).then_some(span.end),
+                    end: span.filter(|_| path.len() == 1).map(|span| span.end),
                     sides,
                 })
                 .collect(),
@@ -213,7 +213,7 @@ impl Column {
     }
 
     /// The branches of a file with their counts.
-    fn branches(&self, path: &str) -> Vec<(Where, Joined)> {
+    fn branches(&self, path: &str, rules: Rules) -> Vec<(Where, Joined)> {
         let mut found = Vec::new();
         for record in self.touching(path) {
             let function = &record.function;
@@ -225,12 +225,15 @@ impl Column {
                 let sides = [side(0), side(1)];
                 let start = location.span.start;
                 if &**function.path(location.file) == path {
-                    found.push(((vec![start], location.span), sides));
+                    found.push(((vec![start], Some(location.span)), sides));
                 }
                 let expansions = &expansions[location.file as usize];
                 if is_defined_here && !expansions.is_empty() {
-                    let path = [&expansions[..], &[start]].concat();
-                    found.push(((path, location.span), sides));
+                    let place = match rules {
+                        Rules::Own => ([expansions, &[start][..]].concat(), Some(location.span)),
+                        Rules::LlvmCov => (expansions.clone(), None),
+                    };
+                    found.push((place, sides));
                 }
             }
         }
@@ -264,18 +267,25 @@ impl Record {
         wanted.map(|(line, counts)| (line.line, *counts))
     }
 
-    /// The regions in the files that are wanted, with their counts.
-    fn regions(&self, is_wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = CountedRegion> {
+    /// The regions in the files that are wanted, with their counts. Inferred ones are among them.
+    pub(super) fn regions(
+        &self,
+        is_wanted: impl Fn(u32) -> bool,
+    ) -> impl Iterator<Item = CountedRegion> {
         let counts = self.counts.regions.iter().enumerate();
         let counted = self.function.regions.iter().zip(counts);
-        counted.filter_map(move |(region, (index, count))| {
+        let mapped = counted.map(|(region, (index, count))| {
             let uniformity = self.counts.uniformity.get(index);
-            is_wanted(region.location.file).then(|| CountedRegion {
+            let counted = CountedRegion {
                 span: region.location.span,
                 kind: region.kind,
                 count: *count,
                 uniformity: uniformity.copied().unwrap_or_default(),
-            })
-        })
+            };
+            (region.location.file, counted)
+        });
+        let inferred = self.inferred.iter().map(|it| (it.file, it.region));
+        let all = mapped.chain(inferred);
+        all.filter_map(move |(file, region)| is_wanted(file).then_some(region))
     }
 }

@@ -6,6 +6,8 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::uniformity::Uniformity;
 
 /// A place in a source file; line and column count from 1, the column in bytes.
@@ -74,6 +76,36 @@ pub(crate) struct Decision {
     pub(crate) kind: u8,
 }
 
+/// Facts in a coverage mapping that llvm-cov's export lacks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Marks {
+    /// For each decision, true for each condition that the compiler folded: such a condition cannot be covered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) folded_conditions: Vec<Vec<bool>>,
+    /// The indices of gaps without a counter: nothing runs between their statements, if the compiler is right.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) uncounted_gaps: Vec<usize>,
+    /// If there are such gaps, the indices of code regions that are the first region with their counter. Labels begin
+    /// such regions: what follows may run behind a gap.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) own_counters: Vec<usize>,
+    /// The conditions of which the compiler folded both sides. Only the lists of files in an export have them.
+    #[serde(skip)]
+    pub(crate) folded_branches: Vec<Branch>,
+    /// True if the compiler folded both sides of a condition. Up to clang 20, it tells so of an `if constexpr`, too,
+    /// and up to clang 17 the mapping does not have the parts of that which are left out.
+    #[serde(default)]
+    pub(crate) has_folded_branches: bool,
+}
+
+impl Marks {
+    /// Returns whether the compiler folded a condition of the decision with this index.
+    pub(crate) fn is_folded(&self, decision: usize, condition: usize) -> bool {
+        let conditions = self.folded_conditions.get(decision);
+        conditions.is_some_and(|folded| folded.get(condition) == Some(&true))
+    }
+}
+
 /// The lines of a function of code that has a line table in place of a coverage mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct LineTable {
@@ -95,7 +127,7 @@ pub(crate) struct TableLine {
 /// A function, without counts.
 ///
 /// A line table describes lines. Regions, branches and decisions of its functions are not known.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Function {
     /// Mangled.
     pub(crate) name: Arc<str>,
@@ -103,6 +135,7 @@ pub(crate) struct Function {
     pub(crate) regions: Vec<Region>,
     pub(crate) branches: Vec<Branch>,
     pub(crate) decisions: Vec<Decision>,
+    pub(crate) marks: Marks,
     /// `None` if the function has a coverage mapping.
     pub(crate) line_table: Option<LineTable>,
 }
@@ -270,7 +303,7 @@ pub(crate) struct DecisionOutcome {
 }
 
 /// Values of the conditions of a decision, `None` for one that was not looked at, and its result.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Vector {
     pub(crate) conditions: Vec<Option<bool>>,
     pub(crate) executed: bool,

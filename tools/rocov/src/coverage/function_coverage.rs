@@ -1,13 +1,13 @@
 //! The coverage of one function, in a form that joins archs on which it is not the same.
 //!
-//! Behind an `#ifdef` a function has other lines, regions and branches on each arch. So each of
+//! The same joins the instances of a template. Behind an `#ifdef` a function has other lines, regions and branches on each arch. So each of
 //! these has a key that does not depend on the others: a line its number, a region its span and the
 //! macro expansions that lead to it.
 
 use std::collections::BTreeMap;
 
 use super::figures::{Figure, Figures};
-use super::function::{Kind, Location, Place, Span};
+use super::function::{DecisionOutcome, Function, Kind, Location, Place, Span};
 use super::model::Record;
 
 /// The key of a region or branch of a function.
@@ -43,6 +43,16 @@ impl FunctionCoverage {
         for (region, count) in code {
             keys.insert(&mut regions, region.location, *count > 0);
         }
+        for it in &record.inferred {
+            if it.is_mapped && it.region.kind == Kind::Code {
+                let location = Location {
+                    span: it.region.span,
+                    file: it.file,
+                    expanded: 0,
+                };
+                keys.insert(&mut regions, location, it.region.count > 0);
+            }
+        }
         let mut pairs = BTreeMap::new();
         for (branch, sides) in function.branches.iter().zip(&counts.branches) {
             keys.insert(&mut pairs, branch.location, (branch.folded, sides));
@@ -53,14 +63,15 @@ impl FunctionCoverage {
             sides.map(move |(side, count)| ((key.clone(), side), *count > 0))
         });
         // llvm-cov leaves out those in macros.
-        let decisions = function.decisions.iter().zip(&counts.decisions);
         let mut outcomes = BTreeMap::new();
-        for (decision, outcome) in decisions.filter(|it| it.0.location.file == main) {
-            keys.insert(&mut outcomes, decision.location, outcome);
+        for (index, (decision, outcome)) in record.decisions().enumerate() {
+            if decision.location.file == main {
+                keys.insert(&mut outcomes, decision.location, (index, outcome));
+            }
         }
-        let conditions = outcomes.into_iter().flat_map(|(key, outcome)| {
-            let covered = outcome.covered.iter().enumerate();
-            covered.map(move |(index, covered)| ((key.clone(), index), *covered))
+        let conditions = outcomes.into_iter().flat_map(|(key, (decision, outcome))| {
+            let conditions = unfolded(function, decision, outcome);
+            conditions.map(move |(index, covered)| ((key.clone(), index), covered))
         });
         Self {
             is_called: counts.calls > 0,
@@ -76,7 +87,7 @@ impl FunctionCoverage {
         &self.lines
     }
 
-    /// Adds the coverage of the same function on another arch.
+    /// Adds the coverage of the same function on another arch, or of another instance of its template.
     pub(crate) fn join(&mut self, other: Self) {
         self.is_called |= other.is_called;
         join(&mut self.lines, other.lines);
@@ -94,8 +105,10 @@ impl FunctionCoverage {
         let branches = function.branches.iter().zip(&counts.branches);
         let sides = branches.flat_map(|(branch, sides)| branch.folded.iter().zip(sides));
         let sides = sides.filter(|(is_folded, _)| !**is_folded);
-        let decisions = function.decisions.iter().zip(&counts.decisions);
-        let in_main = decisions.filter(|(decision, _)| decision.location.file == main);
+        let decisions = record.decisions().enumerate();
+        let in_main = decisions.filter(|(_, (decision, _))| decision.location.file == main);
+        let conditions =
+            in_main.flat_map(|(index, (_, outcome))| unfolded(function, index, outcome));
         let called = Figure::of([counts.calls > 0]);
         Figures {
             regions: Figure::of(code.map(|(_, count)| *count > 0)),
@@ -108,7 +121,7 @@ impl FunctionCoverage {
                     .map(|(_, count)| count > 0),
             ),
             branches: Figure::of(sides.map(|(_, count)| *count > 0)),
-            conditions: Figure::of(in_main.flat_map(|(_, outcome)| outcome.covered.clone())),
+            conditions: Figure::of(conditions.map(|(_, is_covered)| is_covered)),
         }
     }
 
@@ -124,6 +137,16 @@ impl FunctionCoverage {
             conditions: Figure::of(self.conditions.values().copied()),
         }
     }
+}
+
+/// The conditions of a decision that the compiler did not fold, by their indices, and whether each is covered.
+fn unfolded(
+    function: &Function,
+    decision: usize,
+    outcome: &DecisionOutcome,
+) -> impl Iterator<Item = (usize, bool)> {
+    let covered = outcome.covered.iter().copied().enumerate();
+    covered.filter(move |(index, _)| !function.marks.is_folded(decision, *index))
 }
 
 /// The lines, and whether they ran.

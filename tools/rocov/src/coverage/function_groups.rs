@@ -138,9 +138,7 @@ mod tests {
             name: name.into(),
             filenames: files.iter().map(|it| (*it).into()).collect(),
             regions: regions.collect(),
-            branches: Vec::new(),
-            decisions: Vec::new(),
-            line_table: None,
+            ..Function::default()
         })
     }
 

@@ -86,10 +86,7 @@ mod tests {
         Function {
             name: name.into(),
             filenames: vec![FILE.into()],
-            regions: Vec::new(),
-            branches: Vec::new(),
-            decisions: Vec::new(),
-            line_table: None,
+            ..Function::default()
         }
     }
 

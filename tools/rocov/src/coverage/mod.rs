@@ -4,7 +4,8 @@
 //! llvm-cov does that for host code ([`export`]). The sources of code that
 //! [`hiprtc`] compiled are in the code object. The [`model`] keeps code objects apart. A [`view`] joins those of one
 //! arch, or of one binary, to a column, and has the [`figures`] of every file in every column, by
-//! llvm-cov's own rules ([`segments`], [`function_coverage`]), and its [`uniformity`]. A [`file`] has its
+//! the rules of llvm-cov ([`segments`], [`function_coverage`]) or by its own, which add [`inferred`] regions, and its
+//! [`uniformity`]. A [`file`] has its
 //! counts line by line, the [`instances`] of a template their own, and [`changed`] those of the lines of a change; [`resolve_source`] finds the file
 //! that a user means, and [`checkouts`] the sources that have several paths.
 //! A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports. The
@@ -27,6 +28,9 @@ pub(crate) mod function_figures;
 pub(crate) mod function_groups;
 pub(crate) mod gates;
 pub(crate) mod hiprtc;
+pub(crate) mod inferred;
+#[cfg(test)]
+mod inferred_tests;
 pub(crate) mod instances;
 pub(crate) mod line_table;
 pub(crate) mod line_tests;
@@ -60,4 +64,4 @@ pub(crate) use report_json::read as read_saved;
 pub(crate) use selection::{PathMap, PathMaps, Selection};
 pub(crate) use source_text::SourceTexts;
 pub(crate) use staleness::misfit;
-pub(crate) use view::{By, View};
+pub(crate) use view::{By, Rules, View};

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::activity::Activities;
-use super::function::{Counts, Function, Key};
+use super::function::{Counts, Decision, DecisionOutcome, Function, Key};
 use super::hiprtc::Texts;
+use super::inferred::Inferred;
 use crate::profdata::CountKinds;
 
 /// The side that code runs on.
@@ -60,6 +61,24 @@ impl Source {
 pub(crate) struct Record {
     pub(crate) function: Arc<Function>,
     pub(crate) counts: Counts,
+    /// The regions that its mapping lacks; none under the rules of llvm-cov.
+    pub(crate) inferred: Vec<Inferred>,
+}
+
+impl Record {
+    pub(crate) fn new(function: Arc<Function>, counts: Counts) -> Self {
+        Self {
+            function,
+            counts,
+            inferred: Vec::new(),
+        }
+    }
+
+    /// The MC/DC decisions with their outcomes.
+    pub(crate) fn decisions(&self) -> impl Iterator<Item = (&Decision, &DecisionOutcome)> {
+        let decisions = self.function.decisions.iter();
+        decisions.zip(&self.counts.decisions)
+    }
 }
 
 /// Descriptions of functions and paths, which many code objects share.

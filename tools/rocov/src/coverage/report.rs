@@ -14,7 +14,7 @@ use super::line_tests::LineTests;
 use super::model::Side;
 use super::selection::Selection;
 use super::test_coverage::TestEvaluator;
-use super::view::{By, View};
+use super::view::{By, Rules, View};
 use crate::data::device_elfs::ObjectFile;
 use crate::data::{DataDirectory, Origins};
 use crate::llvm::LlvmTools;
@@ -42,6 +42,7 @@ pub(crate) struct Report<'a> {
     has_line_tests: bool,
     /// A directory for temporary files of tests.
     directory: PathBuf,
+    rules: Rules,
 }
 
 /// A component with its own figures: its name, and the identities of its code objects.
@@ -84,6 +85,11 @@ impl<'a> Report<'a> {
             let key = (&*binary.arch, &*binary.identity);
             binary.uniformity = profiles.get(&key).cloned();
         }
+    }
+
+    /// Makes the report follow these rules.
+    pub(crate) fn follow(&mut self, rules: Rules) {
+        self.rules = rules;
     }
 
     /// Adds the figures of a component, which has the code objects with these identities.
@@ -156,11 +162,11 @@ impl<'a> Report<'a> {
         let components = self.components.iter().map(|component| {
             let sources = sources.iter();
             let of = sources.filter(|source| component.identities.contains(&source.identity));
-            let view = View::new(of.cloned().collect(), by, is_wanted);
+            let view = View::by_rules(self.rules, of.cloned().collect(), by, is_wanted);
             Part::of(component.name.clone(), &view)
         });
         let components = components.collect();
-        let mut view = View::new(sources, by, is_wanted);
+        let mut view = View::by_rules(self.rules, sources, by, is_wanted);
         view.components = components;
         (view.tests, view.line_tests) = self.tests(selection, &checkouts, installed)?;
         Ok((view, warnings))
@@ -203,7 +209,7 @@ impl<'a> Report<'a> {
     ) -> Result<TestEvaluator<'b, impl Fn(&str) -> String + Sync + 'b>> {
         let binaries = self.binaries.iter().filter(|it| is_wanted(&it.identity));
         let place = |path: &str| checkouts.place(&selection.place(path));
-        TestEvaluator::new(binaries, place, &self.directory, installed)
+        TestEvaluator::new(binaries, place, &self.directory, installed, self.rules)
     }
 }
 

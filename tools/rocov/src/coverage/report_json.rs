@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::activity::Activities;
 use super::export;
-use super::function::{LineTable, Place, TableLine};
+use super::function::{LineTable, Marks, Place, TableLine};
 use super::hiprtc::Texts;
 use super::model::{Record, SharedFunctions, Side, Source};
 use crate::profdata::{CountKind, CountKinds};
@@ -35,6 +35,9 @@ pub(crate) struct Head {
     /// Sides of branches that the compiler folded: the numbers of the function and of its branch, in
     /// the order of the export, and 0 for the true side or 1 for the false one.
     pub(crate) folded: Vec<(usize, usize, usize)>,
+    /// The numbers of functions, in the order of the export, with facts that it lacks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) marks: Vec<(usize, Marks)>,
 }
 
 /// A function that has a line table.
@@ -134,6 +137,15 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
             let function = Arc::get_mut(&mut record.function).with_context(is_none)?;
             let branch = function.branches.get_mut(branch).with_context(is_none)?;
             *branch.folded.get_mut(side).with_context(is_none)? = true;
+        }
+        for (function, marks) in head.marks {
+            let record = records.get_mut(function).with_context(is_none)?;
+            let function = Arc::get_mut(&mut record.function).with_context(is_none)?;
+            let mut indices = marks.uncounted_gaps.iter().chain(&marks.own_counters);
+            if indices.any(|index| *index >= function.regions.len()) {
+                bail!(is_none());
+            }
+            function.marks = marks;
         }
         for lines in head.line_tables {
             let record = records.get_mut(lines.function).with_context(is_none)?;

@@ -20,7 +20,7 @@ use super::function_groups::FunctionGroups;
 use super::hiprtc::Texts;
 use super::mapped_functions::MappedFunctions;
 use super::model::{Record, SharedFunctions, Side, Source};
-use super::view::{By, View};
+use super::view::{By, Rules, View};
 use crate::data::match_elfs::MatchedElfs;
 use crate::llvm::LlvmTools;
 use crate::profdata::per_label::TestProfiles;
@@ -40,6 +40,7 @@ pub(crate) struct TestEvaluator<'a, P> {
     groups: FunctionGroups,
     mapped: MappedFunctions,
     shared: Mutex<SharedFunctions>,
+    rules: Rules,
     /// The figures of code that never ran, for the code objects with these numbers.
     never_ran: Mutex<HashMap<Vec<usize>, Arc<GroupFigures>>>,
 }
@@ -114,6 +115,7 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         place: P,
         directory: &'a Path,
         installed: &'a LlvmTools,
+        rules: Rules,
     ) -> Result<Self> {
         let binaries = binaries.into_iter().filter(|it| it.side == Side::Device);
         let binaries: Vec<_> = binaries.enumerate().collect();
@@ -145,6 +147,7 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
             groups,
             mapped,
             shared,
+            rules,
             never_ran: Mutex::default(),
         })
     }
@@ -167,7 +170,8 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
                 numbers.flatten().copied().collect()
             })
         });
-        let view = View::new(sources.collect::<Result<_>>()?, By::Arch, &is_wanted);
+        let sources = sources.collect::<Result<_>>()?;
+        let view = View::by_rules(self.rules, sources, By::Arch, &is_wanted);
         let mut figures: BTreeMap<&str, Figures> = BTreeMap::new();
         let never_ran = self.never_ran(&counts, &is_wanted)?;
         for (label, groups) in &*never_ran {
@@ -304,7 +308,8 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
             let records = object.index.evaluate(&counts.zeros())?.records;
             Ok(object.source(records))
         });
-        let view = View::new(sources.collect::<Result<_>>()?, By::Arch, is_wanted);
+        let sources = sources.collect::<Result<_>>()?;
+        let view = View::by_rules(self.rules, sources, By::Arch, is_wanted);
         let columns = view.columns.iter().map(|column| {
             let group = |function: &Arc<Function>| self.groups.get(function);
             let figures = view.figures_by(column, &self.mapped, group);

@@ -58,7 +58,10 @@ pub(super) fn add(
         Ok(regions.collect())
     };
     let (uniform, marks) = (regions(&profiles.uniform)?, regions(&profiles.marks)?);
-    for Record { function, counts } in records {
+    for Record {
+        function, counts, ..
+    } in records
+    {
         let (Some(uniform), Some(marks)) = (
             uniform.get(&Arc::as_ptr(function)),
             marks.get(&Arc::as_ptr(function)),

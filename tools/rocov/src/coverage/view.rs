@@ -15,6 +15,7 @@ use super::changed::Changed;
 use super::figures::Figures;
 use super::function::{Function, Place};
 use super::function_coverage::FunctionCoverage;
+use super::inferred::infer;
 use super::line_table::is_without_lines;
 use super::line_tests::LineTests;
 use super::mapped_functions::MappedFunctions;
@@ -30,6 +31,68 @@ pub(crate) enum By {
     Arch,
     /// Each code object by itself
     Binary,
+}
+
+/// The rules for the counts of lines, and for figures of templates.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Rules {
+    /// A line has the count that it ran. A part of a template is covered if an instance covers it.
+    #[default]
+    Own,
+    /// Those of llvm-cov, which reports some lines that ran with a count of 0. A template counts as well as its best
+    /// instance.
+    LlvmCov,
+}
+
+impl Rules {
+    /// The figures of a function, from those of its instances.
+    fn together(self, instances: Vec<FunctionCoverage>) -> Figures {
+        let each = instances.iter().map(FunctionCoverage::figures);
+        let sum = each
+            .clone()
+            .fold(Figures::default(), |sum, it| sum.plus(&it));
+        let all = match self {
+            Self::LlvmCov => each.fold(Figures::default(), |best, it| best.max(&it)),
+            Self::Own => {
+                let joined = instances.into_iter().reduce(|mut joined, instance| {
+                    joined.join(instance);
+                    joined
+                });
+                joined.unwrap_or_default().figures()
+            }
+        };
+        Figures {
+            instantiations: sum.instantiations,
+            ..all
+        }
+    }
+
+    /// The figures of functions, by the places that they start at. Those that start at one place are instances.
+    fn sum(self, functions: impl IntoIterator<Item = (Place, FunctionCoverage)>) -> Figures {
+        let mut by_start: BTreeMap<Place, Vec<FunctionCoverage>> = BTreeMap::new();
+        for (start, coverage) in functions {
+            by_start.entry(start).or_default().push(coverage);
+        }
+        let functions = by_start.into_values().map(|it| self.together(it));
+        functions.fold(Figures::default(), |sum, it| sum.plus(&it))
+    }
+
+    /// The figures of functions, each of which has one record.
+    fn sum_of<'a>(self, records: impl IntoIterator<Item = &'a Record>) -> Figures {
+        let mut by_start: BTreeMap<Place, Vec<&Record>> = BTreeMap::new();
+        for record in records {
+            let start = record.function.start();
+            by_start.entry(start).or_default().push(record);
+        }
+        let functions = by_start.into_values().map(|records| match &records[..] {
+            [record] => FunctionCoverage::figures_of(record),
+            records => {
+                let instances = records.iter().map(|it| FunctionCoverage::of(it));
+                self.together(instances.collect())
+            }
+        });
+        functions.fold(Figures::default(), |sum, it| sum.plus(&it))
+    }
 }
 
 /// Counts that are taken together.
@@ -56,7 +119,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    fn of(label: String, side: Side, sources: Vec<Source>) -> Self {
+    fn of(label: String, side: Side, sources: Vec<Source>, rules: Rules) -> Self {
         let binaries = sources.iter().map(|source| source.binary.clone()).collect();
         let kernels = sources.iter().flat_map(|source| &source.kernels);
         let kernels = kernels.cloned().collect();
@@ -70,7 +133,10 @@ impl Column {
         }
         let kinds = sources.iter().flat_map(|source| &source.kinds).copied();
         let kinds = kinds.collect();
-        let records = combine(sources.into_iter().flat_map(|source| source.records));
+        let mut records = combine(sources.into_iter().flat_map(|source| source.records));
+        if rules == Rules::Own {
+            infer(&mut records);
+        }
         let mut by_path: HashMap<_, Vec<usize>, RandomState> = HashMap::default();
         for (index, record) in records.iter().enumerate() {
             for path in &record.function.filenames {
@@ -127,15 +193,14 @@ impl Column {
 
     /// The figures of a file. `None` if a function is there several times in different forms, which must be
     /// joined.
-    fn figures(&self, path: &str) -> Option<Figures> {
+    fn figures(&self, path: &str, rules: Rules) -> Option<Figures> {
         let mut known = HashSet::new();
         let functions = self.defined_in(path).map(|record| {
             let function = &record.function;
-            let start = function.start();
-            let is_new = known.insert((start, &*function.name));
-            is_new.then(|| (start, FunctionCoverage::figures_of(record)))
+            let is_new = known.insert((function.start(), &*function.name));
+            is_new.then_some(record)
         });
-        Some(sum(functions.collect::<Option<Vec<_>>>()?))
+        Some(rules.sum_of(functions.collect::<Option<Vec<_>>>()?))
     }
 }
 
@@ -160,6 +225,7 @@ pub(crate) struct View {
     pub(crate) tests: Vec<Part>,
     /// The tests of each line, by their numbers in `tests`.
     pub(crate) line_tests: LineTests,
+    pub(crate) rules: Rules,
     table: OnceCell<Table>,
 }
 
@@ -173,8 +239,18 @@ pub(crate) struct Row {
 }
 
 impl View {
-    /// Shows these sources of counts, and of the source files those that `is_wanted`.
+    /// Shows these sources of counts by rocov's own rules, and of the source files those that `is_wanted`.
     pub(crate) fn new(sources: Vec<Source>, by: By, is_wanted: impl Fn(&str) -> bool) -> Self {
+        Self::by_rules(Rules::Own, sources, by, is_wanted)
+    }
+
+    /// Shows these sources of counts by these rules, and of the source files those that `is_wanted`.
+    pub(crate) fn by_rules(
+        rules: Rules,
+        sources: Vec<Source>,
+        by: By,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Self {
         let texts = sources.iter().map(|source| &source.texts);
         let texts = SourceTexts::embedded(texts);
         let mut groups: BTreeMap<(Side, String), Vec<Source>> = BTreeMap::new();
@@ -187,7 +263,7 @@ impl View {
         }
         let columns: Vec<_> = groups
             .into_iter()
-            .map(|((side, label), sources)| Column::of(label, side, sources))
+            .map(|((side, label), sources)| Column::of(label, side, sources, rules))
             .collect();
         let paths: BTreeSet<_> = columns
             .iter()
@@ -205,6 +281,7 @@ impl View {
             components: Vec::new(),
             tests: Vec::new(),
             line_tests: LineTests::default(),
+            rules,
             table: OnceCell::new(),
         }
     }
@@ -238,15 +315,15 @@ impl View {
         self.each(|index| self.columns[index].label.clone(), all.to_owned())
     }
 
-    /// The figures of a file, by the rules of llvm-cov.
+    /// The figures of a file.
     ///
-    /// Instances of one template count once. On archs on which a function is not the same, what any
+    /// Instances of one template count once, by the rules of the view. On archs on which a function is not the same, what any
     /// of them has is joined first. So are the coverage mapping and the line table of a function.
     fn row(&self, path: &str) -> Row {
         let mapped = self.mapped(path);
         if let [column] = &self.columns[..]
             && mapped.is_empty()
-            && let Some(all) = column.figures(path)
+            && let Some(all) = column.figures(path, self.rules)
         {
             let columns = vec![column.has(path).then_some(all)];
             return Row { columns, all };
@@ -257,14 +334,16 @@ impl View {
             let here = joined(column.defined_in(path), &mapped);
             let figures = here
                 .iter()
-                .map(|((start, _), detail)| (*start, detail.figures()));
-            columns.push(column.has(path).then(|| sum(figures)));
+                .map(|((start, _), detail)| (*start, detail.clone()));
+            columns.push(column.has(path).then(|| self.rules.sum(figures)));
             for (key, detail) in here {
                 everywhere.entry(key).or_default().join(detail);
             }
         }
-        let everywhere = everywhere.iter();
-        let all = sum(everywhere.map(|((start, _), detail)| (*start, detail.figures())));
+        let everywhere = everywhere.into_iter();
+        let all = self
+            .rules
+            .sum(everywhere.map(|((start, _), detail)| (start, detail)));
         Row { columns, all }
     }
 
@@ -294,13 +373,11 @@ impl View {
             }
             for (group, records) in records {
                 let more = match mapped.is_empty() {
-                    true => sum(records.into_iter().map(|record| {
-                        let figures = FunctionCoverage::figures_of(record);
-                        (record.function.start(), figures)
-                    })),
+                    true => self.rules.sum_of(records),
                     false => {
                         let functions = joined(records, mapped).into_iter();
-                        sum(functions.map(|((start, _), detail)| (start, detail.figures())))
+                        let functions = functions.map(|((start, _), detail)| (start, detail));
+                        self.rules.sum(functions)
                     }
                 };
                 let figures = groups.entry(group).or_default();
@@ -392,21 +469,6 @@ fn joined<'a>(
     }
     functions.extend(listed);
     functions
-}
-
-/// The figures of a file whose functions start at these places and have these figures.
-fn sum(functions: impl IntoIterator<Item = (Place, Figures)>) -> Figures {
-    let mut by_start: BTreeMap<Place, (Figures, Figures)> = BTreeMap::new();
-    for (start, figures) in functions {
-        let (best, sum) = by_start.entry(start).or_default();
-        *best = best.max(&figures);
-        *sum = sum.plus(&figures);
-    }
-    let functions = by_start.into_values().map(|(best, sum)| Figures {
-        instantiations: sum.instantiations,
-        ..best
-    });
-    functions.fold(Figures::default(), |sum, it| sum.plus(&it))
 }
 
 fn file_name(path: &Path) -> String {

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::{Format, write};
 use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::model::{Side, Source};
-use crate::coverage::view::{By, View};
+use crate::coverage::view::{By, Rules, View};
 use crate::llvm::LlvmTools;
 use crate::profdata::{BinaryCounts, CountKind, CountKinds};
 use crate::system::command;
@@ -108,7 +108,11 @@ impl Counted {
     }
 
     fn written(&self, names: &[&str], format: Format) -> String {
-        let view = View::new(self.sources(names), By::Arch, |_| true);
+        self.written_by(Rules::LlvmCov, names, format)
+    }
+
+    fn written_by(&self, rules: Rules, names: &[&str], format: Format) -> String {
+        let view = View::by_rules(rules, self.sources(names), By::Arch, |_| true);
         let mut out = Vec::new();
         write(&view, format, &BTreeMap::new(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -116,7 +120,7 @@ impl Counted {
 }
 
 /// The first export, its lists in an order of their contents.
-fn sorted(text: &[u8]) -> Value {
+pub(super) fn sorted(text: &[u8]) -> Value {
     let mut export = json(text)["data"][0].take();
     let sort = |list: &mut Value| {
         if let Some(list) = list.as_array_mut() {
@@ -175,12 +179,27 @@ fn lcov_has_the_records_of_llvm_cov() {
     let names = ["other", "shapes"];
     let expected = counted.export(&names, &["-format=lcov"]);
     let expected = String::from_utf8(expected).unwrap();
-    let found = counted.written(&names, Format::Lcov);
-    for record in ["SF:", "DA:", "FN:", "FNDA:"] {
+    let by_its_rules = counted.written(&names, Format::Lcov);
+    let all = |tracefile: &str| {
+        let mut lines: Vec<_> = tracefile.lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    assert_eq!(all(&by_its_rules), all(&expected));
+    let found = counted.written_by(Rules::Own, &names, Format::Lcov);
+    for record in ["SF:", "FN:", "FNDA:"] {
         let (found, expected) = (records(&found, record), records(&expected, record));
         assert!(expected.len() > 2, "{expected:?}");
         assert_eq!(found, expected);
     }
+    // A line that one of two instances ran. llvm-cov takes the count of the other.
+    let lines =
+        [&expected, &found].map(|text| text.lines().filter(|line| line.starts_with("DA:28,")));
+    let [of_llvm_cov, own] = lines.map(Iterator::collect::<Vec<_>>);
+    assert!(
+        of_llvm_cov.contains(&"DA:28,0") && own.contains(&"DA:28,1"),
+        "{own:?}"
+    );
     // llvm-cov writes a folded side as one that never ran.
     for (line, expected) in [
         ("31", &["0,0,6"][..]),

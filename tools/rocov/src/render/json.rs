@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{breakdown, changed, uniformity};
 use crate::coverage::figures::{Figure, Figures};
-use crate::coverage::function::{DecisionOutcome, Function, Location, Region, Sides};
+use crate::coverage::function::{DecisionOutcome, Function, Location, Marks, Region, Sides};
 use crate::coverage::model::Record;
 use crate::coverage::report_json::{Head, SavedLines};
 use crate::coverage::view::{Column, View};
@@ -72,6 +72,11 @@ fn head(view: &View, column: &Column, summary_only: bool) -> Head {
             .filter_map(|(number, record)| SavedLines::of(number, record))
             .collect(),
         folded: folded.collect(),
+        marks: shown(view, column)
+            .enumerate()
+            .filter(|(_, record)| !summary_only && record.function.marks != Marks::default())
+            .map(|(number, record)| (number, record.function.marks.clone()))
+            .collect(),
     }
 }
 
@@ -142,6 +147,9 @@ fn file(column: &Column, path: &str) -> Value {
         let function = &record.function;
         let is_here = |location: Location| &**function.path(location.file) == path;
         branches.extend(branches_where(record, is_here));
+        let folded = function.marks.folded_branches.iter();
+        let folded = folded.filter(|branch| is_here(branch.location));
+        branches.extend(folded.map(|it| Value::from(counted(it.location, [0; 2], it.kind))));
         decisions.extend(decisions_where(record, is_here));
         let main = function.main_file();
         if &**function.path(main) == path {
@@ -239,8 +247,7 @@ fn nested_branches(record: &Record, file: u32) -> Vec<Value> {
 }
 
 fn decisions_where(record: &Record, is_wanted: impl Fn(Location) -> bool) -> Vec<Value> {
-    let decisions = record.function.decisions.iter();
-    let decisions = decisions.zip(&record.counts.decisions);
+    let decisions = record.decisions();
     decisions
         .filter(|(decision, _)| is_wanted(decision.location))
         .map(|(decision, outcome)| {

@@ -10,6 +10,8 @@ pub(crate) mod comparison;
 mod html;
 mod json;
 mod lcov;
+#[cfg(test)]
+mod llvm_tests;
 mod markdown;
 mod sonar;
 mod text;

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::iter;
 use std::rc::Rc;
 
-use rocov::format::codeobject::{MappedRegion, RegionKind, SourcePlace};
+use rocov::format::codeobject::{Counter, MappedRegion, RegionKind, SourcePlace};
 
 /// A condition of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub(super) struct Condition {
     pub(super) number: u16,
     /// The number of the condition that is looked at after this, if this is false and if it is true.
     pub(super) next: [Option<u16>; 2],
+    /// True if the compiler folded it: a side has no counter.
+    pub(super) is_folded: bool,
 }
 
 /// A decision with its conditions.
@@ -64,14 +66,22 @@ pub(super) fn decisions(regions: &[MappedRegion], files: usize) -> Vec<MappedDec
                 number: conditions,
                 known: HashSet::new(),
             }),
-            RegionKind::Condition { number, next, .. } => {
+            RegionKind::Condition {
+                number,
+                next,
+                sides,
+            } => {
                 let lacks = |it: &OpenDecision<'_>| it.lacks(number) && it.surrounds(&part);
                 let Some(place) = open.iter().rposition(lacks) else {
                     continue;
                 };
                 open[place].known.insert(number);
                 let conditions = &mut open[place].decision.conditions;
-                conditions.push(Condition { number, next });
+                conditions.push(Condition {
+                    number,
+                    next,
+                    is_folded: sides.contains(&Counter::Zero),
+                });
                 if conditions.len() == usize::from(open[place].number) {
                     complete.push(open.remove(place).decision);
                 }

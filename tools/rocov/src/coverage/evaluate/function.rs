@@ -1,5 +1,6 @@
 //! The counts of one function, from its mapping and its counters.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rocov::format::codeobject::{
@@ -11,7 +12,7 @@ use super::counters::Counters;
 use super::decisions::{MappedDecision, decisions};
 use super::test_vectors::{DecisionError, Numbering, has_too_many_ways, outcome};
 use crate::coverage::function::{
-    Branch, Counts, Decision, Function, Kind, Location, Place, Region, Span,
+    Branch, Counts, Decision, Function, Kind, Location, Marks, Place, Region, Span,
 };
 use crate::coverage::model::Record;
 
@@ -69,6 +70,7 @@ impl IndexedFunction {
             regions: regions.collect(),
             branches: branches.collect(),
             decisions: decisions.iter().map(described_decision).collect(),
+            marks: marks(&mapped.regions, &decisions),
             filenames: mapped.files,
             line_table: None,
         };
@@ -109,10 +111,8 @@ impl IndexedFunction {
                     error,
                 })?);
         }
-        Ok(Evaluation::Record(Record {
-            function: Arc::clone(&self.description),
-            counts: evaluated,
-        }))
+        let function = Arc::clone(&self.description);
+        Ok(Evaluation::Record(Record::new(function, evaluated)))
     }
 
     /// The counts of regions and branches. `None` if one of them cannot be computed.
@@ -191,14 +191,53 @@ fn described(region: &MappedRegion) -> Option<Region> {
 
 /// The description of a branch. `None` if the compiler folded both sides.
 fn branch(region: &MappedRegion) -> Option<Branch> {
+    any_branch(region).filter(|branch| branch.folded != [true; 2])
+}
+
+/// The description of a branch.
+fn any_branch(region: &MappedRegion) -> Option<Branch> {
     let (kind, sides) = sides(region)?;
-    // The compiler gives no counter to a side that cannot run.
-    let folded = sides.map(|it| it == Counter::Zero);
-    (folded != [true; 2]).then(|| Branch {
+    Some(Branch {
         location: location(region, 0),
         kind,
-        folded,
+        // The compiler gives no counter to a side that cannot run.
+        folded: sides.map(|it| it == Counter::Zero),
     })
+}
+
+/// What llvm-cov does not tell of a function with these regions and decisions.
+fn marks(regions: &[MappedRegion], decisions: &[MappedDecision]) -> Marks {
+    let counted = || regions.iter().filter(|it| kind(it).is_some()).enumerate();
+    let gaps = counted().filter(|(_, it)| it.kind == RegionKind::Gap(Counter::Zero));
+    let gaps: Vec<_> = gaps.map(|(index, _)| index).collect();
+    let mut known = HashSet::new();
+    // The body of a statement has a gap before it, with its counter.
+    let own = counted().filter(|(_, it)| match it.kind {
+        RegionKind::Code(Counter::Value(number)) => !gaps.is_empty() && known.insert(number),
+        RegionKind::Gap(Counter::Value(number)) => {
+            known.insert(number);
+            false
+        }
+        _ => false,
+    });
+    let own = own.map(|(index, _)| index).collect();
+    let conditions = decisions.iter().map(|decision| {
+        let conditions = decision.conditions.iter();
+        conditions.map(|it| it.is_folded).collect()
+    });
+    let mut conditions: Vec<Vec<bool>> = conditions.collect();
+    if !conditions.iter().flatten().any(|is_folded| *is_folded) {
+        conditions.clear();
+    }
+    let branches = regions.iter().filter_map(any_branch);
+    let folded: Vec<_> = branches.filter(|it| it.folded == [true; 2]).collect();
+    Marks {
+        folded_conditions: conditions,
+        uncounted_gaps: gaps,
+        own_counters: own,
+        has_folded_branches: !folded.is_empty(),
+        folded_branches: folded,
+    }
 }
 
 fn described_decision(decision: &MappedDecision) -> Decision {

@@ -143,4 +143,4 @@ fn find<'a>(function: &IndexedFunction, counts: &'a ProfileCounts) -> Found<'a> 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -221,6 +221,7 @@ mod tests {
         let conditions = numbered.map(|(number, next)| Condition {
             number,
             next: *next,
+            is_folded: false,
         });
         conditions.collect()
     }

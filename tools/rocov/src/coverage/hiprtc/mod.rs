@@ -177,6 +177,8 @@ fn resolve(function: &mut Function, preprocessed: &[Preprocessed]) {
         locations.extend(function.regions.iter_mut().map(|it| &mut it.location));
         locations.extend(function.branches.iter_mut().map(|it| &mut it.location));
         locations.extend(function.decisions.iter_mut().map(|it| &mut it.location));
+        let folded = function.marks.folded_branches.iter_mut();
+        locations.extend(folded.map(|it| &mut it.location));
         locations.retain(|location| is_here(location));
         let starts = locations.iter().map(|location| location.span.start);
         let starts: Vec<_> = starts.map(|start| (start.line, start.column)).collect();

@@ -221,13 +221,11 @@ impl ListedFunction {
         let description = Function {
             name,
             filenames,
-            regions: Vec::new(),
-            branches: Vec::new(),
-            decisions: Vec::new(),
             line_table: Some(LineTable {
                 start: Place { line, column: 1 },
                 lines: lines.into_iter().collect(),
             }),
+            ..Function::default()
         };
         Self {
             description: Arc::new(description),
@@ -278,10 +276,7 @@ impl ListedFunction {
                 *sum = sum.saturating_add(*count);
             }
         }
-        Record {
-            function: Arc::clone(&self.description),
-            counts: sums,
-        }
+        Record::new(Arc::clone(&self.description), sums)
     }
 
     /// Returns whether the profile has counts of it that are not 0.

@@ -1,0 +1,296 @@
+//! Regions that coverage mappings lack, so that each line has the count that it ran.
+//!
+//! clang leaves out a region if its count is that of the region around it. llvm-cov lays the regions of all instances
+//! of a template over each other. If one instance returns early, its region behind the `return` has a count of 0, and
+//! hides the counts of the instances without this region. So each instance gets the regions that others have, with the
+//! count that it has there itself.
+//!
+//! After an `if constexpr` whose branch may leave the code around it, clang only writes the gap up to the next
+//! statement, without a counter, and what follows seems to run as often as the code around it. In truth it runs as often
+//! as the end of the branch.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::function::{Function, Kind, Location, Place, Span};
+use super::model::Record;
+use super::segments::CountedRegion;
+
+/// A region that the mapping of a function lacks.
+#[derive(Debug, Clone)]
+pub(crate) struct Inferred {
+    /// Index into [`Function::filenames`].
+    pub(super) file: u32,
+    pub(super) region: CountedRegion,
+    /// True if the mapping of another instance has the region.
+    pub(super) is_mapped: bool,
+}
+
+/// Infers the regions that the mappings of functions lack.
+pub(super) fn infer(records: &mut [Record]) {
+    let mut instances: HashMap<(Arc<str>, Place), Vec<usize>> = HashMap::new();
+    for (index, record) in records.iter_mut().enumerate() {
+        let function = &record.function;
+        if function.line_table.is_some() {
+            continue;
+        }
+        let place = (Arc::clone(function.main_path()), function.start());
+        instances.entry(place).or_default().push(index);
+        add_behind_branches(record);
+    }
+    for indices in instances.into_values().filter(|it| it.len() > 1) {
+        let lacking = {
+            let instances: Vec<_> = indices
+                .iter()
+                .map(|it| Instance::of(&records[*it]))
+                .collect();
+            lacking(&instances)
+        };
+        for (index, lacking) in indices.into_iter().zip(lacking) {
+            records[index].inferred.extend(lacking);
+        }
+    }
+}
+
+/// The regions of a record in the file with this index, with those that were inferred; in no order.
+fn regions(record: &Record, file: u32) -> Vec<CountedRegion> {
+    record.regions(|it| it == file).collect()
+}
+
+/// Returns whether a region begins at `place` or before, and ends after it.
+fn holds(region: &CountedRegion, place: Place) -> bool {
+    (region.span.start..region.span.end).contains(&place)
+}
+
+/// The innermost of the regions that hold a place.
+fn innermost<'a>(
+    regions: impl Iterator<Item = &'a CountedRegion>,
+    place: Place,
+) -> Option<&'a CountedRegion> {
+    let around = regions.filter(|it| holds(it, place));
+    around.min_by(|a, b| {
+        let by_start = b.span.start.cmp(&a.span.start);
+        by_start.then(a.span.end.cmp(&b.span.end))
+    })
+}
+
+/// Infers the regions behind each `if constexpr` that may leave the code around it, and corrects the counts there.
+fn add_behind_branches(record: &mut Record) {
+    let function = Arc::clone(&record.function);
+    let mut gaps = function.marks.uncounted_gaps.clone();
+    // The branches of an inner one end before those of an outer one.
+    gaps.sort_by_key(|gap| function.regions[*gap].location.span.start);
+    for gap in gaps {
+        let location = function.regions[gap].location;
+        let file = location.file;
+        let Some(mut behind) = Behind::of(&function, location.span, &regions(record, file)) else {
+            continue;
+        };
+        // What follows a label has a counter of its own.
+        let own = function.marks.own_counters.iter();
+        let own = own.map(|it| function.regions[*it].location);
+        let Span { start, end } = behind.rest.span;
+        let labels = own.filter(|it| it.file == file && !is_condition(&function, it.span));
+        let labels = labels.map(|it| it.span.start);
+        let first = labels.filter(|it| (start..end).contains(it)).min();
+        record.counts.regions[gap] = behind.rest.count;
+        behind.rest.span.end = first.unwrap_or(end);
+        if behind.rest.span.end == start {
+            continue;
+        }
+        behind.correct(record, file);
+        record.inferred.push(Inferred {
+            file,
+            region: behind.rest,
+            is_mapped: false,
+        });
+    }
+}
+
+/// Returns whether a span is that of a condition.
+fn is_condition(function: &Function, span: Span) -> bool {
+    let mut branches = function.branches.iter();
+    branches.any(|branch| branch.location.span == span)
+}
+
+/// The code behind an `if constexpr` that may leave the code around it.
+struct Behind {
+    /// From the next statement to the end of the code around it.
+    rest: CountedRegion,
+    /// The count of the code around it, which the mapping has for the rest, too.
+    around: u64,
+}
+
+impl Behind {
+    /// The code behind a gap, from all regions of the file. `None` if the gap is another one.
+    fn of(function: &Function, gap: Span, all: &[CountedRegion]) -> Option<Self> {
+        let code = || all.iter().filter(|it| it.kind == Kind::Code);
+        // The gap in a `switch` has the cases in it.
+        let is_inside = |it: &CountedRegion| gap.start < it.span.start && it.span.start < gap.end;
+        let is_continued = code().any(|it| it.span.start == gap.end && it.count == 0);
+        if all.iter().any(is_inside) || is_continued {
+            return None;
+        }
+        let around = innermost(code().filter(|it| gap.end <= it.span.end), gap.start)?;
+        let skipped = || all.iter().filter(|it| it.kind == Kind::Skipped);
+        // Behind a branch without braces, the gap begins after the semicolon.
+        let ends_at = |end: Place, place: Place| {
+            end.line == place.line && (end.column == place.column || end.column + 1 == place.column)
+        };
+        // An `else` that is left out lies between the branch and the gap.
+        let left_out = skipped().find(|it| ends_at(it.span.end, gap.start));
+        let end = left_out.map_or(gap.start, |it| it.span.start);
+        let inside = code().filter(|it| {
+            around.span.start < it.span.start
+                && ends_at(it.span.end, end)
+                && !is_condition(function, it.span)
+        });
+        let mut inside: Vec<_> = inside.collect();
+        inside.sort_by_key(|it| it.span.start);
+        let is_branch =
+            |it: &CountedRegion| skipped().any(|before| before.span.end == it.span.start);
+        let branch = inside.first().filter(|it| is_branch(it))?;
+        // Code behind a statement that may leave the branch has a region of its own, up to the end of the branch. In
+        // an `else`, another `if constexpr` may have a branch up to there.
+        let has_braces = branch.span.end == end;
+        let ending = inside.iter().rev().find(|it| !is_branch(it));
+        let ending = ending.filter(|_| has_braces);
+        Some(Self {
+            rest: CountedRegion {
+                span: Span {
+                    start: gap.end,
+                    end: around.span.end,
+                },
+                kind: Kind::Code,
+                count: ending.map_or(0, |it| it.count),
+                uniformity: ending.map(|it| it.uniformity).unwrap_or_default(),
+            },
+            around: around.count,
+        })
+    }
+
+    /// Corrects the counts of regions and branches in the rest, and in the macros that it expands. The mapping takes
+    /// the count of the code around for that of the rest.
+    fn correct(&self, record: &mut Record, file: u32) {
+        let function = Arc::clone(&record.function);
+        let rest = self.rest.span;
+        let mut expanded = vec![false; function.filenames.len()];
+        loop {
+            let is_in = |it: &Location| {
+                let is_here =
+                    it.file == file && rest.start <= it.span.start && it.span.end <= rest.end;
+                is_here || expanded[it.file as usize]
+            };
+            let inner = function.expansions().filter(is_in);
+            let new: Vec<_> = inner
+                .map(|it| it.expanded as usize)
+                .filter(|it| !expanded[*it])
+                .collect();
+            if !new.is_empty() {
+                new.into_iter().for_each(|it| expanded[it] = true);
+                continue;
+            }
+            for (index, region) in function.regions.iter().enumerate() {
+                let count = &mut record.counts.regions[index];
+                if is_in(&region.location) && (*count == self.around || self.rest.count == 0) {
+                    *count = self.rest.count;
+                    if let Some(uniformity) = record.counts.uniformity.get_mut(index) {
+                        *uniformity = self.rest.uniformity;
+                    }
+                }
+            }
+            for (branch, sides) in function.branches.iter().zip(&mut record.counts.branches) {
+                if !is_in(&branch.location) {
+                    continue;
+                }
+                if self.rest.count == 0 {
+                    *sides = [0; 2];
+                } else if sides[0].saturating_add(sides[1]) == self.around {
+                    // The compiler gives the true side a counter. The false one has the other executions.
+                    sides[1] = self.rest.count.saturating_sub(sides[0]);
+                }
+            }
+            return;
+        }
+    }
+}
+
+/// The place of a region in a function: the expansions that lead to its file, its span, and its kind.
+type Where<'a> = (&'a [Place], Span, Kind);
+
+/// An instance of a template.
+struct Instance<'a> {
+    record: &'a Record,
+    /// For each file, the starts of the expansions that lead to it.
+    ways: Vec<Vec<Place>>,
+    /// For each file, its regions.
+    regions: Vec<Vec<CountedRegion>>,
+}
+
+impl<'a> Instance<'a> {
+    fn of(record: &'a Record) -> Self {
+        let ways = record.function.expansion_paths();
+        let files = 0..u32::try_from(ways.len()).unwrap_or(u32::MAX);
+        Self {
+            record,
+            regions: files.map(|file| regions(record, file)).collect(),
+            ways,
+        }
+    }
+
+    /// Its regions with counts, and whether its mapping has them.
+    fn counted(&self) -> impl Iterator<Item = (Where<'_>, bool)> {
+        let files = self.ways.iter().zip(&self.regions);
+        let mapped = &self.record.function.regions;
+        files.flat_map(move |(way, regions)| {
+            let counted = regions
+                .iter()
+                .filter(|it| matches!(it.kind, Kind::Code | Kind::Gap));
+            counted.map(move |it| {
+                let mut mapped = mapped.iter();
+                let is_mapped = mapped.any(|mapped| mapped.location.span == it.span);
+                ((&way[..], it.span, it.kind), is_mapped)
+            })
+        })
+    }
+
+    /// A region that it lacks at this place, with its count there. `None` if it does not have the code.
+    fn inferred(&self, (way, span, kind): Where<'_>, is_mapped: bool) -> Option<Inferred> {
+        let file = self.ways.iter().position(|it| it == way)?;
+        let around = innermost(self.regions[file].iter(), span.start)?;
+        if around.kind == Kind::Skipped {
+            return None;
+        }
+        // What a mapping that lacks parts has around them tells nothing of these. A part ends before the code around it.
+        let may_lack = self.record.function.marks.has_folded_branches;
+        if may_lack && kind == Kind::Code && span.end != around.span.end {
+            return None;
+        }
+        Some(Inferred {
+            file: u32::try_from(file).ok()?,
+            region: CountedRegion {
+                span,
+                kind,
+                ..*around
+            },
+            is_mapped,
+        })
+    }
+}
+
+/// For each of several instances, the regions that it lacks and others have.
+fn lacking(instances: &[Instance<'_>]) -> Vec<Vec<Inferred>> {
+    let own = instances.iter().map(|it| it.counted().collect());
+    let own: Vec<BTreeMap<Where<'_>, bool>> = own.collect();
+    let mut all: BTreeMap<Where<'_>, bool> = BTreeMap::new();
+    for (place, is_mapped) in own.iter().flatten() {
+        *all.entry(*place).or_default() |= is_mapped;
+    }
+    let each = instances.iter().zip(&own).map(|(instance, own)| {
+        let lacking = all.iter().filter(|(place, _)| !own.contains_key(*place));
+        let inferred =
+            lacking.filter_map(|(place, is_mapped)| instance.inferred(*place, *is_mapped));
+        inferred.collect()
+    });
+    each.collect()
+}
