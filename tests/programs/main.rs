@@ -24,6 +24,7 @@ mod messages;
 mod never_launched;
 mod never_unloaded;
 mod no_gpu_use;
+mod non_atomic;
 mod not_ended;
 mod on_request;
 mod openmp;

@@ -76,7 +76,7 @@ struct Function<'a> {
 /// Returns whether the code of a function at `start` loads a counter, and stores one, without atomic operations.
 pub(super) fn adds_plainly(code: &[u8], start: u64, surroundings: &Surroundings<'_>) -> bool {
     let (words, _) = code.as_chunks();
-    let words: Vec<_> = words.iter().map(|it| u32::from_le_bytes(*it)).collect();
+    let words: Vec<_> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let mut all = words.iter();
     if !all.any(|word| reads_program_counter(*word, surroundings.generation)) {
         return false;
@@ -141,7 +141,7 @@ impl Function<'_> {
         }
     }
 
-    /// Notes that the code comes to a word with these registers. What not all ways there agree on is not known.
+    /// Notes that the code comes to a word with these registers. A register stays known if all ways there agree on its value.
     fn enter(&mut self, at: usize, known: Known) {
         let mut is_new = false;
         let there = self.known.entry(at).or_insert_with(|| {
@@ -149,7 +149,7 @@ impl Function<'_> {
             known.clone()
         });
         let before = there.len();
-        there.retain(|it| known.contains(it));
+        there.retain(|pair| known.contains(pair));
         if is_new || there.len() < before {
             self.next.push(at);
         }

@@ -18,10 +18,9 @@ use std::collections::HashMap;
 
 use object::read::ReadRef;
 
+use crate::format::codeobject::counter_updates::flow::Surroundings;
+use crate::format::codeobject::counter_updates::instruction::Generation;
 use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
-
-use self::flow::Surroundings;
-use self::instruction::Generation;
 
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// The functions that add to counters without atomic operations, by their mangled names. Their counts are too low.
@@ -30,7 +29,8 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// # Errors
     /// Fails if the symbols, a section with code or the relocations are damaged.
     pub fn non_atomic_functions(&self) -> Result<Vec<&'data str>, CodeObjectError> {
-        let Some(counters) = self.profile_sections().counters.filter(|it| it.size > 0) else {
+        let counters = self.profile_sections().counters;
+        let Some(counters) = counters.filter(|section| section.size > 0) else {
             return Ok(Vec::new());
         };
         if self.is_cubin() {

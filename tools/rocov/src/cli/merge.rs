@@ -47,6 +47,12 @@ pub(crate) struct MergeArguments {
     #[arg(long, value_name = "OUT", conflicts_with = "output")]
     pub(crate) pgo: Option<PathBuf>,
 
+    /// Write the profile of --pgo also if GPU code adds to its counters without atomic operations
+    ///
+    /// Such counts are too low, by a different factor for each branch. `-fprofile-update=atomic` makes them right.
+    #[arg(long, requires = "pgo")]
+    pub(crate) allow_non_atomic: bool,
+
     /// Write a directory of raw profiles, one for each code object, to report on or to merge further
     ///
     /// The profiles go to DIR/profraw. Device ELFs in objects directories of the inputs go with them, by

@@ -23,7 +23,7 @@ pub(crate) const USUAL_CONTROL: &str = "1";
 #[command(after_help = "\
 Exit status: the program's own; 128+N if signal N ended it; 127 if it was not found, 126 if it \
 could not be started, 125 if rocov failed before that, 2 for a usage error; 3 with --strict if the \
-program ended with 0 but counts are lost or nothing was drained.
+program ended with 0 but counts are lost or too low, or nothing was drained.
 
 rocov forwards signals to the program, except those from the terminal (Ctrl-C), which the program \
 gets itself.")]
@@ -113,7 +113,7 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(crate) no_zero: bool,
 
-    /// End with 3 if the program ends with 0 but counts are lost or nothing was drained
+    /// End with 3 if the program ends with 0 but counts are lost or too low, or nothing was drained
     ///
     /// The line that rocov prints at the end then tells why.
     #[arg(long)]

@@ -34,6 +34,8 @@ const HOST: &str = "host";
 #[derive(Default)]
 pub(crate) struct Report<'a> {
     binaries: Vec<CountedBinary>,
+    /// The number of functions whose counts are too low, by the identity of their code object.
+    non_atomic: BTreeMap<String, usize>,
     /// The lines before the table of an arch, in a text.
     headings: BTreeMap<String, String>,
     components: Vec<ReportComponent>,
@@ -71,6 +73,11 @@ impl<'a> Report<'a> {
         };
         for arch in &merged.archs {
             report.binaries.extend(counted(arch, binary));
+            for object in &arch.objects {
+                let known = report.non_atomic.entry(object.identity.to_owned());
+                let known = known.or_default();
+                *known = object.non_atomic.max(*known);
+            }
             report.headings.insert(arch.name.to_owned(), heading(arch));
         }
         report
@@ -168,6 +175,13 @@ impl<'a> Report<'a> {
         let components = components.collect();
         let mut view = View::by_rules(self.rules, sources, by, is_wanted);
         view.components = components;
+        for column in &mut view.columns {
+            let found = column
+                .identities
+                .iter()
+                .filter_map(|identity| self.non_atomic.get(identity));
+            column.non_atomic = found.sum();
+        }
         (view.tests, view.line_tests) = self.tests(selection, &checkouts, installed)?;
         Ok((view, warnings))
     }
@@ -253,6 +267,15 @@ fn heading(arch: &MergedArch<'_>) -> String {
         if object.kinds != CountKinds::from([CountKind::Mapping]) {
             heading += &format!("    counted by    {}\n", object.counted_by());
         }
+        if object.non_atomic > 0 {
+            heading += &format!("    too low       {}\n", too_low(object.non_atomic));
+        }
     }
     heading
+}
+
+/// The reason why the counts of so many functions are too low, and what to do.
+pub(crate) fn too_low(functions: usize) -> String {
+    let functions = count(functions, "function");
+    format!("the counters of {functions} are not atomic: compile with -fprofile-update=atomic")
 }

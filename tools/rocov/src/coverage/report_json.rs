@@ -29,6 +29,9 @@ pub(crate) struct Head {
     /// The kinds of counts.
     #[serde(default = "of_mapping")]
     pub(crate) kinds: CountKinds,
+    /// The number of functions whose counts are too low, as they add without atomic operations.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) non_atomic: usize,
     /// The functions that have a line table in place of a coverage mapping.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) line_tables: Vec<SavedLines>,
@@ -86,6 +89,11 @@ impl SavedLines {
         function.line_table = Some(table);
         Some(())
     }
+}
+
+/// Returns whether a number is left out of a report.
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// The kinds of counts of reports that do not tell them.

@@ -114,6 +114,8 @@ pub(crate) struct Column {
     pub(crate) activities: Activities,
     /// The kinds of counts of the code objects.
     pub(crate) kinds: CountKinds,
+    /// The number of functions whose counts are too low, as they add without atomic operations.
+    pub(crate) non_atomic: usize,
     /// Indices of the records that have something in a file.
     by_path: HashMap<Arc<str>, Vec<usize>, RandomState>,
 }
@@ -157,6 +159,7 @@ impl Column {
             records,
             activities,
             kinds,
+            non_atomic: 0,
             by_path,
         }
     }

@@ -40,6 +40,11 @@ impl DataDirectory {
             let objects = count(partial, "code object");
             missing.push(format!("{objects} with partial profiles: see above"));
         }
+        let non_atomic = matched.non_atomic().len();
+        if non_atomic > 0 {
+            let objects = count(non_atomic, "code object");
+            missing.push(format!("{objects} with counts that are too low: see above"));
+        }
 
         // An earlier warning covers profiles for optimization: they are not missing.
         let profiles = || self.device.iter().chain(&self.ir_level);

@@ -35,6 +35,8 @@ pub(crate) struct MatchedCodeObject<'a> {
     pub(crate) profiles: Vec<&'a DeviceProfile>,
     /// True if the counts of the profiles are of other labels than the user wants. They are taken as 0.
     pub(crate) is_silent: bool,
+    /// The number of its functions that add to counters without atomic operations, if it was launched.
+    pub(crate) non_atomic: usize,
 }
 
 /// The code objects of one arch, by identity.
@@ -62,6 +64,7 @@ impl<'a> MatchedElfs<'a> {
                         elf,
                         profiles: Vec::new(),
                         is_silent: false,
+                        non_atomic: 0,
                     });
                 object.profiles.push(profile);
             } else {
@@ -248,8 +251,8 @@ impl DataDirectory {
     }
 
     /// Pairs the profiles of `archs` and `components` with device ELFs, and leaves out code objects
-    /// without a coverage mapping and damaged profiles. All that is left out is a warning, and so is each partial
-    /// profile.
+    /// without a coverage mapping and damaged profiles. All that is left out is a warning, and so are each partial
+    /// profile and counts that are too low.
     ///
     /// # Errors
     ///
@@ -277,6 +280,8 @@ impl DataDirectory {
         }
         matched.leave_out_damaged(self, installed, warnings);
         warnings.extend(partial_profiles::lines(&self.partial_profiles(&matched)));
+        matched.find_non_atomic();
+        warnings.extend(self.about_non_atomic(&matched));
         Ok(matched)
     }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! names: a file name -> walk: the files that are there -> DataDirectory: all of them, each once
 //!     -> builds: without what older builds counted -> device_elfs: with the ELFs of the code objects
-//!     -> match_elfs: profiles and device ELFs, paired -> labels: of some tests only -> completeness: what a report lacks
+//!     -> match_elfs: profiles and device ELFs, paired (non_atomic: whose counts are too low) -> labels: of some tests only -> completeness: what a report lacks
 //! ```
 //!
 //! Nothing here prints: each step collects `Warnings`, and the command prints them.
@@ -19,6 +19,7 @@ pub(crate) mod labels;
 pub(crate) mod match_elfs;
 mod names;
 mod no_profiles;
+pub(crate) mod non_atomic;
 pub(crate) mod notes;
 mod partial_profiles;
 mod process_place;

@@ -77,6 +77,8 @@ pub(crate) struct MergedObject<'a> {
     pub(crate) kinds: CountKinds,
     /// The number of its raw profiles, without those of zeros: 0 if it was never launched.
     pub(crate) raw: usize,
+    /// The number of its functions whose counts are too low, as they add without atomic operations.
+    pub(crate) non_atomic: usize,
 }
 
 impl<'a> MergedProfiles<'a> {
@@ -144,6 +146,7 @@ impl<'a> MergedProfiles<'a> {
                     ptx,
                     counts,
                     raw: object.counted(),
+                    non_atomic: object.non_atomic,
                 })
             });
             let objects = objects.collect::<Result<_>>()?;

@@ -66,6 +66,7 @@ fn head(view: &View, column: &Column, summary_only: bool) -> Head {
         binaries: column.binaries.iter().cloned().collect(),
         kernels,
         kinds: column.kinds.clone(),
+        non_atomic: column.non_atomic,
         line_tables: shown(view, column)
             .enumerate()
             .filter(|_| !summary_only)

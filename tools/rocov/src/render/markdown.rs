@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::{breakdown, changed};
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::file::Line;
+use crate::coverage::report::too_low;
 use crate::coverage::view::{Row, View};
 use crate::support::paths::{below, here};
 use crate::term::line_ranges::ranges;
@@ -21,6 +22,11 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
         let it = figures.unwrap_or_default();
         let cells = [it.lines, it.functions, it.regions, it.branches].map(Figure::share_text);
         writeln!(out, "| {label} | {} |", cells.join(" | "))?;
+    }
+
+    for column in view.columns.iter().filter(|column| column.non_atomic > 0) {
+        let (label, reason) = (&column.label, too_low(column.non_atomic));
+        writeln!(out, "\n**Counts of {label} are too low**: {reason}.")?;
     }
 
     if let Some(changed) = &view.changed {

@@ -90,7 +90,7 @@ pub(super) enum Access {
     Store,
 }
 
-/// What an instruction does with addresses, or where the code goes on.
+/// The effect of an instruction on addresses, or the place where the code goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     /// Nothing of interest.

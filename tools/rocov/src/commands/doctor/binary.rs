@@ -122,6 +122,8 @@ struct Facts {
     /// Its counters, in words.
     counters: &'static str,
     has_mapping: bool,
+    /// The number of functions that add to counters without atomic operations.
+    non_atomic: usize,
     /// The symbols of its records.
     records: Vec<Vec<u8>>,
 }
@@ -150,6 +152,7 @@ impl Facts {
                 _ => "LLVM's own counters",
             },
             has_mapping: code_object.is_mapped()?,
+            non_atomic: code_object.non_atomic_functions()?.len(),
             records: records(&elf, code_object.is_cubin()),
         })
     }
@@ -174,6 +177,15 @@ impl Facts {
                 format!(
                     "rocov knows raw versions {min} to {max}: compile with clang 15 or later, or take a newer rocov"
                 ),
+            );
+        }
+        if self.non_atomic > 0 {
+            let functions = count(self.non_atomic, "function");
+            return Finding::warning(
+                subject,
+                format!("{found}, the counters of {functions} are not atomic: counts are too low"),
+                "code that ran may be reported as not run: compile with -fprofile-update=atomic too, as `rocov flags` \
+                 prints",
             );
         }
         match self.has_mapping {

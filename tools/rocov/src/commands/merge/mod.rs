@@ -29,7 +29,7 @@ use rocov::format::registry::Grouped;
 use tempfile::TempDir;
 
 use crate::cli::{FailureMode, IfExists, MergeArguments};
-use crate::data::{DataDirectory, ProcessPlaces, is_missing, profile_header};
+use crate::data::{DataDirectory, Origins, ProcessPlaces, is_missing, non_atomic, profile_header};
 use crate::llvm::{LlvmTools, clang_releases};
 use crate::profdata::pooled;
 use crate::profdata::pooled::{CodeObjectKey, Pool};
@@ -67,6 +67,8 @@ struct Gathered {
     unindexed: BTreeSet<String>,
     /// Kept device ELFs by identity.
     kept: BTreeMap<String, PathBuf>,
+    /// The files that code objects were loaded from, for profiles that clang optimizes by.
+    origins: Origins,
     /// The registries, if they are wanted.
     registry: Grouped,
     /// True if files in an output that is no pooled directory would be found as inputs, or replace one.
@@ -105,6 +107,7 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
         }
         return Err(error.into());
     }
+    gathered.check_atomic(arguments)?;
     outputs::write(arguments, &gathered, installed.as_ref())?;
     Ok(0)
 }
@@ -184,6 +187,9 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
             && !repeated.contains_key(&place.data)
     };
     gathered.add_kept(&inputs.data, arguments, &mut is_wanted);
+    if arguments.pgo.is_some() {
+        gathered.origins = inputs.data.origins();
+    }
     gathered.repeated = repeated.clone();
     gathered.zeros = std::mem::take(&mut inputs.data.zeros);
     let damaged = std::mem::take(&mut inputs.data.damaged).into_iter();
@@ -304,6 +310,30 @@ impl Gathered {
         code_objects
             .filter_map(|it| Some((it, self.kept.get(&it.identity)?.as_path())))
             .collect()
+    }
+
+    /// Looks for code whose counts are too low, before indexed profiles are written.
+    ///
+    /// # Errors
+    ///
+    /// Fails if clang is to optimize by them, unless the user allows that.
+    fn check_atomic(&self, arguments: &MergeArguments) -> Result<()> {
+        if arguments.indexed().is_none() {
+            return Ok(());
+        }
+        let elfs = self.elfs().into_iter();
+        let elfs: BTreeMap<_, _> = elfs.map(|(key, path)| (&*key.identity, path)).collect();
+        let elfs: Vec<_> = elfs.into_iter().collect();
+        let origin = |identity: &str| self.origins.of(identity).map(Path::to_owned);
+        match non_atomic::line_of_kept(&elfs, origin) {
+            Some(line) if arguments.pgo.is_some() && !arguments.allow_non_atomic => {
+                bail!("{line}, and run it again; --allow-non-atomic writes the profile as it is")
+            }
+            line => {
+                print::warn(line.as_slice());
+                Ok(())
+            }
+        }
     }
 
     /// The error that there are no tools, which profiles with traces need.

@@ -20,7 +20,7 @@ use rocov::store::{Expansion, InstrumentCache, ProcessWord, ProfileName, Registr
 use rocov::support::clock;
 
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
-use crate::data::{DataDirectory, DeviceProfile, notes, zeros};
+use crate::data::{DataDirectory, DeviceProfile, non_atomic, notes, zeros};
 use crate::support::paths::Absent;
 use crate::system::control::CONTROL_VARIABLE;
 use crate::system::ctest::PerTest;
@@ -138,22 +138,24 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         };
         environment.note(noted, since, command);
     }
-    match &line {
-        Some(line) => print::message(line),
-        None if arguments.verbose => environment.say_what_was_written(),
-        None => {}
-    }
     let missed_ctest = per_test.as_ref().is_some_and(PerTest::missed_ctest);
-    if missed_ctest {
-        print::message(
-            "no test has a label, as the command did not start ctest by its name: call `ctest` in it, or leave out \
-             --per-test",
-        );
+    let missed_ctest = missed_ctest.then(|| {
+        "no test has a label, as the command did not start ctest by its name: call `ctest` in it, or leave out \
+         --per-test"
+            .to_owned()
+    });
+    let losses: Vec<_> = line
+        .into_iter()
+        .chain(non_atomic::line_of_run(&registries))
+        .chain(missed_ctest)
+        .collect();
+    match losses.as_slice() {
+        [] if arguments.verbose => environment.say_what_was_written(),
+        losses => losses.iter().for_each(print::message),
     }
-    let has_loss = line.is_some() || missed_ctest;
     Ok(
         match child_process::exit_status(ended, exit_status::SIGNAL_BASE) {
-            0 if arguments.strict && has_loss => exit_status::GATE_BROKEN,
+            0 if arguments.strict && !losses.is_empty() => exit_status::GATE_BROKEN,
             status => status,
         },
     )

@@ -31,6 +31,7 @@ use crate::coverage::Provenance;
 use crate::coverage::changed::ChangedSource;
 use crate::coverage::model::Side;
 use crate::coverage::provenance::Runs;
+use crate::coverage::report::too_low;
 use crate::coverage::view::View;
 use crate::profdata::{CountKind, CountKinds};
 use crate::support::paths::{below, common};
@@ -108,9 +109,16 @@ struct Head {
     /// The files that the code lies in.
     binaries: Vec<String>,
     kinds: CountKinds,
+    /// The number of functions whose counts are too low.
+    non_atomic: usize,
 }
 
 impl Head {
+    /// The reason why counts are too low, if they are.
+    fn too_low(&self) -> Option<String> {
+        (self.non_atomic > 0).then(|| too_low(self.non_atomic))
+    }
+
     /// The names of the kinds of counts, if there are others than a coverage mapping.
     fn counted_by(&self) -> Option<String> {
         let names = self.kinds.iter().map(|kind| kind.name());
@@ -142,6 +150,7 @@ impl<'a> Frame<'a> {
                 origin: format!("{of} {}", binaries.join(", ")),
                 binaries,
                 kinds: column.kinds.clone(),
+                non_atomic: column.non_atomic,
             }
         });
         Self {
