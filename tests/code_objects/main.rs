@@ -3,6 +3,7 @@
 mod cubins;
 mod damage;
 mod functions;
+mod headers;
 mod llvm;
 mod memory;
 mod metadata;

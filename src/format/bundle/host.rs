@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use object::LittleEndian;
-use object::elf::FileHeader64;
+use object::elf::{FileHeader64, SectionHeader64};
 use object::read::elf::{FileHeader, SectionHeader};
 
 use crate::format::bundle::error::BundleError;
@@ -60,7 +60,7 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
         return stripped(file);
     }
     let mut found = Vec::new();
-    let mut is_to_be_linked = false;
+    let (mut is_to_be_linked, mut is_empty) = (false, false);
     for section in sections.iter() {
         let name = sections.section_name(endian, section)?;
         is_to_be_linked |= name.starts_with(TO_BE_LINKED) || name == CUDA_TO_BE_LINKED;
@@ -73,19 +73,23 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
         if ![FAT_BINARY, CUDA_FAT_BINARY].contains(&name) && !name.starts_with(OFFLOADING) {
             continue;
         }
-        if let Some((offset, size)) = section.file_range(endian) {
-            // `data` checks the range against the file, so both numbers fit a usize.
-            section.data(endian, file)?;
-            found.push(HostSection {
+        match place(file, section)? {
+            Some(place) => found.push(HostSection {
                 name: Some(String::from_utf8_lossy(name).into_owned()),
-                place: offset as usize..(offset + size) as usize,
+                place,
                 has_one: false,
-            });
+            }),
+            None => is_empty = true,
         }
     }
     if found.is_empty() && is_to_be_linked {
         return Err(BundleError::NoDeviceCode(
             "only device code that is not linked yet (-fgpu-rdc, nvcc -rdc=true)",
+        ));
+    }
+    if found.is_empty() && is_empty {
+        return Err(BundleError::NoDeviceCode(
+            "its sections for device code are empty",
         ));
     }
     if found.is_empty() {
@@ -94,6 +98,25 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
         ));
     }
     Ok(found)
+}
+
+/// The range of a section's contents in `file`. `None` for an empty section: its offset may be anything.
+///
+/// # Errors
+/// Fails if `file` does not have all of the contents.
+fn place(
+    file: &[u8],
+    section: &SectionHeader64<LittleEndian>,
+) -> Result<Option<Range<usize>>, BundleError> {
+    let Some((offset, size)) = section.file_range(LittleEndian) else {
+        return Ok(None);
+    };
+    if size == 0 {
+        return Ok(None);
+    }
+    // Fails unless the file reaches to the end of the range, so both numbers fit a usize.
+    section.data(LittleEndian, file)?;
+    Ok(Some(offset as usize..(offset + size) as usize))
 }
 
 /// The bundles of a file without section headers: the pages that start with a bundle's magic number.

@@ -155,6 +155,13 @@ pub fn container_at(file: &[u8], offset: usize) -> Result<Container<'_>, BundleE
     parse(&Bytes::of_file(file), start..file.len(), u64::MAX)
 }
 
+/// Returns whether a container or a code object starts at `offset` of `file`, by its first bytes.
+#[must_use]
+pub fn starts_at(file: &[u8], offset: usize) -> bool {
+    let rest = file.get(offset..).unwrap_or_default();
+    starts_container(rest) || image::is_code_object(rest)
+}
+
 /// The code objects in `file`, and all errors in its containers.
 pub fn images(file: &[u8]) -> impl Iterator<Item = Result<DeviceImage<'_>, BundleError>> {
     containers(file).flat_map(|container| match container {
@@ -368,6 +375,7 @@ mod tests {
 
     mod damage;
     mod fat_binaries;
+    mod headers;
     mod mutations;
     mod reading;
     mod synth;
