@@ -18,6 +18,9 @@ const MIN_WINDOW: u64 = 8 << 20;
 /// The magic number at the start of a zstd frame.
 pub(super) const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 
+/// The reason if there is no memory for the output.
+const NO_MEMORY: &str = "no memory for its contents";
+
 /// The result of decompression.
 pub(super) struct Unpacked {
     /// The bytes. If there are more than declared, one more than that.
@@ -30,35 +33,76 @@ pub(super) struct Unpacked {
 /// output, whatever size is declared. A zstd frame also takes its window.
 ///
 /// # Errors
-/// Fails if the stream is damaged, cut short or of another format. The error is the decoder's message.
+/// Fails if the stream is damaged, cut short or of another format, or unpacks to more than any real one
+/// ([`most_of`]). The error is the decoder's message.
 pub(super) fn unpack(method: Method, packed: &[u8], declared: u64) -> Result<Unpacked, String> {
+    let allowed = most_of(packed.len());
     let mut bytes = Vec::new();
     let mut rest = packed;
-    let most = declared.saturating_add(1);
+    let most = declared.min(allowed).saturating_add(1);
     match method {
         Method::Zlib => {
+            let mut added = Ok(());
             let taken = Inflate::default().unpack(packed, &mut |part| {
                 let room = most - bytes.len() as u64;
                 let len = part.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-                bytes.extend(&part[..len]);
-                (bytes.len() as u64) < most
-            })?;
+                added = add(&mut bytes, &part[..len]);
+                added.is_ok() && (bytes.len() as u64) < most
+            });
+            added?;
+            let taken = taken?;
             rest = &packed[taken..];
         }
         Method::Zstd => {
-            check_window(packed, declared)?;
+            check_window(packed, declared.min(allowed))?;
             let result = unpack_zstd(&mut rest, most, &mut bytes);
-            result.map_err(|error| error.to_string())?;
+            result.map_err(|error| error.to_string())??;
         }
         Method::Lz4 => {
             bytes = lz4::unpack(packed, most)?;
             rest = &[];
         }
     }
+    if bytes.len() as u64 > allowed {
+        return Err(format!(
+            "it unpacks to more than {allowed} bytes, the most for {} packed ones",
+            packed.len()
+        ));
+    }
     Ok(Unpacked {
         bytes,
         taken: packed.len() - rest.len(),
     })
+}
+
+/// Unpacks the stream `packed`, which has `declared` bytes when unpacked. Memory grows with the output, and is limited by
+/// `declared` and by the size of `packed`.
+///
+/// # Errors
+/// Fails if the stream is damaged, cut short or of another format, or has another size. The error is the reason.
+pub fn unpack_whole(method: Method, packed: &[u8], declared: u64) -> Result<Vec<u8>, String> {
+    let bytes = unpack(method, packed, declared)?.bytes;
+    match bytes.len() as u64 {
+        found if found == declared => Ok(bytes),
+        // No more are unpacked than one byte beyond.
+        found if found > declared => Err(format!("more bytes than the {declared} in its header")),
+        found => Err(format!("{found} bytes, and its header says {declared}")),
+    }
+}
+
+/// The most bytes that so many packed ones may unpack to, so that a small file cannot take all memory. Code compresses to
+/// a tenth or a twentieth. zlib could make a thousandth of zeros, and zstd much less.
+fn most_of(packed: usize) -> u64 {
+    const MOST_TIMES: u64 = 256;
+    const ALWAYS: u64 = 256 << 20;
+    (packed as u64).saturating_mul(MOST_TIMES).max(ALWAYS)
+}
+
+/// Adds bytes. Fails without memory, when `Vec::extend` would end the process.
+fn add(bytes: &mut Vec<u8>, more: &[u8]) -> Result<(), &'static str> {
+    bytes.try_reserve(more.len()).map_err(|_| NO_MEMORY)?;
+    bytes.extend_from_slice(more);
+    Ok(())
 }
 
 /// A decoder for zlib streams, one after the other (RFC 1950, 1951).
@@ -114,17 +158,23 @@ impl Inflate {
 
 /// Unpacks a zstd frame, up to `most` bytes. It does not use the decoder's own reader: that turns each error
 /// into a `std::io` error, which links the texts of all of them into librocov.
-fn unpack_zstd(frame: &mut &[u8], most: u64, bytes: &mut Vec<u8>) -> Result<(), FrameDecoderError> {
+fn unpack_zstd(
+    frame: &mut &[u8],
+    most: u64,
+    bytes: &mut Vec<u8>,
+) -> Result<Result<(), &'static str>, FrameDecoderError> {
     // A decoder that is used a second time refuses windows of more than 100 MiB. clang makes windows as large
     // as the data, up to 128 MiB.
     let mut decoder = FrameDecoder::new();
     decoder.init(&mut *frame)?;
     while !decoder.is_finished() && (bytes.len() as u64) < most {
         decoder.decode_blocks(&mut *frame, BlockDecodingStrategy::UptoBlocks(1))?;
-        bytes.extend(decoder.collect().unwrap_or_default());
+        if let Err(error) = add(bytes, &decoder.collect().unwrap_or_default()) {
+            return Ok(Err(error));
+        }
     }
     bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-    Ok(())
+    Ok(Ok(()))
 }
 
 /// Rejects a zstd frame whose window is larger than all its declared contents (RFC 8878, 3.1.1.1). The
@@ -197,6 +247,31 @@ mod tests {
         let refused = unpack(Method::Zstd, b"\x28\xb5\x2f\xfd\0\xff", 9 << 20).err();
         let expected = "it needs a window of 4123168604160 bytes, 9437184 are allowed";
         assert_eq!(refused.as_deref(), Some(expected));
+    }
+
+    /// 16 KiB that would be 512 MiB.
+    #[test]
+    fn a_small_stream_does_not_take_all_memory() {
+        let bomb = frame(4096);
+        let refused = unpack(Method::Zstd, &bomb, 1 << 30).err();
+        let expected = "it needs a window of 536870912 bytes, 268435456 are allowed";
+        assert_eq!(refused.as_deref(), Some(expected));
+        // A window of 1 KiB: the decoder returns what it has.
+        let mut bomb = ZSTD_MAGIC.to_vec();
+        bomb.extend([0, 0]);
+        bomb.extend(frame(4096).split_off(13));
+        let refused = unpack(Method::Zstd, &bomb, 1 << 30).err().unwrap();
+        let expected = "it unpacks to more than 268435456 bytes, the most for ";
+        assert!(refused.starts_with(expected), "{refused}");
+    }
+
+    #[test]
+    fn a_whole_stream_has_the_size_of_its_header() {
+        let size = 64 * (128 << 10);
+        let packed = frame(64);
+        assert!(unpack_whole(Method::Zstd, &packed, size).is_ok());
+        assert!(unpack_whole(Method::Zstd, &packed, size - 1).is_err());
+        assert!(unpack_whole(Method::Zstd, &packed, size + 1).is_err());
     }
 
     #[test]

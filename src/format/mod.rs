@@ -13,3 +13,5 @@ pub mod profraw;
 pub mod ptx;
 pub mod registry;
 pub mod sections;
+
+pub use decompress::unpack_whole;

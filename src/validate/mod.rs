@@ -12,7 +12,7 @@ mod records;
 pub use bounds::{MAX_SECTION_BYTES, SectionRanges, disagreement};
 pub(crate) use copies::bounded;
 pub use copies::{CheckedCopies, CopiesArea, CopiesError};
-pub use names::{NamesChecker, for_each_name};
+pub use names::{NamesChecker, for_each_name, names_by_hash};
 pub use records::{CheckedRecords, MAX_DEFECTS, RecordDefect, check_records};
 
 use thiserror::Error;

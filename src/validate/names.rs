@@ -6,10 +6,12 @@
 //! the whole profile.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::format::codeobject::name_ref;
 use crate::format::decompress::Inflate;
 use crate::format::leb128::uleb128;
 use crate::validate::{MAX_SECTION_BYTES, SectionsError};
@@ -21,10 +23,22 @@ const SEPARATOR: u8 = 1;
 /// of work. The names of the largest programs take some MiB.
 const MAX_UNPACKED: u64 = 4 * MAX_SECTION_BYTES;
 
+/// The limit for the number of names of a code object: seconds of work. The largest programs have a million functions.
+const MAX_NAMES: usize = 4 << 20;
+
+/// The limit in bytes for a name. The longest names of templates take some ten KiB.
+const MAX_NAME: usize = 1 << 20;
+
+/// The limit in bytes for the names that are kept in memory.
+const MAX_KEPT: usize = MAX_SECTION_BYTES as usize;
+
 const EMPTY: &str = "has an empty name";
 const DAMAGED: &str = "cannot be unpacked";
 const OTHER_SIZE: &str = "has another size than it says";
 const TOO_MUCH: &str = "takes the names to more than 1 GiB";
+const TOO_MANY: &str = "takes the names to more than 4194304";
+const TOO_LONG: &str = "has a name of more than 1 MiB";
+const TOO_MUCH_TO_KEEP: &str = "takes the different names to more than 256 MiB";
 
 /// The result of a check. An error has the offset of the first damaged list, and the reason.
 type Checked = Result<(), (usize, &'static str)>;
@@ -66,80 +80,149 @@ impl NamesChecker {
     }
 
     fn check_lists(&mut self, names: &[u8]) -> Checked {
+        Walk::new(&mut self.inflate, &mut |_| Ok(())).lists(names)
+    }
+}
+
+/// Calls `take` with each name of a names section. Only a part of the names is in memory at a time.
+///
+/// # Errors
+/// Fails if a list cannot be unpacked, or is larger than any real one, and names it. `take` has got names before it then.
+pub fn for_each_name(section: &[u8], mut take: impl FnMut(&[u8])) -> Result<(), SectionsError> {
+    let take = &mut |name: &[u8]| -> Result<(), &'static str> {
+        take(name);
+        Ok(())
+    };
+    walk(section, take)
+}
+
+/// The names of a names section, by their hashes.
+///
+/// # Errors
+/// Fails if a list cannot be unpacked, or is larger than any real one, and names it.
+pub fn names_by_hash(section: &[u8]) -> Result<HashMap<u64, Vec<u8>>, SectionsError> {
+    let mut names = HashMap::new();
+    let mut room = MAX_KEPT;
+    let take = &mut |name: &[u8]| -> Result<(), &'static str> {
+        if let Entry::Vacant(place) = names.entry(name_ref(name)) {
+            room = room.checked_sub(name.len()).ok_or(TOO_MUCH_TO_KEEP)?;
+            place.insert(name.to_vec());
+        }
+        Ok(())
+    };
+    walk(section, take)?;
+    Ok(names)
+}
+
+fn walk(section: &[u8], take: &mut Take<'_>) -> Result<(), SectionsError> {
+    let mut inflate = None;
+    let mut walk = Walk::new(&mut inflate, take);
+    // An empty list has no name, and no reader misses one.
+    walk.takes_empty_lists = true;
+    let walked = walk.lists(section);
+    walked.map_err(|(at, reason)| SectionsError::Names { at, reason })
+}
+
+/// Takes a name, or rejects all.
+type Take<'a> = dyn FnMut(&[u8]) -> Result<(), &'static str> + 'a;
+
+/// A walk over all names of a code object, within limits for all of them together.
+struct Walk<'a> {
+    inflate: &'a mut Option<Inflate>,
+    take: &'a mut Take<'a>,
+    takes_empty_lists: bool,
+    /// The number of bytes that may still be unpacked.
+    room: u64,
+    /// The number of names that may still come.
+    left: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn new(inflate: &'a mut Option<Inflate>, take: &'a mut Take<'a>) -> Self {
+        Self {
+            inflate,
+            take,
+            takes_empty_lists: false,
+            room: MAX_UNPACKED,
+            left: MAX_NAMES,
+        }
+    }
+
+    fn lists(&mut self, names: &[u8]) -> Checked {
         let mut rest = names;
-        let mut room = MAX_UNPACKED;
         while !rest.is_empty() {
             let at = names.len() - rest.len();
-            rest = self
-                .after_list(rest, &mut room)
-                .map_err(|reason| (at, reason))?;
+            rest = self.after_list(rest).map_err(|reason| (at, reason))?;
             let zeros = rest.iter().take_while(|byte| **byte == 0).count();
             rest = &rest[zeros..];
         }
         Ok(())
     }
 
-    /// Checks the first list of `names`, and returns the bytes after it. Takes its size from `room`.
-    fn after_list<'a>(
-        &mut self,
-        names: &'a [u8],
-        room: &mut u64,
-    ) -> Result<&'a [u8], &'static str> {
+    /// Walks over the first list of `names`, and returns the bytes after it.
+    fn after_list<'n>(&mut self, names: &'n [u8]) -> Result<&'n [u8], &'static str> {
         let stored = Stored::at_start_of(names)?;
-        *room = room.checked_sub(stored.size as u64).ok_or(TOO_MUCH)?;
-        let mut found = List::of(stored.size);
-        match stored.is_compressed {
-            false => found.take(stored.bytes)?,
-            true => self.unpack(stored.bytes, &mut found)?,
+        self.room = self.room.checked_sub(stored.size as u64).ok_or(TOO_MUCH)?;
+        if stored.size == 0 && !stored.is_compressed && self.takes_empty_lists {
+            return Ok(stored.rest);
         }
-        found.end()?;
-        Ok(stored.rest)
+        let mut list = List {
+            missing: stored.size,
+            name: Vec::new(),
+        };
+        match stored.is_compressed {
+            false => self.part(&mut list, stored.bytes)?,
+            true => self.unpack(&mut list, stored.bytes)?,
+        }
+        self.name(&mut list, b"")?;
+        match list.missing {
+            0 => Ok(stored.rest),
+            _ => Err(OTHER_SIZE),
+        }
     }
 
-    /// Unpacks `list` and hands the parts to `found`.
-    fn unpack(&mut self, list: &[u8], found: &mut List) -> Result<(), &'static str> {
-        let inflate = self.inflate.get_or_insert_default();
+    /// Unpacks `packed`, and walks over the parts.
+    fn unpack(&mut self, list: &mut List, packed: &[u8]) -> Result<(), &'static str> {
+        let mut inflate = self.inflate.take().unwrap_or_default();
         let mut result = Ok(());
-        let unpacked = inflate.unpack(list, &mut |part| {
-            result = found.take(part);
+        let unpacked = inflate.unpack(packed, &mut |part| {
+            result = self.part(list, part);
             result.is_ok()
         });
+        *self.inflate = Some(inflate);
         result.and(unpacked.map(drop).map_err(|_| DAMAGED))
     }
-}
 
-/// Calls `take` with each name of a names section.
-///
-/// # Errors
-/// Fails if a list cannot be unpacked, and names it.
-pub fn for_each_name(section: &[u8], mut take: impl FnMut(&[u8])) -> Result<(), SectionsError> {
-    let mut inflate = None;
-    let mut rest = section;
-    while !rest.is_empty() {
-        let at = section.len() - rest.len();
-        let damaged = |reason| SectionsError::Names { at, reason };
-        let stored = Stored::at_start_of(rest).map_err(damaged)?;
-        let mut unpacked = Vec::new();
-        let list = match stored.is_compressed {
-            false => stored.bytes,
-            true => {
-                let inflate: &mut Inflate = inflate.get_or_insert_default();
-                let result = inflate.unpack(stored.bytes, &mut |part| {
-                    unpacked.extend_from_slice(part);
-                    unpacked.len() <= stored.size
-                });
-                result.map_err(|_| damaged(DAMAGED))?;
-                &unpacked
-            }
-        };
-        if list.len() != stored.size {
-            return Err(damaged(OTHER_SIZE));
+    /// Walks over the next part of a list.
+    fn part(&mut self, list: &mut List, part: &[u8]) -> Result<(), &'static str> {
+        list.missing = list.missing.checked_sub(part.len()).ok_or(OTHER_SIZE)?;
+        let mut rest = part;
+        while let Some(end) = rest.iter().position(|byte| *byte == SEPARATOR) {
+            self.name(list, &rest[..end])?;
+            rest = &rest[end + 1..];
         }
-        list.split(|byte| *byte == SEPARATOR).for_each(&mut take);
-        let zeros = stored.rest.iter().take_while(|byte| **byte == 0).count();
-        rest = &stored.rest[zeros..];
+        list.begin(rest)
     }
-    Ok(())
+
+    /// Takes a name, of which `end` comes after what the list has of it.
+    fn name(&mut self, list: &mut List, end: &[u8]) -> Result<(), &'static str> {
+        // Most names lie wholly in one part.
+        let is_split = !list.name.is_empty();
+        if is_split {
+            list.begin(end)?;
+        }
+        let name = if is_split { &list.name[..] } else { end };
+        if name.is_empty() {
+            return Err(EMPTY);
+        }
+        if name.len() > MAX_NAME {
+            return Err(TOO_LONG);
+        }
+        self.left = self.left.checked_sub(1).ok_or(TOO_MANY)?;
+        (self.take)(name)?;
+        list.name.clear();
+        Ok(())
+    }
 }
 
 /// A list of names as it is stored.
@@ -178,36 +261,18 @@ impl<'a> Stored<'a> {
 struct List {
     /// The number of bytes that are still to come.
     missing: usize,
-    last: u8,
+    /// The start of a name whose end is in a later part.
+    name: Vec<u8>,
 }
 
 impl List {
-    fn of(size: usize) -> Self {
-        Self {
-            missing: size,
-            last: SEPARATOR,
+    /// Adds bytes to the name that has begun.
+    fn begin(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
+        if self.name.len() + bytes.len() > MAX_NAME {
+            return Err(TOO_LONG);
         }
-    }
-
-    fn take(&mut self, part: &[u8]) -> Result<(), &'static str> {
-        self.missing = self.missing.checked_sub(part.len()).ok_or(OTHER_SIZE)?;
-        for byte in part {
-            if (*byte, self.last) == (SEPARATOR, SEPARATOR) {
-                return Err(EMPTY);
-            }
-            self.last = *byte;
-        }
+        self.name.extend_from_slice(bytes);
         Ok(())
-    }
-
-    fn end(self) -> Result<(), &'static str> {
-        match self {
-            Self {
-                last: SEPARATOR, ..
-            } => Err(EMPTY),
-            Self { missing: 0, .. } => Ok(()),
-            _ => Err(OTHER_SIZE),
-        }
     }
 }
 

@@ -37,6 +37,102 @@ fn each_name_is_found() {
     }
 }
 
+/// A list that is one byte again and again, compressed, and declares its size.
+fn repeated(byte: u8, size: u64) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    let piece = vec![byte; 1 << 20];
+    let mut left = size;
+    while left > 0 {
+        let len = left.min(piece.len() as u64);
+        encoder.write_all(&piece[..len as usize]).unwrap();
+        left -= len;
+    }
+    let list = encoder.finish().unwrap();
+    [uleb128_of(size), uleb128_of(list.len() as u64), list].concat()
+}
+
+fn uleb128_of(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let byte = number as u8 & 0x7f;
+        number >>= 7;
+        if number == 0 {
+            bytes.push(byte);
+            return bytes;
+        }
+        bytes.push(byte | 0x80);
+    }
+}
+
+#[test]
+fn names_within_the_limits_only() {
+    const MIB: u64 = 1 << 20;
+    let reason = |section: &[u8]| match for_each_name(section, |_| {}) {
+        Err(SectionsError::Names { reason, .. }) => reason,
+        result => panic!("{result:?}"),
+    };
+    let list = deflated(b"six");
+    let huge = [uleb128_of(4096 * MIB), uleb128_of(list.len() as u64), list];
+    assert_eq!(reason(&huge.concat()), TOO_MUCH);
+    assert_eq!(reason(&repeated(SEPARATOR, 10 * MIB)), EMPTY);
+    assert_eq!(for_each_name(&repeated(b'x', MIB), |_| {}), Ok(()));
+    assert_eq!(reason(&repeated(b'x', MIB + 1)), TOO_LONG);
+    let plain = |list: &[u8]| [&uleb128_of(list.len() as u64), &[0][..], list].concat();
+    let many = |number: usize| plain(&b"a\x01".repeat(number)[..2 * number - 1]);
+    assert_eq!(for_each_name(&many(MAX_NAMES), |_| {}), Ok(()));
+    assert_eq!(reason(&many(MAX_NAMES + 1)), TOO_MANY);
+    let two = [many(MAX_NAMES - 1), many(2)].concat();
+    assert_eq!(reason(&two), TOO_MANY, "all lists together");
+    // One name is kept once.
+    assert_eq!(
+        names_by_hash(&two).map(|names| names.len()),
+        Err(SectionsError::Names {
+            at: many(MAX_NAMES - 1).len(),
+            reason: TOO_MANY,
+        })
+    );
+    let mut different = Vec::new();
+    for number in 0..257_u32 {
+        let mut name = vec![b'x'; MIB as usize];
+        name[..4].copy_from_slice(&(number + 0x7878_0000).to_le_bytes());
+        let list = deflated(&name);
+        different.extend(uleb128_of(MIB));
+        different.extend(uleb128_of(list.len() as u64));
+        different.extend(list);
+    }
+    assert_eq!(for_each_name(&different, |_| {}), Ok(()));
+    let kept = names_by_hash(&different);
+    assert!(matches!(
+        kept,
+        Err(SectionsError::Names {
+            reason: TOO_MUCH_TO_KEEP,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn names_go_on_in_the_next_part() {
+    // Parts have 32 KiB.
+    let names = (1..200).map(|len| vec![b'a' + (len % 26) as u8; len * 10]);
+    let names: Vec<_> = names.collect();
+    let list = names.join(&SEPARATOR);
+    let packed = deflated(&list);
+    let section = [
+        uleb128_of(list.len() as u64),
+        uleb128_of(packed.len() as u64),
+        packed,
+    ];
+    let mut found = Vec::new();
+    for_each_name(&section.concat(), |name| found.push(name.to_vec())).unwrap();
+    assert_eq!(found, names);
+    assert_eq!(
+        for_each_name(b"\0\0\x01\0a", |_| {}),
+        Ok(()),
+        "an empty list"
+    );
+}
+
 #[test]
 fn lists_plain_and_compressed_follow_one_another() {
     let plain = b"\x07\x00one\x01two";

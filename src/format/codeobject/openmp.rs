@@ -17,7 +17,7 @@ use crate::format::leb128::uleb128;
 pub const TARGET_REGION: &str = "__omp_offloading_";
 /// The size of a function record's header in `__llvm_covfun` (see the coverage mapping).
 const FUNCTION_HEADER: usize = 28;
-/// The largest size in bytes of the names of an ELF.
+/// The largest size in bytes of all names of an ELF.
 const MAX_NAMES: u64 = 64 << 20;
 
 /// The names in the profile of these kernels, in their order. clang names a target region after the source
@@ -46,7 +46,8 @@ pub(super) fn profile_names<'data, R: object::read::ReadRef<'data>>(
 /// damaged list.
 fn names(mut section: &[u8]) -> Vec<String> {
     let mut names = Vec::new();
-    while let Some((list, rest)) = next_list(section) {
+    let mut room = MAX_NAMES;
+    while let Some((list, rest)) = next_list(section, &mut room) {
         let list = list.split(|byte| *byte == 1).filter(|it| !it.is_empty());
         names.extend(list.map(|name| String::from_utf8_lossy(name).into_owned()));
         section = rest;
@@ -54,7 +55,7 @@ fn names(mut section: &[u8]) -> Vec<String> {
     names
 }
 
-fn next_list(section: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+fn next_list<'a>(section: &'a [u8], room: &mut u64) -> Option<(Vec<u8>, &'a [u8])> {
     // Lists are aligned by zeros.
     let start = section.iter().position(|byte| *byte != 0)?;
     let (size, read) = uleb128(&section[start..])?;
@@ -63,9 +64,10 @@ fn next_list(section: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let section = &section[read..];
     let stored = if compressed == 0 { size } else { compressed };
     let (list, rest) = section.split_at_checked(usize::try_from(stored).ok()?)?;
+    // Many small lists must not take more memory than one.
+    *room = room.checked_sub(size)?;
     let list = match compressed {
         0 => list.to_vec(),
-        _ if size > MAX_NAMES => return None,
         _ => unpack(Method::Zlib, list, size).ok()?.bytes,
     };
     Some((list, rest))

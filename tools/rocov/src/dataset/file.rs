@@ -397,7 +397,8 @@ impl ColumnValues {
 }
 
 fn take<T: DataType>(reader: &mut ColumnReaderImpl<T>, number: usize) -> Result<Vec<T::T>> {
-    let mut values = Vec::with_capacity(number);
+    // The number is that of a file, which may be damaged: the values decide how much memory they take.
+    let mut values = Vec::new();
     while values.len() < number {
         let (records, ..) = reader.read_records(number - values.len(), None, None, &mut values)?;
         if records == 0 {

@@ -6,9 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use rocov::format::codeobject::name_ref;
 use rocov::format::profraw::{CountsByFunction, HostProfile, Sum, Version};
-use rocov::validate::for_each_name;
+use rocov::validate::names_by_hash;
 
 use super::index_version::FunctionHashes;
 use super::indexed_reader;
@@ -28,11 +27,7 @@ impl KnownNames {
         if let Some(known) = self.0.get(section) {
             return Ok(Arc::clone(known));
         }
-        let mut names = Names::new();
-        for_each_name(section, |name| {
-            names.insert(name_ref(name), name.to_vec());
-        })
-        .context("its names are damaged")?;
+        let names = names_by_hash(section).context("its names are damaged")?;
         let names = Arc::new(names);
         self.0.insert(section.to_vec(), Arc::clone(&names));
         Ok(names)

@@ -1,7 +1,7 @@
 //! Adding up the profiles of code objects on several threads.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, File, Metadata};
+use std::fs::Metadata;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,15 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use rocov::format::profraw::{ProfileError, RawProfile, Sum};
+use rocov::validate::for_each_name;
 
 use super::Damaged;
 use super::progress::Progress;
 use crate::data::DeviceProfile;
 use crate::profdata::pooled::{CodeObjectKey, PooledProfile};
+use crate::support::mmap;
 
 /// Files that a thread takes at once: few enough for the threads to end together, enough for the
 /// queue to cost nothing beside reading them.
@@ -193,7 +195,7 @@ impl Adder<'_> {
 
     fn first(&self, path: &Path) -> Result<Option<Growing>> {
         // Not mapped: others may add to it meanwhile.
-        let file = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let file = mmap::read(path)?;
         if !self.is_new(path) {
             return Ok(None);
         }
@@ -202,6 +204,9 @@ impl Adder<'_> {
         let checked = RawProfile::parse(&file).and_then(|profile| profile.check_counts(&file));
         let sum = checked.and_then(|()| Sum::of(file));
         let sum = sum.with_context(|| cannot_merge(path))?;
+        // Another profile of the code object may have whole names, and profiles of others are merged anyway.
+        let names = &sum.bytes()[sum.profile().sections.names.clone()];
+        for_each_name(names, |_| {}).with_context(|| cannot_merge(path))?;
         self.progress.add(size);
         Ok(Some(Growing {
             first: path.to_owned(),
@@ -235,14 +240,10 @@ fn work(jobs: &Mutex<Receiver<Vec<Job>>>, shared: &ThreadState, progress: &Progr
 impl Job {
     fn run(&self, buffer: &mut Vec<u8>, shared: &ThreadState, progress: &Progress) -> Result<()> {
         let path = &self.path;
-        let mut file =
-            File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        let mut file = mmap::open(path)?;
         let metadata = file
             .metadata()
             .with_context(|| format!("cannot look at {}", path.display()))?;
-        if !metadata.is_file() {
-            bail!("{} is not a file: give a profile", path.display());
-        }
         if !shared.is_new(path, &metadata) {
             return Ok(());
         }
@@ -258,8 +259,7 @@ impl Job {
             lock(&self.to.sum).add(bytes)
         } else {
             // It has room for the sums of many processes and the first has not, or cannot be added.
-            let bytes =
-                fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let bytes = mmap::read_open(&file, path)?;
             lock(&self.to.sum).add(&bytes)
         };
         match added {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use object::{Object, ObjectSection};
-use rocov::format::codeobject::{MappedFunction, mapped_functions, name_ref};
-use rocov::validate::for_each_name;
+use rocov::format::codeobject::{MappedFunction, mapped_functions};
+use rocov::validate::names_by_hash;
 
 use super::function::IndexedFunction;
 use super::test_vectors::MAX_WAYS;
@@ -287,10 +287,8 @@ impl MappedObject {
             }
         };
         let functions = mapped_functions(section("__llvm_covmap")?, section("__llvm_covfun")?)?;
-        let mut names = HashMap::new();
-        for_each_name(section("__llvm_prf_names")?, |name| {
-            names.insert(name_ref(name), String::from_utf8_lossy(name).into_owned());
-        })?;
+        let names = names_by_hash(section("__llvm_prf_names")?)?.into_iter();
+        let names = names.map(|(hash, name)| (hash, text(name))).collect();
         let paths = functions.iter().flat_map(|function| &function.files);
         let run_time = RunTimeSources::read(&elf, paths.map(|path| &**path));
         Ok(Self {
@@ -299,4 +297,9 @@ impl MappedObject {
             run_time,
         })
     }
+}
+
+/// A name as text.
+fn text(name: Vec<u8>) -> String {
+    String::from_utf8(name).unwrap_or_else(|it| String::from_utf8_lossy(it.as_bytes()).into_owned())
 }
