@@ -17,7 +17,11 @@ use std::sync::Arc;
 
 use crate::format::profraw::{Counts, Version};
 use crate::read::counted::{Counted, Digest};
-use crate::store::OutputError;
+use crate::store::{OutputError, read_input};
+use crate::validate::MAX_SECTION_BYTES;
+
+/// The limit in bytes for a profile, which has five sections.
+const MAX_PROFILE: u64 = 5 * MAX_SECTION_BYTES + (1 << 20);
 
 /// This process's contributions to each file.
 #[derive(Debug, Default)]
@@ -110,7 +114,7 @@ impl File {
         let Some(contribution) = unknown.next() else {
             return Ok(());
         };
-        let file = fs::read(&place).map_err(OutputError::io("read", place))?;
+        let file = read_input(&place, MAX_PROFILE).map_err(OutputError::io("read", place))?;
         let counts = Counts::of_profile(&file).ok();
         contribution.counts = counts.filter(|it| Counted::of(it).digest() == contribution.digest);
         Ok(())

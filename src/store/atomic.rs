@@ -1,10 +1,10 @@
 //! Files that appear wholly or not at all.
 
 use std::collections::hash_map::RandomState;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::hash::BuildHasher;
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,6 +14,7 @@ use crate::store::OutputError;
 use crate::store::interrupted::uninterrupted;
 use crate::store::layout::REGISTRY;
 use crate::store::partial_files::{hold, partial_prefix, sweep_once};
+use crate::store::regular_file::read_input;
 
 /// Writes `contents` to `path`, and makes its directories. It writes a file under another name in that
 /// directory and renames it. So a reader of `path` finds the old contents or the new, whatever happens in
@@ -22,14 +23,27 @@ use crate::store::partial_files::{hold, partial_prefix, sweep_once};
 /// # Errors
 /// Fails if a step fails; the error names the step and the file. `path` does not change then.
 pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
+    Temporary::write(path, contents)?.rename(path)
+}
+
+/// Writes `contents` to `path` as [`write_atomic`] does, so that only its user can write or read it: an entry of a cache,
+/// which [`read_own`](crate::store::read_own) takes for its own. Makes its directories so, too.
+///
+/// # Errors
+/// Fails if a step fails; the error names the step and the file. `path` does not change then.
+pub fn write_own(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
+    const OF_USER: u32 = 0o700;
+    let directory = path.parent().unwrap_or(path);
+    let mut maker = DirBuilder::new();
+    maker.recursive(true).mode(OF_USER);
+    uninterrupted(|| maker.create(directory))
+        .map_err(OutputError::io("make the directory", directory))?;
     let temporary = Temporary::write(path, contents)?;
-    match uninterrupted(|| fs::rename(&temporary.path, path)) {
-        Err(error) if !temporary.is_at(path) => Err(OutputError::io("replace", path)(error)),
-        _ => {
-            temporary.was_renamed();
-            Ok(())
-        }
-    }
+    let restricted = temporary
+        .file
+        .set_permissions(Permissions::from_mode(OF_USER & !0o111));
+    restricted.map_err(OutputError::io("write", path))?;
+    temporary.rename(path)
 }
 
 /// Writes `contents` to `path` as [`write_atomic`] does, unless the file there has them already. Returns
@@ -38,9 +52,10 @@ pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
 /// # Errors
 /// Fails if the file has to be written, and [`write_atomic`] fails.
 pub fn write_if_changed(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
+    // Replaces a link, which reading would follow.
     let there = fs::symlink_metadata(path);
     let is_same = there.is_ok_and(|it| it.is_file() && it.len() == contents.len() as u64)
-        && fs::read(path).is_ok_and(|old| old == contents);
+        && read_input(path, contents.len() as u64).is_ok_and(|old| old == contents);
     if !is_same {
         write_atomic(path, contents)?;
     }
@@ -216,9 +231,14 @@ impl Temporary {
         ours.is_ok_and(|ours| there.is_ok_and(|there| id(there) == id(ours)))
     }
 
-    /// Keeps the file, because it was renamed.
-    fn was_renamed(mut self) {
+    /// Replaces the file at `path` by this one.
+    fn rename(mut self, path: &Path) -> Result<(), OutputError> {
+        match uninterrupted(|| fs::rename(&self.path, path)) {
+            Err(error) if !self.is_at(path) => return Err(OutputError::io("replace", path)(error)),
+            _ => {}
+        }
         self.is_renamed = true;
+        Ok(())
     }
 }
 

@@ -9,7 +9,11 @@ use crate::discover::ElfFacts;
 use crate::format::codeobject::Identity;
 use crate::store::keeper::{KeepError, KeptElfError};
 use crate::store::layout::{OBJECTS, PTX, device_elf_name, source_name};
-use crate::store::{OutputError, sweep_once, write_atomic, write_if_changed};
+use crate::store::{OutputError, read_input, sweep_once, write_atomic, write_if_changed};
+use crate::validate::MAX_SECTION_BYTES;
+
+/// The limit in bytes for the text of a code object that was made from PTX.
+const MAX_SOURCE: u64 = MAX_SECTION_BYTES;
 
 /// The device ELFs that this process has kept.
 #[derive(Debug, Default)]
@@ -97,11 +101,11 @@ impl Objects {
         for (key, kept) in &mut kept {
             let path = self.path(key);
             let read = || {
-                let read = fs::read(&kept.path);
+                let read = read_input(&kept.path, kept.size);
                 Ok(read.map_err(OutputError::io("read", &kept.path))?)
             };
             // The PTX that it was made from has its name.
-            if let Ok(source) = fs::read(kept.path.with_extension(PTX)) {
+            if let Ok(source) = read_input(&kept.path.with_extension(PTX), MAX_SOURCE) {
                 let written = write_if_changed(&path.with_extension(PTX), &source);
                 failures.extend(written.err().map(|source| KeepError::SourceNotKept {
                     identity: key.0.clone(),
@@ -179,7 +183,7 @@ impl Objects {
 /// its name promises this ELF to readers.
 fn holds(path: &Path, identity: &Identity, size: u64) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == size)
-        && fs::read(path).is_ok_and(|bytes| is(&bytes, identity, size))
+        && read_input(path, size).is_ok_and(|bytes| is(&bytes, identity, size))
 }
 
 fn is(bytes: &[u8], identity: &Identity, size: u64) -> bool {

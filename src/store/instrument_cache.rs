@@ -11,7 +11,6 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -20,7 +19,10 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::device::cuda::exchange::INSTRUMENTATION;
 use crate::settings::{defaults, parse_bytes};
 use crate::store::cache::{CacheEntry, shrink};
-use crate::store::{OutputError, write_atomic};
+use crate::store::{OutputError, read_own, write_own};
+
+/// The limit in bytes for an entry that is read. Code of the largest libraries takes some hundred MiB.
+const MAX_ENTRY: u64 = 1 << 30;
 
 /// The cache of a user.
 #[derive(Debug)]
@@ -126,14 +128,11 @@ impl InstrumentCache {
         self.folder(CacheFolder::Triton).join(release)
     }
 
-    /// Reads an entry for a user, by number. The entry counts as used then. `None` if there is none, or one that another user
-    /// has written.
+    /// Reads an entry for a user, by number. The entry counts as used then. `None` if there is none, or one that somebody
+    /// else can have written ([`read_own`]).
     #[must_use]
     pub fn read(entry: &Path, user: u32) -> Option<Vec<u8>> {
-        let file = File::open(entry).ok()?;
-        let is_trusted = |owner: u32| owner == 0 || owner == user;
-        file.metadata().ok().filter(|it| is_trusted(it.uid()))?;
-        let contents = fs::read(entry).ok()?;
+        let (file, contents) = read_own(entry, user, MAX_ENTRY)?;
         let _ = file.set_modified(SystemTime::now());
         Some(contents)
     }
@@ -152,7 +151,7 @@ impl InstrumentCache {
         if contents.len() as u64 > self.most {
             return Ok(false);
         }
-        write_atomic(entry, contents)?;
+        write_own(entry, contents)?;
         shrink(self.entries(folder), self.most);
         Ok(true)
     }

@@ -1,6 +1,7 @@
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::*;
 
@@ -137,6 +138,67 @@ fn entries_of_other_users_are_not_read() {
     assert_eq!(read(&place).unwrap(), b"one");
     let by_another = InstrumentCache::read(&place, user() + 1);
     assert_eq!(by_another.is_some(), user() == 0, "root is trusted");
+}
+
+/// Somebody who can write to the directory exchanges the entry between a file of the user, which a look at the owner finds
+/// right, and one of their own.
+#[test]
+fn an_entry_that_is_exchanged_meanwhile_is_not_read() {
+    const FOREIGN: u32 = 4242;
+    let directory = tempfile::tempdir().unwrap();
+    let cache = cache(directory.path(), 1000);
+    let place = cache.code(1);
+    cache.write(CacheFolder::Code, &place, b"own").unwrap();
+    let beside = |name: &str| place.with_file_name(name);
+    fs::write(beside("theirs"), "theirs").unwrap();
+    // Without the right to give files away, only links are exchanged.
+    let has_owner = chown(beside("theirs"), Some(FOREIGN), None).is_ok();
+    let is_done = AtomicBool::new(false);
+    let (mut own, mut foreign) = (0, Vec::new());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let next = beside("next");
+            let put = || fs::rename(&next, &place).unwrap();
+            while !is_done.load(Ordering::Relaxed) {
+                fs::write(&next, "own").unwrap();
+                put();
+                symlink("/etc/passwd", &next).unwrap();
+                put();
+                if has_owner {
+                    fs::hard_link(beside("theirs"), &next).unwrap();
+                    put();
+                }
+            }
+        });
+        let end = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < end {
+            match read(&place).as_deref() {
+                None => {}
+                Some(b"own") => own += 1,
+                Some(other) => foreign.push(other.to_vec()),
+            }
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(foreign, [b""; 0]);
+    assert!(own > 0, "it is read while it is the user's");
+}
+
+#[test]
+fn an_entry_that_others_can_write_is_written_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = cache(directory.path(), 1000);
+    let place = cache.code(1);
+    cache.write(CacheFolder::Code, &place, b"one").unwrap();
+    assert_eq!(fs::metadata(&place).unwrap().mode() & 0o777, 0o600);
+    assert_eq!(
+        fs::metadata(place.parent().unwrap()).unwrap().mode() & 0o777,
+        0o700
+    );
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o664)).unwrap();
+    assert_eq!(read(&place), None);
+    cache.write(CacheFolder::Code, &place, b"two").unwrap();
+    assert_eq!(read(&place).unwrap(), b"two");
 }
 
 #[test]

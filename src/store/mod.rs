@@ -21,7 +21,7 @@ mod registry_file;
 mod regular_file;
 
 pub(crate) use atomic::{create_at_or_beside, create_atomic, create_beside};
-pub use atomic::{write_atomic, write_if_changed};
+pub use atomic::{write_atomic, write_if_changed, write_own};
 pub use cache::{CacheEntry, shrink};
 pub use instrument_cache::{CacheFolder, InstrumentCache};
 pub use keeper::{KeepError, Keeper, KeptElfError};
@@ -37,6 +37,7 @@ pub use registry_document::Process;
 pub(crate) use registry_document::code_object as describe_code_object;
 pub use registry_file::{RegistryChange, RegistryError, change_or_make_registry, change_registry};
 pub(crate) use regular_file::read;
+pub use regular_file::{is_own, open_input, read_input, read_own};
 
 use std::io;
 use std::path::PathBuf;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use rocov::device::cuda::exchange::ExchangeRequest;
 use rocov::format::bundle::{FAT_BINARY_HEADER, fat_binary_size};
 use rocov::format::codeobject::cuda::{ELF_HEADER, file_size};
+use rocov::store::read_input;
 
 /// `FATBINC_MAGIC` of the toolkit's `fatbinary_section.h`: the wrapper to which the CUDA runtime points.
 const WRAPPER: u32 = 0x4662_43b1;
@@ -160,9 +161,13 @@ fn readable(start: *const u8, wanted: usize) -> usize {
     wanted.min(end - start.addr())
 }
 
+/// The limit in bytes for a file of code.
+const MAX_FILE: u64 = 1 << 30;
+
 /// The code in a file.
 fn of_file(path: &Path) -> Code<'static> {
-    let bytes = match fs::read(path) {
+    // The driver reads the file, too: what a pipe has can be read once only.
+    let bytes = match read_input(path, MAX_FILE) {
         Ok(bytes) => bytes,
         Err(error) => return Code::Unreadable(path.to_owned(), error.kind()),
     };

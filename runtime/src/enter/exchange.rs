@@ -24,6 +24,7 @@ use rocov::device::cuda::exchange::{
 };
 use rocov::discover::filter::Filter;
 use rocov::format::codeobject::cuda::{ELF_HEADER, file_size, is_instrumented};
+use rocov::store::read_input;
 
 use super::cupti::{CallData, calls};
 use super::send;
@@ -36,6 +37,9 @@ pub(super) struct Replacement {
     _file: File,
     _path: CString,
 }
+
+/// The limit in bytes for a file of code that a call links.
+const MAX_FILE: u64 = 1 << 30;
 
 /// The place of the code in the arguments of all calls that load some.
 const CODE: usize = 1;
@@ -232,7 +236,9 @@ unsafe fn is_counting(input: u64, size: Option<usize>) -> bool {
     let Some(size) = size else {
         // SAFETY: as the caller promises.
         let path = unsafe { text(input) };
-        return std::fs::read(path).is_ok_and(|cubin| is_instrumented(&cubin).unwrap_or(false));
+        // What a pipe has can be read once only, and that is the driver's part.
+        let cubin = read_input(Path::new(&path), MAX_FILE);
+        return cubin.is_ok_and(|cubin| is_instrumented(&cubin).unwrap_or(false));
     };
     if size < ELF_HEADER {
         return false;

@@ -5,19 +5,22 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, Command, CommandFactory};
+use rocov::store::read_input;
 use toml::{Table, Value};
 
 use super::Cli;
 
 /// The name of the file.
 const NAME: &str = "rocov.toml";
+/// The limit in bytes for the file.
+const MAX: u64 = 1 << 20;
 
 /// The arguments of this process, with the options of the project's file behind the subcommand.
 ///
@@ -33,8 +36,9 @@ pub(crate) fn arguments() -> Result<Vec<OsString>> {
     let Some(file) = env::current_dir().ok().and_then(|here| find(&here)) else {
         return Ok(arguments);
     };
-    let read = fs::read_to_string(&file);
-    let text = read.with_context(|| format!("cannot read {}", file.display()))?;
+    let read = read_input(&file, MAX);
+    let text = read.and_then(|text| String::from_utf8(text).map_err(io::Error::other));
+    let text = text.with_context(|| format!("cannot read {}", file.display()))?;
     combine(&text, arguments, word + 1).with_context(|| format!("in {}", file.display()))
 }
 

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use rocov::format::codeobject::{Identity, is_processor};
 use rocov::format::profraw::{RawProfile, SavedSections};
 use rocov::store::layout::{PROFRAW, REGISTRIES, SIDE, normal, sides};
-use rocov::store::{InstrumentCache, PARTIAL, sweep};
+use rocov::store::{InstrumentCache, PARTIAL, open_input, sweep};
 
 use crate::cli::CleanArguments;
 use crate::data::code_cache::CodeCache;
@@ -394,6 +394,6 @@ fn is_blank(start: &[u8]) -> bool {
 /// Reads the first bytes of a file.
 fn start(path: &Path) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
-    File::open(path)?.take(START).read_to_end(&mut start)?;
+    open_input(path)?.take(START).read_to_end(&mut start)?;
     Ok(start)
 }

@@ -63,7 +63,8 @@ fn view(side: DiffSide<'_>, arguments: &DiffArguments) -> Result<View> {
     let DiffSide { path, labels } = side;
     let filters = &arguments.filters;
     let selection = filters.selection()?;
-    if path.is_file() {
+    // A pipe or a device is no directory either, and reading it as a report names the fault.
+    if path.exists() && !path.is_dir() {
         if !labels.is_empty() {
             bail!(
                 "{} is a report, which has no labels: leave out --label, or give a data directory",

@@ -3,7 +3,6 @@
 //! llvm-cov's own format says neither which functions are kernels nor which sides of branches are
 //! folded: that is in `rocov.columns`.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use super::function::{LineTable, Marks, Place, TableLine};
 use super::hiprtc::Texts;
 use super::model::{Record, SharedFunctions, Side, Source};
 use crate::profdata::{CountKind, CountKinds};
+use crate::support::mmap;
 
 /// The description of a column of a report.
 #[derive(Debug, Serialize, Deserialize)]
@@ -124,7 +124,7 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
             path.display()
         )
     };
-    let open = || File::open(path).with_context(|| format!("cannot read {}", path.display()));
+    let open = || mmap::open(path);
     let saved: Saved = serde_json::from_reader(BufReader::new(open()?)).with_context(is_none)?;
     let exports = export::read_all(open()?).with_context(is_none)?;
     if exports.iter().all(|export| export.records.is_empty()) {

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use anyhow::{Context, Result};
 
 use super::hiprtc::Texts;
 use super::path_match::{Match, PathIndex};
+use crate::support::mmap;
 use crate::system::git::{Repository, Revision};
 
 /// The text of source files: from the tree, unless a code object has it or a revision is given.
@@ -132,6 +132,6 @@ impl SourceTexts {
         if let (Some(files), Some(path)) = (&self.revision, self.path_in_git(place)) {
             return files.revision.borrow_mut().read(path);
         }
-        fs::read(place).with_context(|| format!("cannot read {}", place.display()))
+        mmap::read(place)
     }
 }

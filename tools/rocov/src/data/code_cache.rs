@@ -4,13 +4,19 @@
 //! An entry is a file `BUILD.SIZE.TIME.json` in `$XDG_CACHE_HOME/rocov/device-code`, with the build, the size
 //! and the last change of the host file in its name. A file that changes gets another entry. Any process may
 //! remove any entry at any time. Without a place to write to, there is no cache.
+//!
+//! An entry decides what a report lacks, so one is believed only if nobody else can have written it (owner and mode of
+//! the file and of its directory), if it is whole (a hash of its contents and its name), and if the host file has
+//! containers where it says.
 
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, Metadata, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rocov::store::{CacheEntry, shrink, write_atomic};
+use rocov::store::{CacheEntry, is_own, read_own, shrink, write_own};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use xxhash_rust::xxh3::Xxh3;
 
 use super::host_code::HostCode;
 use crate::support::paths::of_user;
@@ -19,7 +25,7 @@ use crate::support::paths::of_user;
 const MAX: u64 = 32 << 20;
 
 /// The version of the entries. An entry of another version is not read.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// The end of the names of entries.
 const EXTENSION: &str = "json";
@@ -38,7 +44,39 @@ pub(crate) struct CodeCache {
 struct Entry {
     /// [`VERSION`].
     rocov_device_code: u32,
-    code: HostCode,
+    /// The hash of the name and of the text of the code.
+    hash: String,
+    /// A [`HostCode`].
+    code: Box<RawValue>,
+}
+
+impl Entry {
+    /// The entry of this name.
+    fn new(name: &str, code: &HostCode) -> Self {
+        let code = serde_json::value::to_raw_value(code).expect("memory takes any text");
+        Self {
+            rocov_device_code: VERSION,
+            hash: hash(name, &code),
+            code,
+        }
+    }
+
+    /// The code in the entry of this name. `None` if the entry is damaged, or another one.
+    fn code(&self, name: &str) -> Option<HostCode> {
+        let is_whole = self.rocov_device_code == VERSION && self.hash == hash(name, &self.code);
+        serde_json::from_str(self.code.get())
+            .ok()
+            .filter(|_| is_whole)
+    }
+}
+
+/// The hash of an entry: hexadecimal digits.
+fn hash(name: &str, code: &RawValue) -> String {
+    let mut hash = Xxh3::new();
+    for part in [name, "\0", code.get()] {
+        hash.update(part.as_bytes());
+    }
+    format!("{:032x}", hash.digest128())
 }
 
 impl CodeCache {
@@ -56,11 +94,13 @@ impl CodeCache {
         self.directory.as_deref()
     }
 
-    /// Returns the device code of a `file` with this `build`, from the cache or by `look`.
+    /// Returns the device code of a `file` with this `build`, from the cache or by `look`. Ignores an entry that does not
+    /// fit.
     pub(crate) fn find_or(
         &self,
         build: &str,
         file: &Metadata,
+        fits: impl FnOnce(&HostCode) -> bool,
         look: impl FnOnce() -> HostCode,
     ) -> HostCode {
         let name = format!(
@@ -69,23 +109,27 @@ impl CodeCache {
             file.mtime(),
             file.mtime_nsec()
         );
-        let Some(path) = self.directory().map(|it| it.join(name)) else {
+        let Some(directory) = self.directory().filter(|it| is_private(it)) else {
             return look();
         };
-        if let Some(code) = read(&path) {
+        let path = directory.join(&name);
+        if let Some(code) = self.read(&path, &name).filter(fits) {
             return code;
         }
         let code = look();
-        let entry = Entry {
-            rocov_device_code: VERSION,
-            code,
-        };
-        let text = serde_json::to_vec(&entry).expect("memory takes any text");
+        let text = serde_json::to_vec(&Entry::new(&name, &code)).expect("memory takes any text");
         // A home that cannot be written is no error: the next process looks again.
-        if write_atomic(&path, &text).is_ok() {
+        if write_own(&path, &text).is_ok() {
             self.trim();
         }
-        entry.code
+        code
+    }
+
+    /// Reads the entry of this name. A damaged one is as good as none.
+    fn read(&self, path: &Path, name: &str) -> Option<HostCode> {
+        let (_, text) = read_own(path, user(), self.max)?;
+        let entry: Entry = serde_json::from_slice(&text).ok()?;
+        entry.code(name)
     }
 
     /// Removes the oldest entries beyond the limit.
@@ -102,10 +146,22 @@ impl CodeCache {
     }
 }
 
-/// Reads an entry. A damaged one is as good as none.
-fn read(path: &Path) -> Option<HostCode> {
-    let entry: Entry = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-    (entry.rocov_device_code == VERSION).then_some(entry.code)
+/// The user whose rights this process has.
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Returns whether only this user and root can put entries into a directory, or it is not there yet. Earlier releases
+/// made it with the rights that the umask left: this takes the right to write from others.
+fn is_private(directory: &Path) -> bool {
+    const OF_USER: u32 = 0o700;
+    let Ok(found) = fs::metadata(directory) else {
+        return true;
+    };
+    if is_own(&found, user()) {
+        return true;
+    }
+    found.uid() == user() && fs::set_permissions(directory, Permissions::from_mode(OF_USER)).is_ok()
 }
 
 #[cfg(test)]
@@ -137,11 +193,23 @@ mod tests {
 
         fn find(&self, build: &str) -> usize {
             let file = fs::metadata(self.directory.path().join("library.so")).unwrap();
-            self.cache.find_or(build, &file, || {
-                self.looks.set(self.looks.get() + 1);
-                HostCode::default()
-            });
+            self.cache.find_or(
+                build,
+                &file,
+                |_| true,
+                || {
+                    self.looks.set(self.looks.get() + 1);
+                    HostCode::default()
+                },
+            );
             self.looks.get()
+        }
+
+        /// Checks that the one entry is written anew, and is read then. `what` is wrong with it.
+        fn is_written_anew(&self, what: &str) {
+            let before = self.looks.get();
+            assert_eq!(self.find("aa"), before + 1, "{what}");
+            assert_eq!(self.find("aa"), before + 1, "{what}");
         }
 
         fn entries(&self) -> Vec<PathBuf> {
@@ -165,13 +233,113 @@ mod tests {
         let entries = tried.entries();
         let whole = fs::read(&entries[0]).unwrap();
         let other = String::from_utf8(whole.clone()).unwrap();
-        let other = other.replace("\"rocov_device_code\":3", "\"rocov_device_code\":4");
+        let other = other.replace("\"rocov_device_code\":4", "\"rocov_device_code\":5");
         for damaged in [&whole[..whole.len() / 2], b"", other.as_bytes()] {
             let before = tried.looks.get();
             fs::write(&entries[0], damaged).unwrap();
             assert_eq!(tried.find("aa"), before + 1);
             assert_eq!(fs::read(&entries[0]).unwrap(), whole);
             assert_eq!(tried.find("aa"), before + 1);
+        }
+    }
+
+    #[test]
+    fn an_entry_that_was_changed_or_moved_is_written_anew() {
+        let tried = Tried::new(MAX);
+        tried.find("aa");
+        let entry = tried.entries().remove(0);
+        let whole = fs::read_to_string(&entry).unwrap();
+        let earlier = "{\"rocov_device_code\":3,\"code\":{\"containers\":[],\"ptx\":[]}}";
+        let changed = whole.replace("\"ptx\":[]", "\"ptx\":[[]]");
+        let unhashed =
+            "{\"rocov_device_code\":4,\"hash\":\"\",\"code\":{\"containers\":[],\"ptx\":[]}}";
+        for planted in [earlier, &changed, unhashed] {
+            assert_ne!(planted, whole);
+            fs::write(&entry, planted).unwrap();
+            tried.is_written_anew(planted);
+        }
+        tried.find("bb");
+        let other = tried.entries().into_iter().find(|it| *it != entry);
+        fs::copy(other.unwrap(), &entry).unwrap();
+        tried.is_written_anew("another entry");
+        assert_eq!(fs::read_to_string(&entry).unwrap(), whole);
+    }
+
+    #[test]
+    fn an_entry_that_does_not_fit_is_written_anew() {
+        let tried = Tried::new(MAX);
+        tried.find("aa");
+        let file = fs::metadata(tried.directory.path().join("library.so")).unwrap();
+        let looks = Cell::new(0);
+        let look = || {
+            looks.set(looks.get() + 1);
+            HostCode::default()
+        };
+        tried.cache.find_or("aa", &file, |_| false, look);
+        assert_eq!(looks.get(), 1);
+    }
+
+    #[test]
+    fn what_others_can_have_written_is_not_believed() {
+        const FOREIGN: u32 = 4242;
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        };
+        let tried = Tried::new(MAX);
+        tried.find("aa");
+        let entry = tried.entries().remove(0);
+        let directory = entry.parent().unwrap().to_owned();
+        assert_eq!(fs::metadata(&entry).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
+        for writable in [0o620, 0o602, 0o666] {
+            mode(&entry, writable);
+            tried.is_written_anew("a mode");
+        }
+        fs::rename(&entry, directory.join("other")).unwrap();
+        std::os::unix::fs::symlink("other", &entry).unwrap();
+        tried.is_written_anew("a link");
+        mode(&directory, 0o777);
+        let before = tried.looks.get();
+        tried.find("aa");
+        assert_eq!(tried.looks.get(), before, "others lose the right first");
+        assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
+        let give = |path: &Path| std::os::unix::fs::chown(path, Some(FOREIGN), None).is_ok();
+        // Only root can give files away.
+        if give(&entry) {
+            tried.is_written_anew("an owner");
+            assert_eq!(fs::metadata(&entry).unwrap().uid(), user());
+            assert!(give(&directory));
+            let before = tried.looks.get();
+            tried.find("aa");
+            assert_eq!(tried.find("aa"), before + 2, "there is no cache");
+        }
+    }
+
+    #[test]
+    fn pipes_devices_and_endless_files_are_no_entries() {
+        let tried = Tried::new(MAX);
+        tried.find("aa");
+        let entry = tried.entries().remove(0);
+        let put: [&dyn Fn(); 4] = [
+            &|| {
+                let made = std::process::Command::new("mkfifo").arg(&entry).status();
+                assert!(made.unwrap().success());
+            },
+            &|| std::os::unix::fs::symlink("/dev/zero", &entry).unwrap(),
+            &|| {
+                let sparse = fs::File::create_new(&entry).unwrap();
+                sparse.set_len(20 << 30).unwrap();
+            },
+            &|| fs::create_dir(&entry).unwrap(),
+        ];
+        for (number, put) in put.iter().enumerate() {
+            fs::remove_file(&entry).unwrap();
+            put();
+            match entry.is_dir() {
+                // It cannot be replaced.
+                true => _ = tried.find("aa"),
+                false => tried.is_written_anew(&number.to_string()),
+            }
         }
     }
 

@@ -101,6 +101,15 @@ impl HostCode {
         code
     }
 
+    /// Returns whether the file with the bytes `file` has a container in each place that this names.
+    pub(crate) fn fits(&self, file: &[u8]) -> bool {
+        let of_code = self.containers.iter().map(|it| it.offset);
+        let of_ptx = self.ptx.iter().map(|it| it.container);
+        of_code
+            .chain(of_ptx)
+            .all(|offset| bundle::starts_at(file, offset))
+    }
+
     /// The identities of all PTX.
     pub(crate) fn ptx_identities(&self) -> impl Iterator<Item = &str> {
         self.ptx.iter().map(|it| it.identity.as_str())

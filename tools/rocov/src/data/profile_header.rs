@@ -1,7 +1,6 @@
 //! The header of a profile: its version, and the instrumentation that it is of.
 
 use std::fmt;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -122,8 +121,9 @@ pub(crate) fn version_word(profile: &Path) -> Result<u64> {
 /// The magic and the version word of a profile, as far as they are there.
 fn head(profile: &Path) -> Result<Vec<u8>> {
     let mut head = Vec::new();
-    File::open(profile)
-        .and_then(|file| file.take(VERSION_END).read_to_end(&mut head))
+    mmap::open(profile)?
+        .take(VERSION_END)
+        .read_to_end(&mut head)
         .with_context(|| format!("cannot read {}", profile.display()))?;
     Ok(head)
 }

@@ -18,9 +18,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use memmap2::Mmap;
+use object::elf::ELFMAG;
 use rocov::device::Agent;
 use rocov::discover::host_files::build_of;
 use rocov::drain::{ZeroProfile, ZeroWriter};
+use rocov::format::bundle::starts_at;
 use rocov::format::codeobject::Identity;
 use rocov::format::ptx::{Module, modules};
 use rocov::format::registry::model::{
@@ -134,7 +136,8 @@ impl CountedPtx {
 
 /// The functions in a file of PTX. None if rocov does not know the text.
 fn functions_of(path: &Path) -> Vec<FunctionKey> {
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let text = mmap::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
     let parsed = modules(&text)
         .into_iter()
         .filter_map(|it| Module::parse(it).ok());
@@ -545,9 +548,17 @@ impl CodeFile {
     /// Fails if it cannot be read.
     fn of(path: &Path, cache: &CodeCache) -> Result<Self> {
         let contents = mmap::map(path)?;
+        // The build of anything else is a hash of all of it, which may be endless.
+        if !contents.starts_with(&ELFMAG) && !starts_at(&contents, 0) {
+            bail!(
+                "{} is neither an ELF nor a container of device code: give another",
+                path.display()
+            );
+        }
         let metadata = fs::metadata(path)?;
         let build = build_of(path)?;
-        let code = cache.find_or(&build, &metadata, || HostCode::of(&contents));
+        let fits = |code: &HostCode| code.fits(&contents);
+        let code = cache.find_or(&build, &metadata, fits, || HostCode::of(&contents));
         Ok(Self {
             path: path.to_owned(),
             modified: modified(&metadata),

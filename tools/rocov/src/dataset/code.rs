@@ -1,7 +1,6 @@
 //! The rows of a code object: those that do not depend on a run.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,6 +23,7 @@ use crate::data::match_elfs::MatchedCodeObject;
 use crate::profdata::kinds::kinds;
 use crate::profdata::{BinaryCounts, CountKind, CountKinds, ProfileCounts};
 use crate::support::demangle::shown;
+use crate::support::mmap;
 
 /// A code object, read once for many runs.
 pub(super) struct Code {
@@ -64,9 +64,7 @@ impl Code {
         let identity = table_identity(object.elf.identity.as_str(), &kinds);
         let index = ObjectIndex::read(&files, &kinds)?;
         let ptx = match ptx {
-            Some(path) => {
-                fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?
-            }
+            Some(path) => mmap::read(&path)?,
             None => Vec::new(),
         };
         let mut code = Self {

@@ -1,8 +1,7 @@
 //! The inputs that the user names: directories, files, globs and lists of them.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::cli::MergeArguments;
 use crate::data::{DataDirectory, DirectoryWalk, profile_header, refuse_data_set};
+use crate::support::mmap;
 
 /// Stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -84,15 +84,12 @@ impl Named<'_, '_> {
     /// Walks over the inputs in the file `list`, one on each line; lines that start with `#` are
     /// comments, as in lists for llvm-profdata.
     fn list(&mut self, list: &Path) -> Result<()> {
-        let reader: Box<dyn BufRead> = if list == Path::new(STANDARD_INPUT) {
-            Box::new(io::stdin().lock())
-        } else {
-            let file = File::open(list)
-                .with_context(|| format!("cannot open the list {}", list.display()))?;
-            Box::new(BufReader::new(file))
+        let text = match list == Path::new(STANDARD_INPUT) {
+            true => mmap::read_input_text().context("cannot read standard input"),
+            false => mmap::read_text(list),
         };
-        for line in reader.split(b'\n') {
-            let line = line.with_context(|| format!("cannot read the list {}", list.display()))?;
+        let text = text.with_context(|| format!("cannot use the list {}", list.display()))?;
+        for line in text.split(|byte| *byte == b'\n') {
             let entry = unweighted(line.trim_ascii())?;
             if !entry.is_empty() && !entry.starts_with(b"#") {
                 self.named(Path::new(OsStr::from_bytes(entry)))?;

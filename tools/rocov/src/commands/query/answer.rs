@@ -1,8 +1,7 @@
 //! Answers of the engine, as a table, CSV or JSON.
 
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::{fs, io};
 
 use anyhow::{Context, Result};
 use datafusion::arrow::array::RecordBatch;
@@ -14,6 +13,7 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use super::old_lines::old_lines;
 use crate::cli::{AnswerFormat, QueryArguments};
 use crate::dataset::{DataSet, SqlAnswer, SqlParameters, ask};
+use crate::support::mmap;
 use crate::term::exit_status::CommandResult;
 use crate::term::print::{self, Stdout};
 use crate::term::table::{Heading, table};
@@ -52,13 +52,11 @@ pub(super) fn answer(arguments: &QueryArguments, named: Option<&str>) -> Command
 
 /// Reads the text of a file, or of standard input.
 fn read(path: &Path) -> Result<String> {
-    if path == Path::new("-") {
-        let mut text = String::new();
-        let read = io::stdin().read_to_string(&mut text);
-        read.context("cannot read standard input")?;
-        return Ok(text);
-    }
-    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    let text = match path == Path::new("-") {
+        true => mmap::read_input_text().context("cannot read standard input")?,
+        false => mmap::read_text(path)?,
+    };
+    String::from_utf8(text).with_context(|| format!("cannot read {}", path.display()))
 }
 
 fn as_table(mut answer: SqlAnswer) -> Result<()> {

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +17,7 @@ use super::path_match::{Match, PathIndex};
 use super::selection::Selection;
 use super::staleness::{Lines, Stale, stale};
 use super::view::View;
+use crate::support::mmap;
 use crate::system::git::Repository;
 use unified::ChangedFile;
 
@@ -108,7 +108,9 @@ impl Change {
     /// Fails if it is none of these, is ambiguous, or is damaged.
     pub(crate) fn of(base: &OsStr, repository: Option<&Path>) -> Result<Self> {
         let is_input = base == "-";
-        let file = (!is_input && Path::new(base).is_file()).then(|| PathBuf::from(base));
+        // Also a pipe of the shell: `--diff <(git diff)`.
+        let is_file = || fs::metadata(base).is_ok_and(|found| !found.is_dir());
+        let file = (!is_input && is_file()).then(|| PathBuf::from(base));
         let directory = repository.unwrap_or(Path::new("."));
         let found = Repository::of(directory);
         if let (Some(file), Ok(found)) = (&file, &found)
@@ -122,12 +124,11 @@ impl Change {
         }
         let name = base.to_string_lossy().into_owned();
         let (diff, root) = if is_input || file.is_some() {
-            let mut diff = Vec::new();
-            let read = match &file {
-                Some(file) => fs::File::open(file).and_then(|mut it| it.read_to_end(&mut diff)),
-                None => io::stdin().read_to_end(&mut diff),
+            let diff = match &file {
+                Some(file) => mmap::read_text(file),
+                None => mmap::read_input_text().context("cannot read standard input"),
             };
-            read.with_context(|| format!("cannot read the diff in {name}"))?;
+            let diff = diff.with_context(|| format!("cannot read the diff in {name}"))?;
             // It need not be of the repository that happens to be here.
             (diff, None)
         } else {
@@ -242,7 +243,7 @@ impl Change {
     /// was compiled.
     fn stale(&self, file: &ChangedFile, path: &str, view: &View) -> Option<Stale> {
         let compiled = view.texts.read(Path::new(path)).ok();
-        let here = fs::read(self.place(&file.path)).ok();
+        let here = mmap::read(&self.place(&file.path)).ok();
         let texts = match view.texts.are_of_revision() {
             true => [compiled, here],
             false => [here, compiled],
@@ -278,7 +279,7 @@ impl Change {
         if !extension.is_some_and(|it| SOURCE_EXTENSIONS.contains(&it)) {
             return false;
         }
-        let text = fs::read(self.place(&file.path)).unwrap_or_default();
+        let text = mmap::read(&self.place(&file.path)).unwrap_or_default();
         let added = file.lines.values().flatten();
         let text: Vec<_> = text.iter().chain(added).copied().collect();
         let text = String::from_utf8_lossy(&text);

@@ -4,17 +4,20 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gimli::{Dwarf, DwarfPackageSections, DwarfSections, EndianSlice, LittleEndian, SectionId};
 use object::File;
+use rocov::store::read_input;
 
 use super::dwarf::{Bytes, InSections};
 use super::sections::contents;
 
 type Section = Cow<'static, [u8]>;
+
+/// The limit in bytes of such a file.
+const MAX: u64 = 2 << 30;
 
 /// The files that units were split off to.
 #[derive(Default)]
@@ -141,11 +144,7 @@ fn read<T>(
     path: &Path,
     load: impl FnOnce(&mut dyn FnMut(SectionId) -> Result<Section, Unreadable>) -> Result<T, Unreadable>,
 ) -> Result<T, String> {
-    let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
-    if !metadata.is_file() {
-        return Err("it is not a file".to_owned());
-    }
-    let bytes = fs::read(path).map_err(|error| error.to_string())?;
+    let bytes = read_input(path, MAX).map_err(|error| error.to_string())?;
     let elf = File::parse(&*bytes).map_err(|error| error.to_string())?;
     let mut section = |id: SectionId| match id.dwo_name() {
         Some(name) => Ok(contents(&elf, name)?.into_owned().into()),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
+use rocov::store::open_input;
 use tempfile::TempDir;
 
 use super::Content;
@@ -87,7 +88,7 @@ impl Directory {
 
     pub(super) fn read(&self, path: &str) -> Result<Option<Content>> {
         let path = self.path(path);
-        match File::open(&path) {
+        match open_input(&path) {
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {

@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use rocov::store::PARTIAL;
+use rocov::store::{PARTIAL, read_input};
 use tempfile::TempDir;
 
 use crate::support::atomic::{Partial, directory_in};
@@ -18,6 +18,8 @@ use crate::support::atomic::{Partial, directory_in};
 pub(super) const INDEX: &str = "index.html";
 /// The list of the files that were written, a path from the folder on each line.
 const LIST: &str = "rocov-files.txt";
+/// The limit in bytes for such a list.
+const MAX_LIST: u64 = 64 << 20;
 
 /// A folder with a report in the making.
 pub(super) struct Folder {
@@ -142,9 +144,12 @@ fn files(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
 
 /// The files that the list in `folder` has.
 fn known(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
-    match fs::read_to_string(folder.join(LIST)) {
+    match read_input(&folder.join(LIST), MAX_LIST) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
-        list => Ok(list?.lines().map(PathBuf::from).collect()),
+        list => Ok(String::from_utf8_lossy(&list?)
+            .lines()
+            .map(PathBuf::from)
+            .collect()),
     }
 }
 
