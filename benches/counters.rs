@@ -1,5 +1,6 @@
 //! The instructions that counting adds to kernels: `cargo bench -p rocov --bench counters`, or `tools/dev/bench
 //! counters`. benches/README.md explains the table.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 #[path = "../tests/support/mod.rs"]
 #[allow(

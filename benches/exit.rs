@@ -3,6 +3,7 @@
 //!
 //! A program has opened 200 libraries with instrumented kernels on the modelled GPU. The benchmark measures from
 //! the end of `main` to the end of the process, with and without `ROCOV_ZERO=0` in turn.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 #[path = "../tests/support/mod.rs"]
 #[allow(

@@ -3,6 +3,7 @@
 //! The benchmark compiles code objects with 1 to 1000 instrumented kernels, each with many
 //! arguments. It reads each many times, from memory and from a file as a drain does. Times are
 //! medians of whole readings: the ELF, its target, and all its kernels.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::fmt::Write as _;
 use std::fs::{self, File};

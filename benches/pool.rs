@@ -3,6 +3,7 @@
 //!
 //! First one process adds to one file. Then many processes add to many files at once, and
 //! llvm-profdata must find the exact sums.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 #[path = "../tests/fake_device/made_up.rs"]
 mod made_up;

@@ -9,6 +9,7 @@
 //!
 //! then the registry's memory, the peak memory of a write, and the time and size of one write.
 //! Times are CPU times.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 #[path = "support/allocated.rs"]
 mod allocated;

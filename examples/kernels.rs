@@ -1,5 +1,6 @@
 //! Lists the kernels in a program, a library, a bundle or a device ELF:
 //! `cargo run --example kernels -- ./app`.
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::error::Error;
 use std::{env, fs};

@@ -1,4 +1,5 @@
 //! Prints each load in a kernel registry: `cargo run --example registry -- data/registry/7.kernels.json`.
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::error::Error;
 use std::{env, fs};

@@ -1,4 +1,5 @@
 //! A drain compared with copies and writes only.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::cell::Cell;
 use std::fs;

@@ -1,4 +1,5 @@
 //! Runs of a program that loads code objects, with and without librocov.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::fs;
 use std::process::{Command, Stdio};

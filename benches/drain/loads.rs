@@ -1,4 +1,5 @@
 //! A session's memory, and its time when code objects come and go.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::path::Path;
 

@@ -10,6 +10,7 @@
 //!
 //! The words `drains`, `loads`, `requests`, `lives` and `released` select among them. `--long`
 //! continues to 1,000 code objects on the real ROCr, which takes minutes, and to 10,000 in memory.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 #[path = "../support/allocated.rs"]
 mod allocated;

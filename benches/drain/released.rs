@@ -1,5 +1,6 @@
 //! Exits of a program with LLVM's released drain, with rocov's, and without a drain: time, and calls
 //! of HSA.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

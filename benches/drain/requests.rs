@@ -1,4 +1,5 @@
 //! The times of labels, windows and dumps.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::time::Duration;
 

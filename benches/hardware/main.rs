@@ -3,6 +3,7 @@
 //! and their counts and buffers are made here, on the host. With `samples=`, a checkout of NVIDIA/cuda-samples, its programs
 //! are compiled instead. With `drain=`, a folder with PyTorch's headers or nothing, the programs of testdata/hardware are;
 //! `profile=` has the profile of one. With `instrument=`, a checkout or nothing, the pack is for `rocov run --instrument`.
+#![allow(clippy::print_stderr, reason = "a benchmark prints its figures")]
 
 mod drain;
 mod instrument;

@@ -3,6 +3,7 @@
 //! The benchmark starts a program that does nothing many times, with librocov.so preloaded and, in turn,
 //! with an empty library. It measures the whole life of the process. The difference of the medians is the
 //! cost of loading librocov, beyond loading any library. It also compares system calls by kind.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -3,6 +3,7 @@
 //!
 //! Each addition counts one in every counter, so all counters of a file must be equal, or the file
 //! is torn. `tools/dev/kill` kills more writers than the default.
+#![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
 use std::collections::HashMap;
 use std::fs::{self, File};

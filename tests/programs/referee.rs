@@ -7,6 +7,7 @@
 //! and other lanes may execute it (`branches.hip:27`). Lines with only a closing bracket are not compared. Threads that
 //! returned early come to that of a function, and clang does not count them; of a `switch`, clang counts the threads
 //! after it, and the trace those that leave its last case (`many.hip:152`).
+#![allow(clippy::print_stderr, reason = "a test reports what it found")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! Modules: the profile has each counter increment of a kernel once, whatever the program does with
 //! the code object.
+#![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
 use crate::programs::{COUNT, Ran, WORK_ITEMS, launches, object, part, source};
 use crate::support::compile::{clang, device_only};

@@ -1,5 +1,6 @@
 //! Threads that load, launch, drain and unload at once: nothing is lost, and neither the sanitizers
 //! nor Valgrind find anything in librocov.
+#![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

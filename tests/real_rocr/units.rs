@@ -1,5 +1,6 @@
 //! Programs of several translation units: one code object per unit, or one for all with
 //! `-fgpu-rdc`.
+#![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! Compiles the sources in testdata, and keeps each result until one of its inputs changes.
+#![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -12,6 +12,7 @@ mod librocov;
 mod sdk;
 
 use std::ffi::{c_char, c_int, c_void};
+use std::io::{self, Write};
 use std::panic::catch_unwind;
 use std::ptr::null_mut;
 
@@ -54,7 +55,11 @@ unsafe extern "C" fn initialize(
     match result {
         Ok(Ok(())) => 0,
         Ok(Err(error)) => {
-            eprintln!("rocov: rocprofiler-sdk does not report code objects: {error}");
+            // A standard error that cannot be written to is no reason to panic.
+            let _ = writeln!(
+                io::stderr(),
+                "rocov: rocprofiler-sdk does not report code objects: {error}"
+            );
             -1
         }
         Err(_) => -1,

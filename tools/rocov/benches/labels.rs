@@ -10,6 +10,7 @@
 //! together.
 //!
 //! The bench fails if a command takes longer than its limit.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -11,6 +11,7 @@
 //!
 //! Ends with an error when the results differ, or when rocov is not 20 times faster at 1,000 ranks of
 //! the first kind.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 #[path = "../tests/common/mod.rs"]
 mod common;

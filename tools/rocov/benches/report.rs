@@ -14,6 +14,7 @@
 //!
 //! The bench fails if the report takes more than a tenth of llvm-cov's time at 2,000 files, or more memory
 //! than a file is allowed.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -5,6 +5,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, parent_id};
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
         .file_name()
         .is_some_and(|name| name == "ptxas-blackwell");
     let Some(real) = real(is_for_blackwell) else {
-        eprintln!("rocov: Triton's ptxas is not found: set ROCOV_PTXAS to its path");
+        warn("Triton's ptxas is not found: set ROCOV_PTXAS to its path");
         return ExitCode::FAILURE;
     };
     match counted(&real, &arguments) {
@@ -59,14 +60,19 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Ok(None) => {}
-        Err(loss) => eprintln!("rocov: this PTX has no counters: {loss}"),
+        Err(loss) => warn(format!("this PTX has no counters: {loss}")),
     }
     let error = Command::new(&real).args(&arguments).exec();
-    eprintln!(
-        "rocov: cannot run {}: {error}: set ROCOV_PTXAS to another",
+    warn(format!(
+        "cannot run {}: {error}: set ROCOV_PTXAS to another",
         real.display()
-    );
+    ));
     ExitCode::FAILURE
+}
+
+/// Prints a line on standard error. If that cannot be written to, the line is lost, and Triton still gets its cubin.
+fn warn(line: impl Display) {
+    let _ = writeln!(io::stderr(), "rocov: {line}");
 }
 
 /// The real assembler: the one that the user has named, or the one of the Triton that has called, or that on the `PATH`.

@@ -41,14 +41,13 @@ const REPORTS: &str = "tools/rocov/src/render/";
 const REASONS: &str = "runtime/instrument/src/";
 
 /// The sources that write to standard error, or look at it.
-const PRINTERS: [&str; 7] = [
+const PRINTERS: [&str; 6] = [
     "runtime/instrument/src/ptxas/main.rs",
     "runtime/rocprofiler/src/lib.rs",
     "runtime/src/guest/log.rs",
     "runtime/src/serve/service/thread.rs",
     "tools/rocov/src/commands/merge/mod.rs",
     "tools/rocov/src/term/print.rs",
-    "tools/rocov/src/term/progress.rs",
 ];
 
 /// Functions and macros whose strings are compared, are run, or name a mistake in rocov's own code.
@@ -546,7 +545,7 @@ const WITHOUT_STEP: [(&str, &[&str]); 4] = [
             "it has no PTX: {}",
             "its PTX is for {}, and the GPU is sm_{}{}: {}",
             "process {}: {}",
-            "rocov: this PTX has no counters: {}",
+            "this PTX has no counters: {}",
             "rocov_set_file: {}; profiles keep their name",
             "the loaded code objects are not known: {}",
             "{} CUDA modules of {} run uncounted: {}",

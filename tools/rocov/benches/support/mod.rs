@@ -1,5 +1,5 @@
 //! Code objects, raw profiles and times of the benchmarks of reports.
-
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 // Each benchmark is a program of its own and uses a part of this.
 #![allow(dead_code)]
 

@@ -7,6 +7,11 @@ use crate::cli::DumpArguments;
 use crate::system::control::ask;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
+use crate::term::print;
+
+/// The answer if there are no counts to dump.
+const LEFT_OUT: &str = "left out: no window is open, or LLVM's own runtime drains the program: let it call rocov_start, \
+                        or set ROCOV_DRAIN=rocov\n";
 
 /// Asks the program to write its counts.
 pub(crate) fn dump(arguments: &DumpArguments) -> CommandResult {
@@ -18,10 +23,7 @@ pub(crate) fn dump(arguments: &DumpArguments) -> CommandResult {
     let answer = ask(arguments.pid, &request)?;
     let label = answer.get("label");
     if label.is_empty() {
-        println!(
-            "left out: no window is open, or LLVM's own runtime drains the program: let it call rocov_start, or set \
-             ROCOV_DRAIN=rocov"
-        );
+        print::text(LEFT_OUT.as_bytes())?;
         return Ok(0);
     }
     let files = usize::try_from(answer.number("files")).unwrap_or(usize::MAX);
@@ -33,7 +35,7 @@ pub(crate) fn dump(arguments: &DumpArguments) -> CommandResult {
         "yes" => "; kernels still run, and their counts go to the next dump",
         _ => "",
     };
-    println!("{label}: {written}{in_flight}");
+    print::text(format!("{label}: {written}{in_flight}\n").as_bytes())?;
     if answer.get("lost") == "yes" {
         let lost = anyhow!(
             "some counts of process {} are lost: see its standard error",

@@ -7,6 +7,7 @@ use crate::cli::StatusArguments;
 use crate::system::control::ask;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
+use crate::term::print;
 
 /// Version of the JSON. Fields may be added to it.
 const SCHEMA: u32 = 1;
@@ -48,22 +49,23 @@ pub(crate) fn status(arguments: &StatusArguments) -> CommandResult {
     let state = ProcessStatus::of(arguments.pid, &answer);
     if arguments.json {
         let json = serde_json::to_string(&state).map_err(anyhow::Error::from)?;
-        println!("{json}");
+        print::text(format!("{json}\n").as_bytes())?;
         return Ok(0);
     }
     let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    println!(
-        "process    {}: {}, {}",
+    let mut text = format!(
+        "process    {}: {}, {}\nprofiles   {}\n",
         state.pid,
         count(number(state.agents), "GPU"),
         count(number(state.loads), "instrumented code object"),
+        state.directory
     );
-    println!("profiles   {}", state.directory);
     if let Some(label) = state.label {
-        println!("label      {label}");
+        text += &format!("label      {label}\n");
     }
     if state.left_out {
-        println!("left out   the present counts: no window is open (rocov_start)");
+        text += "left out   the present counts: no window is open (rocov_start)\n";
     }
+    print::text(text.as_bytes())?;
     Ok(0)
 }

@@ -45,13 +45,17 @@ pub(crate) fn to_file_or_stdout(
     match path {
         Some(path) => replace(path, |file| {
             let file = File::create(file).context("cannot open a temporary file")?;
-            write(&mut BufWriter::new(file))
+            let written = flushed(BufWriter::new(file), write);
+            written.with_context(|| format!("cannot write {}", path.display()))
         }),
-        None => {
-            let mut out = BufWriter::new(Stdout);
-            write(&mut out).context("cannot write to standard output")
-        }
+        None => flushed(BufWriter::new(Stdout), write).context("cannot write to standard output"),
     }
+}
+
+/// Runs `write` on `out`, with all that it buffers. A buffer that is dropped does not report an error.
+fn flushed(mut out: impl Write, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    write(&mut out)?;
+    Ok(out.flush()?)
 }
 
 /// Standard output, to no effect when its reader has seen enough.
@@ -97,11 +101,14 @@ pub(crate) fn warn(lines: &[String]) {
 
 /// Prints a line of the command on standard error: an error, or a note that `--quiet` keeps.
 pub(crate) fn message(line: impl Display) {
-    eprintln!("rocov: {line}");
+    aside(&format!("rocov: {line}\n"));
 }
 
-/// Prints the text of another tool, or one that gives way to the flags on standard output, on standard
+/// Prints the text of another tool, one that gives way to the flags on standard output, or progress, on standard
 /// error.
+///
+/// A text that cannot be written there is lost: there is no other place to report that, and the command must still
+/// end with the status of the user's program. `eprint!` would panic.
 pub(crate) fn aside(text: &str) {
-    eprint!("{text}");
+    let _ = io::stderr().write_all(text.as_bytes());
 }

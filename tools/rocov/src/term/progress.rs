@@ -4,6 +4,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::print;
+
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// Erases the line that the cursor is on.
@@ -35,12 +37,12 @@ pub(crate) fn shown<T>(
             let start = Instant::now();
             let mut has_shown = false;
             while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                eprint!("{ERASE}rocov: {}", line(start.elapsed()));
+                print::aside(&format!("{ERASE}rocov: {}", line(start.elapsed())));
                 has_shown = true;
             }
             match last {
-                Last::Line => eprintln!("{ERASE}rocov: {}", line(start.elapsed())),
-                Last::Nothing if has_shown => eprint!("{ERASE}"),
+                Last::Line => print::aside(&format!("{ERASE}rocov: {}\n", line(start.elapsed()))),
+                Last::Nothing if has_shown => print::aside(ERASE),
                 Last::Nothing => {}
             }
         });

@@ -8,6 +8,7 @@
 //!
 //! `ROCOV_UPDATE_INSTRUCTIONS=1 cargo test --release -p rocov-cli --test instructions` records new
 //! numbers.
+#![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,5 +1,6 @@
 //! The speed of kernels on the model beside the speed of their source on the host: `cargo bench -p
 //! modelgpu-amdgcn`, or `tools/dev/bench model`. benches/README.md explains the table.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 #[path = "../../tests/common/mod.rs"]
 mod common;

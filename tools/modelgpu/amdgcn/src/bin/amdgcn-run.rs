@@ -21,6 +21,11 @@
 //! `AMDGCN_RUN_STATISTICS` is set, the tool prints the number of instructions and their rate on
 //! standard error. `AMDGCN_RUN_THREADS` is the number of threads that run a launch, 1 by default. `AMDGCN_RUN_SIMD` names
 //! the host's vector instructions: `--simd` prints the names of those that this processor has.
+#![allow(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a tool for work on rocov, which may end if nobody reads it"
+)]
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -13,6 +13,7 @@
 //! execution can get them wrong. It also skips the operands of instructions that are not modelled,
 //! because they never run. `tests/instructions` executes every modelled instruction and its
 //! modifiers.
+#![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,5 +1,6 @@
 //! Kernels' requests to HIP's service on the host, which their interrupts wake: device printf,
 //! assert and malloc.
+#![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
 use crate::harness::{Ended, FINISHED, HIP_5_2, Run, hip_program_with};
 use crate::stacks;

@@ -1,5 +1,6 @@
 //! The runtime's services around kernels: memory that host and device share, memory between
 //! processes, scratch, dynamic LDS, streams that wait for each other, waits of the host.
+#![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
 use crate::harness::{Ended, HIP_5_2, Run, c_program, hip_program_with};
 use crate::stacks;

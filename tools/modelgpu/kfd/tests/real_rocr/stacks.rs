@@ -1,5 +1,6 @@
 //! The model's tests on other releases' ROCr and HIP, if `tools/stacks` has fetched them
 //! (`tools/test --stacks all` fetches all).
+#![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
 use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
