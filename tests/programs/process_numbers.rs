@@ -68,7 +68,8 @@ fn containers_share_a_directory() {
             command.arg("--").arg(&program.file).arg("run");
             run(&mut command).success().silently();
         }
-        has_launches(&data.join(PROFRAW), RUNS, RUNS as usize);
+        let folder = label.map_or(PROFRAW.into(), |label| format!("{PROFRAW}/labels/{label}"));
+        has_launches(&data.join(folder), RUNS, RUNS as usize);
         let registries = names(&data.join("registry"));
         assert_eq!(registries.len(), RUNS as usize, "{registries:?}");
     }
