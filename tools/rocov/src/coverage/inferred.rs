@@ -70,7 +70,10 @@ fn innermost<'a>(
     let around = regions.filter(|it| holds(it, place));
     around.min_by(|a, b| {
         let by_start = b.span.start.cmp(&a.span.start);
-        by_start.then(a.span.end.cmp(&b.span.end))
+        // An `else` that is nothing but a skipped `if constexpr` has its span.
+        let is_not_skipped = |it: &CountedRegion| it.kind != Kind::Skipped;
+        let by_end = by_start.then(a.span.end.cmp(&b.span.end));
+        by_end.then(is_not_skipped(a).cmp(&is_not_skipped(b)))
     })
 }
 
