@@ -51,5 +51,8 @@ fn lines_behind_early_exits_have_the_counts_in_memory() {
     };
     assert_eq!(lines(&[]), expected);
     let by_llvm_cov = lines(&["--as-llvm-cov"]);
-    assert_ne!(by_llvm_cov, expected, "llvm-cov is right: update the table of differences");
+    assert_ne!(
+        by_llvm_cov, expected,
+        "llvm-cov is right: update the table of differences"
+    );
 }
