@@ -131,7 +131,7 @@ pub(crate) fn lines_with(page: &Html, class: &str) -> Vec<u32> {
 /// Pages of archs.hip.
 pub(crate) fn of_archs() -> (Place, Pages) {
     let (place, elfs) = Place::with_archs();
-    let said = place.of_archs(&elfs, &["--html=out"]);
+    let said = place.of_archs(&elfs, &["--html=out", "--as-llvm-cov"]);
     assert_eq!(said, "out/index.html\n");
     let pages = Pages::read(&place.path().join("out"));
     (place, pages)
