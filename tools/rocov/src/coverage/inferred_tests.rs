@@ -131,10 +131,6 @@ fn lines_have_the_counts_that_they_ran() {
             .map(|(line, count)| format!("line {line}: {:?}, not {count}", found.get(line)))
             .collect();
         assert!(wrong.is_empty(), "clang {number}: {wrong:#?}");
-        // The figures fit to the lines. Lines of a lambda are in the function around it, too.
-        let view = ran.view(Rules::Own);
-        let missed = found.values().filter(|count| **count == 0).count();
-        assert_eq!(view.table().total.all.lines.missed(), missed as u64);
     }
 }
 
