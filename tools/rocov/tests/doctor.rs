@@ -241,7 +241,8 @@ fn the_instrumentation_of_code_objects_is_told() {
                 "rocov run --trace --gpu model",
             ],
         );
-    let ir = compile(place.path(), "ir.elf", "gfx90a", &["-fprofile-generate"]);
+    let flags = ["-fprofile-generate", "-fprofile-update=atomic"];
+    let ir = compile(place.path(), "ir.elf", "gfx90a", &flags);
     doctor(&[ir.as_os_str()], &[]).ends_with(0).has(
         "warning",
         &[
@@ -249,6 +250,16 @@ fn the_instrumentation_of_code_objects_is_told() {
             "--pgo",
         ],
     );
+    for flags in [&flags[..1], &INSTRUMENTED[..2]] {
+        let bare = compile(place.path(), "bare.elf", "gfx90a", flags);
+        doctor(&[bare.as_os_str()], &[]).ends_with(0).has(
+            "warning",
+            &[
+                "the counters of 1 function are not atomic: counts are too low",
+                "-fprofile-update=atomic",
+            ],
+        );
+    }
     let bundle = compile_bundle(place.path(), &["gfx90a", "gfx942"], &INSTRUMENTED);
     let library = embed(&bundle, place.path());
     doctor(&[library.as_os_str()], &[])

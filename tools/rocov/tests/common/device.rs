@@ -12,7 +12,11 @@ use super::{data, run};
 /// The clang of the tests that do not compare several.
 pub(crate) const CLANG: &str = "clang++-22";
 /// Flags that instrument device code, written out: what `rocov flags` prints is under test.
-pub(crate) const INSTRUMENTED: [&str; 2] = ["-fprofile-instr-generate", "-fcoverage-mapping"];
+pub(crate) const INSTRUMENTED: [&str; 3] = [
+    "-fprofile-instr-generate",
+    "-fcoverage-mapping",
+    "-fprofile-update=atomic",
+];
 
 /// A command that compiles the kernel for the device alone.
 pub(crate) fn compiler(clang: &str) -> Command {

@@ -220,7 +220,8 @@ fn both_kinds_of_instrumentation_are_not_mixed() {
     let front_end = place.elf("gfx90a");
     place.profile("data", &front_end, 1, 5);
     let name = "ir.elf";
-    let elf = device::compile(place.0.path(), name, "gfx90a", &["-fprofile-generate"]);
+    let flags = ["-fprofile-generate", "-fprofile-update=atomic"];
+    let elf = device::compile(place.0.path(), name, "gfx90a", &flags);
     let ir_level = place.profile_path("data", "gfx90a", &elf, 1);
     profile::write(&elf, 3, 1 << 56 | 10, &ir_level);
     let message = failure(&place.merge(&["data", "-o", "out"]), 1);

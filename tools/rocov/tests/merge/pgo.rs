@@ -116,7 +116,7 @@ fn ir_instrumentation_has_its_own_flag_and_no_company() {
         place.0.path(),
         "other.elf",
         "gfx90a",
-        &["-O2", device::INSTRUMENTED[0]],
+        &["-O2", device::INSTRUMENTED[0], device::INSTRUMENTED[2]],
     );
     let front_end = place.profile_path("ir", "gfx90a", &other, 1);
     profile::write(&other, 5, RAW_VERSION, &front_end);

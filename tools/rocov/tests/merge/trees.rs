@@ -179,10 +179,9 @@ fn of_version_8() {
 
 #[test]
 fn of_mcdc_bitmaps() {
-    let [generate, mapping] = INSTRUMENTED;
     compare(&Variant {
         clang: CLANG,
-        flags: &[generate, mapping, "-Xclang", "-fcoverage-mcdc"],
+        flags: &[&INSTRUMENTED[..], &["-Xclang", "-fcoverage-mcdc"]].concat(),
         word: 10,
         profdata: PROFDATA,
         value: |random| random >> 40 & random >> 20,
@@ -191,7 +190,7 @@ fn of_mcdc_bitmaps() {
 
 #[test]
 fn of_single_byte_coverage() {
-    let [generate, mapping] = INSTRUMENTED;
+    let [generate, mapping, _] = INSTRUMENTED;
     compare(&Variant {
         clang: CLANG,
         flags: &[

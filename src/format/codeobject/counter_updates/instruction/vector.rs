@@ -54,7 +54,8 @@ impl Code {
         const MOVE_64: u32 = 0x38;
         /// v_movreld_b32, v_movrels_b32 and v_movrelsd_b32.
         const INDIRECT: Range<u32> = 0x42..0x49;
-        const SWAPS: [u32; 3] = [0x51, 0x65, 0x66];
+        /// v_swap_b32, and v_permlane16_swap_b32 and v_permlane32_swap_b32 of gfx950.
+        const SWAPS: [u32; 5] = [0x51, 0x59, 0x5a, 0x65, 0x66];
         let vector = Register::vector(to);
         let copied = from.map(|from| (vector, from));
         match opcode {
@@ -113,10 +114,11 @@ impl Code {
                 0x120, 0x121, 0x122, 0x300, 0x301, 0x302, 0x2fc, 0x2fd, 0x2fe, 0x2ff,
             ],
         };
-        let reads_lane = if self.generation.is_gfx9() {
-            0x289
-        } else {
-            0x360
+        // v_readlane_b32, and the functions of scalar registers that gfx12 has.
+        let writes_scalar = match self.generation {
+            Generation::Gfx9 => opcode == 0x289,
+            Generation::Gfx10 | Generation::Gfx11 => opcode == 0x360,
+            Generation::Gfx12 => opcode == 0x360 || (0x280..0x28a).contains(&opcode),
         };
         match opcode {
             // Comparisons.
@@ -125,9 +127,7 @@ impl Code {
                 let from = (words == 2).then(|| Register::of(bits(self.second, 8, 0)));
                 self.move_of(opcode - moves, to, from.flatten(), words)
             }
-            _ if opcode == reads_lane => {
-                Instruction::writing(words, Register::scalar(to).and_next(1))
-            }
+            _ if writes_scalar => Instruction::writing(words, Register::scalar(to).and_next(1)),
             _ if carries.contains(&opcode) => Instruction {
                 writes: [
                     Register::vector(to).and_next(2),
