@@ -94,7 +94,7 @@ fn names_within_the_limits_only() {
     let mut different = Vec::new();
     for number in 0..257_u32 {
         let mut name = vec![b'x'; MIB as usize];
-        name[..4].copy_from_slice(&(number + 0x7878_0000).to_le_bytes());
+        name[..4].copy_from_slice(format!("{number:04}").as_bytes());
         let list = deflated(&name);
         different.extend(uleb128_of(MIB));
         different.extend(uleb128_of(list.len() as u64));

@@ -295,9 +295,8 @@ fn a_planted_entry_of_the_cache_is_ignored_and_written_anew() {
     };
     let whole = fs::read_to_string(entry).unwrap();
     assert!(whole.contains("\"offset\":8192"), "{whole}");
-    let without_hash = |code: &str| {
-        format!("{{\"rocov_device_code\":4,\"hash\":\"\",\"code\":{code}}}")
-    };
+    let without_hash =
+        |code: &str| format!("{{\"rocov_device_code\":4,\"hash\":\"\",\"code\":{code}}}");
     let nothing = "{\"containers\":[],\"ptx\":[]}";
     let put: Vec<Box<dyn Fn()>> = vec![
         Box::new(|| fs::write(entry, without_hash(nothing)).unwrap()),
