@@ -424,6 +424,47 @@ fn code_that_runs_uncounted_is_named_once_at_the_end() {
     }
 }
 
+/// Several processes, each with modules of two files, one of them for two reasons.
+#[test]
+fn a_library_without_counters_is_one_line_for_all_processes() {
+    let Some(it) = Uncounted::get() else { return };
+    let cubin = it.file("cubin", fs::read(it.setup.plain()).expect("it was made"));
+    let fat = it.file(
+        "fat-binary",
+        fs::read(it.of_cubin(&[])).expect("it was made"),
+    );
+    let data = data();
+    let steps = [step("load", &cubin), step("load", &fat), step("load", &fat)];
+    let program = it.command(data.path(), &steps);
+    let words: Vec<_> = program.get_args().map(ToOwned::to_owned).collect();
+    let start = words
+        .iter()
+        .position(|it| it == "--")
+        .expect("rocov run has it")
+        + 1;
+    let quiet = words[..start].iter().filter(|it| *it != "-v");
+    let mut command = limited(built("rocov"));
+    command
+        .args(quiet)
+        .args(["sh", "-c", "for i in 1 2 3; do \"$@\"; done", "sh"]);
+    command.args(&words[start..]);
+    for (name, value) in program.get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    let ended = run(&mut command).success();
+    let said = lines(&ended, "uncounted");
+    let [cubin, fat] = [cubin, fat].map(|it| it.display().to_string());
+    assert_eq!(said.len(), 2, "{ended}");
+    let expected =
+        format!("rocov: 3 CUDA modules of {cubin} run uncounted in 3 processes: it is a cubin");
+    assert!(said[0].starts_with(&expected), "{ended}");
+    let expected =
+        format!("rocov: 6 CUDA modules of {fat} run uncounted in 3 processes: it has no PTX");
+    assert!(said[1].starts_with(&expected), "{ended}");
+}
+
 fn with_zero(text: &str) -> Vec<u8> {
     [text.as_bytes(), b"\0"].concat()
 }

@@ -85,7 +85,7 @@ fn a_program_that_dies_before_its_drain() {
             ended.status.code().is_some_and(|code| code > 128),
             "{ended}"
         );
-        let line = format!("rocov: `{name}` was killed by {signal} {when}; {SNAPSHOTS}");
+        let line = format!("rocov: `{name} {ending}` was killed by {signal} {when}; {SNAPSHOTS}");
         assert_eq!(last_line(&ended), line, "{ended}");
     }
     // Only a device ELF of the first run remains, and the note about its end; the report explains the loss.
@@ -107,17 +107,18 @@ fn a_program_that_dies_before_its_drain() {
 #[test]
 fn a_process_that_dies_below_the_program() {
     let place = Place::new();
-    let script = format!("{} crash; exit 0", endings().display());
-    let options = ["--gpu", "model", "-o", "d"];
+    let command = format!("{} crash", endings().display());
+    let script = format!("{command}; exit 0");
+    let options = ["--gpu", "model", "--label", "unit/crash", "-o", "d"];
     let ended = place
         .run(&options, Path::new("sh"), &["-c", &script])
         .success();
     let line = last_line(&ended);
-    let end = format!("ended before its counters were drained: they are lost; {SNAPSHOTS}");
-    assert!(
-        line.starts_with("rocov: process ") && line.ends_with(&end),
-        "{ended}"
+    let start = format!("rocov: `{command}` (process ");
+    let end = format!(
+        ", label unit/crash) ended before its counters were drained: they are lost; {SNAPSHOTS}"
     );
+    assert!(line.starts_with(&start) && line.ends_with(&end), "{ended}");
 }
 
 #[test]

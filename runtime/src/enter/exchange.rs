@@ -30,7 +30,7 @@ use super::cupti::{CallData, calls};
 use super::send;
 use crate::elect;
 use crate::elect::event::{Event, NewSource};
-use crate::guest::{boundary, elf_objects, log, settings};
+use crate::guest::{boundary, elf_objects, journal, log, settings};
 
 /// A file with code that a call loads in place of its own. The call needs it until it returns.
 pub(super) struct Replacement {
@@ -482,9 +482,24 @@ fn lose(file: String, loss: String) {
     *losses().entry((file, loss)).or_default() += 1;
 }
 
-/// Prints a line for each file and each reason for which code ran uncounted. The process ends.
+/// Notes the files whose code ran uncounted in the journal of the run. Without one, prints a line for each. The process
+/// ends.
 pub(super) fn report_losses() {
+    let mut files: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
     for ((file, loss), count) in std::mem::take(&mut *losses()) {
+        if !journal::note_uncounted(&file, &loss, count) {
+            files.entry(file).or_default().insert(loss, count);
+        }
+    }
+    for (file, losses) in files {
+        let count: usize = losses.values().sum();
+        let Some((loss, _)) = losses.iter().max_by_key(|(_, count)| **count) else {
+            continue;
+        };
+        let mut loss = loss.clone();
+        if losses.len() > 1 {
+            loss += "; ROCOV_VERBOSE=1 prints the other reasons";
+        }
         match count {
             1 => log::warn(format_args!(
                 "a CUDA module of {file} runs uncounted: {loss}"

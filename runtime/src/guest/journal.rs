@@ -1,11 +1,13 @@
 //! The journal of a run: each process writes its own events into the file that `ROCOV_JOURNAL`
 //! names. `rocov run` reads the file at the end and reports on the whole run.
 //!
-//! Each line is `PROCESS WORD`, `PROCESS name WORD` with the word in the names of the process's files, or
-//! `PROCESS registry PATH`. PROCESS is `PID:START:NAMESPACE`, because a number alone may be that of several processes.
-//! librocov writes a line at once, because a process may be killed at any time.
+//! Each line is `PROCESS WORD`, or `PROCESS` and one of these: `program`, the label and the command line; `name` and
+//! the word in the names of the process's files; `registry` and a path; `uncounted`, a number of modules, their file
+//! and the reason. Tabs separate the parts of a list. PROCESS is `PID:START:NAMESPACE`, because a number alone may be
+//! that of several processes. librocov writes a line at once, because a process may be killed at any time.
 //! Without `rocov run` there is no such file.
 
+use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -62,8 +64,12 @@ static WRITTEN: AtomicU32 = AtomicU32::new(0);
 /// Writes a note, once.
 pub(crate) fn note(note: Note) {
     let bit = 1 << note as u32;
-    if WRITTEN.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
+    let written = WRITTEN.fetch_or(bit, Ordering::Relaxed);
+    if written & bit != 0 {
         return;
+    }
+    if written == 0 {
+        note_program();
     }
     // The name of its files comes first, for notes in its registry. After `exec`, another program with another name has the
     // process.
@@ -73,22 +79,49 @@ pub(crate) fn note(note: Note) {
     write(note.word().as_bytes());
 }
 
+/// Notes the label and the command line of the process, so that `rocov run` can name it after it was killed.
+fn note_program() {
+    /// A part of a long command line names it, too.
+    const MOST_WORDS: usize = 64;
+    const MOST_LETTERS: usize = 256;
+    let label = environment::variable("ROCOV_LABEL").unwrap_or_default();
+    let words = env::args_os().take(MOST_WORDS);
+    let words = [label].into_iter().chain(words).map(|word| {
+        let word = word.to_string_lossy();
+        let letters = word.chars().take(MOST_LETTERS);
+        letters
+            .map(|it| if it.is_control() { ' ' } else { it })
+            .collect::<String>()
+    });
+    let words: Vec<_> = words.collect();
+    write(format!("program {}", words.join("\t")).as_bytes());
+}
+
 /// Notes the registry that this process has left at `path`, for `rocov run` to look for code in it that was
 /// never launched.
 pub(crate) fn note_registry(path: &Path) {
     write(&[b"registry ", path.as_os_str().as_bytes()].concat());
 }
 
-fn write(words: &[u8]) {
+/// Notes that so many CUDA modules of a file ran uncounted, and the reason. Returns whether `rocov run` will read it, and
+/// print one line for all processes.
+pub(crate) fn note_uncounted(file: &str, reason: &str, modules: usize) -> bool {
+    let [file, reason] = [file, reason].map(|it| it.replace(['\n', '\t'], " "));
+    write(format!("uncounted {modules}\t{file}\t{reason}").as_bytes())
+}
+
+/// Returns whether there is a journal, and the words are in it.
+fn write(words: &[u8]) -> bool {
     let Some(path) = environment::variable("ROCOV_JOURNAL").filter(|path| !path.is_empty()) else {
-        return;
+        return false;
     };
     // The file is gone if `rocov run` has ended before this process. One call of write(2) keeps the
     // lines of processes apart.
-    if let Ok(mut file) = OpenOptions::new().append(true).open(path) {
-        let line = [this_process().as_bytes(), b" ", words, b"\n"].concat();
-        let _ = file.write_all(&line);
-    }
+    let Ok(mut file) = OpenOptions::new().append(true).open(path) else {
+        return false;
+    };
+    let line = [this_process().as_bytes(), b" ", words, b"\n"].concat();
+    file.write_all(&line).is_ok()
 }
 
 /// Returns `PID:START:NAMESPACE`: the start is that of proc_pid_stat(5), the namespace the inode of that of process ids.

@@ -1,12 +1,13 @@
 //! The journal of a run: the words that its processes write about themselves, and the line that `rocov
 //! run` ends with.
 //!
-//! librocov appends lines `PROCESS WORD`, `PROCESS name WORD` and `PROCESS registry PATH` to a file that exists only for
-//! the run. The modelled GPU appends lines about kernels: `PROCESS mistake TEXT`, `PROCESS stuck TEXT`, and `PROCESS
-//! goes-on TEXT` if that kernel has ended after all. The directory of the profiles shows neither which run wrote a
-//! profile, nor which profiles are missing.
+//! librocov appends lines to a file that exists only for the run: `PROCESS WORD`, `PROCESS program` with the label and
+//! the command line, `PROCESS name WORD`, `PROCESS registry PATH`, and `PROCESS uncounted` with a number of CUDA modules,
+//! their file and the reason. The modelled GPU appends lines about kernels: `PROCESS mistake TEXT`, `PROCESS stuck TEXT`,
+//! and `PROCESS goes-on TEXT` if that kernel has ended after all. The directory of the profiles shows neither which run
+//! wrote a profile, nor which profiles are missing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -20,6 +21,7 @@ use anyhow::Result;
 use rocov::store::ProcessWord;
 use tempfile::NamedTempFile;
 
+use super::command::quoted;
 use crate::support::temporary;
 use crate::system::journal_process::JournalProcess;
 use crate::term::plural::count;
@@ -42,6 +44,11 @@ struct ProcessNotes {
     words: BTreeSet<String>,
     /// The mistakes of its kernels, and its kernels without progress.
     sentences: Vec<String>,
+    /// The label, if it has one, and the words of its command line, if they are known.
+    label: Option<String>,
+    command: Vec<String>,
+    /// The files of CUDA modules that ran uncounted; for each reason, their number.
+    uncounted: BTreeMap<String, BTreeMap<String, usize>>,
 }
 
 /// A process that has ended, and its notes for reports.
@@ -135,6 +142,15 @@ impl Journal {
         Ok(self.notes()?.noted(ending, JournalProcess::is_alive))
     }
 
+    /// A line for each file with CUDA modules that ran uncounted in any process.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read.
+    pub(crate) fn uncounted(&self) -> io::Result<Vec<String>> {
+        Ok(self.notes()?.uncounted())
+    }
+
     fn notes(&self) -> io::Result<Notes> {
         let text = fs::read(self.path())?;
         Ok(Notes::of(&String::from_utf8_lossy(&text)))
@@ -155,10 +171,15 @@ impl Notes {
         notes
     }
 
-    /// The notes of the program that `process` runs at a `note`. A second name is that of another program.
+    /// The notes of the program that `process` runs at a `note`. After `exec`, another program has the process: it notes
+    /// its command line, and another name.
     fn of_process(&mut self, process: JournalProcess, note: &str) -> &mut ProcessNotes {
         let known = self.0.iter().rposition(|(it, _)| *it == process);
-        let is_over = |place: &usize| note.starts_with("name ") && self.0[*place].1.name.is_some();
+        let is_over = |place: &usize| {
+            let notes = &self.0[*place].1;
+            (note.starts_with("name ") && notes.name.is_some())
+                || (note.starts_with("program ") && !notes.command.is_empty())
+        };
         let place = known.filter(|place| !is_over(place)).unwrap_or_else(|| {
             self.0.push((process, ProcessNotes::default()));
             self.0.len() - 1
@@ -168,6 +189,42 @@ impl Notes {
 
     fn any_has(&self, word: &str) -> bool {
         self.0.iter().any(|(_, notes)| notes.has(word))
+    }
+
+    fn uncounted(&self) -> Vec<String> {
+        /// The modules of a file that ran uncounted.
+        #[derive(Default)]
+        struct Modules<'a> {
+            processes: usize,
+            by_reason: BTreeMap<&'a str, usize>,
+        }
+        let mut files: BTreeMap<&str, Modules<'_>> = BTreeMap::new();
+        for (file, reasons) in self.0.iter().flat_map(|(_, notes)| &notes.uncounted) {
+            let modules = files.entry(file).or_default();
+            modules.processes += 1;
+            for (reason, number) in reasons {
+                *modules.by_reason.entry(reason).or_default() += number;
+            }
+        }
+        let lines = files.into_iter().filter_map(|(file, modules)| {
+            let reasons = modules.by_reason.iter();
+            let (reason, _) = reasons.max_by_key(|(_, number)| **number)?;
+            let processes = match modules.processes {
+                1 => String::new(),
+                several => format!(" in {}", count(several, "process")),
+            };
+            let others = match modules.by_reason.len() - 1 {
+                0 => String::new(),
+                others => format!("; `rocov run -v` prints {}", count(others, "other reason")),
+            };
+            Some(match modules.by_reason.values().sum() {
+                1 => format!("a CUDA module of {file} runs uncounted: {reason}"),
+                number => format!(
+                    "{number} CUDA modules of {file} run uncounted{processes}: {reason}{others}"
+                ),
+            })
+        });
+        lines.collect()
     }
 
     fn noted(&self, ending: &Ending<'_>, is_alive: impl Fn(&JournalProcess) -> bool) -> Vec<Noted> {
@@ -210,7 +267,12 @@ impl Notes {
         if self.any_has("wrote") || self.any_has("neighbour") || (ending.has_profiles)() {
             return None;
         }
-        let program = ending.program.display();
+        // The program that used the GPU, not what started it.
+        let used = ["loaded", "hip", "cuda"].into_iter().find_map(|word| {
+            let mut users = self.0.iter().filter(|(_, notes)| notes.has(word));
+            users.find_map(|(_, notes)| notes.command.first())
+        });
+        let program = used.map_or_else(|| ending.program.display().to_string(), Clone::clone);
         let misfit = || {
             let is_possible = !self.any_has("counts");
             is_possible.then(|| (ending.misfit)()).flatten()
@@ -257,6 +319,22 @@ impl ProcessNotes {
             // Each queue tells of a mistake once.
             Some(("mistake", text)) if self.sentences.iter().any(|it| it == text) => {}
             Some(("mistake" | "stuck", text)) => self.sentences.push(text.to_owned()),
+            Some(("program", text)) => {
+                let mut words = text.split('\t').map(str::to_owned);
+                self.label = words.next().filter(|label| !label.is_empty());
+                self.command = words.collect();
+            }
+            Some(("uncounted", text)) => {
+                let mut parts = text.splitn(3, '\t');
+                if let (Some(Ok(number)), Some(file), Some(reason)) = (
+                    parts.next().map(str::parse::<usize>),
+                    parts.next(),
+                    parts.next(),
+                ) {
+                    let reasons = self.uncounted.entry(file.to_owned()).or_default();
+                    *reasons.entry(reason.to_owned()).or_default() += number;
+                }
+            }
             Some(("goes-on", text)) => {
                 if let Some(place) = self.sentences.iter().position(|it| it == text) {
                     self.sentences.remove(place);
@@ -313,15 +391,31 @@ impl Ending<'_> {
         notes: &ProcessNotes,
         others: usize,
     ) -> String {
-        let who = match self.is_program(process) {
-            true => format!("`{}`", self.program.display()),
-            false => format!("process {}", process.pid),
-        };
+        let who = self.name_of(process, notes);
         let mut line = format!("{who} {}", self.cut_off(process, notes, others));
         if others > 0 {
             line += &format!(", as are those of {}", count(others, "other process"));
         }
         line + self.remedy()
+    }
+
+    /// The process: its command line and its label, as far as they are known. A wrapper's name says little.
+    fn name_of(&self, process: &JournalProcess, notes: &ProcessNotes) -> String {
+        let label = notes.label.as_ref().map(|label| format!("label {label}"));
+        if notes.command.is_empty() {
+            return match self.is_program(process) {
+                true => format!("`{}`", self.program.display()),
+                false => format!("process {}", process.pid),
+            };
+        }
+        let words = notes.command.iter().map(|word| quoted(word.as_ref()));
+        let command = words.collect::<Vec<_>>().join(" ");
+        let number = (!self.is_program(process)).then(|| format!("process {}", process.pid));
+        let parts: Vec<_> = number.into_iter().chain(label).collect();
+        match parts.is_empty() {
+            true => format!("`{command}`"),
+            false => format!("`{command}` ({})", parts.join(", ")),
+        }
     }
 
     /// The way to lose less, as the end of a line.

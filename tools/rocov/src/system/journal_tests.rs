@@ -176,3 +176,56 @@ fn the_status_of_a_shell_is_that_of_one_process() {
     // The program itself has this status.
     assert_eq!(killed("7 counts\n9 counts\n"), [true, false]);
 }
+
+#[test]
+fn a_process_that_was_cut_off_is_named_by_its_command_and_label() {
+    let snapshots = "`rocov run --snapshot-every 1s` drains while a program runs";
+    for (notes, status, who) in [
+        (
+            "8 program unit/loop\t./loop\t-n\ttwo words, 8 counts",
+            1 << 8,
+            "`./loop -n 'two words'` (process 8, label unit/loop) ended",
+        ),
+        (
+            "8 program \t./loop, 8 counts",
+            libc::SIGTERM,
+            "`./loop` (process 8) ended",
+        ),
+        // The wrapper has become the program.
+        (
+            "7 program add\t./crash, 7 counts",
+            libc::SIGABRT,
+            "`./crash` (label add) was killed by SIGABRT",
+        ),
+        (
+            "7 program \t/bin/sh, 7 hip, 7 program \t./crash, 7 counts",
+            libc::SIGABRT,
+            "`./crash` was killed by SIGABRT",
+        ),
+    ] {
+        let expected =
+            format!("{who} before its counters were drained: they are lost; {snapshots}");
+        assert_eq!(line(notes, status, |_| {}), expected);
+    }
+    let said = line("8 program \t./used, 8 hip, 8 ended", 0, |_| {});
+    assert!(said.contains("run `rocov doctor ./used`"), "{said}");
+}
+
+#[test]
+fn code_that_ran_uncounted_is_one_line_for_each_file() {
+    let notes = |text: &str| Notes::of(text).uncounted();
+    assert!(notes("7 cuda\n7 counts").is_empty());
+    assert_eq!(
+        notes("7 uncounted 1\tlib x.so\tit has no PTX: compile it"),
+        ["a CUDA module of lib x.so runs uncounted: it has no PTX: compile it"]
+    );
+    let text = "7 uncounted 2\tb\tno PTX\n8 uncounted 3\tb\tno PTX\n8 uncounted 1\tb\ta cubin\n\
+                9 uncounted 4\ta\told";
+    assert_eq!(
+        notes(text),
+        [
+            "4 CUDA modules of a run uncounted: old",
+            "6 CUDA modules of b run uncounted in 2 processes: no PTX; `rocov run -v` prints 1 other reason",
+        ]
+    );
+}

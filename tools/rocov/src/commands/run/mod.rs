@@ -120,6 +120,9 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
             code_targets::misfit(program, &code_targets::of_program(program), gpus)
         },
     };
+    for line in journal.uncounted().unwrap_or_default() {
+        print::message(line);
+    }
     let line = || match environment.pattern {
         Some(_) => journal.closing_line(&ending),
         None => Ok(Some(format!(
