@@ -43,6 +43,22 @@ pub(super) struct HostSection {
     pub(super) has_one: bool,
 }
 
+/// The reason why an ELF of another machine is not read, by its class and byte order; `None` for one of a 64-bit
+/// little-endian machine, and for other files.
+fn other_machine(file: &[u8]) -> Option<&'static str> {
+    let (b"\x7fELF", [class, order, ..]) = file.split_first_chunk::<4>()? else {
+        return None;
+    };
+    match (*class, *order) {
+        (1, 1) => Some("a 32-bit ELF; give a program or library of a 64-bit machine"),
+        (1, 2) => Some(
+            "a 32-bit big-endian ELF; give a program or library of a 64-bit little-endian machine",
+        ),
+        (2, 2) => Some("a big-endian ELF; give a program or library of a little-endian machine"),
+        _ => None,
+    }
+}
+
 /// The sections of the host ELF `file` that hold containers.
 ///
 /// # Errors
@@ -52,6 +68,9 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
         return Err(BundleError::NoDeviceCode(
             "a static library; extract its members first (ar x)",
         ));
+    }
+    if let Some(machine) = other_machine(file) {
+        return Err(BundleError::NoDeviceCode(machine));
     }
     let header = FileHeader64::<LittleEndian>::parse(file)?;
     let endian = header.endian()?;

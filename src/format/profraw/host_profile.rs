@@ -4,6 +4,7 @@
 //! profile of each function that has sites. Another profile may follow (LLVM's `RawInstrProfReader`).
 
 use std::collections::{BTreeMap, HashMap};
+use std::iter;
 
 use byteorder::{ByteOrder, LittleEndian};
 
@@ -34,18 +35,23 @@ impl<'a> HostProfile<'a> {
     /// # Errors
     /// Fails if one is not of a known version, or is damaged or cut short.
     pub fn all(file: &'a [u8]) -> Result<Vec<Self>, ProfileError> {
-        let mut profiles = Vec::new();
-        let mut rest = file;
-        loop {
-            let (profile, end) = Self::first(rest)?;
-            profiles.push(profile);
-            rest = &rest[end..];
-            // Zeros may lie between two profiles.
-            let Some(next) = rest.iter().position(|byte| *byte != 0) else {
-                return Ok(profiles);
-            };
-            rest = &rest[next..];
-        }
+        Self::each(file).map(|(_, profile)| profile).collect()
+    }
+
+    /// Reads the profiles in `file`, each with its first byte: at least one. An error is the last.
+    pub fn each(file: &'a [u8]) -> impl Iterator<Item = (usize, Result<Self, ProfileError>)> {
+        let mut next = Some(0);
+        iter::from_fn(move || {
+            let start = next.take()?;
+            let rest = &file[start..];
+            let profile = Self::first(rest).map(|(profile, end)| {
+                // Zeros may lie between two profiles.
+                let more = rest[end..].iter().position(|byte| *byte != 0);
+                next = more.map(|gap| start + end + gap);
+                profile
+            });
+            Some((start, profile))
+        })
     }
 
     /// The profile at the start of `file`, and its end.

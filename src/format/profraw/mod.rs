@@ -49,6 +49,18 @@ pub enum ProfileError {
         /// The magic number of a 64-bit little-endian raw profile.
         expected: u64,
     },
+    /// It is the profile of a program whose words have another size or byte order.
+    #[error(
+        "raw profile of a {bits}-bit {}-endian program: rocov reads those of 64-bit little-endian programs and of GPU \
+         code; give it to llvm-profdata",
+        if *.is_big_endian { "big" } else { "little" }
+    )]
+    OtherMachine {
+        /// The size of an address in bits: 32 or 64.
+        bits: u32,
+        /// True for the byte order of big-endian machines.
+        is_big_endian: bool,
+    },
     /// The file ends before a section does.
     #[error("raw profile is cut short: {part} ends at byte {needed}, the file has {found}")]
     Truncated {
@@ -65,6 +77,14 @@ pub enum ProfileError {
     BinaryIds {
         /// Their size according to the header, in bytes.
         bytes: u64,
+    },
+    /// A binary id ends after all of them. LLVM rejects such a profile, and one with an empty binary id.
+    #[error("raw profile has a binary id of {found} bytes, expected 1 to {room}")]
+    BinaryId {
+        /// Its size in bytes.
+        found: u64,
+        /// The bytes that are there for it.
+        room: u64,
     },
     /// The saved sections have another format than this version of rocov writes.
     #[error("saved sections of format {found}, expected {expected}")]

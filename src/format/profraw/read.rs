@@ -22,6 +22,9 @@ impl Header {
     /// # Errors
     /// Fails if `file` does not start like a 64-bit little-endian raw profile.
     pub fn version_word(file: &[u8]) -> Result<u64, ProfileError> {
+        if let Some(machine) = other_machine(file) {
+            return Err(machine);
+        }
         let Some((head, _)) = file.split_at_checked(16) else {
             return Err(truncated("the header", 16, file));
         };
@@ -101,6 +104,12 @@ impl RawProfile {
         file.starts_with(&MAGIC.to_le_bytes())
     }
 
+    /// Returns whether `file` starts like a raw profile of any machine.
+    #[must_use]
+    pub fn has_any_magic(file: &[u8]) -> bool {
+        Self::has_magic(file) || other_machine(file).is_some()
+    }
+
     /// Reads the header of `file` and finds its parts.
     ///
     /// # Errors
@@ -116,7 +125,7 @@ impl RawProfile {
         if !binary_ids.is_multiple_of(8) {
             return Err(ProfileError::BinaryIds { bytes: binary_ids });
         }
-        cursor.take("binary ids", binary_ids, 1)?;
+        check_binary_ids(&file[cursor.take("binary ids", binary_ids, 1)?])?;
         let sections = PerSection::try_from_fn(|section| {
             let count = header.value(Meaning::Size(section)).unwrap_or(0);
             let place = cursor.take(
@@ -167,6 +176,44 @@ impl Cursor<'_> {
             _ => Err(truncated(part, end.unwrap_or(u64::MAX), self.file)),
         }
     }
+}
+
+/// Checks the binary ids: each has its size in 8 bytes before it, and is filled up to 8 bytes.
+fn check_binary_ids(mut ids: &[u8]) -> Result<(), ProfileError> {
+    while let Some((size, rest)) = ids.split_first_chunk() {
+        let found = u64::from_le_bytes(*size);
+        let room = rest.len() as u64;
+        let end = found
+            .checked_next_multiple_of(8)
+            .filter(|it| *it <= room && found > 0);
+        let Some(end) = end else {
+            return Err(ProfileError::BinaryId { found, room });
+        };
+        ids = &rest[end as usize..];
+    }
+    Ok(())
+}
+
+/// The error of a raw profile of a program with 32-bit or big-endian words, by its magic number
+/// (`getMagic` in LLVM's `InstrProfReader.cpp`).
+fn other_machine(file: &[u8]) -> Option<ProfileError> {
+    /// The byte of [`MAGIC`] that says `r` for 64-bit programs, and its value for 32-bit ones.
+    const BITS: usize = 1;
+    let magic: &[u8; 8] = file.first_chunk()?;
+    let mut of_32_bits = MAGIC.to_le_bytes();
+    of_32_bits[BITS] = b'R';
+    let mut swapped = *magic;
+    swapped.reverse();
+    let (bits, is_big_endian) = match (magic, &swapped) {
+        (found, _) if *found == of_32_bits => (32, false),
+        (_, found) if *found == of_32_bits => (32, true),
+        (_, found) if *found == MAGIC.to_le_bytes() => (64, true),
+        _ => return None,
+    };
+    Some(ProfileError::OtherMachine {
+        bits,
+        is_big_endian,
+    })
 }
 
 fn truncated(part: &'static str, needed: u64, file: &[u8]) -> ProfileError {

@@ -377,3 +377,79 @@ fn a_registry_is_compared_with_the_files_beside_it() {
     fs::write(&file, "{").unwrap();
     assert!(stderr(&show(&[&file])).contains("not a registry, or damaged: "));
 }
+
+#[test]
+fn damaged_records_are_told_and_all_profiles_are_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    let profile = host_profile(directory.path());
+    let whole = fs::read(&profile).unwrap();
+    let parsed = rocov::format::profraw::RawProfile::parse(&whole).unwrap();
+    let data = parsed.sections.data.start;
+    let counters = parsed.header.version().layout().record.num_counters;
+    // As LLVM's malformed-num-counters-zero.test and malformed-ptr-to-counter-array.test damage them.
+    for (place, word) in [(data + counters, 0_u32), (data + 16, 0xffff_ffff)] {
+        let mut damaged = whole.clone();
+        damaged[place..place + 4].copy_from_slice(&word.to_le_bytes());
+        let file = directory.path().join("damaged.profraw");
+        fs::write(&file, damaged).unwrap();
+        let output = show(&[&file]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(stderr(&output).contains("record 0"), "{output:?}");
+        assert!(stdout(&output).contains(", 1 records"), "{output:?}");
+    }
+    let both = directory.path().join("both.profraw");
+    fs::write(&both, [&whole[..], &whole].concat()).unwrap();
+    let shown = stdout(&run(rocov().arg("show").arg(&both)));
+    assert_eq!(
+        shown.matches("raw profile, version 10").count(),
+        2,
+        "{shown}"
+    );
+    assert!(
+        shown.contains(&format!("  at byte {}:\n", whole.len())),
+        "{shown}"
+    );
+    // malformed-not-space-for-another-header.test
+    fs::write(&both, [&whole[..], &whole[..16]].concat()).unwrap();
+    let output = show(&[&both]);
+    assert_eq!(output.status.code(), Some(1));
+    let expected = format!(
+        "the profile at byte {}: raw profile is cut short",
+        whole.len()
+    );
+    assert!(stderr(&output).contains(&expected), "{output:?}");
+}
+
+#[test]
+fn files_of_other_machines_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("other.profraw");
+    // The magic numbers of LLVM's raw-32-bits-le.test, raw-32-bits-be.test and raw-64-bits-be.test.
+    for (magic, machine) in [
+        (b"\x81Rforpl\xff", "32-bit little-endian"),
+        (b"\xfflprofR\x81", "32-bit big-endian"),
+        (b"\xfflprofr\x81", "64-bit big-endian"),
+    ] {
+        for rest in [0, 200] {
+            fs::write(&file, [&magic[..], &vec![0; rest]].concat()).unwrap();
+            let output = show(&[&file]);
+            assert_eq!(output.status.code(), Some(1));
+            let expected = format!("raw profile of a {machine} program: rocov reads");
+            assert!(stderr(&output).contains(&expected), "{output:?}");
+        }
+    }
+    let source = directory.path().join("empty.c");
+    fs::write(&source, "").unwrap();
+    for (target, machine) in [
+        ("i386-linux-gnu", "a 32-bit ELF; give"),
+        ("powerpc-linux-gnu", "a 32-bit big-endian ELF; give"),
+        ("powerpc64-linux-gnu", "a big-endian ELF; give"),
+    ] {
+        let object = directory.path().join("empty.o");
+        let mut clang = Command::new("clang-22");
+        clang.args(["-target", target, "-c"]).arg(&source);
+        run(clang.arg("-o").arg(&object));
+        let said = stderr(&show(&[&object]));
+        assert!(said.contains(machine), "{said}");
+    }
+}

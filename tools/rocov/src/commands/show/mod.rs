@@ -84,7 +84,7 @@ pub(crate) fn show(arguments: &ShowArguments) -> CommandResult {
 fn describe(path: &Path, file: &[u8]) -> Description {
     if SavedSections::has_magic(file) {
         saved_sections::describe(file)
-    } else if RawProfile::has_magic(file) {
+    } else if RawProfile::has_any_magic(file) {
         raw_profile::describe(file)
     } else if file.trim_ascii_start().starts_with(b"{") {
         registry::describe(path, file)

@@ -1,26 +1,44 @@
 //! Raw profiles of all versions.
 
-use rocov::format::profraw::{Header, RawProfile, Word};
+use rocov::format::profraw::{Header, HostProfile, RawProfile, Word};
 use rocov::format::sections::Section;
 
 use super::{Description, version};
 
+/// Describes each profile of the file: programs append to one (`%m`), and `cat` joins several.
 pub(super) fn describe(file: &[u8]) -> Description {
     let mut description = Description::default();
+    for (number, (start, read)) in HostProfile::each(file).enumerate() {
+        if number > 0 {
+            description.line(1, format_args!("at byte {start}:"));
+        }
+        one(&mut description, &file[start..]);
+        if let Err(error) = read
+            && description.damage.is_empty()
+        {
+            description.damaged(match start {
+                0 => error.to_string(),
+                _ => format!("the profile at byte {start}: {error}"),
+            });
+        }
+    }
+    description
+}
+
+/// Describes the profile at the start of `file`.
+fn one(description: &mut Description, file: &[u8]) {
     match Header::version_word(file) {
         Ok(word) => description.line(1, format_args!("raw profile, version {}", version(word))),
         Err(_) => description.line(1, "raw profile"),
     }
     match RawProfile::parse(file) {
-        Ok(profile) => parts(&mut description, &profile),
-        Err(error) => {
+        Ok(profile) => parts(description, &profile),
+        Err(_) => {
             if let Ok(header) = Header::parse(file) {
-                promises(&mut description, &header);
+                promises(description, &header);
             }
-            description.damaged(error);
         }
     }
-    description
 }
 
 /// The parts, with their places.
