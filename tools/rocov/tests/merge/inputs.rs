@@ -159,3 +159,58 @@ fn an_indexed_profile_is_refused() {
     // It lies where many do, and is not in the way there.
     assert_eq!(sum(&place, &["."]), 111);
 }
+
+/// Jenkins names directories like this.
+#[test]
+fn brackets_of_a_directory_that_exists_are_no_pattern() {
+    let (place, _) = three();
+    fs::rename(place.path("a"), place.path("cov-[1]")).unwrap();
+    assert_eq!(sum(&place, &["cov-[1]/*.profraw"]), 1);
+    assert_eq!(sum(&place, &["cov-[1]/*/*.profraw"]), 10);
+    let absolute = place.path("cov-[1]/b/*.profraw");
+    assert_eq!(sum(&place, &[absolute.to_str().unwrap()]), 10);
+    // A directory of this name goes first.
+    fs::rename(place.path("c"), place.path("cov-1")).unwrap();
+    assert_eq!(sum(&place, &["cov-[1]/*.profraw"]), 1);
+    assert_eq!(sum(&place, &["cov-[12]/*.profraw"]), 100);
+}
+
+#[test]
+fn a_profile_whose_binary_id_is_longer_than_all_is_left_out() {
+    let (place, files) = three();
+    // As in LLVM's large-binary-id-size.test.
+    let mut bytes = fs::read(&files[0]).unwrap();
+    bytes[16..24].copy_from_slice(&16_u64.to_le_bytes());
+    let head: Vec<u8> = bytes.drain(..128.min(bytes.len())).collect();
+    let header = rocov::format::profraw::Version::of_word(u64::from_le_bytes(
+        head[8..16].try_into().unwrap(),
+    ));
+    let size = header.unwrap().layout().header_bytes();
+    let mut damaged = head[..size].to_vec();
+    damaged.extend(0x1000_u64.to_le_bytes());
+    damaged.extend([1; 8]);
+    damaged.extend(&head[size..]);
+    damaged.extend(bytes);
+    fs::write(&files[0], damaged).unwrap();
+    let mut merge = Command::new("llvm-profdata-22");
+    merge
+        .arg("merge")
+        .arg(&files[0])
+        .arg("-o")
+        .arg(place.path("theirs"));
+    let theirs = String::from_utf8(merge.output().unwrap().stderr).unwrap();
+    assert!(
+        theirs.contains("not enough data to read binary id data"),
+        "{theirs}"
+    );
+    let mut command = crate::common::rocov();
+    command
+        .current_dir(place.0.path())
+        .args(["merge", "a", "-o", "out.profdata"]);
+    let said = stderr(&command.output().unwrap());
+    assert!(
+        said.contains("raw profile has a binary id of 4096 bytes, expected 1 to 8"),
+        "{said}"
+    );
+    assert_eq!(place.calls("out.profdata"), 10);
+}

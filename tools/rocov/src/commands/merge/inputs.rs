@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use glob::Pattern;
 
 use crate::cli::MergeArguments;
 use crate::data::{DataDirectory, DirectoryWalk, profile_header, refuse_data_set};
@@ -67,6 +68,17 @@ impl MergeInputs {
     }
 }
 
+/// The glob `path`, in which the directories that exist stand for themselves, whatever characters their names have.
+fn below_existing(path: &Path) -> String {
+    let mut directories = path.ancestors().skip(1);
+    let base = directories.find(|it| it.exists()).unwrap_or(Path::new(""));
+    let rest = path.strip_prefix(base).unwrap_or(path).to_string_lossy();
+    match Pattern::escape(&base.to_string_lossy()) {
+        base if base.is_empty() || base.ends_with('/') => base + &rest,
+        base => format!("{base}/{rest}"),
+    }
+}
+
 /// Walks over the inputs. The order is the same every time.
 struct Named<'a, 'b> {
     walk: &'a mut DirectoryWalk<'b>,
@@ -104,7 +116,8 @@ impl Named<'_, '_> {
         if path.exists() || !text.contains(['*', '?', '[']) {
             return self.path(path);
         }
-        let matches = glob::glob(&text).with_context(|| format!("`{text}` is not a glob"))?;
+        let pattern = below_existing(path);
+        let matches = glob::glob(&pattern).with_context(|| format!("`{text}` is not a glob"))?;
         let mut is_empty = true;
         for found in matches {
             is_empty = false;
