@@ -1,14 +1,25 @@
 //! Demangles names of kernels: librocov leaves the long ones to the command.
 
+use std::thread;
+
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 use rocov::format::codeobject::TARGET_REGION;
 
 /// The words between the function and the line of a target region.
 pub(crate) const REGION: &str = ", target region";
 
-/// The largest depth of nesting of a name: templates of templates take five to eight levels each. This
+/// The largest depth of nesting of a usual name: templates of templates take five to eight levels each. This
 /// many need less than 1 MiB of stack; a thread has 2.
 const DEPTH: u32 = 512;
+
+/// The largest depth of nesting of any name: a thread with [`DEEP_STACK`] demangles the rare ones beyond [`DEPTH`].
+const MOST_DEPTH: u32 = 32 * DEPTH;
+
+/// The bytes of stack for them. Only what is used becomes memory.
+const DEEP_STACK: usize = 64 << 20;
+
+/// The most bytes of a name beyond [`DEPTH`]. A name that nests deeper than [`MOST_DEPTH`] may have more.
+const MOST_BYTES: usize = 64 << 10;
 
 /// `scale(float*, int, float)` for `_Z5scalePfif`, and `main, target region at line 9` for a kernel of
 /// OpenMP; `None` if the name is not mangled.
@@ -33,10 +44,27 @@ pub(crate) fn is_called(name: &str, wanted: &str) -> bool {
 fn with_options(name: &str, change: impl Fn(DemangleOptions) -> DemangleOptions) -> Option<String> {
     // Types are mangled too: of a kernel `extern "C" i` the demangler would make `int`.
     let name = name.starts_with("_Z").then_some(name)?;
-    let parsing = ParseOptions::default().recursion_limit(DEPTH);
-    let writing = change(DemangleOptions::default().recursion_limit(DEPTH));
+    let options = |depth| change(DemangleOptions::default().recursion_limit(depth));
+    if let Some(demangled) = up_to(name, DEPTH, &options(DEPTH)) {
+        return Some(demangled);
+    }
+    // No shorter name nests so deep.
+    if !(DEPTH as usize / 8..=MOST_BYTES).contains(&name.len()) {
+        return None;
+    }
+    let options = options(MOST_DEPTH);
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(DEEP_STACK);
+        let demangled = thread.spawn_scoped(scope, || up_to(name, MOST_DEPTH, &options));
+        demangled.ok()?.join().ok()?
+    })
+}
+
+/// Demangles a name that does not nest deeper than `depth`.
+fn up_to(name: &str, depth: u32, options: &DemangleOptions) -> Option<String> {
+    let parsing = ParseOptions::default().recursion_limit(depth);
     let symbol = Symbol::new_with_options(name, &parsing).ok()?;
-    symbol.demangle_with_options(&writing).ok()
+    symbol.demangle_with_options(options).ok()
 }
 
 /// A target region by the rest of its name: `DEVICE_FILE_FUNCTION_lLINE`. The numbers of the source's device
@@ -126,6 +154,9 @@ mod tests {
         let nested = |depth: usize| format!("_Z1f{}i{}", "1aI".repeat(depth), "E".repeat(depth));
         let templates = format!("f({}int{}>)", "a<".repeat(60), "> ".repeat(59));
         assert_eq!(demangle(&nested(60)), Some(templates));
+        // As llvm-cxxfilt demangles them.
+        let templates = format!("f({}int{}>)", "a<".repeat(300), "> ".repeat(299));
+        assert_eq!(demangle(&nested(300)), Some(templates));
         assert_eq!(demangle(&nested(1 << 18)), None);
         // A name that was made to break demanglers may nest as deep as this.
         assert_eq!(demangle(&format!("_Z1f{}i", "P".repeat(1 << 20))), None);
