@@ -403,3 +403,42 @@ fn hiprtc_has_no_plugin_and_no_counters_of_one_byte() {
     let arch = lines(&["--hiprtc", "--offload-arch", "gfx942"]);
     assert!(arch.contains("\n--offload-arch=gfx942\n"), "{arch}");
 }
+
+/// A build asks for flags again and again.
+#[test]
+fn the_line_about_fast_counters_comes_once_for_each_compiler() {
+    let directory = tempfile::tempdir().unwrap();
+    let ask = |clang: &str, options: &[&str]| {
+        let mut command = rocov();
+        for variable in ["ROCOV_LIBRARY_DIR", "XDG_DATA_HOME", "XDG_CACHE_HOME"] {
+            command.env(variable, directory.path());
+        }
+        command.args(["flags", "--clang", clang]).args(options);
+        stderr(&run(&mut command))
+    };
+    assert_eq!(ask(NEW, &["--counters=llvm"]), "");
+    for clang in [NEW, OLD] {
+        let said = ask(clang, &[]);
+        assert!(said.contains("run `rocov pass build --clang"), "{said}");
+        assert!(said.contains("Fast counters"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert_eq!(ask(clang, &["--host"]), "");
+    }
+}
+
+#[test]
+fn host_code_finds_the_header_for_googletest() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("include.cpp");
+    fs::write(
+        &source,
+        "#if !__has_include(<rocov_gtest.h>)\n#error\n#endif\n",
+    )
+    .unwrap();
+    for clang in [OLD, NEW] {
+        let all = flags(clang, &["--host"]);
+        let own: Vec<_> = all.iter().filter(|flag| flag.starts_with("-I")).collect();
+        let mut compiler = Command::new(clang);
+        run(compiler.args(own).arg("-fsyntax-only").arg(&source));
+    }
+}

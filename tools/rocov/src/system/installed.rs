@@ -37,6 +37,8 @@ const SOURCE_TREE: Option<&str> = option_env!("ROCOV_SOURCE_TREE");
 const STATIC_DRAIN: &str = "lib/rocov/librocov.a";
 /// The header that makes device code drainable.
 const HEADER: &str = "include/rocov_device.h";
+/// A header for host code, in the directory of all of them.
+const HOST_HEADER: &str = "include/rocov_gtest.h";
 /// The linker for device code whose units clash, by the name that clang looks for.
 const LINKER: &str = "libexec/rocov/rdc/lld";
 /// The stand-ins for Triton's assemblers, and the variables by which Triton finds these.
@@ -75,6 +77,17 @@ pub(crate) fn find_static() -> Result<PathBuf> {
 /// Fails if it is in none of the places, which the message names.
 pub(crate) fn find_header() -> Result<PathBuf> {
     find_part(HEADER)
+}
+
+/// Finds the directory of the headers for host code: `rocov.h` and `rocov_gtest.h`.
+///
+/// # Errors
+///
+/// Fails if it is in none of the places, which the message names.
+pub(crate) fn find_host_headers() -> Result<PathBuf> {
+    let mut header = find_part(HOST_HEADER)?;
+    header.pop();
+    Ok(header)
 }
 
 /// Finds the linker that replaces lld when clang links several units of device code.

@@ -1,13 +1,16 @@
 //! The way in which device code counts: the user's choice, or the best that this compiler has.
 
 use std::ffi::OsString;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use flate2::Crc;
 
 use crate::cli::Counters;
 use crate::llvm::fast_counters::{OLDEST, header_counts, plugin, plugin_flags};
 use crate::llvm::{Clang, DeviceCompiler, FastCounters, Language};
+use crate::support::paths::of_user;
 use crate::term::print;
 
 /// The options of clang for counters of one byte, which a lane writes only if the byte does not say yet that
@@ -48,7 +51,7 @@ pub(super) enum Way {
 
 impl Counting {
     /// The way that the user wants. Without a wish, fast if possible, else LLVM's, with a line on standard error
-    /// that tells how to get fast counters.
+    /// about fast counters, once for each compiler.
     ///
     /// # Errors
     ///
@@ -77,11 +80,7 @@ impl Counting {
                     remedy(clang)
                 ),
                 None => {
-                    print::message(format_args!(
-                        "LLVM's own counters make kernels slow: {}, or give --counters=llvm to \
-                         silence this line",
-                        remedy(clang)
-                    ));
+                    say_once(clang);
                     Way::Llvm
                 }
             },
@@ -137,6 +136,30 @@ fn names(compiler: &DeviceCompiler<'_>) -> Result<Option<PathBuf>> {
         ));
     }
     Ok(plugin)
+}
+
+/// Prints a line about fast counters, once for each compiler: a build asks for flags again and again. A file in the user's
+/// cache remembers it.
+fn say_once(clang: &Clang) {
+    let path = clang.path.canonicalize();
+    let path = path.unwrap_or_else(|_| clang.path.clone());
+    let mut hash = Crc::new();
+    hash.update(path.as_os_str().as_encoded_bytes());
+    let said = of_user("XDG_CACHE_HOME", ".cache").map(|cache| {
+        let name = format!("{}-{:08x}", clang.version(), hash.sum());
+        cache.join("without-fast-counters").join(name)
+    });
+    let is_first = said.as_deref().is_none_or(|said| {
+        let made = said.parent().map(fs::create_dir_all);
+        made.is_some_and(|it| it.is_err()) || File::create_new(said).is_ok()
+    });
+    if is_first {
+        print::message(format_args!(
+            "kernels run slowly with LLVM's own counters: {} for fast ones (chapter \"Compile\", Fast counters); \
+             --counters=llvm silences this line, which comes once for each compiler",
+            remedy(clang)
+        ));
+    }
 }
 
 /// The next step to fast counters.

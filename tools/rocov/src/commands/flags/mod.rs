@@ -84,6 +84,10 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
     let is_hip = compiler.language == Language::Hip;
     let own = Own {
         header,
+        host_headers: arguments
+            .host
+            .then(installed::find_host_headers)
+            .transpose()?,
         linker: match arguments.openmp {
             true if probe.units_clash => Some(installed::find_openmp_linker()?),
             false if is_hip && (probe.units_clash || probe.lacks_runtime) => {
@@ -127,6 +131,8 @@ fn check_language(language: Language, arguments: &FlagsArguments) -> Result<()> 
 struct Own {
     /// The device header.
     header: PathBuf,
+    /// The directory of the headers for host code, if that is instrumented.
+    host_headers: Option<PathBuf>,
     /// The linker that mends [`ClangProbe::units_clash`] and [`ClangProbe::lacks_runtime`].
     linker: Option<PathBuf>,
 }
@@ -160,6 +166,7 @@ fn line(
     words.extend(counting.for_all());
     words.push("-include".into());
     words.push(own.header.as_os_str().to_owned());
+    words.extend(own.host_headers.iter().map(|it| prefixed("-I", it)));
     let directory = own.linker.as_deref().and_then(Path::parent);
     if arguments.openmp {
         words.extend(openmp_linking(probe, directory));
