@@ -33,9 +33,7 @@ mod term;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use cli::{Cli, Command, project_file};
+use cli::{Command, project_file, tips};
 use system::ctest::become_ctest;
 use term::exit_status::{RUN_FAILED, USAGE};
 use term::print;
@@ -53,11 +51,11 @@ fn main() -> ExitCode {
             return ExitCode::from(USAGE);
         }
     };
-    let outcome = match Cli::parse_from(arguments).command {
+    let outcome = match tips::parse(arguments).command {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Dump(arguments) => commands::dump::dump(&arguments),
         Command::Status(arguments) => commands::status::status(&arguments),
-        Command::Report(arguments) => commands::report::report(&arguments),
+        Command::Report(arguments) => commands::report::report(*arguments),
         Command::Which(arguments) => commands::which::which(&arguments),
         Command::Query(arguments) => commands::query::query(&arguments),
         Command::Diff(arguments) => commands::diff::diff(&arguments),

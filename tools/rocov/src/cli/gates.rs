@@ -35,6 +35,26 @@ pub(crate) struct GateArguments {
 }
 
 impl GateArguments {
+    /// A line for each percentage that looks like a share of 1.
+    pub(super) fn doubts(&self) -> Vec<String> {
+        let percentages = [
+            ("--fail-under-lines", self.fail_under_lines),
+            ("--fail-under-functions", self.fail_under_functions),
+            ("--fail-under-regions", self.fail_under_regions),
+            ("--fail-under-branches", self.fail_under_branches),
+            ("--fail-under-changed-lines", self.fail_under_changed_lines),
+        ];
+        let small = percentages.into_iter().filter_map(|(option, percent)| {
+            Some((option, percent.filter(|it| 0.0 < *it && *it < 1.0)?))
+        });
+        let lines = small.map(|(option, percent)| {
+            // Shares of two or three digits have no others in percent.
+            let meant = (percent * 100_000.0).round() / 1000.0;
+            format!("{option} {percent} is {percent} percent: give {meant} for {meant} percent")
+        });
+        lines.collect()
+    }
+
     /// The gates that these options set.
     pub(super) fn gates(&self) -> Gates {
         Gates {

@@ -20,6 +20,7 @@ mod report;
 mod run;
 mod show;
 mod status;
+pub(crate) mod tips;
 mod which;
 
 pub(crate) use clean::CleanArguments;

@@ -29,6 +29,7 @@ const MAX_SCALE: u64 = 1 << 20;
 /// `rocov merge`. Takes the device ELFs that librocov kept there when they were loaded, else those in
 /// the given objects. Writes nothing to DIR.
 #[derive(Args)]
+#[command(override_usage = "rocov report [DIR]... [OPTIONS]")]
 #[command(after_help = "\
 Exit status: 0 if a report was printed, also if it had to leave out a damaged profile or a missing \
 source, or if an option matches nothing, which standard error reports; 1 if there was nothing to \
@@ -50,7 +51,8 @@ pub(crate) struct ReportArguments {
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// Print annotated source instead of the table, of all files or of these
+    /// Print annotated source instead of the table, of all files or of these. A directory that `rocov run` wrote to
+    /// is no source, but one of DIR
     #[arg(
         long,
         value_name = "SOURCE",
@@ -74,6 +76,23 @@ pub(crate) struct ReportArguments {
 
     #[command(flatten)]
     pub(crate) options: ReportOptions,
+}
+
+impl ReportArguments {
+    /// Makes those of the sources of `--show` that `is_data` directories of the report: `--show DIR`.
+    pub(crate) fn take_data_from_show(&mut self, is_data: impl Fn(&Path) -> bool) {
+        let Some(sources) = &mut self.show else {
+            return;
+        };
+        let data: Vec<_> = sources.extract_if(.., |path| is_data(path)).collect();
+        if data.is_empty() {
+            return;
+        }
+        if self.directories == [Path::new(DEFAULT_DATA_DIRECTORY)] {
+            self.directories.clear();
+        }
+        self.directories.extend(data);
+    }
 }
 
 /// The options of a report.
@@ -309,6 +328,11 @@ impl ReportOptions {
             Some(revision) => SourceTexts::of(revision, repository),
             None => Ok(SourceTexts::default()),
         }
+    }
+
+    /// A line for each gate that may be meant otherwise.
+    pub(crate) fn doubts(&self) -> Vec<String> {
+        self.gates.doubts()
     }
 
     /// The gates that the report must pass.

@@ -30,10 +30,13 @@ const WITHOUT_LINES: &str = "the report is empty, as no code has a line table: c
                              nvcc's code with -lineinfo, or leave out the format to see the functions";
 
 /// Prints or writes the report.
-pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
+pub(crate) fn report(mut arguments: ReportArguments) -> CommandResult {
+    arguments.take_data_from_show(DataDirectory::is_at);
+    let arguments = &arguments;
     if arguments.quiet {
         print::be_quiet();
     }
+    print::warn(&arguments.options.doubts());
     let options = &arguments.options;
     let archs = &options.filters.arch;
     let texts = options.texts()?;

@@ -21,6 +21,9 @@ use crate::term::plural::count;
 /// The directories of installed headers, which no project owns.
 const INSTALLED: [&str; 2] = ["/usr", "/opt"];
 
+/// The most sources of one name that are compared with each other: more are no copies, but named by habit (`main.hip`).
+const MOST_OF_NAME: usize = 64;
+
 /// The paths of sources in other checkouts.
 #[derive(Debug, Default)]
 pub(crate) struct Checkouts {
@@ -72,12 +75,14 @@ impl Checkouts {
     }
 }
 
-/// What is known of the paths so far.
+/// A search for paths of one source.
 #[derive(Default)]
 struct Search {
     trees: WorkTrees,
-    /// Whether two work trees are of one repository, by their roots.
+    /// True for two work trees of one repository, by their roots.
     related: HashMap<[Arc<Path>; 2], bool>,
+    /// The paths without links, of files that are there.
+    resolved: HashMap<PathBuf, Option<PathBuf>>,
     joined: HashMap<Arc<str>, Arc<str>>,
 }
 
@@ -108,17 +113,32 @@ impl Search {
     /// Returns whether both paths are of one source.
     fn are_one(&mut self, one: &Path, other: &Path) -> bool {
         let [Some(root), Some(other_root)] = [one, other].map(|it| self.trees.root_of(it)) else {
-            return leads_to_one(one, other);
+            return self.lead_to_one(one, other);
         };
         if root == other_root {
-            return leads_to_one(one, other);
+            return self.lead_to_one(one, other);
         }
         let has_one_place = match (one.strip_prefix(&root), other.strip_prefix(&other_root)) {
             (Ok(one), Ok(other)) => one == other,
             _ => false,
         };
         has_one_place && are_equal(one, other) && self.are_related(root, other_root)
-            || leads_to_one(one, other)
+            || self.lead_to_one(one, other)
+    }
+
+    /// Returns whether both paths lead to one file.
+    fn lead_to_one(&mut self, one: &Path, other: &Path) -> bool {
+        let one = self.resolved(one);
+        one.is_some() && one == self.resolved(other)
+    }
+
+    fn resolved(&mut self, path: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.resolved.get(path) {
+            return known.clone();
+        }
+        let resolved = path.canonicalize().ok();
+        self.resolved.insert(path.to_path_buf(), resolved.clone());
+        resolved
     }
 
     /// Returns whether the work trees with these roots are of one repository.
@@ -153,7 +173,7 @@ impl Search {
             }
         }
         let mut alike: BTreeMap<[PathBuf; 2], Vec<[&str; 2]>> = BTreeMap::new();
-        for paths in apart {
+        for paths in apart.iter().filter(|paths| paths.len() <= MOST_OF_NAME) {
             for (number, path) in paths.iter().enumerate() {
                 let mut earlier = paths[..number].iter();
                 if let Some(known) = earlier.find(|known| {
@@ -183,12 +203,6 @@ type Outline<'a> = BTreeMap<&'a str, (&'a [Region], &'a [TableLine])>;
 fn lines_of(function: &Function) -> &[TableLine] {
     let table = function.line_table.as_ref();
     table.map_or(&[], |table| &table.lines)
-}
-
-/// Returns whether both paths lead to one file.
-fn leads_to_one(one: &Path, other: &Path) -> bool {
-    let [one, other] = [one, other].map(fs::canonicalize);
-    one.is_ok_and(|one| other.is_ok_and(|other| one == other))
 }
 
 /// Returns whether both files are there, with one text.

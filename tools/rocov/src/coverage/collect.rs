@@ -14,7 +14,7 @@ use rocov::format::ptx::{Module, modules};
 
 use super::activity::{self, Activities};
 use super::checkouts::Checkouts;
-use super::evaluate::ObjectIndex;
+use super::evaluate::{ObjectIndex, Unmapped};
 use super::folded::{Folded, with_everything_run};
 use super::hiprtc::Texts;
 use super::llvm_cov::export;
@@ -117,18 +117,22 @@ fn joined(sources: &mut [Source]) -> Checkouts {
 
 fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<String>)> {
     let uniformity = input.uniformity.as_deref();
-    let ObjectCoverage {
-        records,
-        texts,
-        activities,
-        mut warnings,
-    } = read_objects(
+    let read = read_objects(
         &input.objects,
         &input.kinds,
         &input.counts,
         uniformity,
         installed,
-    )?;
+    );
+    let ObjectCoverage {
+        records,
+        texts,
+        activities,
+        mut warnings,
+    } = read.map_err(|error| match error.downcast_ref::<Unmapped>() {
+        Some(unmapped) if input.side == Side::Host => unmapped.of_host(),
+        _ => error,
+    })?;
     let mut source = Source {
         side: input.side,
         arch: input.arch.clone(),

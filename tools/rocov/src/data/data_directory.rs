@@ -11,6 +11,7 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use rocov::format::registry::Grouped;
 use rocov::format::registry::model::{AgentRecord, Document};
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
+use rocov::store::layout::PROFRAW;
 use tempfile::TempDir;
 
 use crate::data::builds::Builds;
@@ -78,6 +79,18 @@ pub(crate) struct DataDirectory {
 }
 
 impl DataDirectory {
+    /// Returns whether `path` is a directory that `rocov run` or `rocov merge` wrote to, or has profiles directly in it.
+    pub(crate) fn is_at(path: &Path) -> bool {
+        let Ok(entries) = fs::read_dir(path) else {
+            return false;
+        };
+        path.join(PROFRAW).is_dir()
+            || entries.flatten().any(|entry| {
+                let path = PathBuf::from(entry.file_name());
+                path.extension().is_some_and(|it| it == "profraw")
+            })
+    }
+
     /// Lists the files of `directories`, each once. A directory that does not exist has none. A directory
     /// below them that cannot be read is a warning.
     ///

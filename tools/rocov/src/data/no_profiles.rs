@@ -111,7 +111,11 @@ impl DataDirectory {
     pub(crate) fn not_there(&self) -> Option<Error> {
         let remedy = "give the directory that `rocov run` wrote to; it writes none if no GPU code that counts ran";
         let absent = self.absent.first()?;
-        Some(Absent::new(absent, remedy).into())
+        let error = match in_build_directory(absent) {
+            Some(found) => Absent::new(absent, format!("give {}, which does", found.display())),
+            None => Absent::new(absent, remedy),
+        };
+        Some(error.into())
     }
 
     /// The data directory that a directory that was named is a part of, if it has profiles.
@@ -139,4 +143,19 @@ impl DataDirectory {
         };
         self.names.iter().flat_map(files).find(has_name)
     }
+}
+
+/// The data directory `name` in the newest of the directories here that has one, such as `build/rocov-data`.
+fn in_build_directory(name: &Path) -> Option<PathBuf> {
+    if name.components().count() != 1 {
+        return None;
+    }
+    let entries = fs::read_dir(".").ok()?;
+    let places =
+        entries.filter_map(|entry| Some(PathBuf::from(entry.ok()?.file_name()).join(name)));
+    let written = places.filter_map(|place| {
+        let profiles = fs::metadata(place.join(PROFRAW)).ok()?;
+        Some((profiles.modified().ok()?, place))
+    });
+    written.max().map(|(_, place)| place)
 }

@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Absent {
     path: PathBuf,
     /// The next step.
-    remedy: &'static str,
+    remedy: Cow<'static, str>,
 }
 
 impl Absent {
     /// Makes the error for `path`.
-    pub(crate) fn new(path: &Path, remedy: &'static str) -> Self {
+    pub(crate) fn new(path: &Path, remedy: impl Into<Cow<'static, str>>) -> Self {
         Self {
             path: path.to_owned(),
-            remedy,
+            remedy: remedy.into(),
         }
     }
 

@@ -231,7 +231,7 @@ fn lines_tests_and_merged_profiles_have_one_source() {
         which.current_dir(shards.place.path());
         let output = run(which.args(["which", &line, "merged", "--json"]));
         assert_eq!(stderr(&output), "");
-        let answer: serde_json::Value = json(&stdout(&output));
+        let answer: serde_json::Value = json(output.stdout);
         let tests = &answer["lines"][0]["tests"];
         assert_eq!(tests.as_array().unwrap().len(), 1, "{answer}");
     }

@@ -223,3 +223,51 @@ fn what_a_merge_has_written_can_be_reported() {
     );
     assert_eq!(count(&place, &["other"]), 8);
 }
+
+#[test]
+fn show_takes_a_data_directory_for_what_it_is() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    put(&place, &elf, "build/rocov-data/profraw", 1, 1);
+    keep(&place, &elf, "build/rocov-data/objects");
+    fs::remove_dir_all(place.data()).unwrap();
+    let source = data("kernel.hip");
+    let expected = place.report(&[&"build/rocov-data", &"--show"]);
+    assert!(stdout(&expected).contains("doubled"), "{expected:?}");
+    for arguments in [
+        &[&"--show" as &dyn AsRef<OsStr>, &"build/rocov-data"][..],
+        &[&"--show", &"build/rocov-data/profraw"],
+        &[&"--show", &source, &"build/rocov-data"],
+    ] {
+        let output = place.report(arguments);
+        assert_eq!(stderr(&output), "");
+        assert!(stdout(&output).contains("doubled"), "{output:?}");
+    }
+    let help = stdout(&run(place.command().arg("--help")));
+    assert!(
+        help.contains("Usage: rocov report [DIR]... [OPTIONS]"),
+        "{help}"
+    );
+}
+
+#[test]
+fn the_data_directory_of_a_build_directory_is_named() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    put(&place, &elf, "build/rocov-data/profraw", 1, 1);
+    fs::remove_dir_all(place.data()).unwrap();
+    let message = failure(&place.report(&[]), 1);
+    assert!(
+        message.contains("rocov-data does not exist in "),
+        "{message}"
+    );
+    assert!(
+        message.ends_with(": give build/rocov-data, which does\n"),
+        "{message}"
+    );
+    let message = failure(&place.report(&[&"other"]), 1);
+    assert!(
+        message.contains("give the directory that `rocov run` wrote to"),
+        "{message}"
+    );
+}

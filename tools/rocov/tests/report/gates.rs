@@ -269,3 +269,28 @@ fn profiles_that_lack_counts_are_a_warning_and_fail_a_gate() {
     assert_eq!(warnings(&[]), [""; 0]);
     assert_eq!(lost(&place, &[]), [""; 0]);
 }
+
+#[test]
+fn a_share_of_one_is_doubted() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    place.keep(&elf);
+    place.profile(&elf, "gfx90a", 0, 1);
+    for (percent, said) in [
+        (
+            "0.8",
+            "rocov: --fail-under-lines 0.8 is 0.8 percent: give 80 for 80 percent\n",
+        ),
+        (
+            "0.875",
+            "rocov: --fail-under-lines 0.875 is 0.875 percent: give 87.5 for 87.5 percent\n",
+        ),
+        ("0", ""),
+        ("1", ""),
+        ("70", ""),
+    ] {
+        let output = place.report(&[&"--fail-under-lines", &percent]);
+        assert_eq!(stderr(&output), said);
+        assert_eq!(output.status.code(), Some(0));
+    }
+}

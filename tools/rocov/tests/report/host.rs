@@ -50,3 +50,27 @@ fn a_function_of_both_sides_has_the_counts_of_each() {
     // The GPU has no counts of `main`.
     assert!(lines.contains(&(23, 1)), "{lines:?}");
 }
+
+#[test]
+fn a_program_without_host_coverage_gets_the_flags_of_host_code() {
+    let place = Place::new();
+    let source = data("both.hip");
+    let elf = compile_source(&source, place.path(), "both.elf", "gfx90a", &INSTRUMENTED);
+    place.keep(&elf);
+    place.profile(&elf, "gfx90a", 0, 7);
+    let programs = [("plain", &[][..]), ("counted", &INSTRUMENTED[..])];
+    let [plain, counted] = programs.map(|(name, flags)| {
+        let program = place.path().join(name);
+        let mut clang = Command::new("clang++-22");
+        clang.args(flags).args(["-x", "c++"]).arg(&source);
+        run(clang.arg("-o").arg(&program));
+        program
+    });
+    let host = place.data().join("4711.profraw");
+    run(Command::new(&counted).env("LLVM_PROFILE_FILE", &host));
+    let message = failure(&place.report(&[&"--host-binary", &plain]), 1);
+    assert!(
+        message.contains("compile it with what `rocov flags --host` prints"),
+        "{message}"
+    );
+}

@@ -22,7 +22,7 @@ use self::test_vectors::Numbering;
 use super::model::Record;
 use crate::profdata::ProfileCounts;
 
-pub(crate) use self::object::ObjectIndex;
+pub(crate) use self::object::{ObjectIndex, Unmapped};
 
 /// The bit of a structure's hash that tells a kind of profile. llvm-cov takes a function for absent, not for
 /// another, if this differs.

@@ -2,6 +2,8 @@
 //! mapping, its line table, or both.
 
 use std::collections::{HashMap, HashSet};
+use std::error::Error;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -68,6 +70,30 @@ impl CountedFunction {
     }
 }
 
+/// The error that files have no coverage mapping.
+#[derive(Debug)]
+pub(crate) struct Unmapped(String);
+
+impl fmt::Display for Unmapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let paths = &self.0;
+        write!(
+            f,
+            "no coverage mapping in {paths}: compile it with what `rocov flags` prints"
+        )
+    }
+}
+
+impl Error for Unmapped {}
+
+impl Unmapped {
+    /// The error of the host's programs and libraries.
+    pub(crate) fn of_host(&self) -> anyhow::Error {
+        let paths = &self.0;
+        anyhow!("no coverage mapping in {paths}: compile it with what `rocov flags --host` prints")
+    }
+}
+
 /// The functions that were read of code objects.
 #[derive(Debug, Default)]
 struct Reading {
@@ -95,7 +121,7 @@ impl ObjectIndex {
             reading.add_listed(path, kinds)?;
         }
         if reading.mapped.is_empty() && *kinds == CountKinds::from([CountKind::Mapping]) {
-            bail!("no coverage mapping in {paths}: compile it with what `rocov flags` prints");
+            bail!(Unmapped(paths));
         }
         let mapped = reading.mapped.iter().map(|it| &it.description);
         let names = mapped.clone().map(|it| symbol(&it.name).to_owned());
