@@ -436,7 +436,7 @@ fn host_code_finds_the_header_for_googletest() {
     )
     .unwrap();
     for clang in [OLD, NEW] {
-        let all = flags(clang, &["--host"]);
+        let all = flags(clang, &["--host", "--counters=llvm"]);
         let own: Vec<_> = all.iter().filter(|flag| flag.starts_with("-I")).collect();
         let mut compiler = Command::new(clang);
         run(compiler.args(own).arg("-fsyntax-only").arg(&source));

@@ -223,7 +223,7 @@ fn checkouts_of_one_commit_are_reported_as_one() {
 fn lines_tests_and_merged_profiles_have_one_source() {
     let shards = Shards::cloned();
     shards.ran_both();
-    let merge = shards.rocov("merge", "art", &["-o", "merged"]);
+    let merge = shards.rocov("merge", "art", &["--per-test", "-o", "merged"]);
     assert!(merge.status.success(), "{merge:?}");
     for name in SHARDS {
         let line = format!("{name}/src/step.hip:9");
