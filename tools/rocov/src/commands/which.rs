@@ -1,6 +1,7 @@
 //! `rocov which`: finds the tests that reach a line.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -8,6 +9,7 @@ use rocov::store::Label;
 use serde::Serialize;
 
 use crate::cli::{LineOfSource, WhichArguments};
+use crate::coverage::checkouts::Checkouts;
 use crate::coverage::{By, Collected, Report, Selection, SourceTexts, View, misfit};
 use crate::data::components::Components;
 use crate::data::{DataDirectory, Origins};
@@ -90,7 +92,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     let paths: Vec<_> = paths.collect();
     let view = |sources| View::new(sources, By::Arch, |_| true);
     let whole = view(sources);
-    let (mut answers, errors) = answers(&lines, &whole);
+    let (mut answers, errors) = answers(&lines, &whole, &checkouts);
     print::warn(&stale(&answers, &whole));
 
     // No other code objects say anything of these lines.
@@ -128,10 +130,14 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
 }
 
 /// Finds lines in all counts. A line that cannot be found is an error.
-fn answers(lines: &[&LineOfSource], whole: &View) -> (Vec<LineAnswer>, Vec<anyhow::Error>) {
+fn answers(
+    lines: &[&LineOfSource],
+    whole: &View,
+    checkouts: &Checkouts,
+) -> (Vec<LineAnswer>, Vec<anyhow::Error>) {
     let (mut answers, mut errors) = (Vec::new(), Vec::new());
     for line in lines {
-        match LineAnswer::of(line, whole) {
+        match LineAnswer::of(line, whole, checkouts) {
             Ok(answer) => answers.push(answer),
             Err(error) => errors.push(error),
         }
@@ -156,8 +162,13 @@ impl LineAnswer {
     /// # Errors
     ///
     /// Fails if there is no such line, or no code on it.
-    fn of(asked: &LineOfSource, whole: &View) -> Result<Self> {
-        let found = whole.source(&asked.file).and_then(|source| {
+    fn of(asked: &LineOfSource, whole: &View, checkouts: &Checkouts) -> Result<Self> {
+        // The source may be reported by its path in another checkout.
+        let file = match asked.file.canonicalize() {
+            Ok(here) => PathBuf::from(checkouts.place(&here.to_string_lossy())),
+            Err(_) => asked.file.clone(),
+        };
+        let found = whole.source(&file).and_then(|source| {
             let line = whole.line(source, asked.line.get())?;
             Ok((source, line))
         });

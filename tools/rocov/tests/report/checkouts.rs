@@ -225,7 +225,7 @@ fn lines_tests_and_merged_profiles_have_one_source() {
     shards.ran_both();
     let merge = shards.rocov("merge", "art", &["--per-test", "-o", "merged"]);
     assert!(merge.status.success(), "{merge:?}");
-    for name in &SHARDS[..1] {
+    for name in SHARDS {
         let line = format!("{name}/src/step.hip:9");
         let mut which = rocov();
         which.current_dir(shards.place.path());
