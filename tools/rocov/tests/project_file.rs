@@ -92,6 +92,23 @@ fn an_option_that_conflicts_with_the_command_line_is_not_taken() {
 }
 
 #[test]
+fn formats_have_files_or_none() {
+    let project = Project::new("[report]\nlcov = true\njson = 'c.json'\ncobertura = false\n");
+    for options in [&["none"][..], &["--table", "none"], &["none", "-oc.info"]] {
+        let output = project.rocov("project", &[&["report"], options].concat());
+        // There is nothing to report: the directory is not taken for a file.
+        let message = failure(&output, 1);
+        let is_table = options.contains(&"--table");
+        let missing = if is_table {
+            "rocov-data does not exist"
+        } else {
+            "none does not exist"
+        };
+        assert!(message.contains(missing), "{message}");
+    }
+}
+
+#[test]
 fn mistakes_in_the_file_are_named() {
     let subcommand = ["report"];
     for (text, expected) in [
@@ -109,8 +126,8 @@ fn mistakes_in_the_file_are_named() {
         ),
         ("[report]\nlcvo = true\n", "`rocov report` has no --lcvo"),
         (
-            "[report]\nlcov = 'x'\n",
-            "lcov = \"x\": write true or false",
+            "[report]\nper-test = 'x'\n",
+            "per-test = \"x\": write true or false",
         ),
         (
             "[report]\nexclude = [true]\n",

@@ -8,6 +8,7 @@ mod export;
 mod extract;
 mod filters;
 mod flags;
+mod formats;
 mod gates;
 mod gpu;
 mod kernels;
@@ -30,6 +31,7 @@ pub(crate) use dump::DumpArguments;
 pub(crate) use export::{ExportArguments, ExportFormat};
 pub(crate) use extract::ExtractArguments;
 pub(crate) use flags::{Counters, FlagsArguments, Hiprtc};
+pub(crate) use formats::Output;
 pub(crate) use gpu::ModelGpus;
 pub(crate) use kernels::{Address, KernelColumn, KernelsArguments};
 pub(crate) use merge::{FailureMode, IfExists, MergeArguments, ShardNumber};
@@ -89,10 +91,15 @@ fn process_id(word: &str) -> Result<u32, String> {
 
 /// Ends the process with a usage error of a subcommand.
 fn usage_error(subcommand: &str, kind: ErrorKind, message: String) -> ! {
+    wrong_usage(subcommand, kind, message).exit()
+}
+
+/// A usage error of a subcommand.
+fn wrong_usage(subcommand: &str, kind: ErrorKind, message: String) -> clap::Error {
     let mut cli = Cli::command();
     // So that the subcommand knows its whole name.
     cli.build();
     let subcommand = cli.find_subcommand_mut(subcommand);
     let subcommand = subcommand.expect("it is the one that runs");
-    subcommand.error(kind, message).exit()
+    subcommand.error(kind, message)
 }

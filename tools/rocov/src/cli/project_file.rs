@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory, FromArgMatches};
 use rocov::store::read_input;
 use toml::{Table, Value};
 
@@ -67,7 +67,13 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
         bail!("[{name}] is not a subcommand: take one of {names}");
     }
     let subcommand = given[place].to_string_lossy();
-    let parse = |arguments: &[OsString]| rocov.clone().try_get_matches_from(arguments);
+    let parse = |arguments: &[OsString]| {
+        let matches = rocov.clone().try_get_matches_from(arguments)?;
+        if let super::Command::Report(report) = Cli::from_arg_matches(&matches)?.command {
+            report.options.formats.outputs()?;
+        }
+        Ok::<_, clap::Error>(matches)
+    };
     // A command line with a mistake, or with --help, is clap's.
     let (Some(table), Ok(matches)) = (tables.get(&*subcommand), parse(&given)) else {
         return Ok(given);
@@ -141,7 +147,24 @@ fn words(option: &Arg, name: &str, value: &Value) -> Result<Vec<OsString>> {
         (Value::Boolean(true), false) => Ok(vec![format!("--{name}").into()]),
         (Value::Boolean(false), false) => Ok(Vec::new()),
         (other, false) => bail!("{name} = {other}: write true or false"),
+        (Value::Boolean(is_given), true) if has_optional_value(option) => {
+            // An empty value is none, and what follows is not the option's.
+            let sign = if option.is_require_equals_set() {
+                ""
+            } else {
+                "="
+            };
+            Ok(Vec::from_iter(
+                is_given.then(|| format!("--{name}{sign}").into()),
+            ))
+        }
         (Value::Array(values), true) => values.iter().map(word).collect(),
         (value, true) => Ok(vec![word(value)?]),
     }
+}
+
+/// Returns whether the option may have one value or none.
+fn has_optional_value(option: &Arg) -> bool {
+    let values = option.get_num_args();
+    values.is_some_and(|values| values.min_values() == 0 && values.max_values() == 1)
 }

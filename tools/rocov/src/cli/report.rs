@@ -2,22 +2,19 @@
 //! them.
 
 use std::ffi::OsString;
-use std::io;
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-use anstream::AutoStream;
 use anyhow::Result;
-use clap::{ArgGroup, Args, ColorChoice};
+use clap::{ArgGroup, Args};
 
 use super::DEFAULT_DATA_DIRECTORY;
 use super::filters::Filters;
+use super::formats::Formats;
 use super::gates::GateArguments;
 use crate::coverage::{By, Change, Gates, Rules, SourceTexts};
 use crate::data::labels::LabelPattern;
 use crate::dataset::RunCondition;
 use crate::profdata::CountKind;
-use crate::render::Format;
 
 /// The largest number of blocks of which one counts.
 const MAX_SCALE: u64 = 1 << 20;
@@ -37,9 +34,9 @@ report or a tool failed; 2 for a usage error; 3 if a gate did not hold: with gat
 that is left out counts too.")]
 pub(crate) struct ReportArguments {
     /// The directories that `rocov run` wrote to, the directories of your own `LLVM_PROFILE_FILE`, or data sets
-    /// of `rocov export --format parquet`
-    #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
-    pub(crate) directories: Vec<PathBuf>,
+    /// of `rocov export --format parquet` [default: rocov-data]
+    #[arg(value_name = "DIR")]
+    given: Vec<PathBuf>,
 
     /// Take only runs of a data set with this commit, arch, run or date, or from or up to a date
     /// (date>=2026-11-01); can be repeated
@@ -81,94 +78,30 @@ pub(crate) struct ReportArguments {
 impl ReportArguments {
     /// Makes those of the sources of `--show` that `is_data` directories of the report: `--show DIR`.
     pub(crate) fn take_data_from_show(&mut self, is_data: impl Fn(&Path) -> bool) {
-        let Some(sources) = &mut self.show else {
-            return;
-        };
-        let data: Vec<_> = sources.extract_if(.., |path| is_data(path)).collect();
-        if data.is_empty() {
-            return;
+        if let Some(sources) = &mut self.show {
+            self.given
+                .extend(sources.extract_if(.., |path| is_data(path)));
         }
-        if self.directories == [Path::new(DEFAULT_DATA_DIRECTORY)] {
-            self.directories.clear();
+    }
+
+    /// The data directories.
+    pub(crate) fn directories(&self) -> Vec<PathBuf> {
+        let given = self.given.iter().map(PathBuf::as_path);
+        let directories = self.options.formats.directories().chain(given);
+        let directories: Vec<_> = directories.map(Path::to_owned).collect();
+        match directories.is_empty() {
+            true => vec![DEFAULT_DATA_DIRECTORY.into()],
+            false => directories,
         }
-        self.directories.extend(data);
     }
 }
 
 /// The options of a report.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("format").conflicts_with("show"))]
 #[command(group = ArgGroup::new("git").multiple(true))]
 pub(crate) struct ReportOptions {
-    /// Write pages for a browser to DIR, and print the path of the first
-    #[arg(
-        long,
-        value_name = "DIR",
-        group = "format",
-        conflicts_with = "output",
-        help_heading = "Formats"
-    )]
-    pub(crate) html: Option<PathBuf>,
-
-    /// With --html, open the first page in a browser
-    #[arg(long, requires = "html", help_heading = "Formats")]
-    pub(crate) open: bool,
-
-    /// Write LCOV's tracefile, for genhtml and editors
-    #[arg(long, group = "format", help_heading = "Formats")]
-    lcov: bool,
-
-    /// Write Cobertura's XML, for GitLab, Jenkins and Azure
-    #[arg(long, group = "format", help_heading = "Formats")]
-    cobertura: bool,
-
-    /// With --lcov or --cobertura, write no count above N: some services reject counts above 2147483647
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "format",
-        conflicts_with_all = ["show", "html", "json", "sonar", "markdown"],
-        help_heading = "Formats"
-    )]
-    pub(crate) max_count: Option<NonZeroU64>,
-
-    /// Write llvm-cov's JSON, an export for each arch
-    #[arg(long, group = "format", help_heading = "Formats")]
-    json: bool,
-
-    /// With --json, write only figures
-    #[arg(long, requires = "json", help_heading = "Formats")]
-    summary_only: bool,
-
-    /// Write SonarQube's generic test coverage
-    #[arg(long, group = "format", help_heading = "Formats")]
-    sonar: bool,
-
-    /// Write a summary in Markdown, for a pull request or $GITHUB_STEP_SUMMARY
-    #[arg(long, group = "format", help_heading = "Formats")]
-    markdown: bool,
-
-    /// Color the table and annotated source: auto (on a terminal, unless NO_COLOR is set), always,
-    /// never
-    #[arg(
-        long,
-        value_name = "WHEN",
-        default_value = "auto",
-        hide_possible_values = true,
-        help_heading = "Formats"
-    )]
-    color: ColorChoice,
-
-    /// Write to FILE instead of standard output
-    #[arg(
-        short,
-        long,
-        visible_alias = "output-path",
-        value_name = "FILE",
-        conflicts_with = "show",
-        help_heading = "Formats"
-    )]
-    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) formats: Formats,
 
     /// Give figures for each arch, or for each binary on each arch
     #[arg(
@@ -198,11 +131,7 @@ pub(crate) struct ReportOptions {
 
     /// Show also the coverage of each test, and the part that no other test has: each label of `rocov
     /// run --label`
-    #[arg(
-        long,
-        conflicts_with_all = ["show", "lcov", "cobertura", "sonar"],
-        help_heading = "Contents"
-    )]
+    #[arg(long, conflicts_with = "show", help_heading = "Contents")]
     pub(crate) per_test: bool,
 
     /// Take only the counts of this label, a name or a glob such as `unit/**`; can be repeated. All other
@@ -217,11 +146,7 @@ pub(crate) struct ReportOptions {
 
     /// Show also how many executions had all lanes of a wave active, and the lines that ran with idle
     /// lanes (text and --json; code of clang 23 or later)
-    #[arg(
-        long,
-        conflicts_with_all = ["show", "html", "lcov", "cobertura", "sonar", "markdown"],
-        help_heading = "Contents"
-    )]
+    #[arg(long, conflicts_with = "show", help_heading = "Contents")]
     pub(crate) uniformity: bool,
 
     /// Report the figures of llvm-cov, also where rocov's own rules differ: a line that ran may have a count of 0, and
@@ -266,38 +191,11 @@ pub(crate) struct ReportOptions {
 }
 
 impl ReportOptions {
-    /// The format to write.
-    pub(crate) fn format(&self) -> Format {
-        let summary_only = self.summary_only;
-        let formats = [
-            (self.lcov, Format::Lcov),
-            (self.cobertura, Format::Cobertura),
-            (self.json, Format::Json { summary_only }),
-            (self.sonar, Format::Sonar),
-            (self.markdown, Format::Markdown),
-        ];
-        let chosen = formats.iter().find(|(is_chosen, _)| *is_chosen);
-        let is_colored = self.is_colored();
-        chosen.map_or(Format::Text { is_colored }, |(_, format)| *format)
-    }
-
     /// The rules for lines and templates.
     pub(crate) fn rules(&self) -> Rules {
         match self.as_llvm_cov {
             true => Rules::LlvmCov,
             false => Rules::Own,
-        }
-    }
-
-    /// Returns whether text is colored.
-    pub(crate) fn is_colored(&self) -> bool {
-        match self.color {
-            ColorChoice::Always => true,
-            ColorChoice::Never => false,
-            ColorChoice::Auto => {
-                self.output.is_none()
-                    && AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
-            }
         }
     }
 

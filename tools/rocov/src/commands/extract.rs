@@ -123,17 +123,12 @@ pub(crate) fn extract(arguments: &ExtractArguments) -> CommandResult {
 
 /// Prints one line for `image`, which is written before unless it is only to be listed.
 fn take_out(image: &Extract, arguments: &ExtractArguments) -> Result<()> {
-    let line = if arguments.list {
-        format!(
-            "{:<24} {} {:>10} bytes\n",
-            image.target,
-            image.identity,
-            image.bytes.len(),
-        )
-    } else {
-        let path = arguments.output.join(&image.name);
-        write_if_changed(&path, &image.bytes)?;
-        format!("{}\n", path.display())
-    };
-    print::text(line.as_bytes())
+    if arguments.list {
+        let (target, identity, size) = (&image.target, &image.identity, image.bytes.len());
+        let line = format!("{target:<24} {identity} {size:>10} bytes");
+        return print::lines(|out| out.line(line));
+    }
+    let path = arguments.output.join(&image.name);
+    write_if_changed(&path, &image.bytes)?;
+    print::text(format!("{}\n", path.display()).as_bytes())
 }

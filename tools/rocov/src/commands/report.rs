@@ -1,12 +1,11 @@
 //! `rocov report`: prints which lines ran, or writes that in another format.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use crate::cli::ReportArguments;
+use crate::cli::{Output, ReportArguments};
 use crate::coverage::sources_to_show::SourcesToShow;
 use crate::coverage::staleness::Misfit;
 use crate::coverage::view::View;
@@ -21,6 +20,7 @@ use crate::render;
 use crate::render::annotated;
 use crate::render::annotated::AnnotatedSource;
 use crate::term::exit_status::{CommandResult, Failure};
+use crate::term::lines::Lines;
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
@@ -28,6 +28,10 @@ use crate::term::{exit_status, print};
 /// The reason why a report of lines is empty.
 const WITHOUT_LINES: &str = "the report is empty, as no code has a line table: compile with -gline-tables-only, or \
                              nvcc's code with -lineinfo, or leave out the format to see the functions";
+
+/// The reason why a report lacks what the user asks for.
+const WITHOUT_UNIFORMITY: &str = "only the table and --json have uniformity, and neither is written: give --table or \
+                                  --json too";
 
 /// Prints or writes the report.
 pub(crate) fn report(mut arguments: ReportArguments) -> CommandResult {
@@ -41,10 +45,13 @@ pub(crate) fn report(mut arguments: ReportArguments) -> CommandResult {
     let archs = &options.filters.arch;
     let texts = options.texts()?;
     let change = options.change()?;
-    let inputs = DataSetInputs::of(&arguments.directories, &arguments.conditions)?;
+    let outputs = options.formats.outputs();
+    let outputs = outputs.unwrap_or_else(|error| error.exit());
+    let directories = arguments.directories();
+    let inputs = DataSetInputs::of(&directories, &arguments.conditions)?;
     let data = Warnings::printing(|warnings| {
         let all_builds = options.filters.all_builds;
-        let (directories, names) = (inputs.directories(), &arguments.directories);
+        let (directories, names) = (inputs.directories(), &directories);
         let objects = &arguments.objects;
         DataDirectory::for_report_of(directories, names, all_builds, objects, archs, warnings)
     })?;
@@ -83,6 +90,9 @@ pub(crate) fn report(mut arguments: ReportArguments) -> CommandResult {
         return Ok(0);
     }
     if options.uniformity {
+        if !outputs.iter().any(|output| output.format.has_uniformity()) {
+            print::warn(&[WITHOUT_UNIFORMITY.to_owned()]);
+        }
         add_uniformity(&mut report, &data, &matched, &merged)?;
     }
     for component in components.iter() {
@@ -91,8 +101,14 @@ pub(crate) fn report(mut arguments: ReportArguments) -> CommandResult {
     }
     if options.per_test {
         // Only pages show the tests of each line.
-        let has_line_tests = options.html.is_some();
+        let has_line_tests = options.formats.html.is_some();
         report.add_tests(per_label::tests(&matched, &data)?, has_line_tests);
+        if outputs
+            .iter()
+            .any(|output| output.format.has_label_counts())
+        {
+            report.add_labels(per_label::apart(&matched));
+        }
     }
     add_host(&mut report, arguments, &data, &merged, &installed)?;
     let mut missing = match options.gates().are_set() {
@@ -104,6 +120,7 @@ pub(crate) fn report(mut arguments: ReportArguments) -> CommandResult {
         &report,
         &data,
         arguments,
+        &outputs,
         change.as_ref(),
         texts,
         &installed,
@@ -215,7 +232,9 @@ fn show(
     print::to_file_or_stdout(None, |out| {
         for column in &view.columns {
             if let Some(heading) = report.headings().get(&column.label) {
-                writeln!(out, "{heading}")?;
+                let mut lines = Lines::new(out);
+                heading.iter().try_for_each(|line| lines.line(line))?;
+                lines.gap()?;
             }
             let sources = shown.paths.iter().filter(|path| column.has(path));
             let sources = sources.map(|path| {
@@ -223,7 +242,7 @@ fn show(
                 Ok(AnnotatedSource { path, text })
             });
             let sources: Vec<_> = sources.collect::<Result<_>>()?;
-            annotated::write(column, &sources, options.is_colored(), out)?;
+            annotated::write(column, &sources, options.formats.is_colored(None), out)?;
         }
         Ok(())
     })?;
@@ -231,7 +250,7 @@ fn show(
     Ok(())
 }
 
-/// Writes the report, and returns a line for each gate that does not hold. If there are gates, all that is
+/// Writes the report in each format, and returns a line for each gate that does not hold. If there are gates, all that is
 /// `missing` from the report breaks one, and so does each warning.
 ///
 /// # Errors
@@ -241,6 +260,7 @@ fn write(
     report: &Report<'_>,
     data: &DataDirectory,
     arguments: &ReportArguments,
+    outputs: &[Output<'_>],
     change: Option<&Change>,
     texts: SourceTexts,
     installed: &LlvmTools,
@@ -255,30 +275,32 @@ fn write(
     let changed = change.into_iter().flat_map(Change::places);
     print::warn(&selection.idle(&reported.chain(changed).collect::<Vec<_>>()));
     view.texts.with_others_of(texts);
-    view.max_count = options.max_count.map_or(u64::MAX, NonZeroU64::get);
     view.changed = change.map(|change| change.covered(&view, &selection));
     if let Some(changed) = &view.changed {
         print::warn(&changed.doubts);
         print::warn(&changed.left_out);
     }
-    if options.html.is_some() || gates.are_set() {
+    let html = options.formats.html.as_deref();
+    if html.is_some() || gates.are_set() {
         view.misfits = staleness::misfits(&view);
     }
     // A gate reports an empty view itself, and a change need not have GPU code.
     let is_judged = gates.are_set() || change.is_some();
-    if view.paths.is_empty() && (options.html.is_some() || !is_judged) {
+    if view.paths.is_empty() && (html.is_some() || !is_judged) {
         bail!(
             "no source file is left to report: nothing was written: give --include, --exclude and --arch that \
             leave some"
         );
     }
-    if let Some(directory) = &options.html {
+    if let Some(directory) = html {
         let misfits = unreported(&view).map(|(path, misfit)| misfit.about(path));
         print::warn(&misfits.collect::<Vec<_>>());
         let provenance = Provenance::of(&view, data.registries(), options.repository())?;
         let page = render::write_html(&view, &provenance, directory)?;
-        print::text(format!("{}\n", page.display()).as_bytes())?;
-        if options.open
+        if outputs.iter().all(|output| output.path.is_some()) {
+            print::text(format!("{}\n", page.display()).as_bytes())?;
+        }
+        if options.formats.open
             && let Err(error) = open::that_detached(&page)
         {
             print::warn(&[format!(
@@ -286,14 +308,15 @@ fn write(
                 page.display()
             )]);
         }
-    } else {
-        print::to_file_or_stdout(options.output.as_deref(), |out| {
-            render::write(&view, options.format(), report.headings(), out)
+    }
+    for output in outputs {
+        print::to_file_or_stdout(output.path, |out| {
+            render::write(&view, output.format, report.headings(), out)
         })?;
-        let has_no_line = !view.paths.is_empty() && view.paths_with_lines().next().is_none();
-        if has_no_line && options.format().is_of_lines() {
-            print::warn(&[WITHOUT_LINES.to_owned()]);
-        }
+    }
+    let has_no_line = !view.paths.is_empty() && view.paths_with_lines().next().is_none();
+    if has_no_line && outputs.iter().any(|output| output.format.is_of_lines()) {
+        print::warn(&[WITHOUT_LINES.to_owned()]);
     }
     let mut broken = gates.broken(&view);
     if gates.are_set() {

@@ -1,6 +1,7 @@
 //! `rocov which`: finds the tests that reach a line.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,8 +21,9 @@ use crate::render::SHARED;
 use crate::support::parallel;
 use crate::support::paths::{below, here};
 use crate::term::exit_status::CommandResult;
+use crate::term::lines::Lines;
 use crate::term::remedy::explained;
-use crate::term::table::{Heading, table};
+use crate::term::table::Heading;
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
 
@@ -207,11 +209,15 @@ impl LineAnswer {
         self.tests.sort_by_key(order);
     }
 
-    /// The answer as text.
-    fn text(&self) -> String {
-        let title = format!("{}:{}\n", below(&self.source, &here()), self.line);
+    /// Writes the answer as text.
+    fn write(&self, out: &mut Lines<'_>) -> io::Result<()> {
+        out.line(format_args!(
+            "{}:{}",
+            below(&self.source, &here()),
+            self.line
+        ))?;
         if self.tests.is_empty() {
-            return title + "no test reaches this line\n";
+            return out.line("no test reaches this line");
         }
         let [word, number] = [false, true].map(|is_number| move |text| Heading { text, is_number });
         let mut headings = vec![word("Test")];
@@ -230,7 +236,7 @@ impl LineAnswer {
             cells.chain([test.shared_with.join(", ")]).collect()
         };
         let rows: Vec<_> = self.tests.iter().map(row).collect();
-        title + &table(&headings, &rows)
+        out.table(&headings, &rows)
     }
 }
 
@@ -241,6 +247,13 @@ fn print(answers: &[LineAnswer], json: bool) -> Result<()> {
             lines: answers,
         });
     }
-    let texts: Vec<_> = answers.iter().map(LineAnswer::text).collect();
-    print::text(texts.join("\n").as_bytes())
+    print::lines(|out| {
+        for (number, answer) in answers.iter().enumerate() {
+            if number > 0 {
+                out.gap()?;
+            }
+            answer.write(out)?;
+        }
+        Ok(())
+    })
 }

@@ -45,6 +45,7 @@ pub(crate) struct Instance {
 /// A branch, or the same one of several instances of a template.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Condition {
+    pub(super) place: Where,
     /// The start of the branch. For a branch in a macro, the place that uses the macro.
     pub(crate) start: Place,
     /// The end of the branch; `None` for a branch in a macro.
@@ -56,7 +57,7 @@ pub(crate) struct Condition {
 
 /// The position of a branch: its place in the file, preceded by the places that lead to it if it is in
 /// a macro that the file uses; and its span. llvm-cov takes all branches of a macro for one, without a span.
-type Where = (Vec<Place>, Option<Span>);
+pub(super) type Where = (Vec<Place>, Option<Span>);
 
 impl File {
     /// The calls of the functions, as counts of the lines that they start on.
@@ -122,6 +123,7 @@ impl View {
                 .map(|((path, span), sides)| Condition {
                     start: path[0],
                     end: span.filter(|_| path.len() == 1).map(|span| span.end),
+                    place: (path, span),
                     sides,
                 })
                 .collect(),

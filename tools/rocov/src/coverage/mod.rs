@@ -32,8 +32,9 @@ pub(crate) mod inferred;
 #[cfg(test)]
 mod inferred_tests;
 pub(crate) mod instances;
+pub(crate) mod joined_file;
 pub(crate) mod line_table;
-pub(crate) mod line_tests;
+mod line_tests;
 pub(crate) mod llvm_cov;
 pub(crate) mod mapped_functions;
 pub(crate) mod model;

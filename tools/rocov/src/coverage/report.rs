@@ -10,7 +10,7 @@ use anyhow::Result;
 use super::breakdown::{Part, Tests};
 use super::checkouts::Checkouts;
 use super::collect::{Collected, CountedBinary, collect};
-use super::line_tests::LineTests;
+use super::joined_file::LabelCounts;
 use super::model::Side;
 use super::selection::Selection;
 use super::test_coverage::TestEvaluator;
@@ -18,7 +18,7 @@ use super::view::{By, Rules, View};
 use crate::data::device_elfs::ObjectFile;
 use crate::data::{DataDirectory, Origins};
 use crate::llvm::LlvmTools;
-use crate::profdata::per_label::TestProfiles;
+use crate::profdata::per_label::{LabelProfiles, TestProfiles};
 use crate::profdata::uniformity::UniformityProfiles;
 use crate::profdata::{
     BinaryCounts, CountKind, CountKinds, MergedArch, MergedObject, MergedProfiles,
@@ -37,9 +37,11 @@ pub(crate) struct Report<'a> {
     /// The number of functions whose counts are too low, by the identity of their code object.
     non_atomic: BTreeMap<String, usize>,
     /// The lines before the table of an arch, in a text.
-    headings: BTreeMap<String, String>,
+    headings: BTreeMap<String, Vec<String>>,
     components: Vec<ReportComponent>,
     tests: Vec<TestProfiles<'a>>,
+    /// The profiles of each label, if the report has the counts of each.
+    labels: Vec<LabelProfiles<'a>>,
     /// True if the report has the tests of each line.
     has_line_tests: bool,
     /// A directory for temporary files of tests.
@@ -110,12 +112,16 @@ impl<'a> Report<'a> {
         self.has_line_tests = has_line_tests;
     }
 
+    /// Adds the counts under each label.
+    pub(crate) fn add_labels(&mut self, labels: Vec<LabelProfiles<'a>>) {
+        self.labels = labels;
+    }
+
     /// Adds host code: `binaries`, and the counts of all of them, from so many `profiles`.
     pub(crate) fn add_host(&mut self, binaries: &[PathBuf], counts: BinaryCounts, profiles: usize) {
-        let mut heading = format!("host: {}\n", count(profiles, "profile"));
-        for binary in binaries {
-            heading += &format!("  binary          {}\n", binary.display());
-        }
+        let mut heading = vec![format!("host: {}", count(profiles, "profile"))];
+        let binaries_of_host = binaries.iter().map(|binary| binary.display());
+        heading.extend(binaries_of_host.map(|binary| format!("  binary          {binary}")));
         self.binaries.push(CountedBinary {
             side: Side::Host,
             arch: HOST.to_owned(),
@@ -130,7 +136,7 @@ impl<'a> Report<'a> {
     }
 
     /// The lines before the table of each arch, in a text.
-    pub(crate) fn headings(&self) -> &BTreeMap<String, String> {
+    pub(crate) fn headings(&self) -> &BTreeMap<String, Vec<String>> {
         &self.headings
     }
 
@@ -182,31 +188,39 @@ impl<'a> Report<'a> {
                 .filter_map(|identity| self.non_atomic.get(identity));
             column.non_atomic = found.sum();
         }
-        (view.tests, view.line_tests) = self.tests(selection, &checkouts, installed)?;
+        if !self.tests.is_empty() {
+            self.evaluate_tests(&mut view, selection, &checkouts, installed)?;
+        }
         Ok((view, warnings))
     }
 
-    /// The figures of the tests, and the tests of each line.
-    fn tests(
+    /// Adds the figures of the tests, the tests of each line and the counts of each label to a view.
+    fn evaluate_tests(
         &self,
+        view: &mut View,
         selection: &Selection,
         checkouts: &Checkouts,
         installed: &LlvmTools,
-    ) -> Result<(Vec<Part>, LineTests)> {
-        if self.tests.is_empty() {
-            return Ok(Default::default());
-        }
+    ) -> Result<()> {
         let evaluator = self.test_evaluator(selection, checkouts, installed, |_| true)?;
+        let is_wanted = |path: &str| selection.admits(path);
         let tests = Mutex::new(Tests::new(self.tests.len(), self.has_line_tests));
         let numbered: Vec<_> = self.tests.iter().enumerate().collect();
         parallel::map(&numbered, |(number, test)| {
-            let (part, covered) = evaluator.evaluate(test, |path| selection.admits(path))?;
+            let (part, covered) = evaluator.evaluate(test, is_wanted)?;
             let mut tests = tests.lock().unwrap_or_else(PoisonError::into_inner);
             tests.add(*number, part, covered);
             Ok(())
         })?;
         let tests = tests.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(tests.finish())
+        (view.tests, view.line_tests) = tests.finish();
+        view.label_counts = parallel::map(&self.labels, |label| {
+            Ok(LabelCounts {
+                label: label.name.clone(),
+                files: evaluator.counts_in_files(&label.matched, is_wanted)?,
+            })
+        })?;
+        Ok(())
     }
 
     /// Reads the code objects whose identity is wanted, for tests. `checkouts` are those of all sources.
@@ -245,9 +259,9 @@ fn counted<'a>(
 }
 
 /// The lines before the table of an arch.
-fn heading(arch: &MergedArch<'_>) -> String {
+fn heading(arch: &MergedArch<'_>) -> Vec<String> {
     let raw = arch.objects.iter().map(|object| object.raw).sum();
-    let mut heading = format!(
+    let mut first = format!(
         "{}: {} of {}",
         arch.name,
         count(raw, "profile"),
@@ -256,22 +270,24 @@ fn heading(arch: &MergedArch<'_>) -> String {
     let never = arch.objects.iter().filter(|object| object.raw == 0);
     match never.count() {
         0 => {}
-        never => heading += &format!(", {never} never launched"),
+        never => first += &format!(", {never} never launched"),
     }
     if arch.scale > 1 {
-        heading += &format!(", counts times {}", arch.scale);
+        first += &format!(", counts times {}", arch.scale);
     }
-    heading.push('\n');
-    for object in &arch.objects {
-        heading += &format!("  device ELF      {}\n", object.name());
-        if object.kinds != CountKinds::from([CountKind::Mapping]) {
-            heading += &format!("    counted by    {}\n", object.counted_by());
-        }
-        if object.non_atomic > 0 {
-            heading += &format!("    too low       {}\n", too_low(object.non_atomic));
-        }
-    }
-    heading
+    let objects = arch.objects.iter().flat_map(|object| {
+        let elf = format!("  device ELF      {}", object.name());
+        let has_others = object.kinds != CountKinds::from([CountKind::Mapping]);
+        let counted_by = || format!("    counted by    {}", object.counted_by());
+        let is_low = object.non_atomic > 0;
+        let too_low = || format!("    too low       {}", too_low(object.non_atomic));
+        [
+            Some(elf),
+            has_others.then(counted_by),
+            is_low.then(too_low),
+        ]
+    });
+    [first].into_iter().chain(objects.flatten()).collect()
 }
 
 /// The reason why the counts of so many functions are too low, and what to do.

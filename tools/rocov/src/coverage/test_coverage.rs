@@ -18,6 +18,7 @@ use super::figures::Figures;
 use super::function::Function;
 use super::function_groups::FunctionGroups;
 use super::hiprtc::Texts;
+use super::joined_file::JoinedFile;
 use super::mapped_functions::MappedFunctions;
 use super::model::{Record, SharedFunctions, Side, Source};
 use super::view::{By, Rules, View};
@@ -164,14 +165,7 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
     ) -> Result<(Part, Vec<Covered>)> {
         let counts = self.counts(&test.matched)?;
         let reached = self.reached(&counts);
-        let sources = counts.iter().map(|it| {
-            self.source(it, |object| {
-                let numbers = reached.iter().filter_map(|it| object.by_group.get(it));
-                numbers.flatten().copied().collect()
-            })
-        });
-        let sources = sources.collect::<Result<_>>()?;
-        let view = View::by_rules(self.rules, sources, By::Arch, &is_wanted);
+        let view = self.reached_view(&counts, &reached, &is_wanted)?;
         let mut figures: BTreeMap<&str, Figures> = BTreeMap::new();
         let never_ran = self.never_ran(&counts, &is_wanted)?;
         for (label, groups) in &*never_ran {
@@ -199,6 +193,48 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
             .map(|column| Covered::of(&view, column, &self.mapped))
             .collect();
         Ok((part, covered))
+    }
+
+    /// The counts that `matched` has profiles of, in each file that is wanted and was reached.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a tool fails.
+    pub(crate) fn counts_in_files(
+        &self,
+        matched: &MatchedElfs<'_>,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<HashMap<Arc<str>, JoinedFile>> {
+        let counts = self.counts(matched)?;
+        let reached = self.reached(&counts);
+        let view = self.reached_view(&counts, &reached, is_wanted)?;
+        let files = view.paths.iter().map(|path| {
+            let mut file = view.joined_file(path);
+            file.leave_out_zeros();
+            (Arc::clone(path), file)
+        });
+        Ok(files.filter(|(_, file)| file.has_run()).collect())
+    }
+
+    /// The view of the groups that were reached.
+    fn reached_view(
+        &self,
+        counts: &[ObjectCounts<'_>],
+        reached: &HashSet<usize>,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<View> {
+        let sources = counts.iter().map(|it| {
+            self.source(it, |object| {
+                let numbers = reached.iter().filter_map(|it| object.by_group.get(it));
+                numbers.flatten().copied().collect()
+            })
+        });
+        Ok(View::by_rules(
+            self.rules,
+            sources.collect::<Result<_>>()?,
+            By::Arch,
+            is_wanted,
+        ))
     }
 
     /// The functions that have something in the files `paths`, in the code objects that `matched` has profiles

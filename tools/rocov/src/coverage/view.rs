@@ -16,6 +16,7 @@ use super::figures::Figures;
 use super::function::{Function, Place};
 use super::function_coverage::FunctionCoverage;
 use super::inferred::infer;
+use super::joined_file::LabelCounts;
 use super::line_table::is_without_lines;
 use super::line_tests::LineTests;
 use super::mapped_functions::MappedFunctions;
@@ -220,8 +221,6 @@ pub(crate) struct View {
     pub(crate) misfits: BTreeMap<Arc<str>, Misfit>,
     /// The coverage of a change, if one is reported.
     pub(crate) changed: Option<Changed>,
-    /// The largest count of all columns joined. A larger one becomes this.
-    pub(crate) max_count: u64,
     /// The selected components.
     pub(crate) components: Vec<Part>,
     /// The tests that profiles are labelled with, if the user asks for them.
@@ -229,6 +228,8 @@ pub(crate) struct View {
     /// The tests of each line, by their numbers in `tests`.
     pub(crate) line_tests: LineTests,
     pub(crate) rules: Rules,
+    /// The counts under each label, if the user asks for them.
+    pub(crate) label_counts: Vec<LabelCounts>,
     table: OnceCell<Table>,
 }
 
@@ -280,11 +281,11 @@ impl View {
             texts,
             misfits: BTreeMap::new(),
             changed: None,
-            max_count: u64::MAX,
             components: Vec::new(),
             tests: Vec::new(),
             line_tests: LineTests::default(),
             rules,
+            label_counts: Vec::new(),
             table: OnceCell::new(),
         }
     }
@@ -427,8 +428,7 @@ impl View {
     }
 
     /// One count of those in all columns, `None` if none has one: the sum over the archs, or the count
-    /// of the host if that is larger, up to the largest count that is wanted. The counts of the two sides are
-    /// not added.
+    /// of the host if that is larger. The counts of the two sides are not added.
     pub(crate) fn joined(&self, counts: &[Option<u64>]) -> Option<u64> {
         let of_side = |side| {
             let columns = self.columns.iter().zip(counts);
@@ -437,8 +437,7 @@ impl View {
                 .filter_map(|(_, count)| *count)
                 .reduce(u64::saturating_add)
         };
-        let joined = of_side(Side::Device).max(of_side(Side::Host));
-        joined.map(|count| count.min(self.max_count))
+        of_side(Side::Device).max(of_side(Side::Host))
     }
 }
 

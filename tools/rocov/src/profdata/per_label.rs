@@ -19,6 +19,12 @@ pub(crate) struct TestProfiles<'a> {
     pub(crate) matched: MatchedElfs<'a>,
 }
 
+/// The profiles under one label. Labels that share profiles are one here.
+pub(crate) struct LabelProfiles<'a> {
+    pub(crate) name: String,
+    pub(crate) matched: MatchedElfs<'a>,
+}
+
 /// The labels of the profiles.
 ///
 /// # Errors
@@ -74,4 +80,14 @@ pub(crate) fn tests<'a>(
         })
     });
     Ok(tests.collect())
+}
+
+/// The profiles of each label, each in one place. Those without a label are left out.
+pub(crate) fn apart<'a>(matched: &MatchedElfs<'a>) -> Vec<LabelProfiles<'a>> {
+    let profiles = matched.grouped(|label| BTreeSet::from([label]));
+    let labelled = profiles.into_iter().filter_map(|(label, matched)| {
+        let name = label?.to_string();
+        Some(LabelProfiles { name, matched })
+    });
+    labelled.collect()
 }

@@ -15,6 +15,7 @@ use crate::coverage::model::Record;
 use crate::coverage::segments::{Segment, missed};
 use crate::coverage::view::Column;
 use crate::support::demangle::shown;
+use crate::support::printable::{printable, printable_code};
 
 const NAME: Style = AnsiColor::Cyan.on_default();
 const NOT_RUN: Style = AnsiColor::Red.on_default();
@@ -138,21 +139,21 @@ impl Page<'_> {
         let mut written = 0;
         for (start, end) in counted.missed_on(number, text.len()) {
             if self.is_colored && start >= written && start < end {
-                self.out.write_all(&text[written..start])?;
+                self.out.write_all(&printable_code(&text[written..start]))?;
                 write!(self.out, "{MISSED}")?;
-                self.out.write_all(&text[start..end])?;
+                self.out.write_all(&printable_code(&text[start..end]))?;
                 write!(self.out, "{MISSED:#}")?;
                 written = end;
             }
         }
-        self.out.write_all(&text[written..])?;
+        self.out.write_all(&printable_code(&text[written..]))?;
         writeln!(self.out)
     }
 
     fn styled(&mut self, style: Style, text: &str) -> io::Result<()> {
         match self.is_colored {
-            true => write!(self.out, "{style}{text}{style:#}"),
-            false => write!(self.out, "{text}"),
+            true => write!(self.out, "{style}{}{style:#}", printable(text)),
+            false => write!(self.out, "{}", printable(text)),
         }
     }
 }
@@ -190,7 +191,10 @@ impl CountedLines<'_> {
 /// The lines of a text, without their ends.
 fn text_lines(text: &[u8]) -> Vec<&[u8]> {
     let text = text.strip_suffix(b"\n").unwrap_or(text);
-    text.split(|byte| *byte == b'\n').collect()
+    let lines = text.split(|byte| *byte == b'\n');
+    lines
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+        .collect()
 }
 
 /// The instances of the templates of a source, by the last line of each. A function without a second instance

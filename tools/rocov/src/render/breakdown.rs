@@ -1,21 +1,26 @@
 //! Tables of components and of tests, in each format that has them.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io;
 
 use serde_json::{Value, json};
 
+use super::markdown_text::{Inline, Markdown};
 use crate::coverage::breakdown::{OfColumn, Only, Part};
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::view::View;
-use crate::term::table::{Heading, table};
+use crate::term::lines::Lines;
+use crate::term::table::Heading;
 
 /// The heading of the tests that some of a test's counts may be of.
 pub(crate) const SHARED: &str = "Shared with";
 
+/// The heading of the names of components.
+const COMPONENT: &str = "Component";
+
 /// Parts of one kind, with the heading of their names: empty if a report has none.
 fn kinds(view: &View) -> [(&'static str, &[Part]); 2] {
-    [("Component", &view.components), ("Test", &view.tests)]
+    [(COMPONENT, &view.components), ("Test", &view.tests)]
 }
 
 /// The labels of the columns that parts are in.
@@ -39,18 +44,25 @@ fn are_shared(parts: &[Part]) -> bool {
 }
 
 /// A table for each kind of part in each column.
-pub(super) fn write_text(view: &View, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_text(view: &View, out: &mut Lines<'_>) -> io::Result<()> {
     for (kind, parts) in kinds(view) {
         for label in labels(parts) {
             let rows = in_column(parts, label);
-            writeln!(out, "\n{label} by {}:\n", kind.to_lowercase())?;
-            write!(out, "{}", text(kind, &rows, are_shared(parts)))?;
+            out.gap()?;
+            out.line(format_args!("{label} by {}:", kind.to_lowercase()))?;
+            out.gap()?;
+            write_table(kind, &rows, are_shared(parts), out)?;
         }
     }
     Ok(())
 }
 
-fn text(kind: &str, rows: &[(&Part, &OfColumn)], are_shared: bool) -> String {
+fn write_table(
+    kind: &str,
+    rows: &[(&Part, &OfColumn)],
+    are_shared: bool,
+    out: &mut Lines<'_>,
+) -> io::Result<()> {
     let [word, number] = [false, true].map(|is_number| move |text| Heading { text, is_number });
     let mut headings = vec![word(kind)];
     headings.extend(
@@ -86,7 +98,7 @@ fn text(kind: &str, rows: &[(&Part, &OfColumn)], are_shared: bool) -> String {
             cells
         })
         .collect();
-    table(&headings, &rows)
+    out.table(&headings, &rows)
 }
 
 /// A table of all parts of one kind: a row for each in each column of figures.
@@ -157,20 +169,27 @@ impl<'a> Listing<'a> {
 }
 
 /// Writes the tables in Markdown.
-pub(super) fn write_markdown(view: &View, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_markdown(view: &View, out: &mut Markdown<'_>) -> io::Result<()> {
     for Listing {
         kind,
         headings,
         rows,
     } in components(view).into_iter().chain(tests(view))
     {
-        writeln!(out, "\n<details><summary>{kind}s</summary>\n")?;
-        writeln!(out, "| {kind} | | {} |", headings.join(" | "))?;
-        writeln!(out, "|---|---|{}", "---:|".repeat(headings.len()))?;
+        out.own("")?;
+        out.own(match kind {
+            COMPONENT => "<details><summary>Components</summary>\n",
+            _ => "<details><summary>Tests</summary>\n",
+        })?;
+        let headings = [kind, ""].into_iter().chain(headings);
+        let headings: Vec<_> = headings.map(Inline::text).collect();
+        out.head(&headings, |column| column > 1)?;
         for ListingRow { name, cells, .. } in rows {
-            writeln!(out, "| `{name}` | {} |", cells.join(" | "))?;
+            let cells = cells.iter().map(|cell| Inline::text(cell));
+            let row: Vec<_> = [Inline::code(name)].into_iter().chain(cells).collect();
+            out.row(&row)?;
         }
-        writeln!(out, "\n</details>")?;
+        out.own("\n</details>")?;
     }
     Ok(())
 }

@@ -1,22 +1,26 @@
 //! The coverage of changed lines, as text, in Markdown and in JSON.
 
-use std::io::{self, Write};
+use std::io;
 
 use serde_json::{Value, json};
 
+use super::markdown_text::{Inline, Markdown};
 use crate::coverage::changed::{Changed, ChangedSource};
 use crate::coverage::figures::Figure;
 use crate::coverage::file::Line;
 use crate::coverage::view::View;
 use crate::support::paths::{below, here};
 use crate::term::line_ranges::ranges;
-use crate::term::table::{Heading, table};
+use crate::term::lines::Lines;
+use crate::term::table::Heading;
 
 /// A table with the files, and the lines that did not run.
-pub(super) fn write_text(view: &View, changed: &Changed, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "\nChanged lines: {}\n", changed.base)?;
+pub(super) fn write_text(view: &View, changed: &Changed, out: &mut Lines<'_>) -> io::Result<()> {
+    out.gap()?;
+    out.line(format_args!("Changed lines: {}", changed.base))?;
+    out.gap()?;
     if let Some(reason) = nothing(changed) {
-        writeln!(out, "{reason}")?;
+        out.line(reason)?;
     } else {
         let here = here();
         let labels = view.labels("all");
@@ -35,25 +39,25 @@ pub(super) fn write_text(view: &View, changed: &Changed, out: &mut dyn Write) ->
             .map(|file| row(&below(&file.path, &here), file.figures(view)))
             .collect();
         rows.push(row("TOTAL", changed.totals(view)));
-        write!(out, "{}", table(&headings, &rows))?;
+        out.table(&headings, &rows)?;
 
-        let mut missed = String::new();
+        let mut missed = Vec::new();
         for file in &changed.files {
             let path = below(&file.path, &here);
             let lines = view.missed(&file.lines);
             if !lines.nowhere.is_empty() {
-                missed += &format!("  {path}: {}\n", ranges(lines.nowhere).join(", "));
+                missed.push(format!("  {path}: {}", ranges(lines.nowhere).join(", ")));
             }
             for (label, lines) in lines.here {
-                missed += &format!("  {path}, not on {label}: {}\n", ranges(lines).join(", "));
+                let lines = ranges(lines).join(", ");
+                missed.push(format!("  {path}, not on {label}: {lines}"));
             }
         }
-        if !missed.is_empty() {
-            write!(out, "\nChanged lines that did not run:\n{missed}")?;
-        }
+        out.section("Changed lines that did not run:", missed)?;
     }
     for line in &changed.left_out {
-        writeln!(out, "\nLeft out: {line}")?;
+        out.gap()?;
+        out.line(format_args!("Left out: {line}"))?;
     }
     Ok(())
 }
@@ -62,42 +66,42 @@ pub(super) fn write_text(view: &View, changed: &Changed, out: &mut dyn Write) ->
 pub(super) fn write_markdown(
     view: &View,
     changed: &Changed,
-    out: &mut dyn Write,
+    out: &mut Markdown<'_>,
 ) -> io::Result<()> {
-    writeln!(out, "\n#### Changed lines\n")?;
+    out.own("\n#### Changed lines\n")?;
     if let Some(reason) = nothing(changed) {
-        writeln!(out, "{reason}")?;
+        out.own(reason)?;
     } else {
-        let labels = view.labels("**all**");
-        writeln!(out, "| File | {} | Not run |", labels.join(" | "))?;
-        writeln!(out, "|---|{}---|", "---:|".repeat(labels.len()))?;
+        let mut headings = vec![Inline::text("File")];
+        headings.extend(Inline::labels(view));
+        headings.push(Inline::text("Not run"));
+        let last = headings.len() - 1;
+        out.head(&headings, |column| column > 0 && column < last)?;
         let here = here();
         for file in &changed.files {
-            let name = format!("`{}`", below(&file.path, &here));
+            let name = Inline::code(&below(&file.path, &here));
             let missed = super::markdown::missed(view, &file.lines);
-            write_row(&name, file.figures(view), &missed, out)?;
+            out.row(&row(name, file.figures(view), &missed))?;
         }
         if changed.files.len() > 1 {
-            write_row("**all**", changed.totals(view), "", out)?;
+            out.row(&row(Inline::bold("all"), changed.totals(view), ""))?;
         }
     }
     if !changed.left_out.is_empty() {
-        writeln!(out)?;
+        out.own("")?;
     }
     for line in &changed.left_out {
-        writeln!(out, "- {line}")?;
+        out.item(line)?;
     }
     Ok(())
 }
 
-fn write_row(
-    name: &str,
-    figures: Vec<Figure>,
-    missed: &str,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let cells: Vec<_> = figures.into_iter().map(Figure::share_text).collect();
-    writeln!(out, "| {name} | {} | {missed} |", cells.join(" | "))
+fn row(name: Inline, figures: Vec<Figure>, missed: &str) -> Vec<Inline> {
+    let mut cells = vec![name];
+    let figures = figures.into_iter().map(Figure::share_text);
+    cells.extend(figures.map(|figure| Inline::text(&figure)));
+    cells.push(Inline::text(missed));
+    cells
 }
 
 /// The figures and missed lines of a change, which llvm-cov's format has no place for: for each column,

@@ -3,15 +3,13 @@
 //! A directory is a package and a source file a class. Files below the current directory, which is
 //! the `source`, have paths from there.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Result;
-use quick_xml::Writer;
-use quick_xml::events::{BytesDecl, BytesText, Event};
 
+use super::xml::{Attribute, Xml};
 use crate::coverage::figures::Figure;
 use crate::coverage::file::{File, Joined};
 use crate::coverage::view::View;
@@ -38,15 +36,14 @@ struct Class {
     rates: Rates,
 }
 
-type Xml<'a> = Writer<&'a mut dyn Write>;
-
-pub(super) fn write(view: &View, out: &mut dyn Write) -> Result<()> {
+/// Writes the report, with no count above `max_count`.
+pub(super) fn write(view: &View, max_count: u64, out: &mut dyn Write) -> Result<()> {
     let here = here();
     // Sums stand before their parts. So every file is read twice, and none is kept.
     let mut total = Rates::default();
     let mut packages: BTreeMap<String, (Rates, Vec<&str>)> = BTreeMap::new();
     for path in view.paths_with_lines() {
-        let class = Class::of(view, path, &here);
+        let class = Class::of(view, max_count, path, &here);
         let parent = Path::new(&class.path).parent().unwrap_or(Path::new(""));
         let package = packages.entry(parent.display().to_string()).or_default();
         package.0.add(class.rates);
@@ -54,63 +51,47 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> Result<()> {
         total.add(class.rates);
     }
 
-    let mut xml: Xml<'_> = Writer::new_with_indent(&mut *out, b' ', 1);
-    xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let doctype = r#"coverage SYSTEM "http://cobertura.sourceforge.net/xml/coverage-04.dtd""#;
-    xml.write_event(Event::DocType(BytesText::from_escaped(doctype)))?;
-    let numbers = [
-        ("lines-covered", total.lines.covered),
-        ("lines-valid", total.lines.total),
-        ("branches-covered", total.branches.covered),
-        ("branches-valid", total.branches.total),
-        ("complexity", 0),
-        ("timestamp", time::of_report()?.saturating_mul(1000)),
-    ]
-    .map(|(name, number)| (name, number.to_string()));
-    xml.create_element("coverage")
-        .with_attributes(numbers.iter().map(|(name, number)| (*name, &**number)))
-        .with_attributes(total.attributes())
-        .with_attribute(("version", env!("CARGO_PKG_VERSION")))
-        .write_inner_content(|xml| {
-            xml.create_element("sources").write_inner_content(|xml| {
-                let here = here.to_string_lossy();
-                xml.create_element("source")
-                    .write_text_content(BytesText::new(&here))?;
-                Ok(())
-            })?;
-            xml.create_element("packages").write_inner_content(|xml| {
-                for (name, (rates, paths)) in &packages {
-                    write_package(view, name, *rates, paths, &here, xml)?;
-                }
-                Ok(())
-            })?;
-            Ok(())
+    let mut xml = Xml::new(out);
+    xml.head(r#"coverage SYSTEM "http://cobertura.sourceforge.net/xml/coverage-04.dtd""#)?;
+    let timestamp = time::of_report()?.saturating_mul(1000);
+    let [lines, branches] = total.rates();
+    let attributes: [Attribute<'_>; 9] = [
+        ("lines-covered", &total.lines.covered),
+        ("lines-valid", &total.lines.total),
+        ("branches-covered", &total.branches.covered),
+        ("branches-valid", &total.branches.total),
+        ("complexity", &0),
+        ("timestamp", &timestamp),
+        ("line-rate", &lines),
+        ("branch-rate", &branches),
+        ("version", &env!("CARGO_PKG_VERSION")),
+    ];
+    xml.element("coverage", &attributes, |xml| {
+        xml.element("sources", &[], |xml| {
+            xml.text("source", &here.to_string_lossy())
         })?;
-    writeln!(out)?;
-    Ok(())
-}
-
-fn write_package(
-    view: &View,
-    name: &str,
-    rates: Rates,
-    paths: &[&str],
-    here: &Path,
-    xml: &mut Xml<'_>,
-) -> io::Result<()> {
-    xml.create_element("package")
-        .with_attribute(("name", name))
-        .with_attributes(rates.attributes())
-        .with_attribute(("complexity", "0"))
-        .write_inner_content(|xml| {
-            xml.create_element("classes").write_inner_content(|xml| {
-                for path in paths {
-                    Class::of(view, path, here).write(xml)?;
-                }
-                Ok(())
-            })?;
+        xml.element("packages", &[], |xml| {
+            for (name, (rates, paths)) in &packages {
+                let [lines, branches] = rates.rates();
+                let attributes: [Attribute<'_>; 4] = [
+                    ("name", name),
+                    ("line-rate", &lines),
+                    ("branch-rate", &branches),
+                    ("complexity", &0),
+                ];
+                xml.element("package", &attributes, |xml| {
+                    xml.element("classes", &[], |xml| {
+                        let classes = paths.iter();
+                        let mut classes =
+                            classes.map(|path| Class::of(view, max_count, path, &here));
+                        classes.try_for_each(|class| class.write(xml))
+                    })
+                })?;
+            }
             Ok(())
-        })?;
+        })
+    })?;
+    xml.end()?;
     Ok(())
 }
 
@@ -126,31 +107,33 @@ impl Rates {
         self.knows_branches |= other.knows_branches;
     }
 
-    fn attributes(self) -> [(&'static str, Cow<'static, str>); 2] {
+    /// The rate of lines and that of branches.
+    fn rates(self) -> [String; 2] {
         // The format needs a rate. That of lines or branches that are not known must not look like all.
         let rate = |figure: Figure, is_known: bool| {
             let of_nothing = if is_known { 100.0 } else { 0.0 };
             let percent = figure.percent().unwrap_or(of_nothing);
-            Cow::from(format!("{:.4}", percent / 100.0))
+            format!("{:.4}", percent / 100.0)
         };
         [
-            ("line-rate", rate(self.lines, false)),
-            ("branch-rate", rate(self.branches, self.knows_branches)),
+            rate(self.lines, false),
+            rate(self.branches, self.knows_branches),
         ]
     }
 }
 
 impl Class {
-    fn of(view: &View, path: &str, here: &Path) -> Self {
+    fn of(view: &View, max_count: u64, path: &str, here: &Path) -> Self {
         let file: File = view.file(path);
+        let count = |counts: &[Option<u64>]| view.joined(counts).unwrap_or(0).min(max_count);
         let lines: Vec<_> = file
             .lines
             .iter()
-            .map(|line| (line.number, view.joined(&line.counts).unwrap_or(0)))
+            .map(|line| (line.number, count(&line.counts)))
             .collect();
         let branches = view.branches_by_line(&file);
         let methods = file.functions.iter().map(|function| {
-            let calls = view.joined(&function.calls).unwrap_or(0);
+            let calls = count(&function.calls);
             (shown(&function.name), function.line, calls)
         });
         let rates = Rates {
@@ -169,28 +152,29 @@ impl Class {
 
     fn write(&self, xml: &mut Xml<'_>) -> io::Result<()> {
         let name = Path::new(&self.path).file_name().unwrap_or_default();
-        xml.create_element("class")
-            .with_attribute(("name", &*name.to_string_lossy()))
-            .with_attribute(("filename", &*self.path))
-            .with_attributes(self.rates.attributes())
-            .with_attribute(("complexity", "0"))
-            .write_inner_content(|xml| {
-                xml.create_element("methods").write_inner_content(|xml| {
-                    for (name, line, calls) in &self.methods {
-                        write_method(name, *line, *calls, self.rates.knows_branches, xml)?;
-                    }
-                    Ok(())
-                })?;
-                xml.create_element("lines").write_inner_content(|xml| {
-                    for (number, count) in &self.lines {
-                        let branches = self.branches.get(number).map_or(&[][..], Vec::as_slice);
-                        write_line(*number, *count, branches, xml)?;
-                    }
-                    Ok(())
-                })?;
+        let [lines, branches] = self.rates.rates();
+        let attributes: [Attribute<'_>; 5] = [
+            ("name", &name.display()),
+            ("filename", &self.path),
+            ("line-rate", &lines),
+            ("branch-rate", &branches),
+            ("complexity", &0),
+        ];
+        xml.element("class", &attributes, |xml| {
+            xml.element("methods", &[], |xml| {
+                for (name, line, calls) in &self.methods {
+                    write_method(name, *line, *calls, self.rates.knows_branches, xml)?;
+                }
                 Ok(())
             })?;
-        Ok(())
+            xml.element("lines", &[], |xml| {
+                for (number, count) in &self.lines {
+                    let branches = self.branches.get(number).map_or(&[][..], Vec::as_slice);
+                    write_line(*number, *count, branches, xml)?;
+                }
+                Ok(())
+            })
+        })
     }
 }
 
@@ -207,50 +191,43 @@ fn write_method(
         branches: Figure::default(),
         knows_branches,
     };
+    let [lines, branches] = rates.rates();
     // The name of a C++ function has its signature.
-    xml.create_element("method")
-        .with_attribute(("name", name))
-        .with_attribute(("signature", ""))
-        .with_attributes(rates.attributes())
-        .with_attribute(("complexity", "0"))
-        .write_inner_content(|xml| {
-            xml.create_element("lines")
-                .write_inner_content(|xml| write_line(line, calls, &[], xml))?;
-            Ok(())
-        })?;
-    Ok(())
+    let attributes: [Attribute<'_>; 5] = [
+        ("name", &name),
+        ("signature", &""),
+        ("line-rate", &lines),
+        ("branch-rate", &branches),
+        ("complexity", &0),
+    ];
+    xml.element("method", &attributes, |xml| {
+        xml.element("lines", &[], |xml| write_line(line, calls, &[], xml))
+    })
 }
 
 fn write_line(number: u32, count: u64, branches: &[Joined], xml: &mut Xml<'_>) -> io::Result<()> {
-    let element = xml
-        .create_element("line")
-        .with_attribute(("number", &*number.to_string()))
-        .with_attribute(("hits", &*count.to_string()));
+    let line: [Attribute<'_>; 2] = [("number", &number), ("hits", &count)];
     if branches.is_empty() {
-        element.with_attribute(("branch", "false")).write_empty()?;
-        return Ok(());
+        return xml.empty("line", &[&line[..], &[("branch", &false)]].concat());
     }
     let all = figure(branches);
     let percent = |figure: Figure| format!("{:.0}%", figure.percent().unwrap_or(100.0));
     let coverage = format!("{} ({}/{})", percent(all), all.covered, all.total);
-    element
-        .with_attribute(("branch", "true"))
-        .with_attribute(("condition-coverage", &*coverage))
-        .write_inner_content(|xml| {
-            xml.create_element("conditions")
-                .write_inner_content(|xml| {
-                    for (index, branch) in branches.iter().enumerate() {
-                        xml.create_element("condition")
-                            .with_attribute(("number", &*index.to_string()))
-                            .with_attribute(("type", "jump"))
-                            .with_attribute(("coverage", &*percent(figure([branch]))))
-                            .write_empty()?;
-                    }
-                    Ok(())
-                })?;
+    let of_branches: [Attribute<'_>; 2] = [("branch", &true), ("condition-coverage", &coverage)];
+    xml.element("line", &[line, of_branches].concat(), |xml| {
+        xml.element("conditions", &[], |xml| {
+            for (index, branch) in branches.iter().enumerate() {
+                let coverage = percent(figure([branch]));
+                let condition: [Attribute<'_>; 3] = [
+                    ("number", &index),
+                    ("type", &"jump"),
+                    ("coverage", &coverage),
+                ];
+                xml.empty("condition", &condition)?;
+            }
             Ok(())
-        })?;
-    Ok(())
+        })
+    })
 }
 
 /// The sides of branches that ran.

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 
+use super::markdown_text::{Inline, Markdown};
 use crate::coverage::comparison::{
     Comparison, FunctionChange, FunctionFate, KindChange, LineChange, Pair, Totals,
 };
@@ -12,8 +13,9 @@ use crate::coverage::line_table::is_without_lines;
 use crate::profdata::{CountKind, CountKinds};
 use crate::support::paths::{below, here};
 use crate::term::line_ranges::ranges;
+use crate::term::lines::Lines;
 use crate::term::plural::count;
-use crate::term::table::{Heading, table};
+use crate::term::table::Heading;
 
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,33 +53,38 @@ pub(crate) fn write(
 const HEADINGS: [&str; 5] = ["", "What", "Before", "After", "Change"];
 
 fn write_text(comparison: &Comparison, out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "{} -> {}\n", comparison.before, comparison.after)?;
+    let out = &mut Lines::new(out);
+    out.line(format_args!(
+        "{} -> {}",
+        comparison.before, comparison.after
+    ))?;
+    out.gap()?;
     let headings = HEADINGS.map(|text| Heading {
         text,
         is_number: !matches!(text, "" | "What"),
     });
     let rows = comparison.totals.iter().flat_map(|it| rows(comparison, it));
-    write!(out, "{}", table(&headings, &rows.collect::<Vec<_>>()))?;
+    out.table(&headings, &rows.collect::<Vec<_>>())?;
     for (heading, lines) in sections(comparison) {
-        writeln!(out, "\n{heading}:")?;
-        for line in lines {
-            writeln!(out, "  {line}")?;
-        }
+        let lines = lines.into_iter().map(|line| format!("  {line}"));
+        out.section(&format!("{heading}:"), lines)?;
     }
     Ok(())
 }
 
 fn write_markdown(comparison: &Comparison, out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "### Coverage of GPU code, before and after\n")?;
-    writeln!(out, "| {} |", HEADINGS.join(" | "))?;
-    writeln!(out, "|---|---|---:|---:|---:|")?;
+    let out = &mut Markdown::new(out);
+    out.own("### Coverage of GPU code, before and after\n")?;
+    out.head(&HEADINGS.map(Inline::text), |column| column > 1)?;
     for row in comparison.totals.iter().flat_map(|it| rows(comparison, it)) {
-        writeln!(out, "| {} |", row.join(" | "))?;
+        let cells: Vec<_> = row.iter().map(|cell| Inline::text(cell)).collect();
+        out.row(&cells)?;
     }
     for (heading, lines) in sections(comparison) {
-        writeln!(out, "\n**{heading}**\n")?;
+        out.own("")?;
+        out.title(heading)?;
         for line in lines {
-            writeln!(out, "- {line}")?;
+            out.item(&line)?;
         }
     }
     Ok(())

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
+use super::markdown_text::{Inline, Markdown};
 use super::{breakdown, changed};
-use crate::coverage::figures::{Figure, Figures};
+use crate::coverage::figures::Figures;
 use crate::coverage::file::Line;
 use crate::coverage::report::too_low;
 use crate::coverage::view::{Row, View};
@@ -14,14 +15,17 @@ use crate::term::line_ranges::ranges;
 const MOST_RANGES: usize = 12;
 
 pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
-    let labels = view.labels("**all**");
-    writeln!(out, "### Coverage of GPU code\n")?;
-    writeln!(out, "| | Lines | Functions | Regions | Branches |")?;
-    writeln!(out, "|---|---:|---:|---:|---:|")?;
+    let out = &mut Markdown::new(out);
+    let labels = Inline::labels(view);
+    out.own("### Coverage of GPU code\n")?;
+    let headings = ["", "Lines", "Functions", "Regions", "Branches"];
+    out.head(&headings.map(Inline::text), |column| column > 0)?;
     for (label, figures) in labels.iter().zip(figures(view, &view.table().total)) {
         let it = figures.unwrap_or_default();
-        let cells = [it.lines, it.functions, it.regions, it.branches].map(Figure::share_text);
-        writeln!(out, "| {label} | {} |", cells.join(" | "))?;
+        let figures = [it.lines, it.functions, it.regions, it.branches].into_iter();
+        let mut cells = vec![label.clone()];
+        cells.extend(figures.map(|figure| Inline::text(&figure.share_text())));
+        out.row(&cells)?;
     }
 
     for column in view.columns.iter().filter(|column| column.non_atomic > 0) {
@@ -35,27 +39,26 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
 
     breakdown::write_markdown(view, out)?;
 
-    writeln!(out, "\n<details><summary>Files: lines</summary>\n")?;
-    writeln!(out, "| File | {} | Not run |", labels.join(" | "))?;
-    writeln!(out, "|---|{}---|", "---:|".repeat(labels.len()))?;
+    out.own("\n<details><summary>Files: lines</summary>\n")?;
+    let mut headings = vec![Inline::text("File")];
+    headings.extend(labels);
+    headings.push(Inline::text("Not run"));
+    let last = headings.len() - 1;
+    out.head(&headings, |column| column > 0 && column < last)?;
     let here = here();
     for (path, row) in view.rows() {
         if row.all.functions.total == 0 {
             continue;
         }
-        let cells: Vec<_> = figures(view, row)
-            .into_iter()
-            .map(|it| it.map_or("-".to_owned(), |it| it.lines.percent_text()))
-            .collect();
-        writeln!(
-            out,
-            "| `{}` | {} | {} |",
-            below(path, &here),
-            cells.join(" | "),
-            missed(view, &view.file(path).lines)
-        )?;
+        let mut cells = vec![Inline::code(&below(path, &here))];
+        cells.extend(figures(view, row).into_iter().map(|figures| {
+            let percent = figures.map(|figures| figures.lines.percent_text());
+            Inline::text(percent.as_deref().unwrap_or("-"))
+        }));
+        cells.push(Inline::text(&missed(view, &view.file(path).lines)));
+        out.row(&cells)?;
     }
-    writeln!(out, "\n</details>")
+    out.own("\n</details>")
 }
 
 /// The figures of a row in each column, and in all of them.

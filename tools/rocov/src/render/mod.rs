@@ -13,9 +13,11 @@ mod lcov;
 #[cfg(test)]
 mod llvm_tests;
 mod markdown;
+mod markdown_text;
 mod sonar;
 mod text;
 mod uniformity;
+mod xml;
 
 pub(crate) use breakdown::SHARED;
 pub(crate) use html::write as write_html;
@@ -30,18 +32,40 @@ use crate::coverage::view::View;
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    Text { is_colored: bool },
-    Lcov,
-    Cobertura,
-    Json { summary_only: bool },
+    Text {
+        is_colored: bool,
+    },
+    /// With no count above a largest one.
+    Lcov {
+        max_count: u64,
+    },
+    Cobertura {
+        max_count: u64,
+    },
+    Json {
+        summary_only: bool,
+    },
     Sonar,
     Markdown,
 }
 
 impl Format {
+    /// Returns whether it has the uniformity of lines.
+    pub(crate) fn has_uniformity(self) -> bool {
+        matches!(self, Self::Text { .. } | Self::Json { .. })
+    }
+
+    /// Returns whether it has the counts of each label.
+    pub(crate) fn has_label_counts(self) -> bool {
+        matches!(self, Self::Lcov { .. })
+    }
+
     /// Returns whether it knows files with lines only.
     pub(crate) fn is_of_lines(self) -> bool {
-        matches!(self, Self::Lcov | Self::Cobertura | Self::Sonar)
+        matches!(
+            self,
+            Self::Lcov { .. } | Self::Cobertura { .. } | Self::Sonar
+        )
     }
 }
 
@@ -53,13 +77,13 @@ impl Format {
 pub(crate) fn write(
     view: &View,
     format: Format,
-    headings: &BTreeMap<String, String>,
+    headings: &BTreeMap<String, Vec<String>>,
     out: &mut dyn Write,
 ) -> Result<()> {
     match format {
         Format::Text { is_colored } => text::write(view, headings, is_colored, out)?,
-        Format::Lcov => lcov::write(view, out)?,
-        Format::Cobertura => cobertura::write(view, out)?,
+        Format::Lcov { max_count } => lcov::write(view, max_count, out)?,
+        Format::Cobertura { max_count } => cobertura::write(view, max_count, out)?,
         Format::Json { summary_only } => json::write(view, summary_only, out)?,
         Format::Sonar => sonar::write(view, out)?,
         Format::Markdown => markdown::write(view, out)?,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 
@@ -10,7 +11,9 @@ use super::{breakdown, changed, uniformity};
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::view::View;
 use crate::support::paths::{below, common};
+use crate::support::printable::printable;
 use crate::term::line_ranges::ranges;
+use crate::term::lines::Lines;
 
 /// The headings of columns, in the order of llvm-cov.
 const HEADINGS: [&str; 13] = [
@@ -33,20 +36,24 @@ const CONDITION_HEADINGS: [&str; 3] = ["MC/DC", "Missed", "Cover"];
 
 pub(super) fn write(
     view: &View,
-    headings: &BTreeMap<String, String>,
+    headings: &BTreeMap<String, Vec<String>>,
     is_colored: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let out = &mut Lines::new(out);
     let total = &view.table().total;
     let base = common(view.paths_with_lines().map(|path| &**path));
     for (index, column) in view.columns.iter().enumerate() {
         if index > 0 {
-            writeln!(out)?;
+            out.gap()?;
         }
         match headings.get(&column.label) {
-            Some(heading) => writeln!(out, "{heading}")?,
-            None => writeln!(out, "{}\n", column.label)?,
+            Some(heading) => {
+                heading.iter().try_for_each(|line| out.line(line))?;
+            }
+            None => out.line(&column.label)?,
         }
+        out.gap()?;
         let rows = view.rows().filter_map(|(path, row)| {
             let figures = row.columns[index].filter(|it| it.functions.total > 0)?;
             Some((below(path, &base).into_owned(), figures))
@@ -56,7 +63,9 @@ pub(super) fn write(
     }
     if view.columns.len() > 1 {
         let labels: Vec<_> = view.columns.iter().map(|it| it.label.as_str()).collect();
-        writeln!(out, "\nall: {}\n", labels.join(", "))?;
+        out.gap()?;
+        out.line(format_args!("all: {}", labels.join(", ")))?;
+        out.gap()?;
         let rows = view.rows().map(|(path, row)| (path, row.all));
         let rows = rows
             .filter(|(_, figures)| figures.functions.total > 0)
@@ -76,7 +85,7 @@ fn write_table(
     mut rows: Vec<(String, Figures)>,
     total: Figures,
     is_colored: bool,
-    out: &mut dyn Write,
+    out: &mut Lines<'_>,
 ) -> io::Result<()> {
     rows.push(("TOTAL".to_owned(), total));
     let has_conditions = total.conditions.total > 0;
@@ -85,7 +94,7 @@ fn write_table(
         lines[0].extend(CONDITION_HEADINGS.map(str::to_owned));
     }
     for (name, it) in rows {
-        let mut cells = vec![name];
+        let mut cells = vec![printable(&name).into_owned()];
         // Line tables tell no regions and branches.
         let known =
             |figure: Figure| (it.regions.total > 0 || it.functions.total == 0).then_some(figure);
@@ -114,18 +123,16 @@ fn write_table(
     let last = lines.len() - 1;
     for (number, line) in lines.iter().enumerate() {
         if number == 1 || (number == last && last > 1) {
-            writeln!(out, "{rule}")?;
+            out.line(&rule)?;
         }
-        write!(out, "{:<width$}", line[0], width = widths[0])?;
+        let mut parts = vec![(None, format!("{:<width$}", line[0], width = widths[0]))];
         for index in 1..line.len() {
             let (cell, width) = (&line[index], widths[index]);
-            write!(out, "{}", gap(index))?;
-            match color(cell).filter(|_| is_colored) {
-                Some(color) => write!(out, "{color}{cell:>width$}{color:#}")?,
-                None => write!(out, "{cell:>width$}")?,
-            }
+            parts.push((None, gap(index).to_owned()));
+            let color = color(cell).filter(|_| is_colored);
+            parts.push((color, format!("{cell:>width$}")));
         }
-        writeln!(out)?;
+        out.styled(parts)?;
     }
     Ok(())
 }
@@ -151,16 +158,13 @@ fn cells_of(figure: Figure) -> [String; 3] {
 }
 
 /// The lines that ran in one column and did not in another that has them too.
-fn write_differences(view: &View, base: &std::path::Path, out: &mut dyn Write) -> io::Result<()> {
-    let mut differences = String::new();
-    for path in &view.paths {
-        for (label, lines) in view.missed(&view.file(path).lines).here {
+fn write_differences(view: &View, base: &Path, out: &mut Lines<'_>) -> io::Result<()> {
+    let differences = view.paths.iter().flat_map(|path| {
+        let here = view.missed(&view.file(path).lines).here.into_iter();
+        here.map(move |(label, lines)| {
             let (path, lines) = (below(path, base), ranges(lines).join(", "));
-            differences += &format!("  {path}, not on {label}: {lines}\n");
-        }
-    }
-    if !differences.is_empty() {
-        write!(out, "\nLines that ran elsewhere:\n{differences}")?;
-    }
-    Ok(())
+            format!("  {path}, not on {label}: {lines}")
+        })
+    });
+    out.section("Lines that ran elsewhere:", differences)
 }

@@ -1,6 +1,6 @@
 //! The uniformity of code: a table for each column, and the lines that ran with idle lanes.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -8,36 +8,36 @@ use serde_json::{Value, json};
 use crate::coverage::uniformity::{ColumnUniformity, UniformLine, UniformityFigures};
 use crate::coverage::view::View;
 use crate::support::paths::below;
-use crate::term::table::{Heading, table};
+use crate::term::lines::Lines;
+use crate::term::table::Heading;
 
 /// The headings of numbers in the table.
 const HEADINGS: [&str; 4] = ["Lines that ran", "Divergent", "Not known", "Uniform"];
 
-pub(super) fn write_text(view: &View, base: &Path, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_text(view: &View, base: &Path, out: &mut Lines<'_>) -> io::Result<()> {
     for uniformity in view.uniformity() {
-        let label = &uniformity.column.label;
-        writeln!(out, "\nUniformity on {label}:\n")?;
-        write!(out, "{}", text(&uniformity, base))?;
-        let mut divergent = String::new();
-        for (path, lines) in &uniformity.files {
+        out.gap()?;
+        out.line(format_args!("Uniformity on {}:", uniformity.column.label))?;
+        out.gap()?;
+        write_table(&uniformity, base, out)?;
+        let divergent = uniformity.files.iter().flat_map(|(path, lines)| {
             let path = below(&path.to_string_lossy(), base).into_owned();
-            for line in lines.iter().filter(|line| line.is_divergent()) {
-                let (number, share) = (line.number, share(line));
-                divergent += &format!("  {path}:{number}  {share}\n");
-            }
-        }
-        if !divergent.is_empty() {
-            writeln!(
-                out,
-                "\nDivergent lines, and the uniform share of their executions:"
-            )?;
-            write!(out, "{divergent}")?;
-        }
+            let lines = lines.iter().filter(|line| line.is_divergent());
+            lines.map(move |line| format!("  {path}:{}  {}", line.number, share(line)))
+        });
+        out.section(
+            "Divergent lines, and the uniform share of their executions:",
+            divergent,
+        )?;
     }
     Ok(())
 }
 
-fn text(uniformity: &ColumnUniformity<'_>, base: &Path) -> String {
+fn write_table(
+    uniformity: &ColumnUniformity<'_>,
+    base: &Path,
+    out: &mut Lines<'_>,
+) -> io::Result<()> {
     let [word, number] = [false, true].map(|is_number| move |text| Heading { text, is_number });
     let mut headings = vec![word("Filename")];
     headings.extend(HEADINGS.map(number));
@@ -47,7 +47,7 @@ fn text(uniformity: &ColumnUniformity<'_>, base: &Path) -> String {
     });
     let total = row("TOTAL".to_owned(), &uniformity.total());
     let rows: Vec<_> = files.chain([total]).collect();
-    table(&headings, &rows)
+    out.table(&headings, &rows)
 }
 
 fn row(name: String, figures: &UniformityFigures) -> Vec<String> {

@@ -5,5 +5,6 @@ pub(crate) mod demangle;
 pub(crate) mod mmap;
 pub(crate) mod parallel;
 pub(crate) mod paths;
+pub(crate) mod printable;
 pub(crate) mod temporary;
 pub(crate) mod time;

@@ -2,6 +2,7 @@
 
 pub(crate) mod exit_status;
 pub(crate) mod line_ranges;
+pub(crate) mod lines;
 pub(crate) mod plural;
 pub(crate) mod print;
 pub(crate) mod progress;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use super::lines::{Lines, message_line};
 use crate::support::atomic::replace;
 
 /// Writes `bytes` to standard output, to no effect when its reader has seen enough.
@@ -19,6 +20,18 @@ use crate::support::atomic::replace;
 pub(crate) fn text(bytes: &[u8]) -> Result<()> {
     let written = Stdout.write_all(bytes).and_then(|()| Stdout.flush());
     written.context("cannot write to standard output")
+}
+
+/// Prints text in lines, as [`text`] does.
+///
+/// # Errors
+///
+/// Fails if it cannot be written.
+pub(crate) fn lines(write: impl FnOnce(&mut Lines<'_>) -> io::Result<()>) -> Result<()> {
+    to_file_or_stdout(None, |out| {
+        write(&mut Lines::new(out))?;
+        Ok(out.flush()?)
+    })
 }
 
 /// Prints a document as JSON, as [`text`] does.
@@ -101,7 +114,7 @@ pub(crate) fn warn(lines: &[String]) {
 
 /// Prints a line of the command on standard error: an error, or a note that `--quiet` keeps.
 pub(crate) fn message(line: impl Display) {
-    aside(&format!("rocov: {line}\n"));
+    aside(&format!("rocov: {}\n", message_line(&line)));
 }
 
 /// Prints the text of another tool, one that gives way to the flags on standard output, or progress, on standard

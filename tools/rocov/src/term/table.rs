@@ -1,5 +1,9 @@
 //! Tables for people: a heading, and columns that are aligned.
 
+use std::borrow::Cow;
+
+use crate::support::printable::printable;
+
 /// A cell longer than this moves the rest of its row instead of the whole column.
 const WIDEST: usize = 64;
 
@@ -14,17 +18,26 @@ pub(crate) struct Heading<'a> {
 
 /// The table of `rows`, each with a cell for every heading.
 pub(crate) fn table(headings: &[Heading<'_>], rows: &[Vec<String>]) -> String {
+    // Names have any characters, and a row is a line.
+    let rows: Vec<Vec<_>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| printable(cell)).collect())
+        .collect();
+    let headings: Vec<_> = headings
+        .iter()
+        .map(|heading| (printable(heading.text), heading.is_number))
+        .collect();
     let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
-    let width = |(column, heading): (usize, &Heading<'_>)| {
+    let width = |(column, (heading, _)): (usize, &(Cow<'_, str>, bool))| {
         let lengths = cells(column).map(|cell| cell.chars().count());
         let fitting = lengths.filter(|length| *length <= WIDEST);
-        fitting.max().unwrap_or(0).max(heading.text.len())
+        fitting.max().unwrap_or(0).max(heading.chars().count())
     };
     let widths: Vec<usize> = headings.iter().enumerate().map(width).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
         let mut line = String::new();
-        for ((cell, width), heading) in cells.zip(&widths).zip(headings) {
-            line += &match heading.is_number {
+        for ((cell, width), (_, is_number)) in cells.zip(&widths).zip(&headings) {
+            line += &match is_number {
                 true => format!("{cell:>width$}  "),
                 false => format!("{cell:<width$}  "),
             };
@@ -32,9 +45,9 @@ pub(crate) fn table(headings: &[Heading<'_>], rows: &[Vec<String>]) -> String {
         line.truncate(line.trim_end().len());
         line + "\n"
     };
-    let mut text = line(&mut headings.iter().map(|heading| heading.text));
-    for row in rows {
-        text += &line(&mut row.iter().map(String::as_str));
+    let mut text = line(&mut headings.iter().map(|(heading, _)| &**heading));
+    for row in &rows {
+        text += &line(&mut row.iter().map(|cell| &**cell));
     }
     text
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::archs::expected_lines;
+use crate::pages::Pages;
 use crate::*;
 
 /// The counts of both archs together on each line.
@@ -235,11 +236,78 @@ fn markdown_is_as_reviewed() {
     assert_eq!(said, expected);
 }
 
+/// One call writes what a call for each format writes.
 #[test]
-fn one_format_is_written_at_a_time() {
+fn all_formats_are_written_in_one_call() {
+    let labelled = crate::per_test::Labelled::new();
+    labelled.add_all();
+    let place = labelled.place;
+    let report = |arguments: &[&str]| {
+        let mut command = place.command();
+        // Cobertura's format has the time of the report.
+        command
+            .env("SOURCE_DATE_EPOCH", "1790000000")
+            .arg("--per-test");
+        stdout(&run(command.args(arguments)))
+    };
+    let formats = ["lcov", "cobertura", "json", "sonar", "markdown"];
+    let options = formats.map(|format| format!("--{format}"));
+    let files = formats.map(|format| format!("all.{format}"));
+    let mut all = vec!["--html", "pages", "-o", "all.table"];
+    for (option, file) in options.iter().zip(&files) {
+        all.extend([option.as_str(), file]);
+    }
+    // Nothing else goes to standard output.
+    assert_eq!(report(&all), "pages/index.html\n");
+    let read = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+    for (option, file) in options.iter().zip(&files) {
+        let alone = report(&[option]);
+        assert!(!alone.is_empty());
+        assert_eq!(read(file), alone, "{option}");
+    }
+    let table = report(&[]);
+    assert_eq!(read("all.table"), table);
+    let tests = Pages::read(&place.path().join("pages")).rows("tests.html", "parts");
+    for (name, _) in crate::per_test::TESTS {
+        assert!(tests.iter().any(|row| row[0] == name), "{name}: {tests:?}");
+    }
+
+    // The place of one format.
+    let lcov = report(&["--lcov"]);
+    for arguments in [
+        &["--lcov", "-o", "one"][..],
+        &["--lcov", "--output-path", "one"],
+        &["--lcov", "one"],
+        &["--lcov=one"],
+        &["-oone", "--lcov", "rocov-data"],
+        &["--lcov", "one", "rocov-data"],
+    ] {
+        assert_eq!(report(arguments), "", "{arguments:?}");
+        assert_eq!(read("one"), lcov, "{arguments:?}");
+        fs::remove_file(place.path().join("one")).unwrap();
+    }
+    for (arguments, expected) in [
+        (&["--lcov", "rocov-data"][..], &lcov),
+        (&["--lcov", "--cobertura", "one"], &lcov),
+        (&["--lcov", "--html", "pages"], &lcov),
+        (&["--lcov=-", "-o", "one"], &lcov),
+        (&["--lcov", "-o", "one", "--table", "-"], &table),
+        (&["--lcov", "one", "-o-"], &table),
+        (&["--table", "--html", "pages"], &table),
+    ] {
+        assert_eq!(report(arguments), *expected, "{arguments:?}");
+    }
+}
+
+#[test]
+fn formats_with_one_place_are_refused() {
     let place = Place::new();
     for arguments in [
         &["--lcov", "--json"][..],
+        &["--lcov", "--json=-"],
+        &["--lcov", "--json", "-oreport"],
+        &["--lcov", "report", "--json", "./report"],
+        &["--table", "report", "--output", "other"],
         &["--summary-only"],
         &["--show", "--lcov"],
         &["--show", "--fail-under-lines=1"],
@@ -249,6 +317,10 @@ fn one_format_is_written_at_a_time() {
         let output = place.command().args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
     }
+    let output = place.report(&[&"--lcov", &"--json"]);
+    let said = stderr(&output);
+    let expected = "--lcov and --json both go to standard output: give one of them another file, as in `--json FILE`";
+    assert!(said.contains(expected), "{said}");
 }
 
 #[test]

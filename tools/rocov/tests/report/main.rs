@@ -14,6 +14,7 @@ mod filters;
 mod formats;
 mod gates;
 mod host;
+mod hostile;
 mod instances;
 mod labels;
 mod left_out;

@@ -153,6 +153,91 @@ fn tests_have_the_figures_of_llvm_cov_on_each_alone() {
     assert!(said.contains("| `unit tests/scale` | gfx90a | "), "{said}");
 }
 
+/// Each section has the counts of llvm-cov on its test alone, and they add up to the report without tests. The count of a
+/// line is the largest of its regions, which can be another one in each test, so that the sum may be larger.
+#[test]
+fn sections_of_lcov_are_those_of_tests() {
+    let labelled = Labelled::new();
+    let profiles = labelled.add_all();
+    let place = &labelled.place;
+    run(place.command().args(["--lcov", "tests.info", "--per-test"]));
+    run(place.command().args(["--lcov", "whole.info"]));
+    let read = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+    // The records of each line, branch and function, without their counts; and their counts.
+    let counts = |section: &str| -> BTreeMap<String, u64> {
+        let records = section.lines().filter_map(|line| {
+            let (kind, values) = line.split_once(':')?;
+            let (key, count) = match kind {
+                "DA" | "BRDA" => values.rsplit_once(',')?,
+                "FNDA" => values.split_once(',').map(|(count, key)| (key, count))?,
+                _ => return None,
+            };
+            let count = if count == "-" { "0" } else { count };
+            Some((format!("{kind}:{key}"), count.parse().unwrap()))
+        });
+        records.collect()
+    };
+    let text = read("tests.info");
+    let sections: Vec<_> = text.split_inclusive("end_of_record\n").collect();
+    let mut sum: BTreeMap<String, u64> = BTreeMap::new();
+    for ((label, _), profile) in TESTS.iter().zip(&profiles) {
+        let name = match *label {
+            "(no label)" => "",
+            label => &label.replace([' ', '/'], "_"),
+        };
+        let start = format!("TN:{name}\nSF:");
+        let mut found = sections
+            .iter()
+            .filter(|section| section.starts_with(&start));
+        let section = found.next().unwrap_or_else(|| panic!("{start} in {text}"));
+        assert_eq!(found.next(), None);
+        let counts = counts(section);
+        // The section without a name has the rest.
+        for (line, count) in labelled.lines(&[profile]) {
+            let found = counts[&format!("DA:{line}")];
+            assert!(
+                found == count || name.is_empty() && found < count,
+                "{label}: {line}"
+            );
+        }
+        for (key, count) in counts {
+            *sum.entry(key).or_default() += count;
+        }
+    }
+    assert_eq!(sections.len(), TESTS.len());
+    let whole = counts(&read("whole.info"));
+    assert!(sum.keys().eq(whole.keys()));
+    for (key, count) in &whole {
+        let is_line = key.starts_with("DA:");
+        let larger = is_line && *count > 0 && sum[key] > *count;
+        assert!(
+            sum[key] == *count || larger,
+            "{key}: {} of {count}",
+            sum[key]
+        );
+    }
+
+    let summary = |name: &str| {
+        let mut lcov = Command::new("lcov");
+        lcov.args(["--rc", "lcov_branch_coverage=1", "--summary"]);
+        let output = run(lcov.arg(place.path().join(name)));
+        let said = stdout(&output) + &stderr(&output);
+        let figures = said.lines().filter(|line| line.contains(" of "));
+        figures.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(summary("tests.info"), summary("whole.info"));
+    assert_eq!(summary("tests.info").len(), 3);
+    let mut genhtml = Command::new("genhtml");
+    genhtml
+        .current_dir(place.path())
+        .args(["--show-details", "-o", "page"]);
+    run(genhtml.arg("tests.info"));
+    let mut grep = Command::new("grep");
+    grep.args(["-rl", "unit_tests_scale"])
+        .arg(place.path().join("page"));
+    assert_ne!(stdout(&run(&mut grep)), "");
+}
+
 #[test]
 fn without_labels_there_are_no_tests() {
     let labelled = Labelled::new();

@@ -4,6 +4,8 @@ use std::fmt::{self, Display};
 
 use serde::Serialize;
 
+use crate::support::printable::printable;
+
 /// The state of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -73,9 +75,10 @@ impl Display for Finding {
             State::Warning => "warning",
             State::Missing => "MISSING",
         };
-        writeln!(f, "{state:<8} {}: {}", self.subject, self.found)?;
+        let (subject, found) = (printable(&self.subject), printable(&self.found));
+        writeln!(f, "{state:<8} {subject}: {found}")?;
         match &self.remedy {
-            Some(remedy) => writeln!(f, "         -> {remedy}"),
+            Some(remedy) => writeln!(f, "         -> {}", printable(remedy)),
             None => Ok(()),
         }
     }

@@ -14,6 +14,7 @@ use crate::llvm::LlvmTools;
 use crate::profdata::pooled::{CodeObjectKey, Pool};
 use crate::profdata::{llvm_profdata, pooled};
 use crate::support::atomic;
+use crate::support::printable::printable;
 use crate::term::plural::count;
 use crate::term::print;
 
@@ -67,7 +68,8 @@ pub(super) fn write(
             path,
         } in &written
         {
-            said += &format!("{arch}: {contents}: {}\n", path.display());
+            let line = format!("{arch}: {contents}: {}", path.display());
+            said += &format!("{}\n", printable(&line));
         }
         if arguments.pgo.is_some() {
             flags = Some(pgo::flags(&written, gathered)?);

@@ -36,7 +36,7 @@ pub(super) fn describe(description: &mut Description, elf: &[u8]) {
     match CodeObject::parse(elf).and_then(|it| it.sections()) {
         Ok(sections) => {
             for section in sections.iter().filter(|section| section.size > 0) {
-                let name = section.name.escape_debug().to_string();
+                let name = &section.name;
                 description.line(
                     1,
                     format_args!(
@@ -108,7 +108,7 @@ fn table(description: &mut Description, kernels: &[Kernel]) {
                 kernel.private_size,
                 kernel.kernarg_size,
                 yes_or_no(kernel.instrumented),
-                name.escape_debug()
+                name
             ),
         );
     }
@@ -137,7 +137,7 @@ fn cuda_table(description: &mut Description, kernels: &[Kernel]) {
                 kernel.kernarg_size,
                 kernel.vgpr_spills,
                 yes_or_no(kernel.instrumented),
-                name.escape_debug()
+                name
             ),
         );
     }

@@ -38,7 +38,7 @@ fn describe_container(description: &mut Description, container: &Container<'_>) 
         Packing::FatBinary { unpacked } => format!(", unpacks to {unpacked}"),
     };
     let section = container.section.as_ref();
-    let section = section.map(|name| format!(" in {}", name.escape_debug()));
+    let section = section.map(|name| format!(" in {}", name));
     description.line(
         1,
         format_args!(
@@ -58,7 +58,7 @@ fn describe_container(description: &mut Description, container: &Container<'_>) 
 }
 
 fn describe_image(description: &mut Description, image: &Image<'_>) {
-    let id = image.id.escape_debug().to_string();
+    let id = &image.id;
     let content = match image.content() {
         Content::Empty => return description.line(2, format_args!("{id}: nothing")),
         Content::CodeObject => match code_object::summary(&image.bytes) {

@@ -20,6 +20,7 @@ use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::{BinaryCounts, CountKind, MergedObject, MergedProfiles};
 use crate::support::demangle::{is_called, shown};
 use crate::support::mmap;
+use crate::support::printable::printable_code;
 use crate::system::command;
 use crate::term::exit_status::CommandResult;
 use crate::term::print;
@@ -75,7 +76,9 @@ pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
         )
         .into());
     }
-    print::text(text.as_bytes())?;
+    let lines = text.lines().map(|line| printable_code(line.as_bytes()));
+    let lines: Vec<_> = lines.flat_map(|line| [line, b"\n"[..].into()]).collect();
+    print::text(&lines.concat())?;
     Ok(0)
 }
 

@@ -16,6 +16,7 @@ use rocov::format::profraw::{RawProfile, SavedSections, Version};
 
 use crate::cli::ShowArguments;
 use crate::support::mmap::map;
+use crate::support::printable::printable;
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::print;
 use crate::term::remedy::explained;
@@ -32,7 +33,8 @@ struct Description {
 impl Description {
     /// Takes `line`, indented by `depth` steps.
     fn line(&mut self, depth: usize, line: impl Display) {
-        self.text += &format!("{:1$}{line}\n", "", 2 * depth);
+        let line = line.to_string();
+        self.text += &format!("{:2$}{}\n", "", printable(&line), 2 * depth);
     }
 
     /// Takes a reason why the file is damaged.

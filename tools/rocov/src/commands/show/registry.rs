@@ -89,7 +89,6 @@ fn describe_process(
     directory: &Path,
 ) {
     let (pid, host, command) = (process.pid, &process.host, process.command.join(" "));
-    let command = command.escape_debug();
     description.line(1, format_args!("process {pid} on {host}: {command}"));
     for agent in &process.agents {
         let isa = agent
@@ -160,7 +159,7 @@ fn describe_group(description: &mut Description, group: &GroupRecord, identities
             "{} on {}: {}",
             count(processes, "process"),
             count(group.processes.len(), "host"),
-            command.escape_debug()
+            command
         ),
     );
     for load in &group.loads {

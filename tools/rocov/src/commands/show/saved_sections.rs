@@ -23,7 +23,7 @@ pub(super) fn describe(file: &[u8]) -> Description {
         ),
     );
     for section in &saved.sections {
-        let (name, len) = (section.name.escape_debug().to_string(), section.bytes.len());
+        let (name, len) = (section.name.to_string(), section.bytes.len());
         let address = section.address;
         description.line(
             1,

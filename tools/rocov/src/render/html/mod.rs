@@ -5,6 +5,7 @@
 //! [`per_test`] those of tests. The templates, the style and the script are in
 //! `tools/rocov/html`. The pages hold all text; the script adds search, sorting and keys.
 
+mod escape;
 mod figures;
 mod folder;
 mod functions;

@@ -1,0 +1,242 @@
+//! The options of `rocov report` that choose formats, and the place that each format goes to.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::num::NonZeroU64;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use anstream::AutoStream;
+use clap::error::ErrorKind;
+use clap::{ArgGroup, Args, ColorChoice};
+
+use super::wrong_usage;
+use crate::data::in_bucket;
+use crate::render::Format;
+
+/// The option of a table.
+const TABLE: &str = "--table";
+
+/// The formats of a report.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("format").multiple(true).conflicts_with("show"))]
+#[command(group = ArgGroup::new("counted").multiple(true))]
+#[command(next_help_heading = "Formats")]
+pub(crate) struct Formats {
+    /// Write pages for a browser to DIR. Prints the path of the first, if nothing else goes to standard output
+    #[arg(long, value_name = "DIR", group = "format")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// With --html, open the first page in a browser
+    #[arg(long, requires = "html")]
+    pub(crate) open: bool,
+
+    /// Write LCOV's tracefile, for genhtml and editors; with --per-test, a section for each test
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", groups = ["format", "counted"])]
+    lcov: Option<Destination>,
+
+    /// Write Cobertura's XML, for GitLab, Jenkins and Azure
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", groups = ["format", "counted"])]
+    cobertura: Option<Destination>,
+
+    /// With --lcov or --cobertura, write no count above N there: some services reject counts above 2147483647
+    #[arg(long, value_name = "N", requires = "counted", conflicts_with = "show")]
+    max_count: Option<NonZeroU64>,
+
+    /// Write llvm-cov's JSON, an export for each arch
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format")]
+    json: Option<Destination>,
+
+    /// With --json, write only figures there
+    #[arg(long, requires = "json")]
+    summary_only: bool,
+
+    /// Write SonarQube's generic test coverage
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format")]
+    sonar: Option<Destination>,
+
+    /// Write a summary in Markdown, for a pull request or $GITHUB_STEP_SUMMARY
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format")]
+    markdown: Option<Destination>,
+
+    /// Write the table, as without any format
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format")]
+    table: Option<Destination>,
+
+    /// Color the table and annotated source: auto (on a terminal, unless NO_COLOR is set), always,
+    /// never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    color: ColorChoice,
+
+    /// Write the format that has no FILE to this one, instead of standard output; the table, if all have one
+    #[arg(
+        short,
+        long,
+        visible_alias = "output-path",
+        value_name = "FILE",
+        conflicts_with = "show"
+    )]
+    output: Option<PathBuf>,
+}
+
+/// The place that the user gives for a format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Destination {
+    /// None: that of `--output`, or standard output.
+    Usual,
+    /// `-`.
+    Stdout,
+    File(PathBuf),
+}
+
+impl From<OsString> for Destination {
+    fn from(word: OsString) -> Self {
+        match word.as_bytes() {
+            b"" => Self::Usual,
+            b"-" => Self::Stdout,
+            _ => Self::File(word.into()),
+        }
+    }
+}
+
+impl Destination {
+    /// The data directory that stands behind an option without a file, as in `--lcov rocov-data`. No format can be
+    /// written to it.
+    fn directory(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) if path.is_dir() || in_bucket(path).is_some() => Some(path),
+            _ => None,
+        }
+    }
+}
+
+/// A format that is written.
+#[derive(Debug)]
+pub(crate) struct Output<'a> {
+    pub(crate) format: Format,
+    /// The file; `None` for standard output.
+    pub(crate) path: Option<&'a Path>,
+    option: &'static str,
+}
+
+/// The option.
+impl fmt::Display for Output<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.option)
+    }
+}
+
+impl Formats {
+    /// The formats that have an option with an optional file, with their options.
+    fn given(&self) -> impl Iterator<Item = (&'static str, Format, &Destination)> {
+        let max_count = self.max_count.map_or(u64::MAX, NonZeroU64::get);
+        let summary_only = self.summary_only;
+        let is_colored = false;
+        let formats = [
+            ("--lcov", Format::Lcov { max_count }, &self.lcov),
+            (
+                "--cobertura",
+                Format::Cobertura { max_count },
+                &self.cobertura,
+            ),
+            ("--json", Format::Json { summary_only }, &self.json),
+            ("--sonar", Format::Sonar, &self.sonar),
+            ("--markdown", Format::Markdown, &self.markdown),
+            (TABLE, Format::Text { is_colored }, &self.table),
+        ];
+        let formats = formats.into_iter();
+        formats.filter_map(|(option, format, place)| Some((option, format, place.as_ref()?)))
+    }
+
+    /// The data directories among the values of these options.
+    pub(super) fn directories(&self) -> impl Iterator<Item = &Path> {
+        self.given().filter_map(|(_, _, place)| place.directory())
+    }
+
+    /// The formats to write beside pages, each with its place.
+    ///
+    /// # Errors
+    ///
+    /// Fails if two of them have one place, or no format is left for `--output`.
+    pub(crate) fn outputs(&self) -> Result<Vec<Output<'_>>, clap::Error> {
+        let output = self.output.as_deref();
+        let usual = output.filter(|path| path.as_os_str() != "-");
+        let outputs = self.given().map(|(option, format, place)| Output {
+            format,
+            path: match place {
+                Destination::File(path) if place.directory().is_none() => Some(path),
+                Destination::Stdout => None,
+                _ => usual,
+            },
+            option,
+        });
+        let mut outputs: Vec<_> = outputs.collect();
+        let is_usual =
+            |place: &Destination| *place == Destination::Usual || place.directory().is_some();
+        let takes_output = self.given().any(|(_, _, place)| is_usual(place));
+        let is_alone = outputs.is_empty() && self.html.is_none();
+        if !takes_output && (output.is_some() || is_alone) {
+            if self.table.is_some() {
+                let message =
+                    "no format is left for --output: leave it out, or give --table without a file";
+                return Err(conflict(message.to_owned()));
+            }
+            outputs.push(Output {
+                format: Format::Text { is_colored: false },
+                path: usual,
+                option: TABLE,
+            });
+        }
+        for output in &mut outputs {
+            if let Format::Text { is_colored } = &mut output.format {
+                *is_colored = self.is_colored(output.path);
+            }
+        }
+        check_places(&outputs)?;
+        Ok(outputs)
+    }
+
+    /// Returns whether text that goes to this file, or to standard output, is colored.
+    pub(crate) fn is_colored(&self, path: Option<&Path>) -> bool {
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                path.is_none() && AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
+            }
+        }
+    }
+}
+
+/// The error that options do not go together.
+fn conflict(message: String) -> clap::Error {
+    wrong_usage("report", ErrorKind::ArgumentConflict, message)
+}
+
+/// Checks that no two formats have one place.
+fn check_places(outputs: &[Output<'_>]) -> Result<(), clap::Error> {
+    let mut places: BTreeMap<Option<PathBuf>, &Output<'_>> = BTreeMap::new();
+    for output in outputs {
+        let path = output
+            .path
+            .map(|path| std::path::absolute(path).unwrap_or(path.into()));
+        let Some(other) = places.insert(path, output) else {
+            continue;
+        };
+        let place = output
+            .path
+            .map_or("standard output".into(), |path| path.display().to_string());
+        let message = format!(
+            "{other} and {output} both go to {place}: give one of them another file, as in `{output} FILE`"
+        );
+        return Err(conflict(message));
+    }
+    Ok(())
+}
