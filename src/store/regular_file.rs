@@ -70,7 +70,7 @@ pub fn read_input(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Opens and reads an entry of a cache for a user, by number, if nobody but this user and root can have written it: a
-/// regular file of one of them, which its group and others cannot write, of at most `most` bytes. What it reads is the
+/// regular file of one of them, which its group and others cannot write, of at most `most` bytes. It reads the
 /// file that it has looked at, whatever happens to the path meanwhile. `None` for anything else.
 #[must_use]
 pub fn read_own(path: &Path, user: u32, most: u64) -> Option<(File, Vec<u8>)> {

@@ -236,7 +236,7 @@ unsafe fn is_counting(input: u64, size: Option<usize>) -> bool {
     let Some(size) = size else {
         // SAFETY: as the caller promises.
         let path = unsafe { text(input) };
-        // What a pipe has can be read once only, and that is the driver's part.
+        // A pipe can be read once only, and that is the driver's part.
         let cubin = read_input(Path::new(&path), MAX_FILE);
         return cubin.is_ok_and(|cubin| is_instrumented(&cubin).unwrap_or(false));
     };
