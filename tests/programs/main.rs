@@ -33,7 +33,6 @@ mod passing_faults;
 mod per_test;
 mod process_numbers;
 mod profiles_accepted;
-mod readme;
 mod referee;
 mod released;
 mod report_figures;
