@@ -3,6 +3,7 @@
 
 mod ends;
 mod files;
+mod functions;
 mod libraries;
 mod modules;
 

@@ -114,8 +114,8 @@ fn branching() {
             toolchain.counts(&merged, "_Z9histogramPKiPii"),
             (256, vec![256])
         );
-        // Clang 22 and 23.1 keep a record of a function that is only inlined. Upstream's clang does
-        // not.
+        // Clang keeps a record of a function that is only inlined. Upstream's test expects none, because LLVM's drain
+        // leaves out device functions that the host does not register.
         let device = toolchain.functions(&ran.device());
         assert_eq!(device.len(), 2, "{device:?}");
         // 85 are above 100, 85 of the others above 0.
