@@ -211,7 +211,7 @@ fn a_report_of_nothing() {
     let missing = |name: &str| {
         format!(
             "{name} does not exist in {}: give the directory that `rocov run` wrote to; it writes none if \
-             no GPU code that counts ran",
+             no instrumented GPU code ran",
             here.display()
         )
     };
@@ -256,7 +256,7 @@ fn a_report_of_nothing() {
     place.says(
         1,
         &["report", "other"],
-        "no device profiles in other: no GPU code that counts ran: compile the program with the flags that \
+        "no device profiles in other: no instrumented GPU code ran: compile the program with the flags that \
          `rocov flags` prints, and run it under `rocov run`",
     );
 }

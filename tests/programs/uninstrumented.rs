@@ -31,5 +31,5 @@ fn runs_as_without_rocov_and_the_report_says_why_there_is_none() {
     report.arg("report").arg(&data).arg("--object").arg(&sample);
     let ended = run(&mut report).with_status(1);
     assert_eq!(ended.stdout, "");
-    ended.says(&["no GPU code that counts ran"]);
+    ended.says(&["no instrumented GPU code ran"]);
 }

@@ -71,15 +71,16 @@ pub(crate) enum Hiprtc {
     Header,
 }
 
-/// How GPU code counts.
+/// The counters of GPU code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Counters {
-    /// Exact counts at little cost: by a plugin that fits the compiler (see `rocov pass build`), or by the
-    /// device header for clang 23 and later
+    /// Exact counts by waves that do not wait for each other: by a plugin that fits the compiler (see `rocov pass
+    /// build`), or without one by the device header for clang 23 and later, which executes more instructions than
+    /// LLVM's own counters do
     Fast,
     /// Exact counts, by LLVM's own counters, which make kernels many times slower
     Llvm,
-    /// No counts: only tell whether code was reached, by clang 20 or later without a plugin; not for OpenMP.
-    /// With --host, host code does not count either
+    /// No counts: only whether code was reached, by clang 20 or later without a plugin; not for OpenMP. With
+    /// --host, host code has no counts either
     Reached,
 }

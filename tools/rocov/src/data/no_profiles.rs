@@ -90,7 +90,7 @@ impl DataDirectory {
             );
         }
         anyhow!(
-            "no device profiles in {self}{host}: no GPU code that counts ran: compile the program with \
+            "no device profiles in {self}{host}: no instrumented GPU code ran: compile the program with \
              the flags that `rocov flags` prints, and run it under `rocov run`"
         )
     }
@@ -109,7 +109,7 @@ impl DataDirectory {
 
     /// The error that a directory that was named is not there.
     pub(crate) fn not_there(&self) -> Option<Error> {
-        let remedy = "give the directory that `rocov run` wrote to; it writes none if no GPU code that counts ran";
+        let remedy = "give the directory that `rocov run` wrote to; it writes none if no instrumented GPU code ran";
         let absent = self.absent.first()?;
         let error = match in_build_directory(absent) {
             Some(found) => Absent::new(absent, format!("give {}, which does", found.display())),

@@ -202,7 +202,7 @@ impl Registries {
             let program = process.command.first().map(|it| format!(" ({it})")).unwrap_or_default();
             let stops = process.stops.iter().map(|reason| {
                 format!(
-                    "the GPU stopped a kernel: {reason}: its counts end there: mend the kernel and run the program \
+                    "the GPU stopped a kernel: {reason}: its counts end there: fix the kernel and run the program \
                      again"
                 )
             });

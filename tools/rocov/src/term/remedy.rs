@@ -57,7 +57,7 @@ pub(crate) fn of_system(kind: ErrorKind) -> Option<&'static str> {
         }
         ErrorKind::PermissionDenied => Some("run as a user who may do that, or change its mode"),
         ErrorKind::ReadOnlyFilesystem => Some("give a place that can be written to"),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some("remove files there"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some("free some space"),
         ErrorKind::IsADirectory => Some("give a file"),
         ErrorKind::OutOfMemory => Some("run it with more memory"),
         _ => None,

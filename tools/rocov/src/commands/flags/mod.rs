@@ -133,7 +133,7 @@ struct Own {
     header: PathBuf,
     /// The directory of the headers for host code, if that is instrumented.
     host_headers: Option<PathBuf>,
-    /// The linker that mends [`ClangProbe::units_clash`] and [`ClangProbe::lacks_runtime`].
+    /// The linker that fixes [`ClangProbe::units_clash`] and [`ClangProbe::lacks_runtime`].
     linker: Option<PathBuf>,
 }
 

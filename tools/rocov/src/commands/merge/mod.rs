@@ -454,7 +454,7 @@ impl Gathered {
             ),
             _ => anyhow!(
                 "nothing written: no profile in the inputs: give the directories that `rocov run` wrote to; it \
-                 writes none if no GPU code that counts ran (--allow-empty lets a task write a pooled directory \
+                 writes none if no instrumented GPU code ran (--allow-empty lets a task write a pooled directory \
                  without any)"
             ),
         }
