@@ -319,11 +319,11 @@ echo "add_test(full $HERE/reduce 256)" >CTestTestfile.cmake
 "#,
         marks: &[
             Mark::at("$ ROCOV_PARTS= cargo install --path tools/rocov --features s3")
-                .before("COMMIT=3f2a91c0b7")
+                .before("COMMIT=0123456789")
                 .elsewhere("`tools/dev/fleet s3` runs a server of objects"),
             Mark::at("$ pip install duckdb").elsewhere("`tools/dev/fleet bench` runs DuckDB"),
             Mark::at("$ ROCOV_PARTS= cargo install --path tools/rocov --features query")
-                .before("COMMIT=3f2a91c0b7")
+                .before("COMMIT=0123456789")
                 .elsewhere("needs a feature that takes minutes to build: `tools/dev/fleet features`"),
             Mark::at("$ duckdb").elsewhere("`tools/dev/fleet bench` runs DuckDB"),
         ],
