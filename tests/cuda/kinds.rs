@@ -15,6 +15,7 @@ use crate::support::compile::{Compilation, clang, device_header};
 use crate::support::gpu::Stack;
 use crate::support::json::json;
 use crate::support::profile::profdata;
+use crate::support::unpacked::not_run;
 
 const TARGET: &str = "gfx90a";
 const LABEL: &str = "unit/a";
@@ -70,7 +71,7 @@ fn flags(options: &[&str]) -> Option<Vec<String>> {
     let mut flags = limited(built("rocov"));
     let ended = run_once(flags.args(["flags", "--clang", clang()]).args(options));
     if !ended.status.success() {
-        println!("not run: {}: {}", options.join(" "), ended.stderr);
+        not_run(&format!("{}: {}", options.join(" "), ended.stderr));
         return None;
     }
     let words = ended.stdout.split_whitespace().map(str::to_owned);
@@ -159,7 +160,11 @@ fn reports(counted: &Counted) {
     }
     // Annotated source writes large counts short.
     let shown = rocov(&[&"report", &data, &"--show"]).success().stdout;
-    let start = if kind == "host" { "int main()" } else { "void histogram(" };
+    let start = if kind == "host" {
+        "int main()"
+    } else {
+        "void histogram("
+    };
     let line = shown.lines().find(|line| line.contains(start));
     let line = line.unwrap_or_else(|| panic!("{kind}: {shown}"));
     let count = line.split('|').nth(1).unwrap_or_default().trim();

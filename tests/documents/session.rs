@@ -162,7 +162,7 @@ impl Session {
             }
             Use::PartOf(file) => {
                 let whole = fs::read_to_string(repository(file)).expect("a file of the repository");
-                let whole: Vec<_> = whole.lines().map(|line| code_of(line)).collect();
+                let whole: Vec<_> = whole.lines().map(code_of).collect();
                 for line in block.text.lines().filter(|line| !line.is_empty()) {
                     assert!(
                         whole.contains(&code_of(line)),

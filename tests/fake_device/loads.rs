@@ -303,7 +303,7 @@ fn what_another_process_has_written_stays() {
         assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
         assert_eq!(outcome.taken.len(), usize::from(is_taken));
         if let [taken] = &outcome.taken[..] {
-            assert_eq!(outcome.files, [taken.place.clone()]);
+            assert_eq!(outcome.files, std::slice::from_ref(&taken.place));
         }
         (device, session, outcome.files)
     };

@@ -73,7 +73,7 @@ pub(crate) enum Times {
     FromThenOn,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Script {
     fault: Cell<Option<(Call, usize, Fault, Times)>>,
     counts: RefCell<BTreeMap<Call, usize>>,
@@ -284,6 +284,7 @@ impl Device for Scripted<'_> {
 }
 
 /// An ELF with failing reads.
+#[derive(Debug)]
 struct ScriptedImage {
     image: Box<dyn ElfImage>,
     script: Rc<Script>,

@@ -482,7 +482,9 @@ fn zeros_never_displace_counts() {
             let mut command = program.with_pattern(TARGET, &pattern);
             let mut ended = run(command.arg(step));
             // The second process that launches this kernel takes another name.
-            let is_taken = ended.stderr.contains("is the profile of another process, and stays");
+            let is_taken = ended
+                .stderr
+                .contains("is the profile of another process, and stays");
             if is_taken && !pattern.to_string_lossy().contains('%') {
                 ended.stderr.clear();
             }

@@ -12,6 +12,7 @@ use crate::support::data::Data;
 use crate::support::gpu::{Stack, data};
 use crate::support::profile::{merge, raw_profiles};
 use crate::support::program::{Program, TARGET, counts};
+use crate::support::unpacked::not_run;
 
 /// Calls of the kernel in one launch.
 const CALLS: u64 = 256;
@@ -29,9 +30,7 @@ fn in_namespace() -> Option<Command> {
     let words = ["--pid", "--fork", "--mount-proc", "--"];
     let tried = Command::new("unshare").args(words).arg("true").output();
     if !tried.is_ok_and(|it| it.status.success()) {
-        println!(
-            "not run: namespaces of process ids: unshare is not there, or this user may not have them"
-        );
+        not_run("namespaces of process ids: unshare is missing, or this user may not have them");
         return None;
     }
     let mut command = limited("unshare");

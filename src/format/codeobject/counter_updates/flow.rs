@@ -117,10 +117,10 @@ impl Function<'_> {
         let mut at = 0;
         while let Some(instruction) = self.instruction(at) {
             at += instruction.words;
-            if let Action::Jump(distance) | Action::Branch(distance) = instruction.action {
-                if let Some(target) = self.target(at, distance) {
-                    self.is_leader[target] = true;
-                }
+            if let Action::Jump(distance) | Action::Branch(distance) = instruction.action
+                && let Some(target) = self.target(at, distance)
+            {
+                self.is_leader[target] = true;
             }
         }
     }
@@ -212,10 +212,8 @@ impl Function<'_> {
                 access,
                 base,
                 bytes,
-            } => {
-                if bytes >= COUNTER && value(base).is_some_and(|base| self.is_counter(base)) {
-                    self.accesses.add(access);
-                }
+            } if bytes >= COUNTER && value(base).is_some_and(|base| self.is_counter(base)) => {
+                self.accesses.add(access);
             }
             Action::ScalarLoad {
                 to,

@@ -116,7 +116,7 @@ pub(crate) fn report(mut arguments: ReportArguments) -> CommandResult {
         false => Vec::new(),
     };
     missing.extend(absent);
-    let broken = write(
+    let mut broken = write(
         &report,
         &data,
         arguments,
@@ -124,8 +124,11 @@ pub(crate) fn report(mut arguments: ReportArguments) -> CommandResult {
         change.as_ref(),
         texts,
         &installed,
-        missing,
     )?;
+    // All that is missing from the report breaks a gate.
+    if options.gates().are_set() {
+        broken.extend(missing);
+    }
     for line in &broken {
         print::message(format_args!("gate: {line}"));
     }
@@ -250,8 +253,8 @@ fn show(
     Ok(())
 }
 
-/// Writes the report in each format, and returns a line for each gate that does not hold. If there are gates, all that is
-/// `missing` from the report breaks one, and so does each warning.
+/// Writes the report in each format, and returns a line for each gate that does not hold. If there are gates, each
+/// warning breaks one.
 ///
 /// # Errors
 ///
@@ -264,7 +267,6 @@ fn write(
     change: Option<&Change>,
     texts: SourceTexts,
     installed: &LlvmTools,
-    missing: Vec<String>,
 ) -> Result<Vec<String>> {
     let options = &arguments.options;
     let gates = options.gates();
@@ -320,7 +322,6 @@ fn write(
     }
     let mut broken = gates.broken(&view);
     if gates.are_set() {
-        broken.extend(missing);
         broken.extend(warnings);
         let stale = unreported(&view).filter(|(_, misfit)| misfit.stale().is_some());
         broken.extend(stale.map(|(path, misfit)| misfit.about(path)));

@@ -281,11 +281,7 @@ fn heading(arch: &MergedArch<'_>) -> Vec<String> {
         let counted_by = || format!("    counted by    {}", object.counted_by());
         let is_low = object.non_atomic > 0;
         let too_low = || format!("    too low       {}", too_low(object.non_atomic));
-        [
-            Some(elf),
-            has_others.then(counted_by),
-            is_low.then(too_low),
-        ]
+        [Some(elf), has_others.then(counted_by), is_low.then(too_low)]
     });
     [first].into_iter().chain(objects.flatten()).collect()
 }

@@ -87,7 +87,10 @@ impl Records<'_> {
         for ((_, name), calls) in &file.functions {
             self.record("FNDA", &format!("{},{name}", limit(*calls)))?;
         }
-        self.found("FN", summary.map_or_else(|| figure(file.functions.values()), |all| all.functions))?;
+        self.found(
+            "FN",
+            summary.map_or_else(|| figure(file.functions.values()), |all| all.functions),
+        )?;
 
         let mut taken = Figure::default();
         for (line, branches) in file.branches_by_line() {
@@ -113,7 +116,10 @@ impl Records<'_> {
         for (line, count) in &file.lines {
             self.record("DA", &format!("{line},{}", limit(*count)))?;
         }
-        self.found("L", summary.map_or_else(|| figure(file.lines.values()), |all| all.lines))?;
+        self.found(
+            "L",
+            summary.map_or_else(|| figure(file.lines.values()), |all| all.lines),
+        )?;
         writeln!(self.out, "end_of_record")
     }
 

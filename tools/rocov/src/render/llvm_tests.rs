@@ -15,7 +15,7 @@ use rocov::format::profraw::Version;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::against_llvm_cov::sorted;
+use super::against_llvm_cov::{LCOV, sorted};
 use super::{Format, write};
 use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::evaluate::tests::profile;
@@ -141,7 +141,7 @@ fn exports(release: &Release, library: &Path, seed: u64) -> Exports {
     let json = Format::Json {
         summary_only: false,
     };
-    let rocov = [json, Format::Lcov].map(|format| {
+    let rocov = [json, LCOV].map(|format| {
         let mut out = Vec::new();
         write(&view, format, &BTreeMap::new(), &mut out).unwrap();
         out

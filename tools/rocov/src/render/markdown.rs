@@ -29,8 +29,8 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     }
 
     for column in view.columns.iter().filter(|column| column.non_atomic > 0) {
-        let (label, reason) = (&column.label, too_low(column.non_atomic));
-        writeln!(out, "\n**Counts of {label} are too low**: {reason}.")?;
+        let start = format!("Counts of {} are too low", column.label);
+        out.note(&start, &format!("{}.", too_low(column.non_atomic)))?;
     }
 
     if let Some(changed) = &view.changed {

@@ -83,6 +83,12 @@ impl<'a> Markdown<'a> {
         writeln!(self.0, "**{heading}**\n")
     }
 
+    /// Writes an empty line and a paragraph with a bold start.
+    pub(super) fn note(&mut self, start: &str, text: &str) -> io::Result<()> {
+        let [Inline(start), Inline(text)] = [start, text].map(Inline::text);
+        writeln!(self.0, "\n**{start}**: {text}")
+    }
+
     /// Writes the head of a table. Columns that are numbers are aligned on the right.
     pub(super) fn head(
         &mut self,

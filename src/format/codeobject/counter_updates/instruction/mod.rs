@@ -55,7 +55,7 @@ impl Register {
     const FIRST_CONSTANT: u32 = 128;
 
     fn of(code: u32) -> Option<Self> {
-        let is_register = code < Self::FIRST_CONSTANT || code >= Self::FIRST_VECTOR;
+        let is_register = !(Self::FIRST_CONSTANT..Self::FIRST_VECTOR).contains(&code);
         is_register.then_some(Self(code as u16))
     }
 

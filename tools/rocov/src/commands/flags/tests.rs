@@ -27,6 +27,7 @@ const STOCK: Counting = Counting {
 fn own(linker: bool) -> Own {
     Own {
         header: "/r/rocov_device.h".into(),
+        host_headers: None,
         linker: linker.then(|| "/r/rdc/lld".into()),
     }
 }
@@ -169,6 +170,7 @@ fn the_linker_of_openmp_is_for_the_clang_that_links_device_code() {
 fn a_header_path_that_a_shell_would_split_is_refused() {
     let own = Own {
         header: "/a b/rocov_device.h".into(),
+        host_headers: None,
         linker: None,
     };
     let probe = ClangProbe {
