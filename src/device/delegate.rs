@@ -1,5 +1,7 @@
 //! Devices in front of another device.
 
+use std::sync::Arc;
+
 use super::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
     Symbol, Take, one_by_one,
@@ -43,6 +45,14 @@ pub trait Delegate {
         self.device().image(code_object)
     }
 
+    fn source(&self, code_object: &LoadedCodeObject) -> Option<Arc<str>> {
+        self.device().source(code_object)
+    }
+
+    fn has_lasting_image(&self, code_object: &LoadedCodeObject) -> bool {
+        self.device().has_lasting_image(code_object)
+    }
+
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
         self.device().read(address, into)
     }
@@ -84,6 +94,14 @@ impl<T: Delegate> Device for T {
 
     fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
         Delegate::image(self, code_object)
+    }
+
+    fn source(&self, code_object: &LoadedCodeObject) -> Option<Arc<str>> {
+        Delegate::source(self, code_object)
+    }
+
+    fn has_lasting_image(&self, code_object: &LoadedCodeObject) -> bool {
+        Delegate::has_lasting_image(self, code_object)
     }
 
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {

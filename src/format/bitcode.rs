@@ -125,14 +125,14 @@ mod tests {
                 (8, source),
                 (
                     STRING_TABLE,
-                    b"kern__p1000_kern__l2000rf_nm__llvm_profile_runtime",
+                    b"kern__p1000_kern__l2000prf_nm__llvm_profile_runtime",
                 ),
             ]),
             module(&[
                 (8, source),
                 (
                     STRING_TABLE,
-                    b"kern__p3000_kern__l4000rf_nm__llvm_profile_runtime",
+                    b"kern__p3000_kern__l4000prf_nm__llvm_profile_runtime",
                 ),
             ]),
         ];

@@ -118,12 +118,16 @@ impl OutputError {
 pub fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
-        io::ErrorKind::FileTooLarge => "raise the limit of the size of files (ulimit -f)",
+        io::ErrorKind::FileTooLarge if error.raw_os_error().is_some() => {
+            "raise the limit of the size of files (ulimit -f)"
+        }
         io::ErrorKind::ReadOnlyFilesystem => "choose a place that is not read-only",
         io::ErrorKind::PermissionDenied => "make the place writable",
         io::ErrorKind::NotADirectory
         | io::ErrorKind::IsADirectory
-        | io::ErrorKind::AlreadyExists => "move away what is in its place",
+        | io::ErrorKind::AlreadyExists
+        | io::ErrorKind::InvalidInput
+        | io::ErrorKind::FileTooLarge => "move away what is in its place",
         io::ErrorKind::InvalidFilename => "choose shorter names",
         io::ErrorKind::StaleNetworkFileHandle => "mount the file system again",
         io::ErrorKind::OutOfMemory => "give the program more memory",

@@ -15,7 +15,7 @@ const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 /// A word of 40 random bits. The default is no word.
 ///
-/// Two processes of one number have one word in 1 of 10^12 cases. Even then, neither replaces a file of the other.
+/// Two processes of one number have the same word in one of 10^12 cases. Even then, neither replaces a file of the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProcessWord(String);
 

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
+use rustix::io::Errno;
+
 /// The size of a block in bytes. A block holds the headers, notes and names of a small ELF.
 const BLOCK: u64 = 64 << 10;
 
@@ -60,6 +62,9 @@ impl FilePart {
     fn fill(&mut self) -> io::Result<()> {
         self.block_at = self.at - self.at % BLOCK;
         let len = BLOCK.min(self.len - self.block_at);
+        self.block.clear();
+        let room = self.block.try_reserve_exact(len as usize);
+        room.map_err(|_| Errno::NOMEM)?;
         self.block.resize(len as usize, 0);
         let read = read_at(&self.file, &mut self.block, self.start, self.block_at);
         self.block.truncate(*read.as_ref().unwrap_or(&0));

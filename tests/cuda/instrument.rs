@@ -442,8 +442,8 @@ fn a_library_without_counters_is_one_line_for_all_processes() {
         .position(|it| it == "--")
         .expect("rocov run has it")
         + 1;
-    let quiet = words[..start].iter().filter(|it| *it != "-v");
-    let mut command = limited(built("rocov"));
+    let quiet = words[..start].iter().filter(|word| *word != "-v");
+    let mut command = Command::new(program.get_program());
     command
         .args(quiet)
         .args(["sh", "-c", "for i in 1 2 3; do \"$@\"; done", "sh"]);

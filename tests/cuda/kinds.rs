@@ -174,9 +174,12 @@ fn reports(counted: &Counted) {
         let report = run(report.arg("report").arg(data).args(format))
             .success()
             .stdout;
-        let total = report
-            .lines()
-            .find(|line| line.to_lowercase().contains("total"));
+        // The last row of the table, or the first one below the heading of Markdown's.
+        let mut lines = report.lines();
+        let total = match format {
+            [] => lines.find(|line| line.starts_with("TOTAL")),
+            _ => lines.skip_while(|line| !line.starts_with("|---")).nth(1),
+        };
         let total = total.unwrap_or_else(|| panic!("{kind}: {report}"));
         // The figure of lines, behind those of functions, is not 0.
         assert!(!total.contains(" 0.00%"), "{kind} {format:?}: {total}");

@@ -39,7 +39,7 @@ pub(super) struct Replacement {
 }
 
 /// The limit in bytes for a file of code that a call links.
-const MAX_FILE: u64 = 1 << 30;
+pub(super) const MAX_FILE: u64 = 1 << 30;
 
 /// The place of the code in the arguments of all calls that load some.
 const CODE: usize = 1;

@@ -6,12 +6,14 @@
 #![expect(unsafe_code, reason = "defines and calls functions of HIP")]
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rocov::format::bitcode;
+use rocov::store::read_input;
 
+use super::exchange::MAX_FILE;
 use super::next_symbol;
 use crate::guest::boundary;
 
@@ -62,9 +64,10 @@ unsafe fn distinguished_file(path: *const c_char) -> Option<Vec<u8>> {
     if path.is_null() {
         return None;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: `path` is not null, so it is a C string that ends with a 0 byte (the caller's promise).
     let path = OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes());
-    distinguished(&fs::read(path).ok()?)
+    // A pipe can be read once only, and that is HIP's part.
+    distinguished(&read_input(Path::new(path), MAX_FILE).ok()?)
 }
 
 /// Returns the function `name` of HIP.
@@ -72,7 +75,8 @@ unsafe fn distinguished_file(path: *const c_char) -> Option<Vec<u8>> {
 /// # Safety
 /// `T` is the type of a pointer to that function.
 unsafe fn meant<T: Copy>(name: &CStr) -> Option<T> {
-    // SAFETY: a function pointer of the type that the caller promises.
+    const { assert!(size_of::<T>() == size_of::<*const c_void>()) }
+    // SAFETY: `T` is a pointer to a function (the caller's promise), so it has the 8 bytes of `found`.
     next_symbol::find_meant(name).map(|found| unsafe { std::mem::transmute_copy(&found) })
 }
 
@@ -100,14 +104,16 @@ macro_rules! hooks {
             let copy = if bytes.is_null() {
                 None
             } else {
-                // SAFETY: the caller has so many bytes there.
+                // SAFETY: `bytes` is not null, and HIP's contract is that the caller has `size` readable bytes there,
+                // which nobody changes during this call.
                 distinguished(unsafe { std::slice::from_raw_parts(bytes.cast(), size) })
             };
             // HIP copies the bytes.
             let bytes = copy
                 .as_ref()
                 .map_or(bytes, |copy| copy.as_ptr().cast_mut().cast());
-            // SAFETY: the caller's arguments, or a copy of the bytes with the same size.
+            // SAFETY: the caller's arguments. `bytes` are the caller's `size` bytes, or a copy of exactly `size` bytes
+            // that lives until the call returns.
             unsafe { add(link, kind, bytes, size, name, count, options, values) }
         }
 
@@ -135,7 +141,8 @@ macro_rules! hooks {
             match (copy, add, add_file) {
                 (Some(mut copy), Some(add), _) => {
                     let bytes = copy.as_mut_ptr().cast();
-                    // SAFETY: the caller's arguments, and the bytes of the file.
+                    // SAFETY: the caller's arguments. `bytes` has `copy.len()` bytes, and `copy` lives until the call
+                    // returns.
                     unsafe { add(link, kind, bytes, copy.len(), path, count, options, values) }
                 }
                 // SAFETY: the caller's arguments, passed on.

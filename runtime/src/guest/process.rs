@@ -140,7 +140,7 @@ pub(crate) fn uses_hsa() -> bool {
     user != 0 && user == process::id() && !IS_ORPHAN.load(Ordering::Relaxed)
 }
 
-/// Returns the word that tells this process, and the program that it runs, from all others. A forked child has its
+/// Returns the word that distinguishes this process, and the program that it runs, from all others. A forked child has its
 /// own.
 pub(crate) fn word() -> ProcessWord {
     if WORD.load(Ordering::Relaxed) == 0 {
@@ -150,13 +150,13 @@ pub(crate) fn word() -> ProcessWord {
     ProcessWord::of_bits(WORD.load(Ordering::Relaxed))
 }
 
-/// The inode of the root directory before a change of it; 0 before the first.
+/// The inode and the device of the root directory before a change of it, in one number; 0 before the first. The roots of
+/// file systems of one kind often have one inode.
 static ROOT: AtomicU64 = AtomicU64::new(0);
 
 /// Notes the root directory, which the program may be about to change.
 pub(crate) fn note_root() {
-    let inode = root();
-    let _ = ROOT.compare_exchange(0, inode, Ordering::Relaxed, Ordering::Relaxed);
+    let _ = ROOT.compare_exchange(0, root(), Ordering::Relaxed, Ordering::Relaxed);
 }
 
 /// Returns whether the program has changed its root directory, as far as the calls were seen.
@@ -166,7 +166,9 @@ pub(crate) fn has_other_root() -> bool {
 }
 
 fn root() -> u64 {
-    fs::metadata("/").map_or(0, |it| it.ino())
+    fs::metadata("/").map_or(0, |found| {
+        found.ino() ^ found.dev().rotate_left(u64::BITS / 2)
+    })
 }
 
 /// Notes that exit handlers run.

@@ -149,7 +149,7 @@ pub(crate) struct ReportOptions {
     #[arg(long, conflicts_with = "show", help_heading = "Contents")]
     pub(crate) uniformity: bool,
 
-    /// Report the figures of llvm-cov, also where rocov's own rules differ: a line that ran may have a count of 0, and
+    /// Report the figures of llvm-cov, even if rocov's own rules differ: a line that ran may have a count of 0, and
     /// a template counts as its best instance
     #[arg(long, help_heading = "Contents")]
     as_llvm_cov: bool,

@@ -1,11 +1,14 @@
 //! Tips for words that users of other tools type.
 
 use std::ffi::OsString;
+use std::process;
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::Cli;
+use crate::support::printable::printable;
+use crate::term::print;
 
 /// Options of cargo-llvm-cov, llvm-cov and lcov that `rocov report` does not have, and what has their effect.
 const OPTIONS: [(&str, &str); 17] = [
@@ -82,7 +85,19 @@ const SUBCOMMANDS: [(&str, &str); 6] = [
 
 /// Parses the command line, or ends the process with a usage error.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Cli {
-    Cli::try_parse_from(arguments).unwrap_or_else(|error| with_tip(error).exit())
+    let is_plain = |word: &OsString| !word.to_string_lossy().contains(char::is_control);
+    let are_plain = arguments.iter().all(is_plain);
+    Cli::try_parse_from(arguments).unwrap_or_else(|error| {
+        let error = with_tip(error);
+        if are_plain || !error.use_stderr() {
+            error.exit();
+        }
+        // The error repeats words of the command line, which must not steer the terminal.
+        for line in error.render().to_string().lines() {
+            print::aside(&format!("{}\n", printable(line)));
+        }
+        process::exit(error.exit_code())
+    })
 }
 
 /// The error with the tip for the word that is not known, in place of a word of like letters.

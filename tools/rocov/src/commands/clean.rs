@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use rocov::format::codeobject::{Identity, is_processor};
 use rocov::format::profraw::{RawProfile, SavedSections};
 use rocov::store::layout::{PROFRAW, REGISTRIES, SIDE, normal, sides};
-use rocov::store::{InstrumentCache, PARTIAL, open_input, sweep};
+use rocov::store::{InstrumentCache, PARTIAL, ProcessWord, open_input, sweep};
 
 use crate::cli::CleanArguments;
 use crate::data::code_cache::CodeCache;
@@ -353,8 +353,8 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
             (is_identity && is_ptx, "PTX file")
         }
         FileKind::Registry => (starts_with(REGISTRY_START), "kernel registry"),
-        // `rocov run` has LLVM's runtimes write them to a data directory: profraw/PID.profraw, and
-        // profraw/amdgcn-amd-amdhsa.PID.profraw.
+        // `rocov run` has LLVM's runtimes write them to a data directory: profraw/PID-RUN.profraw, and
+        // profraw/amdgcn-amd-amdhsa.PID-RUN.profraw. Earlier versions had no RUN.
         kind @ (FileKind::Host | FileKind::OfOffloadRuntime) => {
             let name = match kind {
                 FileKind::Host => name,
@@ -364,7 +364,7 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
             let folder = path.parent()?;
             let is_there = folder.file_name()? == PROFRAW
                 && folder.with_file_name(REGISTRIES).is_dir()
-                && is_number(name.strip_suffix(".profraw")?);
+                && is_number(ProcessWord::cut_off(name.strip_suffix(".profraw")?));
             (
                 is_there && RawProfile::has_magic(&start),
                 match kind {

@@ -14,6 +14,7 @@ use super::function::{Function, Region, TableLine};
 use super::hiprtc;
 use super::llvm_cov::symbol;
 use super::path_match::common_suffix;
+use crate::support::mmap;
 use crate::support::paths::here;
 use crate::system::git::{Repository, WorkTrees};
 use crate::term::plural::count;
@@ -89,7 +90,7 @@ struct Search {
 impl Search {
     /// Joins those of these paths that are of one source, and returns one path of each source.
     fn join<'a>(&mut self, paths: BTreeSet<&'a Arc<str>>) -> Vec<&'a Arc<str>> {
-        // The user looks at the checkout that he is in.
+        // The checkout of the current directory comes first, because users look there.
         let here = here();
         let own = self.trees.root_of(&here.join("any"));
         let mut paths: Vec<_> = paths.into_iter().collect();
@@ -208,8 +209,13 @@ fn lines_of(function: &Function) -> &[TableLine] {
 /// Returns whether both files are there, with one text.
 fn are_equal(one: &Path, other: &Path) -> bool {
     let [size, other_size] = [one, other].map(|it| fs::metadata(it).ok().map(|it| it.len()));
-    let text = |path| fs::read(path).ok();
-    size.is_some() && size == other_size && text(one) == text(other)
+    if size.is_none() || size != other_size {
+        return false;
+    }
+    match [one, other].map(mmap::read) {
+        [Ok(text), Ok(other)] => text == other,
+        _ => false,
+    }
 }
 
 /// Returns whether two sources of one name look like copies: their texts are equal; or one is not here, and all

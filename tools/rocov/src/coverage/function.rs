@@ -92,7 +92,7 @@ pub(crate) struct Marks {
     /// The conditions of which the compiler folded both sides. Only the lists of files in an export have them.
     #[serde(skip)]
     pub(crate) folded_branches: Vec<Branch>,
-    /// True if the compiler folded both sides of a condition. Up to clang 20, it tells so of an `if constexpr`, too,
+    /// True if the compiler folded both sides of a condition. Up to clang 20, it also marks an `if constexpr` so,
     /// and up to clang 17 the mapping does not have the parts of that which are left out.
     #[serde(default)]
     pub(crate) has_folded_branches: bool,

@@ -16,6 +16,9 @@ use super::function::{Function, Kind, Location, Place, Span};
 use super::model::Record;
 use super::segments::CountedRegion;
 
+/// The most regions of a function whose lacking ones are inferred. Functions of people have far fewer.
+const MOST_REGIONS: usize = 1 << 14;
+
 /// A region that the mapping of a function lacks.
 #[derive(Debug, Clone)]
 pub(crate) struct Inferred {
@@ -36,9 +39,18 @@ pub(super) fn infer(records: &mut [Record]) {
         }
         let place = (Arc::clone(function.main_path()), function.start());
         instances.entry(place).or_default().push(index);
-        add_behind_branches(record);
+        if function.regions.len() <= MOST_REGIONS {
+            add_behind_branches(record);
+        }
     }
-    for indices in instances.into_values().filter(|it| it.len() > 1) {
+    // Each region is looked for among all others.
+    let is_short = |indices: &Vec<usize>| {
+        let mut functions = indices.iter().map(|index| &records[*index].function);
+        functions.all(|function| function.regions.len() <= MOST_REGIONS)
+    };
+    let mut several: Vec<_> = instances.into_values().collect();
+    several.retain(|indices| indices.len() > 1 && is_short(indices));
+    for indices in several {
         let lacking = {
             let instances: Vec<_> = indices
                 .iter()
@@ -264,7 +276,7 @@ impl<'a> Instance<'a> {
         if around.kind == Kind::Skipped {
             return None;
         }
-        // What a mapping that lacks parts has around them tells nothing of these. A part ends before the code around it.
+        // The code around the parts that a mapping lacks has no say about them. A part ends before the code around it.
         let may_lack = self.record.function.marks.has_folded_branches;
         if may_lack && kind == Kind::Code && span.end != around.span.end {
             return None;

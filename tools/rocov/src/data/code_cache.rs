@@ -125,7 +125,7 @@ impl CodeCache {
         code
     }
 
-    /// Reads the entry of this name. A damaged one is as good as none.
+    /// Reads the entry of this name. Returns `None` for a damaged one.
     fn read(&self, path: &Path, name: &str) -> Option<HostCode> {
         let (_, text) = read_own(path, user(), self.max)?;
         let entry: Entry = serde_json::from_slice(&text).ok()?;

@@ -170,9 +170,10 @@ pub(crate) fn become_ctest() -> Result<()> {
     let asked: Vec<_> = [ctest.into()].into_iter().chain(arguments).collect();
     let informs = |argument: &OsString| {
         let argument = argument.to_string_lossy();
-        INFORMATION
-            .iter()
-            .any(|option| argument.starts_with(option))
+        INFORMATION.iter().any(|option| {
+            let rest = argument.strip_prefix(option);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+        })
     };
     let is_test_run = !asked.iter().skip(1).any(informs);
     let command = match is_test_run {
@@ -186,7 +187,7 @@ pub(crate) fn become_ctest() -> Result<()> {
         // Without it, rocov says at the end that no test has a label.
         _ = fs::write(directory.join(HAS_LABELLED), "");
     }
-    // A ctest that a test starts is none of this run.
+    // A ctest that a test starts is not part of this run.
     let path = env::var_os("PATH").unwrap_or_default();
     let others = env::split_paths(&path).filter(|directory| !directories.contains(directory));
     let mut ctest = Command::new(&command[0]);

@@ -13,6 +13,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use rocov::store::read_input;
 
 use super::command;
 
@@ -194,11 +195,18 @@ impl WorkTrees {
 /// Returns whether `directory` is the root of a work tree that is no submodule. A submodule and a linked work tree have
 /// a file with the place of git's directory.
 fn is_root(directory: &Path) -> bool {
+    /// The limit in bytes of such a file.
+    const MAX_LINK: u64 = 1 << 16;
     let git = directory.join(".git");
     match fs::metadata(&git) {
         Ok(found) if found.is_file() => {
-            let text = fs::read_to_string(git).unwrap_or_default();
-            !text.contains("/modules/")
+            let text = read_input(&git, MAX_LINK).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            let place = text.trim_start_matches("gitdir:").trim();
+            let is_linked = Path::new(place)
+                .parent()
+                .is_some_and(|parent| parent.ends_with("worktrees"));
+            is_linked || !place.contains("/modules/")
         }
         found => found.is_ok(),
     }

@@ -32,7 +32,7 @@ pub(crate) const JOURNAL_VARIABLE: &str = "ROCOV_JOURNAL";
 /// The file.
 pub(crate) struct Journal(NamedTempFile);
 
-/// The notes of each process, by its number. A process that has run several programs (`exec`) has several.
+/// The notes of each process. A process that has run several programs (`exec`) has several.
 #[derive(Debug, Default)]
 struct Notes(Vec<(JournalProcess, ProcessNotes)>);
 
@@ -58,8 +58,8 @@ pub(crate) struct Noted {
     pub(crate) pid: u32,
     /// The word in the names of its files.
     pub(crate) word: ProcessWord,
-    /// True if it is the program of the run.
-    pub(crate) is_program: bool,
+    /// The words of its command line, if they are known.
+    pub(crate) command: Vec<String>,
     /// Sentences, the most important one first.
     pub(crate) notes: Vec<String>,
 }
@@ -236,13 +236,17 @@ impl Notes {
         let all = over.into_iter().map(|(process, notes)| {
             let end = notes.lack_last_drain().then(|| {
                 let end = ending.cut_off(process, notes, others);
-                format!("it {end}{}", ending.remedy())
+                let who = match &notes.label {
+                    Some(label) => format!("with label {label}, it"),
+                    None => "it".to_owned(),
+                };
+                format!("{who} {end}{}", ending.remedy())
             });
             let sentences = end.into_iter().chain(notes.sentences.iter().cloned());
             Noted {
                 pid: process.pid,
                 word: notes.name.clone().unwrap_or_default(),
-                is_program: ending.is_program(process),
+                command: notes.command.clone(),
                 notes: sentences.collect(),
             }
         });

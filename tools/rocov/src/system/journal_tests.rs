@@ -151,7 +151,7 @@ fn reports_tell_of_mistakes_and_of_ends_without_a_drain() {
     let noted = |pid, notes: &[&str]| Noted {
         pid,
         word: ProcessWord::default(),
-        is_program: pid == 7,
+        command: Vec::new(),
         notes: notes.iter().map(|it| (*it).to_owned()).collect(),
     };
     let cut_off = "it was killed by SIGINT after its last drain: later counts are lost; `rocov run \

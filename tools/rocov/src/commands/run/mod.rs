@@ -135,11 +135,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         Some(format!("cannot read {path}: {error}"))
     });
     for noted in journal.noted(&ending).unwrap_or_default() {
-        let command = match noted.is_program {
-            true => &*arguments.command,
-            false => &[],
-        };
-        environment.note(noted, since, command);
+        environment.note(noted, since);
     }
     let missed_ctest = per_test.as_ref().is_some_and(PerTest::missed_ctest);
     let missed_ctest = missed_ctest.then(|| {
@@ -301,12 +297,15 @@ impl Environment {
     }
 
     /// Writes the notes about a process of this run into its registry. It has started after `since`.
-    fn note(&self, noted: Noted, since: u64, command: &[OsString]) {
+    fn note(&self, noted: Noted, since: u64) {
         if keeping().document == DocumentWhen::None {
             return;
         }
         let Noted {
-            pid, word, notes, ..
+            pid,
+            word,
+            command,
+            notes,
         } = noted;
         let values = Expansion::of_process(pid, word, env::var_os("TMPDIR"));
         let Some(path) = self.registry_of(&values) else {
@@ -317,10 +316,7 @@ impl Environment {
             host: values.host,
             start: since,
             epoch: clock::epoch(),
-            command: command
-                .iter()
-                .map(|it| it.to_string_lossy().into_owned())
-                .collect(),
+            command,
             notes,
             ..ProcessRecord::default()
         };

@@ -2,6 +2,7 @@
 
 use rocov::format::profraw::{Header, HostProfile, RawProfile, Word};
 use rocov::format::sections::Section;
+use rocov::validate::for_each_name;
 
 use super::{Description, version};
 
@@ -32,7 +33,12 @@ fn one(description: &mut Description, file: &[u8]) {
         Err(_) => description.line(1, "raw profile"),
     }
     match RawProfile::parse(file) {
-        Ok(profile) => parts(description, &profile),
+        Ok(profile) => {
+            parts(description, &profile);
+            if let Err(error) = for_each_name(&file[profile.sections.names], |_| {}) {
+                description.damaged(error);
+            }
+        }
         Err(_) => {
             if let Ok(header) = Header::parse(file) {
                 promises(description, &header);
