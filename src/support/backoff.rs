@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The most that one look at the clock adds to a wait. Whoever waits looks far more often. So a clock that jumps ahead,
+/// The most that one look at the clock adds to a wait. A caller that waits looks far more often. So a clock that jumps ahead,
 /// as after the sleep of a virtual machine, ends no wait.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 

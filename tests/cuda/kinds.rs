@@ -249,7 +249,7 @@ fn tests(counted: &Counted) {
     );
 }
 
-/// What was merged has the lines of what it was merged from.
+/// A merged profile has the lines of the profiles that it was merged from.
 fn merged(counted: &Counted) {
     let (kind, data) = (counted.kind, counted.data.path());
     let place = TempDir::new().expect("a directory can be made");

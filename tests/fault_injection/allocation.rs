@@ -16,6 +16,7 @@ use rocov::device::Executable;
 use rocov::drain::Session;
 use rocov::format::profraw::RawProfile;
 use rocov::store::{PARTIAL, ProfileName};
+use tempfile::TempDir;
 
 use crate::fake_device::FakeDevice;
 use crate::figure;
@@ -156,6 +157,8 @@ struct Drained<'a> {
     session: Session,
     name: &'a ProfileName,
     before: Files,
+    /// Links to the files of `before`: a drain replaces only files that it has written itself.
+    links: TempDir,
 }
 
 const SMALL: Executable = Executable(0x71);
@@ -178,11 +181,20 @@ impl Drained<'_> {
         let outcome = session.drain(&device, name);
         assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
         count(&device, 7);
+        let directory = name.layout().directory();
+        let before = files(directory);
+        let links = TempDir::new().expect("a directory can be made");
+        for file in before.keys() {
+            let link = links.path().join(file);
+            fs::create_dir_all(link.parent().expect("a folder")).expect("a folder can be made");
+            fs::hard_link(directory.join(file), link).expect("a link can be made");
+        }
         Drained {
             device,
             session,
             name,
-            before: files(name.layout().directory()),
+            before,
+            links,
         }
     }
 
@@ -208,7 +220,11 @@ impl Drained<'_> {
         }
         for (name, contents) in &self.before {
             if after.get(name) != Some(contents) {
-                fs::write(directory.join(name), contents).expect("a file can be written");
+                let path = directory.join(name);
+                let _ = fs::remove_file(&path);
+                fs::hard_link(self.links.path().join(name), &path).expect("a link can be made");
+                // A pool changes in place.
+                fs::write(&path, contents).expect("a file can be written");
             }
         }
         (ended, after)

@@ -202,7 +202,9 @@ fn import_items(tokens: &[(Token, usize)]) -> Vec<Import> {
         );
         let is_export = start < at;
         let visible = start;
+        // Several attributes may stand before it.
         while start > 0 && is(start - 1, ']') {
+            start -= 1;
             while start > 0 && !is(start, '#') {
                 start -= 1;
             }
@@ -340,6 +342,10 @@ fn imports_in_the_wrong_group_are_found() {
         fn f() -> impl Sized + use<'a> {\n    use std::io;\n}\n\
         mod tests {\n    use std::fs;\n\n    use super::*;\n}\nmod more_tests;\n";
     assert_eq!(imports(good), []);
+    assert_eq!(
+        imports("#![allow(a)]\n#![expect(b)]\n\nuse std::fmt;\n"),
+        []
+    );
     for (text, line, why) in [
         ("use libc::c_int;\n\nuse std::fs;", 3, "in this order"),
         (

@@ -1,8 +1,8 @@
 //! The coverage of one function, in a form that joins archs on which it is not the same.
 //!
-//! The same joins the instances of a template. Behind an `#ifdef` a function has other lines, regions and branches on each arch. So each of
-//! these has a key that does not depend on the others: a line its number, a region its span and the
-//! macro expansions that lead to it.
+//! Behind an `#ifdef`, a function has other lines, regions and branches on each arch. So each of these has a key that does
+//! not depend on the others: a line its number, a region its span and the macro expansions that lead to it. Instances of
+//! a template are joined by these keys, too.
 
 use std::collections::BTreeMap;
 

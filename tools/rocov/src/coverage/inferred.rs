@@ -101,7 +101,7 @@ fn add_behind_branches(record: &mut Record) {
         let Some(mut behind) = Behind::of(&function, location.span, &regions(record, file)) else {
             continue;
         };
-        // What follows a label has a counter of its own.
+        // The code behind a label has a counter of its own.
         let own = function.marks.own_counters.iter();
         let own = own.map(|it| function.regions[*it].location);
         let Span { start, end } = behind.rest.span;

@@ -131,7 +131,7 @@ impl Place {
     }
 }
 
-/// What llvm-profdata prints of a profile: its text form, and its summary. The functions are sorted, as they are in the
+/// The output of llvm-profdata for a profile: its text form, and its summary. The functions are sorted, as they are in the
 /// order of a hash table.
 fn shown(release: &Release, profile: &Path) -> (Vec<String>, String) {
     let output = |arguments: &[&str]| {

@@ -205,7 +205,7 @@ fn any_branch(region: &MappedRegion) -> Option<Branch> {
     })
 }
 
-/// What llvm-cov does not tell of a function with these regions and decisions.
+/// The facts about a function with these regions and decisions that llvm-cov's export lacks.
 fn marks(regions: &[MappedRegion], decisions: &[MappedDecision]) -> Marks {
     let counted = || regions.iter().filter(|it| kind(it).is_some()).enumerate();
     let gaps = counted().filter(|(_, it)| it.kind == RegionKind::Gap(Counter::Zero));
