@@ -118,7 +118,7 @@ mod tests {
         let name = "A".repeat(70_000);
         let line = message_line(&format!("cannot read {name}: give a file"));
         assert!(line.starts_with("cannot read AAA"), "{line}");
-        assert!(line.contains(" [68024 more characters] AAA"), "{line}");
+        assert!(line.contains(" [68025 more characters] AAA"), "{line}");
         assert!(line.ends_with("AAA: give a file"), "{line}");
         assert_eq!(message_line(&"a\nb\x1b"), "a\\nb\\u{1b}");
     }
