@@ -259,6 +259,8 @@ fn flags_with_plugins_in(libraries: &Path, clang: &str, options: &[&str]) -> Out
     let mut command = rocov();
     command.env("ROCOV_LIBRARY_DIR", libraries);
     command.env("XDG_DATA_HOME", libraries.join("data"));
+    // The cache remembers for which compilers the line about plugins was printed.
+    command.env("XDG_CACHE_HOME", libraries.join("cache"));
     let command = command.args(["flags", "--clang", clang]).args(options);
     command.output().unwrap()
 }

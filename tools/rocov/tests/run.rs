@@ -141,6 +141,12 @@ fn options_after_the_program_are_its_own() {
 const SHOW_ENVIRONMENT: &str =
     r#"echo "$LD_PRELOAD|$LLVM_PROFILE_FILE|${ROCOV_DATA-unset}|${ROCOV_MODELGPU-unset}""#;
 
+/// A text with RUN in place of the word of the run.
+fn without_run(text: &str) -> String {
+    let (before, after) = text.split_once("%p-").expect("a word of the run");
+    format!("{before}%p-RUN{}", &after[8..])
+}
+
 #[test]
 fn the_program_gets_the_drain_and_an_absolute_profile_name() {
     let place = Place::new();
@@ -148,13 +154,17 @@ fn the_program_gets_the_drain_and_an_absolute_profile_name() {
     let output = place.script(&[], SHOW_ENVIRONMENT);
     let drain = place.library(DRAIN);
     assert_eq!(
-        stdout(&output),
-        format!("{drain}|{directory}/rocov-data/profraw/%p.profraw|{directory}/rocov-data|unset\n")
+        without_run(&stdout(&output)),
+        format!(
+            "{drain}|{directory}/rocov-data/profraw/%p-RUN.profraw|{directory}/rocov-data|unset\n"
+        )
     );
     let output = place.script(&["-o", "some/where"], SHOW_ENVIRONMENT);
     assert_eq!(
-        stdout(&output),
-        format!("{drain}|{directory}/some/where/profraw/%p.profraw|{directory}/some/where|unset\n")
+        without_run(&stdout(&output)),
+        format!(
+            "{drain}|{directory}/some/where/profraw/%p-RUN.profraw|{directory}/some/where|unset\n"
+        )
     );
 }
 
@@ -215,8 +225,8 @@ fn what_the_user_set_is_kept() {
     // An option is nearer to the user than the environment.
     let directory = place.directory.path().display();
     assert_eq!(
-        run(&["-o", "out"]),
-        format!("{preload}|{directory}/out/profraw/%p.profraw|{directory}/out|unset\n")
+        without_run(&run(&["-o", "out"])),
+        format!("{preload}|{directory}/out/profraw/%p-RUN.profraw|{directory}/out|unset\n")
     );
 }
 
@@ -249,7 +259,7 @@ fn a_pattern_that_librocov_would_not_take_is_an_error_before_the_program_starts(
         ("x/", "has no file name"),
         (".", "has no file name"),
         ("/dev/full", "is a device: give a file such as"),
-        ("/dev/fd/0", "for no profile"),
+        ("/dev/fd/1", "for no profile"),
         ("/usr", "is a directory: give a file such as"),
     ] {
         let mut command = place.command(&[]);

@@ -87,12 +87,15 @@ fn lists_that_are_refused() {
     for (list, message) in [
         (
             "list",
-            "rocov: `2,a` has a weight, and profiles are added as they are: expected 1\n",
+            "rocov: `2,a` has a weight, and profiles are added as they are: expected 1\n"
+                .to_owned(),
         ),
         (
             "missing",
-            "rocov: cannot open the list missing: No such file or directory (os error 2): check the path, and make \
-             the directory if it is missing\n",
+            format!(
+                "rocov: cannot use the list missing: missing does not exist in {}: check the path\n",
+                place.path("").display().to_string().trim_end_matches('/')
+            ),
         ),
     ] {
         let output = place.merge(&["-f", list, "-o", "out"]);
