@@ -85,7 +85,11 @@ fn a_program_that_dies_before_its_drain() {
             ended.status.code().is_some_and(|code| code > 128),
             "{ended}"
         );
-        let line = format!("rocov: `{name} {ending}` was killed by {signal} {when}; {SNAPSHOTS}");
+        let word = match ending.contains(' ') {
+            true => format!("'{ending}'"),
+            false => ending.to_owned(),
+        };
+        let line = format!("rocov: `{name} {word}` was killed by {signal} {when}; {SNAPSHOTS}");
         assert_eq!(last_line(&ended), line, "{ended}");
     }
     // Only a device ELF of the first run remains, and the note about its end; the report explains the loss.

@@ -277,7 +277,10 @@ fn documents_give_commands_the_options_that_they_have() {
     let commands = subcommands();
     let helps: Vec<_> = commands
         .iter()
-        .map(|name| rocov(&[name, "--help"]))
+        .map(|name| match name.as_str() {
+            "pass" => rocov(&[name, "build", "--help"]),
+            _ => rocov(&[name, "--help"]),
+        })
         .collect();
     let mut checked = 0;
     for path in documents() {

@@ -530,9 +530,12 @@ const WITHOUT_STEP: [(&str, &[&str]); 4] = [
     (
         "a value has the next step, or says what is expected",
         &[
+            "LLVM_PROFILE_FILE: {}; rocov writes nothing, and the counts of this process are lost",
             "ROCOV_LABEL: {}; rocov leaves the label out",
             "ROCOV_ONLY, ROCOV_SKIP: {}; rocov drains everything",
             "a CUDA module of {} runs uncounted: {}",
+            "cannot add notes of this run to {}: {}; reports lack them{}",
+            "kernels run slowly with LLVM's own counters: {} for fast ones (chapter \"Compile\", Fast counters); --counters=llvm silences this line, which comes once for each compiler",
             "left out: counts and lines of code object {}: {}",
             "left out: counts and lines: {}",
             "left out: {}",

@@ -301,13 +301,15 @@ fn the_chapter_on_the_protocol_names_the_keys_of_answers() {
 }
 
 /// The values that the words of file names have in this test.
-const WORDS: [(&str, &str); 8] = [
+const WORDS: [(&str, &str); 10] = [
     ("BUILD", "d0d0cafe"),
     ("TARGET", "gfx90a-xnack-"),
     ("ARCH", "gfx90a"),
     ("IDENTITY", "0f3c9b"),
     ("AGENT", "3"),
     ("PID", "4711"),
+    ("RUN", "mfzwizlt"),
+    ("WORD", "q3ovk2ya"),
     ("LABEL", "unit"),
     ("KERNEL", "0123abcd"),
 ];
@@ -323,6 +325,7 @@ fn with_values(name: &str) -> String {
 fn profiles(pattern: &str) -> ProfileName {
     let values = Expansion {
         pid: 4711,
+        word: "q3ovk2ya".parse().expect("a word"),
         ..Expansion::default()
     };
     let name = ProfileName::parse(&format!("/d/profraw/{pattern}"), &values, Path::new("/"));
@@ -332,7 +335,7 @@ fn profiles(pattern: &str) -> ProfileName {
 #[test]
 fn the_chapter_on_files_has_the_names_that_are_made() {
     let identity = Identity::of_build_id(&[0x0f, 0x3c, 0x9b]).expect("an identity");
-    let own = profiles("%p.profraw");
+    let own = profiles("%p-mfzwizlt.profraw");
     let label: Label = "unit".parse().expect("a label");
     let profile = own.for_load("gfx90a", &identity, 3);
     let elf = layout::device_elf_name("gfx90a:xnack-", &identity);
@@ -359,7 +362,7 @@ fn the_chapter_on_files_has_the_names_that_are_made() {
         names.contains("const DATABASE: &str = \"rocpd.db\""),
         "the database has another name"
     );
-    let others = ["profraw/PID.profraw", "ARCH.profdata", "rocpd.db"];
+    let others = ["profraw/PID-RUN.profraw", "ARCH.profdata", "rocpd.db"];
     for row in table(&chapter("files.md"), "| file | written by | contents |") {
         let documented = row[0].trim_matches('`');
         if others.contains(&documented) {

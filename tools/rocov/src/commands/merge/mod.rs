@@ -327,7 +327,9 @@ impl Gathered {
         let origin = |identity: &str| self.origins.of(identity).map(Path::to_owned);
         match non_atomic::line_of_kept(&elfs, origin) {
             Some(line) if arguments.pgo.is_some() && !arguments.allow_non_atomic => {
-                bail!("{line}, and run it again; --allow-non-atomic writes the profile as it is")
+                bail!(
+                    "{line}, and run it again, or give --allow-non-atomic to write the profile as it is"
+                )
             }
             line => {
                 print::warn(line.as_slice());
