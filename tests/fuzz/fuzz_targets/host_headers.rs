@@ -36,7 +36,8 @@ fn host() -> (Vec<u8>, Vec<u8>) {
     let last = sections.len() - 1;
     sections[last].2 = names;
     let contents_at = HEADER + PROGRAM_HEADER + HEADER * sections.len();
-    let (mut headers, mut contents, mut name) = (Vec::new(), Vec::new(), 0_u32);
+    let (mut headers, mut contents) = (Vec::<u8>::new(), Vec::<u8>::new());
+    let mut name = 0_u32;
     for (text, kind, bytes) in &sections {
         headers.extend([name, *kind].map(u32::to_le_bytes).as_flattened());
         let place = (contents_at + contents.len()) as u64;
