@@ -59,7 +59,9 @@ fn a_file_above_the_limit_is_one_line() {
     let data = data(directory.path());
     let ended = limits("large", &data);
     let lines = ended.stderr.lines();
-    let lost: Vec<_> = lines.filter(|it| it.contains("counts are lost: ")).collect();
+    let lost: Vec<_> = lines
+        .filter(|it| it.contains("counts are lost: "))
+        .collect();
     assert_eq!(lost.len(), 1, "{ended}");
     assert!(lost[0].contains("File too large"), "{ended}");
     // There are no partial files: rocov kept the device ELFs before the limit was set.

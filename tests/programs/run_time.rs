@@ -262,7 +262,6 @@ fn units_that_hiprtc_links_count_exactly() {
             let of = |name: &str| (found[name].calls, found[name].blocks.clone());
             assert_eq!(of("kern"), (64, vec![40]), "{title}");
             assert_eq!(of("_Z5twicei"), (40, vec![20]), "{title}");
-            assert_eq!(of("_Z3onei").0, 44, "{title}");
             let lcov = reported(&data, &["--lcov"]).success().silently().stdout;
             let with = |start| {
                 lcov.lines()
@@ -272,6 +271,8 @@ fn units_that_hiprtc_links_count_exactly() {
             for line in [
                 "FNDA:64,kern",
                 "FNDA:40,_Z5twicei",
+                // 20 calls of one unit and 24 of the other, each with a record of its own.
+                "FNDA:44,_Z3onei",
                 "DA:4,64",
                 "DA:6,40",
                 "DA:8,24",
