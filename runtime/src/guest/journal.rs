@@ -107,8 +107,8 @@ pub(crate) fn note_registry(path: &Path) {
 /// print one line for all processes.
 pub(crate) fn note_uncounted(file: &str, reason: &str, modules: usize) -> bool {
     let [file, reason] = [file, reason].map(|it| it.replace(['\n', '\t'], " "));
-    let parts = [&modules.to_string(), &file, &reason].map(String::as_str);
-    write(["uncounted ", &parts.join("\t")].concat().as_bytes())
+    let parts = [modules.to_string(), file, reason].join("\t");
+    write(["uncounted ", &parts].concat().as_bytes())
 }
 
 /// Returns whether there is a journal, and the words are in it.
