@@ -78,7 +78,7 @@ fn compilation(compiler: &Compiler, target: &str, level: &str, flags: &[&str]) -
         .source(device_header())
 }
 
-/// The functions in the file at `path` that rocov takes for such that add without atomic operations.
+/// The functions in the file at `path` whose additions to counters are not atomic, as far as rocov can find out.
 fn found(path: &Path) -> BTreeSet<String> {
     let bytes = std::fs::read(path).expect("a file");
     let code_object = CodeObject::parse(bytes.as_slice()).expect("a code object");

@@ -153,7 +153,7 @@ fn names_that_unpack_to_gigabytes_cost_their_own_profile() {
         let said = ends(&mut merge(&alone), MEMORY, 60, 1);
         assert!(said.contains("hostile.profraw"), "{what}: {said}");
         assert!(said.contains("names"), "{what}: {said}");
-        // As llvm-profdata, it stops at the first bad profile, unless it is told otherwise.
+        // It stops at the first bad profile by default, as llvm-profdata does.
         let both = ["hostile.profraw", "whole.profraw", "-o", "both.profdata"];
         ends(&mut merge(&both), MEMORY, 60, 1);
         assert!(!at("both.profdata").exists(), "{what}");
@@ -206,7 +206,7 @@ fn what_is_no_regular_file_is_no_input() {
             let words = words.map(|word| if word == "FILE" { name } else { word });
             let mut command = rocov();
             command.args(words).current_dir(place.path());
-            // A map of a file takes address space of its size.
+            // Mapping a file needs address space of its size.
             let said = ends(&mut command, 64 * GIB, 20, status);
             assert!(
                 !said.is_empty() || arguments.starts_with("doctor"),
