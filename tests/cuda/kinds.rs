@@ -26,6 +26,8 @@ const ITEMS: u64 = 1024;
 struct Counted {
     kind: &'static str,
     data: TempDir,
+    /// The options of `rocov report` for counts of this kind.
+    options: Vec<String>,
     function: String,
     calls: u64,
 }
@@ -52,15 +54,20 @@ fn of_hip(kind: &'static str, flags: &[&str], is_traced: bool) -> Counted {
         command.arg("--trace");
     }
     command.arg("-o").arg(data.path()).arg("--");
-    run(command.args(stack.starter()).arg(program)).success();
+    run(command.args(stack.starter()).arg(&program)).success();
     let (function, calls) = match kind {
         "host" => ("main".to_owned(), 1),
         "reached" => (HISTOGRAM.to_owned(), 1),
         _ => (HISTOGRAM.to_owned(), ITEMS),
     };
+    let options = match kind {
+        "host" => vec!["--host-binary".to_owned(), program.display().to_string()],
+        _ => Vec::new(),
+    };
     Counted {
         kind,
         data,
+        options,
         function,
         calls,
     }
@@ -102,6 +109,7 @@ fn all() -> Vec<Counted> {
         all.push(Counted {
             kind: "ptx",
             data,
+            options: Vec::new(),
             function: HISTOGRAM.to_owned(),
             calls: blocks.expect("the kernel").1[0],
         });
@@ -131,13 +139,23 @@ fn lines(lcov: &str) -> Vec<(u32, u64)> {
     lines.filter_map(pair).collect()
 }
 
-fn lcov(data: &Path) -> String {
-    rocov(&[&"report", &data, &"--lcov"]).success().stdout
+impl Counted {
+    /// A report of a directory with these counts.
+    fn report(&self, data: &Path, arguments: &[&dyn AsRef<OsStr>]) -> String {
+        let mut report = limited(built("rocov"));
+        report.arg("report").arg(data).args(&self.options);
+        let arguments = arguments.iter().map(AsRef::as_ref);
+        run(report.args(arguments)).success().stdout
+    }
+
+    fn lcov(&self, data: &Path) -> String {
+        self.report(data, &[&"--lcov"])
+    }
 }
 
 fn reports(counted: &Counted) {
     let (kind, data, calls) = (counted.kind, counted.data.path(), counted.calls);
-    let text = lcov(data);
+    let text = counted.lcov(data);
     let entry = format!("FNDA:{calls},{}", counted.function);
     assert!(
         text.lines().any(|line| line == entry),
@@ -152,14 +170,14 @@ fn reports(counted: &Counted) {
         ("--cobertura", format!("hits=\"{calls}\"")),
         ("--sonar", "covered=\"true\"".to_owned()),
     ] {
-        let report = rocov(&[&"report", &data, &format]).success().stdout;
+        let report = counted.report(data, &[&format]);
         assert!(
             report.contains(&wanted),
             "{kind} {format}: no {wanted} in {report}"
         );
     }
     // Annotated source writes large counts short.
-    let shown = rocov(&[&"report", &data, &"--show"]).success().stdout;
+    let shown = counted.report(data, &[&"--show"]);
     let start = if kind == "host" {
         "int main()"
     } else {
@@ -169,23 +187,23 @@ fn reports(counted: &Counted) {
     let line = line.unwrap_or_else(|| panic!("{kind}: {shown}"));
     let count = line.split('|').nth(1).unwrap_or_default().trim();
     assert!(!["", "0"].contains(&count), "{kind}: {line}");
-    for format in [&[][..], &["--markdown"]] {
-        let mut report = limited(built("rocov"));
-        let report = run(report.arg("report").arg(data).args(format))
-            .success()
-            .stdout;
+    for format in [None, Some("--markdown")] {
+        let report = match &format {
+            Some(format) => counted.report(data, &[format]),
+            None => counted.report(data, &[]),
+        };
         // The last row of the table, or the first one below the heading of Markdown's.
         let mut lines = report.lines();
         let total = match format {
-            [] => lines.find(|line| line.starts_with("TOTAL")),
-            _ => lines.skip_while(|line| !line.starts_with("|---")).nth(1),
+            None => lines.find(|line| line.starts_with("TOTAL")),
+            Some(_) => lines.skip_while(|line| !line.starts_with("|---")).nth(1),
         };
         let total = total.unwrap_or_else(|| panic!("{kind}: {report}"));
         // The figure of lines, behind those of functions, is not 0.
         assert!(!total.contains(" 0.00%"), "{kind} {format:?}: {total}");
     }
     let pages = data.join("pages");
-    rocov(&[&"report", &data, &"--html", &pages]).success();
+    counted.report(data, &[&"--html", &pages]);
     let index = fs::read_to_string(pages.join("index.html")).expect("a page");
     assert!(
         index.contains("kernels.cu") || index.contains("launch.hip"),
@@ -199,6 +217,7 @@ fn kernels(counted: &Counted) {
         data,
         function,
         calls,
+        ..
     } = counted;
     let listed = rocov(&[&"kernels", &"--json", &data.path()])
         .success()
@@ -216,11 +235,11 @@ fn kernels(counted: &Counted) {
 /// The figures of the test, and the tests of a line.
 fn tests(counted: &Counted) {
     let (kind, data) = (counted.kind, counted.data.path());
-    let report = rocov(&[&"report", &data, &"--per-test"]).success().stdout;
+    let report = counted.report(data, &[&"--per-test"]);
     let row = report.lines().find(|line| line.starts_with(LABEL));
     let row = row.unwrap_or_else(|| panic!("{kind}: {report}"));
     assert!(!row.contains(" 0.00%"), "{kind}: {row}");
-    let all = lines(&lcov(data));
+    let all = lines(&counted.lcov(data));
     // A line of the kernel that ran.
     let (line, count) = all
         .iter()
@@ -239,7 +258,7 @@ fn tests(counted: &Counted) {
     );
     let nothing = TempDir::new().expect("a directory can be made");
     let saved = nothing.path().join("saved.json");
-    rocov(&[&"report", &data, &"--json", &"-o", &saved]).success();
+    counted.report(data, &[&"--json", &"-o", &saved]);
     let diff = rocov(&[&"diff", &saved, &data]).success().stdout;
     let figures = diff.lines().find(|line| line.contains(" lines "));
     let figures = figures.unwrap_or_else(|| panic!("{kind}: {diff}"));
@@ -255,7 +274,7 @@ fn merged(counted: &Counted) {
     let place = TempDir::new().expect("a directory can be made");
     let pooled = place.path().join("pooled");
     rocov(&[&"merge", &data, &"--pooled", &pooled]).success();
-    assert_eq!(lines(&lcov(&pooled)), lines(&lcov(data)), "{kind}");
+    assert_eq!(lines(&counted.lcov(&pooled)), lines(&counted.lcov(data)), "{kind}");
     let profiles = place.path().join("profiles");
     rocov(&[&"merge", &data, &"-o", &profiles]).success();
     let files = fs::read_dir(&profiles).expect("profiles");

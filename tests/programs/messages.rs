@@ -228,8 +228,7 @@ fn a_report_of_nothing() {
         &["merge", "elsewhere", "-o", "merged"],
         &format!(
             "elsewhere does not exist in {}: check the path\n\
-             rocov: nothing written for 1 missing input: give profiles, or the directories that `rocov run` \
-             wrote to",
+             rocov: nothing written: no input can be merged: see the reasons above",
             here.display()
         ),
     );

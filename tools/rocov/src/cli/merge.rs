@@ -18,8 +18,9 @@ use crate::data::profile_header;
 #[derive(Args)]
 #[command(override_usage = "rocov merge INPUT... (-o OUT | --pgo OUT | --pooled DIR) [OPTIONS]")]
 #[command(after_help = "\
-Exit status: 0 if the merge was written, also if --failure-mode let it leave out an input, which \
-standard error names, or if --if-exists=keep found it there; 1 if nothing was written; 2 for a usage error.")]
+Exit status: 0 if the merge was written, or if --if-exists=keep found it there; 1 if nothing was written, or if \
+damaged or missing inputs were left out, which standard error names, unless --failure-mode allows that; 2 for a \
+usage error.")]
 pub(crate) struct MergeArguments {
     /// Profiles, directories that contain profiles at any depth, and globs that match them
     ///
@@ -101,7 +102,7 @@ pub(crate) struct MergeArguments {
     #[arg(long)]
     pub(crate) all_builds: bool,
 
-    /// When to fail for inputs that are damaged or missing; rocov names each
+    /// When damaged or missing inputs make the merge fail; rocov names each, and merges the others in every mode
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     pub(crate) failure_mode: FailureMode,
 
@@ -174,7 +175,7 @@ impl FromStr for ShardNumber {
     }
 }
 
-/// When damaged inputs make a merge fail. The names are llvm-profdata's.
+/// When damaged inputs make a merge fail, by its exit status. The names are llvm-profdata's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailureMode {
     /// When there is one

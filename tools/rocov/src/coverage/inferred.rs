@@ -31,14 +31,17 @@ pub(crate) struct Inferred {
 
 /// Infers the regions that the mappings of functions lack.
 pub(super) fn infer(records: &mut [Record]) {
-    let mut instances: HashMap<(Arc<str>, Place), Vec<usize>> = HashMap::new();
+    let mut instances: HashMap<(Arc<str>, Place, usize), Vec<usize>> = HashMap::new();
     for (index, record) in records.iter_mut().enumerate() {
         let function = &record.function;
         if function.line_table.is_some() {
             continue;
         }
-        let place = (Arc::clone(function.main_path()), function.start());
-        instances.entry(place).or_default().push(index);
+        // clang outlines a region of OpenMP once for each directive that it has. All these functions start at one
+        // place, and each one's body holds the next one's: they are no instances of each other.
+        let depth = function.name.matches("omp_outlined").count();
+        let instance_of = (Arc::clone(function.main_path()), function.start(), depth);
+        instances.entry(instance_of).or_default().push(index);
         if function.regions.len() <= MOST_REGIONS {
             add_behind_branches(record);
         }

@@ -98,7 +98,7 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
     }
     let installed = tools(&mut gathered, arguments)?;
     gathered.say_unread();
-    gathered.say_damaged(arguments.failure_mode)?;
+    gathered.say_damaged();
     if gathered.is_empty() && !gathered.may_be_empty(arguments) {
         let error = gathered.nothing_to_merge(arguments.arch.as_deref());
         if arguments.failure_mode == FailureMode::Warn {
@@ -109,6 +109,9 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
     }
     gathered.check_atomic(arguments)?;
     outputs::write(arguments, &gathered, installed.as_ref())?;
+    if arguments.failure_mode == FailureMode::Any && !gathered.damaged.is_empty() {
+        return Err(gathered.incomplete().into());
+    }
     Ok(0)
 }
 
@@ -298,12 +301,6 @@ impl Gathered {
             && (self.damaged.is_empty() || arguments.failure_mode == FailureMode::Warn)
     }
 
-    /// Number of the profiles that can be merged.
-    fn profiles(&self) -> usize {
-        let device = self.sums.code_objects.values();
-        device.map(|summed| summed.profiles).sum::<usize>() + self.host.len()
-    }
-
     /// Code objects whose device ELFs were kept beside their profiles, with these.
     fn elfs(&self) -> Vec<(&CodeObjectKey, &Path)> {
         let code_objects = self.sums.code_objects.keys();
@@ -403,25 +400,16 @@ impl Gathered {
     }
 
     /// Names the damaged inputs.
-    ///
-    /// # Errors
-    ///
-    /// Fails if there are some and the mode is to fail then.
-    fn say_damaged(&mut self, mode: FailureMode) -> Result<()> {
+    fn say_damaged(&mut self) {
         self.damaged.sort_by(|a, b| a.path.cmp(&b.path));
-        let is_fatal = mode == FailureMode::Any;
-        let prefix = if is_fatal { "" } else { "left out: " };
+        let prefix = if self.is_empty() { "" } else { "left out: " };
         for damaged in &self.damaged {
             print::message(format_args!("{prefix}{:#}", damaged.error));
         }
-        if is_fatal && !self.damaged.is_empty() {
-            return Err(self.not_written());
-        }
-        Ok(())
     }
 
-    /// Makes the error that nothing is written because inputs are damaged or missing.
-    fn not_written(&self) -> Error {
+    /// Makes the error that a merge lacks damaged or missing inputs.
+    fn incomplete(&self) -> Error {
         let missing = self.damaged.iter().filter(|it| is_missing(&it.error));
         let missing = missing.count();
         let mut inputs = Vec::new();
@@ -431,16 +419,10 @@ impl Gathered {
         if missing > 0 {
             inputs.push(count(missing, "missing input"));
         }
-        let inputs = inputs.join(" and ");
-        match self.profiles() {
-            0 => anyhow!(
-                "nothing written for {inputs}: give profiles, or the directories that `rocov run` wrote to"
-            ),
-            others => anyhow!(
-                "nothing written for {inputs}: give --failure-mode=all to merge the other {}",
-                count(others, "profile")
-            ),
-        }
+        anyhow!(
+            "the merge was written without {}: correct the list of inputs, or accept this with --failure-mode=all",
+            inputs.join(" and ")
+        )
     }
 
     /// Makes the error that there is nothing to merge, with the reason.
