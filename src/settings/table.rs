@@ -172,8 +172,8 @@ pub const SETTINGS: &[Setting] = &[
         ["`rocov`, `llvm`", "none", "`rocov run --drain`"],
         "Chooses who drains a program that contains [LLVM's own \
          drain](../guides/compile.md#llvms-own-drain). `rocov run` sets it to `rocov`. If it is not set, \
-         librocov stands down for LLVM's drain and reports that. librocov always drains code that counts in [copies of \
-         its counters](../internals/beside-llvm.md#code-that-counts-in-copies).",
+         librocov stands down for LLVM's drain and reports that. librocov always drains code with [copies of \
+         its counters](../internals/beside-llvm.md#code-with-copies-of-its-counters).",
     ),
     setting(
         "ROCOV_JOURNAL",

@@ -176,17 +176,14 @@ fn reports(counted: &Counted) {
             "{kind} {format}: no {wanted} in {report}"
         );
     }
-    // Annotated source writes large counts short.
-    let shown = counted.report(data, &[&"--show"]);
-    let start = if kind == "host" {
-        "int main()"
-    } else {
-        "void histogram("
-    };
-    let line = shown.lines().find(|line| line.contains(start));
-    let line = line.unwrap_or_else(|| panic!("{kind}: {shown}"));
-    let count = line.split('|').nth(1).unwrap_or_default().trim();
-    assert!(!["", "0"].contains(&count), "{kind}: {line}");
+    // Annotated source, of device code only, writes large counts short.
+    if kind != "host" {
+        let shown = counted.report(data, &[&"--show"]);
+        let line = shown.lines().find(|line| line.contains("void histogram("));
+        let line = line.unwrap_or_else(|| panic!("{kind}: {shown}"));
+        let count = line.split('|').nth(1).unwrap_or_default().trim();
+        assert!(!["", "0"].contains(&count), "{kind}: {line}");
+    }
     for format in [None, Some("--markdown")] {
         let report = match &format {
             Some(format) => counted.report(data, &[format]),
@@ -274,7 +271,11 @@ fn merged(counted: &Counted) {
     let place = TempDir::new().expect("a directory can be made");
     let pooled = place.path().join("pooled");
     rocov(&[&"merge", &data, &"--pooled", &pooled]).success();
-    assert_eq!(lines(&counted.lcov(&pooled)), lines(&counted.lcov(data)), "{kind}");
+    assert_eq!(
+        lines(&counted.lcov(&pooled)),
+        lines(&counted.lcov(data)),
+        "{kind}"
+    );
     let profiles = place.path().join("profiles");
     rocov(&[&"merge", &data, &"-o", &profiles]).success();
     let files = fs::read_dir(&profiles).expect("profiles");

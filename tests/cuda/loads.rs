@@ -132,6 +132,6 @@ fn a_module_that_does_not_count_leaves_no_file() {
     all.extend(steps(["exit:5"]));
     let ended = setup.run(&directory, &all).with_status(5);
     assert_eq!(ended.stdout, "done\n");
-    ended.says(&["nothing was drained: no process loaded GPU code that counts"]);
+    ended.says(&["nothing was drained: no process loaded instrumented GPU code"]);
     assert!(!directory.exists(), "a directory was made");
 }

@@ -102,7 +102,7 @@ fn a_program_that_dies_before_its_drain() {
         first.starts_with("rocov: process ") && first.ends_with(&note),
         "{ended}"
     );
-    let start = "rocov: no device profiles in crash: GPU code that counts was loaded (crash/objects/gfx90a.";
+    let start = "rocov: no device profiles in crash: instrumented GPU code was loaded (crash/objects/gfx90a.";
     let end = ".elf), and its process was killed before the counters were drained: run it again, with \
                `rocov run --snapshot-every 1s` if it does not end by itself\n";
     assert!(rest.starts_with(start) && rest.ends_with(end), "{ended}");
@@ -133,7 +133,7 @@ fn nothing_was_drained() {
     let no_gpu = "nothing was drained: this machine has no GPU (no /dev/kfd): `rocov run --gpu model` \
                   runs the program on a modelled one";
     let not_instrumented = format!(
-        "nothing was drained: no process loaded GPU code that counts: compile it with what `rocov flags` \
+        "nothing was drained: no process loaded instrumented GPU code: compile it with what `rocov flags` \
          prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {}`; \
          without new flags, take `rocov run --trace --gpu model` (HIP) or `rocov run --instrument` (CUDA)",
         plain.display()

@@ -92,7 +92,7 @@ impl Ran {
 #[track_caller]
 fn ends_well(ended: &Ended) {
     const NOTHING: &str =
-        "rocov: no kernel that counts was launched: this run adds only zeros to the report\n";
+        "rocov: no instrumented kernel was launched: this run adds only zeros to the report\n";
     let launches = ["add", "scale"].iter().any(|step| ended.ran_with(step));
     let expected = if launches { "" } else { NOTHING };
     assert!(

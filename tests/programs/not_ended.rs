@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::support::artifacts::names;
 use crate::support::command::{Ended, run};
 use crate::support::gpu::{Stack, data};
+use crate::support::json::json;
 use crate::support::program::{Program, TARGET, counts, device_profiles};
 
 /// Calls of the kernel in one launch.
@@ -64,9 +65,17 @@ fn a_file_above_the_limit_is_one_line() {
         .collect();
     assert_eq!(lost.len(), 1, "{ended}");
     assert!(lost[0].contains("File too large"), "{ended}");
-    // There are no partial files: rocov kept the device ELFs before the limit was set.
+    // There are no partial files: rocov kept the device ELFs before the limit was set. `rocov run`, which has no
+    // limit, records that the counts are lost.
     assert_eq!(names(&data), ["objects", "profraw", "registry"], "{ended}");
-    assert_eq!(names(&data.join("registry")), [""; 0], "{ended}");
+    let registries = names(&data.join("registry"));
+    assert_eq!(registries.len(), 1, "{ended}");
+    let registry = std::fs::read_to_string(data.join("registry").join(&registries[0]));
+    let registry = json(&registry.expect("a registry"));
+    let process = &registry["processes"][0];
+    assert_eq!(process["loads"], json("[]"), "{ended}");
+    let note = process["notes"][0].as_str().expect("a note");
+    assert!(note.contains("they are lost"), "{ended}");
     assert_eq!(names(&data.join("profraw")), [""; 0], "{ended}");
 }
 

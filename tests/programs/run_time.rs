@@ -329,7 +329,7 @@ fn without_the_flags_rocov_names_them() {
     let program = program(Stack::usual());
     let ended = run(&mut program.under_rocov(TARGET, &data)).success();
     let expected = format!(
-        "rocov: nothing was drained: no process loaded GPU code that counts: compile it with what `rocov flags` \
+        "rocov: nothing was drained: no process loaded instrumented GPU code: compile it with what `rocov flags` \
          prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {}`; \
          without new flags, take `rocov run --trace --gpu model` (HIP) or `rocov run --instrument` (CUDA)\n",
         program.file.display()

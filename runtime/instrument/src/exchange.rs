@@ -1,4 +1,4 @@
-//! Makes code that counts of the code that a program loads, or gives to the driver's linker.
+//! Instruments the code that a program loads, or gives to the driver's linker.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -92,7 +92,7 @@ pub(crate) enum Purpose {
     ToBeLinked,
 }
 
-/// Code that counts, and its PTX without counters. It stays to the end of the process: the driver may read the code
+/// Instrumented code, and its PTX without counters. It stays to the end of the process: the driver may read the code
 /// whenever it loads a module.
 struct Made {
     /// A cubin, or PTX with a zero at its end.
@@ -332,7 +332,7 @@ fn kept(key: u128, make: impl FnOnce() -> Made) -> &'static Made {
     made
 }
 
-/// The cubin of PTX that counts.
+/// The cubin of instrumented PTX.
 fn exchanged(
     driver: &Driver,
     gpu: Capability,
@@ -343,7 +343,7 @@ fn exchanged(
     made(key, texts, || compiled(driver, texts, options))
 }
 
-/// The PTX that counts of PTX which is to be linked with other code.
+/// The instrumented PTX of PTX which is to be linked with other code.
 fn to_be_linked(
     driver: &Driver,
     gpu: Capability,

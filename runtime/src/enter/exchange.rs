@@ -1,4 +1,4 @@
-//! The exchange of code that the program loads, or links by the driver, for code that counts. A library of its own makes
+//! The exchange of code that the program loads, or links by the driver, for instrumented code. A library of its own makes
 //! that: `librocov_instrument.so`.
 //!
 //! CUPTI tells of a call before the driver begins with it, and hands over its arguments. The driver goes on with what they

@@ -46,7 +46,7 @@ fn at_load() {
     tool_table::announce(interposer);
 }
 
-/// Registers the early exit drain when code that counts is loaded. It runs before the handlers that HIP
+/// Registers the early exit drain when instrumented code is loaded. It runs before the handlers that HIP
 /// registered at its start. HIP also registers a handler when a library with device code is opened, so
 /// this function registers the drain again after libraries were opened.
 pub(super) fn register_early() {

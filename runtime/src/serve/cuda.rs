@@ -29,7 +29,7 @@ pub(super) fn modules() -> &'static Arc<Modules> {
 
 /// An event that came while the driver held locks.
 enum Late {
-    /// A module that counts was loaded by code in this file.
+    /// An instrumented module was loaded by code in this file.
     Loaded(Executable, Option<PathBuf>),
     /// A module has gone.
     Gone(Executable),
@@ -154,7 +154,7 @@ fn loaded(module: &LoadedModule, entrances: &Entrances) {
     }
 }
 
-/// Notes that the process has code that counts, even if no drain follows. A filter may leave it out, so the drain notes
+/// Notes that the process has instrumented code, even if no drain follows. A filter may leave it out, so the drain notes
 /// it then.
 fn note_counts() {
     static IS_SURE: OnceLock<bool> = OnceLock::new();

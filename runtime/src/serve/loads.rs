@@ -71,7 +71,7 @@ pub(super) fn kernel_stopped(reason: Option<&str>) -> RocovStatus {
     RocovStatus::Ok
 }
 
-/// Prepares the end of code that counts: the early exit drain runs before HIP's destructors, and LLVM's
+/// Prepares the end of instrumented code: the early exit drain runs before HIP's destructors, and LLVM's
 /// own drain, if it is there, finds nothing of the code that rocov drains.
 fn came_in(state: &mut State, device: &Gpus, entrances: &Entrances) {
     if !state.session.is_empty() {

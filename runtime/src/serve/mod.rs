@@ -31,7 +31,7 @@ use crate::guest::status::RocovStatus;
 pub(crate) struct Entrances {
     /// Returns the file of the code that is loading an executable, below a hook on the stack.
     pub(crate) loader: fn() -> Option<PathBuf>,
-    /// Registers the early exit drain. Called after code that counts was loaded.
+    /// Registers the early exit drain. Called after instrumented code was loaded.
     pub(crate) register_early_exit: fn(),
     /// Returns whether the hooks of some copy see loads and unloads.
     pub(crate) see_calls: fn() -> bool,

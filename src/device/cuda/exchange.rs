@@ -1,4 +1,4 @@
-//! The interface between librocov and `librocov_instrument.so`, which makes code that counts of code that does not.
+//! The interface between librocov and `librocov_instrument.so`, which instruments code that is not.
 //!
 //! librocov asks when the program loads code, and hands what it gets to the driver in place of the program's own. Both
 //! libraries are of one release: [`FUNCTION`] has another name after a change.
@@ -39,7 +39,7 @@ pub struct ExchangeRequest {
     pub values: *const *mut c_void,
 }
 
-/// A cubin that counts, and what it was made from. The memory stays to the end of the process.
+/// An instrumented cubin, and what it was made from. The memory stays to the end of the process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CountedCubin {
@@ -62,7 +62,7 @@ pub struct ExchangeAnswer {
     pub code: *const c_void,
     /// The size of the code in bytes.
     pub code_len: usize,
-    /// The cubins that count: those in `code`, or the program's own one if that counts already. The list stays until the
+    /// The instrumented cubins: those in `code`, or the program's own one if that is instrumented already. The list stays until the
     /// thread's next request.
     pub cubins: *const CountedCubin,
     /// The number of these cubins.

@@ -63,7 +63,7 @@ pub struct LoadedCubin<'a> {
     pub library: Option<u64>,
 }
 
-/// A module that counts.
+/// An instrumented module.
 #[derive(Clone, Debug)]
 pub(super) struct Module {
     pub(super) context: u64,
@@ -246,7 +246,7 @@ impl Modules {
         self.inner().modules.remove(&(executable.0 & !CUDA_HANDLE));
     }
 
-    /// Returns whether there is no module that counts.
+    /// Returns whether there is no instrumented module.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.inner().modules.is_empty()

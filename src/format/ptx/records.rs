@@ -1,4 +1,4 @@
-//! The variables of a module that counts: those of clang and of rocov's plugin, see
+//! The variables of an instrumented module: those of clang and of rocov's plugin, see
 //! [`cuda`](crate::format::codeobject::cuda).
 //!
 //! A unit is a module before it is linked with others (`-rdc=true`). The names of its variables have a hash of its text,

@@ -72,7 +72,7 @@ pub fn is_instrumented(cubin: &[u8]) -> Result<bool, CodeObjectError> {
     Ok(names.windows(RECORDS.len()).any(|it| it == RECORDS))
 }
 
-/// The ELF of a code object that has sections of profile data: of a cubin that counts the laid-out one, and `elf` itself of
+/// The ELF of a code object that has sections of profile data: of an instrumented cubin the laid-out one, and `elf` itself of
 /// any other. A damaged cubin stays as it is, and its parser reports the damage.
 #[must_use]
 pub fn with_sections(elf: &[u8]) -> Cow<'_, [u8]> {

@@ -44,7 +44,7 @@ pub(crate) struct KernelsArguments {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// List only kernels that count
+    /// List only instrumented kernels
     #[arg(long)]
     pub(crate) instrumented: bool,
 

@@ -57,7 +57,7 @@ impl DataDirectory {
         }
         if let Some((_, elf)) = self.elf_paths().next() {
             return anyhow!(
-                "no device profiles in {self}: GPU code that counts was loaded ({}), and its process was \
+                "no device profiles in {self}: instrumented GPU code was loaded ({}), and its process was \
                  killed before the counters were drained: run it again, with `rocov run \
                  --snapshot-every 1s` if it does not end by itself",
                 elf.display()

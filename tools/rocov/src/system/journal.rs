@@ -285,7 +285,7 @@ impl Notes {
             misfit
         } else if ending.has_zeros {
             return Some(
-                "no kernel that counts was launched: this run adds only zeros to the report"
+                "no instrumented kernel was launched: this run adds only zeros to the report"
                     .to_owned(),
             );
         } else if self.any_has("counts") {
@@ -303,11 +303,11 @@ impl Notes {
             "no process used a GPU: check the command and its arguments".to_owned()
         } else if let Some(signal) = ending.killed_by() {
             format!(
-                "`{program}` was killed by {signal} before it loaded GPU code that counts: solve that first"
+                "`{program}` was killed by {signal} before it loaded instrumented GPU code: solve that first"
             )
         } else {
             format!(
-                "no process loaded GPU code that counts: compile it with what `rocov flags` prints, or have \
+                "no process loaded instrumented GPU code: compile it with what `rocov flags` prints, or have \
                  hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {program}`; \
                  without new flags, take `rocov run --trace --gpu model` (HIP) or `rocov run --instrument` (CUDA)"
             )

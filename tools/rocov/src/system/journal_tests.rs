@@ -76,7 +76,7 @@ fn what_became_of_the_counters_is_one_line() {
         (
             "7 hip, 7 loaded, 7 ended",
             0,
-            "nothing was drained: no process loaded GPU code that counts: compile it with what `rocov \
+            "nothing was drained: no process loaded instrumented GPU code: compile it with what `rocov \
              flags` prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor ./app`; without new \
              flags, take `rocov run --trace --gpu model` (HIP) or `rocov run --instrument` (CUDA)"
                 .to_owned(),
@@ -90,7 +90,7 @@ fn what_became_of_the_counters_is_one_line() {
         (
             "7 hip",
             SEGV,
-            "nothing was drained: `./app` was killed by SIGSEGV before it loaded GPU code that counts: solve \
+            "nothing was drained: `./app` was killed by SIGSEGV before it loaded instrumented GPU code: solve \
              that first"
                 .to_owned(),
         ),
@@ -118,7 +118,7 @@ fn what_became_of_the_counters_is_one_line() {
     let zeros = |notes| line(notes, 0, |it| it.has_zeros = true);
     assert_eq!(
         zeros("7 hip, 7 ended, 7 registry /data/registry/7.kernels.json"),
-        "no kernel that counts was launched: this run adds only zeros to the report"
+        "no instrumented kernel was launched: this run adds only zeros to the report"
     );
     assert_eq!(zeros("7 hip, 7 counts, 7 wrote, 7 ended"), "");
     let shorter = line("7 counts, 7 wrote", SEGV, |it| it.has_snapshots = true);
