@@ -37,6 +37,19 @@ impl Uncounted {
         })
     }
 
+    /// The same with line tables.
+    pub(crate) fn with_lines() -> Option<Self> {
+        let mut uncounted = Self::get()?;
+        let cubin = uncounted.directory.path().join("lines.cubin");
+        let flags = ["-O1", "-gline-tables-only"];
+        uncounted
+            .setup
+            .assemble(clang(), "kernels.cu", &flags, &cubin);
+        let text = fs::read_to_string(cubin.with_extension("ptx"));
+        uncounted.text = text.expect("it was made");
+        Some(uncounted)
+    }
+
     pub(crate) fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
         let path = self.directory.path().join(name);
         fs::write(&path, contents).expect("it can be written");

@@ -140,7 +140,7 @@ impl Setup {
         run(&mut command).success().stdout
     }
 
-    fn assemble(&self, clang: &str, source: &str, flags: &[&str], cubin: &Path) {
+    pub(crate) fn assemble(&self, clang: &str, source: &str, flags: &[&str], cubin: &Path) {
         let ptx = cubin.with_extension("ptx");
         let mut command = self.clang(clang, source);
         command.args(["--cuda-device-only", "-S", "--offload-arch=sm_90"]);

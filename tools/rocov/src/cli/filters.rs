@@ -6,7 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use regex::Regex;
 
-use crate::coverage::{PathMap, PathMaps, Selection};
+use super::exclusions::ExclusionArguments;
+use crate::coverage::{Exclusions, PathMap, PathMaps, Selection, SourceTexts};
 
 /// The options that select the contents of a report.
 #[derive(Debug, Args)]
@@ -29,6 +30,9 @@ pub(crate) struct Filters {
     ignore_filename_regex: Vec<Regex>,
 
     #[command(flatten)]
+    exclusions: ExclusionArguments,
+
+    #[command(flatten)]
     moved: MovedSources,
 
     /// Add up the runs of all builds of a program or library, not only those of the newest
@@ -49,6 +53,11 @@ impl Filters {
             &self.exclude,
             &self.ignore_filename_regex,
         )
+    }
+
+    /// What is left out of the sources with these texts.
+    pub(crate) fn exclusions(&self, texts: SourceTexts) -> Exclusions {
+        self.exclusions.exclusions(texts)
     }
 }
 

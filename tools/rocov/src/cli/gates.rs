@@ -32,6 +32,10 @@ pub(crate) struct GateArguments {
     /// Fail when a kernel did not run, on an arch that it was compiled for
     #[arg(long, conflicts_with = "show")]
     fail_uncovered_kernels: bool,
+
+    /// Fail when more than NUMBER lines are excluded
+    #[arg(long, value_name = "NUMBER", conflicts_with = "show")]
+    fail_excluded_lines: Option<usize>,
 }
 
 impl GateArguments {
@@ -64,6 +68,7 @@ impl GateArguments {
             branches: self.fail_under_branches,
             changed_lines: self.fail_under_changed_lines,
             all_kernels: self.fail_uncovered_kernels,
+            excluded_lines: self.fail_excluded_lines,
         }
     }
 }

@@ -4,6 +4,7 @@ mod clean;
 mod diff;
 mod doctor;
 mod dump;
+mod exclusions;
 mod export;
 mod extract;
 mod filters;

@@ -11,7 +11,7 @@ use super::DEFAULT_DATA_DIRECTORY;
 use super::filters::Filters;
 use super::formats::Formats;
 use super::gates::GateArguments;
-use crate::coverage::{By, Change, Gates, Rules, SourceTexts};
+use crate::coverage::{By, Change, Exclusions, Gates, Rules, SourceTexts};
 use crate::data::labels::LabelPattern;
 use crate::dataset::RunCondition;
 use crate::profdata::CountKind;
@@ -196,6 +196,18 @@ impl ReportOptions {
         match self.as_llvm_cov {
             true => Rules::LlvmCov,
             false => Rules::Own,
+        }
+    }
+
+    /// What the report leaves out. llvm-cov has no exclusions.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git does not have the revision.
+    pub(crate) fn exclusions(&self) -> Result<Exclusions> {
+        match self.as_llvm_cov {
+            true => Ok(Exclusions::none()),
+            false => Ok(self.filters.exclusions(self.texts()?)),
         }
     }
 

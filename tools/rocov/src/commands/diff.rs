@@ -4,7 +4,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::cli::{DiffArguments, DiffSide};
 use crate::coverage;
-use crate::coverage::{By, Comparison, Report, View};
+use crate::coverage::{By, Comparison, Report, Rules, SourceTexts, View};
 use crate::data::components::Components;
 use crate::data::{DataDirectory, Origins, check_archs};
 use crate::llvm::LlvmTools;
@@ -89,7 +89,8 @@ fn view(side: DiffSide<'_>, arguments: &DiffArguments) -> Result<View> {
         let mut matched = data.match_elfs(archs, &all, &mut installed, warnings)?;
         matched.select_labels(labels, &data)?;
         let merged = MergedProfiles::of_data(&mut matched, &data, &installed, warnings)?;
-        let report = Report::of(&merged, &data, &Origins::default());
+        let mut report = Report::of(&merged, &data, &Origins::default());
+        report.follow(Rules::Own, filters.exclusions(SourceTexts::default()));
         let (view, said) = report.view(&selection, By::Arch, &installed)?;
         warnings.extend(said);
         Ok(view)

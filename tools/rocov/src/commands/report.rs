@@ -84,7 +84,7 @@ pub(crate) fn report(mut arguments: ReportArguments) -> CommandResult {
         None => print::warn(&sampled(&merged)),
     }
     let mut report = Report::of(&merged, &data, &origins);
-    report.follow(options.rules());
+    report.follow(options.rules(), options.exclusions()?);
     if arguments.show.is_some() {
         show(arguments, &report, texts, &installed)?;
         return Ok(0);

@@ -82,8 +82,6 @@ struct Search {
     trees: WorkTrees,
     /// True for two work trees of one repository, by their roots.
     related: HashMap<[Arc<Path>; 2], bool>,
-    /// The paths without links, of files that are there.
-    resolved: HashMap<PathBuf, Option<PathBuf>>,
     joined: HashMap<Arc<str>, Arc<str>>,
 }
 
@@ -99,10 +97,33 @@ impl Search {
             (root.is_none() || root != own, Arc::clone(path))
         });
         let mut apart: Vec<&Arc<str>> = Vec::new();
+        let mut by_file: HashMap<PathBuf, &Arc<str>> = HashMap::new();
+        // The sources at each place in a work tree, with the roots of their trees.
+        let mut by_place: HashMap<&Path, Vec<(&Arc<str>, Arc<Path>)>> = HashMap::new();
         for path in paths {
-            let known = apart
-                .iter()
-                .find(|known| self.are_one(Path::new(&****known), Path::new(&**path)));
+            let file = Path::new(&**path);
+            let target = file.canonicalize().ok();
+            let mut known = target
+                .as_ref()
+                .and_then(|target| by_file.get(target))
+                .copied();
+            if let (None, Some(root)) = (known, self.trees.root_of(file))
+                && let Ok(place) = file.strip_prefix(&root)
+            {
+                let sources = by_place.entry(place).or_default();
+                let one = sources.iter().find(|(source, other_root)| {
+                    root != *other_root
+                        && are_equal(Path::new(&***source), file)
+                        && self.are_related([other_root, &root])
+                });
+                known = one.map(|(source, _)| *source);
+                if known.is_none() {
+                    sources.push((path, root));
+                }
+            }
+            if let Some(target) = target {
+                by_file.entry(target).or_insert(known.unwrap_or(path));
+            }
             match known {
                 Some(known) => _ = self.joined.insert(Arc::clone(path), Arc::clone(known)),
                 None => apart.push(path),
@@ -111,40 +132,9 @@ impl Search {
         apart
     }
 
-    /// Returns whether both paths are of one source.
-    fn are_one(&mut self, one: &Path, other: &Path) -> bool {
-        let [Some(root), Some(other_root)] = [one, other].map(|it| self.trees.root_of(it)) else {
-            return self.lead_to_one(one, other);
-        };
-        if root == other_root {
-            return self.lead_to_one(one, other);
-        }
-        let has_one_place = match (one.strip_prefix(&root), other.strip_prefix(&other_root)) {
-            (Ok(one), Ok(other)) => one == other,
-            _ => false,
-        };
-        has_one_place && are_equal(one, other) && self.are_related(root, other_root)
-            || self.lead_to_one(one, other)
-    }
-
-    /// Returns whether both paths lead to one file.
-    fn lead_to_one(&mut self, one: &Path, other: &Path) -> bool {
-        let one = self.resolved(one);
-        one.is_some() && one == self.resolved(other)
-    }
-
-    fn resolved(&mut self, path: &Path) -> Option<PathBuf> {
-        if let Some(known) = self.resolved.get(path) {
-            return known.clone();
-        }
-        let resolved = path.canonicalize().ok();
-        self.resolved.insert(path.to_path_buf(), resolved.clone());
-        resolved
-    }
-
     /// Returns whether the work trees with these roots are of one repository.
-    fn are_related(&mut self, one: Arc<Path>, other: Arc<Path>) -> bool {
-        let key = [one, other];
+    fn are_related(&mut self, roots: [&Arc<Path>; 2]) -> bool {
+        let key = roots.map(Arc::clone);
         if let Some(known) = self.related.get(&key) {
             return *known;
         }

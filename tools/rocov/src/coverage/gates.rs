@@ -8,6 +8,7 @@ use super::line_table::place_of;
 use super::llvm_cov::symbol;
 use super::view::{Column, View};
 use crate::support::demangle::shown;
+use crate::term::plural::count;
 
 /// The limits that a report must reach, each on every arch and in all of them joined.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub(crate) struct Gates {
     pub(crate) changed_lines: Option<f64>,
     /// True if every kernel must have run.
     pub(crate) all_kernels: bool,
+    /// The most lines that are excluded.
+    pub(crate) excluded_lines: Option<usize>,
 }
 
 /// The least percentage of something.
@@ -91,7 +94,10 @@ type Of = fn(&Figures) -> Figure;
 impl Gates {
     /// Returns whether there is a limit. If there is one, an incomplete report is a failure too.
     pub(crate) fn are_set(&self) -> bool {
-        self.all_kernels || self.changed_lines.is_some() || self.least().next().is_some()
+        self.all_kernels
+            || self.excluded_lines.is_some()
+            || self.changed_lines.is_some()
+            || self.least().next().is_some()
     }
 
     /// One line for each thing that was not reached.
@@ -105,6 +111,11 @@ impl Gates {
         let mut broken = self.too_low(view);
         if self.all_kernels {
             broken.extend(uncovered_kernels(view));
+        }
+        let excluded = view.excluded_lines();
+        if let Some(most) = self.excluded_lines.filter(|most| excluded > *most) {
+            let lines = count(excluded, "line");
+            broken.push(format!("all: {lines} excluded, more than {most}"));
         }
         broken
     }

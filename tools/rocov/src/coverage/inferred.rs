@@ -78,7 +78,7 @@ fn holds(region: &CountedRegion, place: Place) -> bool {
 }
 
 /// The innermost of the regions that hold a place.
-fn innermost<'a>(
+pub(super) fn innermost<'a>(
     regions: impl Iterator<Item = &'a CountedRegion>,
     place: Place,
 ) -> Option<&'a CountedRegion> {

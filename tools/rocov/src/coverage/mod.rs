@@ -8,7 +8,7 @@
 //! [`uniformity`]. A [`file`] has its
 //! counts line by line, the [`instances`] of a template their own, and [`changed`] those of the lines of a change; [`resolve_source`] finds the file
 //! that a user means, and [`checkouts`] the sources that have several paths.
-//! A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports. The
+//! [`exclusions`] are left out of all that. A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports. The
 //! [`provenance`] of a report tells where it comes from.
 
 pub(crate) mod activity;
@@ -18,6 +18,7 @@ pub(crate) mod checkouts;
 pub(crate) mod collect;
 pub(crate) mod comparison;
 pub(crate) mod evaluate;
+pub(crate) mod exclusions;
 pub(crate) mod export;
 pub(crate) mod figures;
 pub(crate) mod file;
@@ -56,6 +57,7 @@ pub(crate) mod view;
 pub(crate) use changed::Change;
 pub(crate) use collect::Collected;
 pub(crate) use comparison::Comparison;
+pub(crate) use exclusions::{ExclusionRules, Exclusions};
 pub(crate) use figures::Figure;
 pub(crate) use function_figures::{FunctionFigures, functions};
 pub(crate) use gates::Gates;

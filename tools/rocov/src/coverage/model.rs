@@ -63,6 +63,8 @@ pub(crate) struct Record {
     pub(crate) counts: Counts,
     /// The regions that its mapping lacks; none under the rules of llvm-cov.
     pub(crate) inferred: Vec<Inferred>,
+    /// The function as the code object describes it, if a part of it is left out.
+    pub(crate) described: Option<Arc<Function>>,
 }
 
 impl Record {
@@ -71,7 +73,13 @@ impl Record {
             function,
             counts,
             inferred: Vec::new(),
+            described: None,
         }
+    }
+
+    /// The function as the code object describes it, with the parts that the report leaves out.
+    pub(crate) fn description(&self) -> &Arc<Function> {
+        self.described.as_ref().unwrap_or(&self.function)
     }
 
     /// The MC/DC decisions with their outcomes.

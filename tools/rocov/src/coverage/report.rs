@@ -10,6 +10,7 @@ use anyhow::Result;
 use super::breakdown::{Part, Tests};
 use super::checkouts::Checkouts;
 use super::collect::{Collected, CountedBinary, collect};
+use super::exclusions::Exclusions;
 use super::joined_file::LabelCounts;
 use super::model::Side;
 use super::selection::Selection;
@@ -47,6 +48,7 @@ pub(crate) struct Report<'a> {
     /// A directory for temporary files of tests.
     directory: PathBuf,
     rules: Rules,
+    exclusions: Exclusions,
 }
 
 /// A component with its own figures: its name, and the identities of its code objects.
@@ -96,9 +98,10 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Makes the report follow these rules.
-    pub(crate) fn follow(&mut self, rules: Rules) {
+    /// Makes the report follow these rules, and leave out what is excluded.
+    pub(crate) fn follow(&mut self, rules: Rules, exclusions: Exclusions) {
         self.rules = rules;
+        self.exclusions = exclusions;
     }
 
     /// Adds the figures of a component, which has the code objects with these identities.
@@ -175,11 +178,13 @@ impl<'a> Report<'a> {
         let components = self.components.iter().map(|component| {
             let sources = sources.iter();
             let of = sources.filter(|source| component.identities.contains(&source.identity));
-            let view = View::by_rules(self.rules, of.cloned().collect(), by, is_wanted);
+            let of = of.cloned().collect();
+            let view = View::by_rules(self.rules, &self.exclusions, of, by, is_wanted);
             Part::of(component.name.clone(), &view)
         });
         let components = components.collect();
-        let mut view = View::by_rules(self.rules, sources, by, is_wanted);
+        let mut view = View::by_rules(self.rules, &self.exclusions, sources, by, is_wanted);
+        print::warn(&self.exclusions.faults());
         view.components = components;
         for column in &mut view.columns {
             let found = column
@@ -237,7 +242,8 @@ impl<'a> Report<'a> {
     ) -> Result<TestEvaluator<'b, impl Fn(&str) -> String + Sync + 'b>> {
         let binaries = self.binaries.iter().filter(|it| is_wanted(&it.identity));
         let place = |path: &str| checkouts.place(&selection.place(path));
-        TestEvaluator::new(binaries, place, &self.directory, installed, self.rules)
+        let rules = (self.rules, &self.exclusions);
+        TestEvaluator::new(binaries, place, &self.directory, installed, rules)
     }
 }
 

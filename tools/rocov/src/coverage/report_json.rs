@@ -3,6 +3,7 @@
 //! llvm-cov's own format says neither which functions are kernels nor which sides of branches are
 //! folded: that is in `rocov.columns`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,6 +42,9 @@ pub(crate) struct Head {
     /// The numbers of functions, in the order of the export, with facts that it lacks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) marks: Vec<(usize, Marks)>,
+    /// The lines that are left out, by source.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) excluded_lines: BTreeMap<String, BTreeSet<u32>>,
 }
 
 /// A function that has a line table.

@@ -52,7 +52,7 @@ impl SourceTexts {
     }
 
     /// The text that a code object has of the source at `place`.
-    fn in_code_object(&self, place: &Path) -> Option<&[u8]> {
+    pub(super) fn in_code_object(&self, place: &Path) -> Option<&[u8]> {
         self.embedded.get(place.to_str()?).map(|text| &**text)
     }
 

@@ -127,7 +127,7 @@ pub(super) fn stale<'a>(
     };
     let records = view.columns.iter().flat_map(|it| it.touching(path));
     records.into_iter().find_map(|record| {
-        let function = &record.function;
+        let function = record.description();
         let main = function.main_file();
         let body = function.regions.iter().find(|it| it.location.file == main);
         let mut here = function.regions.iter().filter(|region| {

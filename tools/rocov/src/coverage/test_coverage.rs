@@ -14,6 +14,7 @@ use super::activity::Activities;
 use super::breakdown::{Covered, OfColumn, Part};
 use super::collect::{CountedBinary, exported};
 use super::evaluate::ObjectIndex;
+use super::exclusions::Exclusions;
 use super::figures::Figures;
 use super::function::Function;
 use super::function_groups::FunctionGroups;
@@ -42,6 +43,7 @@ pub(crate) struct TestEvaluator<'a, P> {
     mapped: MappedFunctions,
     shared: Mutex<SharedFunctions>,
     rules: Rules,
+    exclusions: &'a Exclusions,
     /// The figures of code that never ran, for the code objects with these numbers.
     never_ran: Mutex<HashMap<Vec<usize>, Arc<GroupFigures>>>,
 }
@@ -116,7 +118,7 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         place: P,
         directory: &'a Path,
         installed: &'a LlvmTools,
-        rules: Rules,
+        (rules, exclusions): (Rules, &'a Exclusions),
     ) -> Result<Self> {
         let binaries = binaries.into_iter().filter(|it| it.side == Side::Device);
         let binaries: Vec<_> = binaries.enumerate().collect();
@@ -149,6 +151,7 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
             mapped,
             shared,
             rules,
+            exclusions,
             never_ran: Mutex::default(),
         })
     }
@@ -231,6 +234,7 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         });
         Ok(View::by_rules(
             self.rules,
+            self.exclusions,
             sources.collect::<Result<_>>()?,
             By::Arch,
             is_wanted,
@@ -345,7 +349,7 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
             Ok(object.source(records))
         });
         let sources = sources.collect::<Result<_>>()?;
-        let view = View::by_rules(self.rules, sources, By::Arch, is_wanted);
+        let view = View::by_rules(self.rules, self.exclusions, sources, By::Arch, is_wanted);
         let columns = view.columns.iter().map(|column| {
             let group = |function: &Arc<Function>| self.groups.get(function);
             let figures = view.figures_by(column, &self.mapped, group);

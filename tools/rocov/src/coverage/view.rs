@@ -12,6 +12,7 @@ use foldhash::fast::RandomState;
 use super::activity::{self, Activities, Activity};
 use super::breakdown::Part;
 use super::changed::Changed;
+use super::exclusions::{ExcludedLines, Exclusions};
 use super::figures::Figures;
 use super::function::{Function, Place};
 use super::function_coverage::FunctionCoverage;
@@ -117,12 +118,20 @@ pub(crate) struct Column {
     pub(crate) kinds: CountKinds,
     /// The number of functions whose counts are too low, as they add without atomic operations.
     pub(crate) non_atomic: usize,
+    /// The lines that are left out.
+    pub(crate) excluded: ExcludedLines,
     /// Indices of the records that have something in a file.
     by_path: HashMap<Arc<str>, Vec<usize>, RandomState>,
 }
 
 impl Column {
-    fn of(label: String, side: Side, sources: Vec<Source>, rules: Rules) -> Self {
+    fn of(
+        label: String,
+        side: Side,
+        sources: Vec<Source>,
+        rules: Rules,
+        left_out: impl FnOnce(&mut Vec<Record>) -> ExcludedLines,
+    ) -> Self {
         let binaries = sources.iter().map(|source| source.binary.clone()).collect();
         let kernels = sources.iter().flat_map(|source| &source.kernels);
         let kernels = kernels.cloned().collect();
@@ -140,6 +149,7 @@ impl Column {
         if rules == Rules::Own {
             infer(&mut records);
         }
+        let excluded = left_out(&mut records);
         let mut by_path: HashMap<_, Vec<usize>, RandomState> = HashMap::default();
         for (index, record) in records.iter().enumerate() {
             for path in &record.function.filenames {
@@ -161,6 +171,7 @@ impl Column {
             activities,
             kinds,
             non_atomic: 0,
+            excluded,
             by_path,
         }
     }
@@ -243,14 +254,17 @@ pub(crate) struct Row {
 }
 
 impl View {
-    /// Shows these sources of counts by rocov's own rules, and of the source files those that `is_wanted`.
+    /// Shows these sources of counts by rocov's own rules, with nothing left out, and of the source files those that
+    /// `is_wanted`.
     pub(crate) fn new(sources: Vec<Source>, by: By, is_wanted: impl Fn(&str) -> bool) -> Self {
-        Self::by_rules(Rules::Own, sources, by, is_wanted)
+        Self::by_rules(Rules::Own, &Exclusions::none(), sources, by, is_wanted)
     }
 
-    /// Shows these sources of counts by these rules, and of the source files those that `is_wanted`.
+    /// Shows these sources of counts by these rules, without what is excluded, and of the source files those that
+    /// `is_wanted`.
     pub(crate) fn by_rules(
         rules: Rules,
+        exclusions: &Exclusions,
         sources: Vec<Source>,
         by: By,
         is_wanted: impl Fn(&str) -> bool,
@@ -267,7 +281,10 @@ impl View {
         }
         let columns: Vec<_> = groups
             .into_iter()
-            .map(|((side, label), sources)| Column::of(label, side, sources, rules))
+            .map(|((side, label), sources)| {
+                let left_out = |records: &mut _| exclusions.leave_out(records, &texts);
+                Column::of(label, side, sources, rules, left_out)
+            })
             .collect();
         let paths: BTreeSet<_> = columns
             .iter()
@@ -305,6 +322,19 @@ impl View {
             *known = known.plus(*activity);
         }
         lines
+    }
+
+    /// The lines of a file that are left out in each column that has code there.
+    pub(crate) fn excluded(&self, path: &str) -> BTreeSet<u32> {
+        let columns = self.columns.iter();
+        let excluded = columns.filter_map(|column| column.excluded.get(path));
+        excluded.flatten().copied().collect()
+    }
+
+    /// The number of lines that are left out of the files shown.
+    pub(crate) fn excluded_lines(&self) -> usize {
+        let paths = self.paths.iter();
+        paths.map(|path| self.excluded(path).len()).sum()
     }
 
     /// Calls `of` for each column, by its index, and adds `all` if there are several columns.
@@ -371,7 +401,7 @@ impl View {
         for path in &self.paths {
             let mut records: HashMap<G, Vec<&Record>> = HashMap::new();
             for record in column.defined_in(path) {
-                if let Some(group) = group(&record.function) {
+                if let Some(group) = group(record.description()) {
                     records.entry(group).or_default().push(record);
                 }
             }

@@ -2,7 +2,7 @@
 //! instructions come, for each line, the instructions that waves executed and the share of lanes that were active. The instances of a template follow
 //! its last line, each by itself. A source that stands for functions without lines has the calls of each.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -21,6 +21,8 @@ const NAME: Style = AnsiColor::Cyan.on_default();
 const NOT_RUN: Style = AnsiColor::Red.on_default();
 const MISSED: Style = Style::new().bg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 
+/// The mark of a line that is left out, in place of a count.
+const EXCLUDED: &str = "excl";
 /// The line between instances.
 const RULE: &str = "  ------------------";
 
@@ -71,6 +73,7 @@ impl Page<'_> {
         };
         let counted = CountedLines {
             activities: column.activities.get(source.path),
+            excluded: column.excluded.get(source.path),
             ..CountedLines::of(lines, &segments)
         };
         let mut instances = instances(column, source.path);
@@ -123,8 +126,11 @@ impl Page<'_> {
         text: &[u8],
         counted: &CountedLines<'_>,
     ) -> io::Result<()> {
-        let count = counted.counts.get(&number).map(|count| short(*count));
-        let count = count.unwrap_or_default();
+        let count = match counted.counts.get(&number) {
+            Some(count) => short(*count),
+            None if counted.is_excluded(number) => EXCLUDED.to_owned(),
+            None => String::new(),
+        };
         write!(self.out, "{prefix}{number:>5}|{count:>7}|")?;
         if let Some(activities) = counted.activities {
             let activity = activities.get(&number).copied().unwrap_or_default();
@@ -164,6 +170,8 @@ struct CountedLines<'a> {
     missed: Vec<Span>,
     /// The executed instructions of lines; `None` if they are not counted or not shown.
     activities: Option<&'a BTreeMap<u32, Activity>>,
+    /// The lines that are left out.
+    excluded: Option<&'a BTreeSet<u32>>,
 }
 
 impl CountedLines<'_> {
@@ -173,7 +181,12 @@ impl CountedLines<'_> {
             counts: counts.into_iter().collect(),
             missed: missed(segments),
             activities: None,
+            excluded: None,
         }
+    }
+
+    fn is_excluded(&self, line: u32) -> bool {
+        self.excluded.is_some_and(|lines| lines.contains(&line))
     }
 
     /// The parts of a line of `length` bytes that did not run, in order: from a byte up to another.

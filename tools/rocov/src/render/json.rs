@@ -32,6 +32,10 @@ pub(super) fn write(view: &View, summary_only: bool, out: &mut dyn Write) -> io:
     if let Some(uniformity) = uniformity::json(view, summary_only) {
         rocov["uniformity"] = uniformity;
     }
+    match view.excluded_lines() {
+        0 => {}
+        lines => rocov["excluded_lines"] = json!(lines),
+    }
     if let Some(changed) = &view.changed {
         rocov["changed_lines"] = changed::json(view, changed);
     }
@@ -78,6 +82,15 @@ fn head(view: &View, column: &Column, summary_only: bool) -> Head {
             .filter(|(_, record)| !summary_only && record.function.marks != Marks::default())
             .map(|(number, record)| (number, record.function.marks.clone()))
             .collect(),
+        excluded_lines: match summary_only {
+            true => Default::default(),
+            false => {
+                let excluded = column.excluded.iter();
+                excluded
+                    .map(|(path, lines)| (path.to_string(), lines.clone()))
+                    .collect()
+            }
+        },
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::markdown_text::{Inline, Markdown};
-use super::{breakdown, changed};
+use super::{breakdown, changed, excluded};
 use crate::coverage::figures::Figures;
 use crate::coverage::file::Line;
 use crate::coverage::report::too_low;
@@ -31,6 +31,10 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     for column in view.columns.iter().filter(|column| column.non_atomic > 0) {
         let start = format!("Counts of {} are too low", column.label);
         out.note(&start, &format!("{}.", too_low(column.non_atomic)))?;
+    }
+
+    if let Some(excluded) = excluded(view) {
+        out.note("Excluded", &format!("{excluded}."))?;
     }
 
     if let Some(changed) = &view.changed {

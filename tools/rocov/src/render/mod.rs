@@ -28,6 +28,13 @@ use std::io::Write;
 use anyhow::Result;
 
 use crate::coverage::view::View;
+use crate::term::plural::count;
+
+/// The number of lines that are left out, as a text; `None` if there are none.
+fn excluded(view: &View) -> Option<String> {
+    let lines = view.excluded_lines();
+    (lines > 0).then(|| count(lines, "line"))
+}
 
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 
-use super::{breakdown, changed, uniformity};
+use super::{breakdown, changed, excluded, uniformity};
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::view::View;
 use crate::support::paths::{below, common};
@@ -72,6 +72,10 @@ pub(super) fn write(
             .map(|(path, figures)| (below(path, &base).into_owned(), figures));
         write_table(rows.collect(), total.all, is_colored, out)?;
         write_differences(view, &base, out)?;
+    }
+    if let Some(excluded) = excluded(view) {
+        out.gap()?;
+        out.line(format_args!("excluded: {excluded} (--show marks them)"))?;
     }
     uniformity::write_text(view, &base, out)?;
     breakdown::write_text(view, out)?;

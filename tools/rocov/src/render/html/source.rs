@@ -1,7 +1,7 @@
 //! The page of a source file: every line with its count in each column, and its parts that did not run.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
@@ -115,6 +115,7 @@ struct Page<'a> {
     stale: Option<&'a Stale>,
     has_branches: bool,
     has_activity: bool,
+    has_excluded: bool,
     is_changed: bool,
     test_sets: &'a TestSets<'a>,
     /// Made one at a time, as the page is written.
@@ -158,6 +159,7 @@ pub(super) fn write(
         is_changed: frame.changed(source).is_some(),
         has_branches: !file.branches.is_empty(),
         has_activity: !lines.activities.is_empty(),
+        has_excluded: !lines.excluded.is_empty(),
         test_sets,
         lines: RefCell::new(lines),
     };
@@ -187,6 +189,8 @@ struct Lines<'a> {
     missed: Vec<Missed<'a>>,
     /// Numbers of the lines that a change touched.
     changed: HashSet<u32>,
+    /// Numbers of the lines that are left out.
+    excluded: BTreeSet<u32>,
     /// False if the source is not the one that was compiled: places in it are of other text.
     fits: bool,
     lexer: Option<Lexer>,
@@ -223,6 +227,7 @@ impl<'a> Lines<'a> {
                 .flatten()
                 .map(|line| line.number)
                 .collect(),
+            excluded: frame.view.excluded(source.path),
             missed: file.missed.iter().map(|spans| Missed::new(spans)).collect(),
             fits,
             lexer: is_cxx(source.path).then(Lexer::default),
@@ -296,6 +301,11 @@ impl Iterator for Lines<'_> {
                 + if runs_nowhere { "nowhere " } else { "" }
                 + if self.changed.contains(&self.number) {
                     "changed "
+                } else {
+                    ""
+                }
+                + if counted.is_none() && self.excluded.contains(&self.number) {
+                    "excluded "
                 } else {
                     ""
                 },

@@ -1,0 +1,317 @@
+//! The parts of one function that a report leaves out.
+//!
+//! What is left out becomes a skipped region, as code behind `#if 0` is one: all formats treat it as that.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use super::source_marks::SourceMarks;
+use crate::coverage::function::{Branch, Function, Kind, Location, Place, Region, Span};
+use crate::coverage::inferred::innermost;
+use crate::coverage::model::Record;
+use crate::coverage::segments::CountedRegion;
+
+/// Parts of a function.
+pub(super) struct LeftOut<'a> {
+    marks: &'a [Arc<SourceMarks>],
+    /// True if the whole function is one.
+    is_whole: bool,
+    /// Code, with its lines, by the index of the file.
+    hidden: Vec<(u32, Span)>,
+    /// Code without its lines: uses of `assert`.
+    asserts: Vec<(u32, Span)>,
+    /// The places of code that is never reached.
+    unreachable: Vec<(u32, Span)>,
+    /// The files of macros that are left out as a whole.
+    macros: BTreeSet<u32>,
+}
+
+impl<'a> LeftOut<'a> {
+    /// Finds the parts that the marks of the function's files, by their indices, exclude.
+    pub(super) fn new(
+        record: &Record,
+        marks: &'a [Arc<SourceMarks>],
+        keeps_unreachable: bool,
+    ) -> Self {
+        let function = &record.function;
+        let (main, start, end) = (function.main_file(), function.start(), function.end());
+        let mut left_out = Self {
+            marks,
+            is_whole: false,
+            hidden: Vec::new(),
+            asserts: Vec::new(),
+            unreachable: Vec::new(),
+            macros: BTreeSet::new(),
+        };
+        let of_main = &marks[main as usize];
+        // A function starts at its brace, which may have a line of its own.
+        let is_at_start = |line: &u32| *line == start.line || *line + 1 == start.line;
+        let is_around =
+            |lines: &RangeInclusive<u32>| lines.contains(&start.line) && lines.contains(&end.line);
+        left_out.is_whole =
+            of_main.functions.iter().any(is_at_start) || of_main.lines.iter().any(is_around);
+        for (file, marks) in (0..).zip(marks) {
+            let Some(extent) = extent(function, file) else {
+                continue;
+            };
+            for lines in &marks.lines {
+                let first = Place {
+                    line: *lines.start(),
+                    column: 1,
+                };
+                let span = Span {
+                    start: first.max(extent.start),
+                    end: marks.end_of(*lines.end()).min(extent.end),
+                };
+                if span.start < span.end {
+                    left_out.hidden.push((file, span));
+                }
+            }
+            if keeps_unreachable {
+                continue;
+            }
+            for place in marks
+                .unreachable
+                .iter()
+                .filter(|place| extent.start <= **place && **place < extent.end)
+            {
+                let span = unreachable(record, file, *place, marks);
+                left_out.unreachable.push((file, span));
+                left_out.hidden.push((file, span));
+            }
+        }
+        if !keeps_unreachable {
+            left_out.find_asserts(function);
+        }
+        left_out.add_hidden_macros(function);
+        left_out
+    }
+
+    /// Finds the uses of `assert`. That of a system header is no expansion: its regions lie at the start of its use.
+    fn find_asserts(&mut self, function: &Function) {
+        for (file, marks) in (0..).zip(self.marks) {
+            let asserts = marks.asserts.iter();
+            self.asserts.extend(asserts.map(|span| (file, *span)));
+        }
+        for expansion in function.expansions() {
+            let starts = |(file, span): &(u32, Span)| {
+                *file == expansion.file && span.start == expansion.span.start
+            };
+            if self.asserts.iter().any(starts) {
+                self.macros.insert(expansion.expanded);
+            }
+        }
+    }
+
+    /// Adds the macros that are used in what is left out.
+    fn add_hidden_macros(&mut self, function: &Function) {
+        // Each round finds the macros in those of the round before.
+        loop {
+            let before = self.macros.len();
+            for expansion in function.expansions() {
+                if self.is_hidden(expansion) {
+                    self.macros.insert(expansion.expanded);
+                }
+            }
+            if self.macros.len() == before {
+                return;
+            }
+        }
+    }
+
+    /// Returns whether a location is left out with its lines.
+    fn is_hidden(&self, location: Location) -> bool {
+        self.macros.contains(&location.file) || is_in(&self.hidden, location)
+    }
+
+    /// Returns whether the branches at a location are left out.
+    fn has_no_branches(&self, function: &Function, location: Location) -> bool {
+        let is_marked = |file: u32, line: u32| {
+            let mut marked = self.marks[file as usize].branches.iter();
+            marked.any(|lines| lines.contains(&line))
+        };
+        let is_used_where_marked = || {
+            if location.file == function.main_file() {
+                return false;
+            }
+            let expansions = function.expansion_paths();
+            let first = expansions[location.file as usize].first();
+            first.is_some_and(|place| is_marked(function.main_file(), place.line))
+        };
+        self.is_hidden(location)
+            || is_in(&self.asserts, location)
+            || is_marked(location.file, location.span.start.line)
+            || is_used_where_marked()
+    }
+
+    /// Returns whether code that is never reached follows if a condition is true.
+    fn leads_to_unreachable(&self, branch: &Branch) -> bool {
+        let Location { span, file, .. } = branch.location;
+        let mut unreachable = self.unreachable.iter();
+        unreachable.any(|(other, code)| {
+            let between = self.marks[file as usize].between(span.end, code.start);
+            *other == file && between.trim_ascii() == b")"
+        })
+    }
+
+    /// Takes the parts out of the function, and returns whether any of it stays.
+    pub(super) fn take_from(&self, record: &mut Record) -> bool {
+        if self.is_whole {
+            return false;
+        }
+        let mut function = Function::clone(&record.function);
+        let counts = &mut record.counts;
+        let old = Arc::clone(&record.function);
+
+        let mut regions = Vec::new();
+        let mut region_counts = Vec::new();
+        let mut uniformity = Vec::new();
+        // The new index of each region that stays.
+        let mut indices = vec![None; old.regions.len()];
+        for (index, (region, count)) in old.regions.iter().zip(&counts.regions).enumerate() {
+            let Some(location) = self.rest(region.location, region.kind) else {
+                continue;
+            };
+            indices[index] = Some(regions.len());
+            regions.push(Region {
+                location,
+                ..*region
+            });
+            region_counts.push(*count);
+            uniformity.extend(counts.uniformity.get(index).copied());
+        }
+        let has_code = regions.iter().any(|region| region.kind == Kind::Code);
+        for (file, span) in &self.hidden {
+            regions.push(Region {
+                location: Location {
+                    span: *span,
+                    file: *file,
+                    expanded: 0,
+                },
+                kind: Kind::Skipped,
+            });
+            region_counts.push(0);
+            if !uniformity.is_empty() {
+                uniformity.push(Default::default());
+            }
+        }
+        (counts.regions, counts.uniformity) = (region_counts, uniformity);
+        function.regions = regions;
+        for of_regions in [
+            &mut function.marks.uncounted_gaps,
+            &mut function.marks.own_counters,
+        ] {
+            *of_regions = of_regions
+                .iter()
+                .filter_map(|index| indices[*index])
+                .collect();
+        }
+        record.inferred.retain_mut(|inferred| {
+            let location = Location {
+                span: inferred.region.span,
+                file: inferred.file,
+                expanded: 0,
+            };
+            let rest = self.rest(location, inferred.region.kind);
+            rest.is_some_and(|rest| {
+                inferred.region.span = rest.span;
+                true
+            })
+        });
+
+        let branches = old
+            .branches
+            .iter()
+            .zip(std::mem::take(&mut counts.branches));
+        let branches = branches.filter(|(branch, _)| !self.has_no_branches(&old, branch.location));
+        (function.branches, counts.branches) = branches
+            .map(|(branch, sides)| {
+                let mut branch = *branch;
+                branch.folded[0] |= self.leads_to_unreachable(&branch);
+                (branch, sides)
+            })
+            .unzip();
+
+        let stays: Vec<_> = old
+            .decisions
+            .iter()
+            .map(|decision| !self.has_no_branches(&old, decision.location))
+            .collect();
+        keep(&mut function.decisions, &stays);
+        keep(&mut counts.decisions, &stays);
+        keep(&mut function.marks.folded_conditions, &stays);
+
+        let mut has_lines = false;
+        if let Some(table) = &mut function.line_table {
+            let stays = table.lines.iter().map(|line| {
+                let marks = &self.marks[line.file as usize];
+                !marks.lines.iter().any(|lines| lines.contains(&line.line))
+            });
+            let stays: Vec<_> = stays.collect();
+            keep(&mut table.lines, &stays);
+            keep(&mut counts.lines, &stays);
+            has_lines = !table.lines.is_empty();
+        }
+        record.described = Some(old);
+        record.function = Arc::new(function);
+        has_code || has_lines
+    }
+
+    /// The part of a region that stays.
+    fn rest(&self, mut location: Location, kind: Kind) -> Option<Location> {
+        let is_of_assert = kind != Kind::Expansion && is_in(&self.asserts, location);
+        if self.is_hidden(location) || is_of_assert {
+            return None;
+        }
+        for (file, span) in &self.hidden {
+            let starts_inside = span.start <= location.span.start && location.span.start < span.end;
+            if *file == location.file && starts_inside {
+                location.span.start = span.end;
+            }
+        }
+        Some(location)
+    }
+}
+
+/// Keeps the elements that stay, by their indices.
+fn keep<T>(elements: &mut Vec<T>, stays: &[bool]) {
+    let mut stays = stays.iter();
+    elements.retain(|_| stays.next().copied().unwrap_or(true));
+}
+
+/// Returns whether a location lies in one of the spans.
+fn is_in(spans: &[(u32, Span)], location: Location) -> bool {
+    spans.iter().any(|(file, span)| {
+        *file == location.file && span.start <= location.span.start && location.span.end <= span.end
+    })
+}
+
+/// The part of a file that the regions of a function lie in.
+fn extent(function: &Function, file: u32) -> Option<Span> {
+    let regions = function.regions.iter().map(|region| region.location);
+    let here = regions.filter(|location| location.file == file);
+    here.map(|location| location.span)
+        .reduce(|one, other| Span {
+            start: one.start.min(other.start),
+            end: one.end.max(other.end),
+        })
+}
+
+/// The code that is left out because it reaches `place`: the innermost region around it, or its line if that is the whole
+/// function.
+fn unreachable(record: &Record, file: u32, place: Place, marks: &SourceMarks) -> Span {
+    let regions: Vec<CountedRegion> = record.regions(|it| it == file).collect();
+    let code = regions.iter().filter(|region| region.kind == Kind::Code);
+    let around = innermost(code, place).map(|region| region.span);
+    let function = extent(&record.function, file).map(|extent| extent.start);
+    around
+        .filter(|span| Some(span.start) != function)
+        .unwrap_or(Span {
+            start: Place {
+                line: place.line,
+                column: 1,
+            },
+            end: marks.end_of(place.line),
+        })
+}

@@ -1,0 +1,386 @@
+//! The marks in the text of a source: comments that exclude lines, and code that nobody expects to run.
+//!
+//! The comments are those of [lcov](https://github.com/linux-test-project/lcov/blob/master/man/geninfo.1),
+//! [gcovr](https://gcovr.com/en/stable/guide/exclusion-markers.html),
+//! [grcov](https://github.com/mozilla/grcov#excluding-lines) and
+//! [coverage.py](https://coverage.readthedocs.io/en/latest/excluding.html).
+
+use std::ops::RangeInclusive;
+
+use memchr::memmem;
+use regex::bytes::RegexSet;
+
+use crate::coverage::function::{Place, Span};
+
+/// The tools whose markers are read: `LCOV_EXCL_LINE`, and so on.
+const TOOLS: [&str; 4] = ["LCOV", "GCOVR", "GRCOV", "ROCOV"];
+/// Functions that a program never calls if it is right.
+const UNREACHABLE: [&str; 3] = [
+    "__builtin_unreachable",
+    "__builtin_trap",
+    "std::unreachable",
+];
+/// The macro whose failing side nobody expects to run.
+const ASSERT: &str = "assert";
+/// The words without which a text has no mark.
+const NEEDLES: [&[u8]; 5] = [
+    b"_EXCL_",
+    b"no cover",
+    b"__builtin_",
+    b"unreachable",
+    b"assert",
+];
+
+/// The marks of a source. Lines count from 1.
+#[derive(Debug, Default)]
+pub(super) struct SourceMarks {
+    /// The lines that are left out.
+    pub(super) lines: Vec<RangeInclusive<u32>>,
+    /// The lines whose branches are left out.
+    pub(super) branches: Vec<RangeInclusive<u32>>,
+    /// The lines at which functions start, or just before these, that are left out.
+    pub(super) functions: Vec<u32>,
+    /// The places of calls that are never reached.
+    pub(super) unreachable: Vec<Place>,
+    /// The uses of `assert`, with their arguments.
+    pub(super) asserts: Vec<Span>,
+    /// A line for each marker that has no other end.
+    pub(super) faults: Vec<String>,
+    /// The text, if there is a mark.
+    text: Vec<u8>,
+    /// The offset of each line in the text.
+    starts: Vec<usize>,
+}
+
+impl SourceMarks {
+    /// Reads the marks of a text. A line that matches one of `patterns` is left out, too.
+    pub(super) fn read(text: Vec<u8>, patterns: Option<&RegexSet>) -> Self {
+        let may_have_marks = NEEDLES
+            .iter()
+            .any(|needle| memmem::find(&text, needle).is_some());
+        if !may_have_marks && patterns.is_none() {
+            return Self::default();
+        }
+        let mut marks = Self::default();
+        let mut open = Open::default();
+        let mut code = CodeScanner::default();
+        let lines = text.split(|byte| *byte == b'\n');
+        let mut start = 0;
+        for (number, line) in (1..).zip(lines.clone()) {
+            marks.starts.push(start);
+            start += line.len() + 1;
+            marks.read_markers(number, line, &mut open);
+            if patterns.is_some_and(|patterns| patterns.is_match(line)) {
+                marks.lines.push(number..=number);
+            }
+            if memmem::find(line, b"no cover").is_some() && is_pragma(line) {
+                let end = number + suite(lines.clone().skip(number as usize), line);
+                marks.lines.push(number..=end);
+            }
+            marks.read_code(number, &code.code_of(line), &mut open.assert);
+        }
+        let last = u32::try_from(marks.starts.len()).unwrap_or(u32::MAX);
+        for (prefix, first, ranges) in [
+            ("", open.lines, &mut marks.lines),
+            ("BR_", open.branches, &mut marks.branches),
+        ] {
+            let Some((tool, first)) = first else { continue };
+            marks.faults.push(format!(
+                "{first}: {tool}_EXCL_{prefix}START has no {tool}_EXCL_{prefix}STOP behind it: add it, because the rest \
+                 of the file is excluded"
+            ));
+            ranges.push(first..=last);
+        }
+        marks.text = text;
+        marks
+    }
+
+    /// Returns whether nothing is marked.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+            && self.branches.is_empty()
+            && self.functions.is_empty()
+            && self.unreachable.is_empty()
+            && self.asserts.is_empty()
+    }
+
+    /// The place behind the last byte of a line.
+    pub(super) fn end_of(&self, line: u32) -> Place {
+        let text = self.line(line);
+        let column = u32::try_from(text.len() + 1).unwrap_or(u32::MAX);
+        Place { line, column }
+    }
+
+    /// The text from a place up to another; empty if they do not lie in the text in this order.
+    pub(super) fn between(&self, start: Place, end: Place) -> &[u8] {
+        let offset = |place: Place| {
+            let line = self.starts.get((place.line as usize).checked_sub(1)?)?;
+            line.checked_add((place.column as usize).checked_sub(1)?)
+        };
+        let range = offset(start).zip(offset(end));
+        let text = range.and_then(|(start, end)| self.text.get(start..end));
+        text.unwrap_or_default()
+    }
+
+    fn line(&self, line: u32) -> &[u8] {
+        let index = (line as usize).saturating_sub(1);
+        let Some(start) = self.starts.get(index) else {
+            return &[];
+        };
+        let end = self
+            .starts
+            .get(index + 1)
+            .map_or(self.text.len(), |next| next - 1);
+        self.text.get(*start..end).unwrap_or_default()
+    }
+
+    /// Reads the markers of a line.
+    fn read_markers(&mut self, number: u32, line: &[u8], open: &mut Open) {
+        let mut rest = line;
+        while let Some(found) = memmem::find(rest, b"_EXCL_") {
+            let tool = TOOLS
+                .into_iter()
+                .find(|tool| rest[..found].ends_with(tool.as_bytes()));
+            rest = &rest[found + b"_EXCL_".len()..];
+            let Some(tool) = tool else { continue };
+            let is_word = |byte: &u8| byte.is_ascii_uppercase() || *byte == b'_';
+            let word = &rest[..rest.iter().take_while(|byte| is_word(byte)).count()];
+            let (prefix, what) = match word.strip_prefix(b"BR_") {
+                Some(what) => ("BR_", what),
+                None => ("", word),
+            };
+            let (ranges, open) = match prefix {
+                "" => (&mut self.lines, &mut open.lines),
+                _ => (&mut self.branches, &mut open.branches),
+            };
+            match what {
+                b"LINE" => ranges.push(number..=number),
+                b"START" => _ = open.get_or_insert((tool, number)),
+                b"STOP" => match open.take() {
+                    Some((_, first)) => ranges.push(first..=number),
+                    None => self.faults.push(format!(
+                        "{number}: {tool}_EXCL_{prefix}STOP has no {tool}_EXCL_{prefix}START before it: add it, or remove \
+                         this one"
+                    )),
+                },
+                b"FUNCTION" => self.functions.push(number),
+                _ => {}
+            }
+        }
+    }
+
+    /// Finds calls in the code of a line, which has blanks in place of comments and strings.
+    fn read_code(&mut self, line: u32, code: &[u8], assert: &mut Option<(Place, usize)>) {
+        let place = |offset: usize| Place {
+            line,
+            column: u32::try_from(offset + 1).unwrap_or(u32::MAX),
+        };
+        for name in UNREACHABLE {
+            self.unreachable.extend(uses(code, name).map(place));
+        }
+        let mut starts = uses(code, ASSERT).peekable();
+        if assert.is_none() && starts.peek().is_none() {
+            return;
+        }
+        for (offset, byte) in code.iter().enumerate() {
+            if starts.next_if_eq(&offset).is_some() && assert.is_none() {
+                *assert = Some((place(offset), 0));
+            }
+            let Some((start, depth)) = assert else {
+                continue;
+            };
+            match byte {
+                b'(' => *depth += 1,
+                b')' => *depth = depth.saturating_sub(1),
+                _ => continue,
+            }
+            if *depth == 0 {
+                let (start, end) = (*start, place(offset + 1));
+                self.asserts.push(Span { start, end });
+                *assert = None;
+            }
+        }
+    }
+}
+
+/// What waits for its end. A marker has its tool and its line.
+#[derive(Debug, Default)]
+struct Open {
+    lines: Option<(&'static str, u32)>,
+    branches: Option<(&'static str, u32)>,
+    /// The start of a use of `assert`, and the number of its open parentheses.
+    assert: Option<(Place, usize)>,
+}
+
+/// The offsets at which `name` is called in the code of a line.
+fn uses(code: &[u8], name: &str) -> impl Iterator<Item = usize> {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let found: Vec<_> = memmem::find_iter(code, name).collect();
+    found.into_iter().filter(move |start| {
+        let before = code[..*start].last();
+        let behind = code[start + name.len()..].trim_ascii_start();
+        !before.is_some_and(is_word) && behind.starts_with(b"(")
+    })
+}
+
+/// Returns whether a line has coverage.py's `# pragma: no cover`, or the same behind `//`.
+fn is_pragma(line: &[u8]) -> bool {
+    let Some(found) = memmem::find(line, b"pragma") else {
+        return false;
+    };
+    let before = line[..found].trim_ascii_end();
+    let behind = line[found + b"pragma".len()..].trim_ascii_start();
+    let behind = behind
+        .strip_prefix(b":")
+        .unwrap_or(behind)
+        .trim_ascii_start();
+    (before.ends_with(b"#") || before.ends_with(b"//")) && behind.starts_with(b"no cover")
+}
+
+/// The number of lines that belong to a clause of Python, such as `if x:  # pragma: no cover`, behind its first one.
+fn suite<'a>(behind: impl Iterator<Item = &'a [u8]>, clause: &[u8]) -> u32 {
+    let code = clause
+        .split(|byte| *byte == b'#')
+        .next()
+        .unwrap_or_default();
+    if !code.trim_ascii_end().ends_with(b":") {
+        return 0;
+    }
+    let indentation = |line: &[u8]| line.len() - line.trim_ascii_start().len();
+    let own = indentation(clause);
+    let mut lines = 0;
+    for (number, line) in (1..).zip(behind) {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        if indentation(line) <= own {
+            break;
+        }
+        lines = number;
+    }
+    lines
+}
+
+/// Tells code from comments and strings, line by line.
+#[derive(Debug, Default)]
+struct CodeScanner {
+    is_in_comment: bool,
+}
+
+impl CodeScanner {
+    /// A line with blanks in place of comments and of what stands in quotes.
+    fn code_of(&mut self, line: &[u8]) -> Vec<u8> {
+        let mut code = line.to_vec();
+        let mut quote = None;
+        let mut at = 0;
+        while at < line.len() {
+            let rest = &line[at..];
+            let mut width = 1;
+            match quote {
+                _ if self.is_in_comment => {
+                    if rest.starts_with(b"*/") {
+                        self.is_in_comment = false;
+                        width = 2;
+                    }
+                }
+                Some(mark) => {
+                    if rest[0] == b'\\' {
+                        width = rest.len().min(2);
+                    } else if rest[0] == mark {
+                        quote = None;
+                    }
+                }
+                None if rest.starts_with(b"//") => width = rest.len(),
+                None if rest.starts_with(b"/*") => {
+                    self.is_in_comment = true;
+                    width = 2;
+                }
+                // A digit before it: a separator of digits, as in 1'000.
+                None if rest[0] == b'"' || rest[0] == b'\'' && !is_behind_digit(&line[..at]) => {
+                    quote = Some(rest[0]);
+                }
+                None => {
+                    at += 1;
+                    continue;
+                }
+            }
+            code[at..at + width].fill(b' ');
+            at += width;
+        }
+        code
+    }
+}
+
+fn is_behind_digit(before: &[u8]) -> bool {
+    before.last().is_some_and(u8::is_ascii_hexdigit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marks(text: &str) -> SourceMarks {
+        SourceMarks::read(text.as_bytes().to_vec(), None)
+    }
+
+    #[test]
+    fn markers_of_each_tool_exclude_lines_and_branches() {
+        for tool in TOOLS {
+            let text = format!(
+                "a; // {tool}_EXCL_LINE\nb; /* {tool}_EXCL_BR_LINE */\n// {tool}_EXCL_START\nc;\n\
+                 // {tool}_EXCL_STOP\n// {tool}_EXCL_BR_START\nd;\n// {tool}_EXCL_BR_STOP\n\
+                 void f() {{ // {tool}_EXCL_FUNCTION\n"
+            );
+            let marks = marks(&text);
+            assert_eq!(marks.lines, [1..=1, 3..=5], "{tool}");
+            assert_eq!(marks.branches, [2..=2, 6..=8], "{tool}");
+            assert_eq!(marks.functions, [9], "{tool}");
+            assert_eq!(marks.faults, [""; 0], "{tool}");
+        }
+        assert!(marks("x; // NOT_A_TOOL_EXCL_LINE\n").is_empty());
+        assert!(marks("x; // LCOV_EXCL_LINES\n").is_empty());
+    }
+
+    #[test]
+    fn a_marker_without_its_other_end_is_named() {
+        let start = marks("a;\n// LCOV_EXCL_START\nb;\nc;");
+        assert_eq!(start.lines, [2..=4]);
+        assert!(start.faults[0].starts_with("2: LCOV_EXCL_START has no LCOV_EXCL_STOP"));
+        let stop = marks("a;\n// LCOV_EXCL_STOP\n");
+        assert!(stop.is_empty());
+        assert!(stop.faults[0].starts_with("2: "), "{:?}", stop.faults);
+    }
+
+    #[test]
+    fn pragmas_exclude_a_line_or_a_clause_of_python() {
+        let text = "def f(x):\n  a = 1  # pragma: no cover\n  if x:  # pragma: no cover\n    b = 2\n\n    c = 3\n  d = 4\n";
+        assert_eq!(marks(text).lines, [2..=2, 3..=6]);
+        assert_eq!(marks("a(); // pragma: no cover\nb();\n").lines, [1..=1]);
+        assert!(marks("say(\"no cover\"); // a pragma of ours\n").is_empty());
+    }
+
+    #[test]
+    fn calls_are_found_in_code_only() {
+        let text = "a(); __builtin_unreachable();\n// __builtin_unreachable();\n/* assert(x)\n assert(y) */ assert (z);\n\
+                    p(\"assert(q)\"); my_assert(r); static_assert(s);\nn = 1'000; std::unreachable(); assert(f(1) &&\n  2);\n";
+        let marks = marks(text);
+        let place = |place: Place| (place.line, place.column);
+        let unreachable: Vec<_> = marks.unreachable.iter().copied().map(place).collect();
+        assert_eq!(unreachable, [(1, 6), (6, 12)]);
+        let asserts = marks.asserts.iter();
+        let asserts: Vec<_> = asserts
+            .map(|span| [span.start, span.end].map(place))
+            .collect();
+        assert_eq!(asserts, [[(4, 15), (4, 25)], [(6, 32), (7, 5)]]);
+    }
+
+    #[test]
+    fn patterns_exclude_lines() {
+        let patterns = RegexSet::new(["NOLINT", r"^\s*log_"]).unwrap();
+        let text = b"a; // NOLINT\n  log_it();\nb;\n".to_vec();
+        assert_eq!(
+            SourceMarks::read(text, Some(&patterns)).lines,
+            [1..=1, 2..=2]
+        );
+    }
+}
