@@ -2,21 +2,14 @@
 //! counters`. benches/README.md explains the table.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-#[path = "../tests/support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the whole-program tests, which use all of it"
-)]
-mod support;
-
 use std::fs;
 use std::path::Path;
 
-use support::artifacts::{built, repository};
-use support::command::{limited, run};
-use support::compile::{Compilation, Counters, clang, device_only};
-use support::program::TARGET;
-use support::spec::expand;
+use rocov_tests::artifacts::{built, repository};
+use rocov_tests::command::{limited, run};
+use rocov_tests::compile::{Compilation, Counters, clang, device_only};
+use rocov_tests::program::TARGET;
+use rocov_tests::spec::expand;
 
 /// A kernel of testdata/kernels: its source, and a spec (see testdata/README.md) of a usual size.
 const KERNELS: [(&str, &str); 7] = [

@@ -5,24 +5,16 @@
 //! the end of `main` to the end of the process, with and without `ROCOV_ZERO=0` in turn.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-#[path = "../tests/support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the whole-program tests, which use all of it"
-)]
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rocov_tests::artifacts::{built, repository};
+use rocov_tests::command::limited;
+use rocov_tests::compile::{Compilation, device_header};
+use rocov_tests::gpu::Stack;
+use rocov_tests::program::{Program, TARGET, rocov_flags};
 use rustix::time::{ClockId, clock_gettime};
-
-use support::artifacts::{built, repository};
-use support::command::limited;
-use support::compile::{Compilation, device_header};
-use support::gpu::Stack;
-use support::program::{Program, TARGET, rocov_flags};
 
 const LIBRARIES: usize = 200;
 /// The number of runs of each kind.

@@ -19,12 +19,6 @@ mod allocated;
     reason = "shared with the tests of the drain, which use all of it"
 )]
 mod fake_device;
-#[path = "../tests/support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the whole-program tests, which use all of it"
-)]
-mod support;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,11 +29,12 @@ use rocov::discover::{Elfs, Found, Registry, discover};
 use rocov::drain::Session;
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::{Expansion, Keeper, Process, ProfileName};
+use rocov_tests as support;
+use rocov_tests::compile::code_object;
 use rustix::time::{ClockId, clock_gettime};
 
 use allocated::{allocated, peak_of};
 use fake_device::FakeDevice;
-use support::compile::code_object;
 
 const LOADS: [usize; 4] = [10, 100, 1_000, 10_000];
 const EXECUTABLE: Executable = Executable(0x51);

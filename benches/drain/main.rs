@@ -28,25 +28,20 @@ mod loads;
 mod released;
 mod requests;
 mod rocr;
-#[path = "../../tests/support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the whole-program tests, which use all of it"
-)]
-mod support;
 
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rocov::device::{Device, DeviceRange, Executable};
+use rocov_tests as support;
+use rocov_tests::artifacts::built;
+use rocov_tests::compile::code_object;
 
 use clock::{median, micros};
 use compare::{HEADS, compare};
 use fake::{Fake, Prices};
 use rocr::Rocr;
-use support::artifacts::built;
-use support::compile::code_object;
 
 /// The approximate time of a copy over a bus.
 const EVEN: Duration = Duration::from_micros(20);

@@ -9,22 +9,16 @@ mod drain;
 mod instrument;
 mod samples;
 
-#[path = "../../tests/support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the whole-program tests, which use all of it"
-)]
-mod support;
-
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::artifacts::{files_with_extension, repository};
-use support::command::{limited, run};
-use support::compile::{Compilation, Counters, clang, host_oracle};
-use support::profile::{functions, merge};
-use support::spec::expand;
+use rocov_tests as support;
+use rocov_tests::artifacts::{files_with_extension, repository};
+use rocov_tests::command::{limited, run};
+use rocov_tests::compile::{Compilation, Counters, clang, host_oracle};
+use rocov_tests::profile::{functions, merge};
+use rocov_tests::spec::expand;
 
 /// The target of the cubins.
 pub(crate) const TARGET: &str = "sm_90";

@@ -8,21 +8,15 @@ mod llvm;
 mod memory;
 mod metadata;
 mod non_atomic;
-#[path = "../support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the whole-program tests, which use all of it"
-)]
-mod support;
 mod targets;
 
 use std::path::{Path, PathBuf};
 
 use object::read::{ReadCache, ReadRef};
 use rocov::format::codeobject::{CodeObject, CodeObjectError, Kernel};
-
-use support::artifacts::{files_with_extension, repository};
-use support::compile::{code_object, device_header, device_only};
+use rocov_tests as support;
+use rocov_tests::artifacts::{files_with_extension, repository};
+use rocov_tests::compile::{code_object, device_header, device_only};
 
 /// Compilers and their targets.
 const COMPILERS: [(&str, &[&str]); 3] = [

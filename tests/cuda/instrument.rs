@@ -13,6 +13,7 @@ use crate::ptx::compiled;
 use crate::setup::{Setup, counts, profiles, profiles_of, step, steps};
 use crate::support::artifacts::built;
 use crate::support::command::{Ended, limited, run};
+use crate::support::compile::clang;
 use crate::support::compilers::Compiler;
 
 /// A function of kernels.cu, by the name of its record.
@@ -37,7 +38,7 @@ impl Uncounted {
         })
     }
 
-    /// The same with line tables.
+    /// Code with line tables.
     pub(crate) fn with_lines() -> Option<Self> {
         let mut uncounted = Self::get()?;
         let cubin = uncounted.directory.path().join("lines.cubin");

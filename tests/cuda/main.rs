@@ -17,9 +17,4 @@ mod ptx;
 mod setup;
 mod tools;
 
-#[path = "../support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the whole-program tests, which use all of it"
-)]
-mod support;
+use rocov_tests as support;

@@ -7,13 +7,6 @@
 //! still reads the command lines of these. A block of another language than a shell's needs a mark there: the file
 //! that it is, or the output of which it is a part.
 
-#[path = "../support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the whole-program tests, which use all of it"
-)]
-mod support;
-
 mod blocks;
 mod pages;
 mod session;
@@ -21,10 +14,12 @@ mod session;
 use std::collections::BTreeSet;
 use std::fs;
 
+use rocov_tests as support;
+use rocov_tests::artifacts::{files_with_extension, repository};
+
 use blocks::Block;
 use pages::PAGES;
 use session::Session;
-use support::artifacts::{files_with_extension, repository};
 
 /// Uses the blocks of a page.
 fn use_page(path: &str) {

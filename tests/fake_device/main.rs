@@ -22,12 +22,6 @@ mod on_request;
 mod pools;
 mod processes;
 mod registry;
-#[path = "../support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the whole-program tests, which use all of it"
-)]
-mod support;
 mod version_11;
 mod versions;
 
@@ -36,10 +30,11 @@ use std::path::{Path, PathBuf};
 use rocov::device::Executable;
 use rocov::store::layout::PROFRAW;
 use rocov::store::{Expansion, ProfileName};
+use rocov_tests as support;
+use rocov_tests::compile::code_object;
+use rocov_tests::profile::{Function, Functions, functions, merge, raw_profiles};
 
 use fake_device::FakeDevice;
-use support::compile::code_object;
-use support::profile::{Function, Functions, functions, merge, raw_profiles};
 
 const FIRST: Executable = Executable(0x51);
 const SECOND: Executable = Executable(0x52);

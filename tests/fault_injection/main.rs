@@ -25,12 +25,8 @@ mod ways;
     reason = "shared with the tests of the drain, which use all of it"
 )]
 mod fake_device;
-#[path = "../support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the whole-program tests, which use all of it"
-)]
-mod support;
+
+use rocov_tests as support;
 
 /// Prints the figures of a test that ran in a separate process.
 fn pass_on_figures(ended: &support::command::Ended) {

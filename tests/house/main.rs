@@ -14,6 +14,8 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rocov_tests::artifacts::repository;
+
 /// A crate under the rule.
 struct House {
     /// The folder of its sources.
@@ -299,7 +301,7 @@ fn read(folder: &str) -> Vec<Source> {
 
 /// Reads all files with an extension at or below a path of the repository.
 fn read_all(place: &str, extension: &str) -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(place);
+    let root = repository(place);
     let mut paths = vec![root.clone()];
     let mut sources = Vec::new();
     while let Some(path) = paths.pop() {

@@ -4,9 +4,4 @@ mod action;
 mod cmake;
 mod pipelines;
 
-#[path = "../support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the whole-program tests, which use all of it"
-)]
-mod support;
+use rocov_tests as support;

@@ -1,9 +1,6 @@
 //! Whole programs, from source to report, on the real HIP and ROCr over the modelled GPU. Each file
 //! tests one promise. `tools/test` builds the workspace and installs the needed packages.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod agents;
 mod archs_differ;
 mod builds;
@@ -12,6 +9,7 @@ mod corpus;
 mod cuda;
 mod early_exits;
 mod endings;
+mod exclusions;
 mod faults;
 mod guest;
 mod kernels_known;
@@ -47,3 +45,5 @@ mod uniformity;
 mod uninstrumented;
 mod upstream;
 mod ways_in;
+
+use rocov_tests as support;

@@ -12,12 +12,8 @@ mod registry;
 mod reports;
 mod sample;
 mod state;
-#[path = "../support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the whole-program tests, which use all of it"
-)]
-mod support;
 mod threads;
 mod units;
 mod unused;
+
+use rocov_tests as support;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::command::{limited, run};
 
 /// The file `name` from `cargo build --release --workspace`, beside this test program.
-pub(crate) fn built(name: &str) -> PathBuf {
+pub fn built(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its own path");
     let directory = test
         .ancestors()
@@ -22,7 +22,7 @@ pub(crate) fn built(name: &str) -> PathBuf {
 }
 
 /// The librocov.a that programs link, which tools/dev/librocov-a makes of cargo's.
-pub(crate) fn static_library() -> PathBuf {
+pub fn static_library() -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     let made = MADE.get_or_init(|| {
         let cargos = built("librocov.a");
@@ -36,25 +36,37 @@ pub(crate) fn static_library() -> PathBuf {
 }
 
 /// The directory that keeps compiled test objects between runs, beside the build profiles.
-pub(crate) fn cache_directory() -> PathBuf {
+pub fn cache_directory() -> PathBuf {
+    in_target("testdata-cache")
+}
+
+/// The directory for the caches of commands that tests run, beside the build profiles.
+pub(crate) fn temporary_directory() -> PathBuf {
+    in_target("tmp")
+}
+
+/// A directory in cargo's target directory.
+fn in_target(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its own path");
     let target = test
         .ancestors()
         .nth(3)
         .expect("cargo puts tests into <target>/<profile>/deps");
-    let directory = target.join("testdata-cache");
+    let directory = target.join(name);
     std::fs::create_dir_all(&directory)
         .unwrap_or_else(|error| panic!("cannot create {}: {error}", directory.display()));
     directory
 }
 
 /// A path inside the repository.
-pub(crate) fn repository(relative: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(relative)
+pub fn repository(relative: &str) -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = tests.parent().expect("the tests lie in the repository");
+    root.join(relative)
 }
 
 /// The files in a folder of the repository with the extension `extension`, sorted.
-pub(crate) fn files_with_extension(folder: &str, extension: &str) -> Vec<PathBuf> {
+pub fn files_with_extension(folder: &str, extension: &str) -> Vec<PathBuf> {
     let folder = repository(folder);
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("cannot list {}: {error}", folder.display()))
@@ -66,7 +78,7 @@ pub(crate) fn files_with_extension(folder: &str, extension: &str) -> Vec<PathBuf
 }
 
 /// Names of the files in a directory, sorted.
-pub(crate) fn names(directory: &Path) -> Vec<String> {
+pub fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).expect("a directory that can be listed");
     let mut names: Vec<_> = entries
         .map(|entry| {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use super::artifacts::built;
+use super::artifacts::{built, temporary_directory};
 
 /// The time limit of a command in seconds. It stops a kernel that never ends; a busy machine stays
 /// far below it.
@@ -18,29 +18,31 @@ const TIMED_OUT: i32 = 124;
 
 /// The result of a command.
 #[derive(Clone)]
-pub(crate) struct Ended {
+pub struct Ended {
     line: String,
-    pub(crate) status: ExitStatus,
-    pub(crate) stdout: String,
+    /// The exit status.
+    pub status: ExitStatus,
+    /// Standard output.
+    pub stdout: String,
     /// Standard error without ROCr's lines about [`Ended::leaked_signals`].
-    pub(crate) stderr: String,
+    pub stderr: String,
     /// The number of missing signals by ROCr's own count, if it counts them. Debian's ROCr 7.2.4
     /// counts, and always misses some of its own signals after a kernel launch.
-    pub(crate) leaked_signals: u64,
+    pub leaked_signals: u64,
 }
 
 /// `program` under the time limit, which also ends the program's children.
-pub(crate) fn limited(program: impl AsRef<OsStr>) -> Command {
+pub fn limited(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("timeout");
     command.arg("--kill-after=5").arg(LIMIT_SECONDS.to_string());
     command.arg(program);
     // Not in the home of whoever runs the tests.
-    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command.env("XDG_CACHE_HOME", temporary_directory());
     command
 }
 
 /// `rocov run` of the command that the caller appends, on the given GPUs, if any.
-pub(crate) fn rocov_run(gpu: Option<&str>, data: &Path) -> Command {
+pub fn rocov_run(gpu: Option<&str>, data: &Path) -> Command {
     let mut command = limited(built("rocov"));
     command.arg("run");
     if let Some(gpu) = gpu {
@@ -52,12 +54,12 @@ pub(crate) fn rocov_run(gpu: Option<&str>, data: &Path) -> Command {
 
 /// Copies a program that a test starts. Another process does so, because a child that this one starts in the meantime has the
 /// file open for writing until it runs a program of its own. Nobody can start the copy as long.
-pub(crate) fn copy_program(from: &Path, to: &Path) {
+pub fn copy_program(from: &Path, to: &Path) {
     run(Command::new("cp").arg(from).arg(to)).success();
 }
 
 /// Runs a command to its end.
-pub(crate) fn run(command: &mut Command) -> Ended {
+pub fn run(command: &mut Command) -> Ended {
     let line = line(command);
     let output = command
         .stdin(Stdio::null())
@@ -81,7 +83,7 @@ pub(crate) fn run(command: &mut Command) -> Ended {
 
 /// Runs a command that has one answer in this process, unless it ran before. Tests ask compilers and scripts for flags
 /// and versions hundreds of times, and each start of a compiler takes longer than most tests' own work.
-pub(crate) fn run_once(command: &mut Command) -> Ended {
+pub fn run_once(command: &mut Command) -> Ended {
     static ANSWERS: Mutex<BTreeMap<String, Ended>> = Mutex::new(BTreeMap::new());
     // A command that fails its test leaves the other answers whole.
     let mut answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +92,7 @@ pub(crate) fn run_once(command: &mut Command) -> Ended {
 }
 
 /// Removes ROCr's lines about leaked signals from a text. Returns their number too.
-pub(crate) fn without_leaks(text: &str) -> (String, u64) {
+pub fn without_leaks(text: &str) -> (String, u64) {
     let mut rest = String::new();
     let mut leaked = 0;
     for line in text.split_inclusive('\n') {
@@ -107,26 +109,26 @@ pub(crate) fn without_leaks(text: &str) -> (String, u64) {
 
 impl Ended {
     /// Returns whether the command had this argument.
-    pub(crate) fn ran_with(&self, argument: &str) -> bool {
+    pub fn ran_with(&self, argument: &str) -> bool {
         self.line.split(' ').any(|word| word == argument)
     }
 
     /// Expects exit status 0.
     #[track_caller]
-    pub(crate) fn success(self) -> Self {
+    pub fn success(self) -> Self {
         self.with_status(0)
     }
 
     /// Expects this exit status.
     #[track_caller]
-    pub(crate) fn with_status(self, status: i32) -> Self {
+    pub fn with_status(self, status: i32) -> Self {
         assert_eq!(self.status.code(), Some(status), "{self}");
         self
     }
 
     /// Expects all of these on standard error.
     #[track_caller]
-    pub(crate) fn says(self, words: &[&str]) -> Self {
+    pub fn says(self, words: &[&str]) -> Self {
         for word in words {
             assert!(
                 self.stderr.contains(word),
@@ -138,7 +140,7 @@ impl Ended {
 
     /// Expects nothing on standard error.
     #[track_caller]
-    pub(crate) fn silently(self) -> Self {
+    pub fn silently(self) -> Self {
         assert_eq!(self.stderr, "", "standard error is not empty: {self}");
         self
     }

@@ -12,12 +12,12 @@ use super::compilers::Compiler;
 use super::gpu::Stack;
 
 /// The clang++ of the tests' compiler.
-pub(crate) fn clang() -> &'static str {
+pub fn clang() -> &'static str {
     Compiler::usual().clang
 }
 
 /// The flags that make clang count, on the device and on the host.
-pub(crate) const INSTRUMENTATION: [&str; 3] = [
+pub const INSTRUMENTATION: [&str; 3] = [
     "-fprofile-instr-generate",
     "-fcoverage-mapping",
     "-fprofile-update=atomic",
@@ -28,7 +28,7 @@ const DEBIAN12: [&str; 2] = ["testdata/sample/debian12.cfg", "testdata/sample/de
 
 /// The way in which device code counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counters {
+pub enum Counters {
     /// As LLVM does: all waves add to one word.
     Llvm,
     /// By librocov_pass: in registers, and in a copy for each compute unit.
@@ -39,7 +39,7 @@ pub(crate) enum Counters {
 
 impl Counters {
     /// The ways of the tests' compiler.
-    pub(crate) fn all() -> Vec<Self> {
+    pub fn all() -> Vec<Self> {
         let release = Compiler::usual().release;
         let header = (release >= 23).then_some(Self::Header);
         let pass = plugin(release).map(|_| Self::Pass);
@@ -72,23 +72,25 @@ fn plugin(release: u32) -> Option<PathBuf> {
 }
 
 /// One compilation: its command, and the inputs of its result.
-pub(crate) struct Compilation {
+pub struct Compilation {
     compiler: &'static str,
     arguments: Vec<OsString>,
     inputs: Vec<PathBuf>,
 }
 
 impl Compilation {
-    pub(crate) fn new() -> Self {
+    /// By the compiler that the tests are run with.
+    pub fn new() -> Self {
         Self::by(clang())
     }
 
     /// By the compiler of programs for this stack.
-    pub(crate) fn on(stack: Stack) -> Self {
+    pub fn on(stack: Stack) -> Self {
         Self::by(stack.compiler().clang)
     }
 
-    pub(crate) fn by(compiler: &'static str) -> Self {
+    /// By this clang.
+    pub fn by(compiler: &'static str) -> Self {
         Self {
             compiler,
             arguments: Vec::new(),
@@ -96,17 +98,15 @@ impl Compilation {
         }
     }
 
-    pub(crate) fn arguments<T: Into<OsString>>(
-        mut self,
-        arguments: impl IntoIterator<Item = T>,
-    ) -> Self {
+    /// Adds arguments.
+    pub fn arguments<T: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = T>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
         self
     }
 
     /// Makes the tests' compiler count in code objects that it compiles without host code, with the device
     /// header. clang 24 needs rocov's linker for that: it links a library that Debian does not have.
-    pub(crate) fn counting(self) -> Self {
+    pub fn counting(self) -> Self {
         let linker = repository("runtime/device/rdc");
         let linker =
             (Compiler::usual().release >= 24).then(|| ["-B".into(), linker.into_os_string()]);
@@ -117,7 +117,7 @@ impl Compilation {
     }
 
     /// Chooses the way in which device code counts, after `counting`.
-    pub(crate) fn counting_in(self, counters: Counters) -> Self {
+    pub fn counting_in(self, counters: Counters) -> Self {
         const NOT_THE_HEADER: &str = "-DROCOV_LLVM_COUNTERS";
         match counters {
             Counters::Header => self,
@@ -131,7 +131,7 @@ impl Compilation {
     }
 
     /// Adds an input file to the command line.
-    pub(crate) fn source(mut self, path: impl Into<PathBuf>) -> Self {
+    pub fn source(mut self, path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         self.arguments.push(path.clone().into());
         self.inputs.push(path);
@@ -139,13 +139,13 @@ impl Compilation {
     }
 
     /// Adds input files that the command line does not name: headers.
-    pub(crate) fn reads(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+    pub fn reads(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.inputs.extend(paths);
         self
     }
 
     /// Compiles, unless a kept result has these inputs. `name` starts the result's file name.
-    pub(crate) fn output(self, name: &str) -> PathBuf {
+    pub fn output(self, name: &str) -> PathBuf {
         let directory = cache_directory();
         let file = format!("{name}-{:016x}", self.key());
         let output = directory.join(&file);
@@ -186,23 +186,24 @@ impl Compilation {
 }
 
 /// The header that makes device code drainable.
-pub(crate) fn device_header() -> PathBuf {
+pub fn device_header() -> PathBuf {
     repository("runtime/device/rocov_device.h")
 }
 
-pub(crate) fn kernel_source(name: &str) -> PathBuf {
+/// The source of testdata/kernels with this name.
+pub fn kernel_source(name: &str) -> PathBuf {
     repository("testdata/kernels")
         .join(name)
         .with_extension("hip")
 }
 
 /// A source of testdata/kernels as a code object. HIP 5.2 loads version 4, later releases load 5.
-pub(crate) fn code_object(name: &str, target: &str, level: &str, version: u8) -> PathBuf {
+pub fn code_object(name: &str, target: &str, level: &str, version: u8) -> PathBuf {
     code_object_of(&kernel_source(name), target, level, version)
 }
 
 /// A source of testdata/kernels as a code object that counts in this way.
-pub(crate) fn code_object_counting(
+pub fn code_object_counting(
     name: &str,
     target: &str,
     level: &str,
@@ -220,17 +221,12 @@ pub(crate) fn code_object_counting(
 }
 
 /// A source of testdata/kernels as a code object that counts and has debug information.
-pub(crate) fn code_object_with_lines(
-    name: &str,
-    target: &str,
-    level: &str,
-    version: u8,
-) -> PathBuf {
+pub fn code_object_with_lines(name: &str, target: &str, level: &str, version: u8) -> PathBuf {
     counting_code_object(&kernel_source(name), target, level, version, None, &["-g"])
 }
 
 /// Compiles only for GPUs, without HIP's headers and libraries and without instrumentation.
-pub(crate) fn device_only(compiler: &'static str, targets: &[&str], version: u8) -> Compilation {
+pub fn device_only(compiler: &'static str, targets: &[&str], version: u8) -> Compilation {
     let bundled = if targets.len() > 1 {
         "--gpu-bundle-output"
     } else {
@@ -247,7 +243,7 @@ pub(crate) fn device_only(compiler: &'static str, targets: &[&str], version: u8)
 }
 
 /// Any source that needs no HIP header as a code object, instrumented.
-pub(crate) fn code_object_of(source: &Path, target: &str, level: &str, version: u8) -> PathBuf {
+pub fn code_object_of(source: &Path, target: &str, level: &str, version: u8) -> PathBuf {
     counting_code_object(source, target, level, version, None, &[])
 }
 
@@ -283,17 +279,17 @@ fn counting_code_object(
 }
 
 /// A source of testdata/kernels for the host, with a runner that takes a spec and a directory.
-pub(crate) fn host_oracle(name: &str, level: &str) -> PathBuf {
+pub fn host_oracle(name: &str, level: &str) -> PathBuf {
     host_oracle_with(name, level, &[])
 }
 
 /// Like `host_oracle`, with further flags for the counted source.
-pub(crate) fn host_oracle_with(name: &str, level: &str, flags: &[&str]) -> PathBuf {
+pub fn host_oracle_with(name: &str, level: &str, flags: &[&str]) -> PathBuf {
     host_oracle_of(&kernel_source(name), level, flags)
 }
 
 /// Like `host_oracle_with`, for any source that includes dev.h.
-pub(crate) fn host_oracle_of(source: &Path, level: &str, flags: &[&str]) -> PathBuf {
+pub fn host_oracle_of(source: &Path, level: &str, flags: &[&str]) -> PathBuf {
     let name = source.file_stem().unwrap_or_default().to_string_lossy();
     let instrumented = Compilation::new()
         .arguments(["-x", "c++", "-c", "-std=c++17", "-ffp-contract=off", level])
@@ -330,7 +326,7 @@ fn oracle_object(name: &str) -> PathBuf {
 }
 
 /// The HIP program that runs a spec from a code object, linked with the HIP of these flags.
-pub(crate) fn module_runner(linking: &[OsString]) -> PathBuf {
+pub fn module_runner(linking: &[OsString]) -> PathBuf {
     Compilation::new()
         .source(oracle_object("module_runner"))
         .source(oracle_object("spec"))
@@ -339,19 +335,19 @@ pub(crate) fn module_runner(linking: &[OsString]) -> PathBuf {
 }
 
 /// testdata/sample as a gfx90a program for the usual stack.
-pub(crate) fn sample(flags: &[OsString]) -> PathBuf {
+pub fn sample(flags: &[OsString]) -> PathBuf {
     sample_on(Stack::usual(), flags)
 }
 
 /// testdata/sample as a gfx90a program for this stack.
-pub(crate) fn sample_on(stack: Stack, flags: &[OsString]) -> PathBuf {
+pub fn sample_on(stack: Stack, flags: &[OsString]) -> PathBuf {
     let mut all: Vec<OsString> = vec!["--offload-arch=gfx90a".into()];
     all.extend_from_slice(flags);
     sample_by(stack.compiler(), stack, &all, &[])
 }
 
 /// testdata/sample by this compiler, for any HIP. The flags name `profiles`.
-pub(crate) fn sample_by(
+pub fn sample_by(
     compiler: &'static Compiler,
     stack: Stack,
     flags: &[OsString],

@@ -12,17 +12,17 @@ use super::unpacked::asked;
 
 /// A clang, and the LLVM tools of its release.
 #[derive(Debug)]
-pub(crate) struct Compiler {
+pub struct Compiler {
     /// Its major version.
-    pub(crate) release: u32,
+    pub release: u32,
     /// The name or path of its clang++.
-    pub(crate) clang: &'static str,
+    pub clang: &'static str,
     /// The directory of an unpacked compiler; `None` if it is on the `PATH`.
     directory: Option<PathBuf>,
 }
 
 /// The releases that rocov is tested with, oldest first.
-pub(crate) const RELEASES: [u32; 9] = [15, 16, 17, 18, 19, 21, 22, 23, 24];
+pub const RELEASES: [u32; 9] = [15, 16, 17, 18, 19, 21, 22, 23, 24];
 /// The release of most tests. It takes the headers of each HIP.
 const TAKES_ALL_HEADERS: u32 = 22;
 /// The releases that tools/setup installs.
@@ -31,13 +31,15 @@ const INSTALLED: [u32; 3] = [15, 19, 22];
 /// Compilers that do not take the headers of a HIP. HIP loads their code objects of sources without
 /// these headers.
 #[derive(Debug)]
-pub(crate) struct Hindrance {
-    pub(crate) releases: RangeInclusive<u32>,
+pub struct Hindrance {
+    /// The releases of clang.
+    pub releases: RangeInclusive<u32>,
     /// The titles of the runtimes start with one of these.
-    pub(crate) runtimes: &'static [&'static str],
+    pub runtimes: &'static [&'static str],
     /// A name in the compiler's error.
-    pub(crate) error: &'static str,
-    pub(crate) reason: &'static str,
+    pub error: &'static str,
+    /// The reason, as tests print it.
+    pub reason: &'static str,
 }
 
 const HINDRANCES: [Hindrance; 3] = [
@@ -66,7 +68,7 @@ const HINDRANCES: [Hindrance; 3] = [
 
 impl Compiler {
     /// Returns the compiler of this release if it is here. Reports a test as not run if it is not.
-    pub(crate) fn find(release: u32) -> Option<&'static Self> {
+    pub fn find(release: u32) -> Option<&'static Self> {
         static FOUND: [OnceLock<Option<Compiler>>; RELEASES.len()] =
             [const { OnceLock::new() }; RELEASES.len()];
         let place = RELEASES.iter().position(|it| *it == release);
@@ -76,7 +78,7 @@ impl Compiler {
     }
 
     /// The compiler of most tests: clang 22, or the release that `ROCOV_TEST_CLANG` names.
-    pub(crate) fn usual() -> &'static Self {
+    pub fn usual() -> &'static Self {
         let named = env::var("ROCOV_TEST_CLANG").ok();
         let release = named.as_deref().map_or(Ok(TAKES_ALL_HEADERS), str::parse);
         let release = release.expect("ROCOV_TEST_CLANG is a release of clang");
@@ -85,7 +87,7 @@ impl Compiler {
 
     /// The compiler of programs for the HIP with this title: that of most tests, or its substitute if it
     /// does not take the headers of this HIP.
-    pub(crate) fn for_headers_of(title: &str) -> &'static Self {
+    pub fn for_headers_of(title: &str) -> &'static Self {
         let usual = Self::usual();
         match usual.hindrance(title) {
             None => usual,
@@ -94,12 +96,12 @@ impl Compiler {
     }
 
     /// clang 22, which compiles a program if the usual compiler cannot.
-    pub(crate) fn substitute() -> &'static Self {
+    pub fn substitute() -> &'static Self {
         Self::find(TAKES_ALL_HEADERS).expect("clang 22 is installed")
     }
 
     /// Returns why it does not compile programs for the HIP with this title.
-    pub(crate) fn hindrance(&self, title: &str) -> Option<&'static Hindrance> {
+    pub fn hindrance(&self, title: &str) -> Option<&'static Hindrance> {
         HINDRANCES.iter().find(|it| {
             let mut runtimes = it.runtimes.iter();
             it.releases.contains(&self.release) && runtimes.any(|start| title.starts_with(start))
@@ -126,7 +128,7 @@ impl Compiler {
     }
 
     /// The name or path of a tool of its release, such as `llvm-profdata`.
-    pub(crate) fn tool(&self, name: &str) -> &'static str {
+    pub fn tool(&self, name: &str) -> &'static str {
         let name = format!("{name}-{}", self.release);
         match &self.directory {
             Some(directory) => text(&directory.join(name)),
@@ -135,7 +137,7 @@ impl Compiler {
     }
 
     /// `rocov SUBCOMMAND`, which finds the tools of this release first.
-    pub(crate) fn rocov(&self, subcommand: &str) -> Command {
+    pub fn rocov(&self, subcommand: &str) -> Command {
         let mut rocov = limited(built("rocov"));
         rocov.arg(subcommand);
         if let Some(directory) = &self.directory {
@@ -153,13 +155,13 @@ impl Compiler {
 
     /// The version of the raw profiles that its runtime writes for host code. LLVM's own tools reject
     /// any other.
-    pub(crate) fn raw_version(&self) -> u64 {
+    pub fn raw_version(&self) -> u64 {
         raw_version_of(self.release)
     }
 }
 
 /// The version of the raw profiles that the runtime of this release writes.
-pub(crate) fn raw_version_of(release: u32) -> u64 {
+pub fn raw_version_of(release: u32) -> u64 {
     match release {
         ..18 => 8,
         18 => 9,

@@ -8,13 +8,13 @@ use super::compile::Compilation;
 use super::unpacked::asked;
 
 /// The directory of CUDA. `None` if it is not unpacked.
-pub(crate) fn toolkit() -> Option<PathBuf> {
+pub fn toolkit() -> Option<PathBuf> {
     let programs = asked("bin", "cuda-12.9", "no cubin is read")?;
     Path::new(programs.trim()).parent().map(Path::to_owned)
 }
 
 /// Compiles to PTX for `target` without CUDA's headers. clang takes the version of PTX from the toolkit.
-pub(crate) fn to_ptx(toolkit: &Path, target: &str, level: &str) -> Compilation {
+pub fn to_ptx(toolkit: &Path, target: &str, level: &str) -> Compilation {
     Compilation::new()
         .arguments([
             "-x",
@@ -36,7 +36,7 @@ pub(crate) fn to_ptx(toolkit: &Path, target: &str, level: &str) -> Compilation {
 
 /// Makes NVPTX code count. clang ignores the usual flags of instrumentation for CUDA, and PTX has no distances between
 /// symbols, so data records have the addresses of their counters (`-profile-correlate=binary`).
-pub(crate) fn counting(compilation: Compilation) -> Compilation {
+pub fn counting(compilation: Compilation) -> Compilation {
     let for_device = [
         "-fprofile-instrument=clang",
         "-fcoverage-mapping",
@@ -48,7 +48,7 @@ pub(crate) fn counting(compilation: Compilation) -> Compilation {
 }
 
 /// Assembles PTX into a cubin in `directory`. Returns it, and what the assembler says of its kernels.
-pub(crate) fn assembled(
+pub fn assembled(
     toolkit: &Path,
     assembler: &str,
     ptx: &Path,

@@ -10,17 +10,20 @@ use super::command::{limited, run};
 use super::profile::{raw_profiles, reader_of};
 
 /// The contents of a data directory, which may not exist.
-pub(crate) struct Data {
-    pub(crate) profiles: Vec<PathBuf>,
-    pub(crate) registries: Vec<Document>,
-    pub(crate) elfs: Vec<PathBuf>,
+pub struct Data {
+    /// Raw profiles.
+    pub profiles: Vec<PathBuf>,
+    /// The contents of the registries.
+    pub registries: Vec<Document>,
+    /// The device ELFs that were kept.
+    pub elfs: Vec<PathBuf>,
 }
 
 impl Data {
     /// Reads the directory. Fails if llvm-profdata rejects a profile, if the name of a device ELF
     /// does not match its contents, or if there is another file.
     #[track_caller]
-    pub(crate) fn of(directory: &Path) -> Self {
+    pub fn of(directory: &Path) -> Self {
         // A custom pattern puts the other files beside the directory.
         let [side, _] = sides(directory);
         let within = directory.join(PROFRAW);

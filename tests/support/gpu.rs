@@ -15,7 +15,7 @@ use super::unpacked::{asked, not_run};
 
 /// A real ROCr and HIP, or their substitute.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Stack {
+pub enum Stack {
     /// Debian 12's own packages.
     Debian12,
     /// Another release's packages, unpacked by tools/stacks.
@@ -26,7 +26,7 @@ pub(crate) enum Stack {
 
 /// A release that tools/stacks knows.
 #[derive(Debug)]
-pub(crate) struct Release {
+pub struct Release {
     name: &'static str,
     title: &'static str,
     /// The newest code object version that its HIP loads.
@@ -93,7 +93,7 @@ impl Release {
 
 impl Stack {
     /// The stack that runs code for this target here. Debian 12's stack does not know gfx942.
-    pub(crate) fn for_target(target: &str) -> Self {
+    pub fn for_target(target: &str) -> Self {
         if target == "gfx90a" {
             return Self::Debian12;
         }
@@ -110,7 +110,7 @@ impl Stack {
     /// The stack of most tests: the newest that is here, or the one that `ROCOV_TEST_STACK` names.
     ///
     /// Panics if the tests' compiler does not take the headers of its HIP.
-    pub(crate) fn usual() -> Self {
+    pub fn usual() -> Self {
         let stack = Self::newest_or_named();
         let compiler = Compiler::usual().release;
         assert!(
@@ -136,18 +136,18 @@ impl Stack {
     }
 
     /// HIP 7.2.4, if it is unpacked here.
-    pub(crate) fn hip_7() -> Option<Self> {
+    pub fn hip_7() -> Option<Self> {
         ROCR_7_2.is_here().then_some(Self::Unpacked(&ROCR_7_2))
     }
 
     /// Returns whether its HIP is a 7. HIP 7 reports GPU faults as errors; earlier releases end the
     /// program.
-    pub(crate) fn is_hip_7(self) -> bool {
+    pub fn is_hip_7(self) -> bool {
         matches!(self, Self::Unpacked(release) if std::ptr::eq(release, &raw const ROCR_7_2))
     }
 
     /// The name of its runtime and HIP in tables.
-    pub(crate) fn title(self) -> &'static str {
+    pub fn title(self) -> &'static str {
         match self {
             Self::Debian12 => "HIP 5.2, ROCr 5.2.3",
             Self::Unpacked(release) => release.title,
@@ -156,7 +156,7 @@ impl Stack {
     }
 
     /// All runtimes that rocov is tested with, oldest first. `None` for those that are not unpacked.
-    pub(crate) fn known() -> Vec<(&'static str, Option<Self>)> {
+    pub fn known() -> Vec<(&'static str, Option<Self>)> {
         let unpacked = [&ROCR_6_1, &ROCR_6_4, &ROCR_7_2];
         let found = unpacked.map(|it| (it.title, it.is_here().then_some(Self::Unpacked(it))));
         let installed = (Self::Debian12.title(), Some(Self::Debian12));
@@ -164,7 +164,7 @@ impl Stack {
     }
 
     /// The other stacks that are unpacked here (`tools/test --stacks all`).
-    pub(crate) fn others() -> Vec<Self> {
+    pub fn others() -> Vec<Self> {
         let here = |release: &&Release| release.is_here();
         [&ROCR_6_1, &ROCR_6_4, &ROCR_7_2]
             .into_iter()
@@ -174,12 +174,12 @@ impl Stack {
     }
 
     /// Debian 12's stack, and the others that are unpacked here.
-    pub(crate) fn all() -> Vec<Self> {
+    pub fn all() -> Vec<Self> {
         [Self::Debian12].into_iter().chain(Self::others()).collect()
     }
 
     /// All stacks whose programs the tests' compiler compiles. Reports the others as not run.
-    pub(crate) fn of_programs() -> Vec<Self> {
+    pub fn of_programs() -> Vec<Self> {
         let compiler = Compiler::usual();
         let mut stacks = Self::all();
         stacks.retain(|stack| {
@@ -196,25 +196,25 @@ impl Stack {
     }
 
     /// All stacks with a HIP 5, as in [`Self::of_programs`]: they test features that HIP 6 lacks.
-    pub(crate) fn before_hip_6() -> Vec<Self> {
+    pub fn before_hip_6() -> Vec<Self> {
         let mut stacks = Self::of_programs();
         stacks.retain(|stack| stack.code_object_version() < 6);
         stacks
     }
 
     /// The compiler of its programs: that of most tests, if it takes the headers of this HIP.
-    pub(crate) fn compiler(self) -> &'static Compiler {
+    pub fn compiler(self) -> &'static Compiler {
         Compiler::for_headers_of(self.title())
     }
 
     /// The flags, without the architecture, with which [its compiler](Self::compiler) builds a HIP
     /// program for this stack.
-    pub(crate) fn flags(self) -> Vec<OsString> {
+    pub fn flags(self) -> Vec<OsString> {
         self.flags_for(self.compiler())
     }
 
     /// The flags for this compiler, which may need other device libraries.
-    pub(crate) fn flags_for(self, compiler: &Compiler) -> Vec<OsString> {
+    pub fn flags_for(self, compiler: &Compiler) -> Vec<OsString> {
         let release = match self {
             Self::Debian12 => {
                 let config = repository("testdata/sample/debian12.cfg");
@@ -230,12 +230,12 @@ impl Stack {
     }
 
     /// The flags with which this compiler compiles without a link.
-    pub(crate) fn compile_flags_for(self, compiler: &Compiler) -> Vec<OsString> {
+    pub fn compile_flags_for(self, compiler: &Compiler) -> Vec<OsString> {
         without_linking(self.flags_for(compiler))
     }
 
     /// The words before a program that start it on this stack.
-    pub(crate) fn starter(self) -> Vec<OsString> {
+    pub fn starter(self) -> Vec<OsString> {
         match self {
             Self::Debian12 | Self::Interpreter => Vec::new(),
             Self::Unpacked(release) => {
@@ -251,7 +251,7 @@ impl Stack {
     }
 
     /// The newest code object version that this stack loads.
-    pub(crate) fn code_object_version(self) -> u8 {
+    pub fn code_object_version(self) -> u8 {
         match self {
             Self::Debian12 => 4,
             Self::Unpacked(release) => release.code_object_version,
@@ -260,7 +260,7 @@ impl Stack {
     }
 
     /// The release of LLVM that compiles for its hipRTC.
-    pub(crate) fn run_time_compiler(self) -> u32 {
+    pub fn run_time_compiler(self) -> u32 {
         match self {
             Self::Unpacked(release) => release.run_time_compiler,
             Self::Debian12 | Self::Interpreter => 15,
@@ -268,7 +268,7 @@ impl Stack {
     }
 
     /// The flags that link with its hipRTC. Up to HIP 5, that is a part of HIP's library.
-    pub(crate) fn run_time_linking(self) -> &'static [&'static str] {
+    pub fn run_time_linking(self) -> &'static [&'static str] {
         match self.code_object_version() {
             6.. => &["-lhiprtc"],
             _ => &[],
@@ -277,7 +277,7 @@ impl Stack {
 
     /// Runs a spec from a code object. The buffers go into `directory`, the profiles into its
     /// folder [`data`]. Both must be new.
-    pub(crate) fn run(self, target: &str, object: &Path, spec: &Path, directory: &Path) -> Ended {
+    pub fn run(self, target: &str, object: &Path, spec: &Path, directory: &Path) -> Ended {
         let mut command = self.runner(target, &data(directory));
         let ended = run(command.arg(object).arg(spec).arg(directory));
         let profile = directory.join("dev.profraw");
@@ -290,7 +290,7 @@ impl Stack {
     }
 
     /// The command that runs a spec, up to its arguments.
-    pub(crate) fn runner(self, target: &str, data: &Path) -> Command {
+    pub fn runner(self, target: &str, data: &Path) -> Command {
         if matches!(self, Self::Interpreter) {
             return limited(built("amdgcn-run"));
         }
@@ -300,14 +300,14 @@ impl Stack {
     }
 
     /// `rocov run` of the program that the caller appends, on modelled GPUs and this stack.
-    pub(crate) fn launcher(self, gpus: &str, data: &Path) -> Command {
+    pub fn launcher(self, gpus: &str, data: &Path) -> Command {
         let mut command = rocov_run(Some(&format!("model:{gpus}")), data);
         command.args(self.starter());
         command
     }
 
     /// The flags that link a program with this stack's HIP.
-    pub(crate) fn linking(self) -> Vec<OsString> {
+    pub fn linking(self) -> Vec<OsString> {
         match self {
             Self::Debian12 => vec!["-lamdhip64".into()],
             Self::Unpacked(release) => release.linking(),
@@ -327,12 +327,12 @@ fn without_linking(mut flags: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// The profile directory of a run.
-pub(crate) fn data(directory: &Path) -> PathBuf {
+pub fn data(directory: &Path) -> PathBuf {
     directory.join("data")
 }
 
 /// The only profile of a run.
-pub(crate) fn the_profile(directory: &Path) -> PathBuf {
+pub fn the_profile(directory: &Path) -> PathBuf {
     let profiles = raw_profiles(&data(directory));
     assert_eq!(profiles.len(), 1, "one profile was expected: {profiles:?}");
     profiles[0].clone()

@@ -9,29 +9,32 @@ use super::command::{limited, run};
 use super::compilers::Compiler;
 
 /// The llvm-profdata of the tests' compiler.
-pub(crate) fn profdata() -> &'static str {
+pub fn profdata() -> &'static str {
     Compiler::usual().tool("llvm-profdata")
 }
 
 /// The llvm-cov of the tests' compiler.
-pub(crate) fn cov() -> &'static str {
+pub fn cov() -> &'static str {
     Compiler::usual().tool("llvm-cov")
 }
 
 /// The contents of one function in llvm-profdata's output.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Function {
-    pub(crate) hash: String,
-    pub(crate) calls: u64,
-    pub(crate) blocks: Vec<u64>,
+pub struct Function {
+    /// The hash of its structure.
+    pub hash: String,
+    /// The number of entries.
+    pub calls: u64,
+    /// The counts of its other counters.
+    pub blocks: Vec<u64>,
 }
 
 /// Functions by their (mangled) names.
-pub(crate) type Functions = BTreeMap<String, Function>;
+pub type Functions = BTreeMap<String, Function>;
 
 /// The raw profiles of a data directory, or of a directory with profiles only, sorted by name. The
 /// directory may be missing.
-pub(crate) fn raw_profiles(directory: &Path) -> Vec<PathBuf> {
+pub fn raw_profiles(directory: &Path) -> Vec<PathBuf> {
     let within = directory.join(PROFRAW);
     let directory = if within.is_dir() { &within } else { directory };
     let Ok(entries) = std::fs::read_dir(directory) else {
@@ -47,7 +50,7 @@ pub(crate) fn raw_profiles(directory: &Path) -> Vec<PathBuf> {
 
 /// The llvm-profdata that reads this profile: that of the tests' compiler, or of its substitute for a
 /// program that the substitute has compiled.
-pub(crate) fn reader_of(profile: &Path) -> &'static str {
+pub fn reader_of(profile: &Path) -> &'static str {
     let [usual, substitute] = [Compiler::usual(), Compiler::substitute()];
     let head = std::fs::read(profile).unwrap_or_default();
     let version = head.get(8..16).and_then(|it| it.try_into().ok());
@@ -62,13 +65,13 @@ pub(crate) fn reader_of(profile: &Path) -> &'static str {
 }
 
 /// Merges raw profiles of one compiler into `output`. Fails if llvm-profdata prints anything.
-pub(crate) fn merge(profiles: &[PathBuf], output: &Path) {
+pub fn merge(profiles: &[PathBuf], output: &Path) {
     let first = profiles.first().map(PathBuf::as_path);
     merge_by(first.map_or(profdata(), reader_of), profiles, output);
 }
 
 /// Merges raw profiles of another compiler with its own llvm-profdata.
-pub(crate) fn merge_by(profdata: &str, profiles: &[PathBuf], output: &Path) {
+pub fn merge_by(profdata: &str, profiles: &[PathBuf], output: &Path) {
     assert!(
         !profiles.is_empty(),
         "no profile was written for {}",
@@ -80,7 +83,7 @@ pub(crate) fn merge_by(profdata: &str, profiles: &[PathBuf], output: &Path) {
 }
 
 /// The profiles of an arch in a data directory, merged into a file beside the directory.
-pub(crate) fn merged_of_arch(data: &Path, arch: &str) -> PathBuf {
+pub fn merged_of_arch(data: &Path, arch: &str) -> PathBuf {
     let first = of_arch(data, arch).into_iter().next();
     let reader = first.as_deref().map_or(profdata(), reader_of);
     merged_of_arch_by(reader, data, arch)
@@ -97,7 +100,7 @@ fn of_arch(data: &Path, arch: &str) -> Vec<PathBuf> {
 
 /// The profiles of an arch in a data directory, merged by this llvm-profdata into a file beside the
 /// directory.
-pub(crate) fn merged_of_arch_by(profdata: &str, data: &Path, arch: &str) -> PathBuf {
+pub fn merged_of_arch_by(profdata: &str, data: &Path, arch: &str) -> PathBuf {
     let profiles = of_arch(data, arch);
     let merged = data.with_extension(format!("{arch}.profdata"));
     merge_by(profdata, &profiles, &merged);
@@ -105,12 +108,12 @@ pub(crate) fn merged_of_arch_by(profdata: &str, data: &Path, arch: &str) -> Path
 }
 
 /// The counts of an indexed or a raw profile.
-pub(crate) fn functions(profile: &Path) -> Functions {
+pub fn functions(profile: &Path) -> Functions {
     functions_by(reader_of(profile), profile)
 }
 
 /// The counts of another compiler's profile, read with its own llvm-profdata.
-pub(crate) fn functions_by(profdata: &str, profile: &Path) -> Functions {
+pub fn functions_by(profdata: &str, profile: &Path) -> Functions {
     let mut command = limited(profdata);
     command
         .args(["show", "--all-functions", "--counts"])

@@ -12,22 +12,23 @@ use super::gpu::Stack;
 use super::profile::{Function, functions, raw_profiles};
 
 /// The architecture that every stack knows.
-pub(crate) const TARGET: &str = "gfx90a";
+pub const TARGET: &str = "gfx90a";
 
 /// A program for one stack.
 #[derive(Debug)]
-pub(crate) struct Program {
-    pub(crate) file: PathBuf,
+pub struct Program {
+    /// The executable.
+    pub file: PathBuf,
 }
 
 impl Program {
     /// Compiles sources of testdata/programs with the flags of `rocov flags OPTIONS` and `more`.
-    pub(crate) fn build(stack: Stack, sources: &[&str], options: &[&str], more: &[&str]) -> Self {
+    pub fn build(stack: Stack, sources: &[&str], options: &[&str], more: &[&str]) -> Self {
         Self::by(stack.compiler(), stack, sources, options, more)
     }
 
     /// Compiles them with another compiler.
-    pub(crate) fn by(
+    pub fn by(
         compiler: &'static Compiler,
         stack: Stack,
         sources: &[&str],
@@ -39,7 +40,7 @@ impl Program {
     }
 
     /// Compiles them with rocov's flags as `change` changes them, `more` and the stack's own flags.
-    pub(crate) fn with_changed_flags(
+    pub fn with_changed_flags(
         compiler: &'static Compiler,
         stack: Stack,
         sources: &[&str],
@@ -56,7 +57,7 @@ impl Program {
 
     /// Compiles them with `flags`, `more` and the stack's own flags. `flags` and `more` name the
     /// `profiles`.
-    pub(crate) fn with_flags(
+    pub fn with_flags(
         stack: Stack,
         sources: &[&str],
         flags: &[OsString],
@@ -95,14 +96,14 @@ impl Program {
     }
 
     /// The program under `rocov run` on these GPUs, up to its arguments.
-    pub(crate) fn under_rocov(&self, gpus: &str, data: &Path) -> Command {
+    pub fn under_rocov(&self, gpus: &str, data: &Path) -> Command {
         let mut command = rocov_run(Some(&format!("model:{gpus}")), data);
         command.arg(&self.file);
         command
     }
 
     /// The program under `rocov run`, with profiles named by this pattern.
-    pub(crate) fn with_pattern(&self, gpus: &str, pattern: &Path) -> Command {
+    pub fn with_pattern(&self, gpus: &str, pattern: &Path) -> Command {
         let mut command = limited(built("rocov"));
         command
             .args(["run", "--gpu", &format!("model:{gpus}"), "--"])
@@ -112,7 +113,7 @@ impl Program {
     }
 
     /// The program on a modelled GPU, without rocov.
-    pub(crate) fn alone(&self) -> Command {
+    pub fn alone(&self) -> Command {
         let mut command = without_rocov();
         command.arg(&self.file);
         command
@@ -120,7 +121,7 @@ impl Program {
 }
 
 /// A command that runs the appended program on a modelled GPU, without rocov.
-pub(crate) fn without_rocov() -> Command {
+pub fn without_rocov() -> Command {
     let model = built("librocov_modelgpu.so");
     let mut command = limited("env");
     command.arg(format!("ROCOV_MODELGPU={TARGET}"));
@@ -129,12 +130,12 @@ pub(crate) fn without_rocov() -> Command {
 }
 
 /// The flags that `rocov flags` prints for the compiler of the stack's programs.
-pub(crate) fn rocov_flags(stack: Stack, options: &[&str]) -> Vec<OsString> {
+pub fn rocov_flags(stack: Stack, options: &[&str]) -> Vec<OsString> {
     flags_for(stack.compiler().clang, options)
 }
 
 /// The flags that `rocov flags` prints for another compiler.
-pub(crate) fn flags_for(compiler: &str, options: &[&str]) -> Vec<OsString> {
+pub fn flags_for(compiler: &str, options: &[&str]) -> Vec<OsString> {
     let mut flags = limited(built("rocov"));
     flags.args(["flags", "--clang", compiler]).args(options);
     let output = run_once(&mut flags).success();
@@ -149,7 +150,7 @@ pub(crate) fn flags_for(compiler: &str, options: &[&str]) -> Vec<OsString> {
 }
 
 /// The output of `rocov flags --link`: it links a program with librocov.
-pub(crate) fn link_flags() -> Vec<OsString> {
+pub fn link_flags() -> Vec<OsString> {
     let library = static_library();
     let mut flags = limited(built("rocov"));
     let flags = run_once(flags.args(["flags", "--link"]));
@@ -164,7 +165,7 @@ pub(crate) fn link_flags() -> Vec<OsString> {
 }
 
 /// The profiles of device code in a directory, without those of zeros only.
-pub(crate) fn device_profiles(data: &Path) -> Vec<PathBuf> {
+pub fn device_profiles(data: &Path) -> Vec<PathBuf> {
     let is_device = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with("gfx") && !is_of_zeros(path)
@@ -173,13 +174,13 @@ pub(crate) fn device_profiles(data: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns whether this profile of device code belongs to code that was never launched.
-pub(crate) fn is_of_zeros(profile: &Path) -> bool {
+pub fn is_of_zeros(profile: &Path) -> bool {
     profile.to_string_lossy().contains(".zero.")
 }
 
 /// One function's entry in a profile.
 #[track_caller]
-pub(crate) fn function(profile: &Path, name: &str) -> Function {
+pub fn function(profile: &Path, name: &str) -> Function {
     let functions = functions(profile);
     let found = functions.get(name);
     found
@@ -189,7 +190,7 @@ pub(crate) fn function(profile: &Path, name: &str) -> Function {
 
 /// Calls and other counters of one function in a profile.
 #[track_caller]
-pub(crate) fn counts(profile: &Path, name: &str) -> (u64, Vec<u64>) {
+pub fn counts(profile: &Path, name: &str) -> (u64, Vec<u64>) {
     let Function { calls, blocks, .. } = function(profile, name);
     (calls, blocks)
 }

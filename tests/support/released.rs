@@ -13,39 +13,35 @@ use super::profile::{Functions, functions_by, raw_profiles};
 use super::program::{flags_for, is_of_zeros};
 
 /// The architecture of these programs.
-pub(crate) const GPU: &str = "gfx942";
+pub const GPU: &str = "gfx942";
 
 /// The switch of the modelled GPU's BAR.
-pub(crate) const BAR: &str = "ROCOV_MODELGPU_BAR";
+pub const BAR: &str = "ROCOV_MODELGPU_BAR";
 
 /// clang 23, and HIP 7.2.4.
 #[derive(Clone, Copy)]
-pub(crate) struct Released {
-    pub(crate) clang: &'static Compiler,
-    pub(crate) stack: Stack,
+pub struct Released {
+    /// The compiler.
+    pub clang: &'static Compiler,
+    /// The runtime.
+    pub stack: Stack,
 }
 
 impl Released {
     /// Returns `None` if one of them is not unpacked. Standard error then names it and reports the
     /// skipped test.
-    pub(crate) fn find() -> Option<Self> {
+    pub fn find() -> Option<Self> {
         Self::on(Stack::hip_7()?)
     }
 
     /// Programs for another HIP. Returns `None` if clang 23 is not unpacked.
-    pub(crate) fn on(stack: Stack) -> Option<Self> {
+    pub fn on(stack: Stack) -> Option<Self> {
         let clang = Compiler::find(23)?;
         Some(Self { clang, stack })
     }
 
     /// A source as an object or another output of clang, with the flags of `rocov flags OPTIONS`.
-    pub(crate) fn compiled(
-        &self,
-        source: &Path,
-        options: &[&str],
-        more: &[&str],
-        name: &str,
-    ) -> PathBuf {
+    pub fn compiled(&self, source: &Path, options: &[&str], more: &[&str], name: &str) -> PathBuf {
         let folder = source
             .parent()
             .expect("a file is in a directory")
@@ -67,35 +63,30 @@ impl Released {
     }
 
     /// The code object of a source.
-    pub(crate) fn code_object(&self, source: &Path, more: &[&str], name: &str) -> PathBuf {
+    pub fn code_object(&self, source: &Path, more: &[&str], name: &str) -> PathBuf {
         let device_only = ["--cuda-device-only", "--no-gpu-bundle-output"];
         self.compiled(source, &[], &[&device_only, more].concat(), name)
     }
 
     /// Links a program, or with `-shared` a library, with HIP and with no drain.
-    pub(crate) fn linked(&self, objects: &[PathBuf], more: &[&str], name: &str) -> PathBuf {
+    pub fn linked(&self, objects: &[PathBuf], more: &[&str], name: &str) -> PathBuf {
         self.link(objects, more).output(name)
     }
 
     /// Links a program, or with `-shared` a library, with HIP and LLVM's drain.
-    pub(crate) fn linked_with_drain(
-        &self,
-        objects: &[PathBuf],
-        more: &[&str],
-        name: &str,
-    ) -> PathBuf {
+    pub fn linked_with_drain(&self, objects: &[PathBuf], more: &[&str], name: &str) -> PathBuf {
         self.link_with(&self.drain(), objects, more, name)
     }
 
     /// LLVM's drain, an archive.
-    pub(crate) fn drain(&self) -> PathBuf {
+    pub fn drain(&self) -> PathBuf {
         let mut resources = limited(self.clang.clang);
         let resources = run(resources.arg("-print-resource-dir")).success().stdout;
         PathBuf::from(resources.trim()).join("lib/linux/libclang_rt.profile_rocm-x86_64.a")
     }
 
     /// Links with HIP and this form of LLVM's drain.
-    pub(crate) fn link_with(
+    pub fn link_with(
         &self,
         drain: &Path,
         objects: &[PathBuf],
@@ -121,19 +112,13 @@ impl Released {
 
     /// The program that the caller appends, on these modelled GPUs with this BAR, without rocov.
     /// LLVM's drain writes its profiles to `data`.
-    pub(crate) fn with_llvms(&self, gpus: &str, bar: &str, data: &Path) -> Command {
+    pub fn with_llvms(&self, gpus: &str, bar: &str, data: &Path) -> Command {
         self.on_model(gpus, bar, data, &[])
     }
 
     /// The program that the caller appends, on these modelled GPUs with this BAR and with the
     /// libraries in `preloaded`. Profiles go to `data`.
-    pub(crate) fn on_model(
-        &self,
-        gpus: &str,
-        bar: &str,
-        data: &Path,
-        preloaded: &[PathBuf],
-    ) -> Command {
+    pub fn on_model(&self, gpus: &str, bar: &str, data: &Path, preloaded: &[PathBuf]) -> Command {
         let mut libraries = built("librocov_modelgpu.so").into_os_string();
         for library in preloaded {
             libraries.push(":");
@@ -151,13 +136,7 @@ impl Released {
     }
 
     /// The program that the caller appends, under `rocov run OPTIONS` on these modelled GPUs.
-    pub(crate) fn under_rocov(
-        &self,
-        gpus: &str,
-        bar: &str,
-        options: &[&str],
-        data: &Path,
-    ) -> Command {
+    pub fn under_rocov(&self, gpus: &str, bar: &str, options: &[&str], data: &Path) -> Command {
         let mut command = limited(built("rocov"));
         command
             .args(["run", "--gpu", &format!("model:{gpus}"), "-o"])
@@ -169,7 +148,7 @@ impl Released {
 
     /// The counts of device code in a directory.
     #[track_caller]
-    pub(crate) fn counted(&self, data: &Path, ended: &Ended) -> Functions {
+    pub fn counted(&self, data: &Path, ended: &Ended) -> Functions {
         let profiles = device_profiles(data);
         if profiles.is_empty() {
             return Functions::new();
@@ -185,14 +164,14 @@ impl Released {
 }
 
 /// The profiles of device code of either drain, without those of zeros only.
-pub(crate) fn device_profiles(data: &Path) -> Vec<PathBuf> {
+pub fn device_profiles(data: &Path) -> Vec<PathBuf> {
     let is_device = |path: &PathBuf| name(path).starts_with(GPU) && !is_of_zeros(path);
     raw_profiles(data).into_iter().filter(is_device).collect()
 }
 
 /// Returns whether a file of device counts has a name from LLVM's drain: with the target's
 /// features, or with a position in its walk.
-pub(crate) fn is_of_llvm(profile: &Path) -> bool {
+pub fn is_of_llvm(profile: &Path) -> bool {
     name(profile).contains(':') || name(profile).contains(".hsa")
 }
 

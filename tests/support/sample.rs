@@ -13,7 +13,8 @@ use super::gpu::Stack;
 use super::profile::{functions_by, merged_of_arch_by};
 use super::program::flags_for;
 
-pub(crate) const SOURCES: [&str; 3] = ["main.hip", "statistics.h", "statistics.hip"];
+/// The sources of testdata/sample.
+pub const SOURCES: [&str; 3] = ["main.hip", "statistics.h", "statistics.hip"];
 
 /// Work-items of each kernel that is launched: workgroups of 256 for 1000 elements.
 const WORK_ITEMS: u64 = 1024;
@@ -32,11 +33,14 @@ const CALLS: [(&str, u64); 7] = [
 const STATUS: i32 = 42;
 
 /// A run of the sample: the program, its data directory, its output.
-pub(crate) struct Sample {
+pub struct Sample {
     _directory: tempfile::TempDir,
-    pub(crate) data: PathBuf,
-    pub(crate) program: PathBuf,
-    pub(crate) leaked_signals: u64,
+    /// Its data directory.
+    pub data: PathBuf,
+    /// The executable.
+    pub program: PathBuf,
+    /// The signals that ROCr reports as missing.
+    pub leaked_signals: u64,
     stdout: String,
     target: &'static str,
     compiler: &'static Compiler,
@@ -44,7 +48,7 @@ pub(crate) struct Sample {
 
 impl Sample {
     /// Compiles the sample with the flags of `rocov flags OPTIONS`, and runs it.
-    pub(crate) fn run(
+    pub fn run(
         stack: Stack,
         target: &'static str,
         compiler: &'static Compiler,
@@ -71,25 +75,27 @@ impl Sample {
         }
     }
 
-    pub(crate) fn is_right(&self) {
+    /// Checks all of the following.
+    pub fn is_right(&self) {
         self.table_counts_the_lines_that_never_run();
         self.source_is_shown_with_0_exactly_where_it_never_runs();
         self.counts_are_those_that_the_program_knows();
     }
 
     /// The output of `rocov report` with these arguments.
-    pub(crate) fn report(&self, arguments: &[&str]) -> String {
+    pub fn report(&self, arguments: &[&str]) -> String {
         let mut report = self.compiler.rocov("report");
         report.arg(&self.data).args(arguments);
         run(&mut report).success().silently().stdout
     }
 
-    pub(crate) fn merged_profile(&self) -> PathBuf {
+    /// The profile that `rocov report` merges, by llvm-profdata.
+    pub fn merged_profile(&self) -> PathBuf {
         merged_of_arch_by(self.compiler.tool("llvm-profdata"), &self.data, self.target)
     }
 
     /// All functions and their counts, as llvm-profdata prints them, sorted.
-    pub(crate) fn counts_of_functions(&self) -> Vec<String> {
+    pub fn counts_of_functions(&self) -> Vec<String> {
         let mut show = limited(self.compiler.tool("llvm-profdata"));
         show.args(["show", "--all-functions", "--counts"]);
         show.arg(self.merged_profile());
@@ -109,7 +115,8 @@ impl Sample {
         functions
     }
 
-    pub(crate) fn table_counts_the_lines_that_never_run(&self) {
+    /// The table has the number of lines that never run.
+    pub fn table_counts_the_lines_that_never_run(&self) {
         let table = self.report(&[]);
         for source in SOURCES {
             let row: Vec<&str> = table
@@ -124,7 +131,8 @@ impl Sample {
         }
     }
 
-    pub(crate) fn source_is_shown_with_0_exactly_where_it_never_runs(&self) {
+    /// Annotated source has a count of 0 beside these lines only.
+    pub fn source_is_shown_with_0_exactly_where_it_never_runs(&self) {
         let shown = self.report(&["--show"]);
         for source in SOURCES {
             let counts = counts_beside_lines(&shown, source);
@@ -136,7 +144,8 @@ impl Sample {
         }
     }
 
-    pub(crate) fn counts_are_those_that_the_program_knows(&self) {
+    /// The counts are those that the program prints itself.
+    pub fn counts_are_those_that_the_program_knows(&self) {
         self.report(&[]);
         let functions = functions_by(self.compiler.tool("llvm-profdata"), &self.merged_profile());
         for (name, expected) in CALLS {
@@ -195,7 +204,7 @@ fn line_of(source: &str, part: &str) -> usize {
 }
 
 /// The counts beside the lines of annotated source, for lines that have one.
-pub(crate) fn counts_beside_lines(shown: &str, source: &str) -> Vec<(usize, String)> {
+pub fn counts_beside_lines(shown: &str, source: &str) -> Vec<(usize, String)> {
     let heading = format!("/{source}:");
     shown
         .lines()

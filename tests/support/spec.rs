@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// # Panics
 ///
 /// Panics if the template is malformed, and names the line.
-pub(crate) fn expand(template: &Path, directory: &Path) -> PathBuf {
+pub fn expand(template: &Path, directory: &Path) -> PathBuf {
     let text = std::fs::read_to_string(template)
         .unwrap_or_else(|error| panic!("cannot read {}: {error}", template.display()));
     let mut bare = String::new();

@@ -7,7 +7,7 @@ use super::command::{limited, run_once};
 
 /// The output of `tools/stacks VERB NAME`; `None` if NAME is not unpacked. `without` names the
 /// limit of a test run without it.
-pub(crate) fn asked(verb: &str, name: &str, without: &str) -> Option<String> {
+pub fn asked(verb: &str, name: &str, without: &str) -> Option<String> {
     let ended = run_once(limited(repository("tools/stacks")).args([verb, name]));
     if ended.status.success() {
         return Some(ended.stdout);
@@ -25,6 +25,6 @@ pub(crate) fn asked(verb: &str, name: &str, without: &str) -> Option<String> {
 
 /// Reports a skipped test, around the capture of passing tests' output. `tools/test` counts these
 /// lines.
-pub(crate) fn not_run(what: &str) {
+pub fn not_run(what: &str) {
     let _ = writeln!(stderr(), "not run: {what}");
 }

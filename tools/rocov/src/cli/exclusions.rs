@@ -5,7 +5,7 @@ use regex::RegexSet;
 
 use crate::coverage::{ExclusionRules, Exclusions, SourceTexts};
 
-/// What a report leaves out, besides lines that comments exclude.
+/// The exclusions that the user gives; comments exclude lines, too.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Contents")]
 pub(crate) struct ExclusionArguments {

@@ -55,7 +55,7 @@ impl Filters {
         )
     }
 
-    /// What is left out of the sources with these texts.
+    /// The exclusions, with those of comments in these texts.
     pub(crate) fn exclusions(&self, texts: SourceTexts) -> Exclusions {
         self.exclusions.exclusions(texts)
     }

@@ -199,7 +199,7 @@ impl ReportOptions {
         }
     }
 
-    /// What the report leaves out. llvm-cov has no exclusions.
+    /// The exclusions of the report. llvm-cov has none.
     ///
     /// # Errors
     ///

@@ -2,13 +2,11 @@
 //!
 //! Objects of the host stand for code objects here, as they need no GPU to be counted.
 
-#[path = "../../tests/common/json.rs"]
-mod json;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rocov_tests::json::json;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -19,7 +17,6 @@ use crate::coverage::view::{By, Rules, View};
 use crate::llvm::LlvmTools;
 use crate::profdata::{BinaryCounts, CountKind, CountKinds};
 use crate::system::command;
-use json::json;
 
 /// Counts of any size.
 pub(super) const LCOV: Format = Format::Lcov {

@@ -4,7 +4,6 @@
 #![allow(dead_code)]
 
 pub(crate) mod device;
-pub(crate) mod json;
 pub(crate) mod place;
 pub(crate) mod profile;
 pub(crate) mod random;

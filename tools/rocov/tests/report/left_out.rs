@@ -265,7 +265,7 @@ fn functions_with_the_counts_of_other_code_are_named() {
             profile::identity(&elf)
         )
     );
-    let found = common::json::json(output.stdout)["data"][0]["totals"].clone();
+    let found = json(output.stdout)["data"][0]["totals"].clone();
     assert_eq!(found, crate::parts::totals(&place, &elf, &[&profile]));
     assert_eq!(found["functions"]["count"], 1);
 }

@@ -35,8 +35,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use rocov_tests::json::json;
+
 use common::device::{INSTRUMENTED, compile, compile_bundle, compile_source, compile_with, embed};
-use common::json::json;
 use common::place::{Place, RAW_VERSION};
 use common::{data, failure, profile, rocov, run, stderr, stdout};
 

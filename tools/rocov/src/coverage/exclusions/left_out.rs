@@ -1,6 +1,6 @@
 //! The parts of one function that a report leaves out.
 //!
-//! What is left out becomes a skipped region, as code behind `#if 0` is one: all formats treat it as that.
+//! Each becomes a skipped region, as code behind `#if 0` is one, so that all formats leave it out.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

@@ -1,4 +1,4 @@
-//! What a report leaves out: lines and functions that comments or the user exclude, and by default code that nobody
+//! The exclusions of a report: lines and functions that comments or the user exclude, and by default code that nobody
 //! expects to run.
 //!
 //! The default ones are the failing side of `assert`, and code that ends at `__builtin_unreachable()`, at
@@ -20,7 +20,7 @@ use crate::support::demangle::shown;
 use left_out::LeftOut;
 use source_marks::SourceMarks;
 
-/// What the user wants to be left out.
+/// The exclusions that the user chooses.
 #[derive(Debug, Default)]
 pub(crate) struct ExclusionRules {
     /// True without the failing side of `assert`, and without code that is never reached.

@@ -203,7 +203,7 @@ impl SourceMarks {
     }
 }
 
-/// What waits for its end. A marker has its tool and its line.
+/// Marks that wait for their ends. A marker has its tool and its line.
 #[derive(Debug, Default)]
 struct Open {
     lines: Option<(&'static str, u32)>,

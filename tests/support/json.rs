@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Parsed, and without percentages: parsing does not give the last digit of all of them back, and
 /// they follow from the others.
-pub(crate) fn json(text: impl AsRef<[u8]>) -> Value {
+pub fn json(text: impl AsRef<[u8]>) -> Value {
     let mut json = serde_json::from_slice(text.as_ref()).expect("JSON");
     drop_percentages(&mut json);
     json

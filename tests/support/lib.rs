@@ -1,0 +1,17 @@
+//! Shared parts of the whole-program tests: they find build output, compile testdata, run commands
+//! and read profiles.
+
+pub mod artifacts;
+pub mod command;
+pub mod compile;
+pub mod compilers;
+pub mod cuda;
+pub mod data;
+pub mod gpu;
+pub mod json;
+pub mod profile;
+pub mod program;
+pub mod released;
+pub mod sample;
+pub mod spec;
+pub mod unpacked;
