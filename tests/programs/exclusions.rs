@@ -54,7 +54,11 @@ fn code_that_is_excluded_is_not_missed() {
         .says(&[]);
     let gate = 3;
     report(&data, &gates).with_status(gate);
-    report(&data, &[&gates[..], &[BY_NAME, "--no-default-exclusions"]].concat()).with_status(gate);
+    report(
+        &data,
+        &[&gates[..], &[BY_NAME, "--no-default-exclusions"]].concat(),
+    )
+    .with_status(gate);
     report(&data, &[&gates[..], &[BY_NAME, "--as-llvm-cov"]].concat()).with_status(gate);
 
     let by_comment = ["EXCL_", "comment"];

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use crate::coverage::collect::{CountedBinary, collect};
+use crate::coverage::exclusions::Exclusions;
 use crate::coverage::model::{Side, Source};
 use crate::coverage::view::{By, Rules, View};
 use crate::llvm::LlvmTools;
@@ -74,7 +75,9 @@ impl Ran {
     }
 
     fn view(&self, rules: Rules) -> View {
-        View::by_rules(rules, self.sources(), By::Arch, |_| true)
+        View::by_rules(rules, &Exclusions::none(), self.sources(), By::Arch, |_| {
+            true
+        })
     }
 
     /// The counts of the lines by these rules.

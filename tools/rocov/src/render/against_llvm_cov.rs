@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use super::{Format, write};
 use crate::coverage::collect::{CountedBinary, collect};
+use crate::coverage::exclusions::Exclusions;
 use crate::coverage::model::{Side, Source};
 use crate::coverage::view::{By, Rules, View};
 use crate::llvm::LlvmTools;
@@ -114,7 +115,13 @@ impl Counted {
     }
 
     fn written_by(&self, rules: Rules, names: &[&str], format: Format) -> String {
-        let view = View::by_rules(rules, self.sources(names), By::Arch, |_| true);
+        let view = View::by_rules(
+            rules,
+            &Exclusions::none(),
+            self.sources(names),
+            By::Arch,
+            |_| true,
+        );
         let mut out = Vec::new();
         write(&view, format, &BTreeMap::new(), &mut out).unwrap();
         String::from_utf8(out).unwrap()

@@ -19,6 +19,7 @@ use super::against_llvm_cov::{LCOV, sorted};
 use super::{Format, write};
 use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::evaluate::tests::profile;
+use crate::coverage::exclusions::Exclusions;
 use crate::coverage::model::Side;
 use crate::coverage::view::{By, Rules, View};
 use crate::llvm::LlvmTools;
@@ -137,7 +138,13 @@ fn exports(release: &Release, library: &Path, seed: u64) -> Exports {
         uniformity: None,
     };
     let collected = collect(&[input], &LlvmTools::of(None), str::to_owned).unwrap();
-    let view = View::by_rules(Rules::LlvmCov, collected.sources, By::Arch, |_| true);
+    let view = View::by_rules(
+        Rules::LlvmCov,
+        &Exclusions::none(),
+        collected.sources,
+        By::Arch,
+        |_| true,
+    );
     let json = Format::Json {
         summary_only: false,
     };
