@@ -274,7 +274,11 @@ fn merged(counted: &Counted) {
     let place = TempDir::new().expect("a directory can be made");
     let pooled = place.path().join("pooled");
     rocov(&[&"merge", &data, &"--pooled", &pooled]).success();
-    assert_eq!(lines(&counted.lcov(&pooled)), lines(&counted.lcov(data)), "{kind}");
+    assert_eq!(
+        lines(&counted.lcov(&pooled)),
+        lines(&counted.lcov(data)),
+        "{kind}"
+    );
     let profiles = place.path().join("profiles");
     rocov(&[&"merge", &data, &"-o", &profiles]).success();
     let files = fs::read_dir(&profiles).expect("profiles");

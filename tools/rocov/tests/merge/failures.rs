@@ -44,7 +44,10 @@ impl Damage {
         let output = self.place.merge(&["data", "-o", "out"]);
         let end = "the merge was written without 1 damaged input: correct the list of inputs, or accept this with \
                    --failure-mode=all";
-        assert_eq!(stderr(&output), format!("rocov: left out: {line}rocov: {end}\n"));
+        assert_eq!(
+            stderr(&output),
+            format!("rocov: left out: {line}rocov: {end}\n")
+        );
         assert_eq!(output.status.code(), Some(1));
         assert_eq!(self.place.calls("out/gfx90a.profdata"), 5);
         fs::remove_dir_all(self.place.path("out")).unwrap();
