@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rocov::device::{Agent, Device, Executable};
-use rocov::discover::{Elfs, Found, Registry, discover};
+use rocov::discover::{Elfs, Found, Loader, Registry, discover};
 use rocov::drain::Session;
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::{Expansion, Keeper, Process, ProfileName};
@@ -83,7 +83,8 @@ fn alone(image: &[u8], loads: usize) -> (f64, f64, usize) {
     let (mut look, mut record) = (Duration::ZERO, Duration::ZERO);
     let mut memory = 0;
     let mut find = |device: &FakeDevice| -> Found {
-        let found = discover(device, &agents, EXECUTABLE, &mut elfs, |_| true);
+        let loader = &Loader::default;
+        let found = discover(device, &agents, EXECUTABLE, &mut elfs, loader, |_| true);
         found.expect("code objects").found.remove(0)
     };
     device.load(EXECUTABLE, 0, image);

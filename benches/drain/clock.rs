@@ -63,6 +63,19 @@ pub(crate) fn now() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
+/// The CPU time of all child processes that have ended, and of theirs.
+pub(crate) fn of_children() -> Duration {
+    let mut used = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the call fills the structure, of which all bits may be zero.
+    let used = unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, used.as_mut_ptr());
+        used.assume_init()
+    };
+    let times = [used.ru_utime, used.ru_stime];
+    let times = times.map(|time| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1_000));
+    times.into_iter().sum()
+}
+
 pub(crate) fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }

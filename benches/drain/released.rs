@@ -1,27 +1,29 @@
-//! Exits of a program with LLVM's released drain, with rocov's, and without a drain: time, and calls
-//! of HSA.
+//! Loads and exits of a program with LLVM's released drain, with rocov's, and without a drain: CPU time, and calls of HSA.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::clock::{millis, now};
+use crate::clock::{micros, millis, of_children};
 use crate::support::artifacts::{built, repository};
-use crate::support::compile::{Compilation, INSTRUMENTATION, device_header, device_only};
+use crate::support::compile::Compilation;
 use crate::support::gpu::Stack;
-use crate::support::released::{GPU, Released, device_profiles};
+use crate::support::released::{BAR, GPU, Released, device_profiles};
 
 /// A kernel of templates.hip that takes two pointers and two numbers, the second of which is the
 /// number of elements.
 const KERNEL: &str = "_Z10polynomialIiLi2EEvPKT_PS0_S0_j";
 
 /// Numbers of code objects, each with the number of runs. Only `--long` runs the last two.
-const RUNS: [(usize, usize); 5] = [(1, 31), (10, 31), (100, 11), (500, 5), (1_000, 3)];
+const RUNS: [(usize, usize); 5] = [(1, 20), (10, 20), (100, 20), (500, 20), (1_000, 3)];
 
-/// rocov is to take at most this part of LLVM's time at this number of code objects.
-const LIMITS: [(usize, f64); 2] = [(10, 0.5), (500, 0.1)];
+/// The numbers of code objects for which an exit with rocov is to take at most a part of the time of one with LLVM's
+/// drain, and that part on HIP 7.2.4 and on 6.4.3: HIP 7.2.4 copies without a queue, as rocov does.
+const LIMITED: [usize; 2] = [100, 500];
+const LIMIT: f64 = 1.0;
+const LIMIT_OF_6: f64 = 0.5;
 
 /// The size of each array of counts in hsa_calls.cpp.
 const SLOTS: usize = 512;
@@ -37,7 +39,6 @@ const DRAINS: [Drain; 3] = [Drain::None, Drain::Llvms, Drain::Rocovs];
 
 /// The program and its parts, built.
 struct Exits {
-    released: Released,
     module: PathBuf,
     with_llvms: PathBuf,
     without: PathBuf,
@@ -50,28 +51,40 @@ pub(crate) fn measure(is_long: bool) {
     // These load code objects of clang 23.
     for stack in stacks.filter(|stack| stack.code_object_version() == 6) {
         if let Some(released) = Released::on(stack) {
-            let version = if stack.is_hip_7() { "7.2.4" } else { "6.4.3" };
-            measure_on(version, &Exits::build(released), is_long);
+            let (version, limit) = match stack.is_hip_7() {
+                true => ("7.2.4", LIMIT),
+                false => ("6.4.3", LIMIT_OF_6),
+            };
+            measure_on(version, limit, &Exits::build(released), is_long);
         }
     }
 }
 
-fn measure_on(version: &str, exits: &Exits, is_long: bool) {
-    println!("\nexits on HIP {version} over the model, large BAR; ms beyond exits without a drain");
+fn measure_on(version: &str, limit: f64, exits: &Exits, is_long: bool) {
     println!(
-        "    n  runs  LLVM: min  median  calls  rocov: min  median  calls  ratio: min  median"
+        "\nexits and loads on HIP {version} over the model, large BAR; CPU time beyond runs without a drain: ms of an exit,"
+    );
+    println!("us of each load by minima");
+    println!(
+        "    n  runs  LLVM: min  median  calls  rocov: min  median  calls  ratio: min  median  load: LLVM   rocov"
     );
     for (count, runs) in &RUNS[..RUNS.len() - if is_long { 0 } else { 2 }] {
-        let mut times = DRAINS.map(|_| Vec::new());
+        let mut times = DRAINS.map(|_| (Vec::new(), Vec::new()));
         for _ in 0..*runs {
-            for (drain, times) in DRAINS.iter().zip(&mut times) {
-                times.push(exits.exit(*drain, *count, None));
+            for (drain, (loads, ends)) in DRAINS.iter().zip(&mut times) {
+                let (load, end) = exits.run(*drain, *count, None);
+                loads.push(load);
+                ends.push(end);
             }
         }
         let calls = DRAINS.map(|drain| exits.calls(drain, *count));
-        let [none, llvms, rocovs] = times.map(|mut times| {
-            times.sort();
-            [times[0], times[times.len() / 2]].map(millis)
+        let [before, with_llvms, with_rocovs] = times
+            .each_ref()
+            .map(|(loads, _)| loads.iter().min().map_or(0.0, |it| micros(*it)));
+        let load = |drain: f64| (drain - before) / *count as f64;
+        let [none, llvms, rocovs] = times.map(|(_, mut ends)| {
+            ends.sort();
+            [ends[0], ends[ends.len() / 2]].map(millis)
         });
         // Other load can make an exit without a drain look longer than one with it.
         let beyond = |drain: [f64; 2]| [0, 1].map(|at| (drain[at] - none[at]).max(0.0));
@@ -79,7 +92,7 @@ fn measure_on(version: &str, exits: &Exits, is_long: bool) {
         let ratios = [0, 1].map(|at| rocovs[at] / llvms[at]);
         let per_object = |at: usize| (calls[at] as f64 - calls[0] as f64) / *count as f64;
         println!(
-            "{count:>5} {runs:>5} {:>10.2} {:>7.2} {:>6.1} {:>11.2} {:>7.2} {:>6.1} {:>11} {:>7}",
+            "{count:>5} {runs:>5} {:>10.2} {:>7.2} {:>6.1} {:>11.2} {:>7.2} {:>6.1} {:>11} {:>7} {:>11.1} {:>7.1}",
             llvms[0],
             llvms[1],
             per_object(1),
@@ -88,10 +101,12 @@ fn measure_on(version: &str, exits: &Exits, is_long: bool) {
             per_object(2),
             shown(ratios[0]),
             shown(ratios[1]),
+            load(with_llvms),
+            load(with_rocovs),
         );
-        for (_, limit) in LIMITS.iter().filter(|(at, _)| at == count) {
+        if LIMITED.contains(count) {
             let held = ratios.map(|ratio| match ratio {
-                ratio if ratio <= *limit => "held",
+                ratio if ratio <= limit => "held",
                 ratio if ratio.is_finite() => "exceeded",
                 _ => "not measurable",
             });
@@ -111,15 +126,10 @@ impl Exits {
             .arguments(["-shared", "-fPIC", "-O1"])
             .source(source("hsa_calls.cpp"))
             .output("hsa_calls.so");
-        let module = device_only(released.clang.clang, &[GPU], 6)
-            .arguments(["-O1", "-include"])
-            .source(device_header())
-            .arguments(INSTRUMENTATION)
-            .source(repository("testdata/kernels/templates.hip"))
-            .output("templates.module");
+        let templates = repository("testdata/kernels/templates.hip");
+        let module = released.code_object(&templates, &[], "templates.module");
         let objects = [object];
         Self {
-            released,
             module,
             with_llvms: released.linked_with_drain(&objects, &[], "many-llvm"),
             without: released.linked(&objects, &[], "many"),
@@ -127,18 +137,28 @@ impl Exits {
         }
     }
 
-    /// The time from the end of main to the end of the process, with calls counted in a file, if any.
-    fn exit(&self, drain: Drain, count: usize, calls: Option<&Path>) -> Duration {
+    /// The CPU time of a process up to the end of main, and from there on, with calls counted in a file, if any.
+    fn run(&self, drain: Drain, count: usize, calls: Option<&Path>) -> (Duration, Duration) {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
-        let librocov = (drain == Drain::Rocovs).then(|| built("librocov.so"));
         let counter = calls.map(|_| self.counter.clone());
-        let preloaded: Vec<PathBuf> = counter.into_iter().chain(librocov).collect();
-        let mut command = self.released.on_model(GPU, "large", &data, &preloaded);
-        command.arg(match drain {
+        let librocov = (drain == Drain::Rocovs).then(|| built("librocov.so"));
+        let preloaded = [built("librocov_modelgpu.so")]
+            .into_iter()
+            .chain(counter)
+            .chain(librocov);
+        // Not by way of other programs: their time would count too.
+        let mut command = Command::new(match drain {
             Drain::Llvms => &self.with_llvms,
             Drain::None | Drain::Rocovs => &self.without,
         });
+        command
+            .env(
+                "LD_PRELOAD",
+                std::env::join_paths(preloaded).expect("paths of ours"),
+            )
+            .env("LLVM_PROFILE_FILE", data.join("%p.profraw"))
+            .envs([("ROCOV_MODELGPU", GPU), (BAR, "large")]);
         command.arg(&self.module).args([KERNEL, &count.to_string()]);
         if let Some(calls) = calls {
             command
@@ -146,14 +166,16 @@ impl Exits {
                 .env("HSA_TOOLS_LIB", &self.counter);
         }
         // LLVM's drain prints a line for each module that stays loaded.
+        let start = of_children();
         let output = command.stderr(Stdio::null()).output().expect("a program");
-        let end = now();
+        let all = of_children() - start;
         assert!(output.status.success(), "{command:?}: {}", output.status);
         let text = String::from_utf8(output.stdout).expect("text");
         let main: u64 = text.trim().parse().expect("a number of nanoseconds");
         let expected = if drain == Drain::None { 0 } else { count };
         assert_eq!(device_profiles(&data).len(), expected, "{command:?}");
-        end - Duration::from_nanos(main)
+        let main = Duration::from_nanos(main);
+        (main, all.saturating_sub(main))
     }
 
     /// Calls of HSA from the end of main to the end of the process.
@@ -161,7 +183,7 @@ impl Exits {
         let file = tempfile::NamedTempFile::new().expect("a temporary file");
         let empty = [0; 2 * SLOTS * size_of::<u64>()];
         fs::write(file.path(), empty).expect("room on the disk");
-        self.exit(drain, count, Some(file.path()));
+        self.run(drain, count, Some(file.path()));
         let bytes = fs::read(file.path()).expect("the counts");
         let (at_end, before) = bytes.split_at(SLOTS * size_of::<u64>());
         sum(at_end) - sum(before)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use libloading::os::unix::Library;
 use rocov::device::Device;
-use rocov::device::hsa::{HSA_LIBRARY, HsaDevice, abi};
+use rocov::device::hsa::{HSA_LIBRARY, HsaDevice, Runtime, abi};
 
 const SYMBOL_INFO_NAME_LENGTH: u32 = 1;
 
@@ -35,7 +35,7 @@ impl Rocr {
         let init = unsafe { library.get::<InitFn>("hsa_init") }.expect("a function");
         // SAFETY: the function takes no arguments.
         assert_eq!(unsafe { init() }, abi::SUCCESS, "hsa_init");
-        let device = HsaDevice::attach(&Arc::default()).expect("ROCr is whole");
+        let device = HsaDevice::attach(&Runtime::new(), &Arc::default()).expect("ROCr is whole");
         Self {
             library,
             device: device.expect("it runs"),

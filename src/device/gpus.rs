@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::device::cuda::CudaDevice;
 use crate::device::cuda::modules::{Modules, is_cuda, is_cuda_address};
-use crate::device::hsa::{Copying, HsaDevice};
+use crate::device::hsa::{Copying, HsaDevice, Runtime};
 use crate::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
     Symbol, Take,
@@ -19,15 +19,16 @@ pub struct Gpus {
 
 impl Gpus {
     /// Attaches to the runtimes of this process. CUDA's has loaded `modules`; without any, nobody asks it. `None` if no
-    /// runtime is running. Pass one `copying` and one `modules` for all devices of a process.
+    /// runtime is running. Pass one `runtime` (HSA's), one `copying` and one `modules` for all devices of a process.
     ///
     /// # Errors
     /// Fails if a loaded runtime lacks a function that the drain needs.
     pub fn attach(
+        runtime: &Runtime,
         copying: &Arc<Copying>,
         modules: &Arc<Modules>,
     ) -> Result<Option<Self>, DeviceError> {
-        let hsa = HsaDevice::attach(copying)?;
+        let hsa = HsaDevice::attach(runtime, copying)?;
         let cuda = match modules.is_empty() {
             true => None,
             false => CudaDevice::attach(modules)?,
@@ -107,6 +108,11 @@ impl Device for Gpus {
 
     fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
         self.of_handle(code_object.executable.0)?.image(code_object)
+    }
+
+    fn held_image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
+        self.of_handle(code_object.executable.0)?
+            .held_image(code_object)
     }
 
     fn source(&self, code_object: &LoadedCodeObject) -> Option<Arc<str>> {

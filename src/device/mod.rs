@@ -5,11 +5,13 @@
 
 pub mod cuda;
 mod delegate;
+mod elf_bytes;
 pub mod elf_file;
 mod gpus;
 pub mod hsa;
 
 pub use delegate::Delegate;
+pub use elf_bytes::ElfBytes;
 pub use gpus::Gpus;
 
 use std::fmt;
@@ -286,6 +288,15 @@ pub trait Device {
     /// # Errors
     /// Fails if the ELF cannot be opened.
     fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError>;
+
+    /// The ELF of a code object that is being loaded, as [`Device::image`] returns it. The owner of its storage keeps that
+    /// as it is until the load has ended, so that it need not be compared with what was loaded.
+    ///
+    /// # Errors
+    /// Fails if the ELF cannot be opened.
+    fn held_image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
+        self.image(code_object)
+    }
 
     /// Returns whether [`Device::image`] finds the ELF as long as the executable is there. Otherwise it must be read when
     /// the code object is loaded.

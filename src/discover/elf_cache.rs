@@ -1,12 +1,11 @@
 //! The facts from the ELFs of code objects. Each distinct ELF is parsed once.
 
 use std::collections::HashMap;
-use std::io::SeekFrom;
 use std::sync::Arc;
 
-use object::read::{ReadCache, ReadRef};
+use object::read::ReadRef;
 
-use crate::device::{Agent, Device, DeviceError, ElfImage, LoadedCodeObject};
+use crate::device::{Agent, Device, DeviceError, ElfBytes, LoadedCodeObject};
 use crate::discover::error::DiscoverError;
 use crate::format::blocks::TraceRecords;
 use crate::format::bounds_table::{OWN_VERSION_SYMBOL, TABLE_SYMBOL};
@@ -68,8 +67,10 @@ pub struct Elfs {
 }
 
 impl Elfs {
-    /// Returns the facts from the ELF of `code_object` on `agent`, and the ELF. For a known ELF, reads only headers
-    /// and notes, or all bytes if only its contents identify it. It does not parse a known ELF again.
+    /// Returns the facts from the ELF of `code_object` on `agent`, and the ELF. For a long ELF that is known, reads only
+    /// headers and notes, or all bytes if only its contents identify it. It does not parse a known ELF again.
+    ///
+    /// If the ELF `is_held`, its owner keeps it as it is until this returns.
     ///
     /// # Errors
     /// Fails if the ELF cannot be read, or is damaged in a part that a drain needs.
@@ -78,25 +79,36 @@ impl Elfs {
         device: &dyn Device,
         agent: &Agent,
         code_object: &LoadedCodeObject,
-    ) -> Result<(Arc<ElfFacts>, Box<dyn ElfImage>), DiscoverError> {
+        is_held: bool,
+    ) -> Result<(Arc<ElfFacts>, ElfBytes), DiscoverError> {
         let unreadable = |source| DeviceError::Image {
             uri: code_object.uri.clone(),
             source,
         };
-        let image = ReadCache::new(device.image(code_object)?);
+        let image = match is_held {
+            true => device.held_image(code_object),
+            false => device.image(code_object),
+        };
+        let mut image = ElfBytes::new(image?);
         let elf = CodeObject::parse(&image)?;
         let build_id = elf.build_id()?.map(<[u8]>::to_vec);
         let sections = elf.profile_sections();
         let size = (&image)
             .len()
             .map_err(|()| unreadable(std::io::ErrorKind::UnexpectedEof.into()))?;
-        let mut image: Box<dyn ElfImage> = image.into_inner();
         let identity = match build_id.as_deref().and_then(Identity::of_build_id) {
             Some(identity) => identity,
-            None => image
-                .seek(SeekFrom::Start(0))
-                .and_then(|_| Identity::of_contents(&mut image))
-                .map_err(unreadable)?,
+            None => match image.in_memory() {
+                Some(bytes) => Identity::of_bytes(bytes),
+                None => {
+                    let mut reader = image.into_image();
+                    let identity = reader
+                        .rewind()
+                        .and_then(|()| Identity::of_contents(&mut reader));
+                    image = ElfBytes::new(reader);
+                    identity.map_err(unreadable)?
+                }
+            },
         };
         // The linker accepts any build id that a user chooses. If two code objects share one, size and
         // sections tell them apart.
@@ -107,7 +119,6 @@ impl Elfs {
         {
             return Ok((known.clone(), image));
         }
-        let image = ReadCache::new(image);
         let elf = CodeObject::parse(&image)?;
         let (unit_tables, version, copies) = match sections.are_instrumented() {
             true => (
@@ -143,6 +154,6 @@ impl Elfs {
             trace,
         });
         self.known.insert(identity, facts.clone());
-        Ok((facts, image.into_inner()))
+        Ok((facts, image))
     }
 }

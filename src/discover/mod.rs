@@ -14,13 +14,15 @@ pub use error::DiscoverError;
 pub use registry::{CodeFile, Loaded, Registry};
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::io::Errno;
 
 use crate::device::{
-    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol,
+    Agent, Device, DeviceError, DeviceRange, ElfBytes, Executable, LoadedCodeObject, Symbol,
 };
+use crate::discover::filter::file_of;
 use crate::discover::host_files::HostFile;
 use crate::format::bounds_table::{BoundsTable, TABLE_SYMBOL, VERSION_SYMBOL};
 use crate::format::codeobject::ElfRange;
@@ -106,7 +108,7 @@ pub struct Found {
     /// The facts from its ELF, if it could be read.
     pub elf: Option<Arc<ElfFacts>>,
     /// The ELF, opened and compared with the loaded code object. `None` if it could not be read, or was taken.
-    pub(crate) image: Option<Box<dyn ElfImage>>,
+    pub(crate) image: Option<ElfBytes>,
     /// The tables and the version word for a drain. `None` if there is nothing to drain, or the filter
     /// rejects it.
     pub(crate) counters: Option<Counters>,
@@ -170,7 +172,16 @@ pub struct Discovery {
     pub failures: Vec<(String, DiscoverError)>,
 }
 
-/// Examines every code object of `executable`. A drain may take those whose URI is `wanted`.
+/// The code that is loading an executable.
+#[derive(Clone, Debug, Default)]
+pub struct Loader {
+    /// Its file, if that is known.
+    pub file: Option<PathBuf>,
+    /// True if it has HIP load the executable. HIP keeps an ELF that it got in memory until the load has ended.
+    pub is_hip: bool,
+}
+
+/// Examines every code object of `executable`, which `loader` is loading. A drain may take those whose URI is `wanted`.
 ///
 /// If the ELF of a code object cannot be read any more but there is a table, a drain still takes it: its
 /// sections are on the device, and only its identity must come from elsewhere.
@@ -182,6 +193,7 @@ pub fn discover(
     agents: &[Arc<Agent>],
     executable: Executable,
     elfs: &mut Elfs,
+    loader: &dyn Fn() -> Loader,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Discovery, DeviceError> {
     let mut discovery = Discovery::default();
@@ -199,9 +211,11 @@ pub fn discover(
             }
             continue;
         };
+        // ROCr reads the file of a URI into memory that it may have freed by now.
+        let is_held = file_of(&code_object.uri).is_none() && loader().is_hip;
         // If the ELF cannot be read, or is damaged in a part that the loader did not need, the table is still
         // valid.
-        let (elf, image, shortage) = match elfs.look(device, agent, &code_object) {
+        let (elf, image, shortage) = match elfs.look(device, agent, &code_object, is_held) {
             Ok((elf, image)) => (Some(elf), Some(image), None),
             Err(error) => (None, None, Some(error).filter(is_shortage)),
         };

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::{Outcome, Session, walk_failed};
 use crate::device::{Device, DeviceError, Executable};
+use crate::discover::Loader;
 
 impl Session {
     /// Finds executables whose freeze was not seen, for example because librocov came into a process that had
@@ -34,7 +35,7 @@ impl Session {
 
     /// Examines one of them.
     pub(super) fn look_late(&mut self, device: &dyn Device, executable: Executable) -> Outcome {
-        match self.examine(device, executable, &|| None) {
+        match self.examine(device, executable, &Loader::default) {
             Ok(outcome) => {
                 self.complete.note_missed(outcome.found);
                 self.marked.note_missed(outcome.found);

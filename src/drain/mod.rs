@@ -28,14 +28,14 @@ pub use zeros::{ZeroProfile, ZeroWriter};
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::device::cuda::modules::is_cuda;
 use crate::device::{Agent, Device, DeviceError, DeviceRange, Executable};
 use crate::discover::filter::{Filter, file_of};
 use crate::discover::host_files::HostFiles;
-use crate::discover::{CodeFile, Discovery, Elfs, Load, Registry, discover};
+use crate::discover::{CodeFile, Discovery, Elfs, Load, Loader, Registry, discover};
 use crate::read::copied_memory::{CopiedMemory, first_look};
 use crate::store::{KeepError, Keeper, ProfileName};
 use crate::support::clock;
@@ -126,11 +126,11 @@ impl Session {
         device: &dyn Device,
         executable: Executable,
     ) -> Result<Outcome, DeviceError> {
-        self.loaded_by(device, executable, &|| None)
+        self.loaded_by(device, executable, &Loader::default)
     }
 
-    /// Does the work of [`Session::loaded`] for an executable that code in the file `loader` has loaded. That
-    /// file is the origin of code objects in memory. Calls `loader` only if there is such a code object.
+    /// Does the work of [`Session::loaded`] for an executable that `loader` is loading. Its file is the origin of code
+    /// objects in memory. Calls `loader` only if there is such a code object.
     ///
     /// # Errors
     /// Fails if [`Session::loaded`] would.
@@ -138,7 +138,7 @@ impl Session {
         &mut self,
         device: &dyn Device,
         executable: Executable,
-        loader: &dyn Fn() -> Option<PathBuf>,
+        loader: &dyn Fn() -> Loader,
     ) -> Result<Outcome, DeviceError> {
         if let Some(executions) = device.executions() {
             // Nothing of it has run. The counts are those of other code that was there before.
@@ -150,12 +150,12 @@ impl Session {
         self.examine(device, executable, loader)
     }
 
-    /// Examines an executable that code in the file `loader` has loaded.
+    /// Examines an executable that `loader` is loading.
     fn examine(
         &mut self,
         device: &dyn Device,
         executable: Executable,
-        loader: &dyn Fn() -> Option<PathBuf>,
+        loader: &dyn Fn() -> Loader,
     ) -> Result<Outcome, DeviceError> {
         // A reused handle belongs to a new executable.
         self.forget(executable);
@@ -167,13 +167,20 @@ impl Session {
         let filter = &self.filter;
         let asked = OnceCell::new();
         let loader = || asked.get_or_init(loader).clone();
-        let origin = |uri: &str| file_of(uri).or_else(loader);
+        let origin = |uri: &str| file_of(uri).or_else(|| loader().file);
         let wanted = |uri: &str| filter.is_open() || filter.admits(origin(uri).as_deref());
         let Discovery {
             found,
             skipped,
             failures,
-        } = discover(device, &self.agents, executable, &mut self.elfs, wanted)?;
+        } = discover(
+            device,
+            &self.agents,
+            executable,
+            &mut self.elfs,
+            &loader,
+            wanted,
+        )?;
         self.missed.remove(&executable);
         let generations = self.seen.entry(executable).or_default();
         let pairs = found.len();

@@ -4,6 +4,7 @@ use byteorder::{ByteOrder, LittleEndian};
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::{
     TINFL_FLAG_COMPUTE_ADLER32, TINFL_FLAG_PARSE_ZLIB_HEADER,
+    TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
 };
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 use ruzstd::decoding::errors::FrameDecoderError;
@@ -43,7 +44,7 @@ pub(super) fn unpack(method: Method, packed: &[u8], declared: u64) -> Result<Unp
     match method {
         Method::Zlib => {
             let mut added = Ok(());
-            let taken = Inflate::default().unpack(packed, &mut |part| {
+            let taken = Inflate::with_room(most).unpack(packed, &mut |part| {
                 let room = most - bytes.len() as u64;
                 let len = part.len().min(usize::try_from(room).unwrap_or(usize::MAX));
                 added = add(&mut bytes, &part[..len]);
@@ -113,19 +114,28 @@ pub(crate) struct Inflate {
     state: Box<DecompressorOxide>,
     /// The latest bytes. Later bytes may repeat them.
     window: Vec<u8>,
+    /// True if nobody takes more bytes than the window has.
+    holds_all: bool,
 }
 
 impl Default for Inflate {
     fn default() -> Self {
-        const WINDOW: usize = 32 << 10;
-        Self {
-            state: Box::default(),
-            window: vec![0; WINDOW],
-        }
+        Self::with_room(u64::MAX)
     }
 }
 
 impl Inflate {
+    /// Makes a decoder for streams of which nobody takes more than `most` bytes.
+    fn with_room(most: u64) -> Self {
+        /// The largest distance to bytes that are repeated (RFC 1951, 2.).
+        const WINDOW: u64 = 32 << 10;
+        Self {
+            state: Box::default(),
+            window: vec![0; most.min(WINDOW) as usize],
+            holds_all: most < WINDOW,
+        }
+    }
+
     /// Unpacks the stream at the start of `packed` and hands its contents to `take`, in parts, until `take`
     /// returns `false`. Returns the number of bytes of `packed` that it consumed.
     ///
@@ -136,7 +146,10 @@ impl Inflate {
         packed: &[u8],
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<usize, &'static str> {
-        let flags = TINFL_FLAG_PARSE_ZLIB_HEADER | TINFL_FLAG_COMPUTE_ADLER32;
+        let mut flags = TINFL_FLAG_PARSE_ZLIB_HEADER | TINFL_FLAG_COMPUTE_ADLER32;
+        if self.holds_all {
+            flags |= TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
+        }
         self.state.init();
         let (mut taken, mut at) = (0, 0);
         loop {
@@ -145,7 +158,7 @@ impl Inflate {
                 decompress(&mut self.state, rest, &mut self.window, at, flags);
             taken += read;
             let wants_more = take(&self.window[at..at + written]);
-            at = (at + written) % self.window.len();
+            at = (at + written) % self.window.len().max(1);
             match status {
                 TINFLStatus::Done => return Ok(taken),
                 TINFLStatus::HasMoreOutput if wants_more => {}

@@ -64,7 +64,7 @@ pub fn write_if_changed(path: &Path, contents: &[u8]) -> Result<bool, OutputErro
 
 /// Writes `contents` to `path`, wholly or not at all, if there is no such file. Returns whether it did.
 pub(crate) fn create_atomic(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
-    let temporary = Temporary::write(path, contents)?;
+    let mut temporary = Temporary::write(path, contents)?;
     temporary
         .take_new_name(path)
         .map_err(OutputError::io("make", path))
@@ -74,7 +74,7 @@ pub(crate) fn create_atomic(path: &Path, contents: &[u8]) -> Result<bool, Output
 /// `app.4711.profraw` beside `app.profraw`. If an earlier process of that number has left this file, the name
 /// is `app.4711.1.profraw`. Returns its path.
 pub(crate) fn create_beside(path: &Path, contents: &[u8]) -> Result<PathBuf, OutputError> {
-    let temporary = Temporary::write(path, contents)?;
+    let mut temporary = Temporary::write(path, contents)?;
     let pid = std::process::id();
     let numbered = (1_u32..).map(|number| format!("{pid}.{number}"));
     let mut words = std::iter::once(pid.to_string()).chain(numbered);
@@ -212,9 +212,12 @@ impl Temporary {
     }
 
     /// Renames the file to `path` if there is none. Returns whether it did.
-    fn take_new_name(&self, path: &Path) -> io::Result<bool> {
+    fn take_new_name(&mut self, path: &Path) -> io::Result<bool> {
         match rename_to_new(&self.path, path) {
-            Ok(true) => Ok(true),
+            Ok(true) => {
+                self.is_renamed = true;
+                Ok(true)
+            }
             // Network file systems may do what they report as failed. A second file would then have the counts again.
             other => match self.is_at(path) {
                 true => Ok(true),

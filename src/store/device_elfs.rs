@@ -28,6 +28,16 @@ pub(super) struct Objects {
     left: u64,
     has_said_full: bool,
     max: u64,
+    /// The directory of ELFs, and whether there was none before this process wrote there.
+    first_look: Option<(PathBuf, bool)>,
+}
+
+/// The bytes of an ELF to keep.
+pub(super) enum Contents {
+    /// Those that the identity was computed from.
+    Known(Vec<u8>),
+    /// Those that were read later.
+    Read(Vec<u8>),
 }
 
 #[derive(Debug)]
@@ -56,7 +66,7 @@ impl Objects {
     pub(super) fn keep(
         &mut self,
         elf: &ElfFacts,
-        read: impl FnOnce() -> Result<Vec<u8>, KeptElfError>,
+        read: impl FnOnce() -> Result<Contents, KeptElfError>,
     ) -> Result<(), KeepError> {
         let key = (elf.identity.clone(), elf.target.clone());
         let path = self.path(&key);
@@ -102,7 +112,8 @@ impl Objects {
             let path = self.path(key);
             let read = || {
                 let read = read_input(&kept.path, kept.size);
-                Ok(read.map_err(OutputError::io("read", &kept.path))?)
+                let bytes = read.map_err(OutputError::io("read", &kept.path))?;
+                Ok(Contents::Read(bytes))
             };
             // The PTX that it was made from has its name.
             if let Ok(source) = read_input(&kept.path.with_extension(PTX), MAX_SOURCE) {
@@ -137,6 +148,22 @@ impl Objects {
         self.directory.join(OBJECTS).join(name)
     }
 
+    /// Returns whether the directory of `path` had nothing when this process came there. Then this ELF is not there, unless
+    /// another process has written it meanwhile: each looks for all other ELFs in vain, and a look takes as long as a
+    /// rename.
+    fn is_new(&mut self, path: &Path) -> bool {
+        let directory = path.parent().unwrap_or(path);
+        match &self.first_look {
+            Some((known, is_new)) if known == directory => *is_new,
+            _ => {
+                let is_new = fs::read_dir(directory).is_ok_and(|mut found| found.next().is_none())
+                    || !directory.exists();
+                self.first_look = Some((directory.to_owned(), is_new));
+                is_new
+            }
+        }
+    }
+
     /// Writes an ELF to `path`, unless it is there. Returns whether it is there afterwards. If there is no
     /// room, only the first time is an error.
     fn place(
@@ -144,13 +171,13 @@ impl Objects {
         path: &Path,
         identity: &Identity,
         size: u64,
-        read: impl FnOnce() -> Result<Vec<u8>, KeptElfError>,
+        read: impl FnOnce() -> Result<Contents, KeptElfError>,
     ) -> Result<bool, KeepError> {
         // If the directory has all ELFs already, nothing else would write to it and sweep it.
         if let Some(directory) = path.parent() {
             sweep_once(directory);
         }
-        if holds(path, identity, size) {
+        if !self.is_new(path) && holds(path, identity, size) {
             return Ok(true);
         }
         if size > self.left {
@@ -167,12 +194,15 @@ impl Objects {
             identity: identity.clone(),
             source,
         };
-        let bytes = read().map_err(not_kept)?;
-        if !is(&bytes, identity, size) {
-            return Err(KeepError::Changed {
-                identity: identity.clone(),
-            });
-        }
+        let bytes = match read().map_err(not_kept)? {
+            Contents::Known(bytes) => bytes,
+            Contents::Read(bytes) if is(&bytes, identity, size) => bytes,
+            Contents::Read(_) => {
+                return Err(KeepError::Changed {
+                    identity: identity.clone(),
+                });
+            }
+        };
         write_atomic(path, &bytes).map_err(|error| not_kept(error.into()).at(&self.directory))?;
         self.left -= size;
         Ok(true)

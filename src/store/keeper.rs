@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::device::{Device, DeviceError, ElfImage, Executable, LoadedCodeObject};
+use crate::device::{Device, DeviceError, ElfBytes, Executable, LoadedCodeObject};
 use crate::discover::{ElfFacts, Found, Registry};
 use crate::format::codeobject::Identity;
 use crate::format::registry::model::Document;
 use crate::format::registry::{DocumentError, merge};
 use crate::settings::{DocumentWhen, Keeping, ObjectsKept};
-use crate::store::device_elfs::Objects;
+use crate::store::device_elfs::{Contents, Objects};
 use crate::store::registry_document::{Process, document};
 use crate::store::{
     OutputError, ProfileName, advice, create_beside, read, update_pooled, write_atomic,
@@ -273,26 +273,27 @@ impl Keeper {
         self.waiting.retain(|(_, it)| it.executable != executable);
     }
 
-    /// Keeps a device ELF, which `image` reads. Opens it if there is no such reader.
+    /// Keeps a device ELF, whose identity is that of `image`. Opens it if there is none.
     fn keep_image(
         &mut self,
         device: &dyn Device,
         elf: &ElfFacts,
         code_object: &LoadedCodeObject,
-        image: Option<Box<dyn ElfImage>>,
+        image: Option<ElfBytes>,
     ) -> Result<(), KeepError> {
         self.objects.keep(elf, || {
-            let mut bytes = Vec::new();
-            let mut image = match image {
-                Some(image) => image,
+            let mut image = match image.map(ElfBytes::into_memory) {
+                Some(Ok(bytes)) => return Ok(Contents::Known(bytes)),
+                Some(Err(image)) => image,
                 None => device.image(code_object)?,
             };
+            let mut bytes = Vec::new();
             let uri = || code_object.uri.clone();
             image
                 .rewind()
                 .and_then(|()| image.read_to_end(&mut bytes))
                 .map_err(|source| DeviceError::Image { uri: uri(), source })?;
-            Ok(bytes)
+            Ok(Contents::Read(bytes))
         })?;
         match device.source(code_object) {
             Some(source) => self.objects.keep_source(elf, &source),

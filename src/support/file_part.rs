@@ -1,4 +1,4 @@
-//! A part of a file, for readers that ask for many short pieces of it.
+//! A part of a file or of the process's memory, for readers that ask for many short pieces of it.
 
 use std::fmt;
 use std::fs::File;
@@ -7,15 +7,42 @@ use std::os::unix::fs::FileExt;
 
 use rustix::io::Errno;
 
+use crate::support::own_memory;
+
 /// The size of a block in bytes. A block holds the headers, notes and names of a small ELF.
 const BLOCK: u64 = 64 << 10;
 
-/// A part of a file that reads like a file of its own.
+/// Bytes with an offset each: those of a file, or of the memory of this process.
+pub trait ReadAt: fmt::Debug {
+    /// Reads bytes from `offset` on into `into`, and returns their number.
+    ///
+    /// # Errors
+    /// Fails if nothing can be read there.
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
+}
+
+impl ReadAt for File {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(self, into, offset)
+    }
+}
+
+/// The memory of this process, by address.
+#[derive(Debug)]
+pub struct OwnMemory;
+
+impl ReadAt for OwnMemory {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        own_memory::read_at(offset, into)
+    }
+}
+
+/// A part of a file or of memory that reads like a file of its own.
 ///
 /// It keeps the block that it read last, because a parser of ELFs asks for each name separately, and a system
 /// call for each name takes longer than the parsing. `BufReader` would drop its buffer at each seek.
-pub struct FilePart {
-    file: File,
+pub struct FilePart<F = File> {
+    file: F,
     /// The offset of the part in the file, in bytes.
     start: u64,
     len: u64,
@@ -27,9 +54,20 @@ pub struct FilePart {
 }
 
 impl FilePart {
+    /// Creates a reader of all of `file`.
+    ///
+    /// # Errors
+    /// Fails if the size of the file cannot be read.
+    pub fn whole(file: File) -> io::Result<Self> {
+        let len = file.metadata()?.len();
+        Ok(Self::new(file, 0, len))
+    }
+}
+
+impl<F: ReadAt> FilePart<F> {
     /// Creates a reader of the `len` bytes of `file` that start at byte `start`.
     #[must_use]
-    pub fn new(file: File, start: u64, len: u64) -> Self {
+    pub fn new(file: F, start: u64, len: u64) -> Self {
         Self {
             file,
             start,
@@ -38,15 +76,6 @@ impl FilePart {
             block: Vec::new(),
             block_at: 0,
         }
-    }
-
-    /// Creates a reader of all of `file`.
-    ///
-    /// # Errors
-    /// Fails if the size of the file cannot be read.
-    pub fn whole(file: File) -> io::Result<Self> {
-        let len = file.metadata()?.len();
-        Ok(Self::new(file, 0, len))
     }
 
     /// Returns the bytes of the block from the next byte on.
@@ -72,7 +101,7 @@ impl FilePart {
     }
 }
 
-impl fmt::Debug for FilePart {
+impl<F: fmt::Debug> fmt::Debug for FilePart<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FilePart")
             .field("file", &self.file)
@@ -82,17 +111,18 @@ impl fmt::Debug for FilePart {
     }
 }
 
-fn read_at(file: &File, into: &mut [u8], start: u64, at: u64) -> io::Result<usize> {
+fn read_at(file: &impl ReadAt, into: &mut [u8], start: u64, at: u64) -> io::Result<usize> {
     let offset = start.checked_add(at).ok_or(io::ErrorKind::InvalidInput)?;
     file.read_at(into, offset)
 }
 
-impl Read for FilePart {
+impl<F: ReadAt> Read for FilePart<F> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let left = self.len.saturating_sub(self.at);
         let want = into.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let into = &mut into[..want];
-        if into.len() < BLOCK as usize && self.buffered().is_empty() && left > 0 {
+        // A reader that wants all of it reads no byte twice.
+        if (into.len() as u64) < BLOCK.min(self.len) && self.buffered().is_empty() && left > 0 {
             self.fill()?;
         }
         let buffered = self.buffered();
@@ -109,7 +139,7 @@ impl Read for FilePart {
     }
 }
 
-impl Seek for FilePart {
+impl<F> Seek for FilePart<F> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let to = match to {
             SeekFrom::Start(at) => Some(at),

@@ -7,3 +7,5 @@ pub mod clock;
 #[cfg(feature = "drain")]
 pub mod file_part;
 pub(crate) mod memory;
+#[cfg(feature = "drain")]
+pub mod own_memory;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSymbol};
+use rocov::discover::Loader;
 use rocov::discover::filter::Filter;
 use rocov::drain::{Outcome, Session};
 use rocov::format::codeobject::Identity;
@@ -144,7 +145,10 @@ fn what_is_left_out_of_the_drain_is_in_the_registry() {
     let filter = Filter::new("", "*").unwrap();
     let mut session = Session::filtered(filter).with_keeper(keeper);
     let device = loaded();
-    let loader = || Some(PathBuf::from("/usr/bin/app"));
+    let loader = || Loader {
+        file: Some(PathBuf::from("/usr/bin/app")),
+        is_hip: false,
+    };
     let outcome = session.loaded_by(&device, FIRST, &loader).unwrap();
     assert_eq!((outcome.pairs, outcome.skipped, outcome.found), (1, 1, 0));
     drain(&mut session, &device, &name);

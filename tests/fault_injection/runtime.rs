@@ -15,6 +15,7 @@ use crate::support::command::{Ended, limited, run};
 use crate::support::data::Data;
 use crate::support::gpu::Stack;
 use crate::support::program::{Program, TARGET, counts};
+use crate::support::released::BAR;
 
 /// The program's exit status.
 const STATUS: i32 = 7;
@@ -39,8 +40,13 @@ struct Drained {
 }
 
 impl Drained {
-    /// Runs under these faults, separated by commas.
+    /// Runs under these faults, separated by commas. The host does not see the memory of the GPUs.
     fn under(faults: &str) -> Self {
+        Self::with_bar("small", faults)
+    }
+
+    /// Runs under these faults, on GPUs with this BAR.
+    fn with_bar(bar: &str, faults: &str) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let [data, numbers] = ["data", "numbers"].map(|name| directory.path().join(name));
         // `dlsym` must not find librocov as the next library after ours.
@@ -56,6 +62,7 @@ impl Drained {
             .arg(format!("ROCOV_TEST_FAULT={faults}"))
             .arg(format!("ROCOV_TEST_FAULT_CALLS={}", numbers.display()))
             .arg(format!("ROCOV_MODELGPU={TARGET}x2"))
+            .arg(format!("{BAR}={bar}"))
             .arg(format!("LLVM_PROFILE_FILE={}/app.profraw", data.display()))
             .args(["ROCOV_WAIT=1", "ROCOV_OBJECTS=none"])
             .arg(&program().file);
@@ -249,5 +256,21 @@ fn a_late_copy_reads_nothing_that_was_freed() {
             "{what}"
         );
         assert!(lines.iter().any(|line| line.contains(STAYS)), "{what}");
+    }
+}
+
+/// If the host sees the memory of a GPU, its own loads read the counts, and no copy makes a queue. If the runtime does
+/// not tell, copies bring them.
+#[test]
+fn memory_that_the_host_sees_needs_no_copy() {
+    let pools = "hsa_amd_agent_memory_pool_get_info:*:0x1000";
+    for (bar, faults, copies) in [("large", "", 0), ("large", pools, 2), ("small", "", 2)] {
+        let drained = Drained::with_bar(bar, faults);
+        let what = format!("{bar} {faults}: {}", drained.ended);
+        assert_eq!(drained.missing, 0, "{what}");
+        let numbers = &drained.numbers;
+        assert_eq!(numbers["hsa_amd_memory_async_copy"], copies, "{what}");
+        assert_eq!(numbers["hsa_memory_copy"], 0, "{what}");
+        assert_eq!(drained.ended.stderr, "", "{what}");
     }
 }

@@ -34,6 +34,9 @@ typedef long (*function_t)(long, long, long, long, long, long, long, long);
   X(hsa_executable_get_symbol_by_name)                                                             \
   X(hsa_executable_symbol_get_info)                                                                \
   X(hsa_memory_copy)                                                                               \
+  X(hsa_amd_agent_iterate_memory_pools)                                                            \
+  X(hsa_amd_memory_pool_get_info)                                                                  \
+  X(hsa_amd_agent_memory_pool_get_info)                                                            \
   X(hsa_amd_pointer_info)                                                                          \
   X(hsa_amd_memory_async_copy)                                                                     \
   X(hsa_amd_memory_lock)                                                                           \

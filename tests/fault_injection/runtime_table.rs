@@ -156,6 +156,20 @@ pub(crate) const TABLE: &[Row] = {
         once("query_host_address", &[ERROR], Nothing),
         always("query_host_address", &[ERROR], Nothing),
         // Copies.
+        once("hsa_amd_agent_iterate_memory_pools", &[ERROR], Nothing),
+        always(
+            "hsa_amd_agent_iterate_memory_pools",
+            &[ERROR, "missing"],
+            Nothing,
+        ),
+        once("hsa_amd_memory_pool_get_info", &[ERROR], Nothing),
+        always("hsa_amd_memory_pool_get_info", &[ERROR, "missing"], Nothing),
+        once("hsa_amd_agent_memory_pool_get_info", &[ERROR], Nothing),
+        always(
+            "hsa_amd_agent_memory_pool_get_info",
+            &[ERROR, "missing"],
+            Nothing,
+        ),
         once("hsa_amd_pointer_info", &[ERROR], Nothing),
         always("hsa_amd_pointer_info", &[ERROR, "missing"], All),
         once(

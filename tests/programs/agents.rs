@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
 use rocov::device::Device;
-use rocov::device::hsa::{HSA_LIBRARY, HsaDevice};
+use rocov::device::hsa::{HSA_LIBRARY, HsaDevice, Runtime};
 
 use crate::support::command::run;
 use crate::support::gpu::Stack;
@@ -55,7 +55,8 @@ fn printed_by_a_process_with_gpus() {
         // The runtime has threads now, so the library must stay loaded.
         std::mem::forget(hsa);
     }
-    let device = HsaDevice::attach(&std::sync::Arc::default()).expect("a whole runtime");
+    let device =
+        HsaDevice::attach(&Runtime::new(), &std::sync::Arc::default()).expect("a whole runtime");
     let agents = device.expect("a running one").agents().expect("its agents");
     println!("agents:");
     for agent in agents {

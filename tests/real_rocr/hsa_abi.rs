@@ -99,6 +99,19 @@ fn expectations() -> Vec<(&'static str, u64)> {
             "HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_MEMORY",
             abi::STORAGE_MEMORY.into(),
         ),
+        (
+            "HSA_AMD_MEMORY_POOL_INFO_SEGMENT",
+            abi::POOL_INFO_SEGMENT.into(),
+        ),
+        ("HSA_AMD_SEGMENT_GLOBAL", abi::POOL_SEGMENT_GLOBAL.into()),
+        (
+            "HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS",
+            abi::AGENT_POOL_INFO_ACCESS.into(),
+        ),
+        (
+            "HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED",
+            abi::POOL_ACCESS_NEVER.into(),
+        ),
         ("HSA_EXT_POINTER_TYPE_HSA", abi::POINTER_TYPE_HSA.into()),
         // Handles are structs of one u64, passed as one.
         ("HSA_QUEUE_TYPE_SINGLE", abi::QUEUE_TYPE_SINGLE.into()),

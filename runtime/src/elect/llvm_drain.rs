@@ -4,6 +4,7 @@
 //! object is left to one of them.
 #![expect(unsafe_code, reason = "makes a function of an address")]
 
+use std::cell::LazyCell;
 use std::collections::HashSet;
 use std::ffi::{CStr, c_int, c_void};
 use std::fs::File;
@@ -18,6 +19,7 @@ use rocov::device::ElfImage;
 use rocov::settings::Drainer;
 use rocov::support::file_part::FilePart;
 
+use crate::guest::elf_objects::maps::Maps;
 use crate::guest::elf_objects::{self, Object};
 use crate::guest::journal::{self, Note};
 use crate::guest::{log, settings};
@@ -56,6 +58,8 @@ pub(crate) enum Stance {
 pub(crate) struct LlvmDrain {
     stance: Stance,
     searched: HashSet<PathBuf>,
+    /// The number of objects that were ever loaded, at the last search.
+    opened: u64,
 }
 
 impl LlvmDrain {
@@ -71,6 +75,7 @@ impl LlvmDrain {
         Self {
             stance,
             searched: HashSet::new(),
+            opened: 0,
         }
     }
 
@@ -84,10 +89,17 @@ impl LlvmDrain {
         if self.stance != Stance::Alone {
             return self.stance;
         }
+        let opened = elf_objects::opened();
+        if opened != 0 && opened == self.opened {
+            return self.stance;
+        }
+        self.opened = opened;
         let takes_over = settings::drainer() == Some(Drainer::Rocov);
+        let maps = LazyCell::new(Maps::read);
         let found = elf_objects::all().into_iter().find(|object| {
             self.searched.insert(object.path())
-                && (holds_llvms_drain(object) || (takes_over && exports_interceptors(object)))
+                && (holds_llvms_drain(object, || maps.file_at(object.start()?))
+                    || (takes_over && exports_interceptors(object)))
         });
         let Some(found) = found else {
             return self.stance;
@@ -129,19 +141,19 @@ pub(crate) fn exported_entry() -> Option<unsafe extern "C" fn() -> c_int> {
     Some(unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(entry) })
 }
 
-/// Returns whether LLVM's drain is in an object. Its functions are hidden: only the full symbol table of
+/// Returns whether LLVM's drain is in an object, of which `mapped` returns the file as it is mapped. Its functions are hidden: only the full symbol table of
 /// the file has them, and a stripped file shows none. A stand-alone drain may export them.
-fn holds_llvms_drain(object: &Object) -> bool {
+fn holds_llvms_drain(object: &Object, mapped: impl FnOnce() -> Option<PathBuf>) -> bool {
     let exports = |name| object.defines(name).is_some();
     if exports(ENTRY) && (exports(LLVM_ONLY) || !exports(COPY)) {
         return true;
     }
     // A program that was deleted or replaced can still be read as /proc/self/exe, unless it was started
     // by naming the dynamic linker.
-    let files = [object.mapped_file(), object.path()];
+    let files = mapped().into_iter().chain([object.path()]);
     files
-        .iter()
-        .find_map(|file| defines_llvms_drain(object, file))
+        .filter_map(|file| defines_llvms_drain(object, &file))
+        .next()
         .unwrap_or(false)
 }
 

@@ -23,7 +23,8 @@ mod roctx;
 mod tool_table;
 
 use std::ffi::c_int;
-use std::path::PathBuf;
+
+use rocov::discover::Loader;
 
 use crate::elect::event::Event;
 use crate::elect::{Candidate, Roles};
@@ -67,7 +68,7 @@ unsafe extern "C" fn receive(event: c_int, argument: u64) -> c_int {
     status as c_int
 }
 
-/// Returns the file of the code that is loading an executable, below one of our hooks.
-fn loader() -> Option<PathBuf> {
+/// Returns the code that is loading an executable, below one of our hooks.
+fn loader() -> Loader {
     stack::loader(&[interpose::freeze_entry(), tool_table::freeze_entry()])
 }

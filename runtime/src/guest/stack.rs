@@ -5,28 +5,45 @@
 //! first caller outside of HIP and ROCr, found on the stack of the hook.
 #![expect(unsafe_code, reason = "calls the unwinder")]
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use rocov::discover::Loader;
 
 use super::elf_objects;
 
+/// HIP's library.
+const HIP: &str = "libamdhip64.so";
 /// The libraries between a program and the loader. They load code for others.
-const RUNTIMES: [&str; 3] = ["libamdhip64.so", "libhsa-runtime64.so", "librocov.so"];
+const RUNTIMES: [&str; 3] = [HIP, "libhsa-runtime64.so", "librocov.so"];
 
-/// Returns the file of the code that is loading an executable, below a hook. `hooks` are the addresses
-/// of the functions at which the program's call can have arrived. `None` if the stack cannot be read or
-/// shows no such file.
-pub(crate) fn loader(hooks: &[*const c_void]) -> Option<PathBuf> {
-    let stack = stack();
-    // If librocov is linked into the program, its frames lie in the program's file.
-    let hook = stack.iter().rposition(|address| is_in(hooks, *address));
-    let callers = &stack[hook.map_or(0, |last| last + 1)..];
-    let mut files = callers
-        .iter()
-        .filter_map(|address| elf_objects::file_at(*address));
-    files.find(|file| !is_runtime(file))
+/// Returns the code that is loading an executable, below a hook. `hooks` are the addresses of the functions at
+/// which the program's call can have arrived. Reads the stack as far as that code only: each load of a code object asks,
+/// and an interpreter has a deep stack.
+pub(crate) fn loader(hooks: &[*const c_void]) -> Loader {
+    // Another copy of librocov may have sent the event from its own hook.
+    let mut files = elf_objects::files();
+    let mut of_all = Loader::default();
+    let mut of_callers = None;
+    each_call(&mut |call| {
+        if hooks.contains(&call.function) {
+            // If librocov is linked into the program, its frames lie in the program's file.
+            of_callers = Some(Loader::default());
+            return true;
+        }
+        let found = of_callers.as_mut().unwrap_or(&mut of_all);
+        if found.file.is_none()
+            && let Some(file) = files.at(call.address)
+        {
+            match is_runtime(file) {
+                true => found.is_hip |= is_named(file, HIP),
+                false => found.file = Some(file.to_owned()),
+            }
+        }
+        of_callers.as_ref().is_none_or(|it| it.file.is_none())
+    });
+    of_callers.unwrap_or(of_all)
 }
 
 thread_local! {
@@ -38,11 +55,16 @@ thread_local! {
 /// wait until this call returns.
 pub(crate) fn is_runtimes_thread() -> bool {
     let look = || {
-        let stack = stack().into_iter().rev();
-        let files = stack.filter_map(elf_objects::file_at);
-        // The C library starts threads.
-        let mut first = files.skip_while(|file| file_name(file).starts_with("libc.so"));
-        first.next().is_some_and(|file| is_runtime(&file))
+        let mut files = elf_objects::files();
+        let mut outermost = stack().into_iter().rev();
+        outermost
+            // The C library starts threads.
+            .find_map(|address| {
+                Some(files.at(address)?)
+                    .filter(|file| !is_named(file, "libc.so"))
+                    .map(is_runtime)
+            })
+            .unwrap_or_default()
     };
     IS_RUNTIMES_THREAD.get().unwrap_or_else(|| {
         let answer = look();
@@ -57,37 +79,56 @@ pub(crate) fn this_is_our_thread() {
     IS_RUNTIMES_THREAD.set(Some(false));
 }
 
+/// A call on the stack.
+struct Call {
+    /// The byte before its return address.
+    address: usize,
+    /// The start of the function that makes it.
+    function: *const c_void,
+}
+
 /// Returns the addresses of the calls that led here, the innermost first.
 fn stack() -> Vec<usize> {
-    let mut stack: Vec<usize> = Vec::new();
-    // SAFETY: the callback matches the interface and gets the address of `stack`.
-    unsafe { _Unwind_Backtrace(collect, (&raw mut stack).cast()) };
+    let mut stack = Vec::new();
+    each_call(&mut |call| {
+        stack.push(call.address);
+        true
+    });
     stack
 }
 
-fn file_name(file: &Path) -> Cow<'_, str> {
-    file.file_name().unwrap_or_default().to_string_lossy()
+/// Hands the calls that led here to `visit`, the innermost first, until it returns false.
+fn each_call(visit: &mut dyn FnMut(Call) -> bool) {
+    let mut visit = visit;
+    // SAFETY: the callback matches the interface and gets the address of `visit`.
+    unsafe { _Unwind_Backtrace(visit_one, (&raw mut visit).cast()) };
+}
+
+/// Returns whether the name of a file starts with `name`.
+fn is_named(file: &Path, name: &str) -> bool {
+    let path = file.as_os_str().as_encoded_bytes();
+    let found = path.rsplit(|byte| *byte == b'/').next();
+    found.is_some_and(|found| found.starts_with(name.as_bytes()))
 }
 
 fn is_runtime(file: &Path) -> bool {
-    let name = file_name(file);
-    RUNTIMES.iter().any(|runtime| name.starts_with(runtime))
+    RUNTIMES.iter().any(|runtime| is_named(file, runtime))
 }
 
-/// Returns whether code at `address` belongs to one of `functions`.
-fn is_in(functions: &[*const c_void], address: usize) -> bool {
-    // SAFETY: the unwinder accepts any address.
-    let function = unsafe { _Unwind_FindEnclosingFunction(address as *mut c_void) };
-    functions.contains(&function.cast_const())
-}
-
-/// Collects the address of a call: the byte before its return address.
-unsafe extern "C" fn collect(context: *mut c_void, stack: *mut c_void) -> c_int {
+/// Hands a call to the function that `visit` points to.
+unsafe extern "C" fn visit_one(context: *mut c_void, visit: *mut c_void) -> c_int {
+    /// `_URC_NO_REASON`, and any other code, which ends the walk.
+    const GO_ON: c_int = 0;
+    const END: c_int = 5;
     // SAFETY: the unwinder passes a valid context.
-    let address = unsafe { _Unwind_GetIP(context) };
-    // SAFETY: `stack` is the vector of the function `stack`.
-    unsafe { &mut *stack.cast::<Vec<usize>>() }.push(address.saturating_sub(1));
-    0
+    let (address, function) = unsafe { (_Unwind_GetIP(context), _Unwind_GetRegionStart(context)) };
+    let call = Call {
+        address: address.saturating_sub(1),
+        function: function as *const c_void,
+    };
+    // SAFETY: `visit` is the variable of `each_call`.
+    let visit = unsafe { &mut *visit.cast::<&mut dyn FnMut(Call) -> bool>() };
+    if visit(call) { GO_ON } else { END }
 }
 
 // The unwinder that Rust's standard library links for panics ("Itanium C++ ABI: Exception Handling").
@@ -97,5 +138,5 @@ unsafe extern "C" {
         argument: *mut c_void,
     ) -> c_int;
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
-    fn _Unwind_FindEnclosingFunction(address: *mut c_void) -> *mut c_void;
+    fn _Unwind_GetRegionStart(context: *mut c_void) -> usize;
 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use rocov::device::cuda::modules::{LoadedCubin, Modules, Wanted};
 use rocov::device::{Executable, Gpus};
+use rocov::discover::Loader;
 
 use super::report::{Moment, report_not_kept};
 use super::state::{State, attach_own, is_held_here, with_device};
@@ -186,7 +187,11 @@ pub(super) fn catch_up(state: &mut State, device: &Gpus) {
             Late::Loaded(executable, origin) => {
                 static ONCE: Once = Once::new();
                 ONCE.call_once(|| state.session.has_more_agents());
-                loads::examine(state, device, executable, &|| origin.clone());
+                let loader = || Loader {
+                    file: origin.clone(),
+                    is_hip: false,
+                };
+                loads::examine(state, device, executable, &loader);
             }
             Late::Gone(executable) => {
                 let not_kept = state.session.gone(executable, &state.name);

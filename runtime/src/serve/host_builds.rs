@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use rocov::discover::host_files::{HostFiles, build_of};
 
@@ -29,8 +29,8 @@ pub(super) fn files() -> HostFiles {
 /// Returns the file of code: the program, unless the runtime names another. HIP means the program by
 /// `/proc/self/exe`, which is the dynamic linker if the program was started by naming that.
 fn place(named: Option<PathBuf>) -> Option<PathBuf> {
-    let own = fs::read_link("/proc/self/exe").ok();
-    let other = named.filter(|named| Some(named) != own.as_ref());
+    static OWN: LazyLock<Option<PathBuf>> = LazyLock::new(|| fs::read_link("/proc/self/exe").ok());
+    let other = named.filter(|named| Some(named) != OWN.as_ref());
     let other = other.map(|other| match other.to_str() {
         Some(name) => without_mark(name).into(),
         None => other,
@@ -38,10 +38,11 @@ fn place(named: Option<PathBuf>) -> Option<PathBuf> {
     other.or_else(elf_objects::executable_file)
 }
 
-/// Returns the build of a file. Looks for it once.
+/// Returns the build of a file. Looks for it once. The file of the program stays the one that runs, whatever takes its place.
 fn of_file(file: &Path) -> Option<String> {
     static KNOWN: Mutex<Known> = Mutex::new(Known::new());
-    let stamp = fs::metadata(file).ok();
+    let is_executable = elf_objects::executable_file().is_some_and(|program| program == file);
+    let stamp = (!is_executable).then(|| fs::metadata(file).ok()).flatten();
     let stamp = stamp.map(|data| (data.dev(), data.ino(), data.mtime(), data.mtime_nsec()));
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let build = known

@@ -1,8 +1,7 @@
 //! Code that is loaded and unloaded.
 
-use std::path::PathBuf;
-
 use rocov::device::{DeviceRange, Executable, Gpus};
+use rocov::discover::Loader;
 use rocov::drain::Outcome;
 
 use super::drain::{drain, keep, wait_and_warn};
@@ -26,12 +25,12 @@ pub(super) fn frozen(executable: Executable, entrances: &Entrances) {
     });
 }
 
-/// Examines an executable that code in the file `loader` has loaded. Returns false if it is known.
+/// Examines an executable that `loader` is loading. Returns false if it is known.
 pub(super) fn examine(
     state: &mut State,
     device: &Gpus,
     executable: Executable,
-    loader: &dyn Fn() -> Option<PathBuf>,
+    loader: &dyn Fn() -> Loader,
 ) -> bool {
     if state.session.knows(device, executable) {
         return false;

@@ -19,7 +19,7 @@ mod report;
 pub(crate) mod service;
 mod state;
 
-use std::path::PathBuf;
+use rocov::discover::Loader;
 
 use self::report::Moment;
 use crate::elect;
@@ -29,8 +29,8 @@ use crate::guest::status::RocovStatus;
 
 /// The services that the drainer needs of the ways into librocov.
 pub(crate) struct Entrances {
-    /// Returns the file of the code that is loading an executable, below a hook on the stack.
-    pub(crate) loader: fn() -> Option<PathBuf>,
+    /// Returns the code that is loading an executable, below a hook on the stack.
+    pub(crate) loader: fn() -> Loader,
     /// Registers the early exit drain. Called after instrumented code was loaded.
     pub(crate) register_early_exit: fn(),
     /// Returns whether the hooks of some copy see loads and unloads.

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rocov::device::hsa::Copying;
+use rocov::device::hsa::{Copying, Runtime};
 use rocov::device::{DeviceError, Gpus};
 use rocov::drain::{Scope, Scopes, Session, Window};
 use rocov::store::{Keeper, ProfileName};
@@ -156,7 +156,8 @@ pub(super) fn attach_own() -> Option<Gpus> {
 
 /// Returns the running runtimes of the process; `None` if there is none, or none any more.
 pub(super) fn attach() -> Option<Gpus> {
-    Gpus::attach(copying(), cuda::modules()).unwrap_or_else(|error| {
+    static HSA: Runtime = Runtime::new();
+    Gpus::attach(&HSA, copying(), cuda::modules()).unwrap_or_else(|error| {
         warn_blind(&error);
         None
     })

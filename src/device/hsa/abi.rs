@@ -73,6 +73,15 @@ pub const LOADED_KIND_AGENT: u32 = 2;
 /// The ELF is in host memory.
 pub const STORAGE_MEMORY: u32 = 2;
 
+/// `hsa_amd_memory_pool_info_t`: the segment, a u32.
+pub const POOL_INFO_SEGMENT: u32 = 0;
+/// `hsa_amd_segment_t`: global memory, which all agents address alike.
+pub const POOL_SEGMENT_GLOBAL: u32 = 0;
+/// `hsa_amd_agent_memory_pool_info_t`: the access of an agent to a pool, a u32.
+pub const AGENT_POOL_INFO_ACCESS: u32 = 0;
+/// `hsa_amd_memory_pool_access_t`: the agent never has access.
+pub const POOL_ACCESS_NEVER: u32 = 0;
+
 /// `hsa_amd_pointer_type_t`: allocated by the runtime.
 pub const POINTER_TYPE_HSA: u32 = 1;
 
@@ -170,7 +179,11 @@ pub type ExtensionTableFn = unsafe extern "C" fn(u16, u16, usize, *mut c_void) -
 pub type HandleCallback = unsafe extern "C" fn(u64, *mut c_void) -> Status;
 /// `hsa_iterate_agents`, `hsa_ven_amd_loader_iterate_executables`.
 pub type IterateFn = unsafe extern "C" fn(HandleCallback, *mut c_void) -> Status;
-/// Attribute getters: agent, instruction set, executable symbol, loaded code object.
+/// `hsa_amd_agent_iterate_memory_pools`: agent, callback over pools, data.
+pub type IteratePoolsFn = unsafe extern "C" fn(u64, HandleCallback, *mut c_void) -> Status;
+/// `hsa_amd_agent_memory_pool_get_info`: agent, pool, attribute, place for its value.
+pub type AgentPoolInfoFn = unsafe extern "C" fn(u64, u64, u32, *mut c_void) -> Status;
+/// Attribute getters: memory pool, agent, instruction set, executable symbol, loaded code object.
 pub type GetInfoFn = unsafe extern "C" fn(u64, u32, *mut c_void) -> Status;
 /// `hsa_executable_get_symbol_by_name`.
 pub type SymbolByNameFn = unsafe extern "C" fn(u64, *const c_char, *const u64, *mut u64) -> Status;

@@ -1,14 +1,12 @@
 //! The ELF of a loaded code object: host memory that may be gone, or a part of a file.
 
 use std::fs::File;
-use std::io::{self, Seek};
-use std::os::unix::fs::FileExt;
+use std::io;
 
-use object::read::ReadCache;
-
-use crate::device::{ElfImage, LoadedCodeObject};
+use crate::device::{ElfBytes, ElfImage, LoadedCodeObject};
 use crate::format::codeobject::{CodeObject, FileUri};
-use crate::support::file_part::FilePart;
+use crate::support::file_part::{FilePart, OwnMemory};
+use crate::support::own_memory;
 
 /// The most bytes of each segment to compare. The headers of two code objects differ, unless they are
 /// compiled from nearly equal sources.
@@ -25,11 +23,15 @@ pub(super) fn open(
     code_object: &LoadedCodeObject,
     loaded: impl Fn(u64) -> Option<u64>,
 ) -> io::Result<Box<dyn ElfImage>> {
-    let memory = memory()?;
-    let parts = [of_storage(code_object, &memory), of_file(code_object)];
+    let storage = || Some(Ok(Box::new(of_storage(code_object)?) as Box<dyn ElfImage>));
+    let file = || {
+        let part = of_file(code_object)?;
+        Some(part.map(|part| Box::new(part) as Box<dyn ElfImage>))
+    };
+    let places: [&dyn Fn() -> Option<io::Result<Box<dyn ElfImage>>>; 2] = [&storage, &file];
     let mut failure = io::Error::other("neither memory nor file");
-    for part in parts.into_iter().flatten() {
-        match part.and_then(|part| if_loaded(part, code_object, &loaded, &memory)) {
+    for image in places.into_iter().filter_map(|place| place()) {
+        match image.and_then(|image| if_loaded(image, code_object, &loaded)) {
             Ok(Some(image)) => return Ok(image),
             Ok(None) => failure = io::Error::other("it is not there any more"),
             Err(error) => failure = error,
@@ -38,15 +40,13 @@ pub(super) fn open(
     Err(failure)
 }
 
-/// Returns the ELF in `part` if it matches the loaded code object, as far as rocov can compare them.
+/// Returns the ELF `image` if it matches the loaded code object, as far as rocov can compare them.
 fn if_loaded(
-    part: FilePart,
+    image: Box<dyn ElfImage>,
     code_object: &LoadedCodeObject,
     loaded: impl Fn(u64) -> Option<u64>,
-    memory: &File,
 ) -> io::Result<Option<Box<dyn ElfImage>>> {
-    let image: Box<dyn ElfImage> = Box::new(part);
-    let image = ReadCache::new(image);
+    let image = ElfBytes::new(image);
     let segments = CodeObject::parse(&image).and_then(|elf| elf.constant_segments(COMPARED));
     let Ok(segments) = segments else {
         return Ok(None);
@@ -62,28 +62,22 @@ fn if_loaded(
         for (address, bytes) in segments {
             let host = host.wrapping_add(address.wrapping_sub(first));
             let mut there = vec![0; bytes.len()];
-            memory.read_exact_at(&mut there, host)?;
-            if bytes.is_empty() || there != bytes {
+            let read = own_memory::read_at(host, &mut there)?;
+            if bytes.is_empty() || there[..read] != *bytes {
                 return Ok(None);
             }
         }
     }
-    let mut image = image.into_inner();
+    let mut image = image.into_image();
     image.rewind()?;
     Ok(Some(image))
 }
 
-/// The process's memory as a file. If the program has freed a buffer, a plain read would crash, but a read
-/// from this file returns an error.
-fn memory() -> io::Result<File> {
-    File::open("/proc/self/mem")
-}
-
-/// Returns the ELF in the storage that the loader reports, if it reports one.
-fn of_storage(code_object: &LoadedCodeObject, memory: &File) -> Option<io::Result<FilePart>> {
+/// Returns the ELF in the storage that the loader reports, if it reports one. If the program has freed a buffer, a plain
+/// read would crash, but a read from this returns an error.
+pub(super) fn of_storage(code_object: &LoadedCodeObject) -> Option<FilePart<OwnMemory>> {
     let storage = code_object.storage?;
-    let memory = memory.try_clone();
-    Some(memory.map(|memory| FilePart::new(memory, storage.start, storage.len)))
+    Some(FilePart::new(OwnMemory, storage.start, storage.len))
 }
 
 /// Returns the ELF in the file that the URI names, if it names one.
@@ -117,25 +111,25 @@ mod tests {
         }
     }
 
-    fn read(part: Option<io::Result<FilePart>>) -> io::Result<Vec<u8>> {
+    fn read(mut part: impl Read) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        part.expect("a place")?.read_to_end(&mut bytes)?;
+        part.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
     #[test]
     fn own_memory_is_read_and_unmapped_memory_is_an_error() {
-        let memory = memory().unwrap();
         let data = *b"a code object, say";
         let range = DeviceRange {
             start: data.as_ptr() as u64,
             len: data.len() as u64,
         };
-        let part = of_storage(&loaded("memory://1", Some(range)), &memory);
-        assert_eq!(read(part).unwrap(), data);
+        let part = of_storage(&loaded("memory://1", Some(range)));
+        assert_eq!(read(part.expect("a place")).unwrap(), data);
         // The page at 0 is never mapped.
         let null = DeviceRange { start: 8, len: 4 };
-        assert!(read(of_storage(&loaded("memory://1", Some(null)), &memory)).is_err());
+        let part = of_storage(&loaded("memory://1", Some(null)));
+        assert!(read(part.expect("a place")).is_err());
     }
 
     #[test]
@@ -151,8 +145,8 @@ mod tests {
             ("#offset=8&size=9", "89"),
         ] {
             let uri = format!("file://{encoded}{fragment}");
-            let part = of_file(&loaded(&uri, None));
-            assert_eq!(read(part).unwrap(), expected.as_bytes(), "{uri}");
+            let part = of_file(&loaded(&uri, None)).expect("a place");
+            assert_eq!(read(part.unwrap()).unwrap(), expected.as_bytes(), "{uri}");
         }
         assert!(of_file(&loaded("memory://1#offset=0x10", None)).is_none());
     }

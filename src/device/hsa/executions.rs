@@ -14,7 +14,7 @@ type CountFn = unsafe extern "C" fn(address: u64, words: u64, counters: *mut u64
 type ForgetFn = extern "C" fn(address: u64, words: u64);
 
 /// The modelled GPU of this process. It counts executed instructions.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct ModelledGpu {
     count: CountFn,
     forget: ForgetFn,

@@ -4,7 +4,7 @@ use std::ffi::{CString, c_void};
 
 use crate::device::hsa::abi;
 use crate::device::hsa::abi::Status;
-use crate::device::hsa::runtime::{Api, HSA_LIBRARY, check};
+use crate::device::hsa::runtime::{Api, HSA_LIBRARY, PoolApi, check};
 use crate::device::{Agent, DeviceError, DeviceRange, Executable, LoadedCodeObject, Symbol};
 use crate::support::memory::zeroed;
 
@@ -17,11 +17,10 @@ impl Api {
             if kind != abi::DEVICE_TYPE_GPU {
                 continue;
             }
-            let name: [u8; abi::AGENT_NAME_LEN] = self.agent_info(handle, abi::AGENT_INFO_NAME)?;
             agents.push(Agent {
                 handle,
                 index: agents.len(),
-                name: until_nul(&name),
+                name: self.agent_name(handle)?,
                 isa: self.isa(handle).ok(),
                 uuid: self.uuid(handle).ok(),
                 node: self.agent_info(handle, abi::AGENT_INFO_DRIVER_NODE_ID).ok(),
@@ -39,6 +38,12 @@ impl Api {
             }
         }
         Err(DeviceError::NoCpu)
+    }
+
+    /// The name of an agent, such as `gfx90a`.
+    pub(super) fn agent_name(&self, handle: u64) -> Result<String, DeviceError> {
+        let name: [u8; abi::AGENT_NAME_LEN] = self.agent_info(handle, abi::AGENT_INFO_NAME)?;
+        Ok(until_nul(&name))
     }
 
     /// The live executables.
@@ -154,6 +159,38 @@ impl Api {
             handle,
         }
         .get("hsa_agent_get_info", attribute)
+    }
+}
+
+impl PoolApi {
+    /// The pools of global memory of an agent.
+    pub(super) fn of_agent(&self, agent: u64) -> Result<Vec<u64>, DeviceError> {
+        let mut pools: Vec<u64> = Vec::new();
+        // SAFETY: the callback gets the vector's address and is called before this returns.
+        let status = unsafe { (self.iterate)(agent, note, (&raw mut pools).cast()) };
+        check("hsa_amd_agent_iterate_memory_pools", status)?;
+        let mut global = Vec::new();
+        for handle in pools {
+            let get_info = self.get_info;
+            let info = Info { get_info, handle };
+            let segment: u32 = info.get("hsa_amd_memory_pool_get_info", abi::POOL_INFO_SEGMENT)?;
+            if segment == abi::POOL_SEGMENT_GLOBAL {
+                global.push(handle);
+            }
+        }
+        Ok(global)
+    }
+
+    /// The access of `agent` to a pool.
+    pub(super) fn access(&self, agent: u64, pool: u64) -> Result<u32, DeviceError> {
+        let mut access = 0_u32;
+        // SAFETY: the attribute is a u32.
+        let status = unsafe {
+            let attribute = abi::AGENT_POOL_INFO_ACCESS;
+            (self.agent_get_info)(agent, pool, attribute, (&raw mut access).cast())
+        };
+        check("hsa_amd_agent_memory_pool_get_info", status)?;
+        Ok(access)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The device interface on ROCr, AMD's HSA runtime.
 //!
 //! [`abi`] mirrors the C types, `runtime` finds the runtime in the process, `loader` lists the loaded code
-//! objects, and `elf_image` reads their ELFs. `blocking_copy` copies one range. `staging` copies many at a
+//! objects, and `elf_image` reads their ELFs. `direct_reads` reads device memory that the host sees. `blocking_copy` copies one range. `staging` copies many at a
 //! time, on a `copy_queue` for each agent, until `stuck_agents` gives an agent up. `queues` waits for
 //! kernels, and `callbacks` for what HIP does when they are complete. `executions` asks the modelled GPU under ROCr.
 //!
@@ -11,6 +11,7 @@ pub mod abi;
 mod blocking_copy;
 mod callbacks;
 mod copy_queue;
+mod direct_reads;
 mod elf_image;
 mod executions;
 mod loader;
@@ -41,10 +42,38 @@ pub fn is_running() -> bool {
     matches!(Api::find(), Ok(Some(api)) if api.is_running())
 }
 
+/// The HSA runtime that a process has loaded. Its functions are looked up once, and it stays mapped from then on.
+#[derive(Debug, Default)]
+pub struct Runtime {
+    api: OnceLock<Arc<Api>>,
+    /// The modelled GPU under it, if that counts executed instructions.
+    model: OnceLock<Option<ModelledGpu>>,
+}
+
+impl Runtime {
+    /// Makes a place for the runtime, which may be loaded later.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            api: OnceLock::new(),
+            model: OnceLock::new(),
+        }
+    }
+
+    /// The runtime's functions. `None` if it is not loaded.
+    fn api(&self) -> Result<Option<Arc<Api>>, DeviceError> {
+        if let Some(api) = self.api.get() {
+            return Ok(Some(api.clone()));
+        }
+        let found = Api::find()?.map(Arc::new);
+        Ok(found.map(|api| self.api.get_or_init(|| api).clone()))
+    }
+}
+
 /// The process's running HSA runtime.
 #[derive(Debug)]
 pub struct HsaDevice {
-    api: Api,
+    api: Arc<Api>,
     copying: Arc<Copying>,
     copies: OnceLock<Copier>,
     model: Option<ModelledGpu>,
@@ -52,12 +81,12 @@ pub struct HsaDevice {
 
 impl HsaDevice {
     /// Attaches to the HSA runtime of this process. `None` if no runtime is loaded, or if it is not running
-    /// (never started, or shut down). Pass one `copying` for all devices of a process.
+    /// (never started, or shut down). Pass one `runtime` and one `copying` for all devices of a process.
     ///
     /// # Errors
     /// Fails if the loaded runtime lacks a function that the drain needs.
-    pub fn attach(copying: &Arc<Copying>) -> Result<Option<Self>, DeviceError> {
-        let Some(api) = Api::find()? else {
+    pub fn attach(runtime: &Runtime, copying: &Arc<Copying>) -> Result<Option<Self>, DeviceError> {
+        let Some(api) = runtime.api()? else {
             return Ok(None);
         };
         let copying = copying.clone();
@@ -65,7 +94,7 @@ impl HsaDevice {
             api,
             copying,
             copies: OnceLock::new(),
-            model: ModelledGpu::traced(),
+            model: *runtime.model.get_or_init(ModelledGpu::traced),
         }))
     }
 
@@ -110,6 +139,13 @@ impl Device for HsaDevice {
             uri: code_object.uri.clone(),
             source,
         })
+    }
+
+    fn held_image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
+        match elf_image::of_storage(code_object) {
+            Some(part) => Ok(Box::new(part)),
+            None => self.image(code_object),
+        }
     }
 
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {

@@ -55,6 +55,14 @@ pub(super) struct CopyApi {
     pub(super) signals: SignalApi,
 }
 
+/// The functions of a loaded HSA runtime for memory pools. Must not outlive the [`Api`] that they come from.
+#[derive(Debug)]
+pub(super) struct PoolApi {
+    pub(super) iterate: abi::IteratePoolsFn,
+    pub(super) get_info: abi::GetInfoFn,
+    pub(super) agent_get_info: abi::AgentPoolInfoFn,
+}
+
 /// The functions of a loaded HSA runtime that make, set and destroy signals. Must not outlive the [`Api`] that
 /// they come from.
 #[derive(Debug)]
@@ -177,6 +185,18 @@ impl Api {
             unlock_memory: function!(self.library, "hsa_amd_memory_unlock"),
             wait_signal: function!(self.library, "hsa_signal_wait_scacquire"),
             signals: self.signals()?,
+        })
+    }
+
+    /// The functions for memory pools.
+    ///
+    /// # Errors
+    /// Fails if the runtime lacks one of them.
+    pub(super) fn pools(&self) -> Result<PoolApi, DeviceError> {
+        Ok(PoolApi {
+            iterate: function!(self.library, "hsa_amd_agent_iterate_memory_pools"),
+            get_info: function!(self.library, "hsa_amd_memory_pool_get_info"),
+            agent_get_info: function!(self.library, "hsa_amd_agent_memory_pool_get_info"),
         })
     }
 

@@ -27,8 +27,11 @@ use crate::support::memory::zeroed;
 const HALF: usize = 1 << 20;
 
 impl HsaDevice {
-    /// Copies `ranges` and hands each to `take`, in their order.
+    /// Reads or copies `ranges` and hands each to `take`, in their order.
     pub(super) fn copy_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
+        let read = self.read_directly(ranges, take);
+        let ranges = &ranges[read..];
+        let take: &mut Take<'_> = &mut |place, bytes| take(read + place, bytes);
         let total = total(ranges);
         let mut window = (total > 0)
             .then(|| Window::open(self, total).ok())
@@ -77,9 +80,13 @@ impl HsaDevice {
     ) -> Result<(), DeviceError> {
         let mut result = Ok(());
         let (start, len) = (address, into.len() as u64);
-        self.copy_alone(0, DeviceRange { start, len }, &mut |_, read| {
+        let range = DeviceRange { start, len };
+        let mut take = |_: usize, read: Result<&[u8], DeviceError>| {
             result = read.map(|bytes| into.copy_from_slice(bytes));
-        });
+        };
+        if self.read_directly(&[range], &mut take) == 0 {
+            self.copy_alone(0, range, &mut take);
+        }
         result
     }
 

@@ -28,13 +28,19 @@ impl Identity {
     pub fn of(image: &[u8]) -> Result<Self, CodeObjectError> {
         let by_id = CodeObject::parse(image)?.build_id()?;
         let by_id = by_id.and_then(Self::of_build_id);
-        Ok(by_id.unwrap_or_else(|| Self(hex(&xxh3_128(&with_sections(image)).to_be_bytes()))))
+        Ok(by_id.unwrap_or_else(|| Self::of_bytes(&with_sections(image))))
     }
 
     /// The identity of a code object with this build id. `None` if the id is empty.
     #[must_use]
     pub fn of_build_id(id: &[u8]) -> Option<Self> {
         (!id.is_empty()).then(|| Self(hex(id)))
+    }
+
+    /// The identity of a code object without a build id: the hash of all its bytes.
+    #[must_use]
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self(hex(&xxh3_128(bytes).to_be_bytes()))
     }
 
     /// The identity of a code object without a build id: the hash of all bytes of `image`, read piece by
@@ -93,7 +99,11 @@ impl fmt::Display for Identity {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    let digits = bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]);
+    digits.collect()
 }
 
 /// A target id as part of a file name: `gfx90a:sramecc+:xnack-` becomes `gfx90a-sramecc+-xnack-`. Colons

@@ -5,6 +5,7 @@ mod ends;
 mod files;
 mod functions;
 mod libraries;
+mod loads;
 mod modules;
 
 use std::collections::BTreeMap;

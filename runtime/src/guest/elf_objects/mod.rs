@@ -16,7 +16,7 @@ use std::ffi::{CStr, CString, OsStr, c_int, c_void};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rocov::discover::host_files::build_id_in;
 
@@ -87,17 +87,16 @@ pub(crate) fn containing(address: *const c_void) -> Option<Object> {
 
 /// The files of objects that were asked for, as long as the dynamic linker loads no other object.
 #[derive(Debug)]
-struct Files {
+pub(crate) struct Files {
     /// The number of objects that were ever loaded, when `known` was empty.
     opened: u64,
     /// The addresses of segments, and the file that is mapped there.
-    known: Vec<(Range<usize>, PathBuf)>,
+    known: Vec<(Range<usize>, Arc<Path>)>,
 }
 
-/// Returns the file of the object that contains `address`, as it is mapped. Each load of a code object asks for
-/// the callers, and the kernel takes long to list all mappings, of which each load adds some: so this reads
-/// them once for each object.
-pub(crate) fn file_at(address: usize) -> Option<PathBuf> {
+/// Returns the files of objects. Each load of a code object asks for the callers, and the kernel takes long to list all
+/// mappings, of which each load adds some: so this reads them once for each object.
+pub(crate) fn files() -> MutexGuard<'static, Files> {
     static FILES: Mutex<Files> = Mutex::new(Files {
         opened: 0,
         known: Vec::new(),
@@ -110,17 +109,34 @@ pub(crate) fn file_at(address: usize) -> Option<PathBuf> {
             known: Vec::new(),
         };
     }
-    let known = |(segment, _): &&(Range<usize>, PathBuf)| segment.contains(&address);
-    if let Some((_, file)) = files.known.iter().find(known) {
-        return Some(file.clone());
-    }
-    let object = containing(address as *const c_void)?;
-    let file = object.mapped_file();
-    let segments = object.segments.into_iter();
     files
-        .known
-        .extend(segments.map(|segment| (segment, file.clone())));
-    Some(file)
+}
+
+impl Files {
+    /// Returns the file of the object that contains `address`, as it is mapped.
+    pub(crate) fn at(&mut self, address: usize) -> Option<&Path> {
+        let known = self
+            .known
+            .iter()
+            .position(|(segment, _)| segment.contains(&address));
+        let place = match known {
+            Some(place) => place,
+            None => {
+                let object = containing(address as *const c_void)?;
+                let file: Arc<Path> = object.mapped_file().into();
+                let place = object
+                    .segments
+                    .iter()
+                    .position(|it| it.contains(&address))?;
+                let place = self.known.len() + place;
+                let segments = object.segments.into_iter();
+                self.known
+                    .extend(segments.map(|segment| (segment, file.clone())));
+                place
+            }
+        };
+        self.known.get(place).map(|(_, file)| &**file)
+    }
 }
 
 /// An object that holds an address of interest.

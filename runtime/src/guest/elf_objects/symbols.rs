@@ -111,8 +111,12 @@ impl Symbols {
             // Linkers write 1 or the number of symbols as the first symbol then.
             return None;
         }
-        // SAFETY: the object has these symbols before the first with a hash.
-        let is_it = |index| unsafe { self.symbol(index) }.1 == name;
+        // Most names differ in their first letters, and a HIP program has thousands of long ones.
+        // SAFETY: the object has these symbols before the first with a hash, and their names are NUL terminated.
+        let is_it = |index: u32| unsafe {
+            let symbol = &*self.symbols.add(index as usize);
+            libc::strcmp(self.strings.add(symbol.st_name as usize), name.as_ptr()) == 0
+        };
         Some((0..self.hashes.first).any(is_it))
     }
 
