@@ -343,7 +343,13 @@ fn exchanged(
     options: Options,
     counting: Counting,
 ) -> Result<&'static Made, Loss> {
-    let key = key(&form("cubin", counting), driver.version(), gpu, texts, options);
+    let key = key(
+        &form("cubin", counting),
+        driver.version(),
+        gpu,
+        texts,
+        options,
+    );
     made(key, texts, || compiled(driver, texts, options, counting))
 }
 
@@ -355,7 +361,13 @@ fn to_be_linked(
     options: Options,
     counting: Counting,
 ) -> Result<&'static Made, Loss> {
-    let key = key(&form("ptx", counting), driver.version(), gpu, texts, options);
+    let key = key(
+        &form("ptx", counting),
+        driver.version(),
+        gpu,
+        texts,
+        options,
+    );
     made(key, texts, || {
         // If it needs functions of other inputs, the registers of its kernels are not known, and it gets a limit for the
         // largest blocks.
@@ -524,7 +536,7 @@ mod tests {
                 hash(Counting::Exact),
                 hash(Counting::Reached)
             ),
-            (5, "d7f6ea63be5daf97".into(), "0".into())
+            (5, "d7f6ea63be5daf97".into(), "b258cc33f01e4686".into())
         );
     }
 }
