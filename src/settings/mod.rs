@@ -32,13 +32,13 @@ pub struct SettingError {
     expected: &'static str,
 }
 
-/// What the counters tell that rocov puts into CUDA code.
+/// The kind of counters that rocov puts into CUDA code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counting {
     /// How often each block ran.
     #[default]
     Exact,
-    /// Whether each block ran: counters of a byte, as clang's.
+    /// Counters of a byte, as clang's, which only tell that a block ran.
     Reached,
 }
 

@@ -219,7 +219,7 @@ fn code_of_each_form_counts_and_its_ptx_is_kept() {
     assert_eq!(it.compilations(), 4);
 }
 
-/// What ran, by counters of a byte. Neither kind takes code of the other from the cache.
+/// Counters of a byte tell what ran. Neither kind takes code of the other from the cache.
 #[test]
 fn a_run_may_only_tell_what_ran() {
     let Some(it) = Uncounted::get() else { return };

@@ -47,7 +47,7 @@ pub struct Options {
     /// True if functions that are no kernels count in memory at once. It is slow, but takes few registers: a kernel may not
     /// call a function that takes more than the kernel may have.
     pub functions_in_memory: bool,
-    /// What the counters tell.
+    /// The kind of counters.
     pub counting: Counting,
 }
 
@@ -210,7 +210,7 @@ impl Edits {
 enum Memory<'a, 'text> {
     /// How often each block ran.
     Counts(Flush<'a, 'text>),
-    /// Whether each block ran.
+    /// Marks of the blocks that ran.
     Marks(Marks<'a, 'text>),
 }
 

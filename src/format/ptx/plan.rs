@@ -75,7 +75,7 @@ pub(super) struct Plan<'text> {
     pub(super) numbers: usize,
     /// The counts that follow from others. All counts that they follow from are in registers.
     pub(super) derivation: Derivation,
-    /// What tells which blocks ran, if nothing is counted. The first ones are bits of the words, and others are set in memory
+    /// The flags that tell which blocks ran, if nothing is counted. The first ones are bits of the words, and others are set in memory
     /// at once.
     pub(super) flags: Vec<Flag>,
     pub(super) exits: Vec<Exit<'text>>,

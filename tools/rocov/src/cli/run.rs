@@ -104,7 +104,7 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(crate) instrument: bool,
 
-    /// What the counters of --instrument tell [default: fast]
+    /// The counters of --instrument [default: fast]
     #[arg(long, value_name = "WAY", value_enum, requires = "instrument")]
     pub(crate) counters: Option<InstrumentCounters>,
 
