@@ -100,6 +100,7 @@ impl Pack {
         for name in ["forms.cu", "tally.cu", "step.cu"] {
             copy(&source(&format!("instrument/{name}")), &forms);
         }
+        self.decode();
         let trap = fresh("instrument/trap");
         copy(&source("instrument/trap.ptx"), &trap);
         fs::write(
@@ -109,6 +110,34 @@ impl Pack {
         .expect("a file can be written");
         if let Some(samples) = samples {
             copy_samples(samples);
+        }
+    }
+
+    /// The source of decode.cu, and programs that clang has made of it: plain, and with its single bytes.
+    fn decode(&self) {
+        let folder = fresh("instrument/decode");
+        copy(&source("instrument/decode.cu"), &folder);
+        let drain = Drain {
+            cuda: self.cuda.clone(),
+            torch: None,
+            profile: None,
+        };
+        for (name, way) in [("plain", None), ("reached", Some("reached"))] {
+            let program = Compilation::by(clang())
+                .arguments([
+                    "-x",
+                    "cuda",
+                    "-std=c++17",
+                    "-O3",
+                    "-Wno-unknown-cuda-version",
+                ])
+                .arguments(drain.flags(clang(), way))
+                .arguments([format!("-L{}/lib", self.cuda.display())])
+                .arguments(["-lcudart_static", "-ldl", "-lrt", "-lpthread"]);
+            let made = with_short_paths(program)
+                .source(source("instrument/decode.cu"))
+                .output(&format!("decode.{name}"));
+            fs::copy(made, folder.join(name)).expect("a file can be copied");
         }
     }
 

@@ -32,6 +32,43 @@ pub struct SettingError {
     expected: &'static str,
 }
 
+/// The kind of counters that rocov puts into CUDA code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counting {
+    /// How often each block ran.
+    #[default]
+    Exact,
+    /// Counters of a byte, as clang's, which only tell that a block ran.
+    Reached,
+}
+
+impl Counting {
+    /// The value of `ROCOV_INSTRUMENT` that asks for these counters.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Exact => "1",
+            Self::Reached => "reached",
+        }
+    }
+
+    /// The counters that a value of `ROCOV_INSTRUMENT` asks for. `None`: CUDA code stays as it is.
+    ///
+    /// # Errors
+    /// Fails if the word is not known.
+    pub fn parse(word: &str) -> Result<Option<Self>, SettingError> {
+        let all = [Self::Exact, Self::Reached];
+        match (
+            word,
+            all.into_iter().find(|counting| counting.word() == word),
+        ) {
+            ("0", _) => Ok(None),
+            (_, Some(counting)) => Ok(Some(counting)),
+            _ => Err(refuse(word, "0, 1 or reached")),
+        }
+    }
+}
+
 /// The condition for writing the registry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DocumentWhen {

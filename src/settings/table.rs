@@ -234,9 +234,13 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "ROCOV_INSTRUMENT",
         Reader::Librocov,
-        ["`0`, `1`", markdown::INSTRUMENT, "`rocov run --instrument`"],
+        [
+            "`0`, `1`, `reached`",
+            markdown::INSTRUMENT,
+            "`rocov run --instrument`",
+        ],
         "`1` has `librocov_instrument.so` put counters into [CUDA code](../guides/instrument.md) while the program \
-         loads it.",
+         loads it, and `reached` those that only tell whether code ran.",
     ),
     setting(
         "ROCOV_CACHE",

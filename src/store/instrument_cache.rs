@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `instrumented` | code that the driver has compiled, each by a hash of all that it depends on | `librocov_instrument.so` |
 //! | `sources` | the PTX of Triton's kernels, each by a hash of the cubin | the stand-in for ptxas |
-//! | `triton` | a folder for each release of the counters, with Triton's own directories | Triton |
+//! | `triton` | a folder for each release and kind of counters, with Triton's own directories | Triton |
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -17,12 +17,14 @@ use std::time::SystemTime;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::device::cuda::exchange::INSTRUMENTATION;
-use crate::settings::{defaults, parse_bytes};
+use crate::settings::{Counting, defaults, parse_bytes};
 use crate::store::cache::{CacheEntry, shrink};
 use crate::store::{OutputError, read_own, write_own};
 
 /// The limit in bytes for an entry that is read. Code of the largest libraries takes some hundred MiB.
 const MAX_ENTRY: u64 = 1 << 30;
+/// The end of the name of a folder with Triton's results whose counters only tell which blocks ran.
+const OF_REACHED: &str = "-reached";
 
 /// The cache of a user.
 #[derive(Debug)]
@@ -121,10 +123,13 @@ impl InstrumentCache {
         self.folder(CacheFolder::Sources).join(name)
     }
 
-    /// The directory for Triton's results of this release.
+    /// The directory for Triton's results of this release with such counters.
     #[must_use]
-    pub fn results_of_triton(&self) -> PathBuf {
-        let release = format!("{}-{INSTRUMENTATION}", env!("CARGO_PKG_VERSION"));
+    pub fn results_of_triton(&self, counting: Counting) -> PathBuf {
+        let mut release = format!("{}-{INSTRUMENTATION}", env!("CARGO_PKG_VERSION"));
+        if counting == Counting::Reached {
+            release.push_str(OF_REACHED);
+        }
         self.folder(CacheFolder::Triton).join(release)
     }
 
@@ -160,8 +165,8 @@ impl InstrumentCache {
     /// of an entry, one after the other. The folder is in use until what is returned is dropped. On a file system without
     /// locks it does not shrink. `None` if the directory cannot be made.
     #[must_use]
-    pub fn use_triton(&self) -> Option<File> {
-        fs::create_dir_all(self.results_of_triton()).ok()?;
+    pub fn use_triton(&self, counting: Counting) -> Option<File> {
+        fs::create_dir_all(self.results_of_triton(counting)).ok()?;
         let folder = File::open(self.folder(CacheFolder::Triton)).ok()?;
         if folder.try_lock().is_ok() {
             shrink(self.entries(CacheFolder::Triton), self.most);
@@ -214,10 +219,12 @@ fn is_hash(name: &[u8]) -> bool {
     name.len() == 32 && name.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Returns whether a name is a version of rocov and the number of its counters.
+/// Returns whether a name is a version of rocov, and the number and the kind of its counters.
 fn is_release(name: &OsStr) -> bool {
     let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
-    let parts = name.to_str().and_then(|it| it.rsplit_once('-'));
+    let name = name.to_str();
+    let name = name.map(|it| it.strip_suffix(OF_REACHED).unwrap_or(it));
+    let parts = name.and_then(|it| it.rsplit_once('-'));
     parts.is_some_and(|(version, number)| {
         is_number(number)
             && version.split('.').count() == 3

@@ -111,22 +111,22 @@ fn results_of_triton_go_if_no_other_run_uses_them() {
         most: 1,
         directory: directory.path().into(),
     };
-    assert!(small.use_triton().is_some());
+    assert!(small.use_triton(Counting::Exact).is_some());
     assert_eq!(left(), [true; 3]);
     drop(other);
-    let used = cache.use_triton().unwrap();
+    let used = cache.use_triton(Counting::Exact).unwrap();
     assert_eq!(left(), [true; 3], "they are small enough");
     // Its own lock is one that others respect.
-    assert!(small.use_triton().is_some());
+    assert!(small.use_triton(Counting::Exact).is_some());
     assert_eq!(left(), [true; 3]);
     drop(used);
     let smaller = InstrumentCache {
         most: cache.most - 1,
         ..cache
     };
-    assert!(smaller.use_triton().is_some());
+    assert!(smaller.use_triton(Counting::Exact).is_some());
     assert_eq!(left(), [false, true, true]);
-    assert!(smaller.results_of_triton().is_dir());
+    assert!(smaller.results_of_triton(Counting::Exact).is_dir());
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_place_that_cannot_be_written_is_an_error() {
             .is_err()
     );
     assert_eq!(read(&place), None);
-    assert!(below_a_file.use_triton().is_none());
+    assert!(below_a_file.use_triton(Counting::Exact).is_none());
     let closed = directory.path().join("closed");
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).unwrap();
@@ -223,7 +223,7 @@ fn a_place_that_cannot_be_written_is_an_error() {
     // Root writes everywhere.
     assert_eq!(written.is_ok(), user() == 0);
     assert_eq!(read(&closed.code(1)).is_some(), user() == 0);
-    assert_eq!(closed.use_triton().is_some(), user() == 0);
+    assert_eq!(closed.use_triton(Counting::Exact).is_some(), user() == 0);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 """Shows that `rocov run --instrument` counts right, changes no result and takes little time, on a machine with an NVIDIA
 GPU, its driver, CUPTI and nvcc. Python 3.8 or later.
 
-    instrument.py run RESULTS [PART]...       prints a line for each test of the parts, or of all: marks, referee, languages,
-                                              forms, samples; and keeps its files in RESULTS
+    instrument.py run RESULTS [PART]...       prints a line for each test of the parts, or of all: marks, referee, reached,
+                                              languages, forms, samples; and keeps its files in RESULTS
     instrument.py check RESULTS PROFDATA COV  compares the lines in RESULTS again with clang's counters, which LLVM's own
                                               tools read now
 """
@@ -35,6 +35,8 @@ LAUNCH = ["env", "-C", PACK, RUNNER, "launch"]
 AT_A_TIME = 6
 # Runs of a program of each kind in comparisons of times.
 RUNS = 3
+# Runs of decode.cu of each kind.
+DECODE_RUNS = 5
 # The most runs without counters that look whether a line of the output differs among them, too.
 MOST_PLAIN = 10
 # A number, and a line with a time or a rate.
@@ -414,6 +416,46 @@ def all_samples(results, run_one):
     return mean <= MOST_MEAN and ratios[worst] <= MOST_WORST
 
 
+# Only whether code ran
+
+
+def reached(test):
+    """decode.cu, plain, and with counters of both kinds: the output and the lines that ran are equal. Notes the times."""
+    folder = needed("decode")
+    program = test.path("decode")
+    with_nvcc("-O3", "-lineinfo", os.path.join(folder, "decode.cu"), "-o", program)
+    programs = {"plain": program, "reached": program, "counts": program}
+    programs.update({f"clang's {name}": os.path.join(folder, name) for name in ["plain", "reached"]})
+    options = {"reached": ["--counters=reached"], "counts": []}
+    times, outputs = {}, set()
+    for number in range(DECODE_RUNS):
+        for loop in ["graph", "launches"]:
+            for name in programs if number % 2 == 0 else reversed(programs):
+                command, data = [programs[name], loop, "40", "100"], test.path(f"{name}{loop}".replace("'", "").replace(" ", ""))
+                if name in options:
+                    command = [inside("rocov"), "run", "--instrument", *options[name], "-o", data, "--", *command]
+                elif name == "clang's reached":
+                    command = [inside("rocov"), "run", "-o", data, "--", *command]
+                ended = test.run(command, {"ROCOV_CACHE": Machine.cache}, 120)
+                if ended.status != 0 or "rocov" in ended.stderr:
+                    raise Wrong(f"{name}: status {ended.status}, {ended.stderr!r}")
+                checksum, took = ended.stdout.splitlines()
+                outputs.add(checksum)
+                times.setdefault((name, loop), []).append(float(took.split()[0]))
+    equal("the number of different outputs", len(outputs), 1)
+    for loop in ["graph", "launches"]:
+        lines = {}
+        for name in options:
+            lcov = test.rocov("report", test.path(f"{name}{loop}"), "--counts", "ptx", "--lcov")
+            lines[name] = {line: count > 0 for line, count in counts_of(lcov, "decode").items()}
+        equal("the lines that ran", lines["reached"], lines["counts"])
+        for name in programs:
+            least = min(times[name, loop])
+            plain = min(times["clang's plain" if name.startswith("clang") else "plain", loop])
+            test.note(f"{loop}, {name}: {least:.2f} us a token, ratio {least / plain:.3f}")
+        test.note(f"{sum(lines['counts'].values())} of {len(lines['counts'])} lines ran, by both")
+
+
 # Other languages
 
 
@@ -601,6 +643,8 @@ def run_all(results, parts):
             for name in sorted(os.listdir(inside("kernels"))):
                 pool.submit(record.run_one, f"referee/{name}", lambda test, name=name: referee(test, name))
         is_well &= totals()
+    if wanted("reached"):
+        record.run_one("reached", reached)
     if wanted("languages"):
         record.run_one("languages/triton", triton_kernel)
         record.run_one("languages/torch", torch_extension)

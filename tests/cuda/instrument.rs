@@ -89,11 +89,24 @@ impl Uncounted {
             .args(["run", "--instrument", "-v", "-o"])
             .arg(data)
             .arg("--");
-        self.setup.program(&mut command, "steps").args(steps);
+        self.with_stand_in(&mut command, steps);
+        command
+    }
+
+    /// A run that only tells which blocks ran.
+    pub(crate) fn command_for_reached(&self, data: &Path, steps: &[String]) -> Command {
+        let mut command = limited(built("rocov"));
+        command.args(["run", "--instrument", "--counters=reached", "-v", "-o"]);
+        command.arg(data).arg("--");
+        self.with_stand_in(&mut command, steps);
+        command
+    }
+
+    fn with_stand_in(&self, command: &mut Command, steps: &[String]) {
+        self.setup.program(command, "steps").args(steps);
         command.env("STAND_IN_PTXAS", self.tool("ptxas"));
         command.env("STAND_IN_COMPILED", self.directory.path().join("compiled"));
         command.env("ROCOV_CACHE", self.directory.path().join("cache"));
-        command
     }
 
     /// The number of calls of the compiler so far.
@@ -131,6 +144,29 @@ pub(crate) fn numbered(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
     let functions: Vec<(String, Vec<u64>)> = functions.collect();
     let all = functions.iter().flat_map(|(_, blocks)| blocks);
     let all: Vec<String> = all.map(u64::to_string).collect();
+    (Uncounted::plant(text, &all.join(",")), functions)
+}
+
+/// Every other block of the text has run, by the bytes that its kernels would have written: 0 for one that ran. The drain
+/// must find 1 for it.
+pub(crate) fn reached(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
+    let module = rocov::format::ptx::Module::parse(text).expect("clang has written it");
+    let blocks = module.functions.iter().map(|it| it.blocks.len());
+    // Each function has words of 32 flags before the bytes.
+    let words: usize = blocks.clone().map(|it| it.div_ceil(32)).sum();
+    let mut bytes = vec![0xff_u8; 4 * words];
+    let mut ran = [1, 0].into_iter().cycle();
+    let functions = module.functions.iter().map(|function| {
+        let own = ran.by_ref().take(function.blocks.len());
+        (format!("rocov-ptx;{}", function.symbol), own.collect())
+    });
+    let functions: Vec<(String, Vec<u64>)> = functions.collect();
+    let all = functions.iter().flat_map(|(_, blocks)| blocks);
+    bytes.extend(all.map(|ran| if *ran == 1 { 0 } else { 0xff }));
+    bytes.resize(bytes.len().next_multiple_of(8), 0xff);
+    let all = bytes.chunks_exact(8);
+    let all = all.map(|it| u64::from_le_bytes(it.try_into().expect("8 bytes")).to_string());
+    let all: Vec<String> = all.collect();
     (Uncounted::plant(text, &all.join(",")), functions)
 }
 
@@ -195,6 +231,57 @@ fn code_of_each_form_counts_and_its_ptx_is_kept() {
     }
     // Two texts: without counters, to know the registers, and with them.
     assert_eq!(it.compilations(), 4);
+}
+
+/// Counters of a byte tell what ran. Neither kind takes code of the other from the cache.
+#[test]
+fn a_run_may_only_tell_what_ran() {
+    let Some(it) = Uncounted::get() else { return };
+    let text = it.file("text", format!("{}\0", it.text));
+    let (plant, expected) = reached(&it.text);
+    let (count, counted) = numbered(&it.text);
+    for (is_reached, compilations) in [(true, 2), (false, 2), (true, 0), (false, 0)] {
+        let data = data();
+        let (plant, expected) = match is_reached {
+            true => (&plant, &expected),
+            false => (&count, &counted),
+        };
+        let steps = [step("load", &text), plant.clone()];
+        let mut command = match is_reached {
+            true => it.command_for_reached(data.path(), &steps),
+            false => it.command(data.path(), &steps),
+        };
+        let before = it.compilations();
+        run(&mut command).success();
+        assert_eq!(it.compilations() - before, compilations, "{is_reached}");
+        // By llvm-profdata.
+        let found = counts(&profiles(data.path()), data.path());
+        for (name, blocks) in expected {
+            assert_eq!(&found[name], blocks, "{is_reached}: {name}");
+        }
+    }
+}
+
+#[test]
+fn the_words_for_counters_are_those_of_flags() {
+    for (words, message) in [
+        (&["--counters=reached"][..], "--instrument"),
+        (
+            &["--instrument", "--counters=llvm"],
+            "possible values: fast, reached",
+        ),
+    ] {
+        let mut command = limited(built("rocov"));
+        let ended = run(command.arg("run").args(words).args(["--", "true"]));
+        assert_eq!(ended.status.code(), Some(2), "{ended}");
+        assert!(ended.stderr.contains(message), "{ended}");
+    }
+    let mut command = limited(built("rocov"));
+    command.args(["run", "-v", "--instrument", "--counters=hit", "--", "true"]);
+    let ended = run(&mut command).success();
+    assert!(ended.stderr.contains("ROCOV_INSTRUMENT=reached"), "{ended}");
+    let place = lines(&ended, "TRITON_CACHE_DIR=");
+    assert!(place.iter().all(|it| it.ends_with("-reached")), "{ended}");
 }
 
 /// The PTX of a fat binary, by NVIDIA's tool.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::instrument::{Uncounted, numbered};
+use crate::instrument::{Uncounted, numbered, reached};
 use crate::setup::{HISTOGRAM, step};
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, limited, run, run_once};
@@ -100,19 +100,28 @@ fn all() -> Vec<Counted> {
     }
     if let Some(it) = Uncounted::with_lines() {
         let text = it.file("text", format!("{}\0", it.text));
-        let (plant, expected) = numbered(&it.text);
-        let data = TempDir::new().expect("a directory can be made");
-        let mut command = it.command(data.path(), &[step("data", &text), plant]);
-        run(command.env("ROCOV_LABEL", LABEL)).success();
-        let record = format!("rocov-ptx;{HISTOGRAM}");
-        let blocks = expected.into_iter().find(|(name, _)| *name == record);
-        all.push(Counted {
-            kind: "ptx",
-            data,
-            options: Vec::new(),
-            function: HISTOGRAM.to_owned(),
-            calls: blocks.expect("the kernel").1[0],
-        });
+        for kind in ["ptx", "ptx reached"] {
+            let data = TempDir::new().expect("a directory can be made");
+            let (plant, expected) = match kind {
+                "ptx" => numbered(&it.text),
+                _ => reached(&it.text),
+            };
+            let steps = [step("data", &text), plant];
+            let mut command = match kind {
+                "ptx" => it.command(data.path(), &steps),
+                _ => it.command_for_reached(data.path(), &steps),
+            };
+            run(command.env("ROCOV_LABEL", LABEL)).success();
+            let record = format!("rocov-ptx;{HISTOGRAM}");
+            let blocks = expected.into_iter().find(|(name, _)| *name == record);
+            all.push(Counted {
+                kind,
+                data,
+                options: Vec::new(),
+                function: HISTOGRAM.to_owned(),
+                calls: blocks.expect("the kernel").1[0],
+            });
+        }
     }
     all
 }

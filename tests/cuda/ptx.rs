@@ -10,6 +10,7 @@ use rocov::format::codeobject::CodeObject;
 use rocov::format::codeobject::cuda::laid_out;
 use rocov::format::profraw::Version;
 use rocov::format::ptx::{Module, Options, instrument};
+use rocov::settings::Counting;
 use tempfile::TempDir;
 
 use crate::setup::{Setup, counts_by, profiles, step};
@@ -54,8 +55,16 @@ pub(crate) fn compiled(
 }
 
 fn counting(text: &str) -> String {
+    counting_by(text, Counting::Exact)
+}
+
+fn counting_by(text: &str, counting: Counting) -> String {
     let module = Module::parse(text).expect("a compiler has written it");
-    instrument(&module, &Options::default()).expect("it can count")
+    let options = Options {
+        counting,
+        ..Options::default()
+    };
+    instrument(&module, &options).expect("it can count")
 }
 
 /// Writes the text, and has it assembled.
@@ -134,14 +143,17 @@ fn counted_text_is_assembled_and_has_the_blocks_of_the_compiler() {
             }
             let cubin = place.path().join("it.cubin");
             let flag = format!("-arch={arch}");
-            assembled(setup, &counting(&text), &[&flag], &cubin);
             let expected = module.functions.iter().map(|it| {
                 let name = Kind::Ptx.record_name(it.symbol);
                 let name = rocov::format::codeobject::name_ref(name.as_bytes());
                 ((name, it.hash), it.blocks.len() as u32)
             });
-            let bytes = fs::read(&cubin).expect("it was made");
-            assert_eq!(records(&bytes), expected.collect(), "{what}");
+            let expected: BTreeMap<_, _> = expected.collect();
+            for way in [Counting::Exact, Counting::Reached] {
+                assembled(setup, &counting_by(&text, way), &[&flag], &cubin);
+                let bytes = fs::read(&cubin).expect("it was made");
+                assert_eq!(records(&bytes), expected, "{what}, {way:?}");
+            }
         }
     }
 }
@@ -170,11 +182,14 @@ fn all_forms_of_statements_are_assembled_with_counters() {
         let arch = format!("-arch={}", module.target);
         for assembler in assemblers {
             assembled_by(setup, assembler, &text, &[&arch], &cubin);
-            assembled_by(setup, assembler, &counting(&text), &[&arch], &cubin);
-            let blocks = records(&fs::read(&cubin).expect("it was made"));
-            let blocks = blocks.values().sum::<u32>() as usize;
-            let expected: usize = module.functions.iter().map(|it| it.blocks.len()).sum();
-            assert_eq!(blocks, expected, "{what} by {assembler}");
+            for way in [Counting::Exact, Counting::Reached] {
+                let text = counting_by(&text, way);
+                assembled_by(setup, assembler, &text, &[&arch], &cubin);
+                let blocks = records(&fs::read(&cubin).expect("it was made"));
+                let blocks = blocks.values().sum::<u32>() as usize;
+                let expected: usize = module.functions.iter().map(|it| it.blocks.len()).sum();
+                assert_eq!(blocks, expected, "{what} by {assembler}, {way:?}");
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use rocov::format::bundle::ptx_architecture;
 use rocov::format::codeobject::cuda::is_instrumented;
 use rocov::format::codeobject::{CodeObject, CodeObjectError};
 use rocov::format::ptx::{self, Module, PtxError};
+use rocov::settings::Counting;
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -106,8 +107,9 @@ pub(crate) fn answer(
     code: Code<'_>,
     options: &[(c_int, *mut c_void)],
     purpose: Purpose,
+    counting: Counting,
 ) -> ExchangeAnswer {
-    match made_of(code, options, purpose) {
+    match made_of(code, options, purpose, counting) {
         Ok(Outcome::AsItIs) => ExchangeAnswer::NOTHING,
         Ok(Outcome::Counts(made)) => told(None, &[counted(made)], made.is_cached),
         Ok(Outcome::ToBeLinked(made)) => {
@@ -191,6 +193,7 @@ fn made_of(
     code: Code<'_>,
     options: &[(c_int, *mut c_void)],
     purpose: Purpose,
+    counting: Counting,
 ) -> Result<Outcome, Loss> {
     static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
     let driver = DRIVER.get_or_init(Driver::find).as_ref();
@@ -222,10 +225,10 @@ fn made_of(
         };
         let texts: Vec<String> = chosen.into_iter().map(|it| it.text).collect();
         if purpose == Purpose::ToBeLinked {
-            let made = to_be_linked(driver, *gpu, &texts, options)?;
+            let made = to_be_linked(driver, *gpu, &texts, options, counting)?;
             return Ok(Outcome::ToBeLinked(made));
         }
-        all.push((*gpu, exchanged(driver, *gpu, &texts, options)?));
+        all.push((*gpu, exchanged(driver, *gpu, &texts, options, counting)?));
     }
     let code = match all.as_slice() {
         [] => return Err(Loss::NoGpu),
@@ -338,9 +341,16 @@ fn exchanged(
     gpu: Capability,
     texts: &[String],
     options: Options,
+    counting: Counting,
 ) -> Result<&'static Made, Loss> {
-    let key = key("cubin", driver.version(), gpu, texts, options);
-    made(key, texts, || compiled(driver, texts, options))
+    let key = key(
+        &form("cubin", counting),
+        driver.version(),
+        gpu,
+        texts,
+        options,
+    );
+    made(key, texts, || compiled(driver, texts, options, counting))
 }
 
 /// The instrumented PTX of PTX which is to be linked with other code.
@@ -349,14 +359,25 @@ fn to_be_linked(
     gpu: Capability,
     texts: &[String],
     options: Options,
+    counting: Counting,
 ) -> Result<&'static Made, Loss> {
-    let key = key("ptx", driver.version(), gpu, texts, options);
+    let key = key(
+        &form("ptx", counting),
+        driver.version(),
+        gpu,
+        texts,
+        options,
+    );
     made(key, texts, || {
         // If it needs functions of other inputs, the registers of its kernels are not known, and it gets a limit for the
         // largest blocks.
         let plain = driver.compile(texts, options).ok();
         let choices = plain.and_then(|plain| ptx::Options::for_kernels_of(&plain).ok());
-        let changed = changed(&parsed(texts)?, &choices.unwrap_or_default())?;
+        let choices = ptx::Options {
+            counting,
+            ..choices.unwrap_or_default()
+        };
+        let changed = changed(&parsed(texts)?, &choices)?;
         let mut text = joined(changed.iter().map(String::as_str)).into_bytes();
         text.push(0);
         Ok(text)
@@ -403,6 +424,11 @@ fn made(
     }))
 }
 
+/// The form of a result, and what its counters tell.
+fn form(form: &str, counting: Counting) -> String {
+    format!("{form} {}", counting.word())
+}
+
 /// The name of a result: a hash of all that it depends on.
 fn key(
     form: &str,
@@ -427,11 +453,19 @@ fn key(
 /// Compiles PTX with counters. Without them first, because counters may not make a kernel take so many registers that a
 /// block which the program launches does not fit any more. A kernel that calls may have too few for its functions then: these
 /// count in memory.
-fn compiled(driver: &Driver, texts: &[String], options: Options) -> Result<Vec<u8>, Loss> {
+fn compiled(
+    driver: &Driver,
+    texts: &[String],
+    options: Options,
+    counting: Counting,
+) -> Result<Vec<u8>, Loss> {
     let compile = |texts: &[String]| driver.compile(texts, options).map_err(Loss::NotCompiled);
     let modules = parsed(texts)?;
     let plain = compile(texts)?;
-    let mut choices = ptx::Options::for_kernels_of(&plain).map_err(Loss::NotRead)?;
+    let mut choices = ptx::Options {
+        counting,
+        ..ptx::Options::for_kernels_of(&plain).map_err(Loss::NotRead)?
+    };
     let usual = changed(&modules, &choices)?;
     compile(&usual).or_else(|refusal| {
         choices.functions_in_memory = true;
@@ -466,18 +500,21 @@ mod tests {
             max_registers: Some(32),
             ..Options::default()
         };
+        let [cubin, ptx] = ["cubin", "ptx"].map(|it| form(it, Counting::Exact));
+        let reached = form("cubin", Counting::Reached);
         let keys = [
-            key("cubin", 13000, (9, 0), &texts(&["ab"]), usual),
-            key("ptx", 13000, (9, 0), &texts(&["ab"]), usual),
-            key("cubin", 13010, (9, 0), &texts(&["ab"]), usual),
-            key("cubin", 13000, (8, 9), &texts(&["ab"]), usual),
-            key("cubin", 13000, (9, 0), &texts(&["ac"]), usual),
-            key("cubin", 13000, (9, 0), &texts(&["a", "b"]), usual),
-            key("cubin", 13000, (9, 0), &texts(&["ab"]), limited),
+            key(&cubin, 13000, (9, 0), &texts(&["ab"]), usual),
+            key(&reached, 13000, (9, 0), &texts(&["ab"]), usual),
+            key(&ptx, 13000, (9, 0), &texts(&["ab"]), usual),
+            key(&cubin, 13010, (9, 0), &texts(&["ab"]), usual),
+            key(&cubin, 13000, (8, 9), &texts(&["ab"]), usual),
+            key(&cubin, 13000, (9, 0), &texts(&["ac"]), usual),
+            key(&cubin, 13000, (9, 0), &texts(&["a", "b"]), usual),
+            key(&cubin, 13000, (9, 0), &texts(&["ab"]), limited),
         ];
         let different: BTreeSet<_> = keys.into_iter().collect();
         assert_eq!(different.len(), keys.len());
-        assert_eq!(keys[0], key("cubin", 13000, (9, 0), &texts(&["ab"]), usual));
+        assert_eq!(keys[0], key(&cubin, 13000, (9, 0), &texts(&["ab"]), usual));
     }
 
     /// If this fails, rocov puts something else into PTX: raise [`INSTRUMENTATION`], and record the new hash.
@@ -485,11 +522,21 @@ mod tests {
     fn a_change_of_what_is_put_in_has_a_new_number() {
         let text = include_str!("../tests/loop.ptx");
         let module = Module::parse(text).unwrap();
-        let changed = ptx::instrument(&module, &ptx::Options::default()).unwrap();
-        let hash = xxhash_rust::xxh3::xxh3_64(changed.as_bytes());
+        let hash = |counting| {
+            let options = ptx::Options {
+                counting,
+                ..ptx::Options::default()
+            };
+            let changed = ptx::instrument(&module, &options).unwrap();
+            format!("{:016x}", xxhash_rust::xxh3::xxh3_64(changed.as_bytes()))
+        };
         assert_eq!(
-            (INSTRUMENTATION, format!("{hash:016x}")),
-            (5, "d7f6ea63be5daf97".into())
+            (
+                INSTRUMENTATION,
+                hash(Counting::Exact),
+                hash(Counting::Reached)
+            ),
+            (5, "d7f6ea63be5daf97".into(), "b258cc33f01e4686".into())
         );
     }
 }

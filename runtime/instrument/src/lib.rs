@@ -1,6 +1,6 @@
 //! Gives CUDA code counters while it is loaded.
 //!
-//! librocov opens this library if `ROCOV_INSTRUMENT` asks for it, and calls [`rocov_instrument_2`] for each call of the
+//! librocov opens this library if `ROCOV_INSTRUMENT` asks for it, and calls [`rocov_instrument_3`] for each call of the
 //! program that loads code. It is a library of its own, because it parses and changes PTX, which programs with counters of
 //! clang do not need.
 //!
@@ -18,6 +18,7 @@ mod memory;
 use std::panic::catch_unwind;
 
 use rocov::device::cuda::exchange::{ExchangeAnswer, ExchangeRequest};
+use rocov::settings::Counting;
 
 use crate::exchange::Purpose;
 
@@ -26,7 +27,7 @@ use crate::exchange::Purpose;
 /// # Safety
 /// `request` describes code that a program loads, and `answer` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocov_instrument_2(
+pub unsafe extern "C" fn rocov_instrument_3(
     request: *const ExchangeRequest,
     answer: *mut ExchangeAnswer,
 ) {
@@ -42,7 +43,11 @@ pub unsafe extern "C" fn rocov_instrument_2(
             (false, true) => Purpose::ForAll,
             (false, false) => Purpose::ForContext,
         };
-        exchange::answer(code, &options, purpose)
+        let counting = match request.is_for_reached {
+            true => Counting::Reached,
+            false => Counting::Exact,
+        };
+        exchange::answer(code, &options, purpose, counting)
     });
     if let Some(answer) = std::ptr::NonNull::new(answer) {
         // SAFETY: the caller has room for an answer there.

@@ -202,6 +202,7 @@ mod tests {
             is_path: false,
             is_for_all: true,
             is_to_be_linked: false,
+            is_for_reached: false,
             options: 0,
             names: std::ptr::null(),
             values: std::ptr::null(),

@@ -24,6 +24,7 @@ use rocov::device::cuda::exchange::{
 };
 use rocov::discover::filter::Filter;
 use rocov::format::codeobject::cuda::{ELF_HEADER, file_size, is_instrumented};
+use rocov::settings::Counting;
 use rocov::store::read_input;
 
 use super::cupti::{CallData, calls};
@@ -173,6 +174,7 @@ fn request(code: u64, is_path: bool, [count, names, values]: [u64; 3]) -> Exchan
         is_path,
         is_for_all: false,
         is_to_be_linked: false,
+        is_for_reached: settings::instrument() == Some(Counting::Reached),
         // It has 4 bytes. Behind them is padding.
         options: count as u32,
         names: names as *const c_int,
@@ -445,9 +447,7 @@ fn origin(request: &ExchangeRequest) -> Option<PathBuf> {
 fn library() -> Option<InstrumentFn> {
     static FOUND: OnceLock<Option<InstrumentFn>> = OnceLock::new();
     *FOUND.get_or_init(|| {
-        if !settings::instrument() {
-            return None;
-        }
+        settings::instrument()?;
         let own = elect::own_object()?;
         let path = own.mapped_file().with_file_name(LIBRARY);
         // SAFETY: its initialisers are those of Rust.

@@ -62,7 +62,7 @@ extern "C" fn InitializeInjection() -> c_int {
         process::starting_cuda();
         let cupti = Cupti::open().map(|cupti| CUPTI.get_or_init(|| cupti));
         if let Err(failure) =
-            cupti.and_then(|cupti| cupti.subscribe(called, settings::instrument()))
+            cupti.and_then(|cupti| cupti.subscribe(called, settings::instrument().is_some()))
         {
             warn(&failure);
         }

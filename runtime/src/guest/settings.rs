@@ -12,7 +12,8 @@ use std::time::Duration;
 use rocov::control::socket_path;
 use rocov::discover::filter::Filter;
 use rocov::settings::{
-    Drainer, Interval, Keeping, SettingError, SnapshotSignal, defaults, parse_bytes, parse_wait,
+    Counting, Drainer, Interval, Keeping, SettingError, SnapshotSignal, defaults, parse_bytes,
+    parse_wait,
 };
 use rocov::store::{Expansion, Label, LabelError, PatternError, Process, ProfileName};
 use rocov::support::clock;
@@ -85,11 +86,11 @@ pub(crate) fn roctx() -> bool {
     flag("ROCOV_ROCTX", defaults::ROCTX, |value| value == "1")
 }
 
-/// Returns whether CUDA code gets counters while it is loaded: `ROCOV_INSTRUMENT=1`.
-pub(crate) fn instrument() -> bool {
-    flag("ROCOV_INSTRUMENT", defaults::INSTRUMENT, |value| {
-        value == "1"
-    })
+/// Returns the counters that CUDA code gets while it is loaded: `ROCOV_INSTRUMENT`. `None` if it stays as it is.
+/// Reads the variable once, because every load needs it.
+pub(crate) fn instrument() -> Option<Counting> {
+    static COUNTING: OnceLock<Option<Counting>> = OnceLock::new();
+    *COUNTING.get_or_init(|| setting("ROCOV_INSTRUMENT", defaults::INSTRUMENT, Counting::parse))
 }
 
 /// Returns whether `is_on` accepts the value of a variable, or the default.

@@ -50,7 +50,7 @@ fn files() -> Vec<CodeFile> {
     let fat_binaries = fat_binaries::holders();
     let hip = fat_binaries.is_none().then_some(device_code::HIP);
     let openmp = has_offload_runtime().then_some(device_code::OPENMP);
-    let cuda = settings::instrument().then_some(device_code::CUDA);
+    let cuda = settings::instrument().map(|_| device_code::CUDA);
     let kinds: Vec<_> = hip.into_iter().chain(openmp).chain(cuda).collect();
     let mut objects = match kinds.is_empty() {
         true => Vec::new(),

@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_void};
 /// The file of the library, which is beside librocov.
 pub const LIBRARY: &str = "librocov_instrument.so";
 /// Its function, an [`InstrumentFn`].
-pub const FUNCTION: &str = "rocov_instrument_2";
+pub const FUNCTION: &str = "rocov_instrument_3";
 
 /// The number of what rocov puts into PTX, which is part of the names of cached results. A change of it needs a new number.
 pub const INSTRUMENTATION: u32 = 5;
@@ -31,6 +31,8 @@ pub struct ExchangeRequest {
     pub is_for_all: bool,
     /// True if the driver links the code with other code (`cuLinkAdd*`).
     pub is_to_be_linked: bool,
+    /// True if the counters shall only tell which blocks ran.
+    pub is_for_reached: bool,
     /// The number of options for the compiler.
     pub options: u32,
     /// The options (`CUjit_option`), as many as that number.

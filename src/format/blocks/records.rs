@@ -74,7 +74,7 @@ impl Records {
                 LittleEndian::write_u64(&mut bytes[pointer..], at);
             }
             LittleEndian::write_u32(&mut bytes[layout.num_counters..], record.counters);
-            at += 8 * u64::from(record.counters);
+            at += version.counter_bytes() * u64::from(record.counters);
         }
         data
     }

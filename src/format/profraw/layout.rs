@@ -409,6 +409,15 @@ impl Version {
         }
     }
 
+    /// The version with counters of one byte each.
+    #[must_use]
+    pub fn of_bytes(self) -> Self {
+        Self {
+            word: self.word | SINGLE_BYTE,
+            ..self
+        }
+    }
+
     /// The word on the device, which is also the word in a file's header.
     #[must_use]
     pub fn word(&self) -> u64 {

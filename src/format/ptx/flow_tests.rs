@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use crate::format::ptx::plan::Plan;
 use crate::format::ptx::{Module, Options, instrument};
+use crate::settings::Counting;
 
 /// A generator of numbers (Marsaglia, "Xorshift RNGs").
 struct Random(u64);
@@ -347,7 +348,12 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         }
         let module = Module::parse(&plain).unwrap();
         let function = &module.functions[0];
-        let plan = Plan::of(function, &std::collections::HashSet::new(), false);
+        let plan = Plan::of(
+            function,
+            &std::collections::HashSet::new(),
+            Counting::Exact,
+            false,
+        );
         derived += plan.derivation.blocks.len();
         edges += plan.derivation.edges.len();
         let counting = instrument(&module, &Options::default()).unwrap();

@@ -119,7 +119,7 @@ impl Flush<'_, '_> {
                         "@%rocov_p red.global.add.u64 [%rocov_a+{offset}], 1;\n\t"
                     );
                 }
-                Way::Direct => {}
+                Way::Direct | Way::Flag(_) | Way::Elsewhere => {}
             }
         }
         code
@@ -303,7 +303,7 @@ impl Flush<'_, '_> {
         match source {
             Source::Block(block) => match self.plan.ways[block] {
                 Way::Number(number) => Register::Whole(format!("%rocov_n{number}")),
-                Way::Bit | Way::Direct => bit('b', block),
+                _ => bit('b', block),
             },
             Source::Edge(edge) => match self.plan.derivation.edges[edge].counter {
                 Counter::Register(number) => Register::Whole(format!("%rocov_f{number}")),

@@ -14,10 +14,12 @@ use crate::format::ptx::PtxError;
 use crate::format::ptx::flow::{CountedEdge, Counter, Place};
 use crate::format::ptx::flush::Flush;
 use crate::format::ptx::lexer::is_word;
+use crate::format::ptx::marks::Marks;
 use crate::format::ptx::module::{Module, PtxFunction};
 use crate::format::ptx::plan::{Plan, WORD, Way, ending, instructions};
-use crate::format::ptx::records::Unit;
+use crate::format::ptx::records::{Unit, words_for};
 use crate::format::ptx::statements::{Flow, StatementKind};
+use crate::settings::Counting;
 
 /// The first architecture that has the instructions of counters.
 const FIRST_ARCHITECTURE: u32 = 30;
@@ -45,6 +47,8 @@ pub struct Options {
     /// True if functions that are no kernels count in memory at once. It is slow, but takes few registers: a kernel may not
     /// call a function that takes more than the kernel may have.
     pub functions_in_memory: bool,
+    /// The kind of counters.
+    pub counting: Counting,
 }
 
 impl Options {
@@ -67,6 +71,7 @@ impl Default for Options {
             version: 10,
             registers: BTreeMap::new(),
             functions_in_memory: false,
+            counting: Counting::Exact,
         }
     }
 }
@@ -113,12 +118,13 @@ pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxE
     if blocks == 0 {
         return Ok(module.text.to_owned());
     }
-    let unit = Unit::of(module, blocks);
+    let unit = Unit::of(module, options.counting);
     let mut edits = Edits::default();
     let has_sums = architecture >= FIRST_WITH_SUMS;
-    let needed = match has_sums {
-        true => FIRST_VERSION_WITH_SUMS,
-        false => FIRST_VERSION,
+    let needed = match (options.counting, has_sums) {
+        (Counting::Exact, true) => FIRST_VERSION_WITH_SUMS,
+        (Counting::Exact, false) => FIRST_VERSION,
+        (Counting::Reached, _) => (0, 0),
     };
     if module.version < needed {
         let (start, end) = module.header.version;
@@ -126,23 +132,32 @@ pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxE
     }
     edits.insert(module.header.end, unit.variables(module, options.version)?);
     let ending = ending(&module.functions);
-    let mut first = 0;
+    let (mut first, mut first_word) = (0, 0);
     for function in &module.functions {
         if function.blocks.is_empty() {
             continue;
         }
         let in_memory = options.functions_in_memory && !function.is_kernel;
-        let plan = Plan::of(function, &ending, in_memory);
-        let flush = Flush {
-            unit: &unit,
-            plan: &plan,
-            first,
-            has_sums,
+        let plan = Plan::of(function, &ending, options.counting, in_memory);
+        let (unit, plan) = (&unit, &plan);
+        let memory = match options.counting {
+            Counting::Exact => Memory::Counts(Flush {
+                unit,
+                plan,
+                first,
+                has_sums,
+            }),
+            Counting::Reached => Memory::Marks(Marks {
+                unit,
+                plan,
+                first,
+                first_word,
+            }),
         };
         let mut editor = Editor {
             function,
-            plan: &plan,
-            flush: &flush,
+            plan,
+            memory,
             edits: &mut edits,
         };
         editor.open(options);
@@ -150,6 +165,7 @@ pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxE
         editor.before_calls();
         editor.close();
         first += function.blocks.len();
+        first_word += words_for(function.blocks.len());
     }
     Ok(edits.applied(module.text))
 }
@@ -190,11 +206,53 @@ impl Edits {
     }
 }
 
+/// Writes what a function tells memory.
+enum Memory<'a, 'text> {
+    /// How often each block ran.
+    Counts(Flush<'a, 'text>),
+    /// Marks of the blocks that ran.
+    Marks(Marks<'a, 'text>),
+}
+
+impl Memory<'_, '_> {
+    /// The code at the start of the function, behind the zeros of the registers.
+    fn open(&self) -> &'static str {
+        match self {
+            Self::Counts(_) => "",
+            Self::Marks(marks) => marks.open(),
+        }
+    }
+
+    /// The code for one run of a block.
+    fn one(&self, block: usize) -> String {
+        match self {
+            Self::Counts(flush) => flush.one(block),
+            Self::Marks(marks) => marks.one(block),
+        }
+    }
+
+    /// The code before a call that may end the threads.
+    fn of_lanes(&self) -> String {
+        match self {
+            Self::Counts(flush) => flush.of_lanes(),
+            Self::Marks(marks) => marks.of_lanes(),
+        }
+    }
+
+    /// The code at a way out, which ends with `opcode`.
+    fn at_exit(&self, opcode: &str) -> String {
+        match self {
+            Self::Counts(flush) => flush.at_exit(opcode),
+            Self::Marks(marks) => marks.at_exit(opcode),
+        }
+    }
+}
+
 /// Edits a function.
 struct Editor<'a, 'text> {
     function: &'a PtxFunction<'text>,
     plan: &'a Plan<'text>,
-    flush: &'a Flush<'a, 'text>,
+    memory: Memory<'a, 'text>,
     edits: &'a mut Edits,
 }
 
@@ -230,6 +288,7 @@ impl Editor<'_, '_> {
                 let _ = write!(code, "\n\tmov.b{bits} %rocov_{letter}{register}, 0;");
             }
         }
+        code.push_str(self.memory.open());
         self.edits.insert(body.open + 1, code);
     }
 
@@ -288,7 +347,12 @@ impl Editor<'_, '_> {
             Way::Number(number) => {
                 format!("add.u64 %rocov_n{number}, %rocov_n{number}, 1;\n\t")
             }
-            Way::Direct => self.flush.one(block),
+            Way::Direct => self.memory.one(block),
+            Way::Flag(flag) => {
+                let (word, bit) = (flag / WORD, 1_u32 << (flag % WORD));
+                format!("or.b32 %rocov_b{word}, %rocov_b{word}, {bit:#x};\n\t")
+            }
+            Way::Elsewhere => String::new(),
         }
     }
 
@@ -299,7 +363,7 @@ impl Editor<'_, '_> {
         }
         for number in &self.plan.calls {
             let start = self.function.body.statements.all[*number].start;
-            self.edits.insert(start, self.flush.of_lanes());
+            self.edits.insert(start, self.memory.of_lanes());
         }
     }
 
@@ -339,7 +403,7 @@ impl Editor<'_, '_> {
             if let Some(block) = exit.block {
                 code.push_str(&self.counted(block));
             }
-            code.push_str(&self.flush.at_exit(exit.opcode));
+            code.push_str(&self.memory.at_exit(exit.opcode));
         }
         code.push_str(&self.detours());
         self.edits.insert(statements.end, code);

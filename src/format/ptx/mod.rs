@@ -4,11 +4,14 @@
 //! of a function that rocov does not know is an error, never a guess.
 
 mod blocks;
+mod dominators;
 mod error;
+mod flags;
 mod flow;
 mod flush;
 mod instrument;
 mod lexer;
+mod marks;
 mod module;
 mod parting;
 mod plan;

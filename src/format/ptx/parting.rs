@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use crate::format::ptx::dominators::immediate_dominators;
 use crate::format::ptx::flow;
 use crate::format::ptx::module::PtxFunction;
 use crate::format::ptx::plan::{instructions, leaves};
@@ -147,58 +148,8 @@ impl Ways {
     }
 
     /// The first block behind each that all ways from it to the outside come to. `None` if no way leads to the outside.
-    ///
-    /// These are immediate dominators of the reversed graph (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance
-    /// Algorithm", 2001).
     fn meeting(&self) -> Vec<Option<usize>> {
-        let before = self.before();
-        let (count, outside) = (self.next.len(), self.outside());
-        // The blocks in the order in which a search from the outside is done with them.
-        let mut order = Vec::new();
-        let mut rank = vec![0; count];
-        let mut is_known = vec![false; count];
-        is_known[outside] = true;
-        let mut path = vec![(outside, 0)];
-        while let Some((block, at)) = path.last_mut() {
-            match before[*block].get(*at) {
-                Some(other) => {
-                    *at += 1;
-                    if !std::mem::replace(&mut is_known[*other], true) {
-                        path.push((*other, 0));
-                    }
-                }
-                None => {
-                    rank[*block] = order.len();
-                    order.push(*block);
-                    path.pop();
-                }
-            }
-        }
-        let mut meeting = vec![None; count];
-        meeting[outside] = Some(outside);
-        loop {
-            let mut is_done = true;
-            for block in order.iter().rev().skip(1) {
-                let known = self.next[*block].iter().copied();
-                let known = known.filter(|it| meeting[*it].is_some());
-                let found = known.reduce(|mut one, mut other| {
-                    while one != other {
-                        let lower = if rank[one] < rank[other] {
-                            &mut one
-                        } else {
-                            &mut other
-                        };
-                        *lower = meeting[*lower].unwrap_or(outside);
-                    }
-                    one
-                });
-                is_done &= meeting[*block] == found;
-                meeting[*block] = found;
-            }
-            if is_done {
-                return meeting;
-            }
-        }
+        immediate_dominators(&self.before(), &self.next, self.outside())
     }
 }
 

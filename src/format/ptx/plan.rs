@@ -6,6 +6,8 @@
 //! | in a loop | a register, or none, if its count follows from others ([`flow`](super::flow)) |
 //! | beyond [`MAX_WORDS`] words of bits or [`MAX_NUMBERS`] registers | one atomic addition for the active threads of a warp, at once |
 //!
+//! If only the blocks that ran are wanted, words of bits are all that there is ([`flags`](super::flags)).
+//!
 //! All blocks are counted at once in a function that sets its number of registers (`setmaxnreg`), in one with so many
 //! exits and blocks that its flushes would be long, and in one that shall take few registers.
 //!
@@ -14,10 +16,12 @@
 
 use std::collections::HashSet;
 
+use crate::format::ptx::flags::{Flag, flags};
 use crate::format::ptx::flow::{Derivation, derivation};
 use crate::format::ptx::module::PtxFunction;
 use crate::format::ptx::parting::apart;
 use crate::format::ptx::statements::{Flow, Instruction, Statement, StatementKind};
+use crate::settings::Counting;
 
 /// The most words of 32 bits for blocks in no loop.
 pub(super) const MAX_WORDS: usize = 16;
@@ -42,6 +46,10 @@ pub(super) enum Way {
     Number(usize),
     /// In memory.
     Direct,
+    /// By a flag that is set there, and tells of other blocks, too. Such plans count nothing.
+    Flag(usize),
+    /// By the flag of another block, or by one that each call sets.
+    Elsewhere,
 }
 
 /// The end of a call of a function: counts go to memory before it.
@@ -67,6 +75,9 @@ pub(super) struct Plan<'text> {
     pub(super) numbers: usize,
     /// The counts that follow from others. All counts that they follow from are in registers.
     pub(super) derivation: Derivation,
+    /// The flags that tell which blocks ran, if nothing is counted. The first ones are bits of the words, and others are set in memory
+    /// at once.
+    pub(super) flags: Vec<Flag>,
     pub(super) exits: Vec<Exit<'text>>,
     /// The numbers of statements that call a function that may end the threads.
     pub(super) calls: Vec<usize>,
@@ -79,6 +90,7 @@ impl<'text> Plan<'text> {
     pub(super) fn of(
         function: &PtxFunction<'text>,
         ending: &HashSet<&str>,
+        counting: Counting,
         in_memory: bool,
     ) -> Self {
         let calls = instructions(function).filter(|(_, _, it)| match it.flow {
@@ -86,6 +98,9 @@ impl<'text> Plan<'text> {
             _ => false,
         });
         let calls: Vec<usize> = calls.map(|(number, _, _)| number).collect();
+        if counting == Counting::Reached {
+            return Self::of_flags(function, calls, in_memory);
+        }
         let (ways, derivation) = match in_memory {
             true => (
                 vec![Way::Direct; function.body.blocks.spans.len()],
@@ -100,6 +115,7 @@ impl<'text> Plan<'text> {
             numbers: numbers.count(),
             ways,
             derivation,
+            flags: Vec::new(),
             exits: Vec::new(),
             calls,
             end: None,
@@ -113,6 +129,47 @@ impl<'text> Plan<'text> {
             plan.derivation = Derivation::default();
         }
         plan
+    }
+
+    /// The plan of a function that only tells which blocks ran.
+    fn of_flags(function: &PtxFunction<'text>, calls: Vec<usize>, in_memory: bool) -> Self {
+        let depths = depths(function);
+        let mut flags = flags(function, &depths, &calls);
+        // The first flag is that of all calls.
+        if let Some(others) = flags.get_mut(1..).filter(|it| it.len() >= MAX_WORDS * WORD) {
+            others.sort_by_key(|flag| std::cmp::Reverse(flag.at.map(|at| depths[at])));
+        }
+        let mut plan = Plan {
+            ways: vec![Way::Elsewhere; depths.len()],
+            words: 0,
+            numbers: 0,
+            derivation: Derivation::default(),
+            flags,
+            exits: Vec::new(),
+            calls,
+            end: None,
+        };
+        plan.find_exits(function);
+        let flushes = plan.exits.len() + plan.calls.len();
+        let is_long = depths.len().saturating_mul(flushes) > MAX_FLUSHED;
+        let in_words = match in_memory || is_long || sets_registers(function) {
+            true => 0,
+            false => plan.flags.len().min(MAX_WORDS * WORD),
+        };
+        plan.words = in_words.div_ceil(WORD);
+        for (number, flag) in plan.flags.iter_mut().enumerate() {
+            match flag.at {
+                _ if number >= in_words => plan.ways[*flag.at.get_or_insert(0)] = Way::Direct,
+                Some(at) => plan.ways[at] = Way::Flag(number),
+                None => {}
+            }
+        }
+        plan
+    }
+
+    /// The flags in words.
+    pub(super) fn waiting_flags(&self) -> &[Flag] {
+        &self.flags[..self.flags.len().min(self.words * WORD)]
     }
 
     /// The registers of 32 bits that all counters of a thread take.
@@ -202,7 +259,7 @@ pub(super) fn instructions<'all, 'text>(
 /// goes on, has not left the block that it is in: then none follow.
 fn ways(function: &PtxFunction<'_>, may_derive: bool) -> (Vec<Way>, Derivation) {
     let count = function.body.blocks.spans.len();
-    if instructions(function).any(|(_, _, it)| it.name() == "setmaxnreg") {
+    if sets_registers(function) {
         return (vec![Way::Direct; count], Derivation::default());
     }
     let depths = depths(function);
@@ -231,6 +288,11 @@ fn ways(function: &PtxFunction<'_>, may_derive: bool) -> (Vec<Way>, Derivation) 
         ways[block] = Way::Number(number);
     }
     (ways, derivation.unwrap_or_default())
+}
+
+/// Returns whether a function sets its number of registers.
+fn sets_registers(function: &PtxFunction<'_>) -> bool {
+    instructions(function).any(|(_, _, it)| it.name() == "setmaxnreg")
 }
 
 /// The number of loops around each block.

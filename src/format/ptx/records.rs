@@ -15,6 +15,8 @@ use crate::format::copies_table::{COPIES_VERSION, CUDA_STRIDE_UNIT, MAGIC};
 use crate::format::profraw::{RecordLayout, Version};
 use crate::format::ptx::PtxError;
 use crate::format::ptx::module::Module;
+use crate::format::ptx::plan::WORD;
+use crate::settings::Counting;
 
 /// The start of the names of records.
 pub(super) const RECORD: &str = "__profd_";
@@ -47,15 +49,35 @@ impl Module<'_> {
 pub(super) struct Unit {
     /// The end of its names.
     pub(super) name: String,
+    counting: Counting,
     counters: u64,
+    /// The words of flags, if blocks are not counted.
+    words: u64,
+}
+
+/// The words for the flags of a function with so many blocks.
+pub(super) fn words_for(blocks: usize) -> usize {
+    blocks.div_ceil(WORD)
 }
 
 impl Unit {
-    pub(super) fn of(module: &Module<'_>, counters: usize) -> Self {
+    pub(super) fn of(module: &Module<'_>, counting: Counting) -> Self {
+        let blocks = module.functions.iter().map(|it| it.blocks.len());
+        let words = match counting {
+            Counting::Exact => 0,
+            Counting::Reached => blocks.clone().map(words_for).sum(),
+        };
         Self {
             name: format!("rocov_{:016x}", xxh3_64(module.text.as_bytes())),
-            counters: counters as u64,
+            counting,
+            counters: blocks.sum::<usize>() as u64,
+            words: words as u64,
         }
+    }
+
+    /// The place of the first byte of a block, behind the words of flags.
+    pub(super) fn first_byte(&self) -> u64 {
+        4 * self.words
     }
 
     /// The distance from one copy to the next in bytes.
@@ -85,30 +107,54 @@ impl Unit {
     pub(super) fn variables(&self, module: &Module<'_>, version: u64) -> Result<String, PtxError> {
         let unknown = PtxError::Version { found: version };
         let version = Version::of_word(version).map_err(|_| unknown)?;
-        let Self { name, counters } = self;
-        let area = self.sms() * self.parts() * self.stride();
+        let version = match self.counting {
+            Counting::Exact => version,
+            Counting::Reached => version.of_bytes(),
+        };
         let mut code = format!(
-            "\n.weak .global .align 8 .u64 {VERSION_SYMBOL} = {};\n\
-             .weak .global .align 8 .b64 __profc_{name}[{counters}];\n\
-             .weak .global .align {CUDA_STRIDE_UNIT} .b8 __rocov_copies_area_{name}[{area}];\n\
-             .weak .global .align 8 .u64 __rocov_copies_table_{name}[{}] = {{{:#x}, {:#x}, \
-             generic(__rocov_copies_area_{name}), generic(__rocov_copies_area_{name})+{area}, \
-             generic(__profc_{name}), generic(__profc_{name})+{}}};\n",
-            version.word(),
-            TABLE_BYTES / 8,
-            u64::from_le_bytes(MAGIC),
-            TABLE_BYTES << 32 | u64::from(COPIES_VERSION),
-            8 * counters
+            "\n.weak .global .align 8 .u64 {VERSION_SYMBOL} = {};\n",
+            version.word()
         );
+        code.push_str(&match self.counting {
+            Counting::Exact => self.counts(),
+            Counting::Reached => self.bytes(),
+        });
         let records = module.records();
         self.declare_names(&mut code, &records.names());
         let layout = version.layout().record;
-        let data = records.data(&version, 0);
+        let data = records.data(&version, self.first_byte());
         let records = data.chunks_exact(layout.bytes as usize);
         for (number, record) in records.enumerate() {
             self.declare_record(&mut code, &layout, number, record);
         }
         Ok(code)
+    }
+
+    /// The declaration of bytes of blocks, with words of flags before them. Nothing has run.
+    fn bytes(&self) -> String {
+        let length = (self.first_byte() + self.counters).div_ceil(8);
+        let start = vec!["0xffffffffffffffff"; length as usize].join(",");
+        format!(
+            ".weak .global .align 8 .u64 __profc_{}[{length}] = {{{start}}};\n",
+            self.name
+        )
+    }
+
+    /// The declarations of counters, and of their copies.
+    fn counts(&self) -> String {
+        let Self { name, counters, .. } = self;
+        let area = self.sms() * self.parts() * self.stride();
+        format!(
+            ".weak .global .align 8 .b64 __profc_{name}[{counters}];\n\
+             .weak .global .align {CUDA_STRIDE_UNIT} .b8 __rocov_copies_area_{name}[{area}];\n\
+             .weak .global .align 8 .u64 __rocov_copies_table_{name}[{}] = {{{:#x}, {:#x}, \
+             generic(__rocov_copies_area_{name}), generic(__rocov_copies_area_{name})+{area}, \
+             generic(__profc_{name}), generic(__profc_{name})+{}}};\n",
+            TABLE_BYTES / 8,
+            u64::from_le_bytes(MAGIC),
+            TABLE_BYTES << 32 | u64::from(COPIES_VERSION),
+            8 * counters
+        )
     }
 
     fn declare_names(&self, code: &mut String, names: &[u8]) {

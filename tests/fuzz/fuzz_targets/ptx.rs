@@ -3,6 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use rocov::format::ptx::{Module, Options, PtxError, instrument};
+use rocov::settings::Counting;
 
 fuzz_target!(|text: &[u8]| {
     let Ok(text) = std::str::from_utf8(text) else {
@@ -23,6 +24,13 @@ fuzz_target!(|text: &[u8]| {
         let lines = function.blocks.iter().map(|block| block.line);
         assert!(lines.is_sorted(), "blocks are in the order of the text");
         assert!(text.contains(function.text), "{}", function.symbol);
+    }
+    let reached = Options {
+        counting: Counting::Reached,
+        ..Options::default()
+    };
+    if let Ok(changed) = instrument(&module, &reached) {
+        Module::parse(&changed).expect("the text with flags is PTX");
     }
     let counted = match instrument(&module, &Options::default()) {
         Ok(counted) => counted,

@@ -15,8 +15,12 @@ use std::process::{Command, ExitCode, Output};
 use rocov::format::codeobject::CodeObjectError;
 use rocov::format::codeobject::cuda::{ELF_HEADER, file_size};
 use rocov::format::ptx::{self, Module, PtxError};
+use rocov::settings::Counting;
 use rocov::store::{CacheFolder, InstrumentCache, OutputError};
 use thiserror::Error;
+
+/// The variable that tells which counters PTX gets.
+const VARIABLE: &str = "ROCOV_INSTRUMENT";
 
 /// The reason why PTX has no counters, and the next step.
 #[derive(Debug, Error)]
@@ -141,7 +145,10 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, Loss> 
     if !assembled(real, arguments)?.status.success() {
         return Ok(None);
     }
-    let choices = ptx::Options::for_kernels_of(&read(output)?)?;
+    let choices = ptx::Options {
+        counting: counting(),
+        ..ptx::Options::for_kernels_of(&read(output)?)?
+    };
     let changed = ptx::instrument(&module?, &choices)?;
     let place = Path::new(input).with_extension("rocov.ptx");
     fs::write(&place, changed).map_err(|source| Loss::Unwritable {
@@ -171,6 +178,12 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, Loss> 
         Ok(false) => Err(Loss::NoRoom),
         Err(error) => Err(Loss::NotKept(error)),
     }
+}
+
+/// The counters that the run wants. `rocov run` has checked the word.
+fn counting() -> Counting {
+    let word = env::var(VARIABLE).unwrap_or_default();
+    Counting::parse(&word).ok().flatten().unwrap_or_default()
 }
 
 /// Runs the real assembler.

@@ -82,5 +82,6 @@ pub(crate) enum Counters {
     Llvm,
     /// No counts: only whether code was reached, by clang 20 or later without a plugin; not for OpenMP. With
     /// --host, host code has no counts either
+    #[value(alias = "hit")]
     Reached,
 }

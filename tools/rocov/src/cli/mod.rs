@@ -42,7 +42,7 @@ pub(crate) use pass::{PassArguments, PassBuildArguments, PassCommand};
 pub(crate) use query::AnswerFormat;
 pub(crate) use query::QueryArguments;
 pub(crate) use report::ReportArguments;
-pub(crate) use run::{RunArguments, USUAL_CONTROL};
+pub(crate) use run::{InstrumentCounters, RunArguments, USUAL_CONTROL};
 pub(crate) use show::ShowArguments;
 pub(crate) use status::StatusArguments;
 pub(crate) use which::{LineOfSource, WhichArguments};

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rocov::settings::{Drainer, Interval, SnapshotSignal};
 use rocov::store::Label;
 
@@ -11,6 +11,16 @@ use super::gpu::ModelGpus;
 
 /// The value that librocov takes for `--control` without a directory.
 pub(crate) const USUAL_CONTROL: &str = "1";
+
+/// The counters of `--instrument`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InstrumentCounters {
+    /// Exact counts
+    Fast,
+    /// No counts: only whether code was reached, at almost no cost
+    #[value(alias = "hit")]
+    Reached,
+}
 
 /// Run a program and drain the counters of its GPU code into a directory
 ///
@@ -93,6 +103,10 @@ pub(crate) struct RunArguments {
     /// with counters; later runs take it from a cache in $XDG_CACHE_HOME/rocov.
     #[arg(long)]
     pub(crate) instrument: bool,
+
+    /// The counters of --instrument [default: fast]
+    #[arg(long, value_name = "WAY", value_enum, requires = "instrument")]
+    pub(crate) counters: Option<InstrumentCounters>,
 
     /// Use the program's ROCTx ranges as labels, and its marks as dumps
     #[arg(long)]

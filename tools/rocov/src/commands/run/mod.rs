@@ -14,12 +14,14 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::CommandFactory;
 use rocov::format::registry::model::ProcessRecord;
-use rocov::settings::{DocumentWhen, Drainer, Keeping, SettingError, defaults, parse_bytes};
+use rocov::settings::{
+    Counting, DocumentWhen, Drainer, Keeping, SettingError, defaults, parse_bytes,
+};
 use rocov::store::layout::PROFRAW;
 use rocov::store::{Expansion, InstrumentCache, ProcessWord, ProfileName, RegistryError};
 use rocov::support::clock;
 
-use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
+use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, InstrumentCounters, RunArguments, USUAL_CONTROL};
 use crate::data::{DataDirectory, DeviceProfile, non_atomic, notes, zeros};
 use crate::support::paths::Absent;
 use crate::system::control::CONTROL_VARIABLE;
@@ -230,12 +232,16 @@ impl Environment {
         }
         if arguments.instrument {
             installed::find(installed::INSTRUMENT)?;
-            variables.push((INSTRUMENT_VARIABLE, "1".into()));
+            let counting = match arguments.counters {
+                None | Some(InstrumentCounters::Fast) => Counting::Exact,
+                Some(InstrumentCounters::Reached) => Counting::Reached,
+            };
+            variables.push((INSTRUMENT_VARIABLE, counting.word().into()));
             check_cache_size();
             let cache = InstrumentCache::of_user();
-            triton = cache.as_ref().and_then(InstrumentCache::use_triton);
+            triton = cache.as_ref().and_then(|it| it.use_triton(counting));
             if let (Some(cache), Some(_)) = (cache, &triton) {
-                variables.extend(for_triton(&cache)?);
+                variables.extend(for_triton(&cache, counting)?);
             }
         }
         if arguments.roctx {
@@ -375,8 +381,11 @@ fn check_cache_size() {
 /// # Errors
 ///
 /// Fails if the stand-ins for the assemblers are not there.
-fn for_triton(cache: &InstrumentCache) -> Result<Vec<(&'static str, OsString)>> {
-    let results = cache.results_of_triton();
+fn for_triton(
+    cache: &InstrumentCache,
+    counting: Counting,
+) -> Result<Vec<(&'static str, OsString)>> {
+    let results = cache.results_of_triton(counting);
     let mut variables = vec![
         (InstrumentCache::VARIABLE, cache.directory().into()),
         ("TRITON_CACHE_DIR", results.into_os_string()),
