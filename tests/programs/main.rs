@@ -14,6 +14,7 @@ mod early_exits;
 mod endings;
 mod faults;
 mod guest;
+mod instructions;
 mod kernels_known;
 mod kernels_match_host;
 mod kernels_on_threads;

@@ -8,6 +8,7 @@ pub(crate) mod compilers;
 pub(crate) mod cuda;
 pub(crate) mod data;
 pub(crate) mod gpu;
+pub(crate) mod instructions;
 #[path = "../../tools/rocov/tests/common/json.rs"]
 pub(crate) mod json;
 pub(crate) mod profile;
