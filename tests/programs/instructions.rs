@@ -1,5 +1,6 @@
 //! The price of counters in instructions, on the modelled GPU. benches/README.md has the numbers of each kernel.
 
+use crate::support::compile::plugin;
 use crate::support::compilers::Compiler;
 use crate::support::instructions::{Build, KERNELS, mean};
 
@@ -13,6 +14,9 @@ fn fast_counters_cost_few_instructions() {
         let Some(compiler) = Compiler::find(release) else {
             continue;
         };
+        if plugin(release).is_none() {
+            continue;
+        }
         let mut builds = [
             Build::plain(compiler),
             Build::counting(compiler, "llvm"),
