@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use super::finding::Finding;
 use crate::llvm::{Clang, DeviceCompiler, LlvmTools, fast_counters, rocm};
-use crate::system::{command, installed};
+use crate::system::command;
 
 /// The oldest whose GPU code can be drained: clang 14 crashes on it.
 const OLDEST: u32 = 15;
