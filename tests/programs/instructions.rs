@@ -30,8 +30,14 @@ fn fast_counters_cost_few_instructions() {
         let fast = mean(&ratios);
         let names = KERNELS.each_ref().map(|kernel| kernel.name);
         let each: Vec<_> = names.iter().zip(&ratios).collect();
-        assert!(fast <= most, "clang {release}: {fast:.3} to plain: {each:.2?}");
+        assert!(
+            fast <= most,
+            "clang {release}: {fast:.3} to plain: {each:.2?}"
+        );
         let llvm = mean(&counts.map(|[plain, llvm, _]| llvm / plain));
-        assert!(fast < llvm, "clang {release}: {fast:.3}, and LLVM's {llvm:.3}");
+        assert!(
+            fast < llvm,
+            "clang {release}: {fast:.3}, and LLVM's {llvm:.3}"
+        );
     }
 }

@@ -84,10 +84,7 @@ impl Counting {
             (Way::Llvm | Way::Reached, Language::Cuda) => names(compiler)?,
             _ => None,
         };
-        Ok(Self {
-            way,
-            names,
-        })
+        Ok(Self { way, names })
     }
 
     /// The flags for the compilation of device code.
