@@ -34,8 +34,6 @@
  * headers use identifiers as short as `V` and `T`.
  *
  * clang 14 crashes on instrumented amdgcn code by itself (AMDGPU Attributor); 15 is the oldest.
- * If a compiler plugin makes the copies of counters, or nobody shall, `rocov flags` defines
- * ROCOV_LLVM_COUNTERS: this header then makes none.
  *
  * clang up to 18 does not define __LLVM_INSTR_PROFILE_GENERATE: `rocov flags` adds
  * -DROCOV_DEVICE_INSTRUMENTED for it.
@@ -109,61 +107,9 @@ __attribute__((device, weak, used, visibility("protected"))) const unsigned long
 #endif
     (__clang_major__ < 18 ? 8 : __clang_major__ < 19 ? 9 : __clang_major__ < 23 ? 10 : 11);
 #if __clang_major__ >= 23
-#if defined(__OPTIMIZE__) && !defined(ROCOV_LLVM_COUNTERS)
-/* Copies of the counters, one for each compute unit, so that waves do not meet at one address. The drain adds
- * them up: docs/src/internals/counter-copies.md has the layout. A translation unit does not know how many counters
- * the code object will have, so the area has a fixed size, and the number of copies follows at run time. */
-extern __attribute__((device, weak, visibility("hidden"))) unsigned long long __rocov_copies_area[1 << 17];
-__attribute__((device, weak, visibility("hidden"), aligned(128))) unsigned long long __rocov_copies_area[1 << 17] = {0};
-
-struct __rocov_copies_of_sections {
-  unsigned long long magic;
-  unsigned version, bytes;
-  const unsigned long long *area_start, *area_stop;
-  const char *counters_start, *counters_stop, *uniform_start, *uniform_stop;
-};
-
-/* "rocovcps". Each unit has this table, with the same area: the drain takes one. */
-__attribute__((device, weak, used, retain, visibility("hidden"),
-               section("__rocov_copies"))) struct __rocov_copies_of_sections __rocov_copies_table = {
-    0x737063766f636f72,       1, 64, __rocov_copies_area, __rocov_copies_area + (1 << 17),
-    __start___llvm_prf_cnts,  __stop___llvm_prf_cnts,
-    __start___llvm_prf_ucnts, __stop___llvm_prf_ucnts};
-
-extern __attribute__((device, visibility("hidden"))) const char __start___rocov_copies[];
-extern __attribute__((device, visibility("hidden"))) const char __stop___rocov_copies[];
-struct __rocov_copies_limits {
-  const char *start, *stop;
-};
-extern __attribute__((device, weak, visibility("protected"))) struct __rocov_copies_limits __rocov_copies_bounds;
-__attribute__((device, weak, used, visibility("protected"))) struct __rocov_copies_limits __rocov_copies_bounds = {
-    __start___rocov_copies, __stop___rocov_copies};
-
-/* A number of this compute unit, below 512: CU_ID, SE_ID and XCC_ID of HW_ID, or WGP_ID, SA_ID and SE_ID of
- * HW_ID1 (LLVM's SIDefines.h, and the "Hardware Status Registers" of AMD's ISA documents). An immediate
- * has 6 bits of register, 5 of the first bit, and 5 of the width minus 1. */
-__attribute__((device, always_inline, no_profile_instrument_function)) static inline unsigned
-__rocov_compute_unit(void) {
-#if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
-  return ((__builtin_amdgcn_s_getreg(20 | 0 << 6 | 3 << 11) << 2 | __builtin_amdgcn_s_getreg(4 | 13 << 6 | 2 << 11)) *
-          10) +
-         __builtin_amdgcn_s_getreg(4 | 8 << 6 | 3 << 11);
-#elif defined(__GFX9__)
-  return __builtin_amdgcn_s_getreg(4 | 8 << 6 | 7 << 11);
-#else
-  return __builtin_amdgcn_s_getreg(23 | 18 << 6 | 2 << 11) << 5 | __builtin_amdgcn_s_getreg(23 | 16 << 6 | 0 << 11) << 4 |
-         __builtin_amdgcn_s_getreg(23 | 10 << 6 | 3 << 11);
-#endif
-}
-#endif
-
 /* Counts as LLVM's own function does: each active lane counts, and counts as uniform if its whole wave is
- * active. A wave that the block does not fill is never uniform. The first lane adds for all to this
- * unit's copy of the counter, the second to that of the uniform counter, in one instruction.
- *
- * Code that is not optimised, and steps that differ between lanes, add to the counters themselves. Then the
- * back end adds up the lanes for every atomic, unless at -O0. Inlined from -O1 on, because a kernel with
- * calls needs more registers.
+ * active. A wave that the block does not fill is never uniform. The back end adds up the lanes for every atomic
+ * addition, unless at -O0. Inlined from -O1 on, because a kernel with calls needs more registers.
  *
  * Inline functions of C++ are weak symbols, but their bodies are final, so LLVM inlines them. */
 #ifdef __cplusplus
@@ -178,27 +124,6 @@ __attribute__((device, used, no_profile_instrument_function, visibility("protect
 )) void __llvm_profile_instrument_gpu(unsigned long long *counter, unsigned long long *uniform,
                                       unsigned long long step) {
   typedef __attribute__((address_space(1))) unsigned long long Global;
-#if defined(__OPTIMIZE__) && !defined(ROCOV_LLVM_COUNTERS)
-  const unsigned long long lanes = __builtin_amdgcn_read_exec();
-  const unsigned long long all_lanes = ~0ull >> (64 - __builtin_amdgcn_wavefrontsize());
-  const unsigned counters = (unsigned)(__stop___llvm_prf_cnts - __start___llvm_prf_cnts);
-  const unsigned uniforms = (unsigned)(__stop___llvm_prf_ucnts - __start___llvm_prf_ucnts);
-  const unsigned stride = (counters + uniforms + 127) & ~127u;
-  const unsigned bits = 32 - __builtin_clz(stride - 1);
-  if (__builtin_constant_p(step) && bits <= 20) {
-    const unsigned all = sizeof(__rocov_copies_area) >> bits;
-    const unsigned copies = all < 256 ? all : 256;
-    const unsigned copy = __rocov_compute_unit() & (copies - 1);
-    const unsigned lane = __builtin_amdgcn_mbcnt_hi(lanes >> 32, __builtin_amdgcn_mbcnt_lo(lanes, 0));
-    if (lane < (uniform && lanes == all_lanes ? 2u : 1u)) {
-      const unsigned place = lane == 0 ? (unsigned)((const char *)counter - __start___llvm_prf_cnts)
-                                       : counters + (unsigned)((const char *)uniform - __start___llvm_prf_ucnts);
-      __scoped_atomic_fetch_add((Global *)&__rocov_copies_area[(copy * stride + place) / 8],
-                                step * __builtin_popcountll(lanes), __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
-    }
-    return;
-  }
-#endif
   __scoped_atomic_fetch_add((Global *)counter, step, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
   if (uniform && __builtin_amdgcn_read_exec() == ~0ull >> (64 - __builtin_amdgcn_wavefrontsize()))
     __scoped_atomic_fetch_add((Global *)uniform, step, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);

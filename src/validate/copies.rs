@@ -180,7 +180,7 @@ impl CheckedCopies {
         // The areas so far, by start.
         let mut areas = BTreeMap::new();
         for table in &tables.tables {
-            // The device header gives every unit a table of one area.
+            // Tables whose areas have one start are one table.
             if areas.contains_key(&table.area.0) {
                 continue;
             }

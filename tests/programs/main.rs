@@ -12,6 +12,7 @@ mod endings;
 mod exclusions;
 mod faults;
 mod guest;
+mod instructions;
 mod kernels_known;
 mod kernels_match_host;
 mod kernels_on_threads;

@@ -33,20 +33,13 @@ pub enum Counters {
     Llvm,
     /// By librocov_pass: in registers, and in a copy for each compute unit.
     Pass,
-    /// By the device header, for clang 23 and later: in a copy for each compute unit.
-    Header,
 }
 
 impl Counters {
     /// The ways of the tests' compiler.
     pub fn all() -> Vec<Self> {
-        let release = Compiler::usual().release;
-        let header = (release >= 23).then_some(Self::Header);
-        let pass = plugin(release).map(|_| Self::Pass);
-        [Some(Self::Llvm), pass, header]
-            .into_iter()
-            .flatten()
-            .collect()
+        let pass = plugin(Compiler::usual().release).map(|_| Self::Pass);
+        [Some(Self::Llvm), pass].into_iter().flatten().collect()
     }
 }
 
@@ -54,15 +47,15 @@ impl Counters {
 ///
 /// # Panics
 ///
-/// Panics if it is not built.
-fn plugin(release: u32) -> Option<PathBuf> {
+/// Panics if it is not built, and the release is one that tools/dev/pass must build.
+pub fn plugin(release: u32) -> Option<PathBuf> {
     const RELEASES: [u32; 3] = [19, 22, 23];
-    if !RELEASES.contains(&release) {
-        println!("not run: librocov_pass of clang {release}: tools/dev/pass builds none");
-        return None;
-    }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(repository("target"), PathBuf::from);
     let plugin = target.join(format!("pass/librocov_pass-{release}.so"));
+    if !RELEASES.contains(&release) && !plugin.exists() {
+        println!("not run: librocov_pass of clang {release}: tools/dev/pass has built none");
+        return None;
+    }
     assert!(
         plugin.exists(),
         "no {}: run tools/dev/pass",
@@ -118,14 +111,12 @@ impl Compilation {
 
     /// Chooses the way in which device code counts, after `counting`.
     pub fn counting_in(self, counters: Counters) -> Self {
-        const NOT_THE_HEADER: &str = "-DROCOV_LLVM_COUNTERS";
         match counters {
-            Counters::Header => self,
-            Counters::Llvm => self.arguments([NOT_THE_HEADER]),
+            Counters::Llvm => self,
             Counters::Pass => {
                 let plugin = plugin(Compiler::usual().release).expect("a way of this compiler");
                 let flag = format!("-fpass-plugin={}", plugin.display());
-                self.arguments([NOT_THE_HEADER, &flag]).reads([plugin])
+                self.arguments([flag]).reads([plugin])
             }
         }
     }

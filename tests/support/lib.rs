@@ -8,6 +8,7 @@ pub mod compilers;
 pub mod cuda;
 pub mod data;
 pub mod gpu;
+pub mod instructions;
 pub mod json;
 pub mod profile;
 pub mod program;

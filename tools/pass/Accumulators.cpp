@@ -20,8 +20,10 @@
 
 #include "Accumulators.h"
 
+#include "GpuTarget.h"
 #include "Returning.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -68,6 +70,43 @@ CountedFunction::CountedFunction(Function &F)
     if (At == Words.end())
       Words.push_back(Update.Word);
   }
+  pairWords();
+}
+
+/// Returns whether \p Uniform counts the runs of \p Word by all lanes.
+static bool isUniformOf(const Counter &Uniform, const Counter &Word) {
+  StringRef Name = Word.Array->getName(), Other = Uniform.Array->getName();
+  return Uniform.Index == Word.Index && Name.consume_front("__profc_") &&
+         Other.consume_front("__llvm_prf_unifcnt_") && Name == Other;
+}
+
+/// Puts the words that belong together at two places of one order.
+void CountedFunction::pairWords() {
+  SmallVector<unsigned, 16> First, Second, Rest;
+  for (unsigned I = 0; I != Words.size(); ++I) {
+    auto *Of = find_if(Words, [&](const Counter &Other) {
+      return isUniformOf(Other, Words[I]);
+    });
+    if (Of == Words.end())
+      continue;
+    First.push_back(I);
+    Second.push_back(Of - Words.begin());
+  }
+  Paired = First.size();
+  for (unsigned I = 0; I != Words.size(); ++I)
+    if (!is_contained(First, I) && !is_contained(Second, I))
+      Rest.push_back(I);
+  First.append(Second);
+  First.append(Rest);
+  SmallVector<Counter, 16> Old = std::move(Words);
+  Words.clear();
+  SmallVector<unsigned, 16> PlaceOf(Old.size());
+  for (unsigned I = 0; I != First.size(); ++I) {
+    Words.push_back(Old[First[I]]);
+    PlaceOf[First[I]] = I;
+  }
+  for (unsigned &Word : WordOf)
+    Word = PlaceOf[Word];
 }
 
 void CountedFunction::findUniform(const UniformityInfo &Known) {
@@ -97,6 +136,107 @@ static void hoistVariables(Function &F) {
       ++First;
     else
       Variable->moveBefore(Entry, First);
+  }
+}
+
+namespace {
+
+/// Where the lanes of a wave part.
+class Partings {
+public:
+  Partings(Function &F, UniformityInfo &Known) : Known(Known) {
+    Dominators.recalculate(F);
+    Cycles.compute(F);
+    PostDominatorTree Post(F);
+    for (BasicBlock &Block : F) {
+      if (!Block.getTerminator()->getNumSuccessors() || !Post.getNode(&Block))
+        continue;
+      auto *Joined = Post.getNode(&Block)->getIDom();
+      for (BasicBlock *Next : successors(&Block))
+        for (auto *It = Post.getNode(Next); It && It != Joined; It = It->getIDom())
+          if (It->getBlock())
+            Deciding[It->getBlock()].insert(&Block);
+    }
+  }
+
+  /// The block before the outermost loop around \p Block with the same lanes, in
+  /// each turn. Null if there is none.
+  BasicBlock *beforeLoops(BasicBlock *Block) {
+    BasicBlock *Outermost = nullptr;
+    for (const Cycle *C = Cycles.getCycle(Block); C; C = C->getParentCycle()) {
+      auto *Header = Dominators.getNode(C->getHeader());
+      if (!C->isReducible() || !Header || !Header->getIDom() ||
+          !hasSameLanes(Header->getIDom()->getBlock(), Block))
+        break;
+      Outermost = Header->getIDom()->getBlock();
+    }
+    return Outermost;
+  }
+
+private:
+  /// Returns whether the lanes that run \p Block are those that have run \p Before,
+  /// which dominates it, last.
+  bool hasSameLanes(BasicBlock *Before, BasicBlock *Block) {
+    SmallSetVector<BasicBlock *, 16> Between;
+    Between.insert(Block);
+    for (unsigned I = 0; I != Between.size(); ++I)
+      if (Between[I] != Before)
+        for (BasicBlock *Previous : predecessors(Between[I]))
+          Between.insert(Previous);
+    SmallSetVector<BasicBlock *, 8> Decided;
+    Decided.insert(Block);
+    for (unsigned I = 0; I != Decided.size(); ++I) {
+      auto Of = Deciding.find(Decided[I]);
+      if (Of == Deciding.end() || (Decided[I] == Before && Before != Block))
+        continue;
+      for (BasicBlock *Branch : Of->second)
+        if (Between.contains(Branch)) {
+          if (Known.hasDivergentTerminator(*Branch))
+            return false;
+          Decided.insert(Branch);
+        }
+    }
+    return true;
+  }
+
+  UniformityInfo &Known;
+  DominatorTree Dominators;
+  CycleInfo Cycles;
+  /// For each block the branches that decide whether it runs.
+  DenseMap<BasicBlock *, SmallSetVector<BasicBlock *, 2>> Deciding;
+};
+
+} // namespace
+
+void CountedFunction::testBeforeLoops(const GpuTarget &Target,
+                                      const Returning &Comes,
+                                      UniformityInfo &Known) {
+  // Not if lanes may be gone in the loop.
+  if (!Target.lanesMeet() || any_of(instructions(*F), [&](Instruction &I) {
+        return Comes.mayEndThread(I);
+      }))
+    return;
+  std::optional<Partings> Lanes;
+  SmallDenseMap<BasicBlock *, Value *> Tests;
+  for (CounterUpdate &Update : Updates) {
+    auto *Test = dyn_cast<Instruction>(Update.step());
+    if (!Test || !(isFullMark(Test) || Target.isFullTest(Test)))
+      continue;
+    if (!Lanes)
+      Lanes.emplace(*F, Known);
+    BasicBlock *Before = Lanes->beforeLoops(Test->getParent());
+    if (!Before)
+      continue;
+    Value *&Earlier = Tests[Before];
+    if (!Earlier) {
+      IRBuilder<> B(Before->getTerminator());
+      Earlier = isFullMark(Test) ? markFull(B) : Target.isFull(B);
+    }
+    Update.stepUse().set(Earlier);
+    if (isFullMark(Test) && Test->use_empty())
+      Test->eraseFromParent();
+    else
+      RecursivelyDeleteTriviallyDeadInstructions(Test);
   }
 }
 
@@ -193,6 +333,11 @@ struct Accumulator {
   /// The updates that it stands for, and the words with factors.
   SmallVector<Instruction *, 4> Updates;
   SmallVector<std::pair<unsigned, uint64_t>, 4> Words;
+  /// The test in the block whether all lanes of the wave run it, and the words that
+  /// count such runs. Null if no word does.
+  Instruction *Full = nullptr;
+  SmallVector<std::pair<unsigned, uint64_t>, 1> FullWords;
+  SmallVector<Instruction *, 1> FullUpdates;
   /// i1, i32 or i64.
   Type *Width = nullptr;
   /// The depth of cycles around the block.
@@ -203,6 +348,8 @@ struct Accumulator {
   /// the block itself adds.
   BasicBlock *Meet = nullptr;
   AllocaInst *Variable = nullptr;
+  /// The count of the runs by all lanes, if there is a meeting block.
+  AllocaInst *FullVariable = nullptr;
   /// The bit in the variable, if the width is one bit: 32 bits share a variable.
   unsigned Bit = 0;
 
@@ -211,8 +358,10 @@ struct Accumulator {
 
 class Accumulation {
 public:
-  Accumulation(CountedFunction &Counted, LoopFacts Facts, rocov::Bring Bring)
-      : Counted(Counted), F(*Counted.F), Facts(Facts), Bring(Bring) {}
+  Accumulation(CountedFunction &Counted, const GpuTarget &Target,
+               LoopFacts Facts, rocov::Bring Bring)
+      : Counted(Counted), F(*Counted.F), Target(Target), Facts(Facts),
+        Bring(Bring) {}
 
   void run();
 
@@ -222,6 +371,10 @@ private:
   void chooseWidth(Accumulator &It, const CycleInfo &Cycles) const;
   void findDirect();
   void findMeets();
+  bool isFullTest(const Value *It) const {
+    return isFullMark(It) || Target.isFullTest(It);
+  }
+  void separateFull();
   void chooseRegisters();
   void countInMemory(Accumulator &It);
   AllocaInst *makeLocal(Type *Width);
@@ -234,10 +387,14 @@ private:
 
   CountedFunction &Counted;
   Function &F;
+  const GpuTarget &Target;
   LoopFacts Facts;
   rocov::Bring Bring;
   SmallVector<Accumulator, 16> Accumulators;
   SmallVector<AllocaInst *, 16> Variables;
+  /// Set if all lanes that come to the function bring all of their counts to memory
+  /// together.
+  bool Stay = false;
   /// The last variable with bits, and the number of bits in all.
   AllocaInst *BitVariable = nullptr;
   unsigned Bits = 0;
@@ -253,6 +410,10 @@ private:
 /// Groups the updates by block.
 void Accumulation::gather() {
   MapVector<std::pair<BasicBlock *, Value *>, Accumulator> Groups;
+  SmallPtrSet<BasicBlock *, 16> Running;
+  for (const CounterUpdate &Update : Counted.Updates)
+    if (!variableStep(Update))
+      Running.insert(Update.Add->getParent());
   for (unsigned I = 0; I != Counted.Updates.size(); ++I) {
     const CounterUpdate &Update = Counted.Updates[I];
     Value *Step = variableStep(Update);
@@ -262,9 +423,17 @@ void Accumulation::gather() {
       Update.Add->eraseFromParent();
       continue;
     }
-    // Every variable step is an accumulator of its own.
-    Value *Key = Step ? static_cast<Value *>(Update.Add) : nullptr;
-    Accumulator &Group = Groups[{Block, Key}];
+    if (Step && isFullTest(Step) && Running.contains(Block) &&
+        cast<Instruction>(Step)->getParent() == Block) {
+      Accumulator &Group = Groups[{Block, nullptr}];
+      Group.Block = Block;
+      Group.Step = nullptr;
+      Group.Full = cast<Instruction>(Step);
+      Group.FullWords.push_back({Counted.WordOf[I], 1});
+      Group.FullUpdates.push_back(Update.Add);
+      continue;
+    }
+    Accumulator &Group = Groups[{Block, Step}];
     Group.Block = Block;
     Group.Step = Step;
     Group.Updates.push_back(Update.Add);
@@ -320,7 +489,10 @@ void Accumulation::findDirect() {
 
 /// Returns whether later passes may run \p Block when its turn would not have: it
 /// computes, and writes no memory but local variables.
-static bool onlyComputes(BasicBlock &Block) {
+static bool onlyComputes(BasicBlock &Block, const Instruction *Full) {
+  // The meeting block tests it.
+  auto *Test = dyn_cast_or_null<ICmpInst>(Full);
+  const Value *Vote = Test ? Test->getOperand(0) : Full;
   auto IsLocal = [](const Value *Address) {
     auto *Variable = dyn_cast<AllocaInst>(Address->stripPointerCasts());
     return Variable && isAllocaPromotable(Variable);
@@ -330,7 +502,7 @@ static bool onlyComputes(BasicBlock &Block) {
       return !Load->isVolatile() && IsLocal(Load->getPointerOperand());
     if (auto *Store = dyn_cast<StoreInst>(&I))
       return !Store->isVolatile() && IsLocal(Store->getPointerOperand());
-    return isCounterUpdate(I) || I.isTerminator() ||
+    return &I == Vote || isCounterUpdate(I) || I.isTerminator() ||
            isSafeToSpeculativelyExecute(&I);
   });
 }
@@ -348,7 +520,7 @@ void Accumulation::findMeets() {
   PostDominatorTree PostDominators(F);
   for (Accumulator &It : Accumulators) {
     const Cycle *C = Cycles.getCycle(It.Block);
-    if (!C || It.isBit() || It.Step || !onlyComputes(*It.Block))
+    if (!C || It.isBit() || It.Step || !onlyComputes(*It.Block, It.Full))
       continue;
     auto *Node = PostDominators.getNode(It.Block);
     auto *Next = Node ? Node->getIDom() : nullptr;
@@ -371,6 +543,36 @@ void Accumulation::findMeets() {
     if (IsShort)
       It.Meet = Meet;
   }
+}
+
+/// The runs of a block by all lanes follow from the count of each lane if the lanes
+/// meet again, with their counts, before any of them is gone. Elsewhere, the block
+/// counts them.
+void Accumulation::separateFull() {
+  // A lane that is due in a loop brings its bits to memory before others do.
+  Stay = Target.lanesMeet() && Facts.Loops && Counted.Ends.empty() &&
+              DueBlocks.empty() && Unmarked.empty();
+  SmallVector<Accumulator, 8> Others;
+  for (Accumulator &It : Accumulators) {
+    if (!It.Full)
+      continue;
+    if (It.isBit() || It.IsDirect ? Stay : Target.lanesMeet() && It.Meet) {
+      It.Updates.append(It.FullUpdates);
+      continue;
+    }
+    Accumulator &Other = Others.emplace_back();
+    Other.Block = It.Block;
+    Other.Step = It.Full;
+    Other.Updates.append(It.FullUpdates);
+    Other.Words.append(It.FullWords.begin(), It.FullWords.end());
+    Other.Width = It.Width;
+    Other.Depth = It.Depth;
+    Other.IsDirect = It.IsDirect;
+    It.Full = nullptr;
+    It.FullWords.clear();
+  }
+  for (Accumulator &Other : Others)
+    Accumulators.push_back(std::move(Other));
 }
 
 /// Takes those accumulators out that are too many for registers. Those in the
@@ -396,7 +598,10 @@ void Accumulation::countInMemory(Accumulator &It) {
   Value *Step = It.Step;
   if (!Step)
     Step = ConstantInt::getTrue(F.getContext());
-  Bring(Last, LaneCount{Step, It.Words});
+  SmallVector<LaneCount, 2> Counts = {{Step, It.Words}};
+  if (It.Full)
+    Counts.push_back({It.Full, It.FullWords});
+  Bring(Last, Counts);
   for (Instruction *Update : It.Updates)
     Update->eraseFromParent();
 }
@@ -440,6 +645,13 @@ void Accumulation::countInVariable(Accumulator &It) {
       B.SetInsertPoint(&*It.Meet->getFirstInsertionPt());
       Step = B.CreateLoad(B.getInt1Ty(), Ran);
       B.CreateStore(B.getFalse(), Ran);
+      if (It.Full) {
+        It.FullVariable = makeVariable(It.Width);
+        Value *Old = B.CreateLoad(It.Width, It.FullVariable);
+        Value *All = B.CreateZExt(Target.holdsInAll(B, Step), It.Width);
+        B.CreateStore(B.CreateAdd(Old, All, "", /*HasNUW=*/true),
+                      It.FullVariable);
+      }
     }
     Value *Old = B.CreateLoad(It.Width, It.Variable);
     Step = Step ? B.CreateZExtOrTrunc(Step, It.Width)
@@ -449,6 +661,11 @@ void Accumulation::countInVariable(Accumulator &It) {
   }
   for (Instruction *Update : It.Updates)
     Update->eraseFromParent();
+  // A vote would keep other passes from moving or choosing the block's values.
+  if (It.Full && isFullMark(It.Full) && It.Full->use_empty())
+    It.Full->eraseFromParent();
+  else if (It.Full)
+    RecursivelyDeleteTriviallyDeadInstructions(It.Full);
 }
 
 /// The count of \p It in this lane.
@@ -503,7 +720,25 @@ void Accumulation::flush(Instruction *Before, bool Reset) {
   SmallVector<LaneCount, 16> Counts;
   for (Accumulator &It : Accumulators)
     if (!It.IsDirect || isa<ReturnInst>(Before))
-      Counts.push_back({count(B, It), It.Words});
+    {
+      // All lanes have counted the runs by all lanes, unless some have brought
+      // theirs to memory earlier.
+      bool AreSame = Stay && isa<ReturnInst>(Before);
+      Value *Count = count(B, It);
+      if (AreSame && !It.isBit() && It.Step && isFullTest(It.Step))
+        Count = Target.anyLane(B, Count, nullptr);
+      Counts.push_back({Count, It.Words});
+      if (It.FullVariable) {
+        Count = B.CreateLoad(It.Width, It.FullVariable);
+        if (AreSame)
+          Count = Target.anyLane(B, Count, nullptr);
+      } else if (It.Full) {
+        bool Always = isa<ConstantInt>(Count) && Counted.MayMark;
+        Count = Always ? markFull(B) : Target.holdsInAll(B, Count);
+      }
+      if (It.Full)
+        Counts.push_back({Count, It.FullWords});
+    }
   auto Left = Due.find(Before->getParent());
   std::list<std::pair<unsigned, uint64_t>> Words;
   if (Left != Due.end())
@@ -590,9 +825,10 @@ void Accumulation::run() {
   for (Accumulator &It : Accumulators)
     chooseWidth(It, Cycles);
   findDirect();
-  chooseRegisters();
   unifyReturns();
   findMeets();
+  separateFull();
+  chooseRegisters();
   for (Accumulator &It : Accumulators)
     countInVariable(It);
   flushInLoops();
@@ -607,8 +843,9 @@ void Accumulation::run() {
 
 } // namespace
 
-void accumulate(CountedFunction &Counted, LoopFacts Facts, Bring Bring) {
-  Accumulation(Counted, Facts, Bring).run();
+void accumulate(CountedFunction &Counted, const GpuTarget &Target,
+                LoopFacts Facts, Bring Bring) {
+  Accumulation(Counted, Target, Facts, Bring).run();
 }
 
 bool dropBoundedTurns(Function &F, LoopFacts Facts) {

@@ -28,6 +28,7 @@ class Value;
 
 namespace rocov {
 
+class GpuTarget;
 class Returning;
 
 /// The counters that a function adds to: its words.
@@ -36,8 +37,12 @@ struct CountedFunction {
   llvm::SmallVector<CounterUpdate, 16> Updates;
   /// For each update its word.
   llvm::SmallVector<unsigned, 16> WordOf;
-  /// For each word its counter.
+  /// For each word its counter. The first Paired words are counters, and the next
+  /// Paired words count the runs of these in which all lanes were active.
   llvm::SmallVector<Counter, 16> Words;
+  unsigned Paired = 0;
+  /// Set if a later run of the pass replaces marks.
+  bool MayMark = true;
   /// The place of the first word in a copy, in bytes.
   uint64_t Offset = 0;
   /// Steps that all lanes of a wave share, as far as analysis knows.
@@ -48,8 +53,17 @@ struct CountedFunction {
 
   explicit CountedFunction(llvm::Function &F);
 
+private:
+  void pairWords();
+
+public:
   /// Finds the steps that all lanes share.
   void findUniform(const llvm::UniformityInfo &Known);
+
+  /// Tests before loops whether all lanes run the blocks in them, if that does not
+  /// change in the loop.
+  void testBeforeLoops(const GpuTarget &Target, const Returning &Comes,
+                       llvm::UniformityInfo &Known);
 
   /// Finds the instructions in which the thread may end. Splits blocks there, so
   /// that a thread runs all of a block or none.
@@ -83,7 +97,8 @@ using Bring = llvm::function_ref<void(llvm::Instruction *Before,
 
 /// Makes \p Counted count in registers, and bring the counts to memory before a
 /// thread leaves it. Marks the turns of loops without a bound.
-void accumulate(CountedFunction &Counted, LoopFacts Facts, Bring Bring);
+void accumulate(CountedFunction &Counted, const GpuTarget &Target,
+                LoopFacts Facts, Bring Bring);
 
 /// Makes an end of the marks of turns in \p F: no turn is due in loops that turned
 /// out to have a bound. Returns whether there were such loops.

@@ -342,8 +342,8 @@ static std::vector<Function *> calleesFirst(Module &M) {
   return All;
 }
 
-void returnCounts(Module &M, Returning &Comes, FunctionAnalysisManager &AM,
-                  FunctionPassManager &Promotion) {
+void returnCounts(Module &M, const GpuTarget &Target, Returning &Comes,
+                  FunctionAnalysisManager &AM, FunctionPassManager &Promotion) {
   SmallPtrSet<Function *, 16> Callers;
   for (Function *F : calleesFirst(M)) {
     ReturningCounts Counts(*F, Comes);
@@ -355,7 +355,7 @@ void returnCounts(Module &M, Returning &Comes, FunctionAnalysisManager &AM,
       continue;
     // The marks of inlined functions and of callees go before the return, too.
     Counted.splitAtEnds(Comes);
-    accumulate(Counted, LoopFacts::of(*F, AM),
+    accumulate(Counted, Target, LoopFacts::of(*F, AM),
                [&](Instruction *Before, ArrayRef<LaneCount> Lanes) {
                  markCounts(Counted.Words, Before, Lanes);
                });

@@ -15,12 +15,13 @@ class Module;
 
 namespace rocov {
 
+class GpuTarget;
 class Returning;
 
 /// Lets functions of \p M return their counts, so that their callers bring them
 /// to memory together with their own: a call in a loop then adds to registers
 /// only. \p Promotion turns variables into registers.
-void returnCounts(llvm::Module &M, Returning &Comes,
+void returnCounts(llvm::Module &M, const GpuTarget &Target, Returning &Comes,
                   llvm::FunctionAnalysisManager &AM,
                   llvm::FunctionPassManager &Promotion);
 

@@ -19,7 +19,8 @@ namespace rocov {
 
 /// The names of the functions that marks call. No module defines them: the pass
 /// replaces all calls.
-constexpr StringLiteral UpdateMark = "__rocov_update", TurnMark = "__rocov_turn";
+constexpr StringLiteral UpdateMark = "__rocov_update", TurnMark = "__rocov_turn",
+                        FullMark = "__rocov_full";
 
 static bool isMark(const Instruction &I, StringRef Name) {
   auto *Call = dyn_cast<CallInst>(&I);
@@ -114,20 +115,37 @@ void markUpdate(IRBuilderBase &B, const Counter &Word, Value *Step) {
   Call->addFnAttr(Attribute::NoMerge);
 }
 
-Value *markTurn(IRBuilderBase &B) {
+/// Makes a mark whose result is an i1.
+static Value *markFlag(IRBuilderBase &B, StringRef Name) {
   Module &M = *B.GetInsertBlock()->getModule();
   auto *Type = FunctionType::get(B.getInt1Ty(), false);
-  CallInst *Call = B.CreateCall(declareMark(M, TurnMark, Type));
+  CallInst *Call = B.CreateCall(declareMark(M, Name, Type));
   Call->addFnAttr(Attribute::NoMerge);
   return Call;
 }
 
-SmallVector<CallInst *, 4> findTurns(Function &F) {
-  SmallVector<CallInst *, 4> Turns;
+Value *markTurn(IRBuilderBase &B) { return markFlag(B, TurnMark); }
+
+/// The marks of this name in \p F.
+static SmallVector<CallInst *, 4> findMarks(Function &F, StringRef Name) {
+  SmallVector<CallInst *, 4> Marks;
   for (Instruction &I : instructions(F))
-    if (isMark(I, TurnMark))
-      Turns.push_back(cast<CallInst>(&I));
-  return Turns;
+    if (isMark(I, Name))
+      Marks.push_back(cast<CallInst>(&I));
+  return Marks;
+}
+
+SmallVector<CallInst *, 4> findTurns(Function &F) { return findMarks(F, TurnMark); }
+
+Value *markFull(IRBuilderBase &B) { return markFlag(B, FullMark); }
+
+bool isFullMark(const Value *Value) {
+  auto *I = dyn_cast<Instruction>(Value);
+  return I && isMark(*I, FullMark);
+}
+
+SmallVector<CallInst *, 4> findFullMarks(Function &F) {
+  return findMarks(F, FullMark);
 }
 
 } // namespace rocov

@@ -66,6 +66,16 @@ bool isCounterUpdate(llvm::Instruction &I);
 /// call that no memory of the program depends on.
 void markUpdate(llvm::IRBuilderBase &B, const Counter &Word, llvm::Value *Step);
 
+/// Marks a test whether all lanes of the wave are active (i1). A test by a vote would
+/// keep other passes from changing loops.
+llvm::Value *markFull(llvm::IRBuilderBase &B);
+
+/// Returns whether \p Value is the result of such a mark.
+bool isFullMark(const llvm::Value *Value);
+
+/// The marks of such tests in \p F.
+llvm::SmallVector<llvm::CallInst *, 4> findFullMarks(llvm::Function &F);
+
 /// Marks one more turn of a loop that may run without end. The result (i1) says
 /// whether the counts should go to memory now.
 llvm::Value *markTurn(llvm::IRBuilderBase &B);

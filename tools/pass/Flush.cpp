@@ -15,6 +15,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
@@ -62,13 +63,18 @@ private:
 class Flush {
 public:
   Flush(const GpuTarget &Target, const CopiesTable &Copies,
-        const SmallPtrSetImpl<Value *> &Uniform, Instruction *Before)
-      : Target(Target), Copies(Copies), Uniform(Uniform), Before(Before),
-        B(Before) {}
+        const CountedFunction &Counted, Instruction *Before)
+      : Target(Target), Copies(Copies), Uniform(Counted.Uniform),
+        Paired(Counted.Paired), Before(Before), B(Before) {}
 
   void run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset);
 
 private:
+  void findFollowing(ArrayRef<LaneCount> Counts, ArrayRef<unsigned> Parts);
+  /// Returns whether all lanes have this value.
+  bool isSame(Value *It) const {
+    return Uniform.contains(It) || Target.isVote(It) || Target.isOfAnyLane(It);
+  }
   Value *ones(Value *Bit);
   void accumulate(Value *&Sum, Value *Part, uint64_t Factor);
   Value *sum(Value *Count);
@@ -78,19 +84,23 @@ private:
   void addSmall(Value *Place);
   void addAny(Value *Place);
   void add(ArrayRef<Value *> Totals, Value *Offset, bool IsFull);
-  void addByLane(ArrayRef<Value *> Wide, unsigned First, Value *Offset,
-                 Type *Width, bool IsFull);
-  void addWithLane(Instruction *End, ArrayRef<Value *> Wide, Value *Offset,
-                   Type *Width);
+  void addByLane(ArrayRef<Value *> Wide, ArrayRef<Value *> Uniforms,
+                 unsigned First, Value *Offset, Type *Width, bool IsFull);
+  void addWithLane(Instruction *End, ArrayRef<Value *> Wide,
+                   ArrayRef<Value *> Uniforms, Value *Offset, Type *Width);
+  Value *byLane(ArrayRef<Value *> Wide, Type *Width);
   void addByRank(Instruction *End, ArrayRef<Value *> Totals, unsigned First,
                  Value *Offset, Type *Width);
   Value *totalOf(Value *Word, ArrayRef<Value *> Totals, unsigned First,
                  Type *Width);
-  void addAt(Instruction *Adding, Value *Offset, Value *Word, Value *Value);
+  Value *addressOf(Value *Offset, Value *Word);
+  void addAt(Instruction *Adding, Value *Address, Value *Value);
 
   const GpuTarget &Target;
   const CopiesTable &Copies;
   const SmallPtrSetImpl<Value *> &Uniform;
+  /// The numbers of the words that belong together.
+  unsigned Paired;
   Instruction *Before;
   IRBuilder<> B;
   /// The active lanes (i64), and their number (i32).
@@ -100,6 +110,9 @@ private:
   /// For each word the number (i32 or i64) of lanes in which its bits hold. Null is
   /// 0.
   SmallVector<Value *, 16> Totals;
+  /// The words of runs by all lanes that follow from another word: if the total of
+  /// that is the size of a wave, it is theirs, too. Else it is 0.
+  SmallSet<unsigned, 16> Following;
   /// For each word the numbers (i32 or i64) of each lane that count for it.
   SmallVector<SmallVector<Value *, 1>, 16> Numbers;
 };
@@ -229,6 +242,8 @@ Value *Flush::ones(Value *Bit) {
   auto *Always = dyn_cast<ConstantInt>(Bit);
   if (Always && Always->isOne())
     return Active;
+  if (isSame(Bit))
+    return B.CreateSelect(Bit, Active, B.getInt32(0));
   Value *Mask = Target.ballot(B, Bit, Lanes);
   return B.CreateTrunc(B.CreateUnaryIntrinsic(Intrinsic::ctpop, Mask),
                        B.getInt32Ty());
@@ -295,6 +310,33 @@ Value *Flush::sumByVotes(Instruction *End, Value *Count) {
   return NewSum;
 }
 
+/// The factors of bits whose sums have 32 bits.
+constexpr uint64_t MaxNarrow = 1 << 16;
+
+/// Finds the words that follow from others. \p Parts has the number of counts for
+/// each word.
+void Flush::findFollowing(ArrayRef<LaneCount> Counts, ArrayRef<unsigned> Parts) {
+  if (!Paired || Paired > 32 || !Target.hasWriteLane())
+    return;
+  // The bit of each word that has no other count.
+  SmallDenseMap<unsigned, Value *> Bits;
+  for (const LaneCount &Lane : Counts)
+    for (auto [Word, Factor] : Lane.Words)
+      if (Factor == 1 && Parts[Word] == 1 && Lane.Count->getType()->isIntegerTy(1))
+        Bits[Word] = Lane.Count;
+  unsigned Others = 0;
+  for (unsigned Word = 0; Word != Paired; ++Word) {
+    Value *Bit = Bits.lookup(Word), *All = Bits.lookup(Paired + Word);
+    if (Bit && All && Target.isVote(All) && Target.votes(All) == Bit)
+      Following.insert(Paired + Word);
+    else if (!Parts[Paired + Word])
+      ++Others;
+  }
+  // Words that nothing counts here need an instruction, too.
+  if (Following.size() < Others + 2)
+    Following.clear();
+}
+
 /// Adds \p Totals to the words from byte \p Offset (i32) of the area on; null is
 /// 0. Lane i adds word i. \p IsFull says that all lanes are active.
 void Flush::add(ArrayRef<Value *> Totals, Value *Offset, bool IsFull) {
@@ -308,18 +350,28 @@ void Flush::add(ArrayRef<Value *> Totals, Value *Offset, bool IsFull) {
 
   // Any wave has 32 lanes.
   constexpr unsigned Most = 32;
-  for (ArrayRef<Value *> Left = Wide; !Left.empty();
+  unsigned Done = 0;
+  if (!Following.empty()) {
+    ArrayRef<Value *> All = Wide;
+    B.SetInsertPoint(Before);
+    addByLane(All.take_front(Paired), All.slice(Paired, Paired), 0, Offset, Width,
+              IsFull);
+    Done = 2 * Paired;
+  }
+  for (ArrayRef<Value *> Left = ArrayRef<Value *>(Wide).drop_front(Done);
+       !Left.empty();
        Left = Left.drop_front(std::min<size_t>(Most, Left.size()))) {
     unsigned First = Wide.size() - Left.size();
     B.SetInsertPoint(Before);
-    addByLane(Left.take_front(Most), First,
+    addByLane(Left.take_front(std::min<size_t>(Most, Left.size())), {}, First,
               B.CreateAdd(Offset, B.getInt32(First * 8)), Width, IsFull);
   }
 }
 
-/// Adds at most 32 words of type \p Width, from word \p First on.
-void Flush::addByLane(ArrayRef<Value *> Wide, unsigned First, Value *Offset,
-                      Type *Width, bool IsFull) {
+/// Adds at most 32 words of type \p Width, from word \p First on, and as many words
+/// behind them, of which some follow from the first ones, or none.
+void Flush::addByLane(ArrayRef<Value *> Wide, ArrayRef<Value *> Uniforms,
+                      unsigned First, Value *Offset, Type *Width, bool IsFull) {
   auto HasNone = [&](unsigned I) { return !Wide[I] && !Bytes.has(First + I); };
   if (all_of(seq<unsigned>(0, Wide.size()), HasNone))
     return;
@@ -327,7 +379,7 @@ void Flush::addByLane(ArrayRef<Value *> Wide, unsigned First, Value *Offset,
   if (!Target.hasWriteLane())
     return addByRank(Before, Wide, First, Offset, Width);
   if (IsFull)
-    return addWithLane(Before, Wide, Offset, Width);
+    return addWithLane(Before, Wide, Uniforms, Offset, Width);
   // The lanes that have a word are active, unless some have left or the block is
   // smaller. writeLane() must not reach other lanes: callers may have values of
   // theirs in the register.
@@ -338,27 +390,56 @@ void Flush::addByLane(ArrayRef<Value *> Wide, unsigned First, Value *Offset,
   SplitBlockAndInsertIfThenElse(
       AreThere, Before->getIterator(), &Usual, &Rare,
       MDBuilder(Before->getContext()).createLikelyBranchWeights());
-  addWithLane(Usual, Wide, Offset, Width);
+  addWithLane(Usual, Wide, Uniforms, Offset, Width);
   addByRank(Rare, Wide, First, Offset, Width);
+  // Words that follow are 0 if a lane is not there.
+  if (any_of(Uniforms, [](Value *It) { return It; }))
+    addByRank(Rare, Uniforms, First + Wide.size(),
+              IRBuilder<>(Rare).CreateAdd(Offset, B.getInt32(Wide.size() * 8)),
+              Width);
 }
 
 /// Adds words before \p End, if the lanes that have one are active.
-void Flush::addWithLane(Instruction *End, ArrayRef<Value *> Wide, Value *Offset,
-                        Type *Width) {
+void Flush::addWithLane(Instruction *End, ArrayRef<Value *> Wide,
+                        ArrayRef<Value *> Uniforms, Value *Offset, Type *Width) {
   B.SetInsertPoint(End);
   Value *Lane = Target.lane(B);
-  // A value of all lanes saves an instruction.
-  Value *All = Wide.front() ? Wide.front() : ConstantInt::get(Width, 0);
-  Value *Mine = All;
-  for (unsigned I = 0; I != Wide.size(); ++I) {
-    Value *Total = Wide[I] ? Wide[I] : ConstantInt::get(Width, 0);
-    if (Total != All)
-      Mine = Target.writeLane(B, Mine, I, Total);
+  Value *Mine = byLane(Wide, Width);
+  Value *OfAll = nullptr;
+  if (!Uniforms.empty()) {
+    Value *Size = B.CreateZExt(Target.waveSize(B), Width);
+    Value *Zero = ConstantInt::get(Width, 0);
+    OfAll = B.CreateSelect(B.CreateICmpEQ(Mine, Size), Mine, Zero);
+    for (unsigned I = 0; I != Uniforms.size(); ++I)
+      if (!Following.contains(Paired + I))
+        OfAll = Target.writeLane(B, OfAll, I, Uniforms[I] ? Uniforms[I] : Zero);
   }
   Instruction *Adding = SplitBlockAndInsertIfThen(
       B.CreateICmpULT(Lane, B.getInt32(Wide.size())), End->getIterator(),
       /*Unreachable=*/false);
-  addAt(Adding, Offset, Lane, Mine);
+  B.SetInsertPoint(Adding);
+  Value *Address = addressOf(Offset, Lane);
+  addAt(Adding, Address, Mine);
+  if (OfAll)
+    addAt(Adding, B.CreateConstGEP1_64(B.getInt8Ty(), Address, Wide.size() * 8),
+          OfAll);
+}
+
+/// A number for each lane: those of \p Wide for the first ones.
+Value *Flush::byLane(ArrayRef<Value *> Wide, Type *Width) {
+  Value *Zero = ConstantInt::get(Width, 0);
+  auto TotalOf = [&](unsigned I) { return Wide[I] ? Wide[I] : Zero; };
+  // A value of all lanes saves an instruction for each lane that needs it.
+  SmallDenseMap<Value *, unsigned> Lanes;
+  Value *All = TotalOf(0);
+  for (unsigned I = 0; I != Wide.size(); ++I)
+    if (++Lanes[TotalOf(I)] > Lanes[All])
+      All = TotalOf(I);
+  Value *Mine = All;
+  for (unsigned I = 0; I != Wide.size(); ++I)
+    if (TotalOf(I) != All)
+      Mine = Target.writeLane(B, Mine, I, TotalOf(I));
+  return Mine;
 }
 
 /// The total of word \p First + \p Word (i32). Any number if \p Totals has no such
@@ -379,13 +460,15 @@ Value *Flush::totalOf(Value *Word, ArrayRef<Value *> Totals, unsigned First,
   return Mine;
 }
 
-/// Adds \p Value to word \p Word (i32).
-void Flush::addAt(Instruction *Adding, Value *Offset, Value *Word,
-                  Value *Value) {
-  B.SetInsertPoint(Adding);
-  llvm::Value *Byte = B.CreateAdd(Offset, B.CreateShl(Word, 3));
-  llvm::Value *Address = B.CreateGEP(B.getInt8Ty(), Copies.area(),
-                                     B.CreateZExt(Byte, B.getInt64Ty()));
+/// The address of word \p Word (i32) from byte \p Offset of the area on.
+Value *Flush::addressOf(Value *Offset, Value *Word) {
+  Value *Byte = B.CreateAdd(Offset, B.CreateShl(Word, 3));
+  return B.CreateGEP(B.getInt8Ty(), Copies.area(),
+                     B.CreateZExt(Byte, B.getInt64Ty()));
+}
+
+/// Adds \p Value at \p Address, before \p Adding.
+void Flush::addAt(Instruction *Adding, Value *Address, Value *Value) {
   auto Scope = Adding->getContext().getOrInsertSyncScopeID(Target.deviceScope());
   B.CreateAtomicRMW(AtomicRMWInst::Add, Address,
                     B.CreateZExt(Value, B.getInt64Ty()), Align(8),
@@ -405,7 +488,8 @@ void Flush::addByRank(Instruction *End, ArrayRef<Value *> Totals,
     Instruction *Adding = SplitBlockAndInsertIfThen(
         B.CreateICmpULT(Word, Count), Before->getIterator(),
         /*Unreachable=*/false);
-    addAt(Adding, Offset, Word, Mine);
+    B.SetInsertPoint(Adding);
+    addAt(Adding, addressOf(Offset, Word), Mine);
     B.SetInsertPoint(Before);
   };
   AddWord(Rank, End);
@@ -441,6 +525,7 @@ void Flush::run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset) {
   for (const LaneCount &Lane : Counts)
     for (auto [Word, _] : Lane.Words)
       ++Parts[Word];
+  findFollowing(Counts, Parts);
   bool SumsBytes = Target.sumsAtOnce(*Before->getFunction());
   auto InBytes = [&](auto &Of) { return Parts[Of.first] == 1 && Of.second == 1; };
   for (const LaneCount &Lane : Counts) {
@@ -453,6 +538,14 @@ void Flush::run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset) {
     }
     Value *Part = IsBit ? ones(Lane.Count) : Lane.Count;
     for (auto [Word, Factor] : Lane.Words) {
+      if (IsBit && Following.contains(Word))
+        continue;
+      if (IsBit && Factor < MaxNarrow) {
+        Value *Product =
+            Factor == 1 ? Part : B.CreateMul(Part, B.getInt32(Factor));
+        accumulate(Totals[Word], Product, 1);
+        continue;
+      }
       if (IsBit) {
         accumulate(Totals[Word], Part, Factor);
         continue;
@@ -533,7 +626,7 @@ void Flush::addSmall(Value *Place) {
     }
     Narrow.push_back(Mine);
     Sums.insert({Mine, nullptr});
-    if (all_of(Of, [&](Value *Number) { return Uniform.contains(Number); }))
+    if (all_of(Of, [&](Value *Number) { return isSame(Number); }))
       AllUniform.insert(Mine);
   }
   SmallVector<Value *, 8> Differing;
@@ -590,7 +683,7 @@ void markCounts(ArrayRef<Counter> Words, Instruction *Before,
 void addToCopy(const GpuTarget &Target, const CopiesTable &Copies,
                const CountedFunction &Counted, Instruction *Before,
                ArrayRef<LaneCount> Counts) {
-  Flush(Target, Copies, Counted.Uniform, Before)
+  Flush(Target, Copies, Counted, Before)
       .run(Counts, Counted.Words.size(), Counted.Offset);
 }
 

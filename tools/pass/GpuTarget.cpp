@@ -7,6 +7,7 @@
 #include "GpuTarget.h"
 
 #include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
@@ -32,13 +33,42 @@ public:
   }
 
   Value *isFull(IRBuilderBase &B) const override {
-    Value *Size = B.CreateIntrinsic(Intrinsic::amdgcn_wavefrontsize,
-                                    ArrayRef<Type *>(), ArrayRef<Value *>());
-    Value *Missing = B.CreateZExt(B.CreateSub(B.getInt32(64), Size),
+    return holdsInAll(B, B.getTrue());
+  }
+
+  Value *holdsInAll(IRBuilderBase &B, Value *Condition) const override {
+    Value *Missing = B.CreateZExt(B.CreateSub(B.getInt32(64), waveSize(B)),
                                   B.getInt64Ty());
     Value *All = B.CreateLShr(B.getInt64(~0ULL), Missing);
-    return B.CreateICmpEQ(active(B), All);
+    return B.CreateICmpEQ(ballot(B, Condition, nullptr), All);
   }
+
+  Value *waveSize(IRBuilderBase &B) const override {
+    return B.CreateIntrinsic(Intrinsic::amdgcn_wavefrontsize,
+                             ArrayRef<Type *>(), ArrayRef<Value *>());
+  }
+
+  bool isFullTest(const Value *Value) const override {
+    if (!isVote(Value))
+      return false;
+    auto *Vote = cast<CallBase>(cast<ICmpInst>(Value)->getOperand(0));
+    auto *Condition = dyn_cast<ConstantInt>(Vote->getArgOperand(0));
+    return Condition && Condition->isOne();
+  }
+
+  bool isVote(const Value *Value) const override {
+    auto *Test = dyn_cast<ICmpInst>(Value);
+    if (!Test || Test->getPredicate() != ICmpInst::ICMP_EQ)
+      return false;
+    auto *Vote = dyn_cast<IntrinsicInst>(Test->getOperand(0));
+    return Vote && Vote->getIntrinsicID() == Intrinsic::amdgcn_ballot;
+  }
+
+  Value *votes(Value *Vote) const override {
+    return cast<CallBase>(cast<ICmpInst>(Vote)->getOperand(0))->getArgOperand(0);
+  }
+
+  bool lanesMeet() const override { return true; }
 
   Value *lanesBelow(IRBuilderBase &B, Value *Mask) const override {
     Value *Low = B.CreateTrunc(Mask, B.getInt32Ty());
@@ -63,6 +93,11 @@ public:
   Value *anyLane(IRBuilderBase &B, Value *Value, llvm::Value *) const override {
     return B.CreateIntrinsic(Intrinsic::amdgcn_readfirstlane,
                              {Value->getType()}, {Value});
+  }
+
+  bool isOfAnyLane(const Value *Value) const override {
+    auto *Call = dyn_cast<IntrinsicInst>(Value);
+    return Call && Call->getIntrinsicID() == Intrinsic::amdgcn_readfirstlane;
   }
 
   SmallVector<Value *, 8> sums(IRBuilderBase &B, ArrayRef<Value *> Values,
@@ -209,6 +244,19 @@ public:
     return B.CreateICmpEQ(active(B), B.getInt64(~0U));
   }
 
+  Value *holdsInAll(IRBuilderBase &, Value *) const override {
+    llvm_unreachable("lanes need not meet");
+  }
+
+  Value *waveSize(IRBuilderBase &B) const override { return B.getInt32(32); }
+
+  bool isFullTest(const Value *) const override { return false; }
+  bool isVote(const Value *) const override { return false; }
+  Value *votes(Value *) const override { llvm_unreachable("there are none"); }
+
+  /// Lanes have had program counters of their own since Volta.
+  bool lanesMeet() const override { return false; }
+
   Value *lanesBelow(IRBuilderBase &B, Value *Mask) const override {
     Value *Below = read(B, Intrinsic::nvvm_read_ptx_sreg_lanemask_lt);
     Value *Lanes = B.CreateTrunc(Mask, B.getInt32Ty());
@@ -244,6 +292,8 @@ public:
     return B.CreateOr(B.CreateShl(B.CreateZExt(High, Int64), 32),
                       B.CreateZExt(Low, Int64));
   }
+
+  bool isOfAnyLane(const Value *) const override { return false; }
 
   SmallVector<Value *, 8> sums(IRBuilderBase &B, ArrayRef<Value *> Values,
                                Value *Mask) const override {

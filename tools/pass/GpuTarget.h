@@ -43,6 +43,21 @@ public:
                               llvm::Value *Mask) const = 0;
   /// Whether (i1) all lanes of the wave are active.
   virtual llvm::Value *isFull(llvm::IRBuilderBase &B) const = 0;
+  /// Whether (i1) \p Condition (i1) holds in all lanes of the wave. Only if
+  /// lanesMeet().
+  virtual llvm::Value *holdsInAll(llvm::IRBuilderBase &B,
+                                  llvm::Value *Condition) const = 0;
+  /// The number (i32) of lanes of a wave.
+  virtual llvm::Value *waveSize(llvm::IRBuilderBase &B) const = 0;
+  /// Returns whether \p Value is a result of isFull().
+  virtual bool isFullTest(const llvm::Value *Value) const = 0;
+  /// Returns whether \p Value is a result of isFull() or holdsInAll().
+  virtual bool isVote(const llvm::Value *Value) const = 0;
+  /// The condition of such a result.
+  virtual llvm::Value *votes(llvm::Value *Vote) const = 0;
+  /// Returns whether lanes that part run the blocks together in which their ways
+  /// meet again, and each block outside of loops once.
+  virtual bool lanesMeet() const = 0;
   /// The number (i32) of lanes of \p Mask below this one.
   virtual llvm::Value *lanesBelow(llvm::IRBuilderBase &B,
                                   llvm::Value *Mask) const = 0;
@@ -57,6 +72,8 @@ public:
   /// \p Value (i32 or i64) of some active lane, the same for all.
   virtual llvm::Value *anyLane(llvm::IRBuilderBase &B, llvm::Value *Value,
                                llvm::Value *Mask) const = 0;
+  /// Returns whether \p Value is a result of anyLane().
+  virtual bool isOfAnyLane(const llvm::Value *Value) const = 0;
   /// Returns whether the target has sums().
   virtual bool hasSums(const llvm::Function &F) const = 0;
   /// The sums (i32) of \p Values (i32) over the wave in a few instructions, if

@@ -162,7 +162,9 @@ public:
       auto Bring = [&](Instruction *Before, ArrayRef<LaneCount> Counts) {
         markCounts(Counted.Words, Before, Counts);
       };
-      accumulate(Counted, LoopFacts::of(*Counted.F, FAM), Bring);
+      Counted.testBeforeLoops(
+          *Target, Comes, FAM.getResult<UniformityInfoAnalysis>(*Counted.F));
+      accumulate(Counted, *Target, LoopFacts::of(*Counted.F, FAM), Bring);
       FAM.invalidate(*Counted.F, PreservedAnalyses::none());
     }
     return PreservedAnalyses::none();
@@ -187,24 +189,31 @@ public:
     Returning Comes(M, *Target);
     if (Optimised) {
       FunctionPassManager Promotion = promotion();
-      returnCounts(M, Comes, FAM, Promotion);
+      returnCounts(M, *Target, Comes, FAM, Promotion);
     }
     std::vector<CountedFunction> All = countedFunctions(M, *Target, FAM);
+    for (Function &F : M)
+      if (testFullMarks(F, *Target))
+        FAM.invalidate(F, PreservedAnalyses::none());
     if (All.empty())
-      return PreservedAnalyses::all();
+      return PreservedAnalyses::none();
     CopiesTable Copies(*Target);
     for (CountedFunction &Counted : All)
       Counted.Offset = Copies.add(Counted.Words);
     Copies.emit(M);
     for (CountedFunction &Counted : All) {
-      if (Optimised)
-        Counted.findUniform(FAM.getResult<UniformityInfoAnalysis>(*Counted.F));
+      Counted.MayMark = false;
+      if (Optimised) {
+        auto &Known = FAM.getResult<UniformityInfoAnalysis>(*Counted.F);
+        Counted.findUniform(Known);
+        Counted.testBeforeLoops(*Target, Comes, Known);
+      }
       Counted.splitAtEnds(Comes);
       auto Bring = [&](Instruction *Before, ArrayRef<LaneCount> Counts) {
         addToCopy(*Target, Copies, Counted, Before, Counts);
       };
       LoopFacts Facts = Optimised ? LoopFacts::of(*Counted.F, FAM) : LoopFacts();
-      accumulate(Counted, Facts, Bring);
+      accumulate(Counted, *Target, Facts, Bring);
       FAM.invalidate(*Counted.F, PreservedAnalyses::none());
     }
     for (Function &F : M)

@@ -36,7 +36,7 @@ bool markRuntimeCalls(Function &F, const GpuTarget &Target) {
     markUpdate(B, *counterAt(Call->getArgOperand(0), DL), Step);
     // Null if the compiler does not count such runs.
     if (auto Uniform = counterAt(Call->getArgOperand(1), DL)) {
-      Value *IsUniform = Target.isFull(B);
+      Value *IsUniform = Target.lanesMeet() ? markFull(B) : Target.isFull(B);
       auto *Constant = dyn_cast<ConstantInt>(Step);
       if (Constant && Constant->isOne())
         Step = IsUniform;
@@ -47,6 +47,16 @@ bool markRuntimeCalls(Function &F, const GpuTarget &Target) {
     Call->eraseFromParent();
   }
   return !Calls.empty();
+}
+
+bool testFullMarks(Function &F, const GpuTarget &Target) {
+  auto Marks = findFullMarks(F);
+  for (CallInst *Mark : Marks) {
+    IRBuilder<> B(Mark);
+    Mark->replaceAllUsesWith(Target.isFull(B));
+    Mark->eraseFromParent();
+  }
+  return !Marks.empty();
 }
 
 /// Sets the field of \p Record that \p Store writes.

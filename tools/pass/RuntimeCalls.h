@@ -20,6 +20,10 @@ class GpuTarget;
 /// calls in \p F by marks. Returns whether there were any.
 bool markRuntimeCalls(llvm::Function &F, const GpuTarget &Target);
 
+/// Replaces the marks of tests whether all lanes are active. Returns whether there
+/// were any.
+bool testFullMarks(llvm::Function &F, const GpuTarget &Target);
+
 /// Since clang 23, each function stores the size of a wave into its data record.
 /// Moves that number to the initial value of the record. Returns whether there
 /// was any.

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use common::{DRAIN, MODEL_GPU, run, stdout};
+use common::{DRAIN, MODEL_GPU, plugin, run, stdout};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -73,6 +73,9 @@ fn files(directory: &Path) -> BTreeSet<String> {
 fn an_installed_tree_is_complete_and_goes_again() {
     let directory = finished();
     let place = |name: &str| directory.path().join(name);
+    // As tools/dev/release puts it there.
+    let plugins = place("finished").join("pass");
+    fs::copy(plugin(22), plugins.join("librocov_pass-22.so")).unwrap();
     run(script("packaging/stage").args([place("finished"), place("tree")]));
     let tree = files(&place("tree"));
     for part in [
@@ -83,6 +86,7 @@ fn an_installed_tree_is_complete_and_goes_again() {
         "lib/librocov_instrument.so",
         "lib/librocov_rocprofiler.so",
         "lib/rocov/librocov.a",
+        "lib/rocov/librocov_pass-22.so",
         "lib/pkgconfig/rocov.pc",
         "include/rocov_device.h",
         "libexec/rocov/rdc/openmp/ld.lld",
@@ -122,6 +126,8 @@ fn an_installed_tree_is_complete_and_goes_again() {
     let prefix_text = prefix.canonicalize().unwrap().display().to_string();
     assert!(found(&["flags", "--link"]).contains(&format!("{prefix_text}/lib/rocov/librocov.a")));
     let flags = found(&["flags", "--clang", "clang++-22"]);
+    let flag = format!("-fpass-plugin={prefix_text}/lib/rocov/librocov_pass-22.so");
+    assert!(flags.contains(&flag), "{flags}");
     assert!(
         flags.contains(&format!("-include {prefix_text}/include/rocov_device.h")),
         "{flags}"

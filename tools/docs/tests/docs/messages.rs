@@ -535,7 +535,7 @@ const WITHOUT_STEP: [(&str, &[&str]); 4] = [
             "ROCOV_ONLY, ROCOV_SKIP: {}; rocov drains everything",
             "a CUDA module of {} runs uncounted: {}",
             "cannot add notes of this run to {}: {}; reports lack them{}",
-            "kernels run slowly with LLVM's own counters: {} for fast ones (chapter \"Compile\", Fast counters); --counters=llvm silences this line, which comes once for each compiler",
+            "kernels run slowly with LLVM's own counters, chosen because no plugin fits {} (LLVM {}): {} for fast ones (chapter \"The compiler plugin\"); --counters=llvm silences this line, which comes once for each compiler",
             "left out: counts and lines of code object {}: {}",
             "left out: counts and lines: {}",
             "left out: {}",

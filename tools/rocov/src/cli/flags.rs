@@ -74,9 +74,8 @@ pub(crate) enum Hiprtc {
 /// The counters of GPU code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Counters {
-    /// Exact counts by waves that do not wait for each other: by a plugin that fits the compiler (see `rocov pass
-    /// build`), or without one by the device header for clang 23 and later, which executes more instructions than
-    /// LLVM's own counters do
+    /// Exact counts at little cost, by a plugin that fits the compiler: packages have some, and `rocov pass build` makes
+    /// one
     Fast,
     /// Exact counts, by LLVM's own counters, which make kernels many times slower
     Llvm,

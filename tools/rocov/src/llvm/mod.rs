@@ -22,7 +22,6 @@ use search::{PLACES, candidates, named_in};
 
 pub(crate) use clang::{Clang, clang_release, clang_releases};
 pub(crate) use device_compiler::{CUDA_ARCH, DeviceCompiler, Form, Language, for_device};
-pub(crate) use fast_counters::FastCounters;
 pub(crate) use search::{LLVM_PARENT, rocm};
 pub(crate) use tools::Tools;
 

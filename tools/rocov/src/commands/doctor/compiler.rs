@@ -7,8 +7,8 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::finding::Finding;
-use crate::llvm::{Clang, DeviceCompiler, FastCounters, LlvmTools, fast_counters, rocm};
-use crate::system::{command, installed};
+use crate::llvm::{Clang, DeviceCompiler, LlvmTools, fast_counters, rocm};
+use crate::system::command;
 
 /// The oldest whose GPU code can be drained: clang 14 crashes on it.
 const OLDEST: u32 = 15;
@@ -84,12 +84,9 @@ fn of_clang(clang: &Clang) -> Finding {
 
 /// The best counters of this compiler.
 fn counters(clang: &Clang) -> String {
-    let fast = installed::find_header().and_then(|header| {
-        let compiler = DeviceCompiler::new(clang, &[])?;
-        FastCounters::of(&compiler, &header)
-    });
-    match fast {
-        Ok(Some(fast)) => format!("fast counters by {fast}"),
+    let plugin = DeviceCompiler::new(clang, &[]).and_then(|it| fast_counters::plugin(&it));
+    match plugin {
+        Ok(Some(plugin)) => format!("fast counters by {}", plugin.display()),
         _ if clang.llvm < fast_counters::OLDEST => "LLVM's own counters".to_owned(),
         _ => format!(
             "LLVM's own counters (`rocov pass build --clang {}` makes a plugin for fast ones)",

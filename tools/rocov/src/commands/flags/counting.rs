@@ -2,14 +2,14 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use flate2::Crc;
 
 use crate::cli::Counters;
-use crate::llvm::fast_counters::{OLDEST, header_counts, plugin, plugin_flags};
-use crate::llvm::{Clang, DeviceCompiler, FastCounters, Language};
+use crate::llvm::fast_counters::{OLDEST, plugin, plugin_flags};
+use crate::llvm::{Clang, DeviceCompiler, Language};
 use crate::support::paths::of_user;
 use crate::term::print;
 
@@ -26,7 +26,7 @@ const REACHED: [&str; 2] = [
 /// The macro that tells the device header of counters of one byte.
 const REACHED_MACRO: &str = "-DROCOV_REACHED";
 
-/// The macro that keeps the device header, and the plugin for NVIDIA's GPUs, from making copies of the counters.
+/// The macro that keeps the plugin from making copies of the counters, for NVIDIA's GPUs.
 const NO_COPIES_MACRO: &str = "-DROCOV_LLVM_COUNTERS";
 
 /// The array of a kernel's counters in LLVM IR.
@@ -36,15 +36,14 @@ const COUNTERS: &str = "\n@__profc_";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Counting {
     pub(super) way: Way,
-    /// True if the device header of this compiler makes copies of the counters by itself.
-    pub(super) header_counts: bool,
     /// The plugin that only gives LLVM's own counters names that the CUDA driver knows.
     pub(super) names: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Way {
-    Fast(FastCounters),
+    /// By the plugin in this file.
+    Fast(PathBuf),
     Llvm,
     Reached,
 }
@@ -56,11 +55,7 @@ impl Counting {
     /// # Errors
     ///
     /// Fails if the compiler does not have that way.
-    pub(super) fn choose(
-        wish: Option<Counters>,
-        compiler: &DeviceCompiler<'_>,
-        header: &Path,
-    ) -> Result<Self> {
+    pub(super) fn choose(wish: Option<Counters>, compiler: &DeviceCompiler<'_>) -> Result<Self> {
         let clang = compiler.clang;
         let way = match wish {
             Some(Counters::Llvm) => Way::Llvm,
@@ -71,8 +66,8 @@ impl Counting {
                 clang.path.display(),
                 clang.version()
             ),
-            Some(Counters::Fast) | None => match FastCounters::of(compiler, header)? {
-                Some(fast) => Way::Fast(fast),
+            Some(Counters::Fast) | None => match plugin(compiler)? {
+                Some(plugin) => Way::Fast(plugin),
                 None if wish.is_some() => bail!(
                     "no plugin for fast counters fits {} (LLVM {}): {}, or give --counters=llvm",
                     clang.path.display(),
@@ -89,18 +84,13 @@ impl Counting {
             (Way::Llvm | Way::Reached, Language::Cuda) => names(compiler)?,
             _ => None,
         };
-        Ok(Self {
-            way,
-            header_counts: header_counts(compiler, header)?,
-            names,
-        })
+        Ok(Self { way, names })
     }
 
     /// The flags for the compilation of device code.
     pub(super) fn for_device(&self) -> Vec<OsString> {
         match &self.way {
-            Way::Fast(FastCounters::Plugin(plugin)) => plugin_flags(plugin).to_vec(),
-            Way::Fast(FastCounters::Header) => Vec::new(),
+            Way::Fast(plugin) => plugin_flags(plugin).to_vec(),
             Way::Llvm | Way::Reached => {
                 let names = self.names.iter();
                 names.flat_map(|plugin| plugin_flags(plugin)).collect()
@@ -115,8 +105,7 @@ impl Counting {
             words.extend(reached_options());
             words.push(REACHED_MACRO.into());
         }
-        let may_count = self.header_counts && self.way != Way::Fast(FastCounters::Header);
-        if may_count || self.names.is_some() {
+        if self.names.is_some() {
             words.push(NO_COPIES_MACRO.into());
         }
         words
@@ -155,8 +144,10 @@ fn say_once(clang: &Clang) {
     });
     if is_first {
         print::message(format_args!(
-            "kernels run slowly with LLVM's own counters: {} for fast ones (chapter \"Compile\", Fast counters); \
-             --counters=llvm silences this line, which comes once for each compiler",
+            "kernels run slowly with LLVM's own counters, chosen because no plugin fits {} (LLVM {}): {} for fast ones \
+             (chapter \"The compiler plugin\"); --counters=llvm silences this line, which comes once for each compiler",
+            clang.path.display(),
+            clang.version(),
             remedy(clang)
         ));
     }

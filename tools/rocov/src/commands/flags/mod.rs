@@ -73,7 +73,7 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
         Some(_) => Some(Counters::Llvm),
         None => arguments.counters,
     };
-    let counting = Counting::choose(wish, &compiler, &header)?;
+    let counting = Counting::choose(wish, &compiler)?;
     if arguments.hiprtc.is_some() {
         let archs = &arguments.offload_arch;
         let options = hiprtc::options(compiler.form, archs, &probe, &counting, &header);

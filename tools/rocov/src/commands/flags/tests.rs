@@ -2,7 +2,6 @@
 
 use super::counting::Way;
 use super::*;
-use crate::llvm::FastCounters;
 
 fn arguments(host: bool, archs: &[&str]) -> FlagsArguments {
     FlagsArguments {
@@ -17,10 +16,9 @@ fn arguments(host: bool, archs: &[&str]) -> FlagsArguments {
     }
 }
 
-/// LLVM's own counters, by a clang whose header makes no copies.
+/// LLVM's own counters.
 const STOCK: Counting = Counting {
     way: Way::Llvm,
-    header_counts: false,
     names: None,
 };
 
@@ -215,9 +213,8 @@ fn counting_words(form: Form, counting: &Counting) -> String {
 #[test]
 fn a_plugin_is_for_the_device() {
     let counting = Counting {
-        way: Way::Fast(FastCounters::Plugin("/r/librocov_pass-22.so".into())),
-        header_counts: false,
-        names: None,
+        way: Way::Fast("/r/librocov_pass-22.so".into()),
+            names: None,
     };
     let plugin = "-Xarch_device -fpass-plugin=/r/librocov_pass-22.so";
     assert_eq!(counting_words(Form::Driver, &counting), plugin);
@@ -227,25 +224,6 @@ fn a_plugin_is_for_the_device() {
             "-DROCOV_DEVICE_INSTRUMENTED --start-no-unused-arguments {plugin} --end-no-unused-arguments"
         )
     );
-}
-
-#[test]
-fn the_header_makes_copies_only_if_nothing_else_counts() {
-    let plugin = FastCounters::Plugin("/r/p.so".into());
-    for (way, makes) in [
-        (Way::Fast(FastCounters::Header), true),
-        (Way::Fast(plugin), false),
-        (Way::Llvm, false),
-        (Way::Reached, false),
-    ] {
-        let counting = Counting {
-            way,
-            header_counts: true,
-            names: None,
-        };
-        let words = counting_words(Form::Driver, &counting);
-        assert_eq!(!words.contains("-DROCOV_LLVM_COUNTERS"), makes, "{words}");
-    }
 }
 
 #[test]
