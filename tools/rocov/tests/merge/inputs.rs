@@ -156,8 +156,8 @@ fn an_indexed_profile_is_refused() {
     sum(&place, &["a"]);
     let output = place.merge(&["out.profdata", "c", "-o", "out"]);
     let said = stderr(&output);
-    let expected = "rocov: cannot merge out.profdata: it is an indexed profile: give the raw profiles that \
-                    it was made of, or merge it by llvm-profdata\n";
+    let expected = "rocov: left out: cannot merge out.profdata: it is an indexed profile: give the raw profiles \
+                    that it was made of, or merge it by llvm-profdata\n";
     assert!(said.starts_with(expected), "{said}");
     // It lies where many do, and is not in the way there.
     assert_eq!(sum(&place, &["."]), 111);

@@ -153,11 +153,15 @@ fn a_pooled_directory_is_no_input() {
         message.contains("lies in the input data: write it elsewhere"),
         "{message}"
     );
-    // A merge that fails leaves nothing.
-    fs::write(place.path("data/gfx90a.00.0.1.profraw"), "").unwrap();
-    place.merge(&["data", "--pooled", "failed"]);
-    assert_eq!(names(place.0.path()), ["data", "empty", "gfx90a.elf"]);
-    assert_eq!(names(&place.path("data")).len(), 2);
+    // A merge of nothing leaves nothing.
+    fs::create_dir(place.path("damage")).unwrap();
+    fs::write(place.path("damage/gfx90a.00.0.1.profraw"), "").unwrap();
+    place.merge(&["damage", "--pooled", "failed"]);
+    assert_eq!(
+        names(place.0.path()),
+        ["damage", "data", "empty", "gfx90a.elf"]
+    );
+    assert_eq!(names(&place.path("data")).len(), 1);
     let mode = fs::metadata(place.path("empty")).unwrap().mode();
     let usual = fs::metadata(place.path("data")).unwrap().mode();
     assert_eq!(mode, usual, "as any directory that is made here");

@@ -214,7 +214,7 @@ fn counting_words(form: Form, counting: &Counting) -> String {
 fn a_plugin_is_for_the_device() {
     let counting = Counting {
         way: Way::Fast("/r/librocov_pass-22.so".into()),
-            names: None,
+        names: None,
     };
     let plugin = "-Xarch_device -fpass-plugin=/r/librocov_pass-22.so";
     assert_eq!(counting_words(Form::Driver, &counting), plugin);
