@@ -155,6 +155,7 @@ pub struct Build {
 }
 
 impl Build {
+    /// Without counters.
     pub fn plain(compiler: &'static Compiler) -> Self {
         Self {
             compiler,
@@ -163,6 +164,7 @@ impl Build {
         }
     }
 
+    /// With the counters that `rocov flags --counters=WAY` chooses.
     pub fn counting(compiler: &'static Compiler, way: &str) -> Self {
         let mut flags = compiler.rocov("flags");
         flags.args(["--clang", compiler.clang, "--counters", way]);
