@@ -12,6 +12,9 @@ use crate::support::own_memory;
 /// compiled from nearly equal sources.
 const COMPARED: u64 = 64 << 10;
 
+/// The ELF of a code object, wherever it lies.
+type Image = Box<dyn ElfImage>;
+
 /// Opens the ELF from the first place that still has it: the storage that the loader reports, or the file of
 /// the URI.
 ///
@@ -23,12 +26,12 @@ pub(super) fn open(
     code_object: &LoadedCodeObject,
     loaded: impl Fn(u64) -> Option<u64>,
 ) -> io::Result<Box<dyn ElfImage>> {
-    let storage = || Some(Ok(Box::new(of_storage(code_object)?) as Box<dyn ElfImage>));
+    let storage = || Some(Ok(Box::new(of_storage(code_object)?) as Image));
     let file = || {
         let part = of_file(code_object)?;
-        Some(part.map(|part| Box::new(part) as Box<dyn ElfImage>))
+        Some(part.map(|part| Box::new(part) as Image))
     };
-    let places: [&dyn Fn() -> Option<io::Result<Box<dyn ElfImage>>>; 2] = [&storage, &file];
+    let places: [&dyn Fn() -> Option<io::Result<Image>>; 2] = [&storage, &file];
     let mut failure = io::Error::other("neither memory nor file");
     for image in places.into_iter().filter_map(|place| place()) {
         match image.and_then(|image| if_loaded(image, code_object, &loaded)) {

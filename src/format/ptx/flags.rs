@@ -73,11 +73,11 @@ fn heads(function: &PtxFunction<'_>, calls: &[usize]) -> Vec<usize> {
     let later = immediate_dominators(&before, &next, outside);
     let on_all_ways_on = DominatorTree::of(&later, outside);
     let mut heads: Vec<usize> = (0..outside).collect();
-    for block in 0..outside {
+    for (block, head) in heads.iter_mut().enumerate() {
         let mut above = block;
         while let Some(dominator) = dominators[above].filter(|it| *it != above) {
             if on_all_ways_on.dominates(block, dominator) {
-                heads[block] = dominator;
+                *head = dominator;
             }
             above = dominator;
         }
