@@ -52,7 +52,7 @@ pub(crate) fn stripped(names: &[&str], folder: &Path) {
 
 /// The kernels on the host, with clang's counters.
 pub(crate) fn host_program() -> PathBuf {
-    with_short_paths(Compilation::new())
+    with_short_paths(Compilation::usual())
         .arguments(["-std=c++17", "-O1"])
         .arguments(["-fprofile-instr-generate", "-fcoverage-mapping"])
         .source(source("host.cpp"))

@@ -255,7 +255,7 @@ impl Pack {
 
     /// The flags of code for the device, in PTX.
     pub(crate) fn ptx(&self) -> Compilation {
-        Compilation::new()
+        Compilation::usual()
             .arguments(["-x", "cuda", "--cuda-device-only", "-S", "-std=c++17"])
             // clang takes the version of PTX from the toolkit.
             .arguments(["--cuda-path=".to_owned() + &self.cuda.to_string_lossy()])

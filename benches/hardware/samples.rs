@@ -71,7 +71,7 @@ impl Pack {
                 .arguments(["-c", "-std=c++17", "-w"])
         };
         if source.extension().is_none_or(|it| it != "cu") {
-            return host(Compilation::new())
+            return host(Compilation::usual())
                 .arguments(["-I".into(), self.cuda.join("include")])
                 .source(source)
                 .output(&name);
@@ -93,7 +93,7 @@ impl Pack {
         );
         fatbinary.args(["--64", &image, "--create"]).arg(&fat);
         run(&mut fatbinary).success();
-        host(Compilation::new())
+        host(Compilation::usual())
             .arguments(["-x", "cuda", "--cuda-host-only"])
             .arguments(["--cuda-path=".to_owned() + &self.cuda.to_string_lossy()])
             .arguments(["-Wno-unknown-cuda-version"])

@@ -145,7 +145,7 @@ fn lines(lcov: &str, name: &str) -> BTreeMap<usize, u64> {
 
 /// The counts of the lines of `name` on the host, of a program without OpenMP.
 fn on_host(sources: &[&str], name: &str) -> BTreeMap<usize, u64> {
-    let mut compilation = Compilation::new()
+    let mut compilation = Compilation::usual()
         .arguments(["-O1", "-Wno-unknown-pragmas"])
         .arguments(["-fprofile-instr-generate", "-fcoverage-mapping"])
         .reads([source("regions.h")]);

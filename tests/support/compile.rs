@@ -73,7 +73,7 @@ pub struct Compilation {
 
 impl Compilation {
     /// By the compiler that the tests are run with.
-    pub fn new() -> Self {
+    pub fn usual() -> Self {
         Self::by(clang())
     }
 
@@ -282,7 +282,7 @@ pub fn host_oracle_with(name: &str, level: &str, flags: &[&str]) -> PathBuf {
 /// Like `host_oracle_with`, for any source that includes dev.h.
 pub fn host_oracle_of(source: &Path, level: &str, flags: &[&str]) -> PathBuf {
     let name = source.file_stem().unwrap_or_default().to_string_lossy();
-    let instrumented = Compilation::new()
+    let instrumented = Compilation::usual()
         .arguments(["-x", "c++", "-c", "-std=c++17", "-ffp-contract=off", level])
         .arguments(INSTRUMENTATION)
         .arguments(flags.iter().copied())
@@ -290,7 +290,7 @@ pub fn host_oracle_of(source: &Path, level: &str, flags: &[&str]) -> PathBuf {
         .source(source)
         .reads(files_with_extension("testdata/kernels", "h"))
         .output(&format!("{name}.host{level}"));
-    Compilation::new()
+    Compilation::usual()
         // The runner finds kernels by their dynamic symbols.
         .arguments(["-rdynamic", "-fprofile-instr-generate"])
         .source(oracle_object("spec"))
@@ -302,7 +302,7 @@ pub fn host_oracle_of(source: &Path, level: &str, flags: &[&str]) -> PathBuf {
 
 /// A source of testdata/oracle, not instrumented.
 fn oracle_object(name: &str) -> PathBuf {
-    Compilation::new()
+    Compilation::usual()
         .arguments(["-c", "-std=c++17", "-O1", "-Wall", "-Wextra", "-I"])
         .arguments([repository("testdata/kernels")])
         .arguments(["-D__HIP_PLATFORM_AMD__"])
@@ -318,7 +318,7 @@ fn oracle_object(name: &str) -> PathBuf {
 
 /// The HIP program that runs a spec from a code object, linked with the HIP of these flags.
 pub fn module_runner(linking: &[OsString]) -> PathBuf {
-    Compilation::new()
+    Compilation::usual()
         .source(oracle_object("module_runner"))
         .source(oracle_object("spec"))
         .arguments(linking)

@@ -15,7 +15,7 @@ pub fn toolkit() -> Option<PathBuf> {
 
 /// Compiles to PTX for `target` without CUDA's headers. clang takes the version of PTX from the toolkit.
 pub fn to_ptx(toolkit: &Path, target: &str, level: &str) -> Compilation {
-    Compilation::new()
+    Compilation::usual()
         .arguments([
             "-x",
             "cuda",

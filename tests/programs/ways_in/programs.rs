@@ -60,7 +60,7 @@ pub(super) fn tally_code_object() -> PathBuf {
 
 /// A C++ source as an object.
 pub(super) fn object(name: &str, arguments: &[&str]) -> PathBuf {
-    Compilation::new()
+    Compilation::usual()
         .arguments([
             "-c",
             "-O1",
@@ -81,7 +81,7 @@ pub(super) fn link(name: &str, parts: &[OsString]) -> PathBuf {
         .iter()
         .map(PathBuf::from)
         .partition(|part| part.is_file());
-    Compilation::new()
+    Compilation::usual()
         .arguments(parts)
         .reads(files)
         .output(name)
