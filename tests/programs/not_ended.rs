@@ -71,7 +71,7 @@ fn a_file_above_the_limit_is_one_line() {
     let registries = names(&data.join("registry"));
     assert_eq!(registries.len(), 1, "{ended}");
     let registry = std::fs::read_to_string(data.join("registry").join(&registries[0]));
-    let registry = json(&registry.expect("a registry"));
+    let registry = json(registry.expect("a registry"));
     let process = &registry["processes"][0];
     assert_eq!(process["loads"], json("[]"), "{ended}");
     let note = process["notes"][0].as_str().expect("a note");

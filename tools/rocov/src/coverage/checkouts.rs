@@ -76,6 +76,9 @@ impl Checkouts {
     }
 }
 
+/// The path of a source at some place in a work tree, and the root of that tree.
+type InTree<'a> = (&'a Arc<str>, Arc<Path>);
+
 /// A search for paths of one source.
 #[derive(Default)]
 struct Search {
@@ -98,8 +101,7 @@ impl Search {
         });
         let mut apart: Vec<&Arc<str>> = Vec::new();
         let mut by_file: HashMap<PathBuf, &Arc<str>> = HashMap::new();
-        // The sources at each place in a work tree, with the roots of their trees.
-        let mut by_place: HashMap<&Path, Vec<(&Arc<str>, Arc<Path>)>> = HashMap::new();
+        let mut by_place: HashMap<&Path, Vec<InTree<'_>>> = HashMap::new();
         for path in paths {
             let file = Path::new(&**path);
             let target = file.canonicalize().ok();
