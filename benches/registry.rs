@@ -29,7 +29,6 @@ use rocov::discover::{Elfs, Found, Loader, Registry, discover};
 use rocov::drain::Session;
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::{Expansion, Keeper, Process, ProfileName};
-use rocov_tests as support;
 use rocov_tests::compile::code_object;
 use rustix::time::{ClockId, clock_gettime};
 
