@@ -5,6 +5,7 @@ mod drainer;
 mod moments;
 mod table;
 
+pub use crate::support::counting::Counting;
 pub use drainer::Drainer;
 pub use moments::{Interval, SnapshotSignal, parse_wait};
 pub use table::{Reader, SETTINGS, Setting};
@@ -30,16 +31,6 @@ pub struct Keeping {
 pub struct SettingError {
     found: String,
     expected: &'static str,
-}
-
-/// The kind of counters that rocov puts into CUDA code.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Counting {
-    /// How often each block ran.
-    #[default]
-    Exact,
-    /// Counters of a byte, as clang's, which only tell that a block ran.
-    Reached,
 }
 
 impl Counting {

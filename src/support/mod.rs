@@ -4,6 +4,7 @@
 pub mod backoff;
 #[cfg(feature = "drain")]
 pub mod clock;
+pub mod counting;
 #[cfg(feature = "drain")]
 pub mod file_part;
 pub(crate) mod memory;

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use crate::format::ptx::plan::Plan;
 use crate::format::ptx::{Module, Options, instrument};
-use crate::settings::Counting;
+use crate::support::counting::Counting;
 
 /// A generator of numbers (Marsaglia, "Xorshift RNGs").
 struct Random(u64);

@@ -19,7 +19,7 @@ use crate::format::ptx::module::{Module, PtxFunction};
 use crate::format::ptx::plan::{Plan, WORD, Way, ending, instructions};
 use crate::format::ptx::records::{Unit, words_for};
 use crate::format::ptx::statements::{Flow, StatementKind};
-use crate::settings::Counting;
+use crate::support::counting::Counting;
 
 /// The first architecture that has the instructions of counters.
 const FIRST_ARCHITECTURE: u32 = 30;

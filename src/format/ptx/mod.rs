@@ -20,6 +20,7 @@ mod statements;
 
 use crate::format::ptx::records::RECORD;
 
+pub use crate::support::counting::Counting;
 pub use error::PtxError;
 pub use instrument::{Options, instrument};
 pub use module::{Block, CallSite, Module, Position, PtxFunction as Function};

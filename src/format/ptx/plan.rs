@@ -21,7 +21,7 @@ use crate::format::ptx::flow::{Derivation, derivation};
 use crate::format::ptx::module::PtxFunction;
 use crate::format::ptx::parting::apart;
 use crate::format::ptx::statements::{Flow, Instruction, Statement, StatementKind};
-use crate::settings::Counting;
+use crate::support::counting::Counting;
 
 /// The most words of 32 bits for blocks in no loop.
 pub(super) const MAX_WORDS: usize = 16;

@@ -16,7 +16,7 @@ use crate::format::profraw::{RecordLayout, Version};
 use crate::format::ptx::PtxError;
 use crate::format::ptx::module::Module;
 use crate::format::ptx::plan::WORD;
-use crate::settings::Counting;
+use crate::support::counting::Counting;
 
 /// The start of the names of records.
 pub(super) const RECORD: &str = "__profd_";

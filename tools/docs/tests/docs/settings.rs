@@ -63,7 +63,7 @@ pub(crate) fn is_product(path: &str) -> bool {
 }
 
 /// Variables of the build of rocov, which no installed part reads (`tools/rocov/build.rs`).
-const OF_BUILD: [&str; 2] = ["ROCOV_PARTS", "ROCOV_SOURCE_TREE"];
+const OF_BUILD: [&str; 3] = ["ROCOV_PARTS", "ROCOV_PASS_CLANGS", "ROCOV_SOURCE_TREE"];
 
 #[test]
 fn every_variable_has_a_row_and_every_row_a_reader() {

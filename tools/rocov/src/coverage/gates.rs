@@ -115,7 +115,9 @@ impl Gates {
         let excluded = view.excluded_lines();
         if let Some(most) = self.excluded_lines.filter(|most| excluded > *most) {
             let lines = count(excluded, "line");
-            broken.push(format!("all: {lines} excluded, more than {most}"));
+            broken.push(format!(
+                "all: {lines} excluded, more than {most}: look at them with --show"
+            ));
         }
         broken
     }

@@ -42,7 +42,7 @@ impl Damage {
         let line = format!("cannot merge {}: {reason}\n", damaged.display());
 
         let output = self.place.merge(&["data", "-o", "out"]);
-        let end = "the merge was written without 1 damaged input: correct the list of inputs, or accept this with \
+        let end = "the merge was written without 1 damaged input: name other inputs, or allow this with \
                    --failure-mode=all";
         assert_eq!(
             stderr(&output),

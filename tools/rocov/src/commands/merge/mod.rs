@@ -420,7 +420,7 @@ impl Gathered {
             inputs.push(count(missing, "missing input"));
         }
         anyhow!(
-            "the merge was written without {}: correct the list of inputs, or accept this with --failure-mode=all",
+            "the merge was written without {}: name other inputs, or allow this with --failure-mode=all",
             inputs.join(" and ")
         )
     }

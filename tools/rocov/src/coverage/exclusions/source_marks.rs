@@ -86,7 +86,7 @@ impl SourceMarks {
         ] {
             let Some((tool, first)) = first else { continue };
             marks.faults.push(format!(
-                "{first}: {tool}_EXCL_{prefix}START has no {tool}_EXCL_{prefix}STOP behind it: add it, because the rest \
+                "{first}: {tool}_EXCL_{prefix}START has no {tool}_EXCL_{prefix}STOP behind it: write one, because the rest \
                  of the file is excluded"
             ));
             ranges.push(first..=last);
