@@ -147,7 +147,7 @@ pub(crate) fn numbered(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
     (Uncounted::plant(text, &all.join(",")), functions)
 }
 
-/// Every other block of the text has run, by the bytes that its kernels would have written: 0 for one that ran. The drain
+/// The first block of each function, and every other one behind it, has run, by the bytes that its kernels would have written: 0 for one that ran. The drain
 /// must find 1 for it.
 pub(crate) fn reached(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
     let module = rocov::format::ptx::Module::parse(text).expect("clang has written it");
@@ -155,9 +155,8 @@ pub(crate) fn reached(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
     // Each function has words of 32 flags before the bytes.
     let words: usize = blocks.clone().map(|it| it.div_ceil(32)).sum();
     let mut bytes = vec![0xff_u8; 4 * words];
-    let mut ran = [1, 0].into_iter().cycle();
     let functions = module.functions.iter().map(|function| {
-        let own = ran.by_ref().take(function.blocks.len());
+        let own = [1, 0].into_iter().cycle().take(function.blocks.len());
         (format!("rocov-ptx;{}", function.symbol), own.collect())
     });
     let functions: Vec<(String, Vec<u64>)> = functions.collect();

@@ -82,6 +82,7 @@ pages! {
     openmp: "docs/src/guides/openmp.md",
     per_test: "docs/src/guides/per-test.md",
     pgo: "docs/src/guides/pgo.md",
+    plugin: "docs/src/guides/plugin.md",
     project_file: "docs/src/guides/project-file.md",
     python: "docs/src/guides/python.md",
     ranks: "docs/src/guides/ranks.md",

@@ -376,6 +376,7 @@ chmod +x app
         marks: &[
             Mark::at("nvcc").elsewhere(NO_NVIDIA),
             Mark::at("rocov: 64 CUDA modules").elsewhere(NO_NVIDIA),
+            Mark::at("rocov run --instrument --counters=reached").elsewhere(NO_NVIDIA),
         ],
         ..Page::NONE
     },
@@ -502,6 +503,14 @@ export PYTEST_ADDOPTS="-p rocov_pytest -p no:cacheprovider testdata/programs/per
         path: "docs/src/guides/pgo.md",
         setup: "cp testdata/programs/pgo/calibrate.hip testdata/sample/debian12.* .",
         varies: &[("/src/app", "HERE")],
+        ..Page::NONE
+    },
+    Page {
+        path: "docs/src/guides/plugin.md",
+        marks: &[
+            Mark::at("$ rocov pass build").elsewhere("takes half a minute: tests/pass.rs of the command runs it"),
+            Mark::at("$ ROCOV_PASS_CLANGS").elsewhere("needs ROCm's own packages"),
+        ],
         ..Page::NONE
     },
     Page {
