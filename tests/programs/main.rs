@@ -18,6 +18,7 @@ mod kernels_match_host;
 mod kernels_on_threads;
 mod labels;
 mod lines_of_traces;
+mod load_growth;
 mod matrix;
 mod messages;
 mod never_launched;

@@ -5,7 +5,6 @@ mod ends;
 mod files;
 mod functions;
 mod libraries;
-mod loads;
 mod modules;
 
 use std::collections::BTreeMap;
@@ -18,7 +17,7 @@ use super::support::command::{Ended, run};
 use super::support::released::{GPU, Released, device_profiles};
 
 /// The BAR that LLVM's drain needs.
-const LARGE: &str = "large";
+pub(super) const LARGE: &str = "large";
 
 /// The calls of each kernel that a run's profiles have, without kernels that have none.
 type Calls = BTreeMap<String, u64>;

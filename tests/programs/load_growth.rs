@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{GPU, LARGE, Released, device_profiles};
+use crate::released::LARGE;
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
+use crate::support::released::{GPU, Released, device_profiles};
 
 /// A kernel of templates.hip that takes two pointers and two numbers.
 const KERNEL: &str = "_Z10polynomialIiLi2EEvPKT_PS0_S0_j";
