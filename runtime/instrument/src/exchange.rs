@@ -343,13 +343,7 @@ fn exchanged(
     options: Options,
     counting: Counting,
 ) -> Result<&'static Made, Loss> {
-    let key = key(
-        &form("cubin", counting),
-        driver.version(),
-        gpu,
-        texts,
-        options,
-    );
+    let key = key("cubin", counting, driver.version(), gpu, texts, options);
     made(key, texts, || compiled(driver, texts, options, counting))
 }
 
@@ -361,13 +355,7 @@ fn to_be_linked(
     options: Options,
     counting: Counting,
 ) -> Result<&'static Made, Loss> {
-    let key = key(
-        &form("ptx", counting),
-        driver.version(),
-        gpu,
-        texts,
-        options,
-    );
+    let key = key("ptx", counting, driver.version(), gpu, texts, options);
     made(key, texts, || {
         // If it needs functions of other inputs, the registers of its kernels are not known, and it gets a limit for the
         // largest blocks.
@@ -424,14 +412,10 @@ fn made(
     }))
 }
 
-/// The form of a result, and what its counters tell.
-fn form(form: &str, counting: Counting) -> String {
-    format!("{form} {}", counting.word())
-}
-
 /// The name of a result: a hash of all that it depends on.
 fn key(
     form: &str,
+    counting: Counting,
     driver: c_int,
     (major, minor): Capability,
     texts: &[String],
@@ -439,7 +423,8 @@ fn key(
 ) -> u128 {
     let mut hash = Xxh3::new();
     let numbers = format!(
-        "{form} {} {} {driver} {major} {minor} {options:?}",
+        "{form} {} {} {} {driver} {major} {minor} {options:?}",
+        counting.word(),
         env!("CARGO_PKG_VERSION"),
         INSTRUMENTATION
     );
@@ -500,21 +485,23 @@ mod tests {
             max_registers: Some(32),
             ..Options::default()
         };
-        let [cubin, ptx] = ["cubin", "ptx"].map(|it| form(it, Counting::Exact));
-        let reached = form("cubin", Counting::Reached);
+        let (exact, reached) = (Counting::Exact, Counting::Reached);
         let keys = [
-            key(&cubin, 13000, (9, 0), &texts(&["ab"]), usual),
-            key(&reached, 13000, (9, 0), &texts(&["ab"]), usual),
-            key(&ptx, 13000, (9, 0), &texts(&["ab"]), usual),
-            key(&cubin, 13010, (9, 0), &texts(&["ab"]), usual),
-            key(&cubin, 13000, (8, 9), &texts(&["ab"]), usual),
-            key(&cubin, 13000, (9, 0), &texts(&["ac"]), usual),
-            key(&cubin, 13000, (9, 0), &texts(&["a", "b"]), usual),
-            key(&cubin, 13000, (9, 0), &texts(&["ab"]), limited),
+            key("cubin", exact, 13000, (9, 0), &texts(&["ab"]), usual),
+            key("cubin", reached, 13000, (9, 0), &texts(&["ab"]), usual),
+            key("ptx", exact, 13000, (9, 0), &texts(&["ab"]), usual),
+            key("cubin", exact, 13010, (9, 0), &texts(&["ab"]), usual),
+            key("cubin", exact, 13000, (8, 9), &texts(&["ab"]), usual),
+            key("cubin", exact, 13000, (9, 0), &texts(&["ac"]), usual),
+            key("cubin", exact, 13000, (9, 0), &texts(&["a", "b"]), usual),
+            key("cubin", exact, 13000, (9, 0), &texts(&["ab"]), limited),
         ];
         let different: BTreeSet<_> = keys.into_iter().collect();
         assert_eq!(different.len(), keys.len());
-        assert_eq!(keys[0], key(&cubin, 13000, (9, 0), &texts(&["ab"]), usual));
+        assert_eq!(
+            keys[0],
+            key("cubin", exact, 13000, (9, 0), &texts(&["ab"]), usual)
+        );
     }
 
     /// If this fails, rocov puts something else into PTX: raise [`INSTRUMENTATION`], and record the new hash.
