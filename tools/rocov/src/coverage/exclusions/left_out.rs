@@ -15,6 +15,10 @@ use crate::coverage::segments::CountedRegion;
 /// Parts of a function.
 pub(super) struct LeftOut<'a> {
     marks: &'a [Arc<SourceMarks>],
+    /// The index of the file that the function is defined in.
+    main: u32,
+    /// For each file, the places of the expansions that lead to it.
+    expansions: Vec<Vec<Place>>,
     /// True if the whole function is one.
     is_whole: bool,
     /// Code, with its lines, by the index of the file.
@@ -38,6 +42,8 @@ impl<'a> LeftOut<'a> {
         let (main, start, end) = (function.main_file(), function.start(), function.end());
         let mut left_out = Self {
             marks,
+            main,
+            expansions: function.expansion_paths(),
             is_whole: false,
             hidden: Vec::new(),
             asserts: Vec::new(),
@@ -126,23 +132,16 @@ impl<'a> LeftOut<'a> {
     }
 
     /// Returns whether the branches at a location are left out.
-    fn has_no_branches(&self, function: &Function, location: Location) -> bool {
+    fn has_no_branches(&self, location: Location) -> bool {
         let is_marked = |file: u32, line: u32| {
             let mut marked = self.marks[file as usize].branches.iter();
             marked.any(|lines| lines.contains(&line))
         };
-        let is_used_where_marked = || {
-            if location.file == function.main_file() {
-                return false;
-            }
-            let expansions = function.expansion_paths();
-            let first = expansions[location.file as usize].first();
-            first.is_some_and(|place| is_marked(function.main_file(), place.line))
-        };
+        let used = self.expansions[location.file as usize].first();
         self.is_hidden(location)
             || is_in(&self.asserts, location)
             || is_marked(location.file, location.span.start.line)
-            || is_used_where_marked()
+            || used.is_some_and(|place| is_marked(self.main, place.line))
     }
 
     /// Returns whether code that is never reached follows if a condition is true.
@@ -224,7 +223,7 @@ impl<'a> LeftOut<'a> {
             .branches
             .iter()
             .zip(std::mem::take(&mut counts.branches));
-        let branches = branches.filter(|(branch, _)| !self.has_no_branches(&old, branch.location));
+        let branches = branches.filter(|(branch, _)| !self.has_no_branches(branch.location));
         (function.branches, counts.branches) = branches
             .map(|(branch, sides)| {
                 let mut branch = *branch;
@@ -236,7 +235,7 @@ impl<'a> LeftOut<'a> {
         let stays: Vec<_> = old
             .decisions
             .iter()
-            .map(|decision| !self.has_no_branches(&old, decision.location))
+            .map(|decision| !self.has_no_branches(decision.location))
             .collect();
         keep(&mut function.decisions, &stays);
         keep(&mut counts.decisions, &stays);
