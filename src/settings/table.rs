@@ -240,7 +240,7 @@ pub const SETTINGS: &[Setting] = &[
             "`rocov run --instrument`",
         ],
         "`1` has `librocov_instrument.so` put counters into [CUDA code](../guides/instrument.md) while the program \
-         loads it, and `reached` those that only tell whether code ran.",
+         loads it, and `reached` those that only record whether code ran.",
     ),
     setting(
         "ROCOV_CACHE",

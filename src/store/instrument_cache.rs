@@ -23,7 +23,7 @@ use crate::store::{OutputError, read_own, write_own};
 
 /// The limit in bytes for an entry that is read. Code of the largest libraries takes some hundred MiB.
 const MAX_ENTRY: u64 = 1 << 30;
-/// The end of the name of a folder with Triton's results whose counters only tell which blocks ran.
+/// The end of the name of a folder with Triton's results whose counters only record which blocks ran.
 const OF_REACHED: &str = "-reached";
 
 /// The cache of a user.

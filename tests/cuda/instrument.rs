@@ -93,7 +93,7 @@ impl Uncounted {
         command
     }
 
-    /// A run that only tells which blocks ran.
+    /// A run that only records which blocks ran.
     pub(crate) fn command_for_reached(&self, data: &Path, steps: &[String]) -> Command {
         let mut command = limited(built("rocov"));
         command.args(["run", "--instrument", "--counters=reached", "-v", "-o"]);

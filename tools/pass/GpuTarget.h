@@ -41,10 +41,10 @@ public:
   /// holds.
   virtual llvm::Value *ballot(llvm::IRBuilderBase &B, llvm::Value *Condition,
                               llvm::Value *Mask) const = 0;
-  /// Whether (i1) all lanes of the wave are active.
+  /// An i1, true if all lanes of the wave are active.
   virtual llvm::Value *isFull(llvm::IRBuilderBase &B) const = 0;
-  /// Whether (i1) \p Condition (i1) holds in all lanes of the wave. Only if
-  /// lanesMeet().
+  /// An i1, true if \p Condition (i1) holds in all lanes of the wave. Call it only
+  /// if lanesMeet().
   virtual llvm::Value *holdsInAll(llvm::IRBuilderBase &B,
                                   llvm::Value *Condition) const = 0;
   /// The number (i32) of lanes of a wave.

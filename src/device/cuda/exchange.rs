@@ -31,7 +31,7 @@ pub struct ExchangeRequest {
     pub is_for_all: bool,
     /// True if the driver links the code with other code (`cuLinkAdd*`).
     pub is_to_be_linked: bool,
-    /// True if the counters shall only tell which blocks ran.
+    /// True if the counters shall only record which blocks ran.
     pub is_for_reached: bool,
     /// The number of options for the compiler.
     pub options: u32,

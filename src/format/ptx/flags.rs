@@ -1,4 +1,4 @@
-//! The flags of a function that only tells which blocks ran.
+//! The flags of a function that only records which blocks ran.
 //!
 //! Blocks share a flag if a call of the function runs all of them or none: the first is on all ways to the last, and the last
 //! on all ways on from the first ("super blocks": Agrawal, "Dominators, super blocks, and program coverage", 1994). The

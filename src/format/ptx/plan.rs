@@ -131,7 +131,7 @@ impl<'text> Plan<'text> {
         plan
     }
 
-    /// The plan of a function that only tells which blocks ran.
+    /// The plan of a function that only records which blocks ran.
     fn of_flags(function: &PtxFunction<'text>, calls: Vec<usize>, in_memory: bool) -> Self {
         let depths = depths(function);
         let mut flags = flags(function, &depths, &calls);
