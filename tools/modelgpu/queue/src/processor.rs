@@ -107,7 +107,8 @@ impl Processor {
         Ok(queue)
     }
 
-    /// Stops (`true`) or resumes the processing of further packets.
+    /// Stops (`true`) or resumes the processing of further packets. None that the program announces after a
+    /// stop starts before the queue resumes; a packet that has started ends.
     pub fn suspend(&self, suspended: bool) {
         self.shared.suspended.store(suspended, Ordering::Release);
     }
@@ -136,14 +137,15 @@ impl Listener for Shared {
 
     fn is_called(&self) -> bool {
         // The queue's own thread reports the fault.
-        !self.suspended.load(Ordering::Acquire) && self.has_packet(&mut None).unwrap_or(true)
+        self.has_packet(&mut None).unwrap_or(true) && !self.suspended.load(Ordering::Acquire)
     }
 
     fn kernel_above(&self, rank: Rank) -> Option<Ticket> {
-        let is_above = self.layout.kind == QueueKind::Aql
-            && rank.is_below(self.rank())
-            && !self.suspended.load(Ordering::Acquire);
-        if !is_above || !self.has_packet(&mut None).ok()? {
+        let is_above = self.layout.kind == QueueKind::Aql && rank.is_below(self.rank());
+        if !is_above
+            || !self.has_packet(&mut None).ok()?
+            || self.suspended.load(Ordering::Acquire)
+        {
             return None;
         }
         let next = self.next_aql().ok()?;
@@ -208,7 +210,9 @@ impl Shared {
         indices: &mut Option<Indices<'a>>,
         turn: &mut Turn,
     ) -> Result<bool, Fault> {
-        if self.suspended.load(Ordering::Acquire) || !self.has_packet(indices)? {
+        // In this order: a packet that the program announces after a suspension must not start, and who sees
+        // the packet sees the suspension before it.
+        if !self.has_packet(indices)? || self.suspended.load(Ordering::Acquire) {
             return Ok(false);
         }
         match self.layout.kind {
