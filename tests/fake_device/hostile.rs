@@ -21,7 +21,7 @@ use crate::support::profile::functions;
 use crate::{FIRST, SAXPY, VECADD, copies, loaded, output, vecadd};
 
 /// Far more than the time to drain one code object.
-const BOUND: Duration = Duration::from_secs(20);
+const BOUND: Duration = Duration::from_secs(120);
 
 /// A change to a runtime's answer.
 type Lie<T> = Box<dyn Fn(&mut Rng, T) -> T>;
