@@ -8,6 +8,7 @@
 //! macros make.
 
 mod dialect;
+mod features;
 
 use std::collections::BTreeSet;
 use std::fmt;

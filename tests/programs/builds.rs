@@ -69,8 +69,11 @@ impl Project {
 
     fn on(stack: Stack) -> Self {
         let project = Self(tempfile::tempdir().expect("a temporary directory"), stack);
+        fs::create_dir(project.path("build")).expect("a directory can be made");
         project.write("second.hip", SECOND);
         project.write("main.hip", MAIN);
+        project.compile("second");
+        project.compile("main");
         project.edit(0);
         project
     }
@@ -87,25 +90,41 @@ impl Project {
     /// Edits the first source and rebuilds the program.
     fn edit(&self, edits: usize) {
         self.write("first.hip", &first(edits));
-        self.build("app", &["first.hip", "second.hip", "main.hip"], &["-ldl"]);
+        self.compile("first");
+        self.link("app", &["first", "second", "main"], ["-ldl"]);
     }
 
     /// Edits the library and rebuilds it.
     fn edit_library(&self, edits: usize) {
         self.write("third.hip", &library(edits));
-        self.build("libthird.so", &["third.hip"], &["-shared", "-fPIC"]);
+        self.compile("third");
+        self.link("libthird.so", &["third"], ["-shared"]);
     }
 
-    fn build(&self, name: &str, sources: &[&str], more: &[&str]) {
+    fn compile(&self, name: &str) {
+        let source = self.path(&format!("{name}.hip"));
+        self.clang(["-O1", "-fPIC", "-c"], &[source], &self.object(name));
+    }
+
+    fn link<const N: usize>(&self, output: &str, names: &[&str], flags: [&str; N]) {
+        let objects: Vec<_> = names.iter().map(|name| self.object(name)).collect();
+        self.clang(flags, &objects, &self.path(output));
+    }
+
+    fn object(&self, name: &str) -> PathBuf {
+        self.path(&format!("build/{name}.o"))
+    }
+
+    fn clang<const N: usize>(&self, flags: [&str; N], inputs: &[PathBuf], output: &Path) {
         let mut clang = limited(self.1.compiler().clang);
         clang
             .args(self.1.flags())
             .args(rocov_flags(self.1, &[]))
-            .args(["-O1", &format!("--offload-arch={TARGET}")])
-            .args(sources.iter().map(|source| self.path(source)))
-            .args(more)
+            .arg(format!("--offload-arch={TARGET}"))
+            .args(inputs)
+            .args(flags)
             .arg("-o")
-            .arg(self.path(name));
+            .arg(output);
         run(&mut clang).success().silently();
     }
 
@@ -361,7 +380,7 @@ fn cleaning_removes_what_was_written_and_nothing_else() {
         .success();
     fs::write(project.path("cov/notes.txt"), "mine").expect("a file can be written");
 
-    let sources = ["app", "first.hip", "main.hip", "second.hip"];
+    let sources = ["app", "build", "first.hip", "main.hip", "second.hip"];
     let said = project.rocov(&["clean"]).success().silently().stdout;
     assert!(
         said.starts_with("rocov-data: removed 1 database, "),

@@ -15,13 +15,31 @@ use crate::support::spec::expand;
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];
 
-/// The targets of the level with this number: one of them, in turn, unless `ROCOV_TEST_LEVELS` is `all`. Compilers take most
-/// of the time.
-fn targets_of(level: usize) -> Vec<&'static str> {
-    match std::env::var("ROCOV_TEST_LEVELS").as_deref() {
-        Ok("all") => TARGETS.to_vec(),
-        _ => vec![TARGETS[level % TARGETS.len()]],
+/// Returns whether each kernel is compiled at each level for each target. Compilers take most of the time, so each kernel
+/// otherwise has every second level, for one target in turn.
+fn has_all() -> bool {
+    std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all")
+}
+
+/// The place of a kernel in the list.
+fn place_of(kernel: &str) -> usize {
+    let place = COMPARED.iter().position(|name| *name == kernel);
+    place.expect("a kernel of the list")
+}
+
+/// The levels of a kernel, with their numbers.
+fn levels_of(kernel: &str) -> impl Iterator<Item = (usize, &'static str)> {
+    let (all, place) = (has_all(), place_of(kernel));
+    let levels = LEVELS.into_iter().enumerate();
+    levels.filter(move |(number, _)| all || (number + place) % 2 == 0)
+}
+
+/// The targets of a kernel at the level with this number.
+fn targets_of(kernel: &str, level: usize) -> Vec<&'static str> {
+    if has_all() {
+        return TARGETS.to_vec();
     }
+    vec![TARGETS[(level / 2 + place_of(kernel) / 2) % TARGETS.len()]]
 }
 
 /// A further target, for `amdgcn-run`: its name in messages, its processor, and clang's other flags.
@@ -83,15 +101,13 @@ impl Variant {
     }
 }
 
-/// The further targets of a kernel at the level with this number: one of them, in turn, unless
-/// `ROCOV_TEST_LEVELS` is `all`.
+/// The further targets of a kernel at the level with this number: all, or one in turn.
 fn variants_of(kernel: &str, level: usize) -> Vec<&'static Variant> {
     let all: Vec<_> = VARIANTS.iter().filter(|it| it.takes(kernel)).collect();
-    if std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|it| it == "all") {
+    if has_all() {
         return all;
     }
-    let place = COMPARED.iter().position(|it| *it == kernel);
-    vec![all[(place.unwrap_or_default() + level) % all.len()]]
+    vec![all[(place_of(kernel) + level) % all.len()]]
 }
 
 macro_rules! kernels_match_host {
@@ -153,7 +169,7 @@ struct Outcome {
 }
 
 fn matches_host(name: &str) {
-    for (number, level) in LEVELS.into_iter().enumerate() {
+    for (number, level) in levels_of(name) {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let spec = expand(&template(name), directory.path());
         let host = on_host(name, level, &spec, &fresh(directory.path(), "host"));
@@ -163,7 +179,7 @@ fn matches_host(name: &str) {
             host.functions
         );
         assert!(!host.buffers.is_empty(), "the host wrote no buffer");
-        for target in targets_of(number) {
+        for target in targets_of(name, number) {
             let stack = Stack::for_target(target);
             for counters in Counters::all() {
                 let directory = fresh(directory.path(), &format!("{target}-{counters:?}"));

@@ -50,9 +50,10 @@ const HIP_TARGETS: &[Target] = &[Target::Gfx90a, Target::Gfx942];
 /// The other ones.
 const MORE_TARGETS: &[Target] = &[Target::Gfx1100, Target::Gfx950, Target::Gfx1201];
 
-/// The objects, the slowest to compile first. A source has its levels on one of HIP's targets after the
-/// other. If it does without HIP, it has one level on one of the other targets too. If `ROCOV_TEST_LEVELS` is
-/// `all`, it has all targets at each level: compilers take nearly all of the time.
+/// The objects, the slowest to compile first. A source that includes HIP has one of its levels in turn, on one of
+/// HIP's targets. A source without HIP has its levels on one of HIP's targets after the other, and one level on one
+/// of the other targets too. If `ROCOV_TEST_LEVELS` is `all`, each has all targets at each level: compilers take nearly
+/// all of the time.
 pub(crate) fn objects() -> Vec<Object> {
     let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|it| it == "all");
     let mut objects = Vec::new();
@@ -71,7 +72,8 @@ pub(crate) fn objects() -> Vec<Object> {
                     .copied()
                     .filter(|target| !is_for_cdna || *target == Target::Gfx950)
                     .collect();
-                let is_turn = [true, place % levels.len() == number];
+                let is_level = place % levels.len() == number;
+                let is_turn = [is_level || matches!(needs, Needs::Nothing), is_level];
                 for (targets, is_turn) in [HIP_TARGETS, &more].into_iter().zip(is_turn) {
                     for (turn, target) in targets.iter().copied().enumerate() {
                         if has_all || is_turn && (place + number) % targets.len() == turn {
