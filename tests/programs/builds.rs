@@ -2,8 +2,10 @@
 //! also has the counts of older builds. Other programs and libraries keep their counts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -91,41 +93,44 @@ impl Project {
     fn edit(&self, edits: usize) {
         self.write("first.hip", &first(edits));
         self.compile("first");
-        self.link("app", &["first", "second", "main"], ["-ldl"]);
+        self.link("app", &["first", "second", "main"], &["-ldl"]);
     }
 
     /// Edits the library and rebuilds it.
     fn edit_library(&self, edits: usize) {
         self.write("third.hip", &library(edits));
         self.compile("third");
-        self.link("libthird.so", &["third"], ["-shared"]);
+        self.link("libthird.so", &["third"], &["-shared"]);
     }
 
     fn compile(&self, name: &str) {
-        let source = self.path(&format!("{name}.hip"));
-        self.clang(["-O1", "-fPIC", "-c"], &[source], &self.object(name));
+        let mut clang = self.clang(self.1.compile_flags_for(self.1.compiler()));
+        clang.args(["-O1", "-fPIC", "-c"]);
+        clang.arg(self.path(&format!("{name}.hip")));
+        let object = self.object(name);
+        run(clang.arg("-o").arg(object)).success().silently();
     }
 
-    fn link<const N: usize>(&self, output: &str, names: &[&str], flags: [&str; N]) {
-        let objects: Vec<_> = names.iter().map(|name| self.object(name)).collect();
-        self.clang(flags, &objects, &self.path(output));
+    fn link(&self, output: &str, names: &[&str], flags: &[&str]) {
+        let mut clang = self.clang(self.1.flags());
+        // Those of device code.
+        clang.arg("-Wno-unused-command-line-argument");
+        clang.args(names.iter().map(|name| self.object(name)));
+        let output = self.path(output);
+        run(clang.args(flags).arg("-o").arg(output))
+            .success()
+            .silently();
     }
 
     fn object(&self, name: &str) -> PathBuf {
         self.path(&format!("build/{name}.o"))
     }
 
-    fn clang<const N: usize>(&self, flags: [&str; N], inputs: &[PathBuf], output: &Path) {
+    fn clang(&self, flags: Vec<OsString>) -> Command {
         let mut clang = limited(self.1.compiler().clang);
+        clang.args(flags).args(rocov_flags(self.1, &[]));
+        clang.arg(format!("--offload-arch={TARGET}"));
         clang
-            .args(self.1.flags())
-            .args(rocov_flags(self.1, &[]))
-            .arg(format!("--offload-arch={TARGET}"))
-            .args(inputs)
-            .args(flags)
-            .arg("-o")
-            .arg(output);
-        run(&mut clang).success().silently();
     }
 
     /// Runs `program` with these steps. Its profiles go to the directory `data`, by `rocov run -o`
