@@ -142,9 +142,7 @@ impl Listener for Shared {
 
     fn kernel_above(&self, rank: Rank) -> Option<Ticket> {
         let is_above = self.layout.kind == QueueKind::Aql && rank.is_below(self.rank());
-        if !is_above
-            || !self.has_packet(&mut None).ok()?
-            || self.suspended.load(Ordering::Acquire)
+        if !is_above || !self.has_packet(&mut None).ok()? || self.suspended.load(Ordering::Acquire)
         {
             return None;
         }
