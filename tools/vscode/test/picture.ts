@@ -158,8 +158,7 @@ async function main([server, vsix, workspace, source, pictures]: string[]): Prom
       await sleep(1500);
       await browser.picture(path.join(pictures, `${name}-inline.png`));
       await browser.command("Focus on Test Coverage View");
-      await browser.key("g", 71, 2);
-      await browser.until(INPUT, "the number of a line");
+      await browser.command("Go to Line/Column");
       await browser.send("Input.insertText", { text: "20" });
       await browser.key("Enter", 13);
       await browser.command("Which tests reach this line");
