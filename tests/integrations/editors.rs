@@ -80,7 +80,8 @@ fn the_extension_shows_reports_in_vs_code() {
     let mut tests = Command::new(repository("tools/dev/vscode"));
     tests.arg("test").arg(place).env("ROCOV", built("rocov"));
     let ended = run(&mut tests).success();
-    match ended.stdout.lines().find_map(|line| line.strip_prefix("not run: ")) {
+    let mut lines = ended.stdout.lines();
+    match lines.find_map(|line| line.strip_prefix("not run: ")) {
         Some(line) => not_run(line),
         None => assert!(ended.stdout.contains("\n# fail 0\n"), "{ended}"),
     }

@@ -154,7 +154,10 @@ fn an_installed_tree_is_complete_and_goes_again() {
     let minute = stdout(&run(script("dev/first-minute").arg(place("tree"))));
     match minute.lines().find(|line| line.starts_with("not run: ")) {
         Some(line) => not_run(line),
-        None => assert!(minute.contains(" s from the package to coloured lines, 60 s allowed"), "{minute}"),
+        None => assert!(
+            minute.contains(" s from the package to coloured lines, 60 s allowed"),
+            "{minute}"
+        ),
     }
 
     // Another version replaces this one: a file and a folder go, a file comes.

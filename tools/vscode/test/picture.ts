@@ -1,5 +1,5 @@
 // Looks at the extension in a real editor: npm's code-server, in headless Chromium, which is driven over its pipe.
-// node picture.js SERVER VSIX WORKSPACE SOURCE DIRECTORY: writes pictures of the editor to DIRECTORY.
+// node picture.js SERVER VSIX WORKSPACE DIRECTORY: writes pictures of the editor to DIRECTORY.
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -77,12 +77,19 @@ class Browser {
     await this.until(`!${INPUT} || !${first}?.textContent.includes(${JSON.stringify(title)})`, "the end of the list");
   }
 
-  /** Clicks twice on what a selector finds. */
-  async click(selector: string): Promise<void> {
+  /** Opens a file of the workspace. */
+  async open(file: string): Promise<void> {
+    await this.command("Focus on Files Explorer");
+    await this.click(`.explorer-folders-view .monaco-list-row[aria-label^=${JSON.stringify(file)}]`, 2);
+    await this.until(`document.querySelector(".tab.active")?.textContent.includes(${JSON.stringify(file)})`, file);
+  }
+
+  /** Clicks on what a selector finds, once or several times. */
+  async click(selector: string, times = 1): Promise<void> {
     await this.until(`document.querySelector(${JSON.stringify(selector)})?.offsetParent`, selector);
-    const find = `(({ x, y, height }) => [x + 40, y + height / 2])(document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect())`;
+    const find = `(({ x, y, width, height }) => [x + width / 2, y + height / 2])(document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect())`;
     const [x, y] = (await this.evaluate(find)) as [number, number];
-    for (const clickCount of [1, 2]) {
+    for (let clickCount = 1; clickCount <= times; clickCount++) {
       for (const type of ["mousePressed", "mouseReleased"]) {
         await this.send("Input.dispatchMouseEvent", { type, x, y, button: "left", clickCount });
       }
@@ -104,10 +111,11 @@ function freePort(): Promise<number> {
   });
 }
 
-async function main([server, vsix, workspace, source, pictures]: string[]): Promise<void> {
-  if (!server || !vsix || !workspace || !source || !pictures) {
-    throw new Error("usage: picture.js SERVER VSIX WORKSPACE SOURCE DIRECTORY");
+async function main([server, vsix, workspace, pictures]: string[]): Promise<void> {
+  if (!server || !vsix || !workspace || !pictures) {
+    throw new Error("usage: picture.js SERVER VSIX WORKSPACE DIRECTORY");
   }
+  rmSync(path.join(pictures, "failed.png"), { force: true });
   const place = mkdtempSync(path.join(tmpdir(), "rocov-editor-"));
   const options = ["--user-data-dir", path.join(place, "user"), "--extensions-dir", path.join(place, "extensions")];
   const port = await freePort();
@@ -120,7 +128,7 @@ async function main([server, vsix, workspace, source, pictures]: string[]): Prom
       "workbench.colorTheme": theme,
       "workbench.startupEditor": "none",
       "workbench.secondarySideBar.defaultVisibility": "hidden",
-      "chat.commandCenter.enabled": false,
+      "git.enabled": false,
     };
     writeFileSync(path.join(place, "user/User/settings.json"), JSON.stringify(settings));
     if (name === "light") {
@@ -149,8 +157,7 @@ async function main([server, vsix, workspace, source, pictures]: string[]): Prom
       await browser.until(`document.querySelector("#rocov\\\\.rocov\\\\.rocov\\\\.coverage, [id*='rocov']")`, "rocov in the status bar");
       await browser.command("Load Coverage");
       await browser.until(`document.querySelector(".statusbar")?.textContent.includes("%")`, "the figures");
-      await browser.command("Focus on Files Explorer");
-      await browser.click(`.explorer-folders-view .monaco-list-row[aria-label^=${JSON.stringify(source)}]`);
+      await browser.open("statistics.hip");
       await browser.until(`document.querySelector(".coverage-deco-gutter, .coverage-deco-inline")`, "the lines that ran");
       await sleep(1000);
       await browser.picture(path.join(pictures, `${name}.png`));
@@ -164,6 +171,15 @@ async function main([server, vsix, workspace, source, pictures]: string[]): Prom
       await browser.command("Which tests reach this line");
       await sleep(2500);
       await browser.picture(path.join(pictures, `${name}-which.png`));
+      await browser.key("Escape", 27);
+      await browser.open("scale.hip");
+      await browser.click(`.editor-actions .action-label[aria-label*="Filter Coverage"]`);
+      await browser.until(INPUT, "the list of tests");
+      await browser.send("Input.insertText", { text: "full_blocks" });
+      await sleep(1000);
+      await browser.key("Enter", 13);
+      await sleep(2500);
+      await browser.picture(path.join(pictures, `${name}-test.png`));
     } catch (error) {
       await browser.picture(path.join(pictures, "failed.png"));
       throw error;

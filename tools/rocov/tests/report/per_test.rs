@@ -162,7 +162,8 @@ fn tests_have_the_files_that_they_ran() {
     let runs = runs.map(|(name, counts)| (name, labelled.add(&counts, &format!("labels/{name}"))));
     let place = &labelled.place;
     let tests = |options: &[&dyn AsRef<OsStr>]| {
-        let output = place.report(&[&[&"--json" as &dyn AsRef<OsStr>, &"--per-test"], options].concat());
+        let output =
+            place.report(&[&[&"--json" as &dyn AsRef<OsStr>, &"--per-test"], options].concat());
         json(output.stdout)["rocov"]["tests"].clone()
     };
     let found = tests(&[]);
