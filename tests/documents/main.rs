@@ -68,6 +68,7 @@ pages! {
     compile: "docs/src/guides/compile.md",
     containers: "docs/src/guides/containers.md",
     diff: "docs/src/guides/diff.md",
+    editors: "docs/src/guides/editors.md",
     fleet: "docs/src/guides/fleet.md",
     formats: "docs/src/guides/formats.md",
     hiprtc: "docs/src/guides/hiprtc.md",

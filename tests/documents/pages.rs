@@ -162,7 +162,8 @@ instrumented testdata/sample/*.hip -o sample
             Mark::at("$ rocov run -- ./sample").then("rocov clean >/dev/null"),
             // 71 of the program's 90 lines run.
             Mark::at("hipcc ").then("rocov clean >/dev/null").prints(&["78.89%"]),
-            Mark::at("tools/setup demo").prints(&["78.89%"]),
+            // The comment of a line that never runs, with its count.
+            Mark::at("tools/setup demo").prints(&["|      0|    return 0; // never"]),
             // The table of tests: the second runs all lines.
             Mark::at("cmake ").prints(&["part_of_a_block", "100.00%", "build/coverage/index.html"]),
             // 37 of 41 lines.
@@ -181,7 +182,7 @@ instrumented testdata/sample/*.hip -o sample
         setup: "stand_in cargo true",
         marks: &[
             Mark::at("hipcc ").prints(&["78.89%"]).then("rocov clean >/dev/null"),
-            Mark::at("clang++-22 ").prints(&["78.89%"]),
+            Mark::at("clang++-22 ").prints(&["|      0|    return 0; // never"]),
             Mark::at("find_package(rocov").is(Use::PartOf("examples/cmake/CMakeLists.txt")),
             Mark::at("cmake ").prints(&["part_of_a_block", "100.00%", "build/coverage/index.html"]),
         ],
@@ -326,6 +327,19 @@ echo "add_test(full $HERE/reduce 256)" >CTestTestfile.cmake
                 .before("COMMIT=0123456789")
                 .elsewhere("needs a feature that takes minutes to build: `tools/dev/fleet features`"),
             Mark::at("$ duckdb").elsewhere("`tools/dev/fleet bench` runs DuckDB"),
+        ],
+        ..Page::NONE
+    },
+    Page {
+        path: "docs/src/guides/editors.md",
+        setup: r"
+scale app.hip app
+rocov run -- ./app
+",
+        marks: &[
+            Mark::at("$ tools/dev/release vsix").elsewhere("no VS Code is here"),
+            Mark::at("$ rocov report --lcov").then("grep -q ^end_of_record lcov.info"),
+            Mark::at("require(").elsewhere("no Neovim is here"),
         ],
         ..Page::NONE
     },

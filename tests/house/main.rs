@@ -11,6 +11,7 @@ mod dialect;
 mod features;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -306,8 +307,9 @@ fn read_all(place: &str, extension: &str) -> Vec<Source> {
     let mut paths = vec![root.clone()];
     let mut sources = Vec::new();
     while let Some(path) = paths.pop() {
-        // Cargo's output is no source.
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+        // Cargo's output and npm's packages are no sources.
+        let is_source = |name: &OsStr| name != "target" && name != "node_modules";
+        if path.is_dir() && path.file_name().is_some_and(is_source) {
             let entries = fs::read_dir(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             paths.extend(entries.map(|entry| entry.expect("an entry can be read").path()));
         } else if path.is_file() && path.extension().is_some_and(|it| it == extension) {

@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rocov_tests::unpacked::not_run;
 use tempfile::TempDir;
 
 use common::{DRAIN, MODEL_GPU, plugin, run, stdout};
@@ -148,6 +149,16 @@ fn an_installed_tree_is_complete_and_goes_again() {
         preloaded.contains(&format!("{prefix_text}/lib/librocov_modelgpu.so")),
         "{preloaded}"
     );
+
+    // As a new user does, in a minute: installs it in a fresh root, compiles, runs, and sees coloured lines.
+    let minute = stdout(&run(script("dev/first-minute").arg(place("tree"))));
+    match minute.lines().find(|line| line.starts_with("not run: ")) {
+        Some(line) => not_run(line),
+        None => assert!(
+            minute.contains(" s from the package to coloured lines, 60 s allowed"),
+            "{minute}"
+        ),
+    }
 
     // Another version replaces this one: a file and a folder go, a file comes.
     fs::remove_file(place("tree").join("include/rocov_gtest.h")).unwrap();

@@ -31,6 +31,8 @@ pub(crate) struct OfColumn {
     pub(crate) figures: Figures,
     /// The coverage of a test that no other test has.
     pub(crate) only: Option<Only>,
+    /// The source files that a test ran lines of, in order. `None` for a component.
+    pub(crate) files: Option<Vec<Arc<str>>>,
 }
 
 /// The numbers of things that one test covers and no other does. Each place in the source counts once,
@@ -51,6 +53,7 @@ impl Part {
             label: column.label.clone(),
             figures: figures.unwrap_or_default(),
             only: None,
+            files: None,
         });
         Self {
             name,
@@ -103,7 +106,11 @@ impl Tests {
     }
 
     /// Adds the figures of a test and its coverage in each column. Some of that may be of other tests.
-    pub(crate) fn add(&mut self, test: usize, part: Part, columns: Vec<Covered>) {
+    pub(crate) fn add(&mut self, test: usize, mut part: Part, columns: Vec<Covered>) {
+        for column in &mut part.columns {
+            let covered = columns.iter().find(|covered| covered.label == column.label);
+            column.files = Some(covered.map(Covered::ran).unwrap_or_default());
+        }
         self.parts[test] = Some(part);
         for covered in columns {
             let files = self.files.entry(covered.label).or_default();
@@ -193,6 +200,15 @@ impl Covered {
         let files = files.collect();
         let label = column.label.clone();
         Self { label, files }
+    }
+
+    /// The files that a line of ran, in order.
+    fn ran(&self) -> Vec<Arc<str>> {
+        let files = self.files.iter();
+        let ran = files.filter(|(_, file)| !file.lines.is_empty());
+        let mut paths: Vec<_> = ran.map(|(path, _)| Arc::clone(path)).collect();
+        paths.sort_unstable();
+        paths
     }
 }
 

@@ -185,6 +185,7 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
             label: label.to_owned(),
             figures,
             only: None,
+            files: None,
         });
         let part = Part {
             name: test.name.clone(),

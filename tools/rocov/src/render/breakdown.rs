@@ -194,8 +194,12 @@ pub(super) fn write_markdown(view: &View, out: &mut Markdown<'_>) -> io::Result<
     Ok(())
 }
 
-/// The parts in JSON. `summary` writes figures.
-pub(super) fn json(parts: &[Part], summary: impl Fn(&Figures) -> Value) -> Value {
+/// The parts in JSON. `summary` writes figures. The files that a test ran are left out if only these are wanted.
+pub(super) fn json(
+    parts: &[Part],
+    summary_only: bool,
+    summary: impl Fn(&Figures) -> Value,
+) -> Value {
     let column = |column: &OfColumn| {
         let mut value = json!({"name": column.label, "summary": summary(&column.figures)});
         if let Some(only) = column.only {
@@ -204,6 +208,10 @@ pub(super) fn json(parts: &[Part], summary: impl Fn(&Figures) -> Value) -> Value
                 "functions": only.functions,
                 "regions": only.regions,
             });
+        }
+        if let Some(files) = column.files.as_ref().filter(|_| !summary_only) {
+            let files: Vec<&str> = files.iter().map(|path| &**path).collect();
+            value["files"] = json!(files);
         }
         value
     };

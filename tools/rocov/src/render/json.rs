@@ -26,7 +26,7 @@ pub(super) fn write(view: &View, summary_only: bool, out: &mut dyn Write) -> io:
     });
     for (name, parts) in [("components", &view.components), ("tests", &view.tests)] {
         if !parts.is_empty() {
-            rocov[name] = breakdown::json(parts, summary);
+            rocov[name] = breakdown::json(parts, summary_only, summary);
         }
     }
     if let Some(uniformity) = uniformity::json(view, summary_only) {

@@ -153,6 +153,33 @@ fn tests_have_the_figures_of_llvm_cov_on_each_alone() {
     assert!(said.contains("| `unit tests/scale` | gfx90a | "), "{said}");
 }
 
+/// The files that llvm-cov has covered lines in, with the counts of each test.
+#[test]
+fn tests_have_the_files_that_they_ran() {
+    let labelled = Labelled::new();
+    let idle = TESTS[0].1.map(|(name, _)| (name, &[0, 0][..]));
+    let runs = [("add", TESTS[1].1), ("idle", idle)];
+    let runs = runs.map(|(name, counts)| (name, labelled.add(&counts, &format!("labels/{name}"))));
+    let place = &labelled.place;
+    let tests = |options: &[&dyn AsRef<OsStr>]| {
+        let output =
+            place.report(&[&[&"--json" as &dyn AsRef<OsStr>, &"--per-test"], options].concat());
+        json(output.stdout)["rocov"]["tests"].clone()
+    };
+    let found = tests(&[]);
+    for (test, (name, profile)) in found.as_array().unwrap().iter().zip(&runs) {
+        assert_eq!(test["name"], *name);
+        let alone = json(export(place, &labelled.elf, &[profile], "-format=text").stdout);
+        let files = alone["data"][0]["files"].as_array().unwrap().iter();
+        let ran = files.filter(|file| file["summary"]["lines"]["covered"] != 0);
+        let ran: Vec<_> = ran.map(|file| file["filename"].clone()).collect();
+        assert_eq!(ran.is_empty(), *name == "idle");
+        assert_eq!(test["columns"][0]["files"], Value::from(ran), "{name}");
+    }
+    let figures = tests(&[&"--summary-only"]);
+    assert_eq!(figures[0]["columns"][0]["files"], Value::Null);
+}
+
 /// Each section has the counts of llvm-cov on its test alone, and they add up to the report without tests. The count of a
 /// line is the largest of its regions, which can be another one in each test, so that the sum may be larger.
 #[test]
