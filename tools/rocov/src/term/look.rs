@@ -68,25 +68,16 @@ impl Bars {
     /// The bar of `width` characters for `covered` of `total`: what is covered, and the rest. It is full if all is
     /// covered, and empty if nothing is.
     pub(crate) fn draw(self, covered: u64, total: u64, width: usize) -> [String; 2] {
-        const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
         let (whole, rest) = match self {
             Self::Blocks => ("█", "░"),
             Self::Ascii => ("#", "-"),
         };
-        let steps = (width * EIGHTHS.len()) as u128;
-        let covered_steps = match total {
+        let drawn = match total {
             0 => 0,
-            _ => u128::from(covered) * steps / u128::from(total),
+            _ => u128::from(covered) * width as u128 / u128::from(total),
         };
-        let covered_steps = usize::try_from(covered_steps).unwrap_or_default();
-        let mut drawn = whole.repeat(covered_steps / EIGHTHS.len());
-        let mut length = covered_steps / EIGHTHS.len();
-        let eighths = covered_steps % EIGHTHS.len();
-        if self == Self::Blocks && eighths > 0 {
-            drawn += EIGHTHS[eighths];
-            length += 1;
-        }
-        [drawn, rest.repeat(width.saturating_sub(length))]
+        let drawn = usize::try_from(drawn).unwrap_or_default();
+        [whole.repeat(drawn), rest.repeat(width.saturating_sub(drawn))]
     }
 }
 
@@ -100,8 +91,8 @@ mod tests {
             (0, 5, "░░░░"),
             (5, 5, "████"),
             (1, 2, "██░░"),
-            (999, 1000, "███▉"),
-            (5, 32, "▋░░░"),
+            (999, 1000, "███░"),
+            (1, 5, "░░░░"),
             (0, 0, "░░░░"),
             (u64::MAX, u64::MAX, "████"),
         ] {

@@ -112,8 +112,8 @@ fn tests_have_the_figures_of_llvm_cov_on_each_alone() {
     let output = place.report(&[&"--json", &"--per-test"]);
     assert_eq!(stderr(&output), "");
     let found = json(output.stdout);
-    let all: Vec<_> = profiles.iter().map(PathBuf::as_path).collect();
-    assert_eq!(found["data"][0]["totals"], totals(place, elf, &all));
+    let paths: Vec<_> = profiles.iter().map(PathBuf::as_path).collect();
+    assert_eq!(found["data"][0]["totals"], totals(place, elf, &paths));
     let tests = found["rocov"]["tests"].as_array().unwrap();
     assert_eq!(tests.len(), TESTS.len());
     for ((name, _), profile) in TESTS.iter().zip(&profiles) {
@@ -202,7 +202,7 @@ fn the_first_page_names_kernels_that_never_ran_and_the_nearest_tests() {
         .map(|(name, profile)| format!("{name} reaches {} lines of this file", reached(&profile)));
     assert_eq!(near_to.collect::<Vec<_>>(), expected);
     let about = all(index, "section:has(.never) .about")[0];
-    assert_eq!(text(about), "1 of 2.");
+    assert_eq!(text(about), "1 of 2 kernels.");
 
     // All kernels.
     labelled.add_all();

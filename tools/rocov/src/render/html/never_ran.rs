@@ -65,7 +65,7 @@ pub(super) struct Row<'a> {
 pub(super) struct Near<'a> {
     pub(super) name: &'a str,
     pub(super) page: String,
-    /// What it reaches: `runs it on gfx90a`.
+    /// The code that it reaches: `runs it on gfx90a`.
     pub(super) reason: String,
 }
 

@@ -15,8 +15,9 @@ const NAME: [f64; 3] = [6.0, 18.0, 24.0];
 
 /// A file or folder of the map. Numbers are in percent of the map.
 pub(super) struct Tile<'a> {
-    /// The path.
     pub(super) path: String,
+    /// The path from the folder around it.
+    pub(super) name: String,
     /// The page of a file.
     pub(super) page: Option<&'a str>,
     /// True of a folder around other rectangles.
@@ -26,12 +27,6 @@ pub(super) struct Tile<'a> {
 }
 
 impl Tile<'_> {
-    /// The last part of the path.
-    pub(super) fn label(&self) -> &str {
-        let name = self.path.trim_end_matches('/');
-        name.rsplit('/').next().unwrap_or(name)
-    }
-
     /// The place as a style has it.
     pub(super) fn style(&self) -> String {
         let Area {
@@ -109,6 +104,7 @@ fn add<'a>(folder: &Tree<'a>, path: &str, depth: usize, area: Area, tiles: &mut 
         let inner = node.folder.filter(|_| depth > 1);
         tiles.push(Tile {
             path: path.clone(),
+            name: node.name,
             page: node.page,
             is_frame: inner.is_some(),
             share,
