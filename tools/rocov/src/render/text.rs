@@ -217,6 +217,8 @@ impl Layout {
 struct Fitting {
     layout: Layout,
     columns: Vec<TextColumn>,
+    /// True if names have enough room.
+    fits: bool,
     /// The number of characters of names.
     names: usize,
     /// The number of characters of bars, if there are bars.
@@ -243,13 +245,14 @@ impl Fitting {
             Self {
                 layout,
                 columns,
+                fits: room >= longest.min(NARROWEST),
                 names,
                 bar: is_drawn.then_some(left.min(BAR[1])),
             }
         });
-        let fits = |it: &Self| it.names >= longest.min(NARROWEST);
         let [whole, shares, lines] = fittings;
-        [whole, shares].into_iter().find(fits).unwrap_or(lines)
+        let mut wide = [whole, shares].into_iter();
+        wide.find(|fitting| fitting.fits).unwrap_or(lines)
     }
 }
 

@@ -100,6 +100,14 @@ fn a_table_fits_the_terminal_and_a_pipe_has_all_of_it() {
             "{columns}: {table}"
         );
     }
+    // A short name needs less room than its columns.
+    let variables = [unicode[0], ("COLUMNS", "70")];
+    let table = on_a_terminal(&place, "--color=never --include=none.hip", &variables);
+    let widest = table
+        .lines()
+        .map(|line| line.trim_end().chars().count())
+        .max();
+    assert!(widest <= Some(70), "{table}");
     let ascii = on_a_terminal(
         &place,
         "--color=never",
