@@ -77,7 +77,10 @@ impl Bars {
             _ => u128::from(covered) * width as u128 / u128::from(total),
         };
         let drawn = usize::try_from(drawn).unwrap_or_default();
-        [whole.repeat(drawn), rest.repeat(width.saturating_sub(drawn))]
+        [
+            whole.repeat(drawn),
+            rest.repeat(width.saturating_sub(drawn)),
+        ]
     }
 }
 
