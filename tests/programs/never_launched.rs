@@ -251,7 +251,7 @@ fn without_rocov_run_the_commands_find_it() {
     without_run(&program, &ran.data(), &["none"]);
     let before = files(&ran.data());
     ran.reports(&[&ADDED, &SCALE, &HALVE]);
-    let report = ran.report(&[]).success().silently();
+    let report = ran.report(&["--verbose"]).success().silently();
     let heading = "gfx90a: 1 profile of 3 code objects, 2 never launched";
     assert!(report.stdout.starts_with(heading), "{report}");
     let origin = format!("  device ELF      {}: code object ", library.display());

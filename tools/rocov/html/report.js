@@ -25,28 +25,106 @@ const find = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 const make = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
 
-document.addEventListener("DOMContentLoaded", () => {
+document.addEventListener("DOMContentLoaded", async () => {
   find("#theme").addEventListener("click", theme.toggle);
   find("#help").addEventListener("click", () => find("#keys").showModal());
-  for (const part of all(".top [hidden]:not(#found), .stops, .scripted")) part.hidden = false;
-  choose(location.hash);
-  addEventListener("hashchange", () => choose(location.hash));
+  for (const part of all(".top [hidden]:not(#found)")) part.hidden = false;
   search();
+  document.addEventListener("keydown", keys);
+  addEventListener("hashchange", arrive);
+  if (single.start()) await arrive();
+  else begin();
+});
+
+// What a page has beside the bar at its top.
+function begin() {
+  for (const part of all(".stops, .scripted")) part.hidden = false;
   for (const table of all("table:has(th[data-sort])")) {
     const sorted = sort(table);
     if (table.matches(".files")) { folds(table); order(table, sorted); }
   }
+  choose(anchor());
+  for (const input of choices()) input.addEventListener("change", keepChoices);
   if (find(".reached")) linkLines(find(".reached"));
   nameTests();
-  addEventListener("hashchange", nameTests);
   if (find(".stops")) stops.start();
-  document.addEventListener("keydown", keys);
-});
+}
 
-// A link such as #only-1 chooses what is shown.
+// After the address has changed.
+async function arrive() {
+  if (!await single.arrive()) choose(anchor());
+  nameTests();
+}
+
+// The part of the address that is in a page: of a single file, the address of a page is before it.
+const anchor = () => single.page ? single.parts()[1] : location.hash;
+const address = (anchor) => single.page ? `#/${single.page}#${anchor}` : `#${anchor}`;
+
+// A report in a single file has its pages in scripts, compressed.
+const single = {
+  page: "",
+  start() {
+    if (!find("script[data-page]")) return false;
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest("a[href]");
+      if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey) return;
+      const [name, place = ""] = link.getAttribute("href").replace(/^(\.\.\/)+/, "").split("#");
+      if (name && !single.script(name)) return;
+      event.preventDefault();
+      location.hash = `#/${name || single.page}#${place}`;
+    });
+    return true;
+  },
+  script(name) { return find(`script[data-page="${CSS.escape(name)}"]`); },
+  // The page that the address names, and the place in it.
+  parts() {
+    const [, name = "index.html", place = ""] = /^#\/([^#]*)#?(.*)$/.exec(location.hash) ?? [];
+    return [single.script(name) ? name : "index.html", `#${place}`];
+  },
+  async text(name) {
+    const bytes = Uint8Array.from(atob(single.script(name).textContent), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    return new Response(stream).text();
+  },
+  // Shows the page of the address. Returns whether there is one that was not shown before.
+  async arrive() {
+    if (!find("script[data-page]")) return false;
+    const [name, place] = single.parts();
+    const isNew = name !== single.page;
+    if (isNew) {
+      // The first page is there from the start.
+      const isThere = name === "index.html" && !single.page;
+      const page = isThere ? null : new DOMParser().parseFromString(await single.text(name), "text/html");
+      single.page = name;
+      if (page) {
+        document.title = page.title;
+        document.body.dataset.root = page.body.dataset.root;
+        for (const part of ["#of-page", ".top nav", "main", "footer"]) find(part).replaceWith(find(part, page));
+        scrollTo({ top: 0, behavior: "instant" });
+      }
+      begin();
+    }
+    for (const old of all(".target")) old.classList.remove("target");
+    const target = place.length > 1 && document.getElementById(place.slice(1));
+    if (target) {
+      target.classList.add("target");
+      target.scrollIntoView();
+    }
+    return isNew;
+  },
+};
+
+// The address has the choices of what is shown: #only-1, or #whole&metric-branches.
+const choices = () => all(".controls input");
+
 function choose(hash) {
-  const choice = /^#only-\w+$/.test(hash) && find(hash);
-  if (choice) choice.click();
+  const ids = hash.slice(1).split("&");
+  for (const input of choices()) if (ids.includes(input.id) && !input.checked) input.click();
+}
+
+function keepChoices() {
+  const chosen = choices().filter((input) => input.checked && !input.defaultChecked);
+  history.replaceState(null, "", address(chosen.map((input) => input.id).join("&")));
 }
 
 function keys(event) {
@@ -55,8 +133,10 @@ function keys(event) {
   const follow = (selector) => () => find(selector)?.click();
   const action = {
     "/": () => find("#search").focus(),
-    "n": () => stops.go(1),
-    "p": () => stops.go(-1),
+    "n": () => walk(1),
+    "p": () => walk(-1),
+    "j": () => walk(1),
+    "k": () => walk(-1),
     "]": follow("a[rel=next]"),
     "[": follow("a[rel=prev]"),
     "u": follow(".brand"),
@@ -67,6 +147,19 @@ function keys(event) {
     event.preventDefault();
     action();
   }
+}
+
+// To the next part of a source that did not run, or to the next row of a table.
+function walk(step) {
+  if (find(".stops")) {
+    stops.go(step);
+    return;
+  }
+  const links = all(".rows > tr > th a, .rows > tr > th input").filter((link) => link.closest("tr").checkVisibility());
+  const at = links.indexOf(document.activeElement);
+  const next = links[at < 0 ? (step > 0 ? 0 : links.length - 1) : (at + step + links.length) % links.length];
+  next?.focus();
+  next?.closest("tr").scrollIntoView({ block: "nearest" });
 }
 
 // The parts of a source that did not run, of those that are shown.
@@ -123,16 +216,8 @@ function rocovSearchIndex({ files, functions }) {
 
 function search() {
   const [input, found] = [find("#search"), find("#found")];
-  const root = document.body.dataset.root;
   const most = 40;
-  const load = () => {
-    if (find("#search-index")) return;
-    const script = Object.assign(document.createElement("script"), {
-      id: "search-index",
-      src: `${root}assets/search.js`,
-    });
-    document.head.append(script);
-  };
+  const load = () => loadScript("index", "assets/search.js");
   input.addEventListener("focus", load);
   input.addEventListener("input", () => {
     load();
@@ -143,7 +228,7 @@ function search() {
     const said = hits.length > most ? `${hits.length} found, the first ${most}:` : `${hits.length} found`;
     find("p", found).textContent = said;
     find("ul", found).replaceChildren(...hits.slice(0, most).map((hit) => {
-      const link = Object.assign(make("a", hit.name), { href: root + hit.page });
+      const link = Object.assign(make("a", hit.name), { href: document.body.dataset.root + hit.page });
       if (hit.where) link.append(make("small", hit.where));
       const item = document.createElement("li");
       item.append(link);
@@ -282,10 +367,11 @@ function folds(table) {
 function linkLines(table) {
   for (const row of table.tBodies[0].rows) {
     const page = find("a", row).href.split("#")[0];
-    const ranges = row.cells[2].textContent.split(", ");
-    const links = ranges.flatMap((range) =>
-      [", ", Object.assign(make("a", range), { href: `${page}#L${parseInt(range, 10)}` })]);
-    row.cells[2].replaceChildren(...links.slice(1));
+    for (const cell of all(".ranges", row)) {
+      const links = cell.textContent.split(", ").flatMap((range) =>
+        [", ", Object.assign(make("a", range), { href: `${page}#L${parseInt(range, 10)}` })]);
+      cell.replaceChildren(...links.slice(1));
+    }
   }
 }
 
@@ -305,9 +391,16 @@ function rocovTests(tests) {
 }
 
 function nameTests() {
-  if (!/^#t\d+$/.test(location.hash) || !find(`${location.hash} .numbers`) || find("#test-names")) return;
-  document.head.append(Object.assign(document.createElement("script"), {
-    id: "test-names",
-    src: `${document.body.dataset.root}assets/tests.js`,
-  }));
+  if (/^#t\d+$/.test(anchor()) && find(`${anchor()} .numbers`)) loadScript("names", "assets/tests.js");
+}
+
+// Loads a script of the report, once on each page.
+async function loadScript(id, name) {
+  const main = find("main");
+  if (main.dataset[id]) return;
+  main.dataset[id] = "loaded";
+  const script = document.createElement("script");
+  if (single.page) script.textContent = await single.text(name);
+  else script.src = document.body.dataset.root + name;
+  document.head.append(script);
 }

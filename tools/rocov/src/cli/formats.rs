@@ -14,7 +14,8 @@ use clap::{ArgGroup, Args, ColorChoice};
 
 use super::wrong_usage;
 use crate::data::in_bucket;
-use crate::render::Format;
+use crate::render::{Format, Order};
+use crate::term::look::Look;
 
 /// The option of a table.
 const TABLE: &str = "--table";
@@ -25,9 +26,14 @@ const TABLE: &str = "--table";
 #[command(group = ArgGroup::new("counted").multiple(true))]
 #[command(next_help_heading = "Formats")]
 pub(crate) struct Formats {
-    /// Write pages for a browser to DIR. Prints the path of the first, if nothing else goes to standard output
-    #[arg(long, value_name = "DIR", group = "format")]
+    /// Write pages for a browser to a folder, or all pages to a single file if PATH ends in `.html`. Prints the path
+    /// of the first, if nothing else goes to standard output
+    #[arg(long, value_name = "PATH", group = "format")]
     pub(crate) html: Option<PathBuf>,
+
+    /// With --html, the title of the pages: the name of the project
+    #[arg(long, value_name = "NAME", requires = "html")]
+    pub(crate) title: Option<String>,
 
     /// With --html, open the first page in a browser
     #[arg(long, requires = "html")]
@@ -74,6 +80,17 @@ pub(crate) struct Formats {
         hide_possible_values = true
     )]
     color: ColorChoice,
+
+    /// Sort the files of the table: name, worst (the least share of lines first) or missed (the most missed lines
+    /// first)
+    #[arg(
+        long,
+        value_name = "ORDER",
+        default_value = "name",
+        hide_possible_values = true,
+        conflicts_with = "show"
+    )]
+    sort: Order,
 
     /// Write the format that has no FILE to this one, instead of standard output; the table, if all have one
     #[arg(
@@ -138,7 +155,7 @@ impl Formats {
     fn given(&self) -> impl Iterator<Item = (&'static str, Format, &Destination)> {
         let max_count = self.max_count.map_or(u64::MAX, NonZeroU64::get);
         let summary_only = self.summary_only;
-        let is_colored = false;
+        let (look, order) = (Look::default(), self.sort);
         let formats = [
             ("--lcov", Format::Lcov { max_count }, &self.lcov),
             (
@@ -149,7 +166,7 @@ impl Formats {
             ("--json", Format::Json { summary_only }, &self.json),
             ("--sonar", Format::Sonar, &self.sonar),
             ("--markdown", Format::Markdown, &self.markdown),
-            (TABLE, Format::Text { is_colored }, &self.table),
+            (TABLE, Format::Text { look, order }, &self.table),
         ];
         let formats = formats.into_iter();
         formats.filter_map(|(option, format, place)| Some((option, format, place.as_ref()?)))
@@ -189,18 +206,33 @@ impl Formats {
                 return Err(conflict(message.to_owned()));
             }
             outputs.push(Output {
-                format: Format::Text { is_colored: false },
+                format: Format::Text {
+                    look: Look::default(),
+                    order: self.sort,
+                },
                 path: usual,
                 option: TABLE,
             });
         }
         for output in &mut outputs {
-            if let Format::Text { is_colored } = &mut output.format {
-                *is_colored = self.is_colored(output.path);
+            if let Format::Text { look, .. } = &mut output.format {
+                *look = self.look(output.path);
             }
         }
         check_places(&outputs)?;
         Ok(outputs)
+    }
+
+    /// The look of text that goes to this file, or to standard output.
+    fn look(&self, path: Option<&Path>) -> Look {
+        let is_colored = self.is_colored(path);
+        match path {
+            None => Look::of_stdout(is_colored),
+            Some(_) => Look {
+                is_colored,
+                ..Look::default()
+            },
+        }
     }
 
     /// Returns whether text that goes to this file, or to standard output, is colored.

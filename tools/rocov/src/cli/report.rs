@@ -71,6 +71,15 @@ pub(crate) struct ReportArguments {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
+    /// Print the report again whenever the data changes, until Ctrl-C, which ends with 0. On a terminal, each report
+    /// takes the place of the one before
+    #[arg(long, conflicts_with_all = ["open", "conditions"])]
+    pub(crate) watch: bool,
+
+    /// Print each code object above the table and annotated source
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+
     #[command(flatten)]
     pub(crate) options: ReportOptions,
 }

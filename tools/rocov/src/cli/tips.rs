@@ -11,7 +11,7 @@ use crate::support::printable::printable;
 use crate::term::print;
 
 /// Options of cargo-llvm-cov, llvm-cov and lcov that `rocov report` does not have, and what has their effect.
-const OPTIONS: [(&str, &str); 17] = [
+const OPTIONS: [(&str, &str); 16] = [
     ("--text", "`--show` prints annotated source"),
     ("--codecov", "Codecov reads the tracefile of `--lcov`"),
     ("--output-dir", "`--html DIR` names the directory of pages"),
@@ -55,10 +55,6 @@ const OPTIONS: [(&str, &str); 17] = [
     (
         "--mcdc",
         "compile with -Xarch_device -fcoverage-mcdc: the report has MC/DC then",
-    ),
-    (
-        "--sort",
-        "a report is sorted by path; `rocov kernels --sort COLUMN` sorts kernels",
     ),
     (
         "--ignore-filename",

@@ -147,8 +147,13 @@ impl Tests {
                 }
             }
         }
-        let files = self.files.into_values().flatten();
-        let lines = LineTests::of(files.map(|(path, file)| (path, file.line_tests)));
+        let files = self.files.into_iter().flat_map(|(label, files)| {
+            let label: Arc<str> = label.into();
+            files
+                .into_iter()
+                .map(move |(path, file)| (Arc::clone(&label), path, file.line_tests))
+        });
+        let lines = LineTests::of(files);
         (parts, lines)
     }
 }

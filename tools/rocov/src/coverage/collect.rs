@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
@@ -28,9 +28,8 @@ use crate::support::demangle::shown;
 use crate::support::{mmap, parallel, temporary};
 use crate::system::command;
 use crate::term::plural::count;
-use crate::term::progress::Last;
+use crate::term::progress;
 use crate::term::remedy::explained;
-use crate::term::{print, progress};
 
 /// A code object, or a program on the host, and its own profile.
 #[derive(Debug)]
@@ -73,23 +72,20 @@ pub(crate) fn collect(
     place: impl Fn(&str) -> String + Sync,
 ) -> Result<Collected> {
     let shared = Mutex::new(SharedFunctions::default());
-    let done = AtomicUsize::new(0);
-    let line = |_| {
-        let done = done.load(Ordering::Relaxed);
-        format!("{done} of {}", count(inputs.len(), "code object"))
-    };
     let read = |input: &CountedBinary| {
         let (mut source, warnings) = read(input, installed)?;
         activity::move_all(&mut source.activities, &place);
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let functions = source.records.iter_mut().map(|it| &mut it.function);
         shared.share(functions, &place);
-        done.fetch_add(1, Ordering::Relaxed);
         Ok((source, warnings))
     };
-    let is_shown = print::shows_progress();
-    let read = progress::shown(is_shown, line, Last::Nothing, || {
-        parallel::map(inputs, read)
+    let read = progress::counted(inputs.len(), "code object", |done| {
+        parallel::map(inputs, |input| {
+            let read = read(input);
+            done.fetch_add(1, Ordering::Relaxed);
+            read
+        })
     })?;
     let (mut sources, warnings): (Vec<_>, Vec<_>) = read.into_iter().unzip();
     let checkouts = joined(&mut sources);

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
@@ -26,7 +27,7 @@ use crate::profdata::{
 };
 use crate::support::parallel;
 use crate::term::plural::count;
-use crate::term::print;
+use crate::term::{print, progress};
 
 /// The arch of a column of host code.
 const HOST: &str = "host";
@@ -37,8 +38,7 @@ pub(crate) struct Report<'a> {
     binaries: Vec<CountedBinary>,
     /// The number of functions whose counts are too low, by the identity of their code object.
     non_atomic: BTreeMap<String, usize>,
-    /// The lines before the table of an arch, in a text.
-    headings: BTreeMap<String, Vec<String>>,
+    headings: BTreeMap<String, Heading>,
     components: Vec<ReportComponent>,
     tests: Vec<TestProfiles<'a>>,
     /// The profiles of each label, if the report has the counts of each.
@@ -49,6 +49,14 @@ pub(crate) struct Report<'a> {
     directory: PathBuf,
     rules: Rules,
     exclusions: Exclusions,
+}
+
+/// The lines before the table of an arch, in a text.
+#[derive(Default)]
+struct Heading {
+    line: String,
+    /// A line or more for each code object.
+    objects: Vec<String>,
 }
 
 /// A component with its own figures: its name, and the identities of its code objects.
@@ -122,9 +130,12 @@ impl<'a> Report<'a> {
 
     /// Adds host code: `binaries`, and the counts of all of them, from so many `profiles`.
     pub(crate) fn add_host(&mut self, binaries: &[PathBuf], counts: BinaryCounts, profiles: usize) {
-        let mut heading = vec![format!("host: {}", count(profiles, "profile"))];
         let binaries_of_host = binaries.iter().map(|binary| binary.display());
-        heading.extend(binaries_of_host.map(|binary| format!("  binary          {binary}")));
+        let objects = binaries_of_host.map(|binary| format!("  binary          {binary}"));
+        let heading = Heading {
+            line: format!("host: {}", count(profiles, "profile")),
+            objects: objects.collect(),
+        };
         self.binaries.push(CountedBinary {
             side: Side::Host,
             arch: HOST.to_owned(),
@@ -138,9 +149,15 @@ impl<'a> Report<'a> {
         self.headings.insert(HOST.to_owned(), heading);
     }
 
-    /// The lines before the table of each arch, in a text.
-    pub(crate) fn headings(&self) -> &BTreeMap<String, Vec<String>> {
-        &self.headings
+    /// The lines before the table of each arch, in a text: one, or those of each code object too if the text
+    /// `is_verbose`.
+    pub(crate) fn headings(&self, is_verbose: bool) -> BTreeMap<&str, Vec<&str>> {
+        let headings = self.headings.iter().map(|(arch, heading)| {
+            let objects = heading.objects.iter().filter(|_| is_verbose);
+            let lines = [&heading.line].into_iter().chain(objects);
+            (&**arch, lines.map(String::as_str).collect())
+        });
+        headings.collect()
     }
 
     /// Collects the counts of all code objects.
@@ -211,11 +228,14 @@ impl<'a> Report<'a> {
         let is_wanted = |path: &str| selection.admits(path);
         let tests = Mutex::new(Tests::new(self.tests.len(), self.has_line_tests));
         let numbered: Vec<_> = self.tests.iter().enumerate().collect();
-        parallel::map(&numbered, |(number, test)| {
-            let (part, covered) = evaluator.evaluate(test, is_wanted)?;
-            let mut tests = tests.lock().unwrap_or_else(PoisonError::into_inner);
-            tests.add(*number, part, covered);
-            Ok(())
+        progress::counted(numbered.len(), "test", |done| {
+            parallel::map(&numbered, |(number, test)| {
+                let (part, covered) = evaluator.evaluate(test, is_wanted)?;
+                let mut tests = tests.lock().unwrap_or_else(PoisonError::into_inner);
+                tests.add(*number, part, covered);
+                done.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            })
         })?;
         let tests = tests.into_inner().unwrap_or_else(PoisonError::into_inner);
         (view.tests, view.line_tests) = tests.finish();
@@ -265,9 +285,9 @@ fn counted<'a>(
 }
 
 /// The lines before the table of an arch.
-fn heading(arch: &MergedArch<'_>) -> Vec<String> {
+fn heading(arch: &MergedArch<'_>) -> Heading {
     let raw = arch.objects.iter().map(|object| object.raw).sum();
-    let mut first = format!(
+    let mut line = format!(
         "{}: {} of {}",
         arch.name,
         count(raw, "profile"),
@@ -276,20 +296,31 @@ fn heading(arch: &MergedArch<'_>) -> Vec<String> {
     let never = arch.objects.iter().filter(|object| object.raw == 0);
     match never.count() {
         0 => {}
-        never => first += &format!(", {never} never launched"),
+        never => line += &format!(", {never} never launched"),
+    }
+    let mapping = CountKinds::from([CountKind::Mapping]);
+    let kinds = arch.objects.iter().flat_map(|object| object.kinds.iter());
+    let kinds: CountKinds = kinds.copied().collect();
+    if kinds != mapping {
+        let names = kinds.iter().map(|kind| kind.name());
+        let names = names.collect::<Vec<_>>().join(", ");
+        line += &format!(", counted by {names}");
     }
     if arch.scale > 1 {
-        first += &format!(", counts times {}", arch.scale);
+        line += &format!(", counts times {}", arch.scale);
     }
     let objects = arch.objects.iter().flat_map(|object| {
         let elf = format!("  device ELF      {}", object.name());
-        let has_others = object.kinds != CountKinds::from([CountKind::Mapping]);
+        let has_others = object.kinds != mapping;
         let counted_by = || format!("    counted by    {}", object.counted_by());
         let is_low = object.non_atomic > 0;
         let too_low = || format!("    too low       {}", too_low(object.non_atomic));
         [Some(elf), has_others.then(counted_by), is_low.then(too_low)]
     });
-    [first].into_iter().chain(objects.flatten()).collect()
+    Heading {
+        line,
+        objects: objects.flatten().collect(),
+    }
 }
 
 /// The reason why the counts of so many functions are too low, and what to do.

@@ -9,6 +9,7 @@
 //! Nothing here prints: each step collects `Warnings`, and the command prints them.
 
 mod builds;
+pub(crate) mod changes;
 pub(crate) mod code_cache;
 mod completeness;
 pub(crate) mod components;

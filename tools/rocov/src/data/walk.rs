@@ -39,6 +39,20 @@ pub(crate) enum FoundFile {
 }
 
 impl FoundFile {
+    /// The file or directory.
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Device(profile) => &profile.path,
+            Self::Host(path)
+            | Self::OfOffloadRuntime(path)
+            | Self::Elf(_, path)
+            | Self::Registry(path)
+            | Self::Sections(path)
+            | Self::Merge(path)
+            | Self::Damaged(path, _) => path,
+        }
+    }
+
     /// Returns whether it has counts of a run.
     fn is_of_run(&self) -> bool {
         match self {

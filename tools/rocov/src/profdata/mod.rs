@@ -26,6 +26,7 @@ mod values_tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use anyhow::{Result, bail};
 use rocov::format::bounds_table::OWN_VERSION_SYMBOL;
@@ -38,6 +39,7 @@ use crate::data::device_elfs::ObjectFile;
 use crate::data::match_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave_out_damaged};
 use crate::llvm::LlvmTools;
 use crate::support::{mmap, parallel, temporary};
+use crate::term::progress;
 use crate::term::warnings::Warnings;
 
 pub(crate) use counts::{BinaryCounts, ProfileCounts};
@@ -269,7 +271,13 @@ fn of_arch(directory: &Path, name: &str) -> PathBuf {
 /// The sums of the profiles of each code object; `None` if some cannot be added up.
 fn sums(objects: &MatchedArch<'_>) -> Result<Option<Vec<BinaryCounts>>> {
     let objects: Vec<_> = objects.values().collect();
-    let sums = parallel::map(&objects, |object| Ok(summed(object).ok()))?;
+    let sums = progress::counted(objects.len(), "code object", |done| {
+        parallel::map(&objects, |object| {
+            let sum = summed(object).ok();
+            done.fetch_add(1, Ordering::Relaxed);
+            Ok(sum)
+        })
+    })?;
     Ok(sums.into_iter().collect())
 }
 

@@ -10,6 +10,7 @@ use crate::coverage::breakdown::{OfColumn, Only, Part};
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::view::View;
 use crate::term::lines::Lines;
+use crate::term::look::Look;
 use crate::term::table::Heading;
 
 /// The heading of the tests that some of a test's counts may be of.
@@ -44,14 +45,14 @@ fn are_shared(parts: &[Part]) -> bool {
 }
 
 /// A table for each kind of part in each column.
-pub(super) fn write_text(view: &View, out: &mut Lines<'_>) -> io::Result<()> {
+pub(super) fn write_text(view: &View, look: Look, out: &mut Lines<'_>) -> io::Result<()> {
     for (kind, parts) in kinds(view) {
         for label in labels(parts) {
             let rows = in_column(parts, label);
             out.gap()?;
             out.line(format_args!("{label} by {}:", kind.to_lowercase()))?;
             out.gap()?;
-            write_table(kind, &rows, are_shared(parts), out)?;
+            write_table(kind, &rows, are_shared(parts), look, out)?;
         }
     }
     Ok(())
@@ -61,6 +62,7 @@ fn write_table(
     kind: &str,
     rows: &[(&Part, &OfColumn)],
     are_shared: bool,
+    look: Look,
     out: &mut Lines<'_>,
 ) -> io::Result<()> {
     let [word, number] = [false, true].map(|is_number| move |text| Heading { text, is_number });
@@ -98,7 +100,7 @@ fn write_table(
             cells
         })
         .collect();
-    out.table(&headings, &rows)
+    out.table_in(&headings, rows, look)
 }
 
 /// A table of all parts of one kind: a row for each in each column of figures.

@@ -21,6 +21,7 @@ mod xml;
 
 pub(crate) use breakdown::SHARED;
 pub(crate) use html::write as write_html;
+pub(crate) use text::Order;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -28,6 +29,7 @@ use std::io::Write;
 use anyhow::Result;
 
 use crate::coverage::view::View;
+use crate::term::look::Look;
 use crate::term::plural::count;
 
 /// The number of lines that are left out, as a text; `None` if there are none.
@@ -40,7 +42,8 @@ fn excluded(view: &View) -> Option<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Text {
-        is_colored: bool,
+        look: Look,
+        order: Order,
     },
     /// With no count above a largest one.
     Lcov {
@@ -84,11 +87,11 @@ impl Format {
 pub(crate) fn write(
     view: &View,
     format: Format,
-    headings: &BTreeMap<String, Vec<String>>,
+    headings: &BTreeMap<&str, Vec<&str>>,
     out: &mut dyn Write,
 ) -> Result<()> {
     match format {
-        Format::Text { is_colored } => text::write(view, headings, is_colored, out)?,
+        Format::Text { look, order } => text::write(view, headings, look, order, out)?,
         Format::Lcov { max_count } => lcov::write(view, max_count, out)?,
         Format::Cobertura { max_count } => cobertura::write(view, max_count, out)?,
         Format::Json { summary_only } => json::write(view, summary_only, out)?,

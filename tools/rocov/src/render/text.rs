@@ -1,6 +1,7 @@
 //! The table of `llvm-cov report`, for each column and for all of them joined; and the lines that only
 //! some archs ran.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,30 +15,36 @@ use crate::support::paths::{below, common};
 use crate::support::printable::printable;
 use crate::term::line_ranges::ranges;
 use crate::term::lines::Lines;
+use crate::term::look::{Bars, Look};
+use crate::term::shorten::shortened;
 
-/// The headings of columns, in the order of llvm-cov.
-const HEADINGS: [&str; 13] = [
-    "Filename",
-    "Regions",
-    "Missed",
-    "Cover",
-    "Functions",
-    "Missed",
-    "Executed",
-    "Lines",
-    "Missed",
-    "Cover",
-    "Branches",
-    "Missed",
-    "Cover",
-];
-/// The headings for MC/DC, if there is any.
-const CONDITION_HEADINGS: [&str; 3] = ["MC/DC", "Missed", "Cover"];
+/// The heading of names.
+const NAME: &str = "Filename";
+/// The smallest number of characters of a file's name, if a narrower layout has room for more.
+const NARROWEST: usize = 24;
+/// The numbers of characters of the shortest and of the longest bar.
+const BAR: [usize; 2] = [5, 20];
+
+/// The order of files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Order {
+    /// By name
+    #[default]
+    #[value(alias = "filename")]
+    Name,
+    /// Those with the least share of covered lines first
+    #[value(alias = "uncovered-percent")]
+    Worst,
+    /// Those with the most missed lines first
+    #[value(alias = "uncovered-number")]
+    Missed,
+}
 
 pub(super) fn write(
     view: &View,
-    headings: &BTreeMap<String, Vec<String>>,
-    is_colored: bool,
+    headings: &BTreeMap<&str, Vec<&str>>,
+    look: Look,
+    order: Order,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let out = &mut Lines::new(out);
@@ -47,7 +54,7 @@ pub(super) fn write(
         if index > 0 {
             out.gap()?;
         }
-        match headings.get(&column.label) {
+        match headings.get(&*column.label) {
             Some(heading) => {
                 heading.iter().try_for_each(|line| out.line(line))?;
             }
@@ -59,7 +66,7 @@ pub(super) fn write(
             Some((below(path, &base).into_owned(), figures))
         });
         let total = total.columns[index].unwrap_or_default();
-        write_table(rows.collect(), total, is_colored, out)?;
+        write_table(order.sorted(rows.collect()), total, look, out)?;
     }
     if view.columns.len() > 1 {
         let labels: Vec<_> = view.columns.iter().map(|it| it.label.as_str()).collect();
@@ -70,7 +77,7 @@ pub(super) fn write(
         let rows = rows
             .filter(|(_, figures)| figures.functions.total > 0)
             .map(|(path, figures)| (below(path, &base).into_owned(), figures));
-        write_table(rows.collect(), total.all, is_colored, out)?;
+        write_table(order.sorted(rows.collect()), total.all, look, out)?;
         write_differences(view, &base, out)?;
     }
     if let Some(excluded) = excluded(view) {
@@ -78,63 +85,224 @@ pub(super) fn write(
         out.line(format_args!("excluded: {excluded} (--show marks them)"))?;
     }
     uniformity::write_text(view, &base, out)?;
-    breakdown::write_text(view, out)?;
+    breakdown::write_text(view, look, out)?;
     if let Some(changed) = &view.changed {
         changed::write_text(view, changed, out)?;
     }
     Ok(())
 }
 
+impl Order {
+    /// The files in this order. Those that are equal by it stay in the order of their names.
+    fn sorted(self, mut rows: Vec<(String, Figures)>) -> Vec<(String, Figures)> {
+        let missed = |figures: &Figures| Reverse(measured(figures).missed());
+        match self {
+            Self::Name => {}
+            Self::Missed => rows.sort_by_key(|(_, figures)| missed(figures)),
+            Self::Worst => rows.sort_by(|(_, one), (_, other)| {
+                let share = |figures| measured(figures).percent().unwrap_or(100.0);
+                let by_share = share(one).total_cmp(&share(other));
+                by_share.then_with(|| missed(one).cmp(&missed(other)))
+            }),
+        }
+        rows
+    }
+}
+
+/// The figure that a file is judged by: its lines, or its functions if its lines are not known.
+fn measured(figures: &Figures) -> Figure {
+    match figures.lines.total {
+        0 => figures.functions,
+        _ => figures.lines,
+    }
+}
+
+/// The columns of a table: all, or fewer if a terminal has no room for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// Those of llvm-cov.
+    Whole,
+    /// Lines, and the shares of the others.
+    Shares,
+    /// Lines only.
+    Lines,
+}
+
+/// A column of a table.
+struct TextColumn {
+    heading: &'static str,
+    /// The number of spaces before it.
+    gap: usize,
+    /// The cells below the heading, the total's last.
+    cells: Vec<String>,
+}
+
+impl TextColumn {
+    fn width(&self) -> usize {
+        let lengths = self.cells.iter().map(String::len);
+        lengths.max().unwrap_or_default().max(self.heading.len())
+    }
+
+    fn whole_width(&self) -> usize {
+        self.gap + self.width()
+    }
+}
+
+impl Layout {
+    /// The columns for these rows, but that of their names.
+    fn columns(self, rows: &[(String, Figures)]) -> Vec<TextColumn> {
+        let has_conditions = rows.iter().any(|(_, it)| it.conditions.total > 0);
+        // Line tables tell no regions and branches.
+        let has_regions = |it: &Figures| it.regions.total > 0 || it.functions.total == 0;
+        let has_lines = |it: &Figures| it.lines.total > 0 || it.functions.total == 0;
+        type Of = fn(&Figures) -> Figure;
+        type Has<'a> = &'a dyn Fn(&Figures) -> bool;
+        let lines: (&'static str, &'static str, Of, Has<'_>) =
+            ("Lines", "Cover", |it| it.lines, &has_lines);
+        let others: [(&'static str, &'static str, Of, Has<'_>); 3] = [
+            ("Regions", "Cover", |it| it.regions, &has_regions),
+            ("Functions", "Executed", |it| it.functions, &|_| true),
+            ("Branches", "Cover", |it| it.branches, &has_regions),
+        ];
+        let conditions: (&'static str, &'static str, Of, Has<'_>) =
+            ("MC/DC", "Cover", |it| it.conditions, &|_| true);
+        let [regions, functions, branches] = others;
+        let kinds = match self {
+            Self::Whole => vec![regions, functions, lines, branches],
+            Self::Shares => vec![lines, regions, functions, branches],
+            Self::Lines => vec![lines],
+        };
+        let is_of_conditions = has_conditions && self != Self::Lines;
+        let kinds = kinds
+            .into_iter()
+            .chain(is_of_conditions.then_some(conditions));
+        let columns = kinds
+            .enumerate()
+            .flat_map(|(index, (name, share, of, has))| {
+                let texts = rows.iter().map(|(_, figures)| match has(figures) {
+                    true => cells_of(of(figures)),
+                    false => ["-"; 3].map(str::to_owned),
+                });
+                let texts: Vec<_> = texts.collect();
+                let column = |place: usize, heading, gap| TextColumn {
+                    heading,
+                    gap,
+                    cells: texts.iter().map(|texts| texts[place].clone()).collect(),
+                };
+                match (self, index) {
+                    // Three columns belong together; more space stands before each three.
+                    (Self::Whole, _) | (Self::Shares, 0) => vec![
+                        column(0, name, 3),
+                        column(1, "Missed", 2),
+                        column(2, share, 2),
+                    ],
+                    (Self::Lines, _) => vec![column(1, "Missed", 2), column(2, "Lines", 2)],
+                    (Self::Shares, _) => vec![column(2, name, 2)],
+                }
+            });
+        columns.collect()
+    }
+
+    /// The place of the share of lines among the columns.
+    fn share_of_lines(self) -> usize {
+        match self {
+            Self::Whole => 8,
+            Self::Shares => 2,
+            Self::Lines => 1,
+        }
+    }
+}
+
+/// The layout of a table that a terminal has room for.
+struct Fitting {
+    layout: Layout,
+    columns: Vec<TextColumn>,
+    /// True if names have enough room.
+    fits: bool,
+    /// The number of characters of names.
+    names: usize,
+    /// The number of characters of bars, if there are bars.
+    bar: Option<usize>,
+}
+
+impl Fitting {
+    fn of(rows: &[(String, Figures)], look: Look) -> Self {
+        let longest = rows.iter().map(|(name, _)| name.chars().count()).max();
+        let longest = longest.unwrap_or_default().max(NAME.len());
+        let layouts = [Layout::Whole, Layout::Shares, Layout::Lines];
+        let fittings = layouts.map(|layout| {
+            let columns = layout.columns(rows);
+            let taken: usize = columns.iter().map(TextColumn::whole_width).sum();
+            let room = look
+                .width
+                .map_or(usize::MAX, |width| width.saturating_sub(taken));
+            let names = longest.min(room).max(NAME.len());
+            // The gap before a bar is one space.
+            let left = look
+                .width
+                .map_or(BAR[1], |width| width.saturating_sub(taken + names + 1));
+            let is_drawn = look.bars.is_some() && left >= BAR[0];
+            Self {
+                layout,
+                columns,
+                fits: room >= longest.min(NARROWEST),
+                names,
+                bar: is_drawn.then_some(left.min(BAR[1])),
+            }
+        });
+        let [whole, shares, lines] = fittings;
+        let mut wide = [whole, shares].into_iter();
+        wide.find(|fitting| fitting.fits).unwrap_or(lines)
+    }
+}
+
 fn write_table(
     mut rows: Vec<(String, Figures)>,
     total: Figures,
-    is_colored: bool,
+    look: Look,
     out: &mut Lines<'_>,
 ) -> io::Result<()> {
+    for (name, _) in &mut rows {
+        *name = printable(name).into_owned();
+    }
+    let has_files = !rows.is_empty();
     rows.push(("TOTAL".to_owned(), total));
-    let has_conditions = total.conditions.total > 0;
-    let mut lines = vec![HEADINGS.map(str::to_owned).to_vec()];
-    if has_conditions {
-        lines[0].extend(CONDITION_HEADINGS.map(str::to_owned));
-    }
-    for (name, it) in rows {
-        let mut cells = vec![printable(&name).into_owned()];
-        // Line tables tell no regions and branches.
-        let known =
-            |figure: Figure| (it.regions.total > 0 || it.functions.total == 0).then_some(figure);
-        let of_lines = (it.lines.total > 0 || it.functions.total == 0).then_some(it.lines);
-        for figure in [
-            known(it.regions),
-            Some(it.functions),
-            of_lines,
-            known(it.branches),
-        ] {
-            cells.extend(figure.map_or(["-"; 3].map(str::to_owned), cells_of));
+    let fitting = Fitting::of(&rows, look);
+    let mark = look.bars.unwrap_or(Bars::Ascii).ellipsis();
+    let names = fitting.names;
+    let place_of_bar = fitting.bar.map(|_| fitting.layout.share_of_lines());
+    let mut head = format!("{NAME:<names$}");
+    let mut width = names;
+    for (index, column) in fitting.columns.iter().enumerate() {
+        head += &format!("{:>width$}", column.heading, width = column.whole_width());
+        width += column.whole_width();
+        if let Some(bar) = fitting.bar.filter(|_| place_of_bar == Some(index)) {
+            head += &" ".repeat(bar + 1);
+            width += bar + 1;
         }
-        if has_conditions {
-            cells.extend(cells_of(it.conditions));
-        }
-        lines.push(cells);
     }
-    let widths: Vec<_> = (0..lines[0].len())
-        .map(|index| lines.iter().map(|it| it[index].chars().count()).max())
-        .map(Option::unwrap_or_default)
-        .collect();
-    // Three columns belong together; more space stands before each three.
-    let gap = |index: usize| if index % 3 == 1 { "   " } else { "  " };
-    let width = (1..widths.len()).map(|index| gap(index).len() + widths[index]);
-    let rule = "-".repeat(widths[0] + width.sum::<usize>());
-    let last = lines.len() - 1;
-    for (number, line) in lines.iter().enumerate() {
-        if number == 1 || (number == last && last > 1) {
+    let rule = "-".repeat(width);
+    out.line(head.trim_end())?;
+    out.line(&rule)?;
+    for (number, (name, figures)) in rows.iter().enumerate() {
+        if number + 1 == rows.len() && has_files {
             out.line(&rule)?;
         }
-        let mut parts = vec![(None, format!("{:<width$}", line[0], width = widths[0]))];
-        for index in 1..line.len() {
-            let (cell, width) = (&line[index], widths[index]);
-            parts.push((None, gap(index).to_owned()));
-            let color = color(cell).filter(|_| is_colored);
-            parts.push((color, format!("{cell:>width$}")));
+        let name = shortened(name, names, mark);
+        let mut parts = vec![(None, format!("{name:<names$}"))];
+        for (index, column) in fitting.columns.iter().enumerate() {
+            let cell = &column.cells[number];
+            parts.push((None, " ".repeat(column.gap)));
+            let color = color(cell).filter(|_| look.is_colored);
+            parts.push((color, format!("{cell:>width$}", width = column.width())));
+            if let (Some(bars), Some(bar), true) =
+                (look.bars, fitting.bar, place_of_bar == Some(index))
+            {
+                let figure = figures.lines;
+                let [covered, rest] = bars.draw(figure.covered, figure.total, bar);
+                let dimmed = look.is_colored.then(|| Style::new().dimmed());
+                parts.extend([(None, " ".to_owned()), (color, covered), (dimmed, rest)]);
+            }
         }
         out.styled(parts)?;
     }

@@ -7,6 +7,7 @@ pub(crate) mod control;
 pub(crate) mod ctest;
 pub(crate) mod git;
 pub(crate) mod installed;
+pub(crate) mod interrupts;
 pub(crate) mod journal;
 mod journal_process;
 pub(crate) mod writable;

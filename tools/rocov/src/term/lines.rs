@@ -6,7 +6,8 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use super::table::{Heading, table};
+use super::look::{Bars, Look};
+use super::table::{Heading, shorten_names, table};
 use crate::support::printable::printable;
 
 /// The largest number of characters of a message. Input that is repeated in one can be as long as a file.
@@ -91,6 +92,24 @@ impl<'a> Lines<'a> {
         rows: &[Vec<String>],
     ) -> io::Result<()> {
         self.0.write_all(table(headings, rows).as_bytes())
+    }
+
+    /// Writes a table that a terminal has room for: the names in its first column may lose their middle.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be written.
+    pub(crate) fn table_in(
+        &mut self,
+        headings: &[Heading<'_>],
+        mut rows: Vec<Vec<String>>,
+        look: Look,
+    ) -> io::Result<()> {
+        if let Some(width) = look.width {
+            let mark = look.bars.unwrap_or(Bars::Ascii).ellipsis();
+            shorten_names(headings, &mut rows, width, mark);
+        }
+        self.table(headings, &rows)
     }
 }
 

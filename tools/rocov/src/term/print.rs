@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -71,11 +72,35 @@ fn flushed(mut out: impl Write, write: impl FnOnce(&mut dyn Write) -> Result<()>
     Ok(out.flush()?)
 }
 
+/// The text for standard output and standard error that is held back, while it is.
+static HELD: Mutex<Option<[Vec<u8>; 2]>> = Mutex::new(None);
+
+fn held() -> MutexGuard<'static, Option<[Vec<u8>; 2]>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Holds back all text from now on, until [`release`].
+pub(crate) fn hold() {
+    *held() = Some(Default::default());
+}
+
+/// Prints `start` on standard output, and then the text that was held back.
+pub(crate) fn release(start: &str) {
+    let [output, errors] = held().take().unwrap_or_default();
+    let text = [start.as_bytes(), &output].concat();
+    let _ = self::text(&text);
+    let _ = io::stderr().write_all(&errors);
+}
+
 /// Standard output, to no effect when its reader has seen enough.
 pub(crate) struct Stdout;
 
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some([output, _]) = &mut *held() {
+            output.extend(bytes);
+            return Ok(bytes.len());
+        }
         unless_closed(io::stdout().write(bytes), bytes.len())
     }
 
@@ -117,11 +142,20 @@ pub(crate) fn message(line: impl Display) {
     aside(&format!("rocov: {}\n", message_line(&line)));
 }
 
+/// Prints a part of a line of progress on standard error, at once.
+pub(super) fn progress(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
 /// Prints the text of another tool, one that gives way to the flags on standard output, or progress, on standard
 /// error.
 ///
 /// A text that cannot be written there is lost: there is no other place to report that, and the command must still
 /// end with the status of the user's program. `eprint!` would panic.
 pub(crate) fn aside(text: &str) {
+    if let Some([_, errors]) = &mut *held() {
+        errors.extend(text.as_bytes());
+        return;
+    }
     let _ = io::stderr().write_all(text.as_bytes());
 }

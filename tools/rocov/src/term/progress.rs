@@ -1,9 +1,11 @@
 //! The progress of long work, in one line on standard error.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::plural::count;
 use super::print;
 
 /// Time between two lines.
@@ -18,6 +20,17 @@ pub(crate) enum Last {
     Line,
     /// Nothing.
     Nothing,
+}
+
+/// Does `work` on `total` things of this kind, and shows how many are done meanwhile, if somebody reads that. The work
+/// adds up those that are done.
+pub(crate) fn counted<T>(total: usize, noun: &str, work: impl FnOnce(&AtomicUsize) -> T) -> T {
+    let done = AtomicUsize::new(0);
+    let line = |_| {
+        let done = done.load(Ordering::Relaxed);
+        format!("{done} of {}", count(total, noun))
+    };
+    shown(print::shows_progress(), line, Last::Nothing, || work(&done))
 }
 
 /// Does `work`. If the progress `is_shown`, prints `line` meanwhile, which takes the time that has
@@ -37,12 +50,14 @@ pub(crate) fn shown<T>(
             let start = Instant::now();
             let mut has_shown = false;
             while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                print::aside(&format!("{ERASE}rocov: {}", line(start.elapsed())));
+                print::progress(&format!("{ERASE}rocov: {}", line(start.elapsed())));
                 has_shown = true;
             }
             match last {
-                Last::Line => print::aside(&format!("{ERASE}rocov: {}\n", line(start.elapsed()))),
-                Last::Nothing if has_shown => print::aside(ERASE),
+                Last::Line => {
+                    print::progress(&format!("{ERASE}rocov: {}\n", line(start.elapsed())))
+                }
+                Last::Nothing if has_shown => print::progress(ERASE),
                 Last::Nothing => {}
             }
         });

@@ -2,10 +2,14 @@
 
 use std::borrow::Cow;
 
+use super::shorten::shortened;
 use crate::support::printable::printable;
 
 /// A cell longer than this moves the rest of its row instead of the whole column.
 const WIDEST: usize = 64;
+
+/// The smallest number of characters of a name that is shortened.
+const NARROWEST: usize = 12;
 
 /// A column's heading, and whether it has numbers, which are aligned on the right.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +54,28 @@ pub(crate) fn table(headings: &[Heading<'_>], rows: &[Vec<String>]) -> String {
         text += &line(&mut row.iter().map(|cell| &**cell));
     }
     text
+}
+
+/// Shortens the names in the first column, so that the table is as wide as `width` characters, if it can be.
+pub(crate) fn shorten_names(
+    headings: &[Heading<'_>],
+    rows: &mut [Vec<String>],
+    width: usize,
+    mark: &str,
+) {
+    let others = headings
+        .iter()
+        .enumerate()
+        .skip(1)
+        .map(|(column, heading)| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            let lengths = cells.map(|cell| cell.chars().count());
+            lengths.max().unwrap_or(0).max(heading.text.chars().count()) + 2
+        });
+    let room = width.saturating_sub(others.sum()).max(NARROWEST);
+    for name in rows.iter_mut().filter_map(|row| row.first_mut()) {
+        *name = shortened(&printable(name), room, mark);
+    }
 }
 
 #[cfg(test)]

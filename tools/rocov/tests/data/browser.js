@@ -36,6 +36,17 @@ const steps = {
     said.folded = texts(".files tbody th");
     document.querySelector("#folds").click();
     said.allOpen = texts(".files tbody th");
+    document.querySelector("#whole").click();
+    said.incomplete = texts(".files tbody th");
+    said.address = location.hash;
+    const walked = () => document.activeElement.closest("tr").querySelector("th a")?.textContent;
+    document.activeElement.blur();
+    key("j", document.body);
+    said.walked = ["j", "j", "k"].map((name) => {
+      key(name);
+      return walked();
+    });
+    document.querySelector("#whole").click();
     visible(".fold")[0].click();
     // As on the next visit: each folder is as the page has it, then as it was left.
     for (const box of document.querySelectorAll(".fold input")) box.checked = box.defaultChecked;
@@ -117,6 +128,37 @@ const steps = {
     said.contrastOfOther = contrast();
     key("?", document.body);
     said.help = document.querySelector("#keys").open;
+    return said;
+  },
+  // The first page of a single file, from which the others are opened.
+  async single() {
+    const shown = async (selector) => {
+      for (let wait = 0; wait < 40 && !visible(selector).length; ++wait) await pause();
+    };
+    document.querySelector(".files tbody a").click();
+    await shown(".source");
+    const said = { title: document.title, counts: texts(".source tr[id] td.n") };
+    key("n", document.body);
+    said.stop = document.querySelector("tr.stop").id;
+    document.querySelector("#L24 th a").click();
+    await shown("tr.target");
+    said.target = document.querySelector("tr.target").id;
+    said.address = location.hash;
+    document.querySelector("#only-1").click();
+    said.chosen = location.hash;
+    key("/", document.body);
+    const input = document.activeElement;
+    input.value = "SUM int";
+    input.dispatchEvent(new Event("input"));
+    await shown("#found a");
+    visible("#found a")[0].click();
+    await pause();
+    said.found = location.hash;
+    document.activeElement.blur();
+    key("u", document.body);
+    await shown(".files");
+    said.back = texts(".files tbody th");
+    said.loaded = performance.getEntriesByType("resource").map((it) => it.name).filter((name) => !/browser\.js$/.test(name));
     return said;
   },
   // Opened with a choice in its address.

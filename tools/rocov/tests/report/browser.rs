@@ -3,7 +3,7 @@
 use scraper::Html;
 use serde_json::{Value, json};
 
-use crate::pages::{Pages, all, attribute, of_archs, text};
+use crate::pages::{ARCHS, Pages, all, attribute, of_archs, text};
 use crate::per_test::{Labelled, TESTS};
 use crate::*;
 
@@ -107,6 +107,9 @@ fn the_summary_sorts_folds_and_filters() {
     assert_eq!(said["worstByFunctions"], json!([three, two, one]));
     assert_eq!(said["atFirst"], tree);
     assert_eq!(said["remembered"], said["folded"]);
+    assert_eq!(said["incomplete"], json!(["b/c/", "two.hip", "three.hip"]));
+    assert_eq!(said["address"], "#whole");
+    assert_eq!(said["walked"], json!(["two.hip", "three.hip", "two.hip"]));
     assert_eq!(said["allOpen"], tree);
     let narrow = browse(&pages, "index.html", "summary", 500);
     assert_eq!(narrow["overflow"], 0);
@@ -167,6 +170,32 @@ fn tests_are_sorted_and_have_names_and_lines() {
     let range = first[0].as_str().unwrap();
     let start = range.split('-').next().unwrap();
     assert_eq!(first[1], format!("#L{start}"));
+}
+
+/// A single file has the pages of a folder.
+#[test]
+fn a_single_file_has_all_pages() {
+    let (place, pages) = of_archs();
+    let elfs = ARCHS.map(|arch| place.path().join(format!("{arch}.elf")));
+    let said = place.of_archs(&elfs, &["--html=one/report.html", "--as-llvm-cov"]);
+    assert_eq!(said, "one/report.html\n");
+    let folder = place.path().join("one");
+    let files = fs::read_dir(&folder).unwrap().count();
+    assert_eq!(files, 1);
+    let single = Pages::read(&folder);
+    let said = browse(&single, "report.html", "single", 1280);
+    let source = pages.source_page("archs.hip");
+    let page = pages.page(&source);
+    assert_eq!(said["title"], text(all(page, "title")[0]));
+    let counts = all(page, "table.source tr[id] td.n").into_iter().map(text);
+    assert_eq!(said["counts"], json!(counts.collect::<Vec<_>>()));
+    assert_eq!(said["stop"], "L7");
+    assert_eq!(said["target"], "L24");
+    assert_eq!(said["address"], format!("#/{source}#L24"));
+    assert_eq!(said["found"], format!("#/{source}#L16"));
+    assert_eq!(said["chosen"], format!("#/{source}#only-1"));
+    assert_eq!(said["back"], json!(["archs.hip"]));
+    assert_eq!(said["loaded"], json!([]));
 }
 
 #[test]

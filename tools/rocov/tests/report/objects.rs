@@ -16,7 +16,7 @@ fn device_elfs_are_taken_out_of_a_host_file() {
         // Compiled apart, and byte for byte what the bundle holds.
         let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
         place.profile(&elf, "gfx90a", 0, 1);
-        let output = place.report(&[&"--object", &program]);
+        let output = place.report(&[&"--object", &program, &"--verbose"]);
         let said = stdout(&output);
         assert_eq!(stderr(&output), "");
         assert_eq!(total_lines(&said), ("10", "2"), "{said}");
@@ -173,7 +173,7 @@ fn kept_device_elfs_need_not_be_given() {
     place.keep(&other);
     fs::remove_file(&elf).unwrap();
     place.profile(&kept, "gfx90a", 0, 1);
-    let output = place.report(&[]);
+    let output = place.report(&[&"-v"]);
     let said = stdout(&output);
     assert_eq!(stderr(&output), "");
     assert_eq!(total_lines(&said), ("10", "2"), "{said}");

@@ -219,6 +219,69 @@ fn the_page_says_which_arch_misses_which_line() {
 }
 
 #[test]
+fn branches_of_a_switch_are_named_by_their_labels() {
+    let place = Place::new();
+    let source = place.path().join("choose.hip");
+    let text_of = "extern \"C\" __attribute__((global)) void choose(int *value) {
+  switch (*value) {
+  case 1: *value = 5; break;
+  case 2:
+  case 3: *value = 6; break;
+  }
+  switch (*value & 1) {
+  case 0: *value = 7; break;
+  default: *value = 8;
+  }
+}
+";
+    fs::write(&source, text_of).unwrap();
+    let elf = compile_source(&source, place.path(), "choose.elf", "gfx90a", &INSTRUMENTED);
+    let profile = place.profile_path(&elf, "gfx90a", 0);
+    // 20 of 70 have no label in the first switch.
+    let counts = [70, 70, 10, 15, 25, 70, 70, 0];
+    let count = |_: &str, number: u64| counts[usize::try_from(number).unwrap()];
+    profile::write_counts(&elf, &count, RAW_VERSION, &profile);
+    place.keep(&elf);
+    run(place
+        .command()
+        .args(["--html=out", "--title=Chosen & more"]));
+    let pages = Pages::read(&place.path().join("out"));
+    let page = pages.source("choose.hip").root_element();
+    let branches = all(page, "tr.branch").into_iter().map(|row| {
+        let name = text(all(row, "td.code")[0]);
+        let name = name.strip_prefix("Branch: ").unwrap().to_owned();
+        (name, text(all(row, "td.n")[0]))
+    });
+    let branches: Vec<_> = branches.collect();
+    let names: Vec<_> = branches.iter().map(|(name, _)| name.as_str()).collect();
+    let sides = |label: &str| ["taken", "not taken"].map(|side| format!("{label} {side}"));
+    let implicit = ["matches no label", "matches a label"].map(|side| format!("*value {side}"));
+    let labels = ["case 1", "case 2", "case 3", "case 0", "default"].map(sides);
+    let expected: Vec<_> = implicit.iter().chain(labels.as_flattened()).collect();
+    assert_eq!(names, expected);
+    // By llvm-cov, which has the sides of a branch in one line.
+    let merged = profile::indexed(&place.data(), "gfx90a");
+    let mut show = Command::new("llvm-cov-22");
+    show.args(["show", "-show-branches=count", "-instr-profile"]);
+    let shown = stdout(&run(show.arg(merged).arg(&elf)));
+    let counts = shown
+        .lines()
+        .filter_map(|line| line.trim().split_once("): [True: "));
+    let counts = counts.flat_map(|(_, counts)| {
+        let (one, other) = counts.split_once(", False: ").unwrap();
+        [one.to_owned(), other.trim_end_matches(']').to_owned()]
+    });
+    let found: Vec<_> = branches.into_iter().map(|(_, count)| count).collect();
+    assert_eq!(found, counts.collect::<Vec<_>>());
+
+    let index = pages.page("index.html");
+    assert_eq!(text(all(index, "title")[0]), "Chosen & more");
+    assert_eq!(text(all(index, "h1")[0]), "Chosen & more");
+    assert_eq!(text(all(page, "title")[0]), "choose.hip – Chosen & more");
+    assert_eq!(text(all(page, ".project")[0]), "Chosen & more");
+}
+
+#[test]
 fn all_links_lead_somewhere() {
     let (_place, pages) = of_archs();
     assert!(links_lead_somewhere(&pages) > 50);

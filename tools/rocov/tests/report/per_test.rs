@@ -1,10 +1,10 @@
 //! Tests: what each label covers, and which of them reach a line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::pages::Pages;
+use crate::pages::{Pages, all, attribute, text};
 use crate::parts::{export, totals};
 use crate::*;
 
@@ -108,12 +108,12 @@ impl Labelled {
 fn tests_have_the_figures_of_llvm_cov_on_each_alone() {
     let labelled = Labelled::new();
     let profiles = labelled.add_all();
-    let Labelled { place, elf } = labelled;
+    let Labelled { place, elf } = &labelled;
     let output = place.report(&[&"--json", &"--per-test"]);
     assert_eq!(stderr(&output), "");
     let found = json(output.stdout);
-    let all: Vec<_> = profiles.iter().map(PathBuf::as_path).collect();
-    assert_eq!(found["data"][0]["totals"], totals(&place, &elf, &all));
+    let paths: Vec<_> = profiles.iter().map(PathBuf::as_path).collect();
+    assert_eq!(found["data"][0]["totals"], totals(place, elf, &paths));
     let tests = found["rocov"]["tests"].as_array().unwrap();
     assert_eq!(tests.len(), TESTS.len());
     for ((name, _), profile) in TESTS.iter().zip(&profiles) {
@@ -122,7 +122,7 @@ fn tests_have_the_figures_of_llvm_cov_on_each_alone() {
         assert_eq!(column["name"], "gfx90a");
         assert_eq!(
             column["summary"],
-            totals(&place, &elf, &[profile.as_path()]),
+            totals(place, elf, &[profile.as_path()]),
             "{name}"
         );
     }
@@ -146,9 +146,31 @@ fn tests_have_the_figures_of_llvm_cov_on_each_alone() {
     let lines = only("add")["lines"].to_string();
     assert_eq!(columns(parts, "add")[7], lines, "{said}");
     run(place.command().args(["--html=pages", "--per-test"]));
-    let rows = Pages::read(&place.path().join("pages")).rows("tests.html", "parts");
+    let pages = Pages::read(&place.path().join("pages"));
+    let rows = pages.rows("tests.html", "parts");
     let add = rows.iter().find(|row| row[0] == "add").unwrap();
     assert_eq!(add[6], lines, "{rows:?}");
+    assert_eq!(rows[0][..3], ["Test", "Number", "Counted on"]);
+    // The lines that llvm-cov has covered with the profile of `add`, and not with each of the others.
+    let covered = |profile: &Path| {
+        let lines = labelled.lines(&[profile]).into_iter();
+        let ran = lines.filter(|(_, count)| *count > 0);
+        ran.map(|(line, _)| line).collect::<BTreeSet<_>>()
+    };
+    let [first, of_add, third] = [0, 1, 2].map(|index| covered(&profiles[index]));
+    let alone: Vec<_> = (&(&of_add - &first) - &third).into_iter().collect();
+    let mut links = all(pages.page("tests.html"), ".parts th a").into_iter();
+    let link = links.find(|link| text(*link) == "add").unwrap();
+    let reached = all(pages.page(attribute(link, "href")), ".reached tbody td");
+    let shown = text(reached[2]).replace(", ", ",");
+    let ranges = shown.split(',').flat_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let [first, last] = [first, last].map(|line| line.parse::<u32>().unwrap());
+        // A range goes over lines without code.
+        (first..=last).filter(|line| of_add.contains(line))
+    });
+    assert_eq!(ranges.collect::<Vec<_>>(), alone);
+    assert_eq!(alone.len().to_string(), lines);
     let said = stdout(&place.report(&[&"--per-test", &"--markdown"]));
     assert!(said.contains("| `unit tests/scale` | gfx90a | "), "{said}");
 }
@@ -178,6 +200,49 @@ fn tests_have_the_files_that_they_ran() {
     }
     let figures = tests(&[&"--summary-only"]);
     assert_eq!(figures[0]["columns"][0]["files"], Value::Null);
+}
+
+#[test]
+fn the_first_page_names_kernels_that_never_ran_and_the_nearest_tests() {
+    let labelled = Labelled::new();
+    // Without the test `add`, which launches the kernel `add`.
+    let near = labelled.add(&TESTS[0].1, DIRECTORIES[0]);
+    let other = labelled.add(&TESTS[2].1, "labels/other");
+    run(labelled
+        .place
+        .command()
+        .args(["--html=pages", "--per-test"]));
+    let pages = Pages::read(&labelled.place.path().join("pages"));
+    let index = pages.page("index.html");
+    let [row] = all(index, ".never tbody tr")[..] else {
+        panic!("{}", index.html());
+    };
+    let link = all(row, "th a")[0];
+    assert_eq!(text(link), "add");
+    assert!(attribute(link, "href").ends_with("#L31"), "{}", row.html());
+    let near_to = all(row, ".near div").into_iter().map(text);
+    let reached = |profile: &Path| {
+        let lines = labelled.lines(&[profile]).into_values();
+        lines.filter(|count| *count > 0).count()
+    };
+    let expected = [("unit tests/scale", near), ("other", other)]
+        .map(|(name, profile)| format!("{name} reaches {} lines of this file", reached(&profile)));
+    assert_eq!(near_to.collect::<Vec<_>>(), expected);
+    let about = all(index, "section:has(.never) .about")[0];
+    assert_eq!(text(about), "1 of 2 kernels.");
+
+    // All kernels.
+    labelled.add_all();
+    run(labelled
+        .place
+        .command()
+        .args(["--html=pages", "--per-test"]));
+    let pages = Pages::read(&labelled.place.path().join("pages"));
+    let about = all(
+        pages.page("index.html"),
+        "[aria-labelledby=never-ran] .about",
+    )[0];
+    assert_eq!(text(about), "None: all 2 kernels ran.");
 }
 
 /// Each section has the counts of llvm-cov on its test alone, and they add up to the report without tests. The count of a

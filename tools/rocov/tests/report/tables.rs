@@ -11,14 +11,11 @@ fn a_device_elf_and_its_profile_give_a_table() {
     let said = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
-    assert!(
-        said.starts_with("gfx90a: 1 profile of 1 code object\n"),
-        "{said}"
-    );
-    assert!(
-        said.contains(&format!("  device ELF      {}\n", elf.display())),
-        "{said}"
-    );
+    let heading = "gfx90a: 1 profile of 1 code object\n";
+    assert!(said.starts_with(&format!("{heading}\nFilename ")), "{said}");
+    let verbose = stdout(&place.report(&[&"--object", &elf, &"-v"]));
+    let line = format!("{heading}  device ELF      {}\n\nFilename ", elf.display());
+    assert!(verbose.starts_with(&line), "{verbose}");
     // All counters are 1, so `else` has 1 - 1 = 0: its lines did not run.
     assert_eq!(total_lines(&said), ("10", "2"), "{said}");
     let entries = fs::read_dir(place.data()).unwrap();

@@ -136,6 +136,21 @@ impl Shown {
         cells
     }
 
+    /// The lines of all columns joined.
+    pub(super) fn lines(&self) -> Figure {
+        self.all.figures.lines
+    }
+
+    /// Returns whether nothing is missed, in any column.
+    pub(super) fn is_whole(&self) -> bool {
+        let is_whole = |cell: &Cell| METRICS.iter().all(|metric| (metric.of)(cell).missed() == 0);
+        self.columns
+            .iter()
+            .flatten()
+            .chain([&self.all])
+            .all(is_whole)
+    }
+
     /// Classes that say in which columns lines are missed, `x` and `x1` for the second, and whether
     /// any are changed.
     pub(super) fn classes(&self) -> String {
@@ -164,9 +179,15 @@ pub(super) fn classes(prefix: &str, columns: impl IntoIterator<Item = bool>) -> 
 impl Metric {
     /// One figure of a cell; `None` of nothing.
     pub(super) fn of(&self, cell: &Option<Cell>) -> Option<Share> {
-        let figure = cell.as_ref().map(self.of)?;
+        Share::of(cell.as_ref().map(self.of)?)
+    }
+}
+
+impl Share {
+    /// The share of a figure; `None` of nothing.
+    pub(super) fn of(figure: Figure) -> Option<Self> {
         let percent = figure.percent()?;
-        Some(Share {
+        Some(Self {
             covered: figure.covered,
             total: figure.total,
             percent: format!("{percent:.2}"),
@@ -279,6 +300,17 @@ impl Count {
         }
     }
 
+    /// The class of its power of ten, after a space; empty if it did not run.
+    pub(super) fn heat(&self) -> &'static str {
+        const HEATS: [&str; 7] = [" h0", " h1", " h2", " h3", " h4", " h5", " h6"];
+        match (self.state, self.count.and_then(u64::checked_ilog10)) {
+            (State::Ran | State::Partly, Some(power)) => {
+                HEATS[HEATS.len().min(power as usize + 1) - 1]
+            }
+            _ => "",
+        }
+    }
+
     /// The text; empty if there is none.
     pub(super) fn short(&self) -> String {
         self.count.map(short).unwrap_or_default()
@@ -352,6 +384,22 @@ mod tests {
             (0.0, "low"),
         ] {
             assert_eq!(grade(percent), expected, "{percent}");
+        }
+    }
+
+    #[test]
+    fn the_heat_of_a_count_is_its_power_of_ten() {
+        for (count, expected) in [
+            (None, ""),
+            (Some(0), ""),
+            (Some(1), " h0"),
+            (Some(9), " h0"),
+            (Some(10), " h1"),
+            (Some(999_999), " h5"),
+            (Some(1_000_000), " h6"),
+            (Some(u64::MAX), " h6"),
+        ] {
+            assert_eq!(Count::of(count, false).heat(), expected, "{count:?}");
         }
     }
 

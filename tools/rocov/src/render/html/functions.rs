@@ -4,7 +4,7 @@ use anyhow::Result;
 use askama::Template;
 
 use super::figures::{Count, Shown, classes};
-use super::folder::Folder;
+use super::single::Site;
 use super::{Frame, Source, render};
 use crate::coverage::file::File;
 use crate::coverage::llvm_cov::symbol;
@@ -74,7 +74,7 @@ struct Page<'a> {
 }
 
 /// Writes the pages: kernels first, as programs launch them, then other functions.
-pub(super) fn write(frame: &Frame<'_>, listed: &[Listed<'_>], folder: &Folder) -> Result<()> {
+pub(super) fn write(frame: &Frame<'_>, listed: &[Listed<'_>], site: &Site) -> Result<()> {
     let all = listed
         .iter()
         .flat_map(|file| file.functions.iter().map(|it| (it, file.source)));
@@ -103,7 +103,7 @@ pub(super) fn write(frame: &Frame<'_>, listed: &[Listed<'_>], folder: &Folder) -
             total,
             parts: here,
         };
-        folder.write(&name(number), |out| render(&page, out))?;
+        site.write(&name(number), |out| render(&page, out))?;
     }
     Ok(())
 }

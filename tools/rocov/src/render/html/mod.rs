@@ -1,4 +1,4 @@
-//! Pages for a browser: a folder that needs nothing else, neither a server nor a network.
+//! Pages for a browser: a folder or a single file that needs nothing else, neither a server nor a network.
 //!
 //! [`summary`] is the first page, with the tree of source files; [`source`] makes one for each of
 //! these, with [`instances`] of templates and colours of its [`syntax`], [`functions`] those with all functions, and
@@ -11,23 +11,28 @@ mod folder;
 mod functions;
 mod instances;
 mod marks;
+mod never_ran;
 mod per_test;
 mod search;
+mod single;
 mod source;
 mod summary;
 mod syntax;
+mod treemap;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use anyhow::Result;
 use askama::Template;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::html::figures::{Cell, Shown};
-use super::html::folder::Folder;
 use super::html::functions::Listed;
+use super::html::never_ran::KernelList;
 use super::html::per_test::{TestSets, Tests};
+use super::html::single::Site;
 use crate::coverage::Provenance;
 use crate::coverage::changed::ChangedSource;
 use crate::coverage::model::Side;
@@ -38,6 +43,7 @@ use crate::profdata::{CountKind, CountKinds};
 use crate::support::paths::{below, common};
 use crate::support::time;
 use crate::term::plural::count;
+use crate::term::progress;
 
 const STYLE: &str = include_str!("../../../html/report.css");
 const SCRIPT: &str = include_str!("../../../html/report.js");
@@ -51,52 +57,68 @@ const COMMANDS: usize = 5;
 /// The largest number of characters of a command line that a report shows.
 const COMMAND_LENGTH: usize = 500;
 
-/// Writes the report to `directory`. Returns the path of its first page.
+/// Writes the report to the folder `path`, or to a single file if that is the name of one. Returns the path of its first
+/// page.
 ///
 /// # Errors
 ///
 /// Fails if there is something else, or a file cannot be written.
-pub(crate) fn write(view: &View, provenance: &Provenance, directory: &Path) -> Result<PathBuf> {
-    let folder = Folder::new(directory)?;
-    folder.write("assets/report.css", |out| {
-        Ok(out.write_all(STYLE.as_bytes())?)
-    })?;
-    folder.write("assets/report.js", |out| {
-        Ok(out.write_all(SCRIPT.as_bytes())?)
-    })?;
+pub(crate) fn write(
+    view: &View,
+    provenance: &Provenance,
+    title: Option<&str>,
+    path: &Path,
+) -> Result<PathBuf> {
+    let site = Site::new(path)?;
+    if let Site::Folder(folder) = &site {
+        folder.write("assets/report.css", |out| {
+            Ok(out.write_all(STYLE.as_bytes())?)
+        })?;
+        folder.write("assets/report.js", |out| {
+            Ok(out.write_all(SCRIPT.as_bytes())?)
+        })?;
+    }
 
-    let frame = Frame::new(view, provenance);
+    let frame = Frame::new(view, provenance, title);
     let sources = frame.sources();
     let mut listed = Vec::new();
     let mut tests = Tests::of(view);
+    let mut kernels = KernelList::of(view);
     let mut total = Shown::none(view.columns.len());
     // One page after the other: after a page is written, only its entries in lists are kept.
-    for (index, (source, (_, row))) in sources.iter().zip(view.rows()).enumerate() {
-        let file = view.file(source.path);
-        let shown = Shown::of(view, row, &file, frame.changed(source));
-        let before = index.checked_sub(1).map(|before| &sources[before]);
-        let neighbours = [before, sources.get(index + 1)];
-        total.add(&shown);
-        let file_listed = Listed::of(view, source, &file, shown);
-        let line_tests = view.line_tests.lines(source.path);
-        tests.add(source, &file, &line_tests);
-        let sets = TestSets::of(view, &line_tests);
-        source::write(&frame, &file_listed, neighbours, &file, &sets, &folder)?;
-        listed.push(file_listed);
-    }
-    functions::write(&frame, &listed, &folder)?;
-    tests.write(&frame, &folder)?;
-    folder.write("assets/search.js", |out| search::write(&listed, out))?;
-    folder.write(folder::INDEX, |out| {
-        summary::write(&frame, &listed, &total, out)
+    progress::counted(sources.len(), "page", |done| {
+        for (index, (source, (_, row))) in sources.iter().zip(view.rows()).enumerate() {
+            let file = view.file(source.path);
+            let shown = Shown::of(view, row, &file, frame.changed(source));
+            let before = index.checked_sub(1).map(|before| &sources[before]);
+            let neighbours = [before, sources.get(index + 1)];
+            total.add(&shown);
+            let file_listed = Listed::of(view, source, &file, shown);
+            let line_tests = view.line_tests.lines(source.path);
+            kernels.add(source, &file, &line_tests);
+            tests.add(view, source, &file, &line_tests);
+            let sets = TestSets::of(view, &line_tests);
+            source::write(&frame, &file_listed, neighbours, &file, &sets, &site)?;
+            listed.push(file_listed);
+            done.fetch_add(1, Ordering::Relaxed);
+        }
+        anyhow::Ok(())
     })?;
-    folder.publish()
+    functions::write(&frame, &listed, &site)?;
+    tests.write(&frame, &site)?;
+    site.write("assets/search.js", |out| search::write(&listed, out))?;
+    site.write(folder::INDEX, |out| {
+        summary::write(&frame, &listed, &total, &kernels, out)
+    })?;
+    site.publish()
 }
 
 /// The common parts of all pages.
 struct Frame<'a> {
     view: &'a View,
     provenance: &'a Provenance,
+    /// The name of the project, if the user gave one.
+    project: Option<&'a str>,
     columns: Vec<Head>,
     /// The directory that paths are shown from.
     base: PathBuf,
@@ -138,7 +160,7 @@ struct Source<'a> {
 }
 
 impl<'a> Frame<'a> {
-    fn new(view: &'a View, provenance: &'a Provenance) -> Self {
+    fn new(view: &'a View, provenance: &'a Provenance, project: Option<&'a str>) -> Self {
         let columns = view.columns.iter().map(|column| {
             let of = match column.side {
                 Side::Device => "device code of",
@@ -157,6 +179,7 @@ impl<'a> Frame<'a> {
         Self {
             view,
             provenance,
+            project,
             columns: columns.collect(),
             base: common(view.paths_with_lines().map(|path| &**path)),
         }
@@ -210,6 +233,11 @@ impl<'a> Frame<'a> {
             }
             names => format!("Counted by {}", names.join(" and ")),
         }
+    }
+
+    /// The title of the report.
+    fn title(&self) -> &str {
+        self.project.unwrap_or("Coverage of GPU code")
     }
 
     fn version(&self) -> &'static str {

@@ -10,7 +10,7 @@ use std::io::Write;
 use anyhow::Result;
 use askama::Template;
 
-use super::folder::Folder;
+use super::single::Site;
 use super::{Frame, Source, page, render};
 use crate::coverage::file::File;
 use crate::coverage::view::View;
@@ -34,11 +34,37 @@ struct Tested<'a> {
 /// The lines of a file that a test reaches.
 struct TestedFile<'a> {
     source: &'a Source<'a>,
-    lines: usize,
-    /// The ranges of lines, between which there is code that the test does not reach.
+    lines: Ranges,
+    /// The lines that no other test reaches, with the label of their column if there are several columns.
+    only: Vec<(Option<String>, Ranges)>,
+}
+
+/// Lines of a file.
+#[derive(Default)]
+struct Ranges {
+    number: usize,
+    /// The ranges of lines, between which there is code that is not among them.
     ranges: Vec<(u32, u32)>,
     /// The place of the last line among the lines with code.
     last: usize,
+}
+
+impl Ranges {
+    /// Adds a line behind the others, which is at `place` among those with code.
+    fn add(&mut self, place: usize, line: u32) {
+        match self.ranges.last_mut() {
+            Some((_, last)) if self.last + 1 == place => *last = line,
+            _ => self.ranges.push((line, line)),
+        }
+        self.number += 1;
+        self.last = place;
+    }
+
+    /// The ranges of lines: `1-3, 7`. The script of the pages makes links of them.
+    fn numbers(&self) -> String {
+        let ranges: Vec<_> = self.ranges.iter().copied().map(range).collect();
+        ranges.join(", ")
+    }
 }
 
 /// All tests of a report, in the order of their numbers.
@@ -56,20 +82,40 @@ impl<'a> Tests<'a> {
     }
 
     /// Adds the lines of `file`, whose page is that of `source`, with the tests that reach them.
-    pub(super) fn add(&mut self, source: &'a Source<'a>, file: &File, lines: &LineTests) {
+    pub(super) fn add(
+        &mut self,
+        view: &View,
+        source: &'a Source<'a>,
+        file: &File,
+        lines: &LineTests,
+    ) {
         let number = |line: &crate::coverage::file::Line| line.number;
+        let place = |line: &u32| file.lines.binary_search_by_key(line, number).ok();
         for (line, tests) in lines {
-            let Ok(place) = file.lines.binary_search_by_key(line, number) else {
+            let Some(place) = place(line) else {
                 continue;
             };
             for test in tests {
-                self.0[*test].reaches(source, place, *line);
+                self.0[*test].file(source).lines.add(place, *line);
             }
+        }
+        for (test, columns) in view.line_tests.alone(source.path) {
+            let columns = columns.into_iter().map(|(label, lines)| {
+                let mut ranges = Ranges::default();
+                for line in lines {
+                    if let Some(place) = place(&line) {
+                        ranges.add(place, line);
+                    }
+                }
+                let label = (view.columns.len() > 1).then(|| label.to_owned());
+                (label, ranges)
+            });
+            self.0[test].file(source).only = columns.collect();
         }
     }
 
     /// Writes the page with all tests, the page of each, and the script with their names.
-    pub(super) fn write(&self, frame: &Frame<'_>, folder: &Folder) -> Result<()> {
+    pub(super) fn write(&self, frame: &Frame<'_>, site: &Site) -> Result<()> {
         let Some(listing) = breakdown::tests(frame.view) else {
             return Ok(());
         };
@@ -79,8 +125,8 @@ impl<'a> Tests<'a> {
             listing: &listing,
             tests: &self.0,
         };
-        folder.write("tests.html", |out| render(&all, out))?;
-        folder.write("assets/tests.js", |out| self.write_names(out))?;
+        site.write("tests.html", |out| render(&all, out))?;
+        site.write("assets/tests.js", |out| self.write_names(out))?;
         for (number, test) in self.0.iter().enumerate() {
             let page = TestPage {
                 frame,
@@ -89,7 +135,7 @@ impl<'a> Tests<'a> {
                 number,
                 test,
             };
-            folder.write(&test.page, |out| render(&page, out))?;
+            site.write(&test.page, |out| render(&page, out))?;
         }
         Ok(())
     }
@@ -105,37 +151,30 @@ impl<'a> Tests<'a> {
 }
 
 impl<'a> Tested<'a> {
-    /// Adds a line that is at `place` among those with code.
-    fn reaches(&mut self, source: &'a Source<'a>, place: usize, line: u32) {
-        match self.files.last_mut() {
-            Some(file) if file.source.path == source.path => {
-                match file.ranges.last_mut() {
-                    Some((_, last)) if file.last + 1 == place => *last = line,
-                    _ => file.ranges.push((line, line)),
-                }
-                file.lines += 1;
-                file.last = place;
-            }
-            _ => self.files.push(TestedFile {
+    /// The lines of a file, which is the last one or a new one.
+    fn file(&mut self, source: &'a Source<'a>) -> &mut TestedFile<'a> {
+        let is_last = |file: &TestedFile<'_>| file.source.path == source.path;
+        if !self.files.last().is_some_and(is_last) {
+            self.files.push(TestedFile {
                 source,
-                lines: 1,
-                ranges: vec![(line, line)],
-                last: place,
-            }),
+                lines: Ranges::default(),
+                only: Vec::new(),
+            });
         }
+        let last = self.files.len() - 1;
+        &mut self.files[last]
+    }
+
+    /// Returns whether it reaches lines that no other test does.
+    fn has_only(&self) -> bool {
+        self.files.iter().any(|file| !file.only.is_empty())
     }
 }
 
 impl TestedFile<'_> {
     /// The first line.
     fn first(&self) -> u32 {
-        self.ranges.first().map_or(1, |(first, _)| *first)
-    }
-
-    /// The ranges of lines: `1-3, 7`. The script of the pages makes links of them.
-    fn numbers(&self) -> String {
-        let ranges: Vec<_> = self.ranges.iter().copied().map(range).collect();
-        ranges.join(", ")
+        self.lines.ranges.first().map_or(1, |(first, _)| *first)
     }
 }
 

@@ -9,17 +9,18 @@ use anyhow::Result;
 use askama::Template;
 
 use super::figures::{Count, Metric, Shown, classes};
-use super::folder::Folder;
 use super::functions::{Function, Listed};
 use super::instances::Instances;
-use super::marks::{Missed, between, name_at, pieces};
+use super::marks::{Missed, between, is_label, is_of_switch, name_at, pieces};
 use super::per_test::TestSets;
+use super::single::Site;
 use super::syntax::{Lexer, Token};
 use super::{Frame, Source, render};
 use crate::coverage::activity::Activity;
 use crate::coverage::file::{Condition, File};
 use crate::coverage::line_table::is_without_lines;
 use crate::coverage::staleness::{Misfit, Stale};
+use crate::coverage::view::Rules;
 
 /// A line of the source.
 struct Line {
@@ -116,6 +117,8 @@ struct Page<'a> {
     has_branches: bool,
     has_activity: bool,
     has_excluded: bool,
+    /// True if the figures are of the best instance of each template, while lines have the counts of all.
+    is_of_best_instance: bool,
     is_changed: bool,
     test_sets: &'a TestSets<'a>,
     /// Made one at a time, as the page is written.
@@ -128,7 +131,7 @@ pub(super) fn write(
     [previous, next]: [Option<&Source<'_>>; 2],
     file: &File,
     test_sets: &TestSets<'_>,
-    folder: &Folder,
+    site: &Site,
 ) -> Result<()> {
     let source = listed.source;
     let text = frame.view.texts.read(Path::new(source.path)).ok();
@@ -145,6 +148,7 @@ pub(super) fn write(
         false => &file.lines,
     };
     let lines = Lines::new(frame, source, (file, counted), &text, fits, test_sets);
+    let is_of_best_instance = frame.view.rules == Rules::LlvmCov && !lines.templates.is_empty();
     let page = Page {
         frame,
         root: "../",
@@ -160,10 +164,11 @@ pub(super) fn write(
         has_branches: !file.branches.is_empty(),
         has_activity: !lines.activities.is_empty(),
         has_excluded: !lines.excluded.is_empty(),
+        is_of_best_instance,
         test_sets,
         lines: RefCell::new(lines),
     };
-    folder.write(&source.page, |out| render(&page, out))
+    site.write(&source.page, |out| render(&page, out))
 }
 
 impl Page<'_> {
@@ -395,16 +400,23 @@ impl Branch {
             let counts = branch.sides[side].iter();
             counts.map(|count| Count::of(*count, false)).collect()
         };
+        let is_of_switch = text.is_some_and(|text| is_of_switch(branch.start, text));
         let text = text.map(|text| match branch.end {
-            Some(end) => between(branch.start, end, text),
+            Some(end) => between(branch.start, end, text).trim_end_matches([':', ' ']),
             None => name_at(branch.start, text),
         });
+        // Clang has a branch for each label, and one for values without a label if there is no `default`.
+        let [one, other] = match text {
+            Some(_) if is_of_switch => ["matches no label", "matches a label"],
+            Some(text) if is_label(text) => ["taken", "not taken"],
+            _ => ["true", "false"],
+        };
         Self {
             text: text.map(str::to_owned),
             column: branch.start.column,
             is_in_macro: branch.end.is_none(),
             is_incomplete: columns.clone().any(|it| is_incomplete(branch, it)),
-            sides: [("true", counts(0)), ("false", counts(1))],
+            sides: [(one, counts(0)), (other, counts(1))],
         }
     }
 }

@@ -8,6 +8,8 @@ use askama::Template;
 
 use super::figures::{Cell, Metric, Shown};
 use super::functions::Listed;
+use super::never_ran::{KernelList, ShownKernels};
+use super::treemap::{Tile, tiles};
 use super::{Frame, Source, render};
 use crate::render::breakdown::{Listing, components};
 
@@ -64,10 +66,10 @@ impl Row<'_> {
 }
 
 /// A directory.
-struct Tree<'a> {
-    directories: BTreeMap<&'a str, Self>,
-    files: Vec<(&'a str, &'a Listed<'a>)>,
-    shown: Shown,
+pub(super) struct Tree<'a> {
+    pub(super) directories: BTreeMap<&'a str, Self>,
+    pub(super) files: Vec<(&'a str, &'a Listed<'a>)>,
+    pub(super) shown: Shown,
 }
 
 impl<'a> Tree<'a> {
@@ -94,6 +96,37 @@ impl<'a> Tree<'a> {
         tree.files.push((rest, file));
     }
 
+    /// The directory and its name with a slash. A directory with nothing but another one is one with it.
+    pub(super) fn without_only_folders(&self, name: &str) -> (String, &Self) {
+        let mut name = format!("{name}/");
+        let mut tree = self;
+        while let (Some((inner, only)), 1, true) = (
+            tree.directories.first_key_value(),
+            tree.directories.len(),
+            tree.files.is_empty(),
+        ) {
+            name += &format!("{inner}/");
+            tree = only;
+        }
+        (name, tree)
+    }
+
+    /// The number of directories inside one another, with this one.
+    pub(super) fn depth(&self) -> usize {
+        let inner = self.directories.iter();
+        let inner = inner.map(|(name, tree)| tree.without_only_folders(name).1.depth());
+        1 + inner.max().unwrap_or_default()
+    }
+
+    /// The number of files, and of directories that are `depth` levels below, where the tree is cut.
+    pub(super) fn number_at(&self, depth: usize) -> usize {
+        let inner = self.directories.iter().map(|(name, tree)| match depth {
+            0 | 1 => 1,
+            _ => tree.without_only_folders(name).1.number_at(depth - 1),
+        });
+        self.files.len() + inner.sum::<usize>()
+    }
+
     /// Appends the contents of this directory. `around` has the names of those that it is in, and itself.
     fn list(
         &self,
@@ -107,17 +140,7 @@ impl<'a> Tree<'a> {
             classes.collect::<String>()
         };
         for (name, tree) in &self.directories {
-            let mut name = format!("{name}/");
-            let mut tree = tree;
-            // A directory with nothing but another one is one with it.
-            while let (Some((inner, only)), 1, true) = (
-                tree.directories.first_key_value(),
-                tree.directories.len(),
-                tree.files.is_empty(),
-            ) {
-                name += &format!("{inner}/");
-                tree = only;
-            }
+            let (name, tree) = tree.without_only_folders(name);
             let number = *directories;
             *directories += 1;
             let names = around.iter().map(|(name, _)| &**name);
@@ -154,6 +177,10 @@ struct Page<'a> {
     total: &'a Shown,
     metrics: Vec<&'static Metric>,
     components: Option<Listing<'a>>,
+    kernels: ShownKernels<'a>,
+    tiles: Vec<Tile<'a>>,
+    /// The number of files in which nothing is missed.
+    whole: usize,
     rows: Vec<Row<'a>>,
     files: usize,
     /// The number of directories.
@@ -166,6 +193,7 @@ pub(super) fn write(
     frame: &Frame<'_>,
     listed: &[Listed<'_>],
     total: &Shown,
+    kernels: &KernelList<'_>,
     out: &mut dyn Write,
 ) -> Result<()> {
     let mut tree = Tree::new(frame.columns.len());
@@ -181,6 +209,9 @@ pub(super) fn write(
         total,
         metrics: total.metrics(),
         components: components(frame.view),
+        kernels: kernels.shown(),
+        tiles: tiles(&tree),
+        whole: listed.iter().filter(|file| file.shown.is_whole()).count(),
         rows,
         files: listed.len(),
         directories,

@@ -1,5 +1,7 @@
 //! `rocov report`: prints which lines ran, or writes that in another format.
 
+mod watch;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -36,10 +38,17 @@ const WITHOUT_UNIFORMITY: &str = "only the table and --json have uniformity, and
 /// Prints or writes the report.
 pub(crate) fn report(mut arguments: ReportArguments) -> CommandResult {
     arguments.take_data_from_show(DataDirectory::is_at);
-    let arguments = &arguments;
     if arguments.quiet {
         print::be_quiet();
     }
+    match arguments.watch {
+        true => watch::watch(&arguments.directories(), || report_once(&arguments)),
+        false => report_once(&arguments),
+    }
+}
+
+/// Prints or writes the report of the data as it is now.
+fn report_once(arguments: &ReportArguments) -> CommandResult {
     print::warn(&arguments.options.doubts());
     let options = &arguments.options;
     let archs = &options.filters.arch;
@@ -232,9 +241,10 @@ fn show(
     if shown.paths.is_empty() {
         bail!("no source can be shown: leave out --show to print the table");
     }
+    let headings = report.headings(arguments.verbose);
     print::to_file_or_stdout(None, |out| {
         for column in &view.columns {
-            if let Some(heading) = report.headings().get(&column.label) {
+            if let Some(heading) = headings.get(&*column.label) {
                 let mut lines = Lines::new(out);
                 heading.iter().try_for_each(|line| lines.line(line))?;
                 lines.gap()?;
@@ -298,7 +308,12 @@ fn write(
         let misfits = unreported(&view).map(|(path, misfit)| misfit.about(path));
         print::warn(&misfits.collect::<Vec<_>>());
         let provenance = Provenance::of(&view, data.registries(), options.repository())?;
-        let page = render::write_html(&view, &provenance, directory)?;
+        let page = render::write_html(
+            &view,
+            &provenance,
+            options.formats.title.as_deref(),
+            directory,
+        )?;
         if outputs.iter().all(|output| output.path.is_some()) {
             print::text(format!("{}\n", page.display()).as_bytes())?;
         }
@@ -311,9 +326,10 @@ fn write(
             )]);
         }
     }
+    let headings = report.headings(arguments.verbose);
     for output in outputs {
         print::to_file_or_stdout(output.path, |out| {
-            render::write(&view, output.format, report.headings(), out)
+            render::write(&view, output.format, &headings, out)
         })?;
     }
     let has_no_line = !view.paths.is_empty() && view.paths_with_lines().next().is_none();
