@@ -146,7 +146,7 @@ fn exports(release: &Release, library: &Path, seed: u64) -> Exports {
         |_| true,
     );
     let json = Format::Json {
-        summary_only: false,
+        contents: JsonContents::All,
     };
     let rocov = [json, LCOV].map(|format| {
         let mut out = Vec::new();

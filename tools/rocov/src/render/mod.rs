@@ -3,10 +3,12 @@
 #[cfg(test)]
 mod against_llvm_cov;
 pub(crate) mod annotated;
+mod badge;
 mod breakdown;
 mod changed;
 mod cobertura;
 pub(crate) mod comparison;
+mod grades;
 mod html;
 mod json;
 mod lcov;
@@ -14,6 +16,7 @@ mod lcov;
 mod llvm_tests;
 mod markdown;
 mod markdown_text;
+mod sarif;
 mod sonar;
 mod text;
 mod uniformity;
@@ -41,6 +44,7 @@ fn excluded(view: &View) -> Option<String> {
 pub(crate) enum Format {
     Text {
         is_colored: bool,
+        missing: MissingLines,
     },
     /// With no count above a largest one.
     Lcov {
@@ -50,10 +54,32 @@ pub(crate) enum Format {
         max_count: u64,
     },
     Json {
-        summary_only: bool,
+        contents: JsonContents,
     },
     Sonar,
     Markdown,
+    /// The changed lines that did not run.
+    Sarif,
+    Badge,
+}
+
+/// The places of the table that name the lines that did not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MissingLines {
+    /// A column.
+    pub(crate) in_rows: bool,
+    /// A list below the table.
+    pub(crate) at_end: bool,
+}
+
+/// The contents of a report in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JsonContents {
+    All,
+    /// No functions.
+    Files,
+    /// Figures only.
+    Summary,
 }
 
 impl Format {
@@ -88,12 +114,17 @@ pub(crate) fn write(
     out: &mut dyn Write,
 ) -> Result<()> {
     match format {
-        Format::Text { is_colored } => text::write(view, headings, is_colored, out)?,
+        Format::Text {
+            is_colored,
+            missing,
+        } => text::write(view, headings, is_colored, missing, out)?,
         Format::Lcov { max_count } => lcov::write(view, max_count, out)?,
         Format::Cobertura { max_count } => cobertura::write(view, max_count, out)?,
-        Format::Json { summary_only } => json::write(view, summary_only, out)?,
+        Format::Json { contents } => json::write(view, contents, out)?,
         Format::Sonar => sonar::write(view, out)?,
         Format::Markdown => markdown::write(view, out)?,
+        Format::Sarif => sarif::write(view, out)?,
+        Format::Badge => badge::write(view, out)?,
     }
     out.flush()?;
     Ok(())
