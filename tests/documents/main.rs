@@ -71,6 +71,7 @@ pages! {
     editors: "docs/src/guides/editors.md",
     fleet: "docs/src/guides/fleet.md",
     formats: "docs/src/guides/formats.md",
+    gates: "docs/src/guides/gates.md",
     hiprtc: "docs/src/guides/hiprtc.md",
     html: "docs/src/guides/html.md",
     instrument: "docs/src/guides/instrument.md",

@@ -363,6 +363,25 @@ for count in 256 100; do rocov run -- ./app $count; done
         ..Page::NONE
     },
     Page {
+        path: "docs/src/guides/gates.md",
+        setup: r#"
+mkdir -p src/solver
+cp examples/cmake/scale.hip src/solver/step.hip
+git init -q
+git add src
+commit first
+instrumented src/solver/step.hip -o app
+rocov run -- ./app 256
+"#,
+        marks: &[
+            Mark::at("[components.solver]")
+                .is(Use::File("rocov.toml"))
+                .then("rocov report | grep -q 'by component'"),
+            Mark::at("Carried forward:").elsewhere("tests of the command have two architectures"),
+        ],
+        ..Page::NONE
+    },
+    Page {
         path: "docs/src/guides/hiprtc.md",
         needs: &[Need::Hip7],
         varies: &[("-IHERE/runtime/device", "-I/opt/rocov/include")],

@@ -14,5 +14,6 @@ pub mod profile;
 pub mod program;
 pub mod released;
 pub mod sample;
+pub mod schemas;
 pub mod spec;
 pub mod unpacked;

@@ -59,6 +59,8 @@ fn main() -> ExitCode {
         Command::Which(arguments) => commands::which::which(&arguments),
         Command::Query(arguments) => commands::query::query(&arguments),
         Command::Diff(arguments) => commands::diff::diff(&arguments),
+        Command::Baseline(arguments) => commands::baseline::baseline(&arguments),
+        Command::Comment(arguments) => commands::comment::comment(&arguments),
         Command::Merge(arguments) => commands::merge::merge(&arguments),
         Command::Clean(arguments) => commands::clean::clean(&arguments),
         Command::Extract(arguments) => commands::extract::extract(&arguments),

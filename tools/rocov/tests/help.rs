@@ -13,7 +13,7 @@ use std::process::Command;
 use common::{rocov, run, stderr, stdout};
 
 /// All commands that have options.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 20] = [
     "run",
     "dump",
     "status",
@@ -21,6 +21,8 @@ const COMMANDS: [&str; 18] = [
     "which",
     "query",
     "diff",
+    "baseline",
+    "comment",
     "merge",
     "kernels",
     "export",

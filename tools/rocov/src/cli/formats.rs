@@ -14,7 +14,7 @@ use clap::{ArgGroup, Args, ColorChoice};
 
 use super::wrong_usage;
 use crate::data::in_bucket;
-use crate::render::{Format, Order};
+use crate::render::{Format, JsonContents, MissingLines, Order, TableStyle};
 use crate::term::look::Look;
 
 /// The option of a table.
@@ -59,6 +59,10 @@ pub(crate) struct Formats {
     #[arg(long, requires = "json")]
     summary_only: bool,
 
+    /// With --json, leave the counts of functions out
+    #[arg(long, requires = "json")]
+    skip_functions: bool,
+
     /// Write SonarQube's generic test coverage
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format")]
     sonar: Option<Destination>,
@@ -67,9 +71,25 @@ pub(crate) struct Formats {
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format")]
     markdown: Option<Destination>,
 
+    /// With --diff, write the changed lines that did not run as SARIF, for code scanning
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format", requires = "diff")]
+    sarif: Option<Destination>,
+
+    /// Write a badge with the lines that ran, an SVG
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format")]
+    badge: Option<Destination>,
+
     /// Write the table, as without any format
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format")]
     table: Option<Destination>,
+
+    /// Add a column with the lines that did not run to the table
+    #[arg(long, conflicts_with = "show")]
+    show_missing: bool,
+
+    /// List the lines that did not run below the table
+    #[arg(long, conflicts_with = "show")]
+    show_missing_lines: bool,
 
     /// Color the table and annotated source: auto (on a terminal, unless NO_COLOR is set), always,
     /// never
@@ -92,14 +112,9 @@ pub(crate) struct Formats {
     )]
     sort: Order,
 
-    /// Write the format that has no FILE to this one, instead of standard output; the table, if all have one
-    #[arg(
-        short,
-        long,
-        visible_alias = "output-path",
-        value_name = "FILE",
-        conflicts_with = "show"
-    )]
+    /// Write the format that has no FILE to this one, instead of standard output; the table, if all have one, or annotated
+    /// source
+    #[arg(short, long, visible_alias = "output-path", value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
@@ -154,8 +169,12 @@ impl Formats {
     /// The formats that have an option with an optional file, with their options.
     fn given(&self) -> impl Iterator<Item = (&'static str, Format, &Destination)> {
         let max_count = self.max_count.map_or(u64::MAX, NonZeroU64::get);
-        let summary_only = self.summary_only;
-        let (look, order) = (Look::default(), self.sort);
+        let contents = match (self.summary_only, self.skip_functions) {
+            (true, _) => JsonContents::Summary,
+            (false, true) => JsonContents::Files,
+            (false, false) => JsonContents::All,
+        };
+        let table = self.text(Look::default());
         let formats = [
             ("--lcov", Format::Lcov { max_count }, &self.lcov),
             (
@@ -163,10 +182,12 @@ impl Formats {
                 Format::Cobertura { max_count },
                 &self.cobertura,
             ),
-            ("--json", Format::Json { summary_only }, &self.json),
+            ("--json", Format::Json { contents }, &self.json),
             ("--sonar", Format::Sonar, &self.sonar),
             ("--markdown", Format::Markdown, &self.markdown),
-            (TABLE, Format::Text { look, order }, &self.table),
+            ("--sarif", Format::Sarif, &self.sarif),
+            ("--badge", Format::Badge, &self.badge),
+            (TABLE, table, &self.table),
         ];
         let formats = formats.into_iter();
         formats.filter_map(|(option, format, place)| Some((option, format, place.as_ref()?)))
@@ -183,8 +204,7 @@ impl Formats {
     ///
     /// Fails if two of them have one place, or no format is left for `--output`.
     pub(crate) fn outputs(&self) -> Result<Vec<Output<'_>>, clap::Error> {
-        let output = self.output.as_deref();
-        let usual = output.filter(|path| path.as_os_str() != "-");
+        let usual = self.output();
         let outputs = self.given().map(|(option, format, place)| Output {
             format,
             path: match place {
@@ -199,24 +219,21 @@ impl Formats {
             |place: &Destination| *place == Destination::Usual || place.directory().is_some();
         let takes_output = self.given().any(|(_, _, place)| is_usual(place));
         let is_alone = outputs.is_empty() && self.html.is_none();
-        if !takes_output && (output.is_some() || is_alone) {
+        if !takes_output && (self.output.is_some() || is_alone) {
             if self.table.is_some() {
                 let message =
                     "no format is left for --output: leave it out, or give --table without a file";
                 return Err(conflict(message.to_owned()));
             }
             outputs.push(Output {
-                format: Format::Text {
-                    look: Look::default(),
-                    order: self.sort,
-                },
+                format: self.text(Look::default()),
                 path: usual,
                 option: TABLE,
             });
         }
         for output in &mut outputs {
-            if let Format::Text { look, .. } = &mut output.format {
-                *look = self.look(output.path);
+            if let Format::Text(_) = output.format {
+                output.format = self.text(self.look(output.path));
             }
         }
         check_places(&outputs)?;
@@ -233,6 +250,24 @@ impl Formats {
                 ..Look::default()
             },
         }
+    }
+
+    /// The format of the table.
+    fn text(&self, look: Look) -> Format {
+        Format::Text(TableStyle {
+            look,
+            order: self.sort,
+            missing: MissingLines {
+                in_rows: self.show_missing,
+                at_end: self.show_missing_lines,
+            },
+        })
+    }
+
+    /// The file of annotated source; `None` for standard output.
+    pub(crate) fn output(&self) -> Option<&Path> {
+        let output = self.output.as_deref();
+        output.filter(|path| path.as_os_str() != "-")
     }
 
     /// Returns whether text that goes to this file, or to standard output, is colored.

@@ -1,82 +1,196 @@
 //! The options of `rocov report` that make it fail.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
-use crate::coverage::Gates;
+use crate::coverage::{Bound, Gates, Limit, LimitedSources, Measure};
 
-/// Least percentages, each for every arch and for all of them joined.
+/// Limits, each for every arch and for all of them joined. Before `=` stands the part of the sources that a limit is
+/// of.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Gates")]
 pub(crate) struct GateArguments {
-    /// Fail when less than PERCENT of the lines ran, on an arch or in all
-    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "show")]
-    fail_under_lines: Option<f64>,
+    /// Fail when less than PERCENT of the lines ran, on an arch or in all. WHAT can be a component, a source, a folder, or a
+    /// glob for each source that matches: src/solver=90, '**=60'. Can be repeated
+    #[arg(long, value_name = "[WHAT=]PERCENT", value_parser = percent, conflicts_with = "show")]
+    fail_under_lines: Vec<Limited<f64>>,
 
     /// Fail when less than PERCENT of the functions ran
-    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "show")]
-    fail_under_functions: Option<f64>,
+    #[arg(long, value_name = "[WHAT=]PERCENT", value_parser = percent, conflicts_with = "show")]
+    fail_under_functions: Vec<Limited<f64>>,
 
     /// Fail when less than PERCENT of the regions ran
-    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "show")]
-    fail_under_regions: Option<f64>,
+    #[arg(long, value_name = "[WHAT=]PERCENT", value_parser = percent, conflicts_with = "show")]
+    fail_under_regions: Vec<Limited<f64>>,
 
     /// Fail when less than PERCENT of the branches ran
-    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "show")]
-    fail_under_branches: Option<f64>,
+    #[arg(long, value_name = "[WHAT=]PERCENT", value_parser = percent, conflicts_with = "show")]
+    fail_under_branches: Vec<Limited<f64>>,
 
     /// With --diff, fail when less than PERCENT of the changed lines ran, or a changed file is not
     /// reported
-    #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "diff")]
+    #[arg(long, value_name = "PERCENT", value_parser = plain_percent, requires = "diff")]
     fail_under_changed_lines: Option<f64>,
+
+    /// Fail when more than NUMBER lines did not run, on an arch or in all
+    #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number, conflicts_with = "show")]
+    fail_uncovered_lines: Vec<Limited<u64>>,
+
+    /// Fail when more than NUMBER functions did not run
+    #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number, conflicts_with = "show")]
+    fail_uncovered_functions: Vec<Limited<u64>>,
+
+    /// Fail when more than NUMBER regions did not run
+    #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number, conflicts_with = "show")]
+    fail_uncovered_regions: Vec<Limited<u64>>,
+
+    /// Fail when more than NUMBER sides of branches did not run
+    #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number, conflicts_with = "show")]
+    fail_uncovered_branches: Vec<Limited<u64>>,
 
     /// Fail when a kernel did not run, on an arch that it was compiled for
     #[arg(long, conflicts_with = "show")]
     fail_uncovered_kernels: bool,
+
+    /// Fail when less ran than by this file of `rocov baseline`: a lower percentage, with more that did not run
+    #[arg(long, value_name = "FILE", conflicts_with = "show")]
+    pub(super) baseline: Option<PathBuf>,
 
     /// Fail when more than NUMBER lines are excluded
     #[arg(long, value_name = "NUMBER", conflicts_with = "show")]
     fail_excluded_lines: Option<usize>,
 }
 
+/// A number, and the sources that it limits.
+#[derive(Debug, Clone)]
+struct Limited<T> {
+    of: Option<LimitedSources>,
+    number: T,
+}
+
+impl<T> Limited<T> {
+    /// Reads `[WHAT=]NUMBER`.
+    fn parse(text: &str, number: impl Fn(&str) -> Result<T, String>) -> Result<Self, String> {
+        let (of, written) = match text.rsplit_once('=') {
+            Some((word, written)) => (Some(word), written),
+            None => (None, text),
+        };
+        if of == Some("") {
+            return Err("expected a component, a source, a folder or a glob before =".to_owned());
+        }
+        let of = of.map(LimitedSources::new).transpose();
+        Ok(Self {
+            of: of.map_err(|error| error.to_string())?,
+            number: number(written)?,
+        })
+    }
+}
+
 impl GateArguments {
+    /// The least percentages, with their options.
+    fn percentages(&self) -> [(Measure, &'static str, &[Limited<f64>]); 4] {
+        [
+            (Measure::Lines, "--fail-under-lines", &self.fail_under_lines),
+            (
+                Measure::Functions,
+                "--fail-under-functions",
+                &self.fail_under_functions,
+            ),
+            (
+                Measure::Regions,
+                "--fail-under-regions",
+                &self.fail_under_regions,
+            ),
+            (
+                Measure::Branches,
+                "--fail-under-branches",
+                &self.fail_under_branches,
+            ),
+        ]
+    }
+
+    /// The largest numbers of things that did not run.
+    fn numbers(&self) -> [(Measure, &[Limited<u64>]); 4] {
+        [
+            (Measure::Lines, &self.fail_uncovered_lines),
+            (Measure::Functions, &self.fail_uncovered_functions),
+            (Measure::Regions, &self.fail_uncovered_regions),
+            (Measure::Branches, &self.fail_uncovered_branches),
+        ]
+    }
+
     /// A line for each percentage that looks like a share of 1.
     pub(super) fn doubts(&self) -> Vec<String> {
-        let percentages = [
-            ("--fail-under-lines", self.fail_under_lines),
-            ("--fail-under-functions", self.fail_under_functions),
-            ("--fail-under-regions", self.fail_under_regions),
-            ("--fail-under-branches", self.fail_under_branches),
-            ("--fail-under-changed-lines", self.fail_under_changed_lines),
-        ];
-        let small = percentages.into_iter().filter_map(|(option, percent)| {
-            Some((option, percent.filter(|it| 0.0 < *it && *it < 1.0)?))
+        let percentages = self.percentages().into_iter();
+        let percentages = percentages.flat_map(|(_, option, limits)| {
+            let limits = limits.iter();
+            limits.map(move |limit| (option, limit.of.as_ref(), limit.number))
         });
-        let lines = small.map(|(option, percent)| {
+        let changed = self.fail_under_changed_lines;
+        let changed = changed.map(|percent| ("--fail-under-changed-lines", None, percent));
+        let small = percentages
+            .chain(changed)
+            .filter(|(_, _, percent)| 0.0 < *percent && *percent < 1.0);
+        let lines = small.map(|(option, of, percent)| {
             // Shares of two or three digits have no others in percent.
             let meant = (percent * 100_000.0).round() / 1000.0;
-            format!("{option} {percent} is {percent} percent: give {meant} for {meant} percent")
+            let of = of.map_or(String::new(), |of| format!("{}=", of.word));
+            format!(
+                "{option} {of}{percent} is {percent} percent: give {of}{meant} for {meant} percent"
+            )
         });
         lines.collect()
     }
 
     /// The gates that these options set.
     pub(super) fn gates(&self) -> Gates {
+        let percentages = self.percentages().into_iter();
+        let percentages = percentages.flat_map(|(measure, _, limits)| {
+            let limits = limits.iter();
+            limits.map(move |limit| Limit {
+                measure,
+                bound: Bound::LeastPercent(limit.number),
+                of: limit.of.clone(),
+            })
+        });
+        let numbers = self.numbers().into_iter();
+        let numbers = numbers.flat_map(|(measure, limits)| {
+            let limits = limits.iter();
+            limits.map(move |limit| Limit {
+                measure,
+                bound: Bound::MostMissed(limit.number),
+                of: limit.of.clone(),
+            })
+        });
         Gates {
-            lines: self.fail_under_lines,
-            functions: self.fail_under_functions,
-            regions: self.fail_under_regions,
-            branches: self.fail_under_branches,
+            limits: percentages.chain(numbers).collect(),
             changed_lines: self.fail_under_changed_lines,
             all_kernels: self.fail_uncovered_kernels,
             excluded_lines: self.fail_excluded_lines,
+            has_baseline: self.baseline.is_some(),
         }
     }
 }
 
-/// Parses a percentage.
-fn percent(text: &str) -> Result<f64, String> {
+/// Reads a percentage, and the sources that it is of.
+fn percent(text: &str) -> Result<Limited<f64>, String> {
+    Limited::parse(text, plain_percent)
+}
+
+/// Reads a percentage.
+fn plain_percent(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
         _ => Err("expected 0 to 100".to_owned()),
     }
+}
+
+/// Reads a number, and the sources that it is of.
+fn number(text: &str) -> Result<Limited<u64>, String> {
+    Limited::parse(text, |number| {
+        number
+            .parse()
+            .map_err(|_| "expected a number: 0 or more".to_owned())
+    })
 }

@@ -1,6 +1,9 @@
 //! The command line: the arguments that a user can type, and the help texts.
 
+mod baseline;
 mod clean;
+mod comment;
+mod component_sources;
 mod diff;
 mod doctor;
 mod dump;
@@ -25,7 +28,9 @@ mod status;
 pub(crate) mod tips;
 mod which;
 
+pub(crate) use baseline::BaselineArguments;
 pub(crate) use clean::CleanArguments;
+pub(crate) use comment::CommentArguments;
 pub(crate) use diff::{DiffArguments, DiffSide};
 pub(crate) use doctor::DoctorArguments;
 pub(crate) use dump::DumpArguments;
@@ -41,7 +46,7 @@ pub(crate) use pass::{PassArguments, PassBuildArguments, PassCommand};
 #[cfg(feature = "query")]
 pub(crate) use query::AnswerFormat;
 pub(crate) use query::QueryArguments;
-pub(crate) use report::ReportArguments;
+pub(crate) use report::{ReportArguments, ReportOptions};
 pub(crate) use run::{InstrumentCounters, RunArguments, USUAL_CONTROL};
 pub(crate) use show::ShowArguments;
 pub(crate) use status::StatusArguments;
@@ -70,6 +75,8 @@ pub(crate) enum Command {
     Which(WhichArguments),
     Query(QueryArguments),
     Diff(DiffArguments),
+    Baseline(BaselineArguments),
+    Comment(CommentArguments),
     Merge(MergeArguments),
     Kernels(KernelsArguments),
     Export(ExportArguments),

@@ -19,6 +19,16 @@ use super::Cli;
 
 /// The name of the file.
 const NAME: &str = "rocov.toml";
+/// The table of the components of a report.
+const COMPONENTS: &str = "components";
+/// The subcommand that has components.
+const REPORT: &str = "report";
+/// The subcommand that stores the figures of a report.
+const BASELINE: &str = "baseline";
+/// The key of the sources of a component.
+const SOURCES_KEY: &str = "sources";
+/// The option for them.
+const SOURCES: &str = "component-sources";
 /// The limit in bytes for the file.
 const MAX: u64 = 1 << 20;
 
@@ -56,9 +66,8 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
     let tables: Table = text.parse().map_err(|error| not_toml(text, &error))?;
     let rocov = Cli::command();
     let names: Vec<_> = rocov.get_subcommands().map(Command::get_name).collect();
-    let mut others = tables
-        .iter()
-        .filter(|(name, _)| !names.contains(&name.as_str()));
+    let is_known = |name: &str| names.contains(&name) || name == COMPONENTS;
+    let mut others = tables.iter().filter(|(name, _)| !is_known(name));
     if let Some((name, value)) = others.next() {
         if !value.is_table() {
             bail!("{name} is in no table: write it below that of its subcommand, such as [report]");
@@ -75,14 +84,18 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
         Ok::<_, clap::Error>(matches)
     };
     // A command line with a mistake, or with --help, is clap's.
-    let (Some(table), Ok(matches)) = (tables.get(&*subcommand), parse(&given)) else {
+    let Ok(matches) = parse(&given) else {
         return Ok(given);
     };
-    let table = table
-        .as_table()
-        .with_context(|| format!("{subcommand} is a value: write [{subcommand}] for a table"))?;
     let command = rocov.find_subcommand(&*subcommand);
     let command = command.context("a parsed subcommand exists")?;
+    let table_of = |name: &str| {
+        let table = tables.get(name).map(|table| {
+            let table = table.as_table();
+            table.with_context(|| format!("{name} is a value: write [{name}] for a table"))
+        });
+        table.transpose()
+    };
     let with = |arguments: &[OsString], words: &[OsString]| {
         let mut arguments = arguments.to_vec();
         arguments.splice(place + 1..=place, words.iter().cloned());
@@ -90,7 +103,7 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
     };
     let mut all = given.clone();
     let mut waiting = Vec::new();
-    for (name, value) in table {
+    for (name, value) in table_of(&subcommand)?.into_iter().flatten() {
         let option = command
             .get_arguments()
             .find(|it| it.get_long() == Some(name));
@@ -99,7 +112,41 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
         let source = matches.and_then(|it| it.value_source(option.get_id().as_str()));
         let words = words(option, name, value)?;
         if source != Some(ValueSource::CommandLine) {
-            waiting.push((name, words));
+            waiting.push((name.clone(), words));
+        }
+    }
+    // A baseline has the figures of the report.
+    if subcommand == BASELINE {
+        let own = table_of(BASELINE)?;
+        for (name, value) in table_of(REPORT)?.into_iter().flatten() {
+            let mut options = command.get_arguments();
+            let option = options.find(|it| it.get_long() == Some(name) && name != "output");
+            let is_own = own.is_some_and(|own| own.contains_key(name));
+            if let Some(option) = option.filter(|_| !is_own) {
+                let matches = matches.subcommand_matches(&subcommand);
+                let source = matches.and_then(|it| it.value_source(option.get_id().as_str()));
+                if source != Some(ValueSource::CommandLine) {
+                    waiting.push((name.clone(), words(option, name, value)?));
+                }
+            }
+        }
+    }
+    if subcommand == REPORT || subcommand == BASELINE {
+        let report = rocov.find_subcommand(REPORT);
+        let report = report.context("a report is a subcommand")?;
+        // Words that are added later stand before others.
+        for (component, value) in table_of(COMPONENTS)?.into_iter().flatten().rev() {
+            let options = value.as_table().with_context(|| {
+                format!("{component} is a value: write [{COMPONENTS}.{component}] for a table")
+            })?;
+            for (name, value) in options {
+                let words = component_words(report, component, name, value)?;
+                // Gates are of a report only.
+                if subcommand == BASELINE && name != SOURCES_KEY {
+                    continue;
+                }
+                waiting.push((format!("{COMPONENTS}.{component}.{name}"), words));
+            }
         }
     }
     // One option may need another that comes later.
@@ -118,6 +165,44 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
         }
     }
     Ok(all)
+}
+
+/// A key in the table of a component as words of the command line of a report: its sources, or a gate.
+fn component_words(
+    report: &Command,
+    component: &str,
+    key: &str,
+    value: &Value,
+) -> Result<Vec<OsString>> {
+    let long = if key == SOURCES_KEY { SOURCES } else { key };
+    let mut options = report.get_arguments();
+    let option = options.find(|it| it.get_long() == Some(long) && is_of_part(it));
+    let option = option.with_context(|| {
+        format!(
+            "[{COMPONENTS}.{component}] has no {key}: write sources, or a gate such as fail-under-lines"
+        )
+    })?;
+    words(option, long, &component_values(component, value))
+}
+
+/// Returns whether the values of an option name the part of the sources that they are of.
+fn is_of_part(option: &Arg) -> bool {
+    let mut names = option.get_value_names().unwrap_or_default().iter();
+    names.any(|name| name.starts_with("[WHAT=]") || name.starts_with("NAME="))
+}
+
+/// The values of an option in the table of a component, each behind its name.
+fn component_values(component: &str, value: &Value) -> Value {
+    let one = |value: &Value| match value {
+        Value::String(text) => Value::String(format!("{component}={text}")),
+        Value::Integer(number) => Value::String(format!("{component}={number}")),
+        Value::Float(number) => Value::String(format!("{component}={number}")),
+        other => other.clone(),
+    };
+    match value {
+        Value::Array(values) => Value::Array(values.iter().map(one).collect()),
+        value => one(value),
+    }
 }
 
 /// The error of a text that is not TOML, in one line.

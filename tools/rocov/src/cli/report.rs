@@ -8,10 +8,11 @@ use anyhow::Result;
 use clap::{ArgGroup, Args};
 
 use super::DEFAULT_DATA_DIRECTORY;
+use super::component_sources::ComponentSources;
 use super::filters::Filters;
 use super::formats::Formats;
 use super::gates::GateArguments;
-use crate::coverage::{By, Change, Exclusions, Gates, Rules, SourceTexts};
+use crate::coverage::{By, Change, Exclusions, Gates, Rules, SourceGlobs, SourceTexts};
 use crate::data::labels::LabelPattern;
 use crate::dataset::RunCondition;
 use crate::profdata::CountKind;
@@ -52,6 +53,7 @@ pub(crate) struct ReportArguments {
     /// is no source, but one of DIR
     #[arg(
         long,
+        visible_alias = "text",
         value_name = "SOURCE",
         num_args = 0..,
         conflicts_with_all = ["include", "exclude"]
@@ -138,6 +140,25 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_name = "FILE", help_heading = "Contents")]
     pub(crate) component: Vec<PathBuf>,
 
+    /// Give totals of the sources that match GLOB as of a component of this name, which gates can name; can be repeated, also
+    /// for one NAME
+    #[arg(
+        long,
+        value_name = "NAME=GLOB",
+        conflicts_with = "show",
+        help_heading = "Contents"
+    )]
+    component_sources: Vec<ComponentSources>,
+
+    /// Show the figures of this file of `rocov baseline` for each arch that did not run, with their age
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "show",
+        help_heading = "Contents"
+    )]
+    carry_forward: Option<PathBuf>,
+
     /// Show also the coverage of each test, and the part that no other test has: each label of `rocov
     /// run --label`
     #[arg(long, conflicts_with = "show", help_heading = "Contents")]
@@ -220,6 +241,15 @@ impl ReportOptions {
         }
     }
 
+    /// The components that are made of sources, each with its name.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one has no valid glob.
+    pub(crate) fn source_components(&self) -> Result<Vec<(String, SourceGlobs)>> {
+        ComponentSources::grouped(&self.component_sources)
+    }
+
     /// The change whose lines are reported, if there is one.
     ///
     /// # Errors
@@ -252,6 +282,16 @@ impl ReportOptions {
     /// A line for each gate that may be meant otherwise.
     pub(crate) fn doubts(&self) -> Vec<String> {
         self.gates.doubts()
+    }
+
+    /// The file of the baseline that the report must reach.
+    pub(crate) fn baseline(&self) -> Option<&Path> {
+        self.gates.baseline.as_deref()
+    }
+
+    /// The file with the figures of archs that did not run.
+    pub(crate) fn carried(&self) -> Option<&Path> {
+        self.carry_forward.as_deref()
     }
 
     /// The gates that the report must pass.

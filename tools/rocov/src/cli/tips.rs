@@ -11,30 +11,9 @@ use crate::support::printable::printable;
 use crate::term::print;
 
 /// Options of cargo-llvm-cov, llvm-cov and lcov that `rocov report` does not have, and what has their effect.
-const OPTIONS: [(&str, &str); 16] = [
-    ("--text", "`--show` prints annotated source"),
+const OPTIONS: [(&str, &str); 10] = [
     ("--codecov", "Codecov reads the tracefile of `--lcov`"),
     ("--output-dir", "`--html DIR` names the directory of pages"),
-    (
-        "--show-missing-lines",
-        "`--show` prints the source with the lines that did not run",
-    ),
-    (
-        "--fail-uncovered-lines",
-        "`--fail-under-lines 100` fails if a line did not run",
-    ),
-    (
-        "--fail-uncovered-regions",
-        "`--fail-under-regions 100` fails if a region did not run",
-    ),
-    (
-        "--fail-uncovered-functions",
-        "`--fail-under-functions 100` fails if a function did not run",
-    ),
-    (
-        "--skip-functions",
-        "`--json --summary-only` leaves functions out",
-    ),
     (
         "--remap-path-prefix",
         "`--path-map FROM=TO` names the place of moved sources",

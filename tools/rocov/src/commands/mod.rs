@@ -1,6 +1,8 @@
 //! The subcommands, one file or folder for each. None imports another.
 
+pub(crate) mod baseline;
 pub(crate) mod clean;
+pub(crate) mod comment;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod dump;

@@ -11,6 +11,7 @@ use super::figures::Figures;
 use super::function::{Kind, Place, Span};
 use super::line_tests::{ColumnTests, LineTests};
 use super::mapped_functions::MappedFunctions;
+use super::selection::SourceGlobs;
 use super::view::{Column, View};
 
 /// A component, or a test.
@@ -21,6 +22,8 @@ pub(crate) struct Part {
     pub(crate) shared_with: Vec<String>,
     /// The figures in each column that the part is in.
     pub(crate) columns: Vec<OfColumn>,
+    /// The figures of all columns joined, of a component.
+    pub(crate) all: Option<Figures>,
 }
 
 /// A part in one column.
@@ -59,6 +62,27 @@ impl Part {
             name,
             shared_with: Vec::new(),
             columns: columns.collect(),
+            all: Some(view.table().total.all),
+        }
+    }
+
+    /// Makes a part of the sources of `view` that are `wanted`, in each column that has one of them.
+    pub(crate) fn of_sources(name: String, view: &View, wanted: &SourceGlobs) -> Self {
+        let row = view.sum(|path| wanted.have(path));
+        let columns = view.columns.iter().zip(row.columns);
+        let columns = columns.filter_map(|(column, figures)| {
+            Some(OfColumn {
+                label: column.label.clone(),
+                figures: figures?,
+                only: None,
+                files: None,
+            })
+        });
+        Self {
+            name,
+            shared_with: Vec::new(),
+            columns: columns.collect(),
+            all: Some(row.all),
         }
     }
 }

@@ -66,6 +66,40 @@ impl Figure {
     }
 }
 
+/// A kind of thing that gates and baselines are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Measure {
+    Lines,
+    Functions,
+    Regions,
+    Branches,
+}
+
+impl Measure {
+    /// All kinds, in the order that they are shown in.
+    pub(crate) const ALL: [Self; 4] = [Self::Lines, Self::Functions, Self::Regions, Self::Branches];
+
+    /// The name, in the plural.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Lines => "lines",
+            Self::Functions => "functions",
+            Self::Regions => "regions",
+            Self::Branches => "branches",
+        }
+    }
+
+    /// The figure of this kind.
+    pub(crate) fn of(self, figures: &Figures) -> Figure {
+        match self {
+            Self::Lines => figures.lines,
+            Self::Functions => figures.functions,
+            Self::Regions => figures.regions,
+            Self::Branches => figures.branches,
+        }
+    }
+}
+
 /// The figures that llvm-cov knows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Figures {

@@ -2,39 +2,127 @@
 
 use std::collections::BTreeMap;
 
-use super::figures::{Figure, Figures};
+use anyhow::Result;
+
+use super::breakdown::Part;
+use super::figures::{Figure, Figures, Measure};
 use super::function::Place;
 use super::line_table::place_of;
 use super::llvm_cov::symbol;
-use super::view::{Column, View};
+use super::selection::{SourceGlobs, has_wildcard};
+use super::view::{Column, Row, View};
 use crate::support::demangle::shown;
+use crate::support::paths::{below, here};
 use crate::term::plural::count;
 
 /// The limits that a report must reach, each on every arch and in all of them joined.
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
-    /// The least percentage of lines.
-    pub(crate) lines: Option<f64>,
-    /// The least percentage of functions.
-    pub(crate) functions: Option<f64>,
-    /// The least percentage of regions.
-    pub(crate) regions: Option<f64>,
-    /// The least percentage of branches.
-    pub(crate) branches: Option<f64>,
+    /// The limits of figures.
+    pub(crate) limits: Vec<Limit>,
     /// The least percentage of changed lines.
     pub(crate) changed_lines: Option<f64>,
     /// True if every kernel must have run.
     pub(crate) all_kernels: bool,
     /// The most lines that are excluded.
     pub(crate) excluded_lines: Option<usize>,
+    /// True if a baseline must be reached.
+    pub(crate) has_baseline: bool,
 }
 
-/// The least percentage of something.
-struct Least {
-    what: &'static str,
-    percent: f64,
-    of: Of,
-    needs: Needs,
+/// A limit of one kind of figure.
+#[derive(Debug, Clone)]
+pub(crate) struct Limit {
+    pub(crate) measure: Measure,
+    pub(crate) bound: Bound,
+    /// The sources that it is of; `None` for all.
+    pub(crate) of: Option<LimitedSources>,
+}
+
+/// The bound of a figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Bound {
+    /// The least percentage.
+    LeastPercent(f64),
+    /// The most things that did not run.
+    MostMissed(u64),
+}
+
+/// The sources that a limit is of.
+#[derive(Debug, Clone)]
+pub(crate) struct LimitedSources {
+    /// The word that the user gave: the name of a component, a source, a folder, or a glob.
+    pub(crate) word: String,
+    globs: SourceGlobs,
+}
+
+impl LimitedSources {
+    /// The component of this name, or else the sources in the folder or of the name `word`, or each that matches it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is not a glob.
+    pub(crate) fn new(word: &str) -> Result<Self> {
+        Ok(Self {
+            word: word.to_owned(),
+            globs: SourceGlobs::new(&[word.to_owned()])?,
+        })
+    }
+
+    /// The figures that are limited: those of a component, of a folder, or of each file that matches.
+    fn scopes(&self, view: &View) -> Vec<Scope> {
+        let mut components = view.components.iter();
+        if let Some(part) = components.find(|part| part.name == self.word) {
+            return Vec::from_iter(Scope::of_part(part, view));
+        }
+        let is_wanted = |path: &str| self.globs.have(path);
+        if !has_wildcard(&self.word) {
+            let has_some = view.paths.iter().any(|path| is_wanted(path));
+            let scope = || Scope::of(Some(&self.word), &view.sum(is_wanted), view);
+            return Vec::from_iter(has_some.then(scope));
+        }
+        let here = here();
+        let rows = view.rows().filter(|(path, _)| is_wanted(path));
+        rows.map(|(path, row)| Scope::of(Some(&below(path, &here)), row, view))
+            .collect()
+    }
+}
+
+/// Figures that a limit is of: in each column, and in all if there are several.
+struct Scope {
+    /// The place of the sources; `None` for all.
+    place: Option<String>,
+    figures: Vec<Figures>,
+}
+
+impl Scope {
+    fn of(place: Option<&str>, row: &Row, view: &View) -> Self {
+        Self {
+            place: place.map(str::to_owned),
+            figures: view.each(|index| row.columns[index].unwrap_or_default(), row.all),
+        }
+    }
+
+    /// The figures of a component; `None` if nothing of it is reported.
+    fn of_part(part: &Part, view: &View) -> Option<Self> {
+        let figures = |index: usize| {
+            let label = &view.columns[index].label;
+            let column = part.columns.iter().find(|column| column.label == *label);
+            column.map(|column| column.figures).unwrap_or_default()
+        };
+        (!part.columns.is_empty()).then(|| Self {
+            place: Some(part.name.clone()),
+            figures: view.each(figures, part.all.unwrap_or_default()),
+        })
+    }
+
+    /// The name of the things in it, such as `lines in src`.
+    fn name(&self, measure: Measure) -> String {
+        match &self.place {
+            Some(place) => format!("{} in {place}", measure.name()),
+            None => measure.name().to_owned(),
+        }
+    }
 }
 
 /// The part of a code object without which a figure is not known.
@@ -49,6 +137,15 @@ enum Needs {
 }
 
 impl Needs {
+    /// The part without which figures of this kind are not known.
+    fn of(measure: Measure) -> Self {
+        match measure {
+            Measure::Lines => Self::Lines,
+            Measure::Functions => Self::Nothing,
+            Measure::Regions | Measure::Branches => Self::Regions,
+        }
+    }
+
     /// A line for a column of a report that has none of it, or for all columns.
     fn absent(
         self,
@@ -88,16 +185,14 @@ fn has_lines(view: &View, column: &Column) -> bool {
     paths.next().is_none() || with_lines.any(|path| column.has(path))
 }
 
-/// Selects the figure that a percentage is of.
-type Of = fn(&Figures) -> Figure;
-
 impl Gates {
     /// Returns whether there is a limit. If there is one, an incomplete report is a failure too.
     pub(crate) fn are_set(&self) -> bool {
         self.all_kernels
             || self.excluded_lines.is_some()
+            || self.has_baseline
             || self.changed_lines.is_some()
-            || self.least().next().is_some()
+            || !self.limits.is_empty()
     }
 
     /// One line for each thing that was not reached.
@@ -108,7 +203,7 @@ impl Gates {
         if view.paths.is_empty() {
             return vec!["no source file is left to report".to_owned()];
         }
-        let mut broken = self.too_low(view);
+        let mut broken = self.beyond(view);
         if self.all_kernels {
             broken.extend(uncovered_kernels(view));
         }
@@ -122,46 +217,38 @@ impl Gates {
         broken
     }
 
-    /// The least percentages that are set.
-    fn least(&self) -> impl Iterator<Item = Least> {
-        let all: [(_, _, Of, _); 4] = [
-            ("lines", self.lines, |it| it.lines, Needs::Lines),
-            (
-                "functions",
-                self.functions,
-                |it| it.functions,
-                Needs::Nothing,
-            ),
-            ("regions", self.regions, |it| it.regions, Needs::Regions),
-            ("branches", self.branches, |it| it.branches, Needs::Regions),
-        ];
-        let set = |(what, percent, of, needs): (_, Option<f64>, _, _)| {
-            percent.map(|percent| Least {
-                what,
-                percent,
-                of,
-                needs,
-            })
-        };
-        all.into_iter().filter_map(set)
-    }
-
-    fn too_low(&self, view: &View) -> Vec<String> {
-        let total = &view.table().total;
-        let totals = view.each(|index| total.columns[index].unwrap_or_default(), total.all);
-        let changed = view.changed.as_ref().map(|changed| changed.totals(view));
+    /// One line for each figure that is beyond a limit, and for each limit that is of nothing.
+    fn beyond(&self, view: &View) -> Vec<String> {
         let mut broken = Vec::new();
+        let mut limited = Vec::new();
+        for limit in &self.limits {
+            let scopes = match &limit.of {
+                Some(sources) => sources.scopes(view),
+                None => vec![Scope::of(None, &view.table().total, view)],
+            };
+            if let (Some(sources), true) = (&limit.of, scopes.is_empty()) {
+                broken.push(format!(
+                    "no source of {} is reported: name a component, a source, a folder or a glob that has some",
+                    sources.word
+                ));
+            }
+            limited.extend(scopes.into_iter().map(|scope| (limit, scope)));
+        }
+        broken.dedup();
+        let changed = view.changed.as_ref().map(|changed| changed.totals(view));
         for (index, label) in view.labels("all").iter().enumerate() {
             let column = view.columns.get(index);
-            for least in self.least() {
-                let figure = (least.of)(&totals[index]);
-                let low = || below(least.percent, least.what, label, figure);
-                let absent = least.needs.absent(least.what, label, view, column);
-                broken.extend(absent.or_else(low));
+            for (limit, scope) in &limited {
+                let measure = limit.measure;
+                let name = scope.name(measure);
+                let figure = measure.of(&scope.figures[index]);
+                let beyond = || limit.bound.broken(&name, label, figure);
+                let absent = Needs::of(measure).absent(&name, label, view, column);
+                broken.extend(absent.or_else(beyond));
             }
             if let (Some(percent), Some(changed)) = (self.changed_lines, &changed) {
                 let what = "changed lines";
-                let low = || below(percent, what, label, changed[index]);
+                let low = || below_percent(percent, what, label, changed[index]);
                 let absent = Needs::Lines.absent(what, label, view, column);
                 broken.extend(absent.or_else(low));
             }
@@ -170,9 +257,22 @@ impl Gates {
     }
 }
 
+impl Bound {
+    /// Returns a line if a figure is beyond it.
+    fn broken(self, what: &str, label: &str, figure: Figure) -> Option<String> {
+        match self {
+            Self::LeastPercent(percent) => below_percent(percent, what, label, figure),
+            Self::MostMissed(most) => (figure.missed() > most).then(|| {
+                let (missed, total) = (figure.missed(), figure.total);
+                format!("{label}: {missed} of {total} {what} did not run, more than {most}")
+            }),
+        }
+    }
+}
+
 /// Returns a line if `figure` is below `least` percent. If there is nothing to cover, nothing is
 /// missed.
-fn below(least: f64, what: &str, label: &str, figure: Figure) -> Option<String> {
+fn below_percent(least: f64, what: &str, label: &str, figure: Figure) -> Option<String> {
     let percent = figure.percent().filter(|percent| *percent < least)?;
     let percent = less(percent, least);
     Some(format!(
@@ -225,7 +325,7 @@ mod tests {
     fn a_percentage_that_is_too_low_is_not_shown_as_the_limit() {
         let said = |covered, total, least| {
             let figure = Figure { covered, total };
-            below(least, "lines", "all", figure)
+            below_percent(least, "lines", "all", figure)
         };
         let line = "all: 78.889% of lines ran (19 of 90 did not), less than 78.89%";
         assert_eq!(said(71, 90, 78.89).as_deref(), Some(line));

@@ -8,10 +8,11 @@
 //! [`uniformity`]. A [`file`] has its
 //! counts line by line, the [`instances`] of a template their own, and [`changed`] those of the lines of a change; [`resolve_source`] finds the file
 //! that a user means, and [`checkouts`] the sources that have several paths.
-//! [`exclusions`] are left out of all that. A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports. The
+//! A [`baseline`] has the figures of earlier runs. [`exclusions`] are left out of all that. A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports. The
 //! [`provenance`] of a report tells where it comes from.
 
 pub(crate) mod activity;
+pub(crate) mod baseline;
 pub(crate) mod breakdown;
 pub(crate) mod changed;
 pub(crate) mod checkouts;
@@ -53,18 +54,20 @@ pub(crate) mod test_coverage;
 pub(crate) mod uncovered;
 pub(crate) mod uniformity;
 pub(crate) mod view;
+mod view_input;
 
+pub(crate) use baseline::Baseline;
 pub(crate) use changed::Change;
 pub(crate) use collect::Collected;
 pub(crate) use comparison::Comparison;
 pub(crate) use exclusions::{ExclusionRules, Exclusions};
-pub(crate) use figures::Figure;
+pub(crate) use figures::{Figure, Measure};
 pub(crate) use function_figures::{FunctionFigures, functions};
-pub(crate) use gates::Gates;
+pub(crate) use gates::{Bound, Gates, Limit, LimitedSources};
 pub(crate) use provenance::Provenance;
 pub(crate) use report::Report;
-pub(crate) use report_json::read as read_saved;
-pub(crate) use selection::{PathMap, PathMaps, Selection};
+pub(crate) use selection::{PathMap, PathMaps, Selection, SourceGlobs};
 pub(crate) use source_text::SourceTexts;
 pub(crate) use staleness::misfit;
 pub(crate) use view::{By, Rules, View};
+pub(crate) use view_input::ViewInput;

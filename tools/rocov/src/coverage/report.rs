@@ -14,7 +14,7 @@ use super::collect::{Collected, CountedBinary, collect};
 use super::exclusions::Exclusions;
 use super::joined_file::LabelCounts;
 use super::model::Side;
-use super::selection::Selection;
+use super::selection::{Selection, SourceGlobs};
 use super::test_coverage::TestEvaluator;
 use super::view::{By, Rules, View};
 use crate::data::device_elfs::ObjectFile;
@@ -40,6 +40,8 @@ pub(crate) struct Report<'a> {
     non_atomic: BTreeMap<String, usize>,
     headings: BTreeMap<String, Heading>,
     components: Vec<ReportComponent>,
+    /// The components that are made of sources, each with its name.
+    sources: Vec<(String, SourceGlobs)>,
     tests: Vec<TestProfiles<'a>>,
     /// The profiles of each label, if the report has the counts of each.
     labels: Vec<LabelProfiles<'a>>,
@@ -117,6 +119,11 @@ impl<'a> Report<'a> {
         self.components.push(ReportComponent { name, identities });
     }
 
+    /// Adds the figures of a component that is made of these sources.
+    pub(crate) fn add_sources(&mut self, name: String, sources: SourceGlobs) {
+        self.sources.push((name, sources));
+    }
+
     /// Adds the figures of tests, and the tests of each line if it `has_line_tests`.
     pub(crate) fn add_tests(&mut self, tests: Vec<TestProfiles<'a>>, has_line_tests: bool) {
         self.tests = tests;
@@ -189,7 +196,7 @@ impl<'a> Report<'a> {
         let Collected {
             sources,
             checkouts,
-            warnings,
+            mut warnings,
         } = self.collected(selection, installed)?;
         print::warn(&checkouts.alike);
         let components = self.components.iter().map(|component| {
@@ -203,6 +210,7 @@ impl<'a> Report<'a> {
         let mut view = View::by_rules(self.rules, &self.exclusions, sources, by, is_wanted);
         print::warn(&self.exclusions.faults());
         view.components = components;
+        warnings.extend(view.add_components(&self.sources));
         for column in &mut view.columns {
             let found = column
                 .identities

@@ -133,7 +133,7 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
     let exports = export::read_all(open()?).with_context(is_none)?;
     if exports.iter().all(|export| export.records.is_empty()) {
         bail!(
-            "{} has no functions: write it without --summary-only",
+            "{} has no functions: write it without --summary-only and --skip-functions",
             path.display()
         );
     }

@@ -167,6 +167,36 @@ impl Selection {
     }
 }
 
+/// Some of the source files: those that match one of a list of globs.
+#[derive(Debug, Clone)]
+pub(crate) struct SourceGlobs(Filter);
+
+impl SourceGlobs {
+    /// The files that match one of these globs, as with `--include`. One without a wildcard is also the folder of that
+    /// name, with all files below it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one of them is not a glob.
+    pub(crate) fn new(list: &[String]) -> Result<Self> {
+        let here = env::current_dir().context("cannot find the current directory")?;
+        let folders = list.iter().filter(|glob| !has_wildcard(glob));
+        let folders = folders.map(|folder| format!("{}/**", folder.trim_end_matches('/')));
+        let list: Vec<_> = list.iter().cloned().chain(folders).collect();
+        Ok(Self(Filter::new(&globs(&list, &here), "")?))
+    }
+
+    /// Returns whether the source at this place is one of them.
+    pub(crate) fn have(&self, path: &str) -> bool {
+        self.0.admits(Some(Path::new(path)))
+    }
+}
+
+/// Returns whether a glob may match several files of one folder.
+pub(crate) fn has_wildcard(glob: &str) -> bool {
+    glob.contains(['*', '?', '[', '{'])
+}
+
 /// The glob that only `path` matches.
 fn as_glob(path: &Path) -> String {
     let is_mark = |letter: char| r"\*?[]{}".contains(letter);
@@ -235,6 +265,28 @@ mod tests {
         assert!(below.admits(&format!("{here}/lib/b.hip")));
         assert!(!below.admits(&format!("{here}/src/gen/b.hip")));
         assert!(!below.admits("/src/a/b.hip"));
+    }
+
+    #[test]
+    fn a_name_without_a_wildcard_is_a_file_or_a_folder() {
+        let here = env::current_dir().unwrap();
+        let here = here.to_str().unwrap();
+        let have = |glob: &str, path: &str| {
+            let globs = SourceGlobs::new(&[glob.to_owned()]).unwrap();
+            globs.have(&path.replace("HERE", here))
+        };
+        for (glob, inside, outside) in [
+            ("src", "HERE/src/a/b.hip", "HERE/lib/src.hip"),
+            ("./src/", "HERE/src/b.hip", "/src/b.hip"),
+            ("src/b.hip", "HERE/src/b.hip", "HERE/src/c.hip"),
+            ("b.hip", "/a/b.hip", "/a/c.hip"),
+            ("/a", "/a/b.hip", "/ab/b.hip"),
+            ("src/*.hip", "HERE/src/b.hip", "HERE/src/a/b.hip"),
+        ] {
+            assert!(have(glob, inside), "{glob}");
+            assert!(!have(glob, outside), "{glob}");
+        }
+        assert!(SourceGlobs::new(&["a[".to_owned()]).is_err());
     }
 
     #[test]

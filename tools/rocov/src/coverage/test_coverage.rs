@@ -191,6 +191,7 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
             name: test.name.clone(),
             shared_with: test.shared_with.clone(),
             columns: columns.collect(),
+            all: None,
         };
         let columns = view.columns.iter();
         let covered = columns

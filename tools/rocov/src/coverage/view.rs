@@ -10,6 +10,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::activity::{self, Activities, Activity};
+use super::baseline::Carried;
 use super::breakdown::Part;
 use super::changed::Changed;
 use super::exclusions::{ExcludedLines, Exclusions};
@@ -22,6 +23,7 @@ use super::line_table::is_without_lines;
 use super::line_tests::LineTests;
 use super::mapped_functions::MappedFunctions;
 use super::model::{Record, Side, Source, combine};
+use super::selection::SourceGlobs;
 use super::source_text::SourceTexts;
 use super::staleness::Misfit;
 use crate::profdata::{CountKind, CountKinds};
@@ -232,6 +234,8 @@ pub(crate) struct View {
     pub(crate) misfits: BTreeMap<Arc<str>, Misfit>,
     /// The coverage of a change, if one is reported.
     pub(crate) changed: Option<Changed>,
+    /// The columns of earlier runs that this report has none of, if the user wants them.
+    pub(crate) carried: Vec<Carried>,
     /// The selected components.
     pub(crate) components: Vec<Part>,
     /// The tests that profiles are labelled with, if the user asks for them.
@@ -251,6 +255,18 @@ pub(crate) struct Row {
     pub(crate) columns: Vec<Option<Figures>>,
     /// The figures of all columns joined.
     pub(crate) all: Figures,
+}
+
+impl Row {
+    /// Adds the figures of another file.
+    fn add(&mut self, row: &Self) {
+        self.all = self.all.plus(&row.all);
+        for (sum, figures) in self.columns.iter_mut().zip(&row.columns) {
+            if let Some(figures) = figures {
+                *sum = Some(sum.unwrap_or_default().plus(figures));
+            }
+        }
+    }
 }
 
 impl View {
@@ -298,6 +314,7 @@ impl View {
             texts,
             misfits: BTreeMap::new(),
             changed: None,
+            carried: Vec::new(),
             components: Vec::new(),
             tests: Vec::new(),
             line_tests: LineTests::default(),
@@ -305,6 +322,21 @@ impl View {
             label_counts: Vec::new(),
             table: OnceCell::new(),
         }
+    }
+
+    /// Adds components that are made of sources, and returns a line for each that has none.
+    pub(crate) fn add_components(&mut self, components: &[(String, SourceGlobs)]) -> Vec<String> {
+        let mut empty = Vec::new();
+        for (name, sources) in components {
+            let part = Part::of_sources(name.clone(), self, sources);
+            if part.columns.is_empty() {
+                empty.push(format!(
+                    "component {name}: none of its sources is reported: give globs that match some"
+                ));
+            }
+            self.components.push(part);
+        }
+        empty
     }
 
     /// All source files that the columns have something in, also those that are not shown.
@@ -429,16 +461,20 @@ impl View {
                 columns: vec![Some(Figures::default()); self.columns.len()],
                 all: Figures::default(),
             };
-            for row in &rows {
-                total.all = total.all.plus(&row.all);
-                for (sum, figures) in total.columns.iter_mut().zip(&row.columns) {
-                    if let (Some(sum), Some(figures)) = (sum, figures) {
-                        *sum = sum.plus(figures);
-                    }
-                }
-            }
+            rows.iter().for_each(|row| total.add(row));
             Table { rows, total }
         })
+    }
+
+    /// The sum of the figures of the source files that are wanted.
+    pub(crate) fn sum(&self, is_wanted: impl Fn(&str) -> bool) -> Row {
+        let mut sum = Row {
+            columns: vec![None; self.columns.len()],
+            all: Figures::default(),
+        };
+        let rows = self.rows().filter(|(path, _)| is_wanted(path));
+        rows.for_each(|(_, row)| sum.add(row));
+        sum
     }
 
     /// Returns whether regions and branches are known of some code.

@@ -10,7 +10,7 @@ use rocov_tests::json::json;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Format, write};
+use super::{Format, JsonContents, write};
 use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::exclusions::Exclusions;
 use crate::coverage::model::{Side, Source};
@@ -163,7 +163,7 @@ fn several_objects_are_as_llvm_cov_has_them_together() {
 fn compare(counted: &Counted, names: &[&str]) {
     let expected = sorted(&counted.export(names, &[]));
     let format = Format::Json {
-        summary_only: false,
+        contents: JsonContents::All,
     };
     let found = sorted(counted.written(names, format).as_bytes());
     // One by one, for a message that can be read.

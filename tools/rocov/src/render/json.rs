@@ -5,8 +5,9 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::{breakdown, changed, uniformity};
-use crate::coverage::figures::{Figure, Figures};
+use super::{JsonContents, breakdown, changed, uniformity};
+use crate::coverage::baseline::Carried;
+use crate::coverage::figures::{Figure, Figures, Measure};
 use crate::coverage::function::{DecisionOutcome, Function, Location, Marks, Region, Sides};
 use crate::coverage::model::Record;
 use crate::coverage::report_json::{Head, SavedLines};
@@ -15,11 +16,12 @@ use crate::coverage::view::{Column, View};
 /// The version of the format: that of LLVM 22, which tells the values that MC/DC saw.
 const VERSION: &str = "3.1.0";
 
-pub(super) fn write(view: &View, summary_only: bool, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(view: &View, contents: JsonContents, out: &mut dyn Write) -> io::Result<()> {
+    let summary_only = contents == JsonContents::Summary;
     let columns = view
         .columns
         .iter()
-        .map(|column| head(view, column, summary_only));
+        .map(|column| head(view, column, contents));
     let mut rocov = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "columns": columns.collect::<Vec<_>>(),
@@ -36,6 +38,9 @@ pub(super) fn write(view: &View, summary_only: bool, out: &mut dyn Write) -> io:
         0 => {}
         lines => rocov["excluded_lines"] = json!(lines),
     }
+    if !view.carried.is_empty() {
+        rocov["carried_forward"] = view.carried.iter().map(carried).collect();
+    }
     if let Some(changed) = &view.changed {
         rocov["changed_lines"] = changed::json(view, changed);
     }
@@ -46,13 +51,28 @@ pub(super) fn write(view: &View, summary_only: bool, out: &mut dyn Write) -> io:
     write!(out, r#""version":"{VERSION}","data":["#)?;
     for (index, column) in view.columns.iter().enumerate() {
         separate(index, out)?;
-        write_export(view, index, column, summary_only, out)?;
+        write_export(view, index, column, contents, out)?;
     }
     writeln!(out, "]}}")
 }
 
+/// The figures of a column of earlier runs.
+fn carried(it: &Carried) -> Value {
+    let mut summary = json!({});
+    for measure in Measure::ALL {
+        let figure = it.column.total.figure(measure);
+        summary[measure.name()] = json!({
+            "count": figure.total,
+            "covered": figure.covered,
+            "percent": figure.percent().unwrap_or_default(),
+        });
+    }
+    json!({"name": it.label, "date": it.column.date, "days": it.days, "summary": summary})
+}
+
 /// The facts about a column that llvm-cov's export does not have.
-fn head(view: &View, column: &Column, summary_only: bool) -> Head {
+fn head(view: &View, column: &Column, contents: JsonContents) -> Head {
+    let has_functions = contents == JsonContents::All;
     let records = shown(view, column).enumerate();
     let folded = records.flat_map(|(function, record)| {
         let branches = record.function.branches.iter().enumerate();
@@ -73,18 +93,18 @@ fn head(view: &View, column: &Column, summary_only: bool) -> Head {
         non_atomic: column.non_atomic,
         line_tables: shown(view, column)
             .enumerate()
-            .filter(|_| !summary_only)
+            .filter(|_| has_functions)
             .filter_map(|(number, record)| SavedLines::of(number, record))
             .collect(),
-        folded: folded.collect(),
+        folded: folded.filter(|_| has_functions).collect(),
         marks: shown(view, column)
             .enumerate()
-            .filter(|(_, record)| !summary_only && record.function.marks != Marks::default())
+            .filter(|(_, record)| has_functions && record.function.marks != Marks::default())
             .map(|(number, record)| (number, record.function.marks.clone()))
             .collect(),
-        excluded_lines: match summary_only {
-            true => Default::default(),
-            false => {
+        excluded_lines: match contents {
+            JsonContents::Summary => Default::default(),
+            JsonContents::All | JsonContents::Files => {
                 let excluded = column.excluded.iter();
                 excluded
                     .map(|(path, lines)| (path.to_string(), lines.clone()))
@@ -107,7 +127,7 @@ fn write_export(
     view: &View,
     index: usize,
     column: &Column,
-    summary_only: bool,
+    contents: JsonContents,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     write!(out, r#"{{"files":["#)?;
@@ -115,17 +135,16 @@ fn write_export(
     let rows = rows.filter_map(|(path, row)| Some((path, row.columns[index]?)));
     for (number, (path, figures)) in rows.enumerate() {
         separate(number, out)?;
-        let mut file = if summary_only {
-            json!({})
-        } else {
-            file(column, path)
+        let mut file = match contents {
+            JsonContents::Summary => json!({}),
+            JsonContents::All | JsonContents::Files => file(column, path),
         };
         file["filename"] = json!(path);
         file["summary"] = summary(&figures);
         serde_json::to_writer(&mut *out, &file)?;
     }
     write!(out, "]")?;
-    if !summary_only {
+    if contents == JsonContents::All {
         write!(out, r#","functions":["#)?;
         for (number, record) in shown(view, column).enumerate() {
             separate(number, out)?;

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::against_llvm_cov::{LCOV, sorted};
-use super::{Format, write};
+use super::{Format, JsonContents, write};
 use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::evaluate::tests::profile;
 use crate::coverage::exclusions::Exclusions;
@@ -146,7 +146,7 @@ fn exports(release: &Release, library: &Path, seed: u64) -> Exports {
         |_| true,
     );
     let json = Format::Json {
-        summary_only: false,
+        contents: JsonContents::All,
     };
     let rocov = [json, LCOV].map(|format| {
         let mut out = Vec::new();

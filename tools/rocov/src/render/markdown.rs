@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::markdown_text::{Inline, Markdown};
 use super::{breakdown, changed, excluded};
-use crate::coverage::figures::Figures;
+use crate::coverage::figures::{Figures, Measure};
 use crate::coverage::file::Line;
 use crate::coverage::report::too_low;
 use crate::coverage::view::{Row, View};
@@ -26,6 +26,13 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
         let mut cells = vec![label.clone()];
         cells.extend(figures.map(|figure| Inline::text(&figure.share_text())));
         out.row(&cells)?;
+    }
+
+    for it in &view.carried {
+        let name = Inline::text(&format!("{}, {}", it.label, it.age()));
+        let shares = Measure::ALL.map(|measure| it.column.total.figure(measure).share_text());
+        let shares = shares.iter().map(|share| Inline::text(share));
+        out.row(&[name].into_iter().chain(shares).collect::<Vec<_>>())?;
     }
 
     for column in view.columns.iter().filter(|column| column.non_atomic > 0) {

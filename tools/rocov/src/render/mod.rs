@@ -3,10 +3,12 @@
 #[cfg(test)]
 mod against_llvm_cov;
 pub(crate) mod annotated;
+mod badge;
 mod breakdown;
 mod changed;
 mod cobertura;
 pub(crate) mod comparison;
+mod grades;
 mod html;
 mod json;
 mod lcov;
@@ -14,6 +16,7 @@ mod lcov;
 mod llvm_tests;
 mod markdown;
 mod markdown_text;
+mod sarif;
 mod sonar;
 mod text;
 mod uniformity;
@@ -21,7 +24,7 @@ mod xml;
 
 pub(crate) use breakdown::SHARED;
 pub(crate) use html::write as write_html;
-pub(crate) use text::Order;
+pub(crate) use text::{MissingLines, Order, TableStyle};
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -29,7 +32,6 @@ use std::io::Write;
 use anyhow::Result;
 
 use crate::coverage::view::View;
-use crate::term::look::Look;
 use crate::term::plural::count;
 
 /// The number of lines that are left out, as a text; `None` if there are none.
@@ -41,10 +43,7 @@ fn excluded(view: &View) -> Option<String> {
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    Text {
-        look: Look,
-        order: Order,
-    },
+    Text(TableStyle),
     /// With no count above a largest one.
     Lcov {
         max_count: u64,
@@ -53,10 +52,23 @@ pub(crate) enum Format {
         max_count: u64,
     },
     Json {
-        summary_only: bool,
+        contents: JsonContents,
     },
     Sonar,
     Markdown,
+    /// The changed lines that did not run.
+    Sarif,
+    Badge,
+}
+
+/// The contents of a report in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JsonContents {
+    All,
+    /// No functions.
+    Files,
+    /// Figures only.
+    Summary,
 }
 
 impl Format {
@@ -91,12 +103,14 @@ pub(crate) fn write(
     out: &mut dyn Write,
 ) -> Result<()> {
     match format {
-        Format::Text { look, order } => text::write(view, headings, look, order, out)?,
+        Format::Text(style) => text::write(view, headings, style, out)?,
         Format::Lcov { max_count } => lcov::write(view, max_count, out)?,
         Format::Cobertura { max_count } => cobertura::write(view, max_count, out)?,
-        Format::Json { summary_only } => json::write(view, summary_only, out)?,
+        Format::Json { contents } => json::write(view, contents, out)?,
         Format::Sonar => sonar::write(view, out)?,
         Format::Markdown => markdown::write(view, out)?,
+        Format::Sarif => sarif::write(view, out)?,
+        Format::Badge => badge::write(view, out)?,
     }
     out.flush()?;
     Ok(())

@@ -9,7 +9,8 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 
 use super::{breakdown, changed, excluded, uniformity};
-use crate::coverage::figures::{Figure, Figures};
+use crate::coverage::figures::{Figure, Figures, Measure};
+use crate::coverage::file::Line;
 use crate::coverage::view::View;
 use crate::support::paths::{below, common};
 use crate::support::printable::printable;
@@ -20,6 +21,8 @@ use crate::term::shorten::shortened;
 
 /// The heading of names.
 const NAME: &str = "Filename";
+/// The heading of the lines that did not run.
+const MISSING_HEADING: &str = "Missing";
 /// The smallest number of characters of a file's name, if a narrower layout has room for more.
 const NARROWEST: usize = 24;
 /// The numbers of characters of the shortest and of the longest bar.
@@ -40,16 +43,46 @@ pub(crate) enum Order {
     Missed,
 }
 
+/// The places of the table that name the lines that did not run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct MissingLines {
+    /// A column.
+    pub(crate) in_rows: bool,
+    /// A list below the table.
+    pub(crate) at_end: bool,
+}
+
+/// How the table is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct TableStyle {
+    pub(crate) look: Look,
+    pub(crate) order: Order,
+    pub(crate) missing: MissingLines,
+}
+
 pub(super) fn write(
     view: &View,
     headings: &BTreeMap<&str, Vec<&str>>,
-    look: Look,
-    order: Order,
+    style: TableStyle,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let out = &mut Lines::new(out);
     let total = &view.table().total;
     let base = common(view.paths_with_lines().map(|path| &**path));
+    let TableStyle {
+        look,
+        order,
+        missing,
+    } = style;
+    let uncovered = match missing.in_rows || missing.at_end {
+        true => Uncovered::of(view),
+        false => Uncovered::default(),
+    };
+    let table_row = |path: &str, figures: Figures, count: &dyn Fn(&Line) -> Option<u64>| TableRow {
+        name: below(path, &base).into_owned(),
+        figures,
+        missing: missing.in_rows.then(|| uncovered.missed(path, count)),
+    };
     for (index, column) in view.columns.iter().enumerate() {
         if index > 0 {
             out.gap()?;
@@ -63,7 +96,7 @@ pub(super) fn write(
         out.gap()?;
         let rows = view.rows().filter_map(|(path, row)| {
             let figures = row.columns[index].filter(|it| it.functions.total > 0)?;
-            Some((below(path, &base).into_owned(), figures))
+            Some(table_row(path, figures, &|line: &Line| line.counts[index]))
         });
         let total = total.columns[index].unwrap_or_default();
         write_table(order.sorted(rows.collect()), total, look, out)?;
@@ -74,12 +107,26 @@ pub(super) fn write(
         out.line(format_args!("all: {}", labels.join(", ")))?;
         out.gap()?;
         let rows = view.rows().map(|(path, row)| (path, row.all));
-        let rows = rows
-            .filter(|(_, figures)| figures.functions.total > 0)
-            .map(|(path, figures)| (below(path, &base).into_owned(), figures));
+        let rows = rows.filter(|(_, figures)| figures.functions.total > 0);
+        let joined = |line: &Line| view.joined(&line.counts);
+        let rows = rows.map(|(path, figures)| table_row(path, figures, &joined));
         write_table(order.sorted(rows.collect()), total.all, look, out)?;
+    }
+    if missing.at_end {
+        write_missing(view, &uncovered, &base, out)?;
+    }
+    if view.columns.len() > 1 {
         write_differences(view, &base, out)?;
     }
+    let carried = view.carried.iter().map(|it| {
+        let shares = Measure::ALL.map(|measure| {
+            let share = it.column.total.figure(measure).share_text();
+            format!("{} {share}", measure.name())
+        });
+        let (label, age, date) = (&it.label, it.age(), &it.column.date);
+        format!("  {label}, {age} ({date}): {}", shares.join(", "))
+    });
+    out.section("Carried forward:", carried)?;
     if let Some(excluded) = excluded(view) {
         out.gap()?;
         out.line(format_args!("excluded: {excluded} (--show marks them)"))?;
@@ -94,12 +141,13 @@ pub(super) fn write(
 
 impl Order {
     /// The files in this order. Those that are equal by it stay in the order of their names.
-    fn sorted(self, mut rows: Vec<(String, Figures)>) -> Vec<(String, Figures)> {
+    fn sorted(self, mut rows: Vec<TableRow>) -> Vec<TableRow> {
         let missed = |figures: &Figures| Reverse(measured(figures).missed());
         match self {
             Self::Name => {}
-            Self::Missed => rows.sort_by_key(|(_, figures)| missed(figures)),
-            Self::Worst => rows.sort_by(|(_, one), (_, other)| {
+            Self::Missed => rows.sort_by_key(|row| missed(&row.figures)),
+            Self::Worst => rows.sort_by(|one, other| {
+                let [one, other] = [&one.figures, &other.figures];
                 let share = |figures| measured(figures).percent().unwrap_or(100.0);
                 let by_share = share(one).total_cmp(&share(other));
                 by_share.then_with(|| missed(one).cmp(&missed(other)))
@@ -150,8 +198,8 @@ impl TextColumn {
 
 impl Layout {
     /// The columns for these rows, but that of their names.
-    fn columns(self, rows: &[(String, Figures)]) -> Vec<TextColumn> {
-        let has_conditions = rows.iter().any(|(_, it)| it.conditions.total > 0);
+    fn columns(self, rows: &[TableRow]) -> Vec<TextColumn> {
+        let has_conditions = rows.iter().any(|row| row.figures.conditions.total > 0);
         // Line tables tell no regions and branches.
         let has_regions = |it: &Figures| it.regions.total > 0 || it.functions.total == 0;
         let has_lines = |it: &Figures| it.lines.total > 0 || it.functions.total == 0;
@@ -179,8 +227,8 @@ impl Layout {
         let columns = kinds
             .enumerate()
             .flat_map(|(index, (name, share, of, has))| {
-                let texts = rows.iter().map(|(_, figures)| match has(figures) {
-                    true => cells_of(of(figures)),
+                let texts = rows.iter().map(|row| match has(&row.figures) {
+                    true => cells_of(of(&row.figures)),
                     false => ["-"; 3].map(str::to_owned),
                 });
                 let texts: Vec<_> = texts.collect();
@@ -226,8 +274,8 @@ struct Fitting {
 }
 
 impl Fitting {
-    fn of(rows: &[(String, Figures)], look: Look) -> Self {
-        let longest = rows.iter().map(|(name, _)| name.chars().count()).max();
+    fn of(rows: &[TableRow], look: Look) -> Self {
+        let longest = rows.iter().map(|row| row.name.chars().count()).max();
         let longest = longest.unwrap_or_default().max(NAME.len());
         let layouts = [Layout::Whole, Layout::Shares, Layout::Lines];
         let fittings = layouts.map(|layout| {
@@ -256,17 +304,48 @@ impl Fitting {
     }
 }
 
+/// The lines with code of each file, for the names of those that did not run.
+#[derive(Default)]
+struct Uncovered<'a>(BTreeMap<&'a str, Vec<Line>>);
+
+impl<'a> Uncovered<'a> {
+    fn of(view: &'a View) -> Self {
+        let files = view.paths.iter();
+        Self(files.map(|path| (&**path, view.file(path).lines)).collect())
+    }
+
+    /// The ranges of lines of a file that have this `count` and did not run.
+    fn missed(&self, path: &str, count: &dyn Fn(&Line) -> Option<u64>) -> String {
+        let lines = self.0.get(path).into_iter().flatten();
+        let missed = lines.filter(|line| count(line) == Some(0));
+        ranges(missed.map(|line| line.number)).join(", ")
+    }
+}
+
+/// A row of the table.
+struct TableRow {
+    name: String,
+    figures: Figures,
+    /// The lines that did not run, if the table names them.
+    missing: Option<String>,
+}
+
 fn write_table(
-    mut rows: Vec<(String, Figures)>,
+    mut rows: Vec<TableRow>,
     total: Figures,
     look: Look,
     out: &mut Lines<'_>,
 ) -> io::Result<()> {
-    for (name, _) in &mut rows {
-        *name = printable(name).into_owned();
+    for row in &mut rows {
+        row.name = printable(&row.name).into_owned();
     }
     let has_files = !rows.is_empty();
-    rows.push(("TOTAL".to_owned(), total));
+    let names_missing = rows.iter().any(|row| row.missing.is_some());
+    rows.push(TableRow {
+        name: "TOTAL".to_owned(),
+        figures: total,
+        missing: None,
+    });
     let fitting = Fitting::of(&rows, look);
     let mark = look.bars.unwrap_or(Bars::Ascii).ellipsis();
     let names = fitting.names;
@@ -282,13 +361,16 @@ fn write_table(
         }
     }
     let rule = "-".repeat(width);
+    if names_missing {
+        head += &format!("   {MISSING_HEADING}");
+    }
     out.line(head.trim_end())?;
     out.line(&rule)?;
-    for (number, (name, figures)) in rows.iter().enumerate() {
+    for (number, row) in rows.iter().enumerate() {
         if number + 1 == rows.len() && has_files {
             out.line(&rule)?;
         }
-        let name = shortened(name, names, mark);
+        let name = shortened(&row.name, names, mark);
         let mut parts = vec![(None, format!("{name:<names$}"))];
         for (index, column) in fitting.columns.iter().enumerate() {
             let cell = &column.cells[number];
@@ -298,11 +380,14 @@ fn write_table(
             if let (Some(bars), Some(bar), true) =
                 (look.bars, fitting.bar, place_of_bar == Some(index))
             {
-                let figure = figures.lines;
+                let figure = row.figures.lines;
                 let [covered, rest] = bars.draw(figure.covered, figure.total, bar);
                 let dimmed = look.is_colored.then(|| Style::new().dimmed());
                 parts.extend([(None, " ".to_owned()), (color, covered), (dimmed, rest)]);
             }
+        }
+        if let Some(lines) = row.missing.as_deref().filter(|lines| !lines.is_empty()) {
+            parts.push((None, format!("   {lines}")));
         }
         out.styled(parts)?;
     }
@@ -327,6 +412,22 @@ fn cells_of(figure: Figure) -> [String; 3] {
         figure.missed().to_string(),
         percent.map_or("-".to_owned(), |percent| format!("{percent:.2}%")),
     ]
+}
+
+/// The lines that ran nowhere.
+fn write_missing(
+    view: &View,
+    uncovered: &Uncovered<'_>,
+    base: &Path,
+    out: &mut Lines<'_>,
+) -> io::Result<()> {
+    let files = view.paths.iter().map(|path| {
+        let missed = uncovered.missed(path, &|line| view.joined(&line.counts));
+        (below(path, base), missed)
+    });
+    let missed = files.filter(|(_, lines)| !lines.is_empty());
+    let missed = missed.map(|(path, lines)| format!("  {path}: {lines}"));
+    out.section("Lines that did not run:", missed)
 }
 
 /// The lines that ran in one column and did not in another that has them too.

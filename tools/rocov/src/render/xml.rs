@@ -43,7 +43,17 @@ impl<'a> Xml<'a> {
 
     /// Writes an element with a text.
     pub(super) fn text(&mut self, name: &str, text: &str) -> io::Result<()> {
-        self.element(name, &[], |xml| {
+        self.text_with(name, &[], text)
+    }
+
+    /// Writes an element with attributes and a text.
+    pub(super) fn text_with(
+        &mut self,
+        name: &str,
+        attributes: &[Attribute<'_>],
+        text: &str,
+    ) -> io::Result<()> {
+        self.element(name, attributes, |xml| {
             let text = printable(text);
             xml.0.write_event(Event::Text(BytesText::new(&text)))
         })

@@ -37,6 +37,29 @@ pub(crate) fn utc(seconds: u64) -> String {
     formatted(seconds, libc::gmtime_r, c"%Y-%m-%d %H:%M")
 }
 
+/// The day of a moment in seconds since 1970, in UTC: `2026-07-31`.
+pub(crate) fn day(seconds: u64) -> String {
+    formatted(seconds, libc::gmtime_r, c"%Y-%m-%d")
+}
+
+/// The number of a day such as `2026-07-31`: the days since 1970-01-01. `None` if it is none.
+pub(crate) fn days(date: &str) -> Option<u64> {
+    let mut parts = date.splitn(3, '-').map(str::parse::<u64>);
+    let mut next = || parts.next()?.ok();
+    let (year, month, day) = (next()?, next()?, next()?);
+    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let february = if is_leap(year) { 29 } else { 28 };
+    let months = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let index = usize::try_from(month.checked_sub(1)?).ok()?;
+    if !(1970..=9999).contains(&year) || day == 0 || day > *months.get(index)? {
+        return None;
+    }
+    let years: u64 = (1970..year)
+        .map(|it| if is_leap(it) { 366 } else { 365 })
+        .sum();
+    Some(years + months[..index].iter().sum::<u64>() + day - 1)
+}
+
 /// A moment in nanoseconds since 1970, in the local time: of today `13:45`, else with the date,
 /// `2026-07-31 13:45`.
 pub(crate) fn local(nanoseconds: u64) -> String {

@@ -6,6 +6,7 @@ mod contained;
 pub(crate) mod control;
 pub(crate) mod ctest;
 pub(crate) mod git;
+pub(crate) mod http;
 pub(crate) mod installed;
 pub(crate) mod interrupts;
 pub(crate) mod journal;

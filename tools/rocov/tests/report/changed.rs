@@ -427,3 +427,60 @@ fn what_is_no_change_is_refused_with_what_to_do() {
     let usage = repository.report(&["--fail-under-changed-lines=1"]);
     assert_eq!(usage.status.code(), Some(2));
 }
+
+/// The places of the results of SARIF, with their rules.
+fn results(sarif: &Value) -> Vec<(String, String, u64, u64)> {
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    let result = |result: &Value| {
+        let place = &result["locations"][0]["physicalLocation"];
+        let region = &place["region"];
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let number = |name: &str| region[name].as_u64().unwrap();
+        let uri = text(&place["artifactLocation"]["uri"]);
+        (
+            text(&result["ruleId"]),
+            uri,
+            number("startLine"),
+            number("endLine"),
+        )
+    };
+    results.iter().map(result).collect()
+}
+
+#[test]
+fn code_scanning_finds_the_changed_lines_that_did_not_run() {
+    let repository = Repository::with_change("src/a b.hip");
+    let source = repository.root.join("src/a b.hip");
+    repository.ran_on_both(&source);
+    // gfx90a now takes the branch that both archs have.
+    repository.ran(&source, "gfx90a", |_| false);
+    let command = &mut repository.command(&["--diff=HEAD~1", "--sarif", "--table=table.txt"]);
+    let output = run(command);
+    let sarif: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let table = fs::read_to_string(repository.root.join("table.txt")).unwrap();
+    let (_, missed) = table
+        .split_once("Changed lines that did not run:\n")
+        .unwrap();
+    let expected = "  src/a b.hip: 6-7\n  src/a b.hip, not on gfx942: 12\n";
+    assert!(missed.starts_with(expected), "{missed}");
+    let place =
+        |rule: &str, first, last| (rule.to_owned(), "src/a%20b.hip".to_owned(), first, last);
+    let expected = [
+        place("changed-line-not-run", 6, 7),
+        place("changed-line-not-run-on-arch", 12, 12),
+    ];
+    assert_eq!(results(&sarif), expected);
+    let run = &sarif["runs"][0];
+    let root = format!("file://{}/", repository.root.display());
+    assert_eq!(run["originalUriBaseIds"]["%SRCROOT%"]["uri"], root);
+    for result in run["results"].as_array().unwrap() {
+        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(
+            run["tool"]["driver"]["rules"][index]["id"],
+            result["ruleId"]
+        );
+        assert!(result["message"]["text"].as_str().unwrap().ends_with('.'));
+    }
+    let output = repository.report(&["--sarif"]);
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -300,6 +300,38 @@ fn all_formats_are_written_in_one_call() {
 }
 
 #[test]
+fn a_badge_is_an_image_with_the_lines_of_all() {
+    let (_place, path) = written("--badge");
+    let xml = Xml(path.clone());
+    let label = xml.attribute("/*/@aria-label");
+    assert_eq!(
+        label,
+        "GPU coverage: 100.00% (26/26) of lines on gfx90a, gfx942"
+    );
+    let image = fs::read_to_string(path).unwrap();
+    assert!(
+        image.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""),
+        "{image}"
+    );
+    assert!(image.contains(">100%</text>"), "{image}");
+    // It needs nothing from elsewhere.
+    assert_eq!(image.matches("http").count(), 1, "{image}");
+}
+
+#[test]
+fn functions_can_be_left_out_of_json() {
+    let (place, elfs) = Place::with_archs();
+    let read = |options: &[&str]| json(place.of_archs(&elfs, options));
+    let whole = read(&["--json"]);
+    let mut expected = whole.clone();
+    for export in expected["data"].as_array_mut().unwrap() {
+        export.as_object_mut().unwrap().remove("functions").unwrap();
+    }
+    let found = read(&["--json", "--skip-functions"]);
+    assert_eq!(found["data"], expected["data"]);
+}
+
+#[test]
 fn formats_with_one_place_are_refused() {
     let place = Place::new();
     for arguments in [

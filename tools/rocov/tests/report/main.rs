@@ -3,9 +3,11 @@
 
 mod annotated;
 mod archs;
+mod baseline;
 mod browser;
 mod changed;
 mod checkouts;
+mod comment;
 #[path = "../common/mod.rs"]
 mod common;
 mod diff;
@@ -13,11 +15,13 @@ mod directories;
 mod filters;
 mod formats;
 mod gates;
+mod gates_of_parts;
 mod host;
 mod hostile;
 mod instances;
 mod labels;
 mod left_out;
+mod missing;
 mod objects;
 mod page_sizes;
 mod pages;
@@ -25,6 +29,7 @@ mod parts;
 mod per_test;
 mod provenance;
 mod repository;
+mod schemas;
 mod sources;
 mod tables;
 mod terminal;

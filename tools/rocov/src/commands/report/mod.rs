@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use crate::cli::{Output, ReportArguments};
+use crate::cli::{Output, ReportArguments, ReportOptions};
+use crate::coverage;
 use crate::coverage::sources_to_show::SourcesToShow;
 use crate::coverage::staleness::Misfit;
 use crate::coverage::view::View;
-use crate::coverage::{Change, Provenance, Report, SourceTexts, staleness};
+use crate::coverage::{Baseline, Change, Provenance, Report, SourceTexts, staleness};
 use crate::data::DataDirectory;
 use crate::data::components::Components;
 use crate::data::match_elfs::{MatchedElfs, NotOfComponents};
@@ -21,6 +22,7 @@ use crate::profdata::{MergedProfiles, host_counts, per_label, uniformity};
 use crate::render;
 use crate::render::annotated;
 use crate::render::annotated::AnnotatedSource;
+use crate::support::time;
 use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::lines::Lines;
 use crate::term::plural::count;
@@ -53,7 +55,7 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     let options = &arguments.options;
     let archs = &options.filters.arch;
     let texts = options.texts()?;
-    let change = options.change()?;
+    let compared = Compared::read(options)?;
     let outputs = options.formats.outputs();
     let outputs = outputs.unwrap_or_else(|error| error.exit());
     let directories = arguments.directories();
@@ -108,6 +110,9 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
         let name = component.path.display().to_string();
         report.add_component(name, component.identities.clone());
     }
+    for (name, globs) in options.source_components()? {
+        report.add_sources(name, globs);
+    }
     if options.per_test {
         // Only pages show the tests of each line.
         let has_line_tests = options.formats.html.is_some();
@@ -126,13 +131,7 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     };
     missing.extend(absent);
     let mut broken = write(
-        &report,
-        &data,
-        arguments,
-        &outputs,
-        change.as_ref(),
-        texts,
-        &installed,
+        &report, &data, arguments, &outputs, compared, texts, &installed,
     )?;
     // All that is missing from the report breaks a gate.
     if options.gates().are_set() {
@@ -146,6 +145,31 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     } else {
         exit_status::GATE_BROKEN
     })
+}
+
+/// The things that a report is compared with.
+struct Compared {
+    /// The change whose lines are reported.
+    change: Option<Change>,
+    /// The figures that must be reached.
+    baseline: Option<Baseline>,
+    /// The figures of archs that did not run.
+    carried: Option<Baseline>,
+}
+
+impl Compared {
+    /// Reads what the options name.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one of them cannot be read.
+    fn read(options: &ReportOptions) -> Result<Self> {
+        Ok(Self {
+            change: options.change()?,
+            baseline: options.baseline().map(Baseline::read).transpose()?,
+            carried: options.carried().map(Baseline::read).transpose()?,
+        })
+    }
 }
 
 /// A line for each code object whose counts may be of a sample.
@@ -242,7 +266,8 @@ fn show(
         bail!("no source can be shown: leave out --show to print the table");
     }
     let headings = report.headings(arguments.verbose);
-    print::to_file_or_stdout(None, |out| {
+    let output = options.formats.output();
+    print::to_file_or_stdout(output, |out| {
         for column in &view.columns {
             if let Some(heading) = headings.get(&*column.label) {
                 let mut lines = Lines::new(out);
@@ -255,7 +280,7 @@ fn show(
                 Ok(AnnotatedSource { path, text })
             });
             let sources: Vec<_> = sources.collect::<Result<_>>()?;
-            annotated::write(column, &sources, options.formats.is_colored(None), out)?;
+            annotated::write(column, &sources, options.formats.is_colored(output), out)?;
         }
         Ok(())
     })?;
@@ -274,30 +299,43 @@ fn write(
     data: &DataDirectory,
     arguments: &ReportArguments,
     outputs: &[Output<'_>],
-    change: Option<&Change>,
+    Compared {
+        change,
+        baseline,
+        carried,
+    }: Compared,
     texts: SourceTexts,
     installed: &LlvmTools,
 ) -> Result<Vec<String>> {
     let options = &arguments.options;
     let gates = options.gates();
+    let has_gates = gates.are_set();
     let selection = options.filters.selection()?;
     let (mut view, warnings) = report.view(&selection, options.by, installed)?;
     print::warn(&warnings);
     let reported = view.everything().into_iter().map(PathBuf::from);
-    let changed = change.into_iter().flat_map(Change::places);
+    let changed = change.iter().flat_map(Change::places);
     print::warn(&selection.idle(&reported.chain(changed).collect::<Vec<_>>()));
     view.texts.with_others_of(texts);
-    view.changed = change.map(|change| change.covered(&view, &selection));
+    view.changed = change
+        .as_ref()
+        .map(|change| change.covered(&view, &selection));
     if let Some(changed) = &view.changed {
         print::warn(&changed.doubts);
         print::warn(&changed.left_out);
     }
+    let archs = &options.filters.arch;
+    let is_reported = |label: &str| archs.is_empty() || archs.iter().any(|arch| arch == label);
+    let today = || Ok::<_, anyhow::Error>(time::day(time::of_report()?));
+    if let Some(carried) = carried {
+        view.carried = carried.carried(&view, is_reported, &today()?);
+    }
     let html = options.formats.html.as_deref();
-    if html.is_some() || gates.are_set() {
+    if html.is_some() || has_gates {
         view.misfits = staleness::misfits(&view);
     }
     // A gate reports an empty view itself, and a change need not have GPU code.
-    let is_judged = gates.are_set() || change.is_some();
+    let is_judged = has_gates || change.is_some();
     if view.paths.is_empty() && (html.is_some() || !is_judged) {
         bail!(
             "no source file is left to report: nothing was written: give --include, --exclude and --arch that \
@@ -337,7 +375,16 @@ fn write(
         print::warn(&[WITHOUT_LINES.to_owned()]);
     }
     let mut broken = gates.broken(&view);
-    if gates.are_set() {
+    if let Some(baseline) = baseline {
+        let root = coverage::baseline::root(options.repository());
+        let now = Baseline::of(&view, &root, &today()?);
+        broken.extend(baseline.losses(&now));
+        let is_wanted = |label: &str| {
+            is_reported(label) && !view.carried.iter().any(|carried| carried.label == label)
+        };
+        broken.extend(baseline.absent(&now, is_wanted));
+    }
+    if has_gates {
         broken.extend(warnings);
         let stale = unreported(&view).filter(|(_, misfit)| misfit.stale().is_some());
         broken.extend(stale.map(|(path, misfit)| misfit.about(path)));

@@ -50,6 +50,8 @@ pub(crate) struct Change {
 pub(crate) struct Changed {
     /// The name that the user gave to the change.
     pub(crate) base: String,
+    /// The directory that the paths of the diff start from, if it is known.
+    pub(crate) root: Option<PathBuf>,
     /// True if no line of any file was added or modified.
     pub(crate) is_empty: bool,
     /// The files with changed lines that have code.
@@ -68,6 +70,8 @@ pub(crate) struct Changed {
 pub(crate) struct ChangedSource {
     /// The path in the report.
     pub(crate) path: Arc<str>,
+    /// The path in the diff, from the root of the repository on.
+    pub(crate) name: String,
     /// The changed lines with code, with their counts in each column.
     pub(crate) lines: Vec<Line>,
 }
@@ -156,6 +160,7 @@ impl Change {
     pub(crate) fn covered(&self, view: &View, selection: &Selection) -> Changed {
         let mut changed = Changed {
             base: self.base.clone(),
+            root: self.root.clone(),
             is_empty: self.files.iter().all(ChangedFile::is_empty),
             ..Changed::default()
         };
@@ -231,7 +236,8 @@ impl Change {
         let mut lines = view.file(&path).lines;
         lines.retain(|line| file.lines.contains_key(&line.number));
         if !lines.is_empty() {
-            changed.files.push(ChangedSource { path, lines });
+            let name = name.clone();
+            changed.files.push(ChangedSource { path, name, lines });
         }
     }
 

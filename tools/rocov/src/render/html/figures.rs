@@ -4,6 +4,7 @@ use crate::coverage::changed::ChangedSource;
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::file::File;
 use crate::coverage::view::{Row, View};
+use crate::render::grades::grade;
 
 /// A kind of thing that is counted.
 pub(super) struct Metric {
@@ -203,21 +204,6 @@ pub(super) struct Share {
     pub(super) percent: String,
     /// The class of its colour.
     pub(super) grade: &'static str,
-}
-
-/// The percentages from which a share is high, and from which it is medium.
-const GRADES: [f64; 2] = [90.0, 75.0];
-
-/// The class of a share of so many percent.
-fn grade(percent: f64) -> &'static str {
-    let [high, medium] = GRADES;
-    if percent >= high {
-        "high"
-    } else if percent >= medium {
-        "medium"
-    } else {
-        "low"
-    }
 }
 
 /// The number of kernels of a file that ran.

@@ -1,0 +1,64 @@
+//! `rocov baseline`: stores the figures of a report, which later reports must reach.
+
+use anyhow::{Context, anyhow};
+
+use crate::cli::BaselineArguments;
+use crate::coverage::{Baseline, SourceTexts, ViewInput, baseline};
+use crate::support::time;
+use crate::term::exit_status::CommandResult;
+use crate::term::{exit_status, print};
+
+/// Writes the file, unless a figure would drop.
+pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
+    let file = &arguments.output;
+    let is_there = file.exists();
+    if is_there && !arguments.update {
+        return Err(anyhow!(
+            "{} is there: give --update to raise its figures, or -o FILE for another file",
+            file.display()
+        )
+        .into());
+    }
+    let filters = &arguments.filters;
+    let input = ViewInput {
+        paths: &arguments.inputs(),
+        labels: &[],
+        selection: &filters.selection()?,
+        archs: &filters.arch,
+        objects: &arguments.objects,
+        all_builds: filters.all_builds,
+        exclusions: filters.exclusions(SourceTexts::default()),
+        llvm_bin: arguments.llvm_bin.as_deref(),
+    };
+    let mut view = input.view()?;
+    if view.paths.is_empty() {
+        return Err(anyhow!(
+            "no source file is left to report: nothing was written: give --include, --exclude and --arch that leave some"
+        )
+        .into());
+    }
+    print::warn(&view.add_components(&arguments.source_components()?));
+    let today = time::day(time::of_report()?);
+    let mut stored = Baseline::of(&view, &baseline::root(None), &today);
+    if is_there {
+        let earlier = Baseline::read(file)?;
+        let losses = earlier.losses(&stored);
+        if !losses.is_empty() && !arguments.allow_drop {
+            for line in &losses {
+                print::message(format_args!("gate: {line}"));
+            }
+            return Ok(exit_status::GATE_BROKEN);
+        }
+        stored = earlier.with(stored);
+    }
+    print::to_file_or_stdout(Some(file), |out| {
+        stored.write(out).context("cannot write JSON")
+    })?;
+    print::lines(|out| {
+        out.line(file.display())?;
+        stored
+            .summary()
+            .try_for_each(|line| out.line(format_args!("  {line}")))
+    })?;
+    Ok(0)
+}

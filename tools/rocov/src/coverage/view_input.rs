@@ -1,0 +1,83 @@
+//! The view of data directories, or of a report in JSON.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use super::exclusions::Exclusions;
+use super::report::Report;
+use super::report_json;
+use super::selection::Selection;
+use super::view::{By, Rules, View};
+use crate::data::components::Components;
+use crate::data::labels::LabelPattern;
+use crate::data::{DataDirectory, Origins, check_archs};
+use crate::llvm::LlvmTools;
+use crate::profdata::MergedProfiles;
+use crate::term::warnings::Warnings;
+
+/// The input of a view, and the part of it that is shown.
+pub(crate) struct ViewInput<'a> {
+    /// Data directories, or one report in JSON.
+    pub(crate) paths: &'a [&'a Path],
+    /// The labels that have the counts; none for all.
+    pub(crate) labels: &'a [LabelPattern],
+    pub(crate) selection: &'a Selection,
+    /// The archs; none for all.
+    pub(crate) archs: &'a [String],
+    /// Files that may have device ELFs.
+    pub(crate) objects: &'a [PathBuf],
+    pub(crate) all_builds: bool,
+    /// The code that is left out of data directories. A report lacks that of its own.
+    pub(crate) exclusions: Exclusions,
+    pub(crate) llvm_bin: Option<&'a Path>,
+}
+
+impl ViewInput<'_> {
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it has nothing to report, or cannot be read.
+    pub(crate) fn view(self) -> Result<View> {
+        let Self {
+            selection, archs, ..
+        } = self;
+        // A pipe or a device is no directory either, and reading it as a report names the fault.
+        if let [path] = self.paths
+            && path.exists()
+            && !path.is_dir()
+        {
+            if !self.labels.is_empty() {
+                bail!(
+                    "{} is a report, which has no labels: leave out --label, or give a data directory",
+                    path.display()
+                );
+            }
+            let mut sources = report_json::read(path, |path| selection.place(path))?;
+            let names = sources.iter().map(|source| &*source.arch);
+            check_archs(names, archs, &path.display())?;
+            sources.retain(|source| archs.is_empty() || archs.contains(&source.arch));
+            return Ok(View::new(sources, By::Arch, |path| selection.admits(path)));
+        }
+        let mut installed = LlvmTools::find_any(self.llvm_bin)?;
+        Warnings::printing(|warnings| {
+            let data = DataDirectory::for_report(
+                self.paths,
+                self.all_builds,
+                self.objects,
+                archs,
+                warnings,
+            )?;
+            let all = Components::default();
+            let mut matched = data.match_elfs(archs, &all, &mut installed, warnings)?;
+            matched.select_labels(self.labels, &data)?;
+            let merged = MergedProfiles::of_data(&mut matched, &data, &installed, warnings)?;
+            let mut report = Report::of(&merged, &data, &Origins::default());
+            report.follow(Rules::Own, self.exclusions);
+            let (view, said) = report.view(selection, By::Arch, &installed)?;
+            warnings.extend(said);
+            Ok(view)
+        })
+    }
+}
