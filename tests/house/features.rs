@@ -1,4 +1,4 @@
-//! What `cargo build` compiles, `cargo test` uses.
+//! A build compiles all that its tests use.
 
 use std::collections::BTreeSet;
 

@@ -518,11 +518,11 @@ fn a_text_is_found_however_it_is_printed() {
 }
 
 /// The first words of a next step. A part of a message is a next step if it starts with one of these.
-const STEPS: [&str; 38] = [
+const STEPS: [&str; 39] = [
     "`rocov", "allowed", "ask", "build", "check", "choose", "compile", "expected", "give", "go",
     "install", "leave", "let", "link", "load", "look", "make", "merge", "move", "name", "open",
-    "optimize", "put", "raise", "read", "remove", "report", "run", "see", "set", "solve", "split",
-    "start", "take", "try", "use", "wait", "write",
+    "optimize", "press", "put", "raise", "read", "remove", "report", "run", "see", "set", "solve",
+    "split", "start", "take", "try", "use", "wait", "write",
 ];
 
 /// Whole messages without a step in their text.
