@@ -47,7 +47,9 @@ pub(crate) fn days(date: &str) -> Option<u64> {
     let mut parts = date.splitn(3, '-').map(str::parse::<u64>);
     let mut next = || parts.next()?.ok();
     let (year, month, day) = (next()?, next()?, next()?);
-    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     let february = if is_leap(year) { 29 } else { 28 };
     let months = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let index = usize::try_from(month.checked_sub(1)?).ok()?;
