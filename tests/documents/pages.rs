@@ -637,7 +637,6 @@ rocov run --gpu model -- ./app
 echo >src/kernel.hip
 "#,
             ).then("cd .."),
-            Mark::at("$ rocov report --watch").elsewhere("runs until Ctrl-C: a test of the command ends it"),
             Mark::at("rocov: /build/a/src").elsewhere("needs two checkouts: tests of the command make them"),
             Mark::at("$ rocov report --uniformity").before(
                 r#"

@@ -2,6 +2,7 @@
 //! a view.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,7 +57,8 @@ pub(crate) struct Report<'a> {
 /// The lines before the table of an arch, in a text.
 #[derive(Default)]
 struct Heading {
-    line: String,
+    /// The lines that every text has: the numbers, and a warning if counts are too low.
+    lines: Vec<String>,
     /// A line or more for each code object.
     objects: Vec<String>,
 }
@@ -140,7 +142,7 @@ impl<'a> Report<'a> {
         let binaries_of_host = binaries.iter().map(|binary| binary.display());
         let objects = binaries_of_host.map(|binary| format!("  binary          {binary}"));
         let heading = Heading {
-            line: format!("host: {}", count(profiles, "profile")),
+            lines: vec![format!("host: {}", count(profiles, "profile"))],
             objects: objects.collect(),
         };
         self.binaries.push(CountedBinary {
@@ -161,7 +163,7 @@ impl<'a> Report<'a> {
     pub(crate) fn headings(&self, is_verbose: bool) -> BTreeMap<&str, Vec<&str>> {
         let headings = self.headings.iter().map(|(arch, heading)| {
             let objects = heading.objects.iter().filter(|_| is_verbose);
-            let lines = [&heading.line].into_iter().chain(objects);
+            let lines = heading.lines.iter().chain(objects);
             (&**arch, lines.map(String::as_str).collect())
         });
         headings.collect()
@@ -317,6 +319,8 @@ fn heading(arch: &MergedArch<'_>) -> Heading {
     if arch.scale > 1 {
         line += &format!(", counts times {}", arch.scale);
     }
+    let low = arch.objects.iter().map(|object| object.non_atomic).sum();
+    let warning = (low > 0).then(|| format!("  too low: {}", too_low(low)));
     let objects = arch.objects.iter().flat_map(|object| {
         let elf = format!("  device ELF      {}", object.name());
         let has_others = object.kinds != mapping;
@@ -326,7 +330,7 @@ fn heading(arch: &MergedArch<'_>) -> Heading {
         [Some(elf), has_others.then(counted_by), is_low.then(too_low)]
     });
     Heading {
-        line,
+        lines: iter::once(line).chain(warning).collect(),
         objects: objects.flatten().collect(),
     }
 }

@@ -26,7 +26,7 @@ const RESTLESS: Duration = Duration::from_secs(5);
 const CLEAR: &str = "\x1b[2J\x1b[H";
 
 /// Prints `report` now, and after each change of `directories`. A report that fails is an error on standard error, and
-/// the next change may mend it.
+/// the next change may fix it.
 pub(super) fn watch(
     directories: &[PathBuf],
     report: impl Fn() -> CommandResult + Sync,
