@@ -236,7 +236,7 @@ impl Formats {
                 output.format = self.text(self.look(output.path));
             }
         }
-        check_places(&outputs)?;
+        check_places(&outputs, self.html.as_deref())?;
         Ok(outputs)
     }
 
@@ -287,13 +287,20 @@ fn conflict(message: String) -> clap::Error {
     wrong_usage("report", ErrorKind::ArgumentConflict, message)
 }
 
-/// Checks that no two formats have one place.
-fn check_places(outputs: &[Output<'_>]) -> Result<(), clap::Error> {
+/// Checks that no two formats have one place, and none that of the pages.
+fn check_places(outputs: &[Output<'_>], pages: Option<&Path>) -> Result<(), clap::Error> {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or(path.into());
+    let pages = pages.map(absolute);
     let mut places: BTreeMap<Option<PathBuf>, &Output<'_>> = BTreeMap::new();
     for output in outputs {
-        let path = output
-            .path
-            .map(|path| std::path::absolute(path).unwrap_or(path.into()));
+        let path = output.path.map(absolute);
+        if path.is_some() && path == pages {
+            let place = output.path.unwrap_or(Path::new("-")).display();
+            let message = format!(
+                "--html and {output} both go to {place}: give one of them another file, as in `{output} FILE`"
+            );
+            return Err(conflict(message));
+        }
         let Some(other) = places.insert(path, output) else {
             continue;
         };

@@ -340,6 +340,7 @@ fn formats_with_one_place_are_refused() {
         &["--lcov", "--json", "-oreport"],
         &["--lcov", "report", "--json", "./report"],
         &["--table", "report", "--output", "other"],
+        &["--html", "x.html", "--lcov", "x.html"],
         &["--summary-only"],
         &["--show", "--lcov"],
         &["--show", "--fail-under-lines=1"],
