@@ -287,21 +287,13 @@ fn conflict(message: String) -> clap::Error {
     wrong_usage("report", ErrorKind::ArgumentConflict, message)
 }
 
-/// Checks that no two formats have one place, and none that of the pages.
+/// Checks that no two formats have one place, of which `pages` is the one of pages.
 fn check_places(outputs: &[Output<'_>], pages: Option<&Path>) -> Result<(), clap::Error> {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or(path.into());
-    let pages = pages.map(absolute);
-    let mut places: BTreeMap<Option<PathBuf>, &Output<'_>> = BTreeMap::new();
+    let pages = pages.map(|path| (Some(absolute(path)), "--html".to_owned()));
+    let mut places: BTreeMap<Option<PathBuf>, String> = pages.into_iter().collect();
     for output in outputs {
-        let path = output.path.map(absolute);
-        if path.is_some() && path == pages {
-            let place = output.path.unwrap_or(Path::new("-")).display();
-            let message = format!(
-                "--html and {output} both go to {place}: give one of them another file, as in `{output} FILE`"
-            );
-            return Err(conflict(message));
-        }
-        let Some(other) = places.insert(path, output) else {
+        let Some(other) = places.insert(output.path.map(absolute), output.to_string()) else {
             continue;
         };
         let place = output

@@ -50,26 +50,26 @@ pub(crate) struct Only {
 impl Part {
     /// Makes a part of the totals of `view`.
     pub(crate) fn of(name: String, view: &View) -> Self {
-        let figures = view.table().total.columns.iter().copied();
-        let columns = view.columns.iter().zip(figures);
-        let columns = columns.map(|(column, figures)| OfColumn {
-            label: column.label.clone(),
-            figures: figures.unwrap_or_default(),
-            only: None,
-            files: None,
-        });
-        Self {
-            name,
-            shared_with: Vec::new(),
-            columns: columns.collect(),
-            all: Some(view.table().total.all),
-        }
+        let total = &view.table().total;
+        let figures = total.columns.iter().copied();
+        let figures = figures.map(|figures| Some(figures.unwrap_or_default()));
+        Self::of_figures(name, view, figures, total.all)
     }
 
     /// Makes a part of the sources of `view` that are `wanted`, in each column that has one of them.
     pub(crate) fn of_sources(name: String, view: &View, wanted: &SourceGlobs) -> Self {
         let row = view.sum(|path| wanted.have(path));
-        let columns = view.columns.iter().zip(row.columns);
+        Self::of_figures(name, view, row.columns, row.all)
+    }
+
+    /// Makes a part of the figures in each column of `view`, `None` where it is not in the column.
+    fn of_figures(
+        name: String,
+        view: &View,
+        figures: impl IntoIterator<Item = Option<Figures>>,
+        all: Figures,
+    ) -> Self {
+        let columns = view.columns.iter().zip(figures);
         let columns = columns.filter_map(|(column, figures)| {
             Some(OfColumn {
                 label: column.label.clone(),
@@ -82,7 +82,7 @@ impl Part {
             name,
             shared_with: Vec::new(),
             columns: columns.collect(),
-            all: Some(row.all),
+            all: Some(all),
         }
     }
 }

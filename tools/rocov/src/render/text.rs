@@ -200,7 +200,7 @@ impl Layout {
     /// The columns for these rows, but that of their names.
     fn columns(self, rows: &[TableRow]) -> Vec<TextColumn> {
         let has_conditions = rows.iter().any(|row| row.figures.conditions.total > 0);
-        // Line tables tell no regions and branches.
+        // Line tables have no regions and branches.
         let has_regions = |it: &Figures| it.regions.total > 0 || it.functions.total == 0;
         let has_lines = |it: &Figures| it.lines.total > 0 || it.functions.total == 0;
         type Of = fn(&Figures) -> Figure;
