@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::{COMMENTED, Source, Token, read, tokens};
+use crate::tokens::{Token, tokens};
+use crate::{COMMENTED, Source, read};
 
 /// The most lines of unit tests in the file of the code.
 const MAX_INLINE: usize = 100;

@@ -23,7 +23,7 @@ use super::joined_file::JoinedFile;
 use super::mapped_functions::MappedFunctions;
 use super::model::{Record, SharedFunctions, Side, Source};
 use super::view::{By, Rules, View};
-use crate::data::match_elfs::MatchedElfs;
+use crate::data::matched_elfs::MatchedElfs;
 use crate::llvm::LlvmTools;
 use crate::profdata::per_label::TestProfiles;
 use crate::profdata::{BinaryCounts, object_counts};

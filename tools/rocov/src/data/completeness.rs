@@ -8,7 +8,7 @@ use rocov::format::codeobject::{is_processor, sanitize_target};
 
 use super::components::Components;
 use super::device_elfs::{DeviceElf, ObjectFile};
-use super::match_elfs::MatchedElfs;
+use super::matched_elfs::MatchedElfs;
 use super::{Builds, DataDirectory, Registries};
 use crate::term::plural::count;
 use crate::term::remedy::explained;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use anyhow::{Error, Result, anyhow, bail};
 use rocov::store::Label;
 
-use super::match_elfs::{MatchedCodeObject, MatchedElfs};
+use super::matched_elfs::{MatchedCodeObject, MatchedElfs};
 use super::{DataDirectory, DeviceProfile};
 
 /// The most labels that a message lists.

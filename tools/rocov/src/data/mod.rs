@@ -18,6 +18,7 @@ pub(crate) mod device_elfs;
 mod host_code;
 pub(crate) mod labels;
 pub(crate) mod match_elfs;
+pub(crate) mod matched_elfs;
 mod names;
 mod no_profiles;
 pub(crate) mod non_atomic;

@@ -9,7 +9,7 @@ use rocov::store::layout::{OBJECTS, elf_identity};
 
 use super::DataDirectory;
 use super::device_elfs::{DeviceElf, ObjectFile, open_kept};
-use super::match_elfs::MatchedElfs;
+use super::matched_elfs::MatchedElfs;
 use super::registries::Registries;
 use crate::support::parallel;
 use crate::support::paths::{below, here};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rocov::format::codeobject::sanitize_target;
 
 use super::DataDirectory;
-use super::match_elfs::MatchedElfs;
+use super::matched_elfs::MatchedElfs;
 
 /// The reasons why profiles are partial, by the arch and the identity of the code object.
 pub(crate) type PartialProfiles<'a> = BTreeMap<(String, &'a str), &'a str>;

@@ -19,7 +19,7 @@ use crate::coverage::evaluate::ObjectIndex;
 use crate::coverage::function::{Function, Kind, Span};
 use crate::coverage::model::{Record, Side, Source};
 use crate::coverage::{By, View};
-use crate::data::match_elfs::MatchedCodeObject;
+use crate::data::matched_elfs::MatchedCodeObject;
 use crate::profdata::kinds::kinds;
 use crate::profdata::{BinaryCounts, CountKind, CountKinds, ProfileCounts};
 use crate::support::demangle::shown;

@@ -13,7 +13,8 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 
 use super::schema::{ColumnKind, DataTable, VERSION};
-use super::storage::{Content, Storage};
+use super::storage::Storage;
+use super::storage::content::Content;
 
 /// The key of the version in the metadata of a file.
 const VERSION_KEY: &str = "rocov_dataset";

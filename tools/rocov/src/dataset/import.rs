@@ -18,7 +18,7 @@ use super::code::Code;
 use super::file::Rows;
 use super::schema::{COUNTER, PROFILE, RUN, TEST_LINE};
 use super::store::{Added, CodeRows, DataSet, RunRows, hashes};
-use crate::data::match_elfs::{MatchedCodeObject, MatchedElfs};
+use crate::data::matched_elfs::{MatchedCodeObject, MatchedElfs};
 use crate::data::{DataDirectory, DeviceProfile};
 use crate::profdata::ProfileCounts;
 use crate::support::{mmap, parallel, temporary, time};

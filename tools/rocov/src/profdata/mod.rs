@@ -3,6 +3,7 @@
 //! Two code objects can have the same function, and each has its own counts of it.
 
 mod counts;
+pub(crate) mod host_counts;
 pub(crate) mod index_version;
 pub(crate) mod indexed_profile;
 mod indexed_reader;
@@ -36,7 +37,7 @@ use tempfile::TempDir;
 
 use crate::data::DataDirectory;
 use crate::data::device_elfs::ObjectFile;
-use crate::data::match_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave_out_damaged};
+use crate::data::matched_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave_out_damaged};
 use crate::llvm::LlvmTools;
 use crate::support::{mmap, parallel, temporary};
 use crate::term::progress;

@@ -2,17 +2,13 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use rocov::format::profraw::{CountsByFunction, HostProfile, Sum, Version};
+use rocov::format::profraw::{CountsByFunction, Sum, Version};
 use rocov::validate::names_by_hash;
 
 use super::index_version::FunctionHashes;
-use super::indexed_reader;
-use crate::data::profile_header::is_indexed;
-use crate::support::mmap;
 
 /// The names of functions, by their hashes.
 pub(super) type Names = HashMap<u64, Vec<u8>>;
@@ -23,7 +19,7 @@ pub(super) type Names = HashMap<u64, Vec<u8>>;
 pub(crate) struct KnownNames(HashMap<Vec<u8>, Arc<Names>>);
 
 impl KnownNames {
-    fn of(&mut self, section: &[u8]) -> Result<Arc<Names>> {
+    pub(super) fn of(&mut self, section: &[u8]) -> Result<Arc<Names>> {
         if let Some(known) = self.0.get(section) {
             return Ok(Arc::clone(known));
         }
@@ -60,35 +56,7 @@ impl NamedCounts {
         Ok(Self::of_raw(version, sum.functions()?, names, clang))
     }
 
-    /// The counts in the profile of host code at `path`, raw or indexed. One of these releases of `clang` compiled the
-    /// code, if they are known.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the file cannot be read, is damaged, or is of a version that is not known.
-    pub(crate) fn of_host(
-        path: &Path,
-        clang: Option<&RangeInclusive<u32>>,
-        known: &mut KnownNames,
-    ) -> Result<Vec<Self>> {
-        let file = mmap::read(path)?;
-        if is_indexed(path) {
-            return Ok(vec![indexed_reader::read(&file)?]);
-        }
-        let profiles = HostProfile::all(&file)?.into_iter().map(|profile| {
-            let names = known.of(profile.names)?;
-            let clang = clang.cloned();
-            Ok(Self::of_raw(
-                profile.version,
-                profile.functions,
-                names,
-                clang,
-            ))
-        });
-        profiles.collect()
-    }
-
-    fn of_raw(
+    pub(super) fn of_raw(
         version: Version,
         functions: CountsByFunction,
         names: Arc<Names>,

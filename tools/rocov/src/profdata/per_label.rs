@@ -6,7 +6,7 @@ use anyhow::Result;
 use rocov::store::Label;
 
 use crate::data::DataDirectory;
-use crate::data::match_elfs::MatchedElfs;
+use crate::data::matched_elfs::MatchedElfs;
 
 /// The name of profiles without a label.
 pub(crate) const UNLABELLED: &str = "(no label)";

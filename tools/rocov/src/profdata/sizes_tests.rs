@@ -11,6 +11,7 @@ use rocov::format::profraw::{Parts, Sum, Version, encode};
 use rocov::format::sections::{PerSection, Section};
 use tempfile::TempDir;
 
+use super::host_counts::host_counts;
 use super::indexed_profile::IndexedProfile;
 use super::named_counts::{KnownNames, NamedCounts};
 use super::random::Random;
@@ -195,7 +196,7 @@ fn indexed_profiles_have_parts_of_all_sizes() {
                 let theirs = place.merged(&release, "theirs", &[&once, &once], options);
                 let mut profile = IndexedProfile::default();
                 for _ in 0..2 {
-                    let counts = NamedCounts::of_host(&once, None, &mut KnownNames::default());
+                    let counts = host_counts(&once, None, &mut KnownNames::default());
                     for counts in counts.unwrap() {
                         assert!(profile.add(counts, "a profile").unwrap());
                     }

@@ -7,8 +7,9 @@ use std::process::Command;
 use rocov::format::profraw::Version;
 use tempfile::TempDir;
 
+use super::host_counts::host_counts;
 use super::indexed_profile::IndexedProfile;
-use super::named_counts::{KnownNames, NamedCounts};
+use super::named_counts::KnownNames;
 use super::release::Release;
 use crate::data::profile_header::version_word;
 use crate::system::command;
@@ -114,7 +115,7 @@ impl Instrumented {
         let mut profile = IndexedProfile::default();
         let mut known = KnownNames::default();
         for path in profiles {
-            for counts in NamedCounts::of_host(path, None, &mut known).unwrap() {
+            for counts in host_counts(path, None, &mut known).unwrap() {
                 assert!(profile.add(counts, path.display()).unwrap());
             }
         }
@@ -233,7 +234,7 @@ fn llvm_profdata_shows_equal_counts_of_variants() {
 fn traces_are_left_to_llvm_profdata() {
     let program = Instrumented::compile(22, &["-pgo-temporal-instrumentation"]).unwrap();
     let run = program.run(3, ROOM);
-    let counts = NamedCounts::of_host(&run[0], None, &mut KnownNames::default()).unwrap();
+    let counts = host_counts(&run[0], None, &mut KnownNames::default()).unwrap();
     for counts in counts {
         assert!(!IndexedProfile::default().add(counts, "a profile").unwrap());
     }
@@ -258,12 +259,12 @@ fn damaged_values_have_an_error() {
             let mut bytes = whole.clone();
             bytes[at..][..4].fill(0xff);
             fs::write(&damaged, bytes).unwrap();
-            if let Err(error) = NamedCounts::of_host(&damaged, None, &mut KnownNames::default()) {
+            if let Err(error) = host_counts(&damaged, None, &mut KnownNames::default()) {
                 refused += 1;
                 assert!(!format!("{error:#}").is_empty());
             }
             fs::write(&damaged, &whole[..at]).unwrap();
-            let cut = NamedCounts::of_host(&damaged, None, &mut KnownNames::default());
+            let cut = host_counts(&damaged, None, &mut KnownNames::default());
             let is_read = at < whole.len() - unread;
             assert_eq!(cut.is_err(), is_read, "{at} of {}", whole.len());
         }

@@ -119,7 +119,7 @@ fn partial<P>(
     let prefix = partial_prefix();
     loop {
         let made = make(Builder::new().prefix(&prefix), directory);
-        let (path, file) = made.map_err(|error| of_system(&error))?;
+        let (path, file) = made.map_err(|error| temporary::of_system(&error))?;
         // If this fails, another process removed it as a leftover before it was locked.
         if hold(&file) {
             return Ok(Partial { path, _file: file });
@@ -145,13 +145,6 @@ pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<bool> {
         }
         Err(error) => Err(error),
     }
-}
-
-/// The error of the system, without the name of a temporary file, which means nothing to the user.
-pub(crate) fn of_system(error: &io::Error) -> io::Error {
-    let said = error.to_string();
-    let said = said.split(" at path ").next().unwrap_or(&said);
-    io::Error::new(error.kind(), said)
 }
 
 /// The directory that `path` is in.

@@ -7,8 +7,6 @@ use std::io;
 use anyhow::{Error, Result, anyhow};
 use tempfile::{Builder, NamedTempFile, TempDir};
 
-use super::atomic::of_system;
-
 /// Makes a directory that is removed when it is dropped.
 ///
 /// # Errors
@@ -44,4 +42,11 @@ fn failed(error: &io::Error) -> Error {
         env::temp_dir().display(),
         of_system(error)
     )
+}
+
+/// The error of the system, without the name of a temporary file, which means nothing to the user.
+pub(crate) fn of_system(error: &io::Error) -> io::Error {
+    let said = error.to_string();
+    let said = said.split(" at path ").next().unwrap_or(&said);
+    io::Error::new(error.kind(), said)
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 
-use crate::support::atomic::of_system;
+use crate::support::temporary::of_system;
 
 /// Checks that files can be made in `directory`, or in the nearest directory above it that exists.
 ///

@@ -15,7 +15,7 @@ use rocov::format::copies_table::COPIES_SECTION;
 use rocov::format::profraw::{ProfileError, Version};
 
 use super::compiled_later::CompiledLater;
-use super::finding::Finding;
+use super::finding::{Finding, compile_with};
 use super::host_elf::Host;
 use crate::data::profile_header::Instrumentation;
 use crate::support::demangle::shown;
@@ -87,18 +87,6 @@ pub(super) fn check(path: &Path) -> Vec<Finding> {
         findings.extend(host.check(&variables));
     }
     findings
-}
-
-/// The next step to code for this target that counts. nvcc cannot make code count.
-pub(super) fn compile_with(target: &str) -> String {
-    match target.starts_with("sm_") {
-        true => format!(
-            "compile it with clang, not nvcc, and with what `rocov flags --offload-arch={target}` prints, or run it as it \
-             is with `rocov run --instrument`"
-        ),
-        false => "compile it with what `rocov flags` prints, or run it as it is with `rocov run --trace --gpu model`"
-            .to_owned(),
-    }
 }
 
 /// The next step if none of these code objects counts.

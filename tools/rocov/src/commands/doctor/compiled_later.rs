@@ -5,8 +5,7 @@ use std::path::Path;
 use rocov::format::bundle::Container;
 use rocov::format::ptx;
 
-use super::binary::compile_with;
-use super::finding::Finding;
+use super::finding::{Finding, compile_with};
 use crate::data::ptx::Ptx;
 
 /// The facts about the first PTX of a container.

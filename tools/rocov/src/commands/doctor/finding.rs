@@ -83,3 +83,15 @@ impl Display for Finding {
         }
     }
 }
+
+/// The next step to code for this target that counts. nvcc cannot make code count.
+pub(super) fn compile_with(target: &str) -> String {
+    match target.starts_with("sm_") {
+        true => format!(
+            "compile it with clang, not nvcc, and with what `rocov flags --offload-arch={target}` prints, or run it as it \
+             is with `rocov run --instrument`"
+        ),
+        false => "compile it with what `rocov flags` prints, or run it as it is with `rocov run --trace --gpu model`"
+            .to_owned(),
+    }
+}

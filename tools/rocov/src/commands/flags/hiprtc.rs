@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::clang_probe::ClangProbe;
 use super::counting::Counting;
-use super::prefixed;
+use super::word::prefixed;
 use crate::cli::Counters;
 use crate::llvm::Form;
 use crate::system::installed;

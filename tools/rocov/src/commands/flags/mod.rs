@@ -4,6 +4,7 @@
 mod clang_probe;
 mod counting;
 mod hiprtc;
+mod word;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use crate::term::print;
 use crate::term::shell_line::shell_line;
 use clang_probe::ClangProbe;
 use counting::Counting;
+use word::prefixed;
 
 /// The first clang whose driver passes instrumentation on to the device code of OpenMP.
 const OPENMP_SINCE: u32 = 20;
@@ -200,12 +202,6 @@ fn quiet(words: Vec<OsString>) -> Vec<OsString> {
     let start = ["--start-no-unused-arguments".into()].into_iter();
     let end = ["--end-no-unused-arguments".into()];
     start.chain(words).chain(end).collect()
-}
-
-fn prefixed(option: &str, path: &Path) -> OsString {
-    let mut word = OsString::from(option);
-    word.push(path);
-    word
 }
 
 /// The flags that link `library`, on one line.

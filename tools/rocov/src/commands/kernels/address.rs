@@ -4,7 +4,7 @@ use anyhow::Result;
 use rocov::format::registry::model::{Document, LoadRecord, ProcessRecord};
 use serde::Serialize;
 
-use super::VERSION;
+use super::schema::VERSION;
 use crate::cli::{Address, KernelsArguments};
 use crate::support::demangle::demangle;
 use crate::term::print;

@@ -8,7 +8,7 @@ use crate::cli::KernelsArguments;
 use crate::coverage;
 use crate::coverage::FunctionFigures;
 use crate::data::DataDirectory;
-use crate::data::match_elfs::MatchedCodeObject;
+use crate::data::matched_elfs::MatchedCodeObject;
 use crate::llvm::LlvmTools;
 use crate::profdata::object_counts;
 use crate::support::{parallel, temporary};

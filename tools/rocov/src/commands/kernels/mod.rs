@@ -4,6 +4,7 @@ mod address;
 mod columns;
 mod measured;
 mod row;
+mod schema;
 
 use std::collections::BTreeSet;
 
@@ -20,9 +21,7 @@ use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 use columns::compare;
 use row::{Row, rows};
-
-/// Number of the schema of `--json`. A field that is only added does not change it.
-const VERSION: u32 = 1;
+use schema::VERSION;
 
 /// The output of `--json`.
 #[derive(Serialize)]

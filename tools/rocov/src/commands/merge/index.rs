@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 
-use super::{Damaged, Gathered, HOST};
+use super::damaged::Damaged;
+use super::gathered::{Gathered, HOST};
 use crate::cli::MergeArguments;
+use crate::profdata::host_counts::host_counts;
 use crate::profdata::index_version::FIRST_CLANG_WITH_SHORT;
 use crate::profdata::indexed_profile::IndexedProfile;
 use crate::profdata::named_counts::{KnownNames, NamedCounts};
@@ -70,7 +72,7 @@ fn of_host(gathered: &mut Gathered) -> Result<Option<IndexedProfile>> {
     let mut code_objects = gathered.sums.code_objects.keys();
     let clang = code_objects.find_map(|it| gathered.clang(it));
     for path in &gathered.host {
-        match NamedCounts::of_host(path, clang.as_ref(), &mut known) {
+        match host_counts(path, clang.as_ref(), &mut known) {
             Ok(parts) => {
                 for counts in parts {
                     if !profile.add(counts, path.display())? {

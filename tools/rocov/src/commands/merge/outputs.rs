@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rocov::store::layout::PROFRAW;
 
-use super::{Gathered, HOST, pgo};
+use super::gathered::{Gathered, HOST};
+use super::indexed::Indexed;
+use super::pgo;
 use crate::cli::MergeArguments;
 use crate::data::{POOLED_HOST, profile_header};
 use crate::llvm::LlvmTools;
@@ -23,15 +25,6 @@ struct Group {
     /// The contents, in words.
     contents: String,
     profiles: Vec<PathBuf>,
-}
-
-/// An indexed profile that was written.
-pub(super) struct Indexed<'a> {
-    /// The architecture, or [`HOST`].
-    pub(super) arch: &'a str,
-    /// The contents, in words.
-    contents: String,
-    pub(super) path: PathBuf,
 }
 
 /// The first of the requested outputs that is there already. An empty directory is not.

@@ -14,8 +14,8 @@ use std::path::{self, Path};
 use anyhow::{Context, Result, bail};
 use rocov::format::codeobject::CodeObject;
 
-use super::outputs::Indexed;
-use super::{Gathered, HOST};
+use super::gathered::{Gathered, HOST};
+use super::indexed::Indexed;
 use crate::data::profile_header::Instrumentation;
 use crate::llvm::CUDA_ARCH;
 use crate::support::mmap;

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow};
 use rocov::format::profraw::{ProfileError, RawProfile, Sum};
 use rocov::validate::for_each_name;
 
-use super::Damaged;
+use super::damaged::Damaged;
 use super::progress::Progress;
 use crate::data::DeviceProfile;
 use crate::profdata::pooled::{CodeObjectKey, PooledProfile};

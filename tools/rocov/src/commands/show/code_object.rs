@@ -3,7 +3,7 @@
 use rocov::format::codeobject::cuda::with_sections;
 use rocov::format::codeobject::{CodeObject, CodeObjectError, Identity, Kernel};
 
-use super::Description;
+use super::description::Description;
 use crate::support::demangle::demangle;
 use crate::term::plural::count;
 

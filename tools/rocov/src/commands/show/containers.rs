@@ -3,7 +3,8 @@
 use rocov::format::bundle::{Container, Content, Image, Packing};
 use rocov::format::{bundle, ptx};
 
-use super::{Description, code_object};
+use super::code_object;
+use super::description::Description;
 use crate::term::plural::count;
 
 pub(super) fn describe(file: &[u8]) -> Description {

@@ -4,44 +4,22 @@
 
 mod code_object;
 mod containers;
+mod description;
 mod disassembly;
 mod raw_profile;
 mod registry;
 mod saved_sections;
 
-use std::fmt::Display;
 use std::path::Path;
 
-use rocov::format::profraw::{RawProfile, SavedSections, Version};
+use rocov::format::profraw::{RawProfile, SavedSections};
 
 use crate::cli::ShowArguments;
 use crate::support::mmap::map;
-use crate::support::printable::printable;
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::print;
 use crate::term::remedy::explained;
-
-/// The description of a file.
-#[derive(Default)]
-struct Description {
-    /// Indented lines; none for a file that is of no kind that is known.
-    text: String,
-    /// The reasons why the file is damaged.
-    damage: Vec<String>,
-}
-
-impl Description {
-    /// Takes `line`, indented by `depth` steps.
-    fn line(&mut self, depth: usize, line: impl Display) {
-        let line = line.to_string();
-        self.text += &format!("{:2$}{}\n", "", printable(&line), 2 * depth);
-    }
-
-    /// Takes a reason why the file is damaged.
-    fn damaged(&mut self, reason: impl Display) {
-        self.damage.push(reason.to_string());
-    }
-}
+use description::Description;
 
 /// Prints each file's description; the status says whether all are whole.
 ///
@@ -109,13 +87,4 @@ fn is_text(file: &[u8]) -> bool {
     !start.starts_with(b"__CLANG_OFFLOAD_BUNDLE__")
         && !start.is_empty()
         && start.iter().all(is_printed)
-}
-
-/// A version word in words: the number, and the variant bits if there are any.
-fn version(word: u64) -> String {
-    let (number, variant) = Version::split(word);
-    match variant >> 32 {
-        0 => number.to_string(),
-        variant => format!("{number} with variant bits {variant:#x}"),
-    }
 }

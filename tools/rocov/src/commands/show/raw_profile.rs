@@ -4,7 +4,7 @@ use rocov::format::profraw::{Header, HostProfile, RawProfile, Word};
 use rocov::format::sections::Section;
 use rocov::validate::for_each_name;
 
-use super::{Description, version};
+use super::description::{Description, version};
 
 /// Describes each profile of the file: programs append to one (`%m`), and `cat` joins several.
 pub(super) fn describe(file: &[u8]) -> Description {

@@ -8,7 +8,7 @@ use rocov::format::registry::model::{
     CodeObjectRecord, Document, GroupRecord, LoadRecord, ProcessRecord,
 };
 
-use super::Description;
+use super::description::Description;
 use crate::data::paths_start;
 use crate::support::mmap::map;
 use crate::term::plural::count;

@@ -2,7 +2,7 @@
 
 use rocov::format::profraw::SavedSections;
 
-use super::{Description, version};
+use super::description::{Description, version};
 
 pub(super) fn describe(file: &[u8]) -> Description {
     let mut description = Description::default();

@@ -17,7 +17,7 @@ use object_store::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-use super::Content;
+use super::content::Content;
 use crate::data::IN_BUCKETS;
 
 /// The times that a request is repeated, if the server fails or cannot be reached.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use rocov::store::open_input;
 use tempfile::TempDir;
 
-use super::Content;
+use super::content::Content;
 use crate::data::DATA_SET;
 use crate::support::atomic;
 use crate::support::atomic::Partial;
