@@ -129,7 +129,7 @@ fn kernel_objects_of_the_export_are_found_again() {
         .success()
         .silently();
     let mut python = limited("python3");
-    python.arg(repository("tools/rocov/tests/data/rocpd.py"));
+    python.arg(repository("tests/command/data/rocpd.py"));
     python.args(["query", path]).arg(
         "SELECT p.pid, k.kernel_name, k.kernel_object, k.group_segment_size, c.uri, c.load_base, \
          c.load_size FROM rocpd_info_kernel_symbol k \

@@ -2,6 +2,7 @@
 //! and read profiles.
 
 pub mod artifacts;
+pub mod cli;
 pub mod command;
 pub mod compile;
 pub mod compilers;

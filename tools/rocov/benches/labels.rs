@@ -12,16 +12,14 @@
 //! The bench fails if a command takes longer than its limit.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-#[path = "../tests/common/mod.rs"]
-mod common;
 mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::random::Random;
-use common::{place, profile, rocov, run};
+use rocov_tests::cli::random::Random;
+use rocov_tests::cli::{place, profile, rocov, run};
 use support::{CodeObject, Shape, Taken, code_objects, each, export, merge};
 
 const OBJECTS: usize = 10;

@@ -13,9 +13,6 @@
 //! the first kind.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
 use std::fs::{self, File};
 use std::io::Read;
 use std::num::NonZero;
@@ -26,8 +23,8 @@ use std::time::Instant;
 
 use rocov::format::profraw::RawProfile;
 
-use common::random::Random;
-use common::{device, profile, rocov, run, stdout};
+use rocov_tests::cli::random::Random;
+use rocov_tests::cli::{device, profile, rocov, run, stdout};
 
 /// Ranks, when none are given.
 const RANKS: [usize; 3] = [10, 100, 1000];

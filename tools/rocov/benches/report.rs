@@ -16,8 +16,6 @@
 //! than a file is allowed.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-#[path = "../tests/common/mod.rs"]
-mod common;
 mod support;
 
 use std::fs;
@@ -26,7 +24,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use common::{rocov, run};
+use rocov_tests::cli::{rocov, run};
 use support::{CodeObject, Shape, Taken, code_objects, each, export};
 
 /// Numbers of source files, if none are given.

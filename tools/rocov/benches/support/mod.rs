@@ -12,8 +12,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
-use crate::common::random::Random;
-use crate::common::{device, place, profile, run};
+use rocov_tests::cli::random::Random;
+use rocov_tests::cli::{device, place, profile, run};
 
 pub(crate) const COV: &str = "llvm-cov-22";
 pub(crate) const PROFDATA: &str = "llvm-profdata-22";

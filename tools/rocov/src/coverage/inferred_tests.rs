@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use rocov_tests::cli::release::Release;
 use tempfile::TempDir;
 
 use crate::coverage::collect::{CountedBinary, collect};
@@ -13,7 +14,6 @@ use crate::coverage::exclusions::Exclusions;
 use crate::coverage::model::{Side, Source};
 use crate::coverage::view::{By, Rules, View};
 use crate::llvm::LlvmTools;
-use crate::profdata::release::Release;
 use crate::profdata::{BinaryCounts, CountKind, CountKinds, ProfileCounts};
 use crate::system::command;
 
@@ -39,7 +39,7 @@ impl Ran {
         let ran = Self {
             release,
             directory: tempfile::tempdir().unwrap(),
-            source: source.join("tests/data/coverage/early_exits.cpp"),
+            source: source.join("../../tests/command/data/coverage/early_exits.cpp"),
         };
         let flags = ["-std=c++17", "-w", "-fprofile-instr-generate"];
         let mut compile = Command::new(ran.release.program("clang++"));

@@ -14,12 +14,6 @@ pub(crate) mod per_label;
 pub(crate) mod pooled;
 mod profile_summary;
 #[cfg(test)]
-#[path = "../../tests/common/random.rs"]
-pub(crate) mod random;
-#[cfg(test)]
-#[path = "../../tests/common/release.rs"]
-pub(crate) mod release;
-#[cfg(test)]
 mod sizes_tests;
 pub(crate) mod uniformity;
 #[cfg(test)]

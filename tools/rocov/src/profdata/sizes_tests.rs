@@ -9,13 +9,13 @@ use byteorder::{ByteOrder, LittleEndian};
 use rocov::format::codeobject::name_ref;
 use rocov::format::profraw::{Parts, Sum, Version, encode};
 use rocov::format::sections::{PerSection, Section};
+use rocov_tests::cli::random::Random;
+use rocov_tests::cli::release::Release;
 use tempfile::TempDir;
 
 use super::host_counts::host_counts;
 use super::indexed_profile::IndexedProfile;
 use super::named_counts::{KnownNames, NamedCounts};
-use super::random::Random;
-use super::release::Release;
 use crate::system::command;
 
 /// The releases that read profiles, each with the last version of indexed profiles that it knows

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rocov::format::profraw::Version;
+use rocov_tests::cli::release::Release;
 use tempfile::TempDir;
 
 use super::host_counts::host_counts;
 use super::indexed_profile::IndexedProfile;
 use super::named_counts::KnownNames;
-use super::release::Release;
 use crate::data::profile_header::version_word;
 use crate::system::command;
 
@@ -57,7 +57,7 @@ impl Instrumented {
         let linker = Release::find(if number == 19 { 22 } else { number }, "value profiles")?;
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/values");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/command/data/values");
         for unit in ["first", "second", "main"] {
             let mut clang = Command::new(release.program("clang++"));
             clang.args([

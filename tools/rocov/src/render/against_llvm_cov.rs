@@ -51,7 +51,7 @@ impl Counted {
     }
 
     fn compile(&self, name: &str, more: &[&str]) {
-        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/coverage");
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/command/data/coverage");
         let raw = self.raw(name);
         let mut clang = Command::new("clang++-22");
         clang

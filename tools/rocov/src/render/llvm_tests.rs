@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use object::Object;
 use rocov::format::profraw::Version;
+use rocov_tests::cli::random::Random;
+use rocov_tests::cli::release::Release;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -23,8 +25,6 @@ use crate::coverage::exclusions::Exclusions;
 use crate::coverage::model::Side;
 use crate::coverage::view::{By, Rules, View};
 use crate::llvm::LlvmTools;
-use crate::profdata::random::Random;
-use crate::profdata::release::Release;
 use crate::profdata::{BinaryCounts, CountKind, CountKinds, ProfileCounts};
 use crate::support::parallel;
 use crate::system::command;

@@ -10,8 +10,6 @@
 //! numbers.
 #![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
-#[path = "../common/mod.rs"]
-mod common;
 #[path = "../../../../tests/fake_device/fake_device.rs"]
 #[allow(
     dead_code,
@@ -28,9 +26,9 @@ use rocov::device::Executable;
 use rocov::drain::Session;
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::{Expansion, Keeper, Process, ProfileName};
+use rocov_tests::cli::{profile, run};
 use tempfile::TempDir;
 
-use common::{profile, run};
 use fake_device::FakeDevice;
 
 /// The excess over the recorded number that is too much. Compilers and C libraries differ by some
@@ -161,8 +159,8 @@ fn add_to_pool(count: usize, directory: &Path) {
 /// A directory with a device ELF.
 fn place() -> (TempDir, PathBuf) {
     let place = tempfile::tempdir().unwrap();
-    let flags = common::device::INSTRUMENTED;
-    let elf = common::device::compile(place.path(), "gfx90a.elf", "gfx90a", &flags);
+    let flags = rocov_tests::cli::device::INSTRUMENTED;
+    let elf = rocov_tests::cli::device::compile(place.path(), "gfx90a.elf", "gfx90a", &flags);
     (place, elf)
 }
 
@@ -179,7 +177,7 @@ fn instructions(functions: Option<&str>, program: &mut Command) -> f64 {
             callgrind.env(name, value);
         }
     }
-    let said = common::stderr(&run(&mut callgrind));
+    let said = rocov_tests::cli::stderr(&run(&mut callgrind));
     let (_, collected) = said.split_once("Collected : ").expect("callgrind's sum");
     let collected = collected.lines().next().unwrap();
     collected.trim().parse().expect("a number")
@@ -203,7 +201,7 @@ fn of_merge(templates: &[(String, Vec<u8>)], ranks: usize, directory: &Path) -> 
         }
     }
     let pooled = directory.join("pooled");
-    let mut merge = common::rocov();
+    let mut merge = rocov_tests::cli::rocov();
     merge.args(["merge", "-q", "-j1"]).arg(&data);
     let count = instructions(None, merge.arg("--pooled").arg(&pooled));
     // Names that are not those of device profiles would count as host code, which is other work.

@@ -16,6 +16,8 @@ use object::read::elf::{FileHeader, SectionHeader};
 use object::{LittleEndian as LittleEndianElf, Object, ObjectSection};
 use rocov::format::profraw::{Parts, Version, encode};
 use rocov::format::sections::{PerSection, Section};
+use rocov_tests::cli::random::Random;
+use rocov_tests::cli::release::Release;
 use tempfile::TempDir;
 
 use super::ObjectIndex;
@@ -23,8 +25,6 @@ use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::function::Kind;
 use crate::coverage::model::{Record, Side};
 use crate::llvm::{LlvmTools, Tools};
-use crate::profdata::random::Random;
-use crate::profdata::release::Release;
 use crate::profdata::{BinaryCounts, CountKind, CountKinds, ProfileCounts};
 use crate::system::command;
 
@@ -47,7 +47,17 @@ const FIRST_WITHOUT_LINK: u32 = 23;
 /// another form up to LLVM 21.
 const FIRST_WITH_ORDER: u32 = 23;
 
-impl Release {
+/// The compilations of these tests.
+trait Compilations {
+    fn tools(&self) -> Tools;
+    fn version(&self) -> Version;
+    /// Compiles and links translation units into one device ELF.
+    fn compile_units(&self, sources: &[PathBuf], elf: &Path);
+    /// Compiles sources into one device ELF.
+    fn compile(&self, sources: &[PathBuf], flags: &[&str], elf: &Path);
+}
+
+impl Compilations for Release {
     fn tools(&self) -> Tools {
         Tools {
             llvm: self.number,
@@ -61,7 +71,6 @@ impl Release {
         Version::of_clang(self.number).unwrap()
     }
 
-    /// Compiles and links translation units into one device ELF.
     fn compile_units(&self, sources: &[PathBuf], elf: &Path) {
         if self.number < FIRST_WITHOUT_LINK {
             return self.compile(sources, &["-fgpu-rdc"], elf);
@@ -76,7 +85,6 @@ impl Release {
         command::output(link.arg("-o").arg(elf)).unwrap();
     }
 
-    /// Compiles sources into one device ELF.
     fn compile(&self, sources: &[PathBuf], flags: &[&str], elf: &Path) {
         let device = repository().join("runtime/device");
         let mut clang = Command::new(self.program("clang++"));
@@ -110,7 +118,7 @@ fn repository() -> PathBuf {
 /// A source of these tests.
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data")
+        .join("../../tests/command/data")
         .join(name)
 }
 

@@ -13,13 +13,13 @@ use rocov::format::blocks::trace::{WORD_BYTES, functions};
 use rocov::format::codeobject::{CodeObject, name_ref};
 use rocov::format::profraw::{FunctionCounts, Version};
 use rocov::format::ptx::Module;
+use rocov_tests::cli::release::Release;
 use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::trace::is_of_system;
 use super::{LineUnits, Listed, WITHOUT_LINES, read_elf, read_ptx};
 use crate::profdata::ProfileCounts;
-use crate::profdata::release::Release;
 use crate::system::command;
 
 /// The sources: with inlined functions, templates, device functions that are called, and headers.
