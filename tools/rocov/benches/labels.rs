@@ -20,6 +20,7 @@ use std::process::{Command, Stdio};
 
 use rocov_tests::cli::random::Random;
 use rocov_tests::cli::{place, profile, rocov, run};
+
 use support::{CodeObject, Shape, Taken, code_objects, each, export, merge};
 
 const OBJECTS: usize = 10;

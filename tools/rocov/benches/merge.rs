@@ -22,7 +22,6 @@ use std::thread;
 use std::time::Instant;
 
 use rocov::format::profraw::RawProfile;
-
 use rocov_tests::cli::random::Random;
 use rocov_tests::cli::{device, profile, rocov, run, stdout};
 

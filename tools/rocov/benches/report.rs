@@ -25,6 +25,7 @@ use std::thread;
 use std::time::Duration;
 
 use rocov_tests::cli::{rocov, run};
+
 use support::{CodeObject, Shape, Taken, code_objects, each, export};
 
 /// Numbers of source files, if none are given.

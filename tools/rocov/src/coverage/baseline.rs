@@ -11,8 +11,8 @@ use anyhow::{Context, Result, bail};
 use rocov::store::read_input;
 use serde::{Deserialize, Serialize};
 
-use super::breakdown::Part;
 use super::figures::{Figure, Figures, Measure};
+use super::part::Part;
 use super::view::View;
 use crate::support::paths::{below, here};
 use crate::support::time;

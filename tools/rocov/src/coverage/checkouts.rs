@@ -10,9 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::function::{Function, Region, TableLine};
+use super::function::{Function, Region, TableLine, symbol};
 use super::hiprtc;
-use super::llvm_cov::symbol;
 use super::path_match::common_suffix;
 use crate::support::mmap;
 use crate::support::paths::here;

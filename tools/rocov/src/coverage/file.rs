@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::function::{Kind, Place, Span};
+use super::function::{Kind, Place, Span, Uniformity};
+use super::joined_file::{Joined, JoinedFile, Where};
+use super::line::Line;
 use super::model::Record;
 use super::segments::{CountedRegion, Segment, lines, missed, segments};
-use super::uniformity::Uniformity;
 use super::view::{Column, Rules, View};
 
 /// A source file.
@@ -20,15 +21,6 @@ pub(crate) struct File {
     pub(crate) branches: Vec<Condition>,
     /// For each column, the spans of code that did not run, in order.
     pub(crate) missed: Vec<Vec<Span>>,
-}
-
-/// A line with code.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Line {
-    /// The number of the line, from 1.
-    pub(crate) number: u32,
-    /// Its count in each column, `None` if the line has no code.
-    pub(crate) counts: Vec<Option<u64>>,
 }
 
 /// A function, or one instance of a template.
@@ -55,10 +47,6 @@ pub(crate) struct Condition {
     pub(crate) sides: [Vec<Option<u64>>; 2],
 }
 
-/// The position of a branch: its place in the file, preceded by the places that lead to it if it is in
-/// a macro that the file uses; and its span. llvm-cov takes all branches of a macro for one, without a span.
-pub(super) type Where = (Vec<Place>, Option<Span>);
-
 impl File {
     /// The calls of the functions, as counts of the lines that they start on.
     pub(crate) fn calls(&self) -> Vec<Line> {
@@ -70,9 +58,6 @@ impl File {
         lines.collect()
     }
 }
-
-/// The numbers of times that a branch was true and was false; `None` for a side that is folded.
-pub(crate) type Joined = [Option<u64>; 2];
 
 impl View {
     /// One of its source files.
@@ -289,5 +274,30 @@ impl Record {
         let inferred = self.inferred.iter().map(|it| (it.file, it.region));
         let all = mapped.chain(inferred);
         all.filter_map(move |(file, region)| is_wanted(file).then_some(region))
+    }
+}
+
+impl View {
+    /// The joined counts of one of its source files.
+    pub(crate) fn joined_file(&self, path: &str) -> JoinedFile {
+        let file = self.file(path);
+        let count = |counts: &[Option<u64>]| self.joined(counts).unwrap_or(0);
+        let lines = file.lines.iter();
+        let functions = file.functions.into_iter();
+        let branches = file.branches.into_iter();
+        JoinedFile {
+            lines: lines
+                .map(|line| (line.number, count(&line.counts)))
+                .collect(),
+            functions: functions
+                .map(|function| ((function.line, function.name), count(&function.calls)))
+                .collect(),
+            branches: branches
+                .map(|branch| {
+                    let sides = branch.sides.each_ref().map(|side| self.joined(side));
+                    (branch.place, sides)
+                })
+                .collect(),
+        }
     }
 }

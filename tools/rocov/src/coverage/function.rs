@@ -8,8 +8,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::uniformity::Uniformity;
-
 /// A place in a source file; line and column count from 1, the column in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
@@ -347,5 +345,51 @@ impl Vector {
             && self.conditions.len() == other.conditions.len()
             && differ(condition)
             && (0..self.conditions.len()).all(|index| index == condition || !differ(index))
+    }
+}
+
+/// The uniformity of a part of the code. Each active lane counts as one execution.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Uniformity {
+    /// The number of executions whose uniformity is known.
+    pub(crate) known: u64,
+    /// The number of these that had all lanes of the wave active.
+    pub(crate) uniform: u64,
+}
+
+impl Uniformity {
+    /// The sum of two parts.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            known: self.known.saturating_add(other.known),
+            uniform: self.uniform.saturating_add(other.uniform),
+        }
+    }
+
+    /// The uniform share of the known executions in percent; `None` if there are none.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a share needs no more than 53 bits of its counts"
+    )]
+    pub(crate) fn percent(self) -> Option<f64> {
+        (self.known > 0).then(|| self.uniform as f64 / self.known as f64 * 100.0)
+    }
+}
+
+/// The symbol in the name of a function in a profile. A static function has its file before it:
+/// `dir/a.hip;_ZL4stepi`, up to LLVM 17 `a.hip:_ZL4stepi`.
+pub(crate) fn symbol(name: &str) -> &str {
+    name.rsplit([':', ';']).next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_static_function_is_found_by_its_symbol() {
+        for name in ["_ZL4stepi", "a b.hip:_ZL4stepi", "/x/a.hip;_ZL4stepi"] {
+            assert_eq!(symbol(name), "_ZL4stepi");
+        }
     }
 }

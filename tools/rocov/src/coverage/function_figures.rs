@@ -7,8 +7,8 @@ use anyhow::Result;
 
 use super::collect::read_objects;
 use super::figures::Figure;
+use super::function::symbol;
 use super::function_coverage::FunctionCoverage;
-use super::llvm_cov::symbol;
 use crate::llvm::LlvmTools;
 use crate::profdata::BinaryCounts;
 use crate::profdata::kinds::kinds;

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use super::breakdown::Part;
 use super::figures::{Figure, Figures, Measure};
-use super::function::Place;
+use super::function::{Place, symbol};
 use super::line_table::place_of;
-use super::llvm_cov::symbol;
+use super::part::Part;
 use super::selection::{SourceGlobs, has_wildcard};
 use super::view::{Column, Row, View};
 use crate::support::demangle::shown;

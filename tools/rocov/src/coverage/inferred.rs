@@ -13,21 +13,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::function::{Function, Kind, Location, Place, Span};
-use super::model::Record;
+use super::model::{Inferred, Record};
 use super::segments::CountedRegion;
 
 /// The most regions of a function whose lacking ones are inferred. Functions of people have far fewer.
 const MOST_REGIONS: usize = 1 << 14;
-
-/// A region that the mapping of a function lacks.
-#[derive(Debug, Clone)]
-pub(crate) struct Inferred {
-    /// Index into [`Function::filenames`].
-    pub(super) file: u32,
-    pub(super) region: CountedRegion,
-    /// True if the mapping of another instance has the region.
-    pub(super) is_mapped: bool,
-}
 
 /// Infers the regions that the mappings of functions lack.
 pub(super) fn infer(records: &mut [Record]) {

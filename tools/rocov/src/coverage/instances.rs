@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::file::Line;
 use super::function::Place;
+use super::line::Line;
 use super::view::View;
 
 /// A function template that a report has several instances of.

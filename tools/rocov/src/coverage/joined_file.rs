@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::file::{Joined, Where};
-use super::function::Place;
-use super::view::View;
+use super::function::{Place, Span};
 
 /// The counts of a source file.
 #[derive(Debug, Default, Clone)]
@@ -14,7 +12,7 @@ pub(crate) struct JoinedFile {
     pub(crate) lines: BTreeMap<u32, u64>,
     /// The calls of functions, by the lines that they start on and their mangled names.
     pub(crate) functions: BTreeMap<(u32, String), u64>,
-    branches: BTreeMap<Where, Joined>,
+    pub(super) branches: BTreeMap<Where, Joined>,
 }
 
 /// The counts under one label, in the files that it reached.
@@ -23,31 +21,6 @@ pub(crate) struct LabelCounts {
     /// The label. Labels that share counts have ` & ` between them.
     pub(crate) label: String,
     pub(crate) files: HashMap<Arc<str>, JoinedFile>,
-}
-
-impl View {
-    /// The joined counts of one of its source files.
-    pub(crate) fn joined_file(&self, path: &str) -> JoinedFile {
-        let file = self.file(path);
-        let count = |counts: &[Option<u64>]| self.joined(counts).unwrap_or(0);
-        let lines = file.lines.iter();
-        let functions = file.functions.into_iter();
-        let branches = file.branches.into_iter();
-        JoinedFile {
-            lines: lines
-                .map(|line| (line.number, count(&line.counts)))
-                .collect(),
-            functions: functions
-                .map(|function| ((function.line, function.name), count(&function.calls)))
-                .collect(),
-            branches: branches
-                .map(|branch| {
-                    let sides = branch.sides.each_ref().map(|side| self.joined(side));
-                    (branch.place, sides)
-                })
-                .collect(),
-        }
-    }
 }
 
 impl JoinedFile {
@@ -127,3 +100,10 @@ impl JoinedFile {
         }
     }
 }
+
+/// The position of a branch: its place in the file, preceded by the places that lead to it if it is in
+/// a macro that the file uses; and its span. llvm-cov takes all branches of a macro for one, without a span.
+pub(super) type Where = (Vec<Place>, Option<Span>);
+
+/// The numbers of times that a branch was true and was false; `None` for a side that is folded.
+pub(crate) type Joined = [Option<u64>; 2];

@@ -46,21 +46,3 @@ pub(crate) fn export(
         })
     })
 }
-
-/// The symbol in the name of a function in a profile. A static function has its file before it:
-/// `dir/a.hip;_ZL4stepi`, up to LLVM 17 `a.hip:_ZL4stepi`.
-pub(crate) fn symbol(name: &str) -> &str {
-    name.rsplit([':', ';']).next().unwrap_or(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_static_function_is_found_by_its_symbol() {
-        for name in ["_ZL4stepi", "a b.hip:_ZL4stepi", "/x/a.hip;_ZL4stepi"] {
-            assert_eq!(symbol(name), "_ZL4stepi");
-        }
-    }
-}

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::function::{Function, Place, Span};
-use super::llvm_cov::symbol;
+use super::function::{Function, Place, Span, symbol};
 use crate::profdata::CountKinds;
 
 /// The places of a file's functions, and their names, by symbol.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::activity::Activities;
 use super::function::{Counts, Decision, DecisionOutcome, Function, Key};
 use super::hiprtc::Texts;
-use super::inferred::Inferred;
+use super::segments::CountedRegion;
 use crate::profdata::CountKinds;
 
 /// The side that code runs on.
@@ -182,4 +182,14 @@ pub(crate) fn combine(records: impl IntoIterator<Item = Record>) -> Vec<Record> 
         }
     }
     combined
+}
+
+/// A region that the mapping of a function lacks.
+#[derive(Debug, Clone)]
+pub(crate) struct Inferred {
+    /// Index into [`Function::filenames`].
+    pub(super) file: u32,
+    pub(super) region: CountedRegion,
+    /// True if the mapping of another instance has the region.
+    pub(super) is_mapped: bool,
 }

@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 
-use super::breakdown::{Part, Tests};
+use super::breakdown::Tests;
 use super::checkouts::Checkouts;
 use super::collect::{Collected, CountedBinary, collect};
 use super::exclusions::Exclusions;
 use super::joined_file::LabelCounts;
 use super::model::Side;
+use super::part::Part;
 use super::selection::{Selection, SourceGlobs};
 use super::test_coverage::TestEvaluator;
 use super::view::{By, Rules, View};

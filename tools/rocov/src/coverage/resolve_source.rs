@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Error, Result, anyhow, bail};
 
-use super::file::Line;
+use super::line::Line;
 use super::path_match::{Match, PathIndex};
 use super::view::View;
 

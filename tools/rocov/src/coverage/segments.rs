@@ -6,8 +6,7 @@
 
 use std::cmp::Reverse;
 
-use super::function::{Kind, Place, Span};
-use super::uniformity::Uniformity;
+use super::function::{Kind, Place, Span, Uniformity};
 
 /// A region with its count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
+use super::misfit::Misfit;
 use super::resolve_source::not_known;
 use super::source_text::SourceTexts;
-use super::staleness::{Misfit, misfit};
+use super::staleness::misfit;
 use super::view::View;
 
 /// The sources that are shown.

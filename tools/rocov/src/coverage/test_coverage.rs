@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Result;
 
 use super::activity::Activities;
-use super::breakdown::{Covered, OfColumn, Part};
+use super::breakdown::Covered;
 use super::collect::{CountedBinary, exported};
 use super::evaluate::ObjectIndex;
 use super::exclusions::Exclusions;
@@ -22,6 +22,7 @@ use super::hiprtc::Texts;
 use super::joined_file::JoinedFile;
 use super::mapped_functions::MappedFunctions;
 use super::model::{Record, SharedFunctions, Side, Source};
+use super::part::{OfColumn, Part};
 use super::view::{By, Rules, View};
 use crate::data::matched_elfs::MatchedElfs;
 use crate::llvm::LlvmTools;

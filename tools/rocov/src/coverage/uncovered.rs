@@ -1,6 +1,6 @@
 //! The lines of a file that did not run: nowhere, or in one column though they ran in another.
 
-use super::file::Line;
+use super::line::Line;
 use super::view::View;
 
 /// Numbers of lines that did not run.

@@ -7,39 +7,12 @@ use std::sync::Arc;
 use anyhow::Result;
 
 use super::evaluate::ObjectIndex;
+use super::function::Uniformity;
 use super::model::Record;
 use super::segments::counted_lines;
 use super::view::{Column, View};
 use crate::profdata::ProfileCounts;
 use crate::profdata::uniformity::UniformityProfiles;
-
-/// The uniformity of a part of the code. Each active lane counts as one execution.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Uniformity {
-    /// The number of executions whose uniformity is known.
-    pub(crate) known: u64,
-    /// The number of these that had all lanes of the wave active.
-    pub(crate) uniform: u64,
-}
-
-impl Uniformity {
-    /// The sum of two parts.
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self {
-            known: self.known.saturating_add(other.known),
-            uniform: self.uniform.saturating_add(other.uniform),
-        }
-    }
-
-    /// The uniform share of the known executions in percent; `None` if there are none.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a share needs no more than 53 bits of its counts"
-    )]
-    pub(crate) fn percent(self) -> Option<f64> {
-        (self.known > 0).then(|| self.uniform as f64 / self.known as f64 * 100.0)
-    }
-}
 
 /// Adds the uniformity of their regions to the records of a code object. Some descriptions of unused functions
 /// are left out because of their counts, so the evaluations may differ in these.

@@ -11,8 +11,7 @@ use foldhash::fast::RandomState;
 
 use super::activity::{self, Activities, Activity};
 use super::baseline::Carried;
-use super::breakdown::Part;
-use super::changed::Changed;
+use super::changed::covered::Changed;
 use super::exclusions::{ExcludedLines, Exclusions};
 use super::figures::Figures;
 use super::function::{Function, Place};
@@ -22,10 +21,11 @@ use super::joined_file::LabelCounts;
 use super::line_table::is_without_lines;
 use super::line_tests::LineTests;
 use super::mapped_functions::MappedFunctions;
+use super::misfit::Misfit;
 use super::model::{Record, Side, Source, combine};
+use super::part::Part;
 use super::selection::SourceGlobs;
 use super::source_text::SourceTexts;
-use super::staleness::Misfit;
 use crate::profdata::{CountKind, CountKinds};
 
 /// The grouping of code objects to columns.

@@ -6,8 +6,8 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::markdown_text::{Inline, Markdown};
-use crate::coverage::breakdown::{OfColumn, Only, Part};
 use crate::coverage::figures::{Figure, Figures};
+use crate::coverage::part::{OfColumn, Only, Part};
 use crate::coverage::view::View;
 use crate::term::lines::Lines;
 use crate::term::look::Look;

@@ -5,9 +5,9 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::markdown_text::{Inline, Markdown};
-use crate::coverage::changed::{Changed, ChangedSource};
+use crate::coverage::changed::covered::{Changed, ChangedSource};
 use crate::coverage::figures::Figure;
-use crate::coverage::file::Line;
+use crate::coverage::line::Line;
 use crate::coverage::view::View;
 use crate::support::paths::{below, here};
 use crate::term::line_ranges::ranges;

@@ -11,7 +11,8 @@ use anyhow::Result;
 
 use super::xml::{Attribute, Xml};
 use crate::coverage::figures::Figure;
-use crate::coverage::file::{File, Joined};
+use crate::coverage::file::File;
+use crate::coverage::joined_file::Joined;
 use crate::coverage::view::View;
 use crate::support::demangle::shown;
 use crate::support::paths::{below, here};

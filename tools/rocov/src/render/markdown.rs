@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::markdown_text::{Inline, Markdown};
 use super::{breakdown, changed, excluded};
 use crate::coverage::figures::{Figures, Measure};
-use crate::coverage::file::Line;
+use crate::coverage::line::Line;
 use crate::coverage::report::too_low;
 use crate::coverage::view::{Row, View};
 use crate::support::paths::{below, here};

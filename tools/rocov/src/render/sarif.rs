@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::coverage::changed::{Changed, ChangedSource};
+use crate::coverage::changed::covered::{Changed, ChangedSource};
 use crate::coverage::view::View;
 use crate::term::line_ranges::spans;
 

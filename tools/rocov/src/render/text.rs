@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::{breakdown, changed, excluded, uniformity};
 use crate::coverage::figures::{Figure, Figures, Measure};
-use crate::coverage::file::Line;
+use crate::coverage::line::Line;
 use crate::coverage::view::View;
 use crate::support::paths::{below, common};
 use crate::support::printable::printable;

@@ -9,8 +9,8 @@ use anyhow::{Result, bail};
 
 use crate::cli::{Output, ReportArguments, ReportOptions};
 use crate::coverage;
+use crate::coverage::misfit::Misfit;
 use crate::coverage::sources_to_show::SourcesToShow;
-use crate::coverage::staleness::Misfit;
 use crate::coverage::view::View;
 use crate::coverage::{Baseline, Change, Provenance, Report, SourceTexts, staleness};
 use crate::data::DataDirectory;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Pair;
+use super::pair::Pair;
 use crate::support::paths::common;
 
 /// Pairs the files before and after: by their paths, then by their paths from the directory that all

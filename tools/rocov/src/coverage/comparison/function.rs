@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{FunctionFate, Pair};
+use serde::Serialize;
+
+use super::pair::Pair;
 use crate::coverage::figures::Figure;
-use crate::coverage::function::Kind;
+use crate::coverage::function::{Kind, symbol};
 use crate::coverage::function_coverage::FunctionCoverage;
-use crate::coverage::llvm_cov::symbol;
 use crate::coverage::view::Column;
 
 /// A function in one report.
@@ -144,4 +145,20 @@ impl Compared {
             lines: lines.collect(),
         }
     }
+}
+
+/// The change of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FunctionFate {
+    /// It did not run, or was not there, and runs now.
+    Gained,
+    /// It ran, and does not run any more.
+    Lost,
+    /// It ran, and is not there any more.
+    Gone,
+    /// It was not there, and does not run.
+    New,
+    /// Its source is not the same: its lines are not compared.
+    Changed,
 }

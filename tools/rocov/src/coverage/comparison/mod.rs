@@ -10,6 +10,7 @@
 
 mod files;
 mod function;
+mod pair;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,22 +26,11 @@ use crate::term::line_ranges::ranges;
 use files::pairs;
 use function::{Compared, Seen, seen};
 
-/// Something before and after.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Pair<T> {
-    pub(crate) before: T,
-    pub(crate) after: T,
-}
+pub(crate) use function::FunctionFate;
+pub(crate) use pair::Pair;
 
 /// The name of the totals of all archs.
 const ALL: &str = "all";
-
-impl<T: PartialEq> Pair<T> {
-    /// Returns whether both are equal.
-    pub(crate) fn is_equal(&self) -> bool {
-        self.before == self.after
-    }
-}
 
 /// The coverage before and after.
 #[derive(Debug, Serialize)]
@@ -115,22 +105,6 @@ pub(crate) struct KindChange {
     pub(crate) not_compared: usize,
     /// The functions that only one of the two knows.
     pub(crate) left_out: usize,
-}
-
-/// The change of a function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum FunctionFate {
-    /// It did not run, or was not there, and runs now.
-    Gained,
-    /// It ran, and does not run any more.
-    Lost,
-    /// It ran, and is not there any more.
-    Gone,
-    /// It was not there, and does not run.
-    New,
-    /// Its source is not the same: its lines are not compared.
-    Changed,
 }
 
 impl Comparison {

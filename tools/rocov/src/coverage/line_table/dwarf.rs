@@ -10,14 +10,13 @@ use std::sync::Arc;
 
 use gimli::{
     AttributeValue, DebugInfoOffset, DebugLineOffset, DebuggingInformationEntry, Dwarf,
-    EndianSlice, IncompleteLineProgram, LittleEndian, Section, Unit, UnitOffset, constants,
+    IncompleteLineProgram, LittleEndian, Section, UnitOffset, constants,
 };
 use object::File;
 
-use super::sections::contents;
+use super::sections::{Bytes, InSections, contents};
 use super::split::SplitFiles;
 
-pub(super) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 type Program<'a> = IncompleteLineProgram<Bytes<'a>>;
 type Entry<'a> = DebuggingInformationEntry<Bytes<'a>>;
 
@@ -66,12 +65,6 @@ pub(super) struct Declared {
     pub(super) name: Option<Arc<str>>,
     pub(super) path: Option<Arc<str>>,
     pub(super) line: Option<u32>,
-}
-
-/// A unit, and the sections that it refers to.
-pub(super) struct InSections<'a> {
-    pub(super) dwarf: Arc<Dwarf<Bytes<'a>>>,
-    pub(super) unit: Unit<Bytes<'a>>,
 }
 
 /// Reads the debug information of the ELF at `path`. One without any has no rows.

@@ -1,7 +1,9 @@
 //! The sections of debug information, unpacked if they are compressed.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
+use gimli::{Dwarf, EndianSlice, LittleEndian, Unit};
 use object::{CompressionFormat, File, Object, ObjectSection};
 use rocov::format::bundle::Method;
 use rocov::format::unpack_whole;
@@ -33,4 +35,12 @@ pub(super) fn contents<'a>(elf: &File<'a>, name: &str) -> Result<Cow<'a, [u8]>, 
     }
     let unpacked = unpack_whole(method, packed.data, size).map_err(|it| failed(&it))?;
     Ok(Cow::Owned(unpacked))
+}
+
+pub(super) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+
+/// A unit, and the sections that it refers to.
+pub(super) struct InSections<'a> {
+    pub(super) dwarf: Arc<Dwarf<Bytes<'a>>>,
+    pub(super) unit: Unit<Bytes<'a>>,
 }

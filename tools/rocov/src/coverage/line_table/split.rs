@@ -11,8 +11,7 @@ use gimli::{Dwarf, DwarfPackageSections, DwarfSections, EndianSlice, LittleEndia
 use object::File;
 use rocov::store::read_input;
 
-use super::dwarf::{Bytes, InSections};
-use super::sections::contents;
+use super::sections::{Bytes, InSections, contents};
 
 type Section = Cow<'static, [u8]>;
 

@@ -1,6 +1,6 @@
 //! Figures and counts as the pages show them.
 
-use crate::coverage::changed::ChangedSource;
+use crate::coverage::changed::covered::ChangedSource;
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::file::File;
 use crate::coverage::view::{Row, View};

@@ -7,7 +7,7 @@ use super::figures::{Count, Shown, classes};
 use super::single::Site;
 use super::{Frame, Source, render};
 use crate::coverage::file::File;
-use crate::coverage::llvm_cov::symbol;
+use crate::coverage::function::symbol;
 use crate::coverage::view::View;
 use crate::support::demangle::shown;
 

@@ -3,8 +3,8 @@
 
 use super::Frame;
 use super::figures::{Count, classes};
+use crate::coverage::function::symbol;
 use crate::coverage::instances::{Template, TemplateInstance};
-use crate::coverage::llvm_cov::symbol;
 use crate::support::demangle::shown;
 use crate::term::line_ranges::spans;
 

@@ -34,7 +34,7 @@ use super::html::never_ran::KernelList;
 use super::html::per_test::{TestSets, Tests};
 use super::html::single::Site;
 use crate::coverage::Provenance;
-use crate::coverage::changed::ChangedSource;
+use crate::coverage::changed::covered::ChangedSource;
 use crate::coverage::model::Side;
 use crate::coverage::provenance::Runs;
 use crate::coverage::report::too_low;

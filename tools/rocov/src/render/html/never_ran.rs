@@ -8,7 +8,7 @@ use super::figures::Count;
 use super::per_test::LineTests;
 use super::{Source, page};
 use crate::coverage::file::{File, Instance};
-use crate::coverage::llvm_cov::symbol;
+use crate::coverage::function::symbol;
 use crate::coverage::view::View;
 use crate::support::demangle::shown;
 use crate::term::plural::count;

@@ -89,7 +89,7 @@ impl<'a> Tests<'a> {
         file: &File,
         lines: &LineTests,
     ) {
-        let number = |line: &crate::coverage::file::Line| line.number;
+        let number = |line: &crate::coverage::line::Line| line.number;
         let place = |line: &u32| file.lines.binary_search_by_key(line, number).ok();
         for (line, tests) in lines {
             let Some(place) = place(line) else {

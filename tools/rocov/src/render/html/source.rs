@@ -19,7 +19,7 @@ use super::{Frame, Source, render};
 use crate::coverage::activity::Activity;
 use crate::coverage::file::{Condition, File};
 use crate::coverage::line_table::is_without_lines;
-use crate::coverage::staleness::{Misfit, Stale};
+use crate::coverage::misfit::{Misfit, Stale};
 use crate::coverage::view::Rules;
 
 /// A line of the source.
@@ -189,7 +189,7 @@ struct Lines<'a> {
     text: std::str::Lines<'a>,
     number: u32,
     /// The rest of the file.
-    counted: &'a [crate::coverage::file::Line],
+    counted: &'a [crate::coverage::line::Line],
     branches: &'a [Condition],
     missed: Vec<Missed<'a>>,
     /// Numbers of the lines that a change touched.
@@ -209,7 +209,7 @@ impl<'a> Lines<'a> {
     fn new(
         frame: &'a Frame<'a>,
         source: &Source<'_>,
-        (file, counted): (&'a File, &'a [crate::coverage::file::Line]),
+        (file, counted): (&'a File, &'a [crate::coverage::line::Line]),
         text: &'a str,
         fits: bool,
         tests: &'a TestSets<'a>,
