@@ -4,6 +4,8 @@
 pub mod bless;
 pub mod log;
 pub mod process;
+pub mod stages;
+pub mod suite;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -7,17 +7,24 @@
 
 use std::process::ExitCode;
 
-use xtask::{Outcome, bless};
+use xtask::{Outcome, bless, suite};
 
 /// Runs a command with its arguments.
 type Run = fn(&[String]) -> Outcome;
 
 /// The commands, each with its first line of help.
-const COMMANDS: [(&str, &str, Run); 1] = [(
-    "bless",
-    "write the records that tests compare: help texts, generated chapters, ...",
-    bless::run,
-)];
+const COMMANDS: [(&str, &str, Run); 2] = [
+    (
+        "bless",
+        "write the records that tests compare: help texts, generated chapters, ...",
+        bless::run,
+    ),
+    (
+        "test",
+        "check everything, as CI does: formatting, lints, all tests, fuzzing",
+        suite::run,
+    ),
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
