@@ -1,6 +1,8 @@
 //! The rule of the house: a folder is a station, the stations of a crate stand in an order, and a file
 //! imports its own station and earlier ones only.
 //!
+//! It needs sources only: the package xtask, which has no dependencies, compiles it in seconds.
+//!
 //! Sentences of comments and of Markdown start with their subject. [`dialect`] holds the other rules of style.
 //!
 //! The tests of imports read `use` items and inline paths that start with `crate::`, `super::` or `self::`, and
@@ -9,6 +11,7 @@
 
 mod dialect;
 mod features;
+mod readme;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -16,7 +19,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rocov_tests::artifacts::repository;
+use xtask::repository;
 
 /// A crate under the rule.
 struct House {
