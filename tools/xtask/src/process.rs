@@ -223,9 +223,7 @@ mod tests {
     #[test]
     fn a_command_in_the_background_keeps_its_arguments_and_variables() {
         let mut command = program("sh");
-        command
-            .args(["-c", "echo $SHOWN; nice"])
-            .env("SHOWN", "5");
+        command.args(["-c", "echo $SHOWN; nice"]).env("SHOWN", "5");
         let mut log = Vec::new();
         assert_eq!(run_logged(&mut in_background(&command), &mut log), Ok(true));
         assert_eq!(String::from_utf8_lossy(&log), "5\n19\n");
