@@ -3,6 +3,7 @@
 
 pub mod bless;
 pub mod log;
+pub mod mutants;
 pub mod process;
 pub mod stages;
 pub mod suite;

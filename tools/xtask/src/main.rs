@@ -7,17 +7,22 @@
 
 use std::process::ExitCode;
 
-use xtask::{Outcome, bless, suite};
+use xtask::{Outcome, bless, mutants, suite};
 
 /// Runs a command with its arguments.
 type Run = fn(&[String]) -> Outcome;
 
 /// The commands, each with its first line of help.
-const COMMANDS: [(&str, &str, Run); 2] = [
+const COMMANDS: [(&str, &str, Run); 3] = [
     (
         "bless",
         "write the records that tests compare: help texts, generated chapters, ...",
         bless::run,
+    ),
+    (
+        "mutants",
+        "check that tests notice small changes of the code",
+        mutants::run,
     ),
     (
         "test",

@@ -151,8 +151,11 @@ impl Write for Tee {
 /// Returns whether a program can be started.
 #[must_use]
 pub fn is_here(name: &str) -> bool {
-    let mut command = program(name);
-    command.arg("--version");
+    run_quietly(program(name).arg("--version"))
+}
+
+/// Runs a command without its output, and returns whether it succeeded.
+pub fn run_quietly(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }

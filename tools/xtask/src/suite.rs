@@ -172,6 +172,8 @@ pub fn run(arguments: &[String]) -> Outcome {
     };
     if options.tests.is_empty() {
         bless::check(&mut log.0)?;
+    } else {
+        println!("left out, as some tests are selected: `cargo xtask bless --check`");
     }
 
     stages.next("Build the tests");
