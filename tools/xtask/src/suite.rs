@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::{self, JoinHandle};
 
@@ -120,9 +120,24 @@ impl Options {
         Ok(Some(options))
     }
 
+    /// Returns whether only some of the tests run.
+    fn selects_tests(&self) -> bool {
+        !self.tests.is_empty()
+    }
+
+    /// Returns a cargo command for the workspace. A run of everything has compiled and tested this package before; it has
+    /// no dependencies whose features others get.
+    fn workspace(&self, verb: &str) -> Command {
+        let mut command = cargo([verb, "--release", "--workspace"]);
+        if !self.selects_tests() {
+            command.args(["--exclude", "xtask"]);
+        }
+        command
+    }
+
     /// Returns the arguments that leave out the tests of records, which ran before. A user's own arguments stay.
     fn after_the_records(&self) -> Vec<String> {
-        if !self.tests.is_empty() {
+        if self.selects_tests() {
             return self.tests.clone();
         }
         let skipped = bless::tests().flat_map(|test| ["--skip", test]);
@@ -143,84 +158,20 @@ pub fn run(arguments: &[String]) -> Outcome {
         println!("{USAGE}");
         return Ok(());
     };
-    let mut stages = Stages::start("Install missing packages");
+    let stages = Stages::start("Install missing packages");
     run_command(program("tools/setup").arg("test"))?;
-
-    stages.next(&format!("Fetch other stacks: {}", options.stacks.name()));
-    let fetched = fetch(&options)?;
-
-    stages.next("Formatting, and the rules of the house");
-    run_command(&mut cargo(["fmt", "--all", "--check"]))?;
-    // Without the other packages, it compiles in seconds.
-    run_command(&mut cargo(["test", "--quiet", "--package", "xtask"]))?;
-
-    stages.next("Build");
-    let plugins = Beside::start("Plugins of compilers", vec![program("tools/dev/pass")]);
-    run_command(&mut cargo(["build", "--release", "--workspace"]))?;
-    let release = target().join("release");
-    run_command(program("tools/dev/librocov-a").arg(&release))?;
-    size_of_library(&release.join("librocov.so"))?;
-
-    stages.next("Records");
-    let path = target().join("test.log");
-    let log = File::create(&path);
-    let log = log.map_err(|error| Failure::Check(format!("{}: {error}", path.display())))?;
-    let mut log = Tee(log);
-    let mut suite = Suite {
-        failed: Vec::new(),
-        fetched,
-    };
-    if options.tests.is_empty() {
-        bless::check(&mut log.0)?;
-    } else {
-        println!("left out, as some tests are selected: `cargo xtask bless --check`");
-    }
-
-    stages.next("Build the tests");
-    let arguments = options.after_the_records();
-    run_command(cargo(["test", "--release", "--workspace", "--no-run"]).args(&arguments))?;
-    plugins.join()?;
-
-    stages.next("Test");
-    let mut lints = WhenTestsRun {
-        log: &mut log,
-        name: "Lints, documents and fuzz targets",
-        commands: lints(&options),
-        started: None,
-    };
-    suite.test(
-        cargo(["test", "--release", "--workspace", "--no-fail-fast"]).args(&arguments),
-        "tests",
-        &mut lints,
-    )?;
-    let lints = lints.start();
-    suite.programs(&options, &mut stages, &mut log)?;
-
-    stages.next("The report benchmark, its temporary files on another file system");
-    suite.report_benchmark()?;
-
-    stages.next("Lints, documents and fuzz targets");
-    if let Err(failure) = lints.join() {
-        suite.failed.push(failure.to_string());
-    }
-
-    if options.fuzz != "0" {
-        stages.next("Fuzz");
-        if run_command(program("tools/dev/fuzz").args(["-t", &options.fuzz])).is_err() {
-            suite.failed.push("tools/dev/fuzz failed".to_owned());
-        }
-    }
-    stages.finish();
-
-    let text = fs::read(&path).unwrap_or_default();
-    println!("\n{}", Summary::from_log(&String::from_utf8_lossy(&text)));
-    if suite.failed.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::Check(format!(
-        "== failed: {}",
-        suite.failed.join("; ")
-    )))
+    let mut suite = Suite::new(options, stages)?;
+    suite.fetch()?;
+    suite.sources()?;
+    let plugins = suite.build()?;
+    suite.records()?;
+    suite.build_tests(plugins)?;
+    let lints = suite.tests()?;
+    suite.programs()?;
+    suite.report_benchmark();
+    suite.join(lints);
+    suite.fuzz();
+    suite.finish()
 }
 
 /// Fetches the stacks, and returns those that tests must use: they fail if one is missing.
@@ -306,71 +257,209 @@ fn lints(options: &Options) -> Vec<Command> {
     commands
 }
 
-/// The tests of a run.
+/// A run of the command.
 struct Suite {
+    options: Options,
+    stages: Stages,
+    /// The output of all tests.
+    log: Tee,
+    /// The stacks that tests must use: they fail if one is missing.
+    fetched: String,
     /// The checks that failed.
     failed: Vec<String>,
-    /// The stacks that tests must use.
-    fetched: String,
 }
 
 impl Suite {
-    /// Runs tests. Their failure is noted.
-    fn test(&mut self, command: &mut Command, what: &str, log: &mut dyn Write) -> Outcome {
-        command.env("ROCOV_STACKS_EXPECTED", &self.fetched);
-        if !run_logged(command, log)? {
-            self.failed.push(format!("{what} failed"));
-        }
+    fn new(options: Options, stages: Stages) -> Outcome<Self> {
+        let path = log_path();
+        let log = fs::create_dir_all(target()).and_then(|()| File::create(&path));
+        let log = log.map_err(|error| {
+            Failure::Check(format!("cannot create {}: {error}", path.display()))
+        })?;
+        Ok(Self {
+            options,
+            stages,
+            log: Tee(log),
+            fetched: String::new(),
+            failed: Vec::new(),
+        })
+    }
+
+    fn fetch(&mut self) -> Outcome {
+        let stacks = self.options.stacks.name();
+        self.stages.next(&format!("Fetch other stacks: {stacks}"));
+        self.fetched = fetch(&self.options)?;
         Ok(())
+    }
+
+    /// Checks all that needs no compilation but that of this package, which takes seconds.
+    fn sources(&mut self) -> Outcome {
+        self.stages.next("Formatting, and the rules of the house");
+        run_command(&mut cargo(["fmt", "--all", "--check"]))?;
+        let mut house = cargo(["test", "--quiet", "--package", "xtask"]);
+        if self.options.selects_tests() {
+            return run_command(&mut house);
+        }
+        if run_logged(&mut house, &mut self.log)? {
+            return Ok(());
+        }
+        Err(Failure::Check(
+            "the rules of the house do not hold".to_owned(),
+        ))
+    }
+
+    /// Builds the workspace. Returns the plugins of compilers, which are compiled beside.
+    fn build(&mut self) -> Outcome<Beside> {
+        self.stages.next("Build");
+        let plugins = Beside::start("Plugins of compilers", vec![program("tools/dev/pass")]);
+        run_command(&mut self.options.workspace("build"))?;
+        let release = target().join("release");
+        run_command(program("tools/dev/librocov-a").arg(&release))?;
+        size_of_library(&release.join("librocov.so"))?;
+        Ok(plugins)
+    }
+
+    fn records(&mut self) -> Outcome {
+        self.stages.next("Records");
+        if self.options.selects_tests() {
+            println!("left out, as some tests are selected: `cargo xtask bless --check`");
+            return Ok(());
+        }
+        bless::check(&mut self.log.0)
+    }
+
+    fn build_tests(&mut self, plugins: Beside) -> Outcome {
+        self.stages.next("Build the tests");
+        let mut tests = self.options.workspace("test");
+        run_command(tests.arg("--no-run").args(self.options.after_the_records()))?;
+        plugins.join()
+    }
+
+    /// Runs the tests. Returns lints, documents and fuzz targets, which are compiled beside.
+    fn tests(&mut self) -> Outcome<Beside> {
+        self.stages.next("Test");
+        let mut tests = self.options.workspace("test");
+        tests.arg("--no-fail-fast");
+        tests.args(self.options.after_the_records());
+        self.describe_stacks(&mut tests);
+        let mut log = WhenTestsRun {
+            log: &mut self.log,
+            name: "Lints, documents and fuzz targets",
+            commands: lints(&self.options),
+            started: None,
+        };
+        if !run_logged(&mut tests, &mut log)? {
+            self.failed.push("tests failed".to_owned());
+        }
+        Ok(log.start())
+    }
+
+    /// Sets what tests must find, and how much they do.
+    fn describe_stacks(&self, tests: &mut Command) {
+        tests.env("ROCOV_STACKS_EXPECTED", &self.fetched);
+        if self.options.stacks == Stacks::All {
+            tests.env("ROCOV_TEST_LEVELS", "all");
+        }
     }
 
     /// Runs the programs on other runtimes and by other compilers. The tests before ran them on the newest.
-    fn programs(&mut self, options: &Options, stages: &mut Stages, log: &mut Tee) -> Outcome {
-        let programs = || {
-            let mut command = cargo(["test", "--release", "--workspace", "--no-fail-fast"]);
-            command.args(["--test", "programs", "--test", "real_rocr"]);
-            command
-        };
-        if options.stacks == Stacks::All {
+    fn programs(&mut self) -> Outcome {
+        if self.options.stacks == Stacks::All {
             for runtime in OTHER_RUNTIMES {
                 let what = format!("The programs on {runtime}");
-                stages.next(&what);
-                self.test(programs().env("ROCOV_TEST_STACK", runtime), &what, log)?;
+                self.programs_with(&what, [("ROCOV_TEST_STACK", runtime.to_owned())])?;
             }
         }
-        for release in &options.clangs {
+        for release in self.options.clangs.clone() {
             let what = format!("The programs by clang {release}");
-            stages.next(&what);
-            let mut command = programs();
-            command.env("ROCOV_TEST_CLANG", release);
-            let tools = program("tools/stacks")
-                .args(["bin", &format!("clang-{release}")])
-                .output();
-            if let Ok(tools) = tools
-                && tools.status.success()
-            {
-                // rocov takes the compiler's own LLVM tools first.
-                let tools = String::from_utf8_lossy(&tools.stdout).trim_end().to_owned();
-                let path = std::env::var("PATH").unwrap_or_default();
-                command.env("PATH", format!("{tools}:{path}"));
-            }
-            self.test(&mut command, &what, log)?;
+            // rocov takes the compiler's own LLVM tools first.
+            let path = std::env::var("PATH").unwrap_or_default();
+            let path = match tools_of_clang(&release) {
+                Some(tools) => format!("{tools}:{path}"),
+                None => path,
+            };
+            self.programs_with(&what, [("PATH", path), ("ROCOV_TEST_CLANG", release)])?;
         }
         Ok(())
     }
 
-    fn report_benchmark(&mut self) -> Outcome {
-        if !is_other_file_system("/dev/shm") {
-            println!("not run: /dev/shm is no file system of its own");
-            return Ok(());
-        }
-        let mut benchmark = cargo(["test", "--release", "--workspace", "--bench", "report"]);
-        benchmark.args(["--", "10"]).env("TMPDIR", "/dev/shm");
-        if run_command(&mut benchmark).is_err() {
-            self.failed.push("the report benchmark failed".to_owned());
+    /// Runs the programs with some variables.
+    fn programs_with<const COUNT: usize>(
+        &mut self,
+        what: &str,
+        variables: [(&str, String); COUNT],
+    ) -> Outcome {
+        self.stages.next(what);
+        let mut tests = cargo(["test", "--release", "--workspace", "--no-fail-fast"]);
+        tests.args(["--test", "programs", "--test", "real_rocr"]);
+        self.describe_stacks(&mut tests);
+        if !run_logged(tests.envs(variables), &mut self.log)? {
+            self.failed.push(format!("{what}: tests failed"));
         }
         Ok(())
     }
+
+    fn report_benchmark(&mut self) {
+        self.stages
+            .next("The report benchmark, its temporary files on another file system");
+        if !is_other_file_system("/dev/shm") {
+            println!("not run: /dev/shm is no file system of its own");
+            return;
+        }
+        // One package alone would be built anew, with fewer features of its dependencies.
+        let mut benchmark = cargo(["test", "--release", "--workspace", "--bench", "report"]);
+        benchmark.args(["--", "10"]).env("TMPDIR", "/dev/shm");
+        self.note(run_command(&mut benchmark));
+    }
+
+    fn join(&mut self, lints: Beside) {
+        self.stages.next(lints.name);
+        self.note(lints.join());
+    }
+
+    fn fuzz(&mut self) {
+        if self.options.fuzz != "0" {
+            self.stages.next("Fuzz");
+            self.note(run_command(
+                program("tools/dev/fuzz").args(["-t", &self.options.fuzz]),
+            ));
+        }
+    }
+
+    /// Notes a failure, which does not stop the run.
+    fn note(&mut self, outcome: Outcome) {
+        if let Err(failure) = outcome {
+            self.failed.push(failure.to_string());
+        }
+    }
+
+    /// Prints the closing lines.
+    fn finish(self) -> Outcome {
+        self.stages.finish();
+        let log = fs::read(log_path()).unwrap_or_default();
+        println!("\n{}", Summary::from_log(&String::from_utf8_lossy(&log)));
+        if self.failed.is_empty() {
+            return Ok(());
+        }
+        let failed = self.failed.join("; ");
+        Err(Failure::Check(format!("== failed: {failed}")))
+    }
+}
+
+/// Returns the file with the output of all tests.
+fn log_path() -> PathBuf {
+    target().join("test.log")
+}
+
+/// Returns the folder of the LLVM tools of a release that `tools/stacks` has unpacked.
+fn tools_of_clang(release: &str) -> Option<String> {
+    let mut stacks = program("tools/stacks");
+    let tools = stacks
+        .args(["bin", &format!("clang-{release}")])
+        .output()
+        .ok()?;
+    let folder = String::from_utf8_lossy(&tools.stdout).trim_end().to_owned();
+    tools.status.success().then_some(folder)
 }
 
 /// Returns whether a folder can be written, on another file system than the build.
