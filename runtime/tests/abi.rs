@@ -1,28 +1,29 @@
 //! The interface that programs rely on stays through all versions of a series, such as 0.1: the symbols of librocov, the
 //! declarations of `rocov.h`, and the sizes of the objects that copies of librocov share. `abi/0.1.txt` records it.
 //!
-//! `ROCOV_UPDATE=1 cargo test -p rocov-runtime --test abi` adds new lines to the record. It takes none away: a
+//! `cargo xtask bless abi` adds new lines to the record. It takes none away: a
 //! change that breaks programs needs a new series, a new SONAME, and a record of its own.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+use rocov_tests::artifacts::repository;
+use rocov_tests::records;
+
 /// The record of this series.
-fn record() -> PathBuf {
-    let series = concat!(
-        env!("CARGO_PKG_VERSION_MAJOR"),
-        ".",
-        env!("CARGO_PKG_VERSION_MINOR")
-    );
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("abi/{series}.txt"))
-}
+const RECORD: &str = concat!(
+    "runtime/abi/",
+    env!("CARGO_PKG_VERSION_MAJOR"),
+    ".",
+    env!("CARGO_PKG_VERSION_MINOR"),
+    ".txt"
+);
 
 #[test]
 fn nothing_that_programs_rely_on_changes_within_a_series() {
-    let path = record();
-    let recorded = fs::read_to_string(&path).unwrap_or_default();
+    let recorded = fs::read_to_string(repository(RECORD)).unwrap_or_default();
     let recorded: BTreeSet<String> = recorded.lines().map(str::to_owned).collect();
     let present = interface();
     let gone: Vec<_> = recorded.difference(&present).cloned().collect();
@@ -32,18 +33,9 @@ fn nothing_that_programs_rely_on_changes_within_a_series() {
          and SONAME:\n{}",
         gone.join("\n")
     );
-    let new: Vec<_> = present.difference(&recorded).cloned().collect();
-    if !new.is_empty() && std::env::var_os("ROCOV_UPDATE").is_some() {
-        let lines: Vec<_> = present.into_iter().collect();
-        fs::write(&path, lines.join("\n") + "\n").expect("the record can be written");
-        return;
-    }
-    assert!(
-        new.is_empty(),
-        "{} lacks these; ROCOV_UPDATE=1 adds them, and they stay from then on:\n{}",
-        path.display(),
-        new.join("\n")
-    );
+    // New lines stay from then on.
+    let lines: Vec<_> = present.into_iter().collect();
+    records::compare([(RECORD, lines.join("\n") + "\n")]);
 }
 
 /// The interface of the built library and the header, one fact a line.

@@ -408,6 +408,12 @@ pub const SETTINGS: &[Setting] = &[
         "Takes the files of the model.",
     ),
     setting(
+        "ROCOV_BLESS",
+        Reader::Tests,
+        ["anything", "none", "`cargo xtask bless`"],
+        "Makes tests write the records that they compare: help texts, generated chapters, `rocov.h` and others.",
+    ),
+    setting(
         "ROCOV_STACKS_DIR",
         Reader::Tests,
         ["a directory", "`.stacks`", ""],
@@ -450,29 +456,5 @@ pub const SETTINGS: &[Setting] = &[
             "",
         ],
         "Names the HIP and ROCr that most tests of programs run on.",
-    ),
-    setting(
-        "ROCOV_UPDATE",
-        Reader::Tests,
-        ["anything", "none", ""],
-        "Writes `rocov.h` anew.",
-    ),
-    setting(
-        "ROCOV_UPDATE_DOCS",
-        Reader::Tests,
-        ["anything", "none", ""],
-        "Writes the generated chapters of the book anew.",
-    ),
-    setting(
-        "ROCOV_UPDATE_INSTRUCTIONS",
-        Reader::Tests,
-        ["anything", "none", ""],
-        "Records the instruction counts anew.",
-    ),
-    setting(
-        "ROCOV_UPDATE_SNAPSHOTS",
-        Reader::Tests,
-        ["anything", "none", ""],
-        "Writes the snapshots of the help texts anew.",
     ),
 ];

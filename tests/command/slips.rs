@@ -1,12 +1,13 @@
 //! Slips of a user, each with the message that it gets: what happened, and what to do next.
 //!
-//! `INSTA_UPDATE=always cargo test --release -p rocov-tests --test command slips` writes them.
+//! `cargo xtask bless slips` writes them.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use rocov_tests::cli::{rocov, stderr};
+use rocov_tests::records;
 
 /// Command lines in a directory with the files that [`files`] makes.
 const SLIPS: [&str; 29] = [
@@ -82,8 +83,6 @@ fn each_slip_gets_a_message_that_helps() {
         let status = output.status.code().unwrap();
         let _ = write!(messages, "$ rocov {slip}\n{text}-> {status}\n\n");
     }
-    let mut settings = insta::Settings::clone_current();
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!("slips", messages));
+    let path = "tests/command/snapshots/slips.txt";
+    records::compare([(path, messages.trim_end().to_owned() + "\n")]);
 }

@@ -1,18 +1,20 @@
 //! A build compiles all that its tests use.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
-use rocov_tests::artifacts::repository;
-use rocov_tests::command::{limited, run};
+use xtask::repository;
 
 /// The packages of all members with their features, as an invocation with these edges compiles them.
 fn packages(edges: &str) -> BTreeSet<String> {
-    let mut cargo = limited(env!("CARGO"));
+    let mut cargo = Command::new(env!("CARGO"));
     cargo
         .current_dir(repository(""))
         .args(["tree", "--workspace", "--prefix=none", "--format={p} {f}"])
         .args(["--locked", "--offline", "--edges", edges]);
-    let listed = run(&mut cargo).success().stdout;
+    let output = cargo.output().expect("cargo can be started");
+    assert!(output.status.success(), "cargo tree: {output:?}");
+    let listed = String::from_utf8(output.stdout).expect("names are text");
     let packages = listed.lines().map(|line| line.trim_end_matches(" (*)"));
     packages.map(str::to_owned).collect()
 }

@@ -1,6 +1,8 @@
 //! The rule of the house: a folder is a station, the stations of a crate stand in an order, and a file
 //! imports its own station and earlier ones only.
 //!
+//! It needs sources only: the package xtask, which has no dependencies, compiles it in seconds.
+//!
 //! The files of a crate form no circle ([`circles`]). Sentences of comments and of Markdown start with their subject
 //! ([`sentences`]). [`dialect`] holds the other rules of style.
 //!
@@ -12,6 +14,7 @@ mod circles;
 mod dialect;
 mod features;
 mod paths;
+mod readme;
 mod sentences;
 mod tokens;
 
@@ -21,7 +24,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rocov_tests::artifacts::repository;
+use xtask::repository;
 
 use paths::{module_of, paths};
 

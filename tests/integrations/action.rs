@@ -1,12 +1,13 @@
 //! The GitHub Action on a sample repository, its scripts run as the service runs them: by the commands, inputs and
 //! defaults of action.yml, with the service's variables and files. Summary, annotations and outputs are compared with
-//! files in testdata/action/. `ROCOV_UPDATE=1` writes these anew.
+//! files in testdata/action/. `cargo xtask bless action` writes these.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use rocov_tests::records;
 use tempfile::TempDir;
 
 use crate::cmake::Prefix;
@@ -271,21 +272,6 @@ impl Runner {
     }
 }
 
-/// Compares a text with a file in testdata/action/, or writes it there.
-fn as_recorded(name: &str, text: &str) {
-    let path = repository("testdata/action").join(name);
-    if std::env::var_os("ROCOV_UPDATE").is_some() {
-        fs::write(&path, text).expect("a file can be written");
-    }
-    let recorded = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(
-        text,
-        recorded,
-        "{} (ROCOV_UPDATE=1 writes it)",
-        path.display()
-    );
-}
-
 #[test]
 fn a_pull_request_has_a_summary_annotations_and_a_gate() {
     let runner = Runner::new();
@@ -301,9 +287,12 @@ fn a_pull_request_has_a_summary_annotations_and_a_gate() {
     ];
     let job = runner.job(&workspace, &event, &inputs);
     assert_eq!(job.ended.status.code(), Some(3), "{}", job.ended);
-    as_recorded("summary.md", &job.summary);
-    as_recorded("annotations.txt", &job.commands());
-    as_recorded("outputs.txt", &job.outputs);
+    let commands = job.commands();
+    records::compare([
+        ("testdata/action/summary.md", job.summary),
+        ("testdata/action/annotations.txt", commands),
+        ("testdata/action/outputs.txt", job.outputs),
+    ]);
     let reports = names(&workspace.join("rocov-report"));
     let expected = [
         "cobertura.xml",

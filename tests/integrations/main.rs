@@ -1,8 +1,9 @@
-//! rocov in other people's tools: CMake projects, the scripts of CI services, and editors.
+//! rocov in other people's tools: CMake projects, the scripts of CI services, and editors. And the records of tests.
 
 mod action;
 mod cmake;
 mod editors;
 mod pipelines;
+mod records;
 
 use rocov_tests as support;

@@ -334,7 +334,7 @@ fn lines_of_a_program_agree() {
 }
 
 #[test]
-#[ignore = "takes minutes: cargo test --release -p rocov-tests --test programs -- --ignored referee"]
+#[ignore = "takes minutes: cargo test --release --workspace --test programs -- --ignored referee"]
 fn every_program() {
     of_programs("-O0").agrees();
     of_programs("-O2").has_few_moved();

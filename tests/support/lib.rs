@@ -13,6 +13,7 @@ pub mod instructions;
 pub mod json;
 pub mod profile;
 pub mod program;
+pub mod records;
 pub mod released;
 pub mod sample;
 pub mod schemas;

@@ -44,15 +44,6 @@ fn the_summary_has_every_chapter() {
     }
 }
 
-#[test]
-fn the_readme_is_short() {
-    let lines = read(&repository("README.md")).lines().count();
-    assert!(
-        lines <= 200,
-        "README.md has {lines} lines, 200 are allowed: move text to the book"
-    );
-}
-
 /// Returns the lines of the blocks of shell commands in a document.
 fn commands(path: &str) -> Vec<String> {
     let text = read(&repository(path));

@@ -3,18 +3,17 @@
 
 use std::env;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rocov::settings::{Reader, SETTINGS};
+use rocov_tests::records;
 
 use crate::links::documents;
 use crate::{read, repository, troubleshooting};
 
 /// The first line of a generated chapter.
-const NOTICE: &str =
-    "<!-- Generated: `ROCOV_UPDATE_DOCS=1 cargo test --release -p rocov-docs` writes it. -->\n\n";
+const NOTICE: &str = "<!-- Generated: `cargo xtask bless` writes it. -->\n\n";
 
 /// Prints a chapter.
 type Chapter = fn() -> String;
@@ -30,18 +29,10 @@ const CHAPTERS: [(&str, Chapter); 5] = [
 
 #[test]
 fn generated_chapters_are_up_to_date() {
-    for (name, print) in CHAPTERS {
-        let path = repository("docs/src").join(name);
-        let expected = format!("{NOTICE}{}", print());
-        if env::var_os("ROCOV_UPDATE_DOCS").is_some() {
-            fs::write(&path, &expected).expect("a chapter can be written");
-        }
-        assert!(
-            read(&path) == expected,
-            "docs/src/{name} is out of date: ROCOV_UPDATE_DOCS=1 cargo test --release -p \
-             rocov-docs writes it"
-        );
-    }
+    records::compare(CHAPTERS.map(|(name, print)| {
+        let path = Path::new("docs/src").join(name);
+        (path, format!("{NOTICE}{}", print()))
+    }));
 }
 
 /// Returns the command that the workspace built beside this test.

@@ -1,7 +1,7 @@
 //! Tests of the documents.
 //!
 //! [`generated`] prints the chapters that nobody types and compares them with those in `docs/src`;
-//! `ROCOV_UPDATE_DOCS=1 cargo test --release -p rocov-docs` writes them. [`links`] follows each link and
+//! `cargo xtask bless` writes them. [`links`] follows each link and
 //! anchor, [`book`] builds the book, [`settings`] compares the table of environment variables with the
 //! sources, [`schemas`] compares the chapters on the registry, the control protocol and files with the code,
 //! [`messages`] holds all messages, and [`troubleshooting`] makes their chapter.

@@ -2,13 +2,14 @@
 //!
 //! [`templates`] reads every string literal of the sources that has words in it, however it gets printed. So
 //! the snapshot lacks no message, and a new one shows up in it as a difference to look at.
-//! `INSTA_UPDATE=always cargo test --release -p rocov-docs messages` writes the snapshot.
+//! `cargo xtask bless messages` writes the snapshot.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use proc_macro2::{TokenStream, TokenTree};
+use rocov_tests::records;
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Ident, Meta, Token, Type};
@@ -446,10 +447,8 @@ fn messages_are_as_reviewed() {
         }
         let _ = writeln!(list, "{}", template.text);
     }
-    let mut settings = insta::Settings::clone_current();
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!("messages", list));
+    let path = "tools/docs/tests/docs/snapshots/messages.txt";
+    records::compare([(path, list.trim_start().to_owned())]);
 }
 
 #[test]

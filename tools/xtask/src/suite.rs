@@ -1,0 +1,646 @@
+//! `cargo xtask test`, which `tools/test` starts: all that CI checks.
+//!
+//! Checks that need no compilation come first, then the records, then everything else. Plugins of compilers, lints,
+//! documents and fuzz targets are compiled beside the tests, in the time in which these leave processors idle.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::{self, JoinHandle};
+
+use crate::log::Summary;
+use crate::process::{Tee, cargo, in_background, program, run as run_command, run_logged};
+use crate::stages::Stages;
+use crate::{Failure, Outcome, bless, target};
+
+const USAGE: &str = "\
+Usage: tools/test [--stacks default|all|none] [--clang RELEASE]... [--fuzz SECONDS]
+                  [-- CARGO_TEST_ARGUMENT...]
+
+Installs missing packages (see tools/setup), checks formatting and lints, builds everything and runs
+all tests and fuzz targets. Arguments after -- go to `cargo test`, to run some of the tests.
+
+  --stacks default  also fetch the newest clang, the HIP and ROCr of two releases that know gfx942,
+                    and OpenMP's runtime for GPUs
+                    (the default; kept in .stacks)
+  --stacks all      also fetch every other stack that tools/stacks knows, run the programs on
+                    each runtime, and compile all kernels at all levels for each modelled GPU
+  --stacks none     fetch nothing
+  --clang RELEASE   also fetch this release of clang, unless tools/setup installs it, and run the
+                    programs of the newest runtime compiled by it; may be repeated
+  --fuzz SECONDS    run each fuzz target for SECONDS (default 5; 0 runs none)";
+
+/// The bytes that librocov.so may have without symbols: the limit is 2 MiB.
+const LIBRARY_MAX: u64 = 2_097_152;
+
+/// The stacks that a run fetches by default. The first runtime that is here runs gfx942. Without one, the interpreter's own
+/// loader does.
+const DEFAULT_STACKS: [&str; 7] = [
+    "rocr-7.2.4",
+    "rocr-6.4.3",
+    "roctx-7.2.4",
+    "clang-23",
+    "openmp-22",
+    "llvm-tests-22",
+    "cuda-12.9",
+];
+
+/// The runtimes that `--stacks all` runs the programs on, beside the newest.
+const OTHER_RUNTIMES: [&str; 3] = ["debian12", "rocr-6.1.2", "rocr-6.4.3"];
+
+/// The stacks to fetch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stacks {
+    Default,
+    All,
+    None,
+}
+
+impl Stacks {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::All => "all",
+            Self::None => "none",
+        }
+    }
+}
+
+/// The options of a command line.
+#[derive(Debug, PartialEq)]
+struct Options {
+    stacks: Stacks,
+    /// Releases of clang that also compile the programs.
+    clangs: Vec<String>,
+    /// Seconds of each fuzz target.
+    fuzz: String,
+    /// Arguments of `cargo test`.
+    tests: Vec<String>,
+}
+
+impl Options {
+    /// Reads a command line. `None` asks for help.
+    fn parse(arguments: &[String]) -> Outcome<Option<Self>> {
+        let mut options = Self {
+            stacks: Stacks::Default,
+            clangs: Vec::new(),
+            fuzz: "5".to_owned(),
+            tests: Vec::new(),
+        };
+        let mut rest = arguments.iter().map(String::as_str);
+        let usage = |wrong: String| Failure::Usage(format!("tools/test: {wrong}\n\n{USAGE}"));
+        while let Some(option) = rest.next() {
+            match option {
+                "-h" | "--help" => return Ok(None),
+                "--" => {
+                    options.tests = rest.map(str::to_owned).collect();
+                    break;
+                }
+                "--stacks" | "--clang" | "--fuzz" => {
+                    let value = rest.next().unwrap_or_default();
+                    let wrong = || usage(format!("{option} does not take `{value}`"));
+                    let number = || match value.parse::<u32>() {
+                        Ok(_) => Ok(value.to_owned()),
+                        Err(_) => Err(wrong()),
+                    };
+                    match option {
+                        "--clang" => options.clangs.push(number()?),
+                        "--fuzz" => options.fuzz = number()?,
+                        _ => {
+                            let known = [Stacks::Default, Stacks::All, Stacks::None];
+                            let found = known.into_iter().find(|stacks| stacks.name() == value);
+                            options.stacks = found.ok_or_else(wrong)?;
+                        }
+                    }
+                }
+                other => return Err(usage(format!("there is no option {other}"))),
+            }
+        }
+        Ok(Some(options))
+    }
+
+    /// Returns whether only some of the tests run.
+    fn selects_tests(&self) -> bool {
+        !self.tests.is_empty()
+    }
+
+    /// Returns a cargo command for the workspace. A run of everything has compiled and tested this package before; it has
+    /// no dependencies whose features others get.
+    fn workspace(&self, verb: &str) -> Command {
+        let mut command = cargo([verb, "--release", "--workspace"]);
+        if !self.selects_tests() {
+            command.args(["--exclude", "xtask"]);
+        }
+        command
+    }
+
+    /// Returns the arguments that leave out the tests of records, which ran before. A user's own arguments stay.
+    fn after_the_records(&self) -> Vec<String> {
+        if self.selects_tests() {
+            return self.tests.clone();
+        }
+        let skipped = bless::tests().flat_map(|test| ["--skip", test]);
+        std::iter::once("--")
+            .chain(skipped)
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// Fails if a check fails. Stops at once if the sources, a build or the records are wrong; otherwise after all checks.
+pub fn run(arguments: &[String]) -> Outcome {
+    let Some(options) = Options::parse(arguments)? else {
+        println!("{USAGE}");
+        return Ok(());
+    };
+    let stages = Stages::start("Install missing packages");
+    run_command(program("tools/setup").arg("test"))?;
+    let mut suite = Suite::new(options, stages)?;
+    suite.fetch()?;
+    suite.sources()?;
+    let plugins = suite.build()?;
+    suite.records()?;
+    suite.build_tests(plugins)?;
+    let lints = suite.tests()?;
+    suite.programs()?;
+    suite.report_benchmark();
+    suite.join(lints);
+    suite.fuzz();
+    suite.finish()
+}
+
+/// Fetches the stacks, and returns those that tests must use: they fail if one is missing.
+fn fetch(options: &Options) -> Outcome<String> {
+    let listed = program("tools/stacks").arg("list").output();
+    let listed = listed.map_err(|error| Failure::Check(format!("tools/stacks: {error}")))?;
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let known = || {
+        listed
+            .lines()
+            .filter_map(|line| Some(line.split_once(':')?.0))
+    };
+    let wanted: Vec<_> = match options.stacks {
+        Stacks::Default => DEFAULT_STACKS.to_vec(),
+        Stacks::All => known().collect(),
+        Stacks::None => Vec::new(),
+    };
+    let mut fetched = String::new();
+    let mut add = |stack: &str| {
+        fetched += stack;
+        fetched.push(' ');
+    };
+    for stack in wanted {
+        match run_command(program("tools/stacks").args(["fetch", stack])) {
+            Ok(()) => add(stack),
+            Err(failure) if options.stacks == Stacks::All => return Err(failure),
+            // Its tests print `not run`, and the closing lines list these.
+            Err(_) => println!("tools/test: cannot fetch {stack}; its tests do not run"),
+        }
+    }
+    for release in &options.clangs {
+        // tools/setup installs the compilers that tools/stacks does not know.
+        let stack = format!("clang-{release}");
+        if known().any(|name| name == stack) {
+            run_command(program("tools/stacks").args(["fetch", &stack]))?;
+            add(&stack);
+        } else if !crate::process::is_here(&format!("clang++-{release}")) {
+            return Err(Failure::Check(format!(
+                "tools/test: there is no clang {release}: choose one of `tools/stacks list`, or install it"
+            )));
+        }
+    }
+    Ok(fetched)
+}
+
+/// Fails if librocov.so without symbols is too large: it goes into every process.
+fn size_of_library(library: &Path) -> Outcome {
+    let stripped = library.with_extension("stripped");
+    run_command(program("strip").arg("-o").arg(&stripped).arg(library))?;
+    let size = fs::metadata(&stripped).map(|metadata| metadata.len());
+    let _ = fs::remove_file(&stripped);
+    let size = size.map_err(|error| Failure::Check(format!("{}: {error}", stripped.display())))?;
+    let text = format!(
+        "librocov.so has {size} bytes without symbols, fewer than {LIBRARY_MAX} are allowed"
+    );
+    println!("{text}");
+    if size < LIBRARY_MAX {
+        Ok(())
+    } else {
+        Err(Failure::Check(text))
+    }
+}
+
+/// Returns the commands that compile beside the tests.
+fn lints(options: &Options) -> Vec<Command> {
+    let mut documents = cargo(["doc", "--release", "--no-deps", "--workspace", "--quiet"]);
+    documents.env("RUSTDOCFLAGS", "-D warnings");
+    let mut clippy = cargo(["clippy", "--release", "--workspace", "--all-targets"]);
+    clippy.args(["--", "-D", "warnings"]);
+    let formats = [
+        "check",
+        "--release",
+        "--package",
+        "rocov",
+        "--no-default-features",
+    ];
+    let mut commands = vec![clippy, cargo(formats), documents];
+    if options.fuzz != "0" {
+        let mut fuzz = program("tools/dev/fuzz");
+        fuzz.arg("--build");
+        commands.push(fuzz);
+    }
+    commands
+}
+
+/// A run of the command.
+struct Suite {
+    options: Options,
+    stages: Stages,
+    /// The output of all tests.
+    log: Tee,
+    /// The stacks that tests must use: they fail if one is missing.
+    fetched: String,
+    /// The checks that failed.
+    failed: Vec<String>,
+}
+
+impl Suite {
+    fn new(options: Options, stages: Stages) -> Outcome<Self> {
+        let path = log_path();
+        let log = fs::create_dir_all(target()).and_then(|()| File::create(&path));
+        let log = log.map_err(|error| {
+            Failure::Check(format!("cannot create {}: {error}", path.display()))
+        })?;
+        Ok(Self {
+            options,
+            stages,
+            log: Tee(log),
+            fetched: String::new(),
+            failed: Vec::new(),
+        })
+    }
+
+    fn fetch(&mut self) -> Outcome {
+        let stacks = self.options.stacks.name();
+        self.stages.next(&format!("Fetch other stacks: {stacks}"));
+        self.fetched = fetch(&self.options)?;
+        Ok(())
+    }
+
+    /// Checks all that needs no compilation but that of this package, which takes seconds.
+    fn sources(&mut self) -> Outcome {
+        self.stages.next("Formatting, and the rules of the house");
+        run_command(&mut cargo(["fmt", "--all", "--check"]))?;
+        let mut house = cargo(["test", "--quiet", "--package", "xtask"]);
+        if self.options.selects_tests() {
+            return run_command(&mut house);
+        }
+        if run_logged(&mut house, &mut self.log)? {
+            return Ok(());
+        }
+        Err(Failure::Check(
+            "the rules of the house do not hold".to_owned(),
+        ))
+    }
+
+    /// Builds the workspace. Returns the plugins of compilers, which are compiled beside.
+    fn build(&mut self) -> Outcome<Beside> {
+        self.stages.next("Build");
+        let plugins = Beside::start("Plugins of compilers", vec![program("tools/dev/pass")]);
+        run_command(&mut self.options.workspace("build"))?;
+        let release = target().join("release");
+        run_command(program("tools/dev/librocov-a").arg(&release))?;
+        size_of_library(&release.join("librocov.so"))?;
+        Ok(plugins)
+    }
+
+    fn records(&mut self) -> Outcome {
+        self.stages.next("Records");
+        if self.options.selects_tests() {
+            println!("left out, as some tests are selected: `cargo xtask bless --check`");
+            return Ok(());
+        }
+        bless::check(&mut self.log.0)
+    }
+
+    fn build_tests(&mut self, plugins: Beside) -> Outcome {
+        self.stages.next("Build the tests");
+        let mut tests = self.options.workspace("test");
+        run_command(tests.arg("--no-run").args(self.options.after_the_records()))?;
+        plugins.join()
+    }
+
+    /// Runs the tests. Returns lints, documents and fuzz targets, which are compiled beside.
+    fn tests(&mut self) -> Outcome<Beside> {
+        self.stages.next("Test");
+        let mut tests = self.options.workspace("test");
+        tests.arg("--no-fail-fast");
+        tests.args(self.options.after_the_records());
+        self.describe_stacks(&mut tests);
+        let mut log = WhenTestsRun {
+            log: &mut self.log,
+            name: "Lints, documents and fuzz targets",
+            commands: lints(&self.options),
+            started: None,
+        };
+        if !run_logged(&mut tests, &mut log)? {
+            self.failed.push("tests failed".to_owned());
+        }
+        Ok(log.start())
+    }
+
+    /// Sets what tests must find, and how much they do.
+    fn describe_stacks(&self, tests: &mut Command) {
+        tests.env("ROCOV_STACKS_EXPECTED", &self.fetched);
+        if self.options.stacks == Stacks::All {
+            tests.env("ROCOV_TEST_LEVELS", "all");
+        }
+    }
+
+    /// Runs the programs on other runtimes and by other compilers. The tests before ran them on the newest.
+    fn programs(&mut self) -> Outcome {
+        if self.options.stacks == Stacks::All {
+            for runtime in OTHER_RUNTIMES {
+                let what = format!("The programs on {runtime}");
+                self.programs_with(&what, [("ROCOV_TEST_STACK", runtime.to_owned())])?;
+            }
+        }
+        for release in self.options.clangs.clone() {
+            let what = format!("The programs by clang {release}");
+            // rocov takes the compiler's own LLVM tools first.
+            let path = std::env::var("PATH").unwrap_or_default();
+            let path = match tools_of_clang(&release) {
+                Some(tools) => format!("{tools}:{path}"),
+                None => path,
+            };
+            self.programs_with(&what, [("PATH", path), ("ROCOV_TEST_CLANG", release)])?;
+        }
+        Ok(())
+    }
+
+    /// Runs the programs with some variables.
+    fn programs_with<const COUNT: usize>(
+        &mut self,
+        what: &str,
+        variables: [(&str, String); COUNT],
+    ) -> Outcome {
+        self.stages.next(what);
+        let mut tests = cargo(["test", "--release", "--workspace", "--no-fail-fast"]);
+        tests.args(["--test", "programs", "--test", "real_rocr"]);
+        self.describe_stacks(&mut tests);
+        if !run_logged(tests.envs(variables), &mut self.log)? {
+            self.failed.push(format!("{what}: tests failed"));
+        }
+        Ok(())
+    }
+
+    fn report_benchmark(&mut self) {
+        self.stages
+            .next("The report benchmark, its temporary files on another file system");
+        if !is_other_file_system("/dev/shm") {
+            println!("not run: /dev/shm is no file system of its own");
+            return;
+        }
+        // One package alone would be built anew, with fewer features of its dependencies.
+        let mut benchmark = cargo(["test", "--release", "--workspace", "--bench", "report"]);
+        benchmark.args(["--", "10"]).env("TMPDIR", "/dev/shm");
+        self.note(run_command(&mut benchmark));
+    }
+
+    fn join(&mut self, lints: Beside) {
+        self.stages.next(lints.name);
+        self.note(lints.join());
+    }
+
+    fn fuzz(&mut self) {
+        if self.options.fuzz != "0" {
+            self.stages.next("Fuzz");
+            self.note(run_command(
+                program("tools/dev/fuzz").args(["-t", &self.options.fuzz]),
+            ));
+        }
+    }
+
+    /// Notes a failure, which does not stop the run.
+    fn note(&mut self, outcome: Outcome) {
+        if let Err(failure) = outcome {
+            self.failed.push(failure.to_string());
+        }
+    }
+
+    /// Prints the closing lines.
+    fn finish(self) -> Outcome {
+        self.stages.finish();
+        let log = fs::read(log_path()).unwrap_or_default();
+        println!("\n{}", Summary::from_log(&String::from_utf8_lossy(&log)));
+        if self.failed.is_empty() {
+            return Ok(());
+        }
+        let failed = self.failed.join("; ");
+        Err(Failure::Check(format!("== failed: {failed}")))
+    }
+}
+
+/// Returns the file with the output of all tests.
+fn log_path() -> PathBuf {
+    target().join("test.log")
+}
+
+/// Returns the folder of the LLVM tools of a release that `tools/stacks` has unpacked.
+fn tools_of_clang(release: &str) -> Option<String> {
+    let mut stacks = program("tools/stacks");
+    let tools = stacks
+        .args(["bin", &format!("clang-{release}")])
+        .output()
+        .ok()?;
+    let folder = String::from_utf8_lossy(&tools.stdout).trim_end().to_owned();
+    tools.status.success().then_some(folder)
+}
+
+/// Returns whether a folder can be written, on another file system than the build.
+fn is_other_file_system(folder: &str) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let device = |path: &Path| fs::metadata(path).map(|metadata| metadata.dev()).ok();
+    let is_writable = program("test").args(["-w", folder]).status();
+    is_writable.is_ok_and(|status| status.success())
+        && device(Path::new(folder)) != device(&target())
+}
+
+/// The log of `cargo test`, whose first test program starts other commands: before it, cargo locks the build.
+struct WhenTestsRun<'log> {
+    log: &'log mut dyn Write,
+    name: &'static str,
+    commands: Vec<Command>,
+    started: Option<Beside>,
+}
+
+impl WhenTestsRun<'_> {
+    /// Starts the commands, unless they run.
+    fn start(mut self) -> Beside {
+        self.start_once();
+        self.started.expect("the commands were started")
+    }
+
+    fn start_once(&mut self) {
+        let commands = std::mem::take(&mut self.commands);
+        self.started
+            .get_or_insert_with(|| Beside::start(self.name, commands));
+    }
+}
+
+impl Write for WhenTestsRun<'_> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        if self.started.is_none() && text.trim_start().starts_with("Running ") {
+            self.start_once();
+        }
+        self.log.write_all(line)?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.log.flush()
+    }
+}
+
+/// Commands that run one after another beside the other stages, when processors are idle.
+struct Beside {
+    name: &'static str,
+    thread: JoinHandle<(Vec<u8>, Outcome)>,
+}
+
+impl Beside {
+    fn start(name: &'static str, commands: Vec<Command>) -> Self {
+        let run = move || {
+            let mut output = Vec::new();
+            for command in &commands {
+                match run_logged(&mut in_background(command), &mut output) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        let failure = format!("{} failed", crate::process::shown(command));
+                        return (output, Err(Failure::Check(failure)));
+                    }
+                    Err(failure) => return (output, Err(failure)),
+                }
+            }
+            (output, Ok(()))
+        };
+        Self {
+            name,
+            thread: thread::spawn(run),
+        }
+    }
+
+    /// Waits for the commands, and prints what they printed.
+    fn join(self) -> Outcome {
+        let (output, outcome) = self
+            .thread
+            .join()
+            .map_err(|_| Failure::Check(format!("{} stopped by a panic", self.name)))?;
+        let _ = io::stdout().write_all(&output);
+        outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Outcome<Option<Options>> {
+        let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+        Options::parse(&words)
+    }
+
+    #[test]
+    fn options_have_the_defaults_of_the_usage() {
+        let options = parse("").expect("options").expect("not the help");
+        assert_eq!(options.stacks, Stacks::Default);
+        assert_eq!(options.fuzz, "5");
+        assert_eq!(options.clangs, [""; 0]);
+        assert_eq!(parse("--stacks none --help"), Ok(None));
+    }
+
+    #[test]
+    fn options_may_be_repeated_and_arguments_go_to_cargo() {
+        let line = "--stacks all --clang 24 --fuzz 0 --clang 17 -- --test run -- --nocapture";
+        let options = parse(line).expect("options").expect("not the help");
+        assert_eq!(options.stacks, Stacks::All);
+        assert_eq!(options.clangs, ["24", "17"]);
+        assert_eq!(options.fuzz, "0");
+        assert_eq!(options.tests, ["--test", "run", "--", "--nocapture"]);
+        assert_eq!(options.after_the_records(), options.tests);
+    }
+
+    #[test]
+    fn a_wrong_value_is_named_with_the_usage() {
+        for (line, wrong) in [
+            ("--stacks some", "--stacks does not take `some`"),
+            ("--clang", "--clang does not take ``"),
+            ("--clang 19.1", "--clang does not take `19.1`"),
+            ("--fuzz -1", "--fuzz does not take `-1`"),
+            ("--test run", "there is no option --test"),
+        ] {
+            let failure = parse(line).expect_err(line);
+            assert_eq!(failure.status(), 2, "{line}");
+            let text = failure.to_string();
+            assert_eq!(
+                text.lines().next(),
+                Some(format!("tools/test: {wrong}").as_str())
+            );
+            assert!(text.contains("Usage: tools/test"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_run_of_everything_compares_each_record_once() {
+        let options = parse("").expect("options").expect("not the help");
+        let arguments = options.after_the_records();
+        assert_eq!(arguments[..2], ["--", "--skip"]);
+        let skipped = arguments.iter().filter(|word| *word == "--skip").count();
+        assert_eq!(skipped, bless::tests().count());
+    }
+
+    #[test]
+    fn commands_start_when_the_first_test_runs() {
+        let place = std::env::temp_dir().join(format!("xtask-{}", std::process::id()));
+        let mut touch = program("touch");
+        touch.arg(&place);
+        let mut log = Vec::new();
+        let mut tests = WhenTestsRun {
+            log: &mut log,
+            name: "test",
+            commands: vec![touch],
+            started: None,
+        };
+        let lines = ["   Compiling rocov v0.1.0\n", "     Running tests/abi.rs\n"];
+        tests.write_all(lines[0].as_bytes()).expect("a line");
+        assert!(tests.started.is_none());
+        tests.write_all(lines[1].as_bytes()).expect("a line");
+        assert!(tests.started.is_some());
+        assert_eq!(tests.start().join(), Ok(()));
+        assert!(place.exists());
+        fs::remove_file(&place).expect("the file");
+        assert_eq!(log, lines.concat().as_bytes());
+    }
+
+    #[test]
+    fn commands_beside_stop_at_the_first_failure() {
+        let shell = |script: &str| {
+            let mut shell = program("sh");
+            shell.args(["-c", script]);
+            shell
+        };
+        let beside = Beside::start(
+            "test",
+            vec![shell("true"), shell("exit 1"), shell("exit 2")],
+        );
+        let failure = beside.join().expect_err("the second fails");
+        assert_eq!(failure.to_string(), "sh -c exit 1 failed");
+        assert_eq!(Beside::start("test", vec![shell("true")]).join(), Ok(()));
+    }
+}
