@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::settings::{SettingError, refuse};
+use super::error::{SettingError, refuse};
 
 /// The drain of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

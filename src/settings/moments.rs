@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::settings::{SettingError, refuse};
+use super::error::{SettingError, refuse};
 
 /// The shortest [`Interval`], in milliseconds: drains take time.
 const MIN_MS: u64 = 10;

@@ -17,7 +17,8 @@ use std::time::SystemTime;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::device::cuda::exchange::INSTRUMENTATION;
-use crate::settings::{Counting, defaults, parse_bytes};
+use crate::settings::variables::{CACHE, CACHE_MAX, XDG_CACHE_HOME};
+use crate::settings::{Counting, parse_bytes};
 use crate::store::cache::{CacheEntry, shrink};
 use crate::store::{OutputError, read_own, write_own};
 
@@ -68,12 +69,7 @@ impl CacheFolder {
 }
 
 impl InstrumentCache {
-    /// The variable that names the directory.
-    pub const VARIABLE: &str = "ROCOV_CACHE";
-    /// The variable that limits each folder.
-    pub const MOST: &str = "ROCOV_CACHE_MAX";
-
-    /// The cache that the environment names: the directory in [`Self::VARIABLE`], or else that in `$XDG_CACHE_HOME/rocov`
+    /// The cache that the environment names: the directory in [`CACHE`], or else that in `$XDG_CACHE_HOME/rocov`
     /// or `~/.cache/rocov`. `None` without one.
     #[must_use]
     pub fn of_user() -> Option<Self> {
@@ -83,20 +79,20 @@ impl InstrumentCache {
     fn of(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let is_absolute = |path: &PathBuf| path.is_absolute();
         let path = |name: &str| variable(name).map(PathBuf::from);
-        let directory = match path(Self::VARIABLE) {
+        let directory = match path(CACHE.name) {
             Some(named) => named,
             None => {
                 // As in the XDG Base Directory Specification, a relative path counts as not set.
-                let common = path("XDG_CACHE_HOME").filter(is_absolute);
+                let common = path(XDG_CACHE_HOME.name).filter(is_absolute);
                 let in_home = || Some(path("HOME")?.join(".cache"));
                 common.or_else(in_home)?.join("rocov")
             }
         };
-        let most = variable(Self::MOST).and_then(|most| parse_bytes(most.to_str()?).ok());
+        let most = variable(CACHE_MAX.name).and_then(|most| parse_bytes(most.to_str()?).ok());
         Some(Self {
             // A relative one would be another after each change of the directory.
             directory: Some(directory).filter(is_absolute)?,
-            most: most.or_else(|| parse_bytes(defaults::CACHE_MAX).ok())?,
+            most: most.or_else(|| parse_bytes(CACHE_MAX.default.literal()).ok())?,
         })
     }
 

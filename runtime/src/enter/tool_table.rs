@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Once, OnceLock};
 
 use rocov::device::hsa::abi::Status;
+use rocov::settings::variables::HSA_TOOLS_LIB;
 
 use super::hsa_hooks::{
     self, DestroyFn, FreezeFn, QueueCreateFn, QueueDestroyFn, QueueErrorFn, ShutDownFn,
@@ -142,7 +143,6 @@ unsafe extern "C" fn OnUnload() {
 /// Makes sure that ROCr loads us as a tool if the process is linked with ROCr ahead of us, or has an offload
 /// runtime: then our hooks see nothing, and ROCr 5.2 has no other way than its variable.
 pub(super) fn announce(interposer: Interposer) {
-    const VARIABLE: &str = "HSA_TOOLS_LIB";
     let is_needed = interposer == Interposer::Other || has_offload_runtime();
     if !is_needed || environment::is_privileged() {
         return;
@@ -152,7 +152,7 @@ pub(super) fn announce(interposer: Interposer) {
     let Some(path) = object.map(|object| object.path().into_os_string()) else {
         return;
     };
-    let mut tools = std::env::var_os(VARIABLE).unwrap_or_default();
+    let mut tools = std::env::var_os(HSA_TOOLS_LIB.name).unwrap_or_default();
     // ROCr splits at spaces.
     let mut words = tools.as_bytes().split(|byte| *byte == b' ');
     if words.any(|word| word == path.as_bytes()) {
@@ -164,7 +164,7 @@ pub(super) fn announce(interposer: Interposer) {
     tools.push(path);
     // SAFETY: the constructor runs before the program and its threads. If ROCr or the program loads this
     // library later, neither reads the environment meanwhile.
-    unsafe { std::env::set_var(VARIABLE, tools) };
+    unsafe { std::env::set_var(HSA_TOOLS_LIB.name, tools) };
 }
 
 /// Returns the core table of a root table, if the versions of both are known.

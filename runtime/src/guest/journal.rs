@@ -16,6 +16,8 @@ use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rocov::settings::variables::{JOURNAL, LABEL};
+
 use super::environment;
 use super::process::word;
 
@@ -84,7 +86,7 @@ fn note_program() {
     /// A part of a long command line names it, too.
     const MOST_WORDS: usize = 64;
     const MOST_LETTERS: usize = 256;
-    let label = environment::variable("ROCOV_LABEL").unwrap_or_default();
+    let label = environment::variable(LABEL.name).unwrap_or_default();
     let words = env::args_os().take(MOST_WORDS);
     let words = [label].into_iter().chain(words).map(|word| {
         let word = word.to_string_lossy();
@@ -113,7 +115,7 @@ pub(crate) fn note_uncounted(file: &str, reason: &str, modules: usize) -> bool {
 
 /// Returns whether there is a journal, and the words are in it.
 fn write(words: &[u8]) -> bool {
-    let Some(path) = environment::variable("ROCOV_JOURNAL").filter(|path| !path.is_empty()) else {
+    let Some(path) = environment::variable(JOURNAL.name).filter(|path| !path.is_empty()) else {
         return false;
     };
     // The file is gone if `rocov run` has ended before this process. One call of write(2) keeps the

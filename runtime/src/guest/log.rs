@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use rocov::settings::variables::{PROFILE_VERBOSE, VERBOSE};
+
 use super::{environment, signal_shield};
 
 /// The time that a line waits for a reader of a full pipe. Only the first line waits: if nobody
@@ -53,7 +55,7 @@ pub(crate) fn verbose(message: Arguments<'_>) {
     let is_set = |name: &&str| {
         environment::variable(name).is_some_and(|value| !value.is_empty() && value != "0")
     };
-    let names = ["LLVM_PROFILE_VERBOSE", "ROCOV_VERBOSE"];
+    let names = [PROFILE_VERBOSE.name, VERBOSE.name];
     if *IS_VERBOSE.get_or_init(|| names.iter().any(is_set)) {
         warn(message);
     }

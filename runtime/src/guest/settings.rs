@@ -11,9 +11,12 @@ use std::time::Duration;
 
 use rocov::control::socket_path;
 use rocov::discover::filter::Filter;
+use rocov::settings::variables::{
+    CONTROL, DATA, DRAIN, INSTRUMENT, LABEL, ONLY, PAUSED, PROFILE_FILE, ROCTX, SKIP,
+    SNAPSHOT_EVERY, SNAPSHOT_SIGNAL, WAIT, XDG_RUNTIME_DIR, ZERO,
+};
 use rocov::settings::{
-    Counting, Drainer, Interval, Keeping, SettingError, SnapshotSignal, defaults, parse_bytes,
-    parse_wait,
+    Counting, Drainer, Interval, Keeping, Setting, SettingError, SnapshotSignal, parse_wait,
 };
 use rocov::store::{Expansion, Label, LabelError, PatternError, Process, ProfileName};
 use rocov::support::clock;
@@ -30,19 +33,18 @@ use super::{log, process};
 /// what the user means: then nothing is written.
 pub(crate) fn profile_name() -> ProfileName {
     if let Err(error) = label() {
-        log::warn(format_args!(
-            "ROCOV_LABEL: {error}; rocov leaves the label out"
-        ));
+        log::warn(format_args!("{LABEL}: {error}; rocov leaves the label out"));
     }
-    let default = || parse_name(defaults::PROFILE_FILE).expect("the default is a good pattern");
+    let default =
+        || parse_name(PROFILE_FILE.default.literal()).expect("the default is a good pattern");
     let fallback = |why: &dyn Display| {
         log::warn(format_args!(
             "{why}; rocov writes to {} instead",
-            defaults::PROFILE_FILE
+            PROFILE_FILE.default.literal()
         ));
         default()
     };
-    let Some(pattern) = variable("LLVM_PROFILE_FILE").filter(|pattern| !pattern.is_empty()) else {
+    let Some(pattern) = variable(PROFILE_FILE.name).filter(|pattern| !pattern.is_empty()) else {
         return default();
     };
     match pattern.into_string() {
@@ -50,20 +52,20 @@ pub(crate) fn profile_name() -> ProfileName {
             Ok(name) => name,
             Err(error) if error.names_no_file() => {
                 log::warn(format_args!(
-                    "LLVM_PROFILE_FILE: {error}; rocov writes nothing, and the counts of this process are lost"
+                    "{PROFILE_FILE}: {error}; rocov writes nothing, and the counts of this process are lost"
                 ));
                 journal::note(Note::Lost);
                 ProfileName::nowhere()
             }
             Err(error) => fallback(&error),
         },
-        Err(pattern) => fallback(&format_args!("LLVM_PROFILE_FILE: {pattern:?} is not UTF-8")),
+        Err(pattern) => fallback(&format_args!("{PROFILE_FILE}: {pattern:?} is not UTF-8")),
     }
 }
 
 /// Returns the label of profiles: `ROCOV_LABEL`.
 fn label() -> Result<Option<Label>, LabelError> {
-    let label = variable("ROCOV_LABEL").filter(|label| !label.is_empty());
+    let label = variable(LABEL.name).filter(|label| !label.is_empty());
     label
         .map(|label| label.to_string_lossy().parse())
         .transpose()
@@ -72,32 +74,32 @@ fn label() -> Result<Option<Label>, LabelError> {
 /// Returns whether code that was never launched counts as zero: unless `ROCOV_ZERO=0`. Constructors
 /// call this.
 pub(crate) fn zero() -> bool {
-    static ZERO: OnceLock<bool> = OnceLock::new();
-    *ZERO.get_or_init(|| flag("ROCOV_ZERO", defaults::ZERO, |value| value != "0"))
+    static IS_ZERO: OnceLock<bool> = OnceLock::new();
+    *IS_ZERO.get_or_init(|| flag(&ZERO, |value| value != "0"))
 }
 
 /// Returns whether nothing counts until the program opens a window: `ROCOV_PAUSED=1`.
 pub(crate) fn paused() -> bool {
-    flag("ROCOV_PAUSED", defaults::PAUSED, |value| value == "1")
+    flag(&PAUSED, |value| value == "1")
 }
 
 /// Returns whether ROCTx ranges are labels: `ROCOV_ROCTX=1`.
 pub(crate) fn roctx() -> bool {
-    flag("ROCOV_ROCTX", defaults::ROCTX, |value| value == "1")
+    flag(&ROCTX, |value| value == "1")
 }
 
 /// Returns the counters that CUDA code gets while it is loaded: `ROCOV_INSTRUMENT`. `None` if it stays as it is.
 /// Reads the variable once, because every load needs it.
 pub(crate) fn instrument() -> Option<Counting> {
     static COUNTING: OnceLock<Option<Counting>> = OnceLock::new();
-    *COUNTING.get_or_init(|| setting("ROCOV_INSTRUMENT", defaults::INSTRUMENT, Counting::parse))
+    *COUNTING.get_or_init(|| setting(&INSTRUMENT, Counting::parse))
 }
 
 /// Returns whether `is_on` accepts the value of a variable, or the default.
-fn flag(name: &str, default: &str, is_on: impl Fn(&OsStr) -> bool) -> bool {
-    match variable(name) {
+fn flag(setting: &Setting, is_on: impl Fn(&OsStr) -> bool) -> bool {
+    match variable(setting.name) {
         Some(value) if !value.is_empty() => is_on(&value),
-        _ => is_on(default.as_ref()),
+        _ => is_on(setting.default.literal().as_ref()),
     }
 }
 
@@ -105,24 +107,23 @@ fn flag(name: &str, default: &str, is_on: impl Fn(&OsStr) -> bool) -> bool {
 /// every drain needs it.
 pub(crate) fn patience() -> Duration {
     static PATIENCE: OnceLock<Duration> = OnceLock::new();
-    *PATIENCE.get_or_init(|| setting("ROCOV_WAIT", defaults::WAIT, parse_wait))
+    *PATIENCE.get_or_init(|| setting(&WAIT, parse_wait))
 }
 
 /// Returns who drains a program with LLVM's own drain in it: `ROCOV_DRAIN`. Reads the variable once,
 /// because every drain needs it.
 pub(crate) fn drainer() -> Option<Drainer> {
     static DRAINER: OnceLock<Option<Drainer>> = OnceLock::new();
-    *DRAINER.get_or_init(|| optional("ROCOV_DRAIN", |word| word.to_string_lossy().parse()))
+    *DRAINER.get_or_init(|| optional(&DRAIN, |word| word.to_string_lossy().parse()))
 }
 
 /// Returns the filter of files to drain: `ROCOV_ONLY` and `ROCOV_SKIP`. If one of them cannot be used,
 /// prints a line and drains everything: you can leave files out of a report later.
 pub(crate) fn filter() -> Filter {
-    let list = |name| variable(name).unwrap_or_default();
-    let [only, skip] = ["ROCOV_ONLY", "ROCOV_SKIP"].map(list);
+    let [only, skip] = [ONLY, SKIP].map(|setting| variable(setting.name).unwrap_or_default());
     Filter::new(&only.to_string_lossy(), &skip.to_string_lossy()).unwrap_or_else(|error| {
         log::warn(format_args!(
-            "ROCOV_ONLY, ROCOV_SKIP: {error}; rocov drains everything"
+            "{ONLY}, {SKIP}: {error}; rocov drains everything"
         ));
         Filter::default()
     })
@@ -130,24 +131,20 @@ pub(crate) fn filter() -> Filter {
 
 /// Returns whether `ROCOV_ONLY` or `ROCOV_SKIP` is set.
 pub(crate) fn has_filter() -> bool {
-    let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
-    ["ROCOV_ONLY", "ROCOV_SKIP"].iter().any(|name| is_set(name))
+    let is_set = |setting: &Setting| variable(setting.name).is_some_and(|value| !value.is_empty());
+    [ONLY, SKIP].iter().any(is_set)
 }
 
 /// Returns the files to keep beside profiles: `ROCOV_REGISTRY`, `ROCOV_OBJECTS` and
 /// `ROCOV_OBJECTS_MAX`.
 pub(crate) fn keeping() -> Keeping {
-    Keeping {
-        document: setting("ROCOV_REGISTRY", defaults::REGISTRY, str::parse),
-        objects: setting("ROCOV_OBJECTS", defaults::OBJECTS, str::parse),
-        objects_max: setting("ROCOV_OBJECTS_MAX", defaults::OBJECTS_MAX, parse_bytes),
-    }
+    Keeping::from_variables(variable, warn)
 }
 
 /// Returns the directory of the control socket: `ROCOV_CONTROL`.
 pub(crate) fn control_directory() -> Option<PathBuf> {
-    let runtime = variable("XDG_RUNTIME_DIR");
-    optional("ROCOV_CONTROL", |wanted| {
+    let runtime = variable(XDG_RUNTIME_DIR.name);
+    optional(&CONTROL, |wanted| {
         socket_path::directory(wanted, runtime.as_deref(), process::effective_user_id())
     })
     .flatten()
@@ -155,7 +152,7 @@ pub(crate) fn control_directory() -> Option<PathBuf> {
 
 /// Returns the time between snapshots: `ROCOV_SNAPSHOT_EVERY`.
 pub(crate) fn snapshot_every() -> Option<Duration> {
-    let every = optional("ROCOV_SNAPSHOT_EVERY", |word| {
+    let every = optional(&SNAPSHOT_EVERY, |word| {
         word.to_string_lossy().parse::<Interval>()
     });
     every.map(|Interval(every)| every)
@@ -163,30 +160,31 @@ pub(crate) fn snapshot_every() -> Option<Duration> {
 
 /// Returns the number of the signal that asks for a snapshot: `ROCOV_SNAPSHOT_SIGNAL`.
 pub(crate) fn snapshot_signal() -> Option<i32> {
-    let signal = optional("ROCOV_SNAPSHOT_SIGNAL", |word| {
-        word.to_string_lossy().parse()
-    });
+    let signal = optional(&SNAPSHOT_SIGNAL, |word| word.to_string_lossy().parse());
     signal.map(SnapshotSignal::number)
 }
 
 /// Returns the value of an optional variable. Prints a line about a value that cannot be used, and
 /// ignores it.
-fn optional<T>(name: &str, parse: impl Fn(&OsStr) -> Result<T, SettingError>) -> Option<T> {
-    let word = variable(name).filter(|word| !word.is_empty())?;
+fn optional<T>(setting: &Setting, parse: impl Fn(&OsStr) -> Result<T, SettingError>) -> Option<T> {
+    let word = variable(setting.name).filter(|word| !word.is_empty())?;
     parse(&word)
-        .inspect_err(|error| log::warn(format_args!("{name}: {error}; rocov ignores it")))
+        .inspect_err(|error| log::warn(format_args!("{setting}: {error}; rocov ignores it")))
         .ok()
 }
 
 /// Returns the value of a variable, or the default. Prints a line about a value that cannot be used,
 /// and takes the default.
-fn setting<T>(name: &str, default: &str, parse: impl Fn(&str) -> Result<T, SettingError>) -> T {
-    let word = variable(name).filter(|word| !word.is_empty());
-    let word = word.unwrap_or_else(|| default.into());
-    parse(&word.to_string_lossy()).unwrap_or_else(|error| {
-        log::warn(format_args!("{name}: {error}; rocov uses {default}"));
-        parse(default).expect("the default is a good value")
+fn setting<T>(setting: &Setting, parse: impl Fn(&str) -> Result<T, SettingError>) -> T {
+    setting.value(variable(setting.name).as_deref(), parse, |error| {
+        warn(setting, error)
     })
+}
+
+/// Prints a line about a value that cannot be used.
+fn warn(setting: &Setting, error: &SettingError) {
+    let default = setting.default.literal();
+    log::warn(format_args!("{setting}: {error}; rocov uses {default}"));
 }
 
 /// Returns this process, for its registry.
@@ -211,7 +209,7 @@ pub(crate) fn process() -> Process {
 pub(crate) fn parse_name(pattern: &str) -> Result<ProfileName, PatternError> {
     let directory = env::current_dir().unwrap_or_default();
     let name = ProfileName::find(pattern, &expansion(), &directory)?;
-    let name = match variable("ROCOV_DATA") {
+    let name = match variable(DATA.name) {
         Some(data) => name.in_data(Path::new(&data)),
         None => name,
     };

@@ -11,9 +11,6 @@ pub const NAMES: [&str; 4] = [
     "libcupti.so",
 ];
 
-/// The variable that names the file of the library.
-pub const VARIABLE: &str = "ROCOV_CUPTI";
-
 /// Its folders in an installed toolkit.
 const FOLDERS: [&str; 2] = ["extras/CUPTI/lib64", "lib64"];
 

@@ -16,11 +16,9 @@ use rocov::format::codeobject::CodeObjectError;
 use rocov::format::codeobject::cuda::{ELF_HEADER, file_size};
 use rocov::format::ptx::{self, Module, PtxError};
 use rocov::settings::Counting;
+use rocov::settings::variables::{INSTRUMENT, PTXAS, PTXAS_BLACKWELL};
 use rocov::store::{CacheFolder, InstrumentCache, OutputError};
 use thiserror::Error;
-
-/// The variable that tells which counters PTX gets.
-const VARIABLE: &str = "ROCOV_INSTRUMENT";
 
 /// The reason why PTX has no counters, and the next step.
 #[derive(Debug, Error)]
@@ -82,8 +80,8 @@ fn warn(line: impl Display) {
 /// The real assembler: the one that the user has named, or the one of the Triton that has called, or that on the `PATH`.
 fn real(is_for_blackwell: bool) -> Option<PathBuf> {
     let (variable, name) = match is_for_blackwell {
-        true => ("ROCOV_PTXAS_BLACKWELL", "ptxas-blackwell"),
-        false => ("ROCOV_PTXAS", "ptxas"),
+        true => (PTXAS_BLACKWELL.name, "ptxas-blackwell"),
+        false => (PTXAS.name, "ptxas"),
     };
     let named = env::var_os(variable).filter(|value| !value.is_empty());
     named
@@ -182,7 +180,7 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, Loss> 
 
 /// The counters that the run wants. `rocov run` has checked the word.
 fn counting() -> Counting {
-    let word = env::var(VARIABLE).unwrap_or_default();
+    let word = env::var(INSTRUMENT.name).unwrap_or_default();
     Counting::parse(&word).ok().flatten().unwrap_or_default()
 }
 

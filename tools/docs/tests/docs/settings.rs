@@ -1,6 +1,6 @@
 //! The table of environment variables against the sources.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rocov::settings::SETTINGS;
@@ -8,7 +8,7 @@ use rocov::settings::SETTINGS;
 use crate::{files_below, read, repository};
 
 /// The source with the table.
-const TABLE: &str = "src/settings/table.rs";
+const TABLE: &str = "src/settings/variables.rs";
 
 /// Returns the names in a text between a quote, or the end of `${`, and a character that a name has not.
 fn names(text: &str) -> BTreeSet<String> {
@@ -65,13 +65,28 @@ pub(crate) fn is_product(path: &str) -> bool {
 /// Variables of the build of rocov, which no installed part reads (`tools/rocov/build.rs`).
 const OF_BUILD: [&str; 3] = ["ROCOV_PARTS", "ROCOV_PASS_CLANGS", "ROCOV_SOURCE_TREE"];
 
+/// The names in a source.
+struct Named {
+    path: String,
+    /// Variables in quotes.
+    names: BTreeSet<String>,
+    words: BTreeSet<String>,
+}
+
 #[test]
 fn every_variable_has_a_row_and_every_row_a_reader() {
-    let sources = sources().into_iter();
-    let sources: Vec<_> = sources
-        .map(|source| (names(&source.text), source.path))
+    let sources: Vec<_> = sources()
+        .into_iter()
+        .map(|Source { path, text }| Named {
+            names: names(&text),
+            words: text
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .map(str::to_owned)
+                .collect(),
+            path,
+        })
         .collect();
-    for (names, path) in sources.iter().filter(|(_, path)| is_product(path)) {
+    for Named { names, path, .. } in sources.iter().filter(|source| is_product(&source.path)) {
         let ours = names.iter().filter(|name| name.starts_with("ROCOV_"));
         for name in ours
             .filter(|name| !name.starts_with("ROCOV_TEST_") && !name.starts_with("ROCOV_STATUS"))
@@ -83,11 +98,18 @@ fn every_variable_has_a_row_and_every_row_a_reader() {
             );
         }
     }
+    let table = read(&repository(TABLE));
+    let constants: BTreeMap<_, _> = table
+        .lines()
+        .filter_map(|line| line.trim().strip_suffix(" {")?.split_once(" = "))
+        .map(|(constant, name)| (name.trim_matches('"'), constant))
+        .collect();
     for setting in SETTINGS {
+        let constant = constants[setting.name];
         assert!(
-            sources
-                .iter()
-                .any(|(names, _)| names.contains(setting.name)),
+            sources.iter().any(|source| {
+                source.names.contains(setting.name) || source.words.contains(constant)
+            }),
             "no source names {}: remove its row from {TABLE}",
             setting.name
         );

@@ -1,6 +1,6 @@
 //! Good and bad values of the environment variables.
 
-use rocov::settings::{Reader, SETTINGS};
+use rocov::settings::{DefaultValue, Reader, SETTINGS};
 
 use super::*;
 
@@ -67,12 +67,7 @@ fn documented_defaults_are_in_force() {
         .iter()
         .filter(|setting| setting.reader == Reader::ModelGpu)
     {
-        let value = setting
-            .default
-            .strip_prefix('`')
-            .and_then(|rest| rest.strip_suffix('`'));
-        // Words, such as "none", are no value.
-        let Some(value) = value.filter(|value| !value.contains('`')) else {
+        let DefaultValue::Literal(value) = setting.default else {
             continue;
         };
         assert_eq!(

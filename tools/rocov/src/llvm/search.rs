@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use rocov::settings::defaults::ROCM_PATH;
+use rocov::settings::variables::ROCM_PATH;
 
 /// Parent of Debian's directories `llvm-N`.
 pub(crate) const LLVM_PARENT: &str = "/usr/lib";
@@ -13,7 +13,8 @@ pub(super) const PLACES: &str = "on PATH, in /usr/lib/llvm-N/bin or in $ROCM_PAT
 
 /// The directory of ROCm, which need not be there.
 pub(crate) fn rocm() -> PathBuf {
-    env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from(ROCM_PATH), PathBuf::from)
+    let usual = || PathBuf::from(ROCM_PATH.default.literal());
+    env::var_os(ROCM_PATH.name).map_or_else(usual, PathBuf::from)
 }
 
 /// Executables called `base` or `base-N` in the usual places of LLVM, each once.

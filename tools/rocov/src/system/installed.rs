@@ -9,6 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use rocov::settings::variables::LIBRARY_DIR;
 
 use super::contained;
 use crate::support::paths::of_user;
@@ -21,8 +22,6 @@ pub(crate) const MODEL_GPU: &str = "librocov_modelgpu.so";
 pub(crate) const INSTRUMENT: &str = "librocov_instrument.so";
 /// The variable that names the library for the CUDA driver to load.
 pub(crate) const INJECTION_VARIABLE: &str = "CUDA_INJECTION64_PATH";
-/// The variable with the directory of the libraries.
-pub(crate) const DIRECTORY_VARIABLE: &str = "ROCOV_LIBRARY_DIR";
 
 /// The files of an installation, each with the file that it is a copy of.
 const TREE: &str = include_str!("../../tree.txt");
@@ -127,7 +126,7 @@ fn find_built(part: &str, command: &str) -> Result<PathBuf> {
     existing(&places).with_context(|| {
         format!(
             "{} is not in {}; build it with `{command}` \
-             or set {DIRECTORY_VARIABLE} to its directory",
+             or set {LIBRARY_DIR} to its directory",
             name_of(part),
             directories(&places),
         )
@@ -146,7 +145,7 @@ fn places(part: &str) -> Result<Vec<PathBuf>> {
     let source = source(part).with_context(|| format!("{part} is no part of rocov"))?;
     let library = part.strip_prefix("lib/");
     let built = source.strip_prefix("build/");
-    if let (Some(directory), Some(library)) = (env::var_os(DIRECTORY_VARIABLE), library) {
+    if let (Some(directory), Some(library)) = (env::var_os(LIBRARY_DIR.name), library) {
         let names = built.into_iter().chain([library]);
         return Ok(names.map(|name| Path::new(&directory).join(name)).collect());
     }
@@ -193,7 +192,7 @@ pub(crate) fn plugins_of_user() -> Option<PathBuf> {
 ///
 /// Fails if this command does not know its own path.
 pub(crate) fn plugin_directories() -> Result<Vec<PathBuf>> {
-    if let Some(directory) = env::var_os(DIRECTORY_VARIABLE) {
+    if let Some(directory) = env::var_os(LIBRARY_DIR.name) {
         let of_libraries = PathBuf::from(directory).join("rocov");
         return Ok([of_libraries]
             .into_iter()
@@ -225,7 +224,7 @@ pub(crate) fn preload(libraries: &[PathBuf], existing: Option<OsString>) -> Resu
         {
             bail!(
                 "{} has a colon or a space in its path, which LD_PRELOAD cannot express; \
-                 move it or set {DIRECTORY_VARIABLE} to a directory without",
+                 move it or set {LIBRARY_DIR} to a directory without",
                 library.display()
             );
         }

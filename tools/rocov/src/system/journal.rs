@@ -26,9 +26,6 @@ use crate::support::temporary;
 use crate::system::journal_process::JournalProcess;
 use crate::term::plural::count;
 
-/// Tells librocov which file it is.
-pub(crate) const JOURNAL_VARIABLE: &str = "ROCOV_JOURNAL";
-
 /// The file.
 pub(crate) struct Journal(NamedTempFile);
 

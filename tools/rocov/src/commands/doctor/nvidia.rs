@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rocov::device::cuda::CUDA_LIBRARY;
-use rocov::device::cuda::cupti_files::{NAMES, VARIABLE, folders};
+use rocov::device::cuda::cupti_files::{NAMES, folders};
+use rocov::settings::variables::CUPTI;
 
 use super::finding::Finding;
 use super::shared_library::{directories, find, version};
@@ -75,13 +76,13 @@ fn driver(directories: &[PathBuf]) -> Finding {
 
 /// CUPTI, which tells librocov of code.
 fn cupti(directories: &[PathBuf], variable: impl Fn(&str) -> Option<OsString>) -> Finding {
-    if let Some(named) = variable(VARIABLE).filter(|path| !path.is_empty()) {
+    if let Some(named) = variable(CUPTI.name).filter(|path| !path.is_empty()) {
         let path = PathBuf::from(named);
         return match path.exists() {
             true => Finding::ok("CUPTI", path.display()),
             false => Finding::missing(
                 "CUPTI",
-                format!("{VARIABLE} names {}, which does not exist", path.display()),
+                format!("{CUPTI} names {}, which does not exist", path.display()),
                 "name the library, or unset the variable",
             ),
         };
@@ -95,7 +96,7 @@ fn cupti(directories: &[PathBuf], variable: impl Fn(&str) -> Option<OsString>) -
             "not in the usual places",
             format!(
                 "programs on NVIDIA GPUs need it, if they do not bring it: install the CUPTI of the CUDA toolkit, or \
-                 name its library in {VARIABLE}"
+                 name its library in {CUPTI}"
             ),
         ),
     }
@@ -141,7 +142,7 @@ mod tests {
         assert_eq!(cupti(&here, variable).state, State::Warning);
         fs::write(folder.join("libcupti.so.12"), "").unwrap();
         assert_eq!(cupti(&here, variable).state, State::Ok);
-        let named = |name: &str| (name == VARIABLE).then(|| OsString::from("/nowhere/cupti"));
+        let named = |name: &str| (name == CUPTI.name).then(|| OsString::from("/nowhere/cupti"));
         assert_eq!(cupti(&here, named).state, State::Missing);
     }
 }

@@ -14,9 +14,12 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::CommandFactory;
 use rocov::format::registry::model::ProcessRecord;
-use rocov::settings::{
-    Counting, DocumentWhen, Drainer, Keeping, SettingError, defaults, parse_bytes,
+use rocov::settings::variables::{
+    CACHE, CACHE_MAX, CONTROL, DATA, DRAIN, INSTRUMENT, JOURNAL, LABEL, LD_PRELOAD, MODELGPU,
+    MODELGPU_TRACE, PAUSED, PROFILE_FILE, PTXAS, PTXAS_BLACKWELL, ROCTX, SNAPSHOT_EVERY,
+    SNAPSHOT_SIGNAL, VERBOSE, ZERO,
 };
+use rocov::settings::{Counting, DocumentWhen, Drainer, Keeping, parse_bytes};
 use rocov::store::layout::PROFRAW;
 use rocov::store::{Expansion, InstrumentCache, ProcessWord, ProfileName, RegistryError};
 use rocov::support::clock;
@@ -24,31 +27,15 @@ use rocov::support::clock;
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, InstrumentCounters, RunArguments, USUAL_CONTROL};
 use crate::data::{DataDirectory, DeviceProfile, non_atomic, notes, zeros};
 use crate::support::paths::Absent;
-use crate::system::control::CONTROL_VARIABLE;
 use crate::system::ctest::PerTest;
 use crate::system::installed::INJECTION_VARIABLE;
-use crate::system::journal::{Ending, JOURNAL_VARIABLE, Journal, Noted};
+use crate::system::journal::{Ending, Journal, Noted};
 use crate::system::{child_process, installed, writable};
 use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
 
-const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
-const PAUSED_VARIABLE: &str = "ROCOV_PAUSED";
-const PROFILE_VARIABLE: &str = "LLVM_PROFILE_FILE";
-/// The data directory: other files lie there too, beside the folder of profiles.
-const DATA_VARIABLE: &str = "ROCOV_DATA";
-const MODEL_VARIABLE: &str = "ROCOV_MODELGPU";
-const TRACE_VARIABLE: &str = "ROCOV_MODELGPU_TRACE";
-const VERBOSE_VARIABLE: &str = "ROCOV_VERBOSE";
-const LABEL_VARIABLE: &str = "ROCOV_LABEL";
-const EVERY_VARIABLE: &str = "ROCOV_SNAPSHOT_EVERY";
-const SIGNAL_VARIABLE: &str = "ROCOV_SNAPSHOT_SIGNAL";
-const DRAIN_VARIABLE: &str = "ROCOV_DRAIN";
-const ROCTX_VARIABLE: &str = "ROCOV_ROCTX";
-const INSTRUMENT_VARIABLE: &str = "ROCOV_INSTRUMENT";
-const ZERO_VARIABLE: &str = "ROCOV_ZERO";
 /// NVTX in the program loads the library that this variable names.
 const NVTX_VARIABLE: &str = "NVTX_INJECTION64_PATH";
 
@@ -92,7 +79,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     let since = clock::now();
     let mut command = Command::new(program);
     command.args(program_arguments);
-    command.env(JOURNAL_VARIABLE, journal.path());
+    command.env(JOURNAL.name, journal.path());
     if let Some(path) = per_test.as_ref().and_then(PerTest::path) {
         command.env("PATH", path);
     }
@@ -128,7 +115,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     let line = || match environment.pattern {
         Some(_) => journal.closing_line(&ending),
         None => Ok(Some(format!(
-            "nothing was written: {PROFILE_VARIABLE} is /dev/null, which asks for no profile: unset it, or name a \
+            "nothing was written: {PROFILE_FILE} is /dev/null, which asks for no profile: unset it, or name a \
              directory with --output"
         ))),
     };
@@ -181,11 +168,11 @@ impl Environment {
         if let Some(gpus) = &arguments.gpu {
             // First, so that its file functions are in place before any constructor runs.
             preloaded.push(installed::find(installed::MODEL_GPU)?);
-            variables.push((MODEL_VARIABLE, gpus.to_string().into()));
+            variables.push((MODELGPU.name, gpus.to_string().into()));
         }
         if arguments.trace {
             check_trace(arguments)?;
-            variables.push((TRACE_VARIABLE, "1".into()));
+            variables.push((MODELGPU_TRACE.name, "1".into()));
         }
         let drain = installed::find(installed::DRAIN)?;
         // If the program uses CUDA with another tool, librocov prints a line.
@@ -202,33 +189,33 @@ impl Environment {
             }
         }
         preloaded.push(drain);
-        let preload = installed::preload(&preloaded, env::var_os(PRELOAD_VARIABLE))?;
-        variables.push((PRELOAD_VARIABLE, preload));
+        let preload = installed::preload(&preloaded, env::var_os(LD_PRELOAD.name))?;
+        variables.push((LD_PRELOAD.name, preload));
 
         if arguments.verbose {
-            variables.push((VERBOSE_VARIABLE, "1".into()));
+            variables.push((VERBOSE.name, "1".into()));
         }
         if let Some(label) = &arguments.label {
-            variables.push((LABEL_VARIABLE, label.to_string().into()));
+            variables.push((LABEL.name, label.to_string().into()));
         }
         if let Some(control) = &arguments.control {
-            variables.push((CONTROL_VARIABLE, control_directory(control)?));
+            variables.push((CONTROL.name, control_directory(control)?));
         }
         if let Some(every) = arguments.snapshot_every {
-            variables.push((EVERY_VARIABLE, every.to_string().into()));
+            variables.push((SNAPSHOT_EVERY.name, every.to_string().into()));
         }
         if let Some(signal) = arguments.snapshot_on {
-            variables.push((SIGNAL_VARIABLE, signal.to_string().into()));
+            variables.push((SNAPSHOT_SIGNAL.name, signal.to_string().into()));
         }
         if arguments.paused {
-            variables.push((PAUSED_VARIABLE, "1".into()));
+            variables.push((PAUSED.name, "1".into()));
         }
-        let is_chosen = || env::var_os(DRAIN_VARIABLE).is_some_and(|value| !value.is_empty());
+        let is_chosen = || env::var_os(DRAIN.name).is_some_and(|value| !value.is_empty());
         if let Some(drainer) = arguments
             .drain
             .or_else(|| (!is_chosen()).then_some(Drainer::Rocov))
         {
-            variables.push((DRAIN_VARIABLE, drainer.to_string().into()));
+            variables.push((DRAIN.name, drainer.to_string().into()));
         }
         if arguments.instrument {
             installed::find(installed::INSTRUMENT)?;
@@ -236,7 +223,7 @@ impl Environment {
                 None | Some(InstrumentCounters::Fast) => Counting::Exact,
                 Some(InstrumentCounters::Reached) => Counting::Reached,
             };
-            variables.push((INSTRUMENT_VARIABLE, counting.word().into()));
+            variables.push((INSTRUMENT.name, counting.word().into()));
             check_cache_size();
             let cache = InstrumentCache::of_user();
             triton = cache.as_ref().and_then(|it| it.use_triton(counting));
@@ -245,10 +232,10 @@ impl Environment {
             }
         }
         if arguments.roctx {
-            variables.push((ROCTX_VARIABLE, "1".into()));
+            variables.push((ROCTX.name, "1".into()));
         }
         if arguments.no_zero {
-            variables.push((ZERO_VARIABLE, "0".into()));
+            variables.push((ZERO.name, "0".into()));
         }
         let (directory, pattern) = match place_of(arguments)? {
             Place::Directory(directory) => {
@@ -259,8 +246,8 @@ impl Environment {
             Place::Nowhere => (None, None),
         };
         if let Some(directory) = &directory {
-            variables.extend(pattern.clone().map(|pattern| (PROFILE_VARIABLE, pattern)));
-            variables.push((DATA_VARIABLE, directory.into()));
+            variables.extend(pattern.clone().map(|pattern| (PROFILE_FILE.name, pattern)));
+            variables.push((DATA.name, directory.into()));
         }
         Ok(Self {
             variables,
@@ -367,12 +354,14 @@ fn remedy(error: &RegistryError) -> String {
 
 /// Prints a line if the size of the cache cannot be used.
 fn check_cache_size() {
-    let name = InstrumentCache::MOST;
-    let word = env::var(name).unwrap_or_default();
-    if let Some(error) = parse_bytes(&word).err().filter(|_| !word.is_empty()) {
-        let usual = defaults::CACHE_MAX;
-        print::message(format_args!("{name}: {error}; rocov uses {usual}"));
-    }
+    CACHE_MAX.value(
+        env::var_os(CACHE_MAX.name).as_deref(),
+        parse_bytes,
+        |error| {
+            let usual = CACHE_MAX.default.literal();
+            print::message(format_args!("{CACHE_MAX}: {error}; rocov uses {usual}"));
+        },
+    );
 }
 
 /// The variables that have Triton call rocov in place of its assemblers, and keep the results apart from those of other
@@ -387,14 +376,14 @@ fn for_triton(
 ) -> Result<Vec<(&'static str, OsString)>> {
     let results = cache.results_of_triton(counting);
     let mut variables = vec![
-        (InstrumentCache::VARIABLE, cache.directory().into()),
+        (CACHE.name, cache.directory().into()),
         ("TRITON_CACHE_DIR", results.into_os_string()),
     ];
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     for (variable, path) in installed::find_assemblers()? {
         let real = match variable {
-            "TRITON_PTXAS_PATH" => "ROCOV_PTXAS",
-            _ => "ROCOV_PTXAS_BLACKWELL",
+            "TRITON_PTXAS_PATH" => PTXAS.name,
+            _ => PTXAS_BLACKWELL.name,
         };
         variables.extend(set(variable).map(|user| (real, user)));
         variables.push((variable, path.into()));
@@ -405,18 +394,18 @@ fn for_triton(
 /// Checks that something counts the executed instructions, and that rocov drains them.
 fn check_trace(arguments: &RunArguments) -> Result<()> {
     let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-    if arguments.gpu.is_none() && !is_set(MODEL_VARIABLE) {
+    if arguments.gpu.is_none() && !is_set(MODELGPU.name) {
         bail!(
             "--trace counts what the modelled GPU executes, and this run has none: give --gpu model too"
         );
     }
     let is_of_llvm = match arguments.drain {
         Some(drainer) => drainer == Drainer::Llvm,
-        None => env::var_os(DRAIN_VARIABLE).is_some_and(|value| value == "llvm"),
+        None => env::var_os(DRAIN.name).is_some_and(|value| value == "llvm"),
     };
     if is_of_llvm {
         bail!(
-            "--trace needs rocov's drain, and LLVM's is chosen: leave out --drain llvm or {DRAIN_VARIABLE}=llvm"
+            "--trace needs rocov's drain, and LLVM's is chosen: leave out --drain llvm or {DRAIN}=llvm"
         );
     }
     Ok(())
@@ -430,16 +419,7 @@ fn other_injection(variable: &str, drain: &Path) -> Option<OsString> {
 /// The files to keep beside profiles, by the variables that librocov reads too. librocov has printed a line about
 /// a value that cannot be used.
 fn keeping() -> Keeping {
-    fn setting<T>(name: &str, default: &str, parse: fn(&str) -> Result<T, SettingError>) -> T {
-        let word = env::var(name).ok().filter(|word| !word.is_empty());
-        let value = word.and_then(|word| parse(&word).ok());
-        value.unwrap_or_else(|| parse(default).expect("the default is a good value"))
-    }
-    Keeping {
-        document: setting("ROCOV_REGISTRY", defaults::REGISTRY, str::parse),
-        objects: setting("ROCOV_OBJECTS", defaults::OBJECTS, str::parse),
-        objects_max: setting("ROCOV_OBJECTS_MAX", defaults::OBJECTS_MAX, parse_bytes),
-    }
+    Keeping::from_variables(|name| env::var_os(name), |_, _| ())
 }
 
 /// The place of the profiles.
@@ -458,7 +438,7 @@ enum Place {
 fn place_of(arguments: &RunArguments) -> Result<Place> {
     let directory = match &arguments.output {
         Some(directory) => directory.as_path(),
-        None => match env::var_os(PROFILE_VARIABLE).filter(|value| !value.is_empty()) {
+        None => match env::var_os(PROFILE_FILE.name).filter(|value| !value.is_empty()) {
             Some(pattern) => {
                 return Ok(match check_pattern(&pattern)? {
                     true => Place::Nowhere,
@@ -473,7 +453,7 @@ fn place_of(arguments: &RunArguments) -> Result<Place> {
         .with_context(|| format!("cannot make `{}` absolute", directory.display()))?;
     if directory.as_os_str().as_bytes().contains(&b'%') {
         bail!(
-            "{} has a % in its path, which {PROFILE_VARIABLE} cannot express; \
+            "{} has a % in its path, which {PROFILE_FILE} cannot express; \
              choose another directory with --output",
             directory.display()
         );
@@ -490,13 +470,13 @@ fn place_of(arguments: &RunArguments) -> Result<Place> {
 fn check_pattern(pattern: &OsStr) -> Result<bool> {
     let text = pattern.to_str().with_context(|| {
         format!(
-            "{PROFILE_VARIABLE} is not UTF-8: {}: give another name",
+            "{PROFILE_FILE} is not UTF-8: {}: give another name",
             pattern.display()
         )
     })?;
     let directory = env::current_dir().unwrap_or_default();
     let name = ProfileName::find(text, &Expansion::default(), &directory);
-    Ok(name.context(PROFILE_VARIABLE)?.is_nowhere())
+    Ok(name.context(PROFILE_FILE.name)?.is_nowhere())
 }
 
 /// The value of the variable that names the directory of the socket: absolute, but for the word that

@@ -4,4 +4,3 @@ mod ask;
 mod process;
 
 pub(crate) use ask::ask;
-pub(crate) use process::CONTROL_VARIABLE;

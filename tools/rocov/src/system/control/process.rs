@@ -11,11 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use rocov::control::socket_path;
-
-/// The variable with the directory of the socket.
-pub(crate) const CONTROL_VARIABLE: &str = "ROCOV_CONTROL";
-/// The directory of the user's sockets and the like.
-const RUNTIME_VARIABLE: &str = "XDG_RUNTIME_DIR";
+use rocov::settings::variables::{CONTROL, XDG_RUNTIME_DIR};
 
 /// A process that runs.
 pub(super) struct Process {
@@ -67,7 +63,7 @@ impl Process {
     /// Fails if it listens on none.
     pub(super) fn socket(&self) -> Result<PathBuf> {
         let pid = self.pid;
-        let wanted = self.variable(CONTROL_VARIABLE).is_some();
+        let wanted = self.variable(CONTROL.name).is_some();
         let path = socket(|name| self.variable(name), self.owner, pid)?;
         match path {
             Some(path) if is_socket(&path) => Ok(path),
@@ -121,10 +117,10 @@ fn socket(
     user: u32,
     pid: u32,
 ) -> Result<Option<PathBuf>> {
-    let wanted = variable(CONTROL_VARIABLE);
+    let wanted = variable(CONTROL.name);
     let wanted = wanted.as_deref().unwrap_or(OsStr::new("1"));
-    let directory = socket_path::directory(wanted, variable(RUNTIME_VARIABLE).as_deref(), user)
-        .context(CONTROL_VARIABLE)?;
+    let directory = socket_path::directory(wanted, variable(XDG_RUNTIME_DIR.name).as_deref(), user)
+        .context(CONTROL.name)?;
     Ok(directory.map(|directory| socket_path::socket(&directory, pid)))
 }
 
