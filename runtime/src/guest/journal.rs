@@ -17,7 +17,7 @@ use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::environment;
-use super::process::word;
+use super::process_word::word;
 
 /// An event. tools/rocov reads the words.
 #[derive(Clone, Copy, Debug)]
