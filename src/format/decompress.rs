@@ -1,5 +1,7 @@
 //! Decompression with a limit on memory.
 
+use std::fmt;
+
 use byteorder::{ByteOrder, LittleEndian};
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::{
@@ -10,7 +12,6 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 use ruzstd::decoding::errors::FrameDecoderError;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use crate::format::bundle::Method;
 use crate::format::lz4;
 
 /// The window in bytes that every zstd decoder should support (RFC 8878, 3.1.1.1.2).
@@ -21,6 +22,27 @@ pub(super) const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 
 /// The reason if there is no memory for the output.
 const NO_MEMORY: &str = "no memory for its contents";
+
+/// A compression method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// zlib (RFC 1950).
+    Zlib,
+    /// zstd (RFC 8878).
+    Zstd,
+    /// An LZ4 block, in CUDA fat binaries alone.
+    Lz4,
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Zlib => "zlib",
+            Self::Zstd => "zstd",
+            Self::Lz4 => "LZ4",
+        })
+    }
+}
 
 /// The result of decompression.
 pub(super) struct Unpacked {

@@ -1,11 +1,9 @@
 //! The profile sections of a code object, listed in one place.
 //!
-//! If a new raw profile version has one more section, add it here, in `Section::adds`, and in the tables of
+//! If a new raw profile version has one more section, add it here, and in the layouts of
 //! [`super::profraw`].
 
 use std::fmt;
-
-use crate::format::profraw::Version;
 
 /// A profile section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,27 +65,6 @@ impl Section {
             Self::Bitmap => "bitmap",
             Self::Uniform => "uniform counters",
             Self::Names => "names",
-        }
-    }
-
-    /// The size of one element in bytes: a record, a counter, or a byte.
-    #[must_use]
-    pub fn element_bytes(self, version: &Version) -> u64 {
-        match self {
-            Self::Data => version.layout().record.bytes,
-            Self::Counters => version.counter_bytes(),
-            Self::Uniform => Version::UNIFORM_COUNTER_BYTES,
-            Self::Bitmap | Self::Names => 1,
-        }
-    }
-
-    /// The rule that adds up the counts of this section.
-    pub(crate) fn adds(self, version: &Version) -> Addition {
-        match self {
-            Self::Counters if version.is_single_byte() => Addition::And,
-            Self::Counters | Self::Uniform => Addition::Words,
-            Self::Bitmap => Addition::Or,
-            Self::Data | Self::Names => Addition::None,
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::discover::ElfFacts;
 use crate::format::codeobject::Identity;
-use crate::store::keeper::{KeepError, KeptElfError};
+use crate::store::keep_error::{KeepError, KeptElfError};
 use crate::store::layout::{OBJECTS, PTX, device_elf_name, source_name};
 use crate::store::{OutputError, read_input, sweep_once, write_atomic, write_if_changed};
 use crate::validate::MAX_SECTION_BYTES;

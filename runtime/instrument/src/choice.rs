@@ -2,10 +2,8 @@
 
 use rocov::format::bundle::{BundleError, PackedPtx, packed_ptx, ptx_architecture, runs_ptx};
 
-use crate::exchange::Loss;
-
-/// The compute capability of a GPU, such as 9 and 0.
-pub(crate) type Capability = (i32, i32);
+use crate::driver::Capability;
+use crate::loss::Loss;
 
 /// PTX that a GPU runs, and the options with which nvcc would have compiled it.
 #[derive(Debug)]

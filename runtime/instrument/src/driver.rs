@@ -8,7 +8,8 @@ use libloading::os::unix::{Library, RTLD_LAZY};
 use rocov::device::cuda::CUDA_LIBRARY;
 use thiserror::Error;
 
-use crate::choice::Capability;
+/// The compute capability of a GPU, such as 9 and 0.
+pub(crate) type Capability = (i32, i32);
 
 /// `RTLD_NOLOAD` of glibc and musl: opens a library only if it is loaded.
 const RTLD_NOLOAD: c_int = 4;

@@ -3,84 +3,22 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CString, c_int, c_void};
-use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rocov::device::cuda::exchange::{CountedCubin, ExchangeAnswer, INSTRUMENTATION, joined};
 use rocov::format::bundle::ptx_architecture;
 use rocov::format::codeobject::cuda::is_instrumented;
 use rocov::format::codeobject::{CodeObject, CodeObjectError};
-use rocov::format::ptx::{self, Module, PtxError};
+use rocov::format::ptx::{self, Module};
 use rocov::settings::Counting;
-use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::cache::Cache;
-use crate::choice::{self, Capability, Chosen};
-use crate::driver::{Driver, Options, Refusal};
+use crate::choice::{self, Chosen};
+use crate::driver::{Capability, Driver, Options};
 use crate::fat_binary;
+use crate::loss::Loss;
 use crate::memory::Code;
-
-/// The reason why code runs uncounted, and the next step.
-#[derive(Debug, Error)]
-pub(crate) enum Loss {
-    #[error("the CUDA driver lacks a function that rocov needs: install one of CUDA 12 or later")]
-    NoDriver,
-    #[error("the CUDA driver names no GPU: look at nvidia-smi")]
-    NoGpu,
-    #[error(
-        "the GPUs have several architectures ({gpus}), and it has code for one only (sm_{own}): choose GPUs of one with CUDA_VISIBLE_DEVICES"
-    )]
-    SeveralArchitectures { gpus: String, own: String },
-    #[error("it has no PTX: {}", with_ptx(*gpu))]
-    NoPtx { gpu: Capability },
-    #[error(
-        "it is a cubin, and has no PTX: load PTX or a fat binary with PTX, or have the driver link it (cuLinkAddData) in place of nvJitLink"
-    )]
-    Cubin,
-    #[error("its PTX is for {}, and the GPU is sm_{}{}: {}", found.join(", "), gpu.0, gpu.1, with_ptx(*gpu))]
-    NoneFits { gpu: Capability, found: Vec<String> },
-    #[error("{0}: compile it again")]
-    Damaged(String),
-    #[error("it starts with bytes {0:02x?}, which are of no known form: report it")]
-    Unknown([u8; 4]),
-    #[error("cannot read {}: {source}: make it readable", path.display())]
-    Unreadable {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error("rocov cannot make its PTX count: {0}: report it")]
-    NotChanged(#[from] PtxError),
-    #[error(
-        "the driver does not compile its PTX ({0}): compile with a toolkit that is not newer than the driver, or report it"
-    )]
-    NotCompiled(Refusal),
-    #[error("rocov cannot read what the driver has compiled: {0}: report it")]
-    NotRead(CodeObjectError),
-    /// The text of a reason that is known from before.
-    #[error("{0}")]
-    Known(String),
-    #[error("internal error: report it")]
-    Internal,
-}
-
-impl Loss {
-    /// Returns whether the code will be refused whenever this driver gets it.
-    fn is_lasting(&self) -> bool {
-        match self {
-            Self::NotChanged(_) => true,
-            Self::NotCompiled(refusal) => refusal.is_lasting(),
-            _ => false,
-        }
-    }
-}
-
-/// The next step for code that has no PTX for a GPU.
-fn with_ptx((major, minor): Capability) -> String {
-    format!(
-        "compile it with nvcc -gencode arch=compute_{major}{minor},code=compute_{major}{minor}, too"
-    )
-}
 
 /// The use that the driver makes of the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

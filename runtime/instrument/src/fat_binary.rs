@@ -2,7 +2,7 @@
 
 use rocov::format::bundle::FAT_BINARY_HEADER;
 
-use crate::choice::Capability;
+use crate::driver::Capability;
 
 /// The magic number, the version, and the bytes of the header.
 const START: [u8; 8] = [0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];

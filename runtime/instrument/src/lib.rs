@@ -13,6 +13,7 @@ mod choice;
 mod driver;
 mod exchange;
 mod fat_binary;
+mod loss;
 mod memory;
 
 use std::panic::catch_unwind;

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_void};
 
 use libloading::os::unix::Library;
 
-use super::is_in_a_copy;
+use super::copies::is_in_a_copy;
 use crate::guest::elf_objects::device_code;
 
 /// A function of HSA. The object with its first definition gets the program's calls.

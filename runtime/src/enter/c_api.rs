@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::send;
+use super::copy::send;
 use crate::elect::event::Event;
 use crate::elect::llvm_drain;
 use crate::guest::status::RocovStatus;

@@ -6,6 +6,7 @@ use std::env;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::mem::transmute_copy;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
@@ -13,6 +14,7 @@ use rocov::device::cuda::cupti_files::{self, BESIDE_RUNTIME, NAMES};
 use rocov::settings::variables::CUPTI;
 
 use crate::guest::{elf_objects, environment};
+use crate::serve::modules;
 
 /// `CUPTI_SUCCESS`.
 pub(super) const SUCCESS: c_int = 0;
@@ -279,4 +281,13 @@ fn folders() -> Vec<PathBuf> {
         folders.extend(BESIDE_RUNTIME.map(|beside| folder.join(beside)));
     }
     folders
+}
+
+pub(super) static CUPTI: OnceLock<Cupti> = OnceLock::new();
+
+/// Has launches noted from now on, because the process ends. Before, each launch would become slower.
+pub(super) fn watch_launches() {
+    if CUPTI.get().is_some_and(Cupti::watch_launches) {
+        modules::watch_launches();
+    }
 }

@@ -27,8 +27,8 @@ use rocov::format::codeobject::cuda::{ELF_HEADER, file_size, is_instrumented};
 use rocov::settings::Counting;
 use rocov::store::read_input;
 
+use super::copy::send;
 use super::cupti::{CallData, calls};
-use super::send;
 use crate::elect;
 use crate::elect::event::{Event, NewSource};
 use crate::guest::{boundary, elf_objects, journal, log, settings};

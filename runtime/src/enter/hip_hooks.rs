@@ -6,7 +6,8 @@
 use std::ffi::c_void;
 use std::mem::transmute;
 
-use super::{COPY, next_symbol};
+use super::copy::COPY;
+use super::next_symbol;
 use crate::guest::journal::{self, Note};
 use crate::guest::{boundary, environment, process, settings};
 use crate::serve::fat_binaries;

@@ -11,10 +11,10 @@ use std::ffi::{c_char, c_void};
 use rocov::device::Executable;
 use rocov::device::hsa::abi::{SUCCESS, Status};
 
-use super::send;
+use super::copy::send;
 use crate::elect::event::{Event, NewQueue};
-use crate::guest::process;
 use crate::guest::status::RocovStatus;
+use crate::guest::{process, stack};
 
 pub(super) type InitFn = unsafe extern "C" fn() -> Status;
 pub(super) type FreezeFn = unsafe extern "C" fn(u64, *const c_char) -> Status;
@@ -70,13 +70,17 @@ pub(super) fn init(call: impl FnOnce() -> Status) -> Status {
 /// Always inlined: [`crate::guest::stack`] looks for the hook on the stack. A tail call of this function
 /// would remove the hook from the stack.
 #[inline(always)]
-pub(super) fn freeze(executable: u64, call: impl FnOnce() -> Status) -> Status {
+pub(super) fn freeze(
+    hook: *const c_void,
+    executable: u64,
+    call: impl FnOnce() -> Status,
+) -> Status {
     if is_inside() {
         return call();
     }
     let status = inside(call);
     if status == SUCCESS {
-        send(Event::Frozen(Executable(executable)));
+        stack::in_hook(hook, || send(Event::Frozen(Executable(executable))));
     }
     status
 }

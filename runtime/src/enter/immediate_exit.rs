@@ -3,8 +3,8 @@
 
 use std::ffi::c_int;
 
+use super::copy::send;
 use super::next_symbol::next;
-use super::send;
 use crate::elect::event::Event;
 use crate::guest::process;
 use crate::serve::service;

@@ -14,22 +14,20 @@
 use std::cell::RefCell;
 use std::ffi::{OsStr, c_int, c_void};
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rocov::device::cuda::CUDA_LIBRARY;
 
-use super::cupti::{self, CallData, Cupti, Failure, ModuleData, ResourceData, calls};
+use super::copy::send;
+use super::cupti::{self, CUPTI, CallData, Cupti, Failure, ModuleData, ResourceData, calls};
 use super::exchange::{self, Replacement};
-use super::send;
 use crate::elect;
 use crate::elect::cuda_event::{CudaEvent, LoadedModule};
 use crate::elect::event::Event;
 use crate::guest::elf_objects::Object;
 use crate::guest::{boundary, elf_objects, environment, log, process, settings};
-use crate::serve::cuda;
+use crate::serve::modules;
 
-static CUPTI: OnceLock<Cupti> = OnceLock::new();
 /// Set if the driver has loaded librocov.
 static IS_LOADED: AtomicBool = AtomicBool::new(false);
 
@@ -97,13 +95,6 @@ pub(super) fn report_other_tool() {
 /// Returns whether the path is that of the object with this copy.
 fn is_own(path: &OsStr) -> bool {
     elect::own_object().is_some_and(|own| own.path() == Path::new(path))
-}
-
-/// Has launches noted from now on, because the process ends. Before, each launch would become slower.
-pub(super) fn watch_launches() {
-    if CUPTI.get().is_some_and(Cupti::watch_launches) {
-        cuda::watches_launches();
-    }
 }
 
 fn warn(failure: &Failure) {
@@ -208,7 +199,7 @@ unsafe fn driver_call(id: u32, data: &CallData) {
     let second = || unsafe { argument(data, 1) };
     let is_entered = data.site == cupti::ENTER;
     match id {
-        id if calls::LAUNCHES.contains(&id) => cuda::launched(),
+        id if calls::LAUNCHES.contains(&id) => modules::launched(),
         calls::MODULE_UNLOAD if is_entered => tell(&CudaEvent::ModuleGoing(first)),
         calls::LIBRARY_UNLOAD if is_entered => tell(&CudaEvent::LibraryGoing(first)),
         id if calls::CONTEXT_ENDS.contains(&id) && is_entered => tell(&CudaEvent::ContextGoing),

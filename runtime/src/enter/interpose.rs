@@ -45,7 +45,9 @@ unsafe extern "C" fn hsa_executable_freeze(executable: u64, options: *const c_ch
         return ERROR;
     };
     // SAFETY: the caller's arguments, passed on.
-    hsa_hooks::freeze(executable, || unsafe { freeze(executable, options) })
+    hsa_hooks::freeze(freeze_entry(), executable, || unsafe {
+        freeze(executable, options)
+    })
 }
 
 /// See [`hsa_hooks::destroy`].
@@ -131,6 +133,6 @@ unsafe extern "C" fn hsa_queue_destroy(queue: u64) -> Status {
 }
 
 /// Returns the address at which the program's calls of `hsa_executable_freeze` arrive.
-pub(super) fn freeze_entry() -> *const c_void {
+fn freeze_entry() -> *const c_void {
     hsa_executable_freeze as *const c_void
 }

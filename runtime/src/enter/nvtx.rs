@@ -14,7 +14,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::send;
+use super::copy::send;
 use crate::elect::event::{Event, NewRange};
 use crate::guest::{boundary, environment};
 

@@ -11,7 +11,8 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::transmute;
 use std::sync::OnceLock;
 
-use super::{next_symbol, send};
+use super::copy::send;
+use super::next_symbol;
 use crate::elect::event::Event;
 use crate::guest::settings;
 

@@ -16,10 +16,11 @@ use std::sync::{Once, OnceLock};
 use rocov::device::hsa::abi::Status;
 use rocov::settings::variables::HSA_TOOLS_LIB;
 
+use super::copy::{COPY, send};
+use super::exit;
 use super::hsa_hooks::{
     self, DestroyFn, FreezeFn, QueueCreateFn, QueueDestroyFn, QueueErrorFn, ShutDownFn,
 };
-use super::{COPY, exit, send};
 use crate::elect;
 use crate::elect::event::Event;
 use crate::elect::hidden_tables::{GetInfoFn, IterateFn, hide_tables};
@@ -237,18 +238,13 @@ fn unknown(table: &str, version: Version) {
     });
 }
 
-/// Returns the address at which calls of `hsa_executable_freeze` by way of the table arrive.
-pub(super) fn freeze_entry() -> *const c_void {
-    freeze as *const c_void
-}
-
 fn original() -> &'static Original {
     ORIGINAL.get().expect("set before the table was changed")
 }
 
 unsafe extern "C" fn freeze(executable: u64, options: *const c_char) -> Status {
     // SAFETY: the caller's arguments, passed on.
-    hsa_hooks::freeze(executable, || unsafe {
+    hsa_hooks::freeze(freeze as *const c_void, executable, || unsafe {
         (original().freeze)(executable, options)
     })
 }

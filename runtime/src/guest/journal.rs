@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rocov::settings::variables::{JOURNAL, LABEL};
 
 use super::environment;
-use super::process::word;
+use super::process_word::word;
 
 /// An event. tools/rocov reads the words.
 #[derive(Clone, Copy, Debug)]

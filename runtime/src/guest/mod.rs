@@ -12,6 +12,7 @@ pub(crate) mod environment;
 pub(crate) mod journal;
 pub(crate) mod log;
 pub(crate) mod process;
+mod process_word;
 pub(crate) mod reserve;
 pub(crate) mod settings;
 pub(crate) mod signal_shield;

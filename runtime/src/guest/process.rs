@@ -14,12 +14,11 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use rocov::device::hsa;
-use rocov::store::ProcessWord;
 
 use super::elf_objects::{self, Object};
 use super::environment::is_privileged;
 use super::journal::{self, Note};
-use super::log;
+use super::{log, process_word};
 
 /// The id of the process that uses HSA ([`claim`]); 0 if none does yet, as far as librocov has seen.
 static USER: AtomicU32 = AtomicU32::new(0);
@@ -32,8 +31,6 @@ static STARTED_UNSEEN: AtomicBool = AtomicBool::new(false);
 static IS_LATE: AtomicBool = AtomicBool::new(false);
 /// Set in the forked child of a process in which HSA was started, or just starting.
 static IS_ORPHAN: AtomicBool = AtomicBool::new(false);
-/// The bits of the process's [`word`]; 0 before it is needed.
-static WORD: AtomicU64 = AtomicU64::new(0);
 /// Set once exit handlers run.
 static IS_EXITING: AtomicBool = AtomicBool::new(false);
 
@@ -50,7 +47,7 @@ extern "C" fn forked() {
     if STARTS.load(Ordering::Relaxed) != 0 || STARTED_UNSEEN.load(Ordering::Relaxed) {
         IS_ORPHAN.store(true, Ordering::Relaxed);
     }
-    WORD.store(0, Ordering::Relaxed);
+    process_word::forked();
     journal::forked();
 }
 
@@ -138,16 +135,6 @@ pub(crate) fn may_use_hsa() -> bool {
 pub(crate) fn uses_hsa() -> bool {
     let user = USER.load(Ordering::Relaxed);
     user != 0 && user == process::id() && !IS_ORPHAN.load(Ordering::Relaxed)
-}
-
-/// Returns the word that distinguishes this process, and the program that it runs, from all others. A forked child has its
-/// own.
-pub(crate) fn word() -> ProcessWord {
-    if WORD.load(Ordering::Relaxed) == 0 {
-        let bits = ProcessWord::random_bits();
-        let _ = WORD.compare_exchange(0, bits, Ordering::Relaxed, Ordering::Relaxed);
-    }
-    ProcessWord::of_bits(WORD.load(Ordering::Relaxed))
 }
 
 /// The inode and the device of the root directory before a change of it, in one number; 0 before the first. The roots of

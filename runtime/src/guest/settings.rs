@@ -23,7 +23,7 @@ use rocov::support::clock;
 
 use super::environment::variable;
 use super::journal::{self, Note};
-use super::{log, process};
+use super::{log, process, process_word};
 
 /// Returns the name for this process's profiles, from `LLVM_PROFILE_FILE`. A relative name starts at
 /// the present working directory, so that a later chdir does not scatter the files.
@@ -217,5 +217,5 @@ pub(crate) fn parse_name(pattern: &str) -> Result<ProfileName, PatternError> {
 }
 
 fn expansion() -> Expansion {
-    Expansion::of_process(std::process::id(), process::word(), variable("TMPDIR"))
+    Expansion::of_process(std::process::id(), process_word::word(), variable("TMPDIR"))
 }

@@ -18,16 +18,30 @@ const HIP: &str = "libamdhip64.so";
 /// The libraries between a program and the loader. They load code for others.
 const RUNTIMES: [&str; 3] = [HIP, "libhsa-runtime64.so", "librocov.so"];
 
-/// Returns the code that is loading an executable, below a hook. `hooks` are the addresses of the functions at
-/// which the program's call can have arrived. Reads the stack as far as that code only: each load of a code object asks,
-/// and an interpreter has a deep stack.
-pub(crate) fn loader(hooks: &[*const c_void]) -> Loader {
-    // Another copy of librocov may have sent the event from its own hook.
+thread_local! {
+    /// The hook that the thread is in, for [`loader`].
+    static HOOK: Cell<*const c_void> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Runs `work` in the function `hook`, at which a call of the program has arrived.
+pub(crate) fn in_hook<T>(hook: *const c_void, work: impl FnOnce() -> T) -> T {
+    // A thread that is already ending has no such place.
+    let _ = HOOK.try_with(|place| place.set(hook));
+    let result = work();
+    let _ = HOOK.try_with(|place| place.set(std::ptr::null()));
+    result
+}
+
+/// Returns the code that is loading an executable, below the thread's hook ([`in_hook`]). Reads the stack as far as that
+/// code only: each load of a code object asks, and an interpreter has a deep stack.
+pub(crate) fn loader() -> Loader {
+    // Null if another copy of librocov has sent the event from its own hook.
+    let hook = HOOK.try_with(Cell::get).unwrap_or(std::ptr::null());
     let mut files = elf_objects::files();
     let mut of_all = Loader::default();
     let mut of_callers = None;
     each_call(&mut |call| {
-        if hooks.contains(&call.function) {
+        if !hook.is_null() && call.function == hook {
             // If librocov is linked into the program, its frames lie in the program's file.
             of_callers = Some(Loader::default());
             return true;

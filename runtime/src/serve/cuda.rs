@@ -6,59 +6,20 @@
 
 use std::ffi::c_void;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
-use rocov::device::cuda::modules::{LoadedCubin, Modules, Wanted};
-use rocov::device::{Executable, Gpus};
-use rocov::discover::Loader;
+use rocov::device::Executable;
+use rocov::device::cuda::modules::{LoadedCubin, Wanted};
 
-use super::report::{Moment, report_not_kept};
-use super::state::{State, attach_own, is_held_here, with_device};
-use super::{Entrances, drain, loads, service};
+use super::entrances::Entrances;
+use super::modules::{Late, late, modules};
+use super::state::{attach_own, is_held_here, with_device};
+use super::{drain, loads, service};
 use crate::elect;
 use crate::elect::cuda_event::{CudaEvent, LoadedModule};
 use crate::elect::event::NewSource;
 use crate::guest::journal::{self, Note};
 use crate::guest::{elf_objects, log, process, settings};
-
-/// Returns the modules of the process that count.
-pub(super) fn modules() -> &'static Arc<Modules> {
-    static MODULES: OnceLock<Arc<Modules>> = OnceLock::new();
-    MODULES.get_or_init(Arc::default)
-}
-
-/// An event that came while the driver held locks.
-enum Late {
-    /// An instrumented module was loaded by code in this file.
-    Loaded(Executable, Option<PathBuf>),
-    /// A module has gone.
-    Gone(Executable),
-}
-
-/// The events for [`catch_up`], in their order. Never locked during a call of the driver.
-fn late() -> MutexGuard<'static, Vec<Late>> {
-    static LATE: Mutex<Vec<Late>> = Mutex::new(Vec::new());
-    LATE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The number of launches since they are watched, plus 1; 0 before.
-static LAUNCHES: AtomicU64 = AtomicU64::new(0);
-
-/// Notes that launches are watched from now on.
-pub(crate) fn watches_launches() {
-    let _ = LAUNCHES.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
-}
-
-/// Notes a launch.
-pub(crate) fn launched() {
-    LAUNCHES.fetch_add(1, Ordering::Relaxed);
-}
-
-/// Returns a number that is equal at two moments if nothing was launched between them. `None` if launches are not watched.
-pub(super) fn moment() -> Option<u64> {
-    Some(LAUNCHES.load(Ordering::Relaxed)).filter(|number| *number > 0)
-}
 
 /// Serves an event of CUDA.
 pub(super) fn seen(event: &CudaEvent, entrances: &Entrances) {
@@ -173,32 +134,6 @@ fn call_returns() {
     elect::pin();
     // Catches up first.
     with_device(|_, _| ());
-}
-
-/// Follows the modules that have come, and forgets those that have gone. A module whose call has not returned waits: its
-/// handle is not known, and nothing of it has run.
-pub(super) fn catch_up(state: &mut State, device: &Gpus) {
-    let events = std::mem::take(&mut *late());
-    for event in events {
-        match event {
-            Late::Loaded(executable, _) if modules().is_being_loaded(executable) => {
-                late().push(event);
-            }
-            Late::Loaded(executable, origin) => {
-                static ONCE: Once = Once::new();
-                ONCE.call_once(|| state.session.has_more_agents());
-                let loader = || Loader {
-                    file: origin.clone(),
-                    is_hip: false,
-                };
-                loads::examine(state, device, executable, &loader);
-            }
-            Late::Gone(executable) => {
-                let not_kept = state.session.gone(executable, &state.name);
-                report_not_kept(&not_kept, Moment::Between);
-            }
-        }
-    }
 }
 
 /// Drains modules that are about to be unloaded.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use rocov::device::Executable;
 use rocov::drain::Idle;
 
+use super::device_files;
 use super::kernel_wait::{self, Waited};
 use super::report::{Moment, report, report_not_kept};
 use super::state::{attach_own, with_device, with_owned, with_state};
-use super::{device_files, loads};
 use crate::guest::journal::{self, Note};
 use crate::guest::status::RocovStatus;
 use crate::guest::{log, process, settings, stack};
@@ -154,7 +154,7 @@ fn note_registry() {
 /// Zeroes the counters.
 pub(super) fn reset() -> RocovStatus {
     let zeroed = with_owned(|state, device| {
-        loads::look_for_unseen(state, device);
+        state.look_for_unseen(device);
         state.session.zero(device)
     });
     match zeroed {

@@ -67,8 +67,8 @@ fn on_disk(file: &Path) -> Option<String> {
     own.flatten().or_else(|| build_of(file).ok())
 }
 
-#[cfg(test)]
 #[expect(unsafe_code, reason = "loads a library")]
+#[cfg(test)]
 mod tests {
     use std::process::Command;
 

@@ -11,7 +11,7 @@ use rocov::device::hsa::{HsaDevice, Queues};
 use rocov::device::{DeviceError, Gpus};
 use rocov::drain::Idle;
 
-use super::{cuda, state};
+use super::{modules, state};
 use crate::elect::event::NewQueue;
 use crate::guest::{log, process, settings, stack};
 
@@ -90,7 +90,7 @@ pub(super) fn wait(gpus: &Gpus, agents: &[u64]) -> Waited {
         return waited;
     }
     // Before the wait: a launch during it is not part of it.
-    let moment = cuda::moment();
+    let moment = modules::moment();
     match gpus.cuda().map(|it| it.wait(&of_cuda, patience())) {
         Some(Ok(true)) => waited.idle.extend(
             of_cuda

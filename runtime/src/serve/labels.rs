@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rocov::device::Gpus;
 use rocov::drain::{Idle, Outcome, Scope, Scopes, Window};
 
+use super::drain;
 use super::kernel_wait::{self, Waited};
 use super::report::{Moment, report_files, report_missing};
 use super::state::{State, attach_own, with_state};
-use super::{cuda, drain};
 use crate::elect::event::NewRange;
 use crate::guest::status::RocovStatus;
 use crate::guest::{boundary, log, process};
@@ -144,7 +144,7 @@ pub(super) fn turn(change: &mut dyn FnMut(&mut Scopes) -> RocovStatus) -> RocovS
 
 /// Gives the counts since the last mark to `scope`.
 pub(super) fn mark(state: &mut State, device: &Gpus, scope: Scope, idle: &Idle) -> Outcome {
-    cuda::catch_up(state, device);
+    state.catch_up(device);
     let outcome = state.session.mark(device, &state.name, scope, idle);
     report_missing(&outcome, Moment::Asked);
     report_files(&outcome);

@@ -1,16 +1,14 @@
 //! Code that is loaded and unloaded.
 
 use rocov::device::{DeviceRange, Executable, Gpus};
-use rocov::discover::Loader;
-use rocov::drain::Outcome;
 
 use super::drain::{drain, keep, wait_and_warn};
-use super::report::{Moment, report, report_missing, report_not_kept};
-use super::state::{State, attach, copying, warn_blind, with_device, with_owned, with_state};
-use super::{Entrances, kernel_wait};
-use crate::guest::journal::{self, Note};
+use super::entrances::Entrances;
+use super::kernel_wait;
+use super::report::{Moment, report, report_not_kept};
+use super::state::{State, attach, copying, with_device, with_owned, with_state};
 use crate::guest::status::RocovStatus;
-use crate::guest::{log, process};
+use crate::guest::{log, process, stack};
 
 /// Follows the code objects of an executable that was frozen: they are loaded now.
 pub(super) fn frozen(executable: Executable, entrances: &Entrances) {
@@ -19,41 +17,16 @@ pub(super) fn frozen(executable: Executable, entrances: &Entrances) {
     }
     let Some(device) = attach() else { return };
     with_state(|state| {
-        if examine(state, &device, executable, &entrances.loader) {
+        if state.examine(&device, executable, &stack::loader) {
             came_in(state, &device, entrances);
         }
     });
 }
 
-/// Examines an executable that `loader` is loading. Returns false if it is known.
-pub(super) fn examine(
-    state: &mut State,
-    device: &Gpus,
-    executable: Executable,
-    loader: &dyn Fn() -> Loader,
-) -> bool {
-    if state.session.knows(device, executable) {
-        return false;
-    }
-    let loaded = state.session.loaded_by(device, executable, loader);
-    match loaded {
-        Ok(outcome) => {
-            report_missing(&outcome, Moment::Last);
-            note_loads(&outcome);
-            log::verbose(format_args!(
-                "executable {:#x} loaded: {} code objects, {} instrumented, {} left out",
-                executable.0, outcome.pairs, outcome.found, outcome.skipped
-            ));
-        }
-        Err(error) => warn_blind(&error),
-    }
-    true
-}
-
 /// Follows code that was loaded past the hooks.
 pub(super) fn look(entrances: &Entrances) -> RocovStatus {
     let looked = with_device(|state, device| {
-        look_for_unseen(state, device);
+        state.look_for_unseen(device);
         came_in(state, device, entrances);
         RocovStatus::Ok
     });
@@ -78,24 +51,6 @@ fn came_in(state: &mut State, device: &Gpus, entrances: &Entrances) {
     }
     if !state.session.is_empty() {
         (entrances.register_early_exit)();
-    }
-}
-
-pub(super) fn look_for_unseen(state: &mut State, device: &Gpus) {
-    let outcome = state.session.look_for_unseen(device);
-    report_missing(&outcome, Moment::Last);
-    note_loads(&outcome);
-}
-
-fn note_loads(outcome: &Outcome) {
-    if outcome.pairs > 0 {
-        journal::note(Note::Loaded);
-    }
-    if outcome.found > 0 {
-        journal::note(Note::Counts);
-    }
-    if outcome.skipped > 0 {
-        journal::note(Note::Skipped);
     }
 }
 

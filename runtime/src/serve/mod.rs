@@ -10,32 +10,24 @@ pub(crate) mod cuda;
 mod device_files;
 pub(crate) mod drain;
 mod dumps;
+mod entrances;
 pub(crate) mod fat_binaries;
 mod host_builds;
 pub(crate) mod kernel_wait;
 mod labels;
 mod loads;
+pub(crate) mod modules;
 mod report;
 pub(crate) mod service;
 mod state;
 
-use rocov::discover::Loader;
+pub(crate) use entrances::Entrances;
 
 use self::report::Moment;
 use crate::elect;
 use crate::elect::event::{Event, with_text};
 use crate::guest::process;
 use crate::guest::status::RocovStatus;
-
-/// The services that the drainer needs of the ways into librocov.
-pub(crate) struct Entrances {
-    /// Returns the code that is loading an executable, below a hook on the stack.
-    pub(crate) loader: fn() -> Loader,
-    /// Registers the early exit drain. Called after instrumented code was loaded.
-    pub(crate) register_early_exit: fn(),
-    /// Returns whether the hooks of some copy see loads and unloads.
-    pub(crate) see_calls: fn() -> bool,
-}
 
 /// Serves an event.
 pub(crate) fn dispatch(event: Event<'_>, entrances: &Entrances) -> RocovStatus {

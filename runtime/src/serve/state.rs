@@ -2,16 +2,19 @@
 
 use std::cell::Cell;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use rocov::device::hsa::{Copying, Runtime};
-use rocov::device::{DeviceError, Gpus};
-use rocov::drain::{Scope, Scopes, Session, Window};
+use rocov::device::{DeviceError, Executable, Gpus};
+use rocov::discover::Loader;
+use rocov::drain::{Outcome, Scope, Scopes, Session, Window};
 use rocov::store::{Keeper, ProfileName};
 
-use super::report::{self, Moment};
-use super::{cuda, host_builds};
+use super::host_builds;
+use super::modules::{Late, late, modules};
+use super::report::{Moment, report_missing, report_not_kept};
 use crate::elect::llvm_drain::{LlvmDrain, Stance};
+use crate::guest::journal::{self, Note};
 use crate::guest::{log, process, settings};
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -76,6 +79,64 @@ impl State {
         self.pattern = pattern.map(str::to_owned);
     }
 
+    /// Follows the modules that have come, and forgets those that have gone. A module whose call has not returned waits: its
+    /// handle is not known, and nothing of it has run.
+    pub(super) fn catch_up(&mut self, device: &Gpus) {
+        let events = std::mem::take(&mut *late());
+        for event in events {
+            match event {
+                Late::Loaded(executable, _) if modules().is_being_loaded(executable) => {
+                    late().push(event);
+                }
+                Late::Loaded(executable, origin) => {
+                    static ONCE: Once = Once::new();
+                    ONCE.call_once(|| self.session.has_more_agents());
+                    let loader = || Loader {
+                        file: origin.clone(),
+                        is_hip: false,
+                    };
+                    self.examine(device, executable, &loader);
+                }
+                Late::Gone(executable) => {
+                    let not_kept = self.session.gone(executable, &self.name);
+                    report_not_kept(&not_kept, Moment::Between);
+                }
+            }
+        }
+    }
+
+    /// Examines an executable that `loader` is loading. Returns false if it is known.
+    pub(super) fn examine(
+        &mut self,
+        device: &Gpus,
+        executable: Executable,
+        loader: &dyn Fn() -> Loader,
+    ) -> bool {
+        if self.session.knows(device, executable) {
+            return false;
+        }
+        let loaded = self.session.loaded_by(device, executable, loader);
+        match loaded {
+            Ok(outcome) => {
+                report_missing(&outcome, Moment::Last);
+                note_loads(&outcome);
+                log::verbose(format_args!(
+                    "executable {:#x} loaded: {} code objects, {} instrumented, {} left out",
+                    executable.0, outcome.pairs, outcome.found, outcome.skipped
+                ));
+            }
+            Err(error) => warn_blind(&error),
+        }
+        true
+    }
+
+    /// Follows code that was loaded past the hooks.
+    pub(super) fn look_for_unseen(&mut self, device: &Gpus) {
+        let outcome = self.session.look_for_unseen(device);
+        report_missing(&outcome, Moment::Last);
+        note_loads(&outcome);
+    }
+
     /// Searches for LLVM's own runtime again. If it is there, leaves each code object to one of the drains: LLVM's finds
     /// nothing of those that rocov drains.
     pub(super) fn share_with_llvm(&mut self, device: &Gpus) {
@@ -87,12 +148,24 @@ impl State {
             Stance::StandDown => self.session.leave_plain_counters(),
             Stance::TakeOver => {}
         }
-        report::report_missing(&self.session.blank_tables(device), Moment::Last);
+        report_missing(&self.session.blank_tables(device), Moment::Last);
     }
 
     /// Returns whether LLVM's own runtime drains all loaded code, as far as it was searched for.
     pub(super) fn stands_down(&self) -> bool {
         self.llvm_drain.stance() == Stance::StandDown && self.session.is_empty()
+    }
+}
+
+fn note_loads(outcome: &Outcome) {
+    if outcome.pairs > 0 {
+        journal::note(Note::Loaded);
+    }
+    if outcome.found > 0 {
+        journal::note(Note::Counts);
+    }
+    if outcome.skipped > 0 {
+        journal::note(Note::Skipped);
     }
 }
 
@@ -106,7 +179,7 @@ pub(super) fn with_owned<T>(work: impl FnOnce(&mut State, &Gpus) -> T) -> Option
 pub(super) fn with_device<T>(work: impl FnOnce(&mut State, &Gpus) -> T) -> Option<T> {
     let device = attach_own()?;
     Some(with_state(|state| {
-        cuda::catch_up(state, &device);
+        state.catch_up(&device);
         work(state, &device)
     }))
 }
@@ -157,7 +230,7 @@ pub(super) fn attach_own() -> Option<Gpus> {
 /// Returns the running runtimes of the process; `None` if there is none, or none any more.
 pub(super) fn attach() -> Option<Gpus> {
     static HSA: Runtime = Runtime::new();
-    Gpus::attach(&HSA, copying(), cuda::modules()).unwrap_or_else(|error| {
+    Gpus::attach(&HSA, copying(), modules()).unwrap_or_else(|error| {
         warn_blind(&error);
         None
     })

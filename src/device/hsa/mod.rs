@@ -23,8 +23,7 @@ mod stuck_agents;
 use std::sync::{Arc, OnceLock};
 
 use crate::device::hsa::executions::ModelledGpu;
-use crate::device::hsa::runtime::Api;
-use crate::device::hsa::staging::Copier;
+use crate::device::hsa::runtime::{Api, Copier};
 use crate::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
     Symbol, Take,

@@ -55,6 +55,14 @@ pub(super) struct CopyApi {
     pub(super) signals: SignalApi,
 }
 
+/// The functions and the agent for copies.
+#[derive(Debug)]
+pub(super) struct Copier {
+    pub(super) api: CopyApi,
+    /// The handle of the CPU agent, which owns the window's memory.
+    pub(super) cpu: u64,
+}
+
 /// The functions of a loaded HSA runtime for memory pools. Must not outlive the [`Api`] that they come from.
 #[derive(Debug)]
 pub(super) struct PoolApi {

@@ -17,7 +17,7 @@ use std::ffi::c_void;
 use std::ops::Range;
 
 use crate::device::hsa::copy_queue::{Ended, Lane};
-use crate::device::hsa::runtime::{CopyApi, check};
+use crate::device::hsa::runtime::{Copier, check};
 use crate::device::hsa::{HsaDevice, abi};
 use crate::device::{DeviceError, DeviceRange, Take};
 use crate::support::backoff::Stopwatch;
@@ -214,14 +214,6 @@ struct Window<'a> {
     seen_at: *mut c_void,
     /// The lanes of each half, one for each agent.
     halves: [Vec<Lane>; 2],
-}
-
-/// The functions and the agent for copies.
-#[derive(Debug)]
-pub(super) struct Copier {
-    pub(super) api: CopyApi,
-    /// The handle of the CPU agent, which owns the window's memory.
-    pub(super) cpu: u64,
 }
 
 impl<'a> Window<'a> {

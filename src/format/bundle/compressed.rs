@@ -16,40 +16,13 @@
 //! chooses the version in the newer ones. LLVM and HIP ignore the sum. rocov checks it, because a checksum is
 //! optional in both kinds of stream.
 
-use std::fmt;
-
 use crate::format::bundle::bytes::Bytes;
+use crate::format::bundle::container::{Container, MAX_UNPACKED_BYTES, Packing};
 use crate::format::bundle::cursor::Cursor;
 use crate::format::bundle::error::BundleError;
-use crate::format::bundle::{Container, MAX_UNPACKED_BYTES, Packing, plain};
-use crate::format::decompress::{Unpacked, unpack};
-
-/// The magic number of a compressed bundle.
-pub(super) const MAGIC: &[u8] = b"CCOB";
-
-/// Its name in messages.
-pub(super) const WHAT: &str = "compressed bundle";
-
-/// A compression method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// zlib (RFC 1950).
-    Zlib,
-    /// zstd (RFC 8878).
-    Zstd,
-    /// An LZ4 block, in CUDA fat binaries alone.
-    Lz4,
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Zlib => "zlib",
-            Self::Zstd => "zstd",
-            Self::Lz4 => "LZ4",
-        })
-    }
-}
+use crate::format::bundle::formats::COMPRESSED;
+use crate::format::bundle::plain;
+use crate::format::decompress::{Method, Unpacked, unpack};
 
 /// Parses the compressed bundle at the start of `bytes`, which is at `start` in the file. Fails if it unpacks
 /// to more than `room` bytes.
@@ -60,9 +33,9 @@ pub(super) fn parse(
 ) -> Result<Container<'static>, BundleError> {
     let mut cursor = Cursor {
         bytes,
-        what: WHAT,
+        what: COMPRESSED.name,
         start,
-        at: MAGIC.len(),
+        at: COMPRESSED.magic.len(),
     };
     let header = Header::read(&mut cursor, room.min(MAX_UNPACKED_BYTES))?;
     let packed_end = match header.size {
@@ -76,7 +49,7 @@ pub(super) fn parse(
     let packed = &bytes[cursor.at..packed_end];
     let unpacked =
         unpack(header.method, packed, header.unpacked).map_err(|reason| BundleError::Unpack {
-            what: WHAT,
+            what: COMPRESSED.name,
             offset: start,
             method: header.method,
             reason,
@@ -106,7 +79,7 @@ pub(super) fn parse(
 
 fn inside(offset: usize, source: BundleError) -> BundleError {
     BundleError::Unpacked {
-        what: WHAT,
+        what: COMPRESSED.name,
         offset,
         source: Box::new(source),
     }
@@ -143,7 +116,7 @@ impl Header {
             ),
             found => {
                 return Err(BundleError::Version {
-                    what: WHAT,
+                    what: COMPRESSED.name,
                     offset,
                     found,
                     newest: 3,
@@ -154,7 +127,7 @@ impl Header {
         let hash = cursor.number::<8>("header")?.swap_bytes();
         if unpacked > limit {
             return Err(BundleError::TooLarge {
-                what: WHAT,
+                what: COMPRESSED.name,
                 offset,
                 declared: unpacked,
                 limit,
@@ -181,7 +154,7 @@ impl Header {
         let found = unpacked.bytes.len() as u64;
         if found != self.unpacked {
             let error = BundleError::UnpackedSize {
-                what: WHAT,
+                what: COMPRESSED.name,
                 offset,
                 declared: self.unpacked,
                 found,
@@ -193,7 +166,7 @@ impl Header {
         }
         if self.size.is_some() && packed != unpacked.taken {
             damage.push(BundleError::PackedSize {
-                what: WHAT,
+                what: COMPRESSED.name,
                 offset,
                 declared: packed as u64,
                 found: unpacked.taken as u64,

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
-use crate::format::bundle::compressed::Method;
 use crate::format::codeobject::CodeObjectError;
+use crate::format::decompress::Method;
 
 /// The reason why a container or one of its images cannot be read. Offsets count from the first byte of the
 /// file. Inside [`BundleError::Unpacked`] they count from the first unpacked byte.

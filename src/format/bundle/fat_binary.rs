@@ -28,19 +28,14 @@ use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
 
 use crate::format::bundle::bytes::Bytes;
-use crate::format::bundle::compressed::Method;
+use crate::format::bundle::container::{Container, MAX_ENTRIES, MAX_UNPACKED_BYTES, Packing};
 use crate::format::bundle::cursor::Cursor;
 use crate::format::bundle::error::BundleError;
+use crate::format::bundle::formats::FAT_BINARY;
 use crate::format::bundle::image::Image;
-use crate::format::bundle::{Container, MAX_ENTRIES, MAX_UNPACKED_BYTES, Packing};
 use crate::format::codeobject::CodeObject;
-use crate::format::decompress::unpack;
+use crate::format::decompress::{Method, unpack};
 
-/// The magic number of a fat binary, and the only version.
-pub(super) const MAGIC: &[u8] = &[0x50, 0xed, 0x55, 0xba, 1, 0];
-
-/// Its name in messages.
-pub(super) const WHAT: &str = "CUDA fat binary";
 /// The fields of an entry that all releases write, in bytes.
 const ENTRY: u64 = 64;
 
@@ -70,9 +65,9 @@ pub(super) fn parse<'data>(
     let start = place.start;
     let mut cursor = Cursor {
         bytes: &file[place],
-        what: WHAT,
+        what: FAT_BINARY.name,
         start,
-        at: MAGIC.len(),
+        at: FAT_BINARY.magic.len(),
     };
     let all = Entry::list(&mut cursor)?;
     let (mut images, mut damage) = (Vec::new(), Vec::new());
@@ -105,14 +100,14 @@ pub(super) fn parse<'data>(
 /// # Errors
 /// Fails if there is no fat binary, or it is damaged.
 pub fn packed_ptx(bytes: &[u8]) -> Result<Vec<PackedPtx<'_>>, BundleError> {
-    if !bytes.starts_with(MAGIC) {
+    if !bytes.starts_with(FAT_BINARY.magic) {
         return Err(BundleError::unknown_magic(bytes, 0));
     }
     let mut cursor = Cursor {
         bytes,
-        what: WHAT,
+        what: FAT_BINARY.name,
         start: 0,
-        at: MAGIC.len(),
+        at: FAT_BINARY.magic.len(),
     };
     let all = Entry::list(&mut cursor)?;
     let (mut found, mut count) = (Vec::new(), 0);
@@ -136,14 +131,14 @@ pub fn packed_ptx(bytes: &[u8]) -> Result<Vec<PackedPtx<'_>>, BundleError> {
 pub fn fat_binary_size(header: &[u8; FAT_BINARY_HEADER]) -> Option<u64> {
     let mut cursor = Cursor {
         bytes: header,
-        what: WHAT,
+        what: FAT_BINARY.name,
         start: 0,
-        at: MAGIC.len(),
+        at: FAT_BINARY.magic.len(),
     };
     let own = cursor.number::<2>("header").ok()?;
     let size = cursor.number::<8>("header").ok()?;
     let all = own.checked_add(size)?;
-    header.starts_with(MAGIC).then_some(all)
+    header.starts_with(FAT_BINARY.magic).then_some(all)
 }
 
 /// The bytes of the header of a fat binary.

@@ -7,7 +7,7 @@ use object::elf::{FileHeader64, SectionHeader64};
 use object::read::elf::{FileHeader, SectionHeader};
 
 use crate::format::bundle::error::BundleError;
-use crate::format::bundle::starts_bundle;
+use crate::format::bundle::formats::starts_bundle;
 
 /// The section of bundles that the HIP runtime loads.
 const FAT_BINARY: &[u8] = b".hip_fatbin";

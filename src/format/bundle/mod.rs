@@ -11,111 +11,35 @@
 
 mod bytes;
 mod compressed;
+mod container;
 mod cursor;
+mod entries;
 mod error;
 mod fat_binary;
+mod formats;
 mod host;
 mod image;
 mod offload_binary;
 mod plain;
 
 pub use crate::format::bundle::bytes::Bytes;
-pub use crate::format::bundle::compressed::Method;
+pub use crate::format::bundle::container::{
+    Container, DeviceImage, MAX_ENTRIES, MAX_UNPACKED_BYTES, Packing,
+};
 pub use crate::format::bundle::error::BundleError;
 pub use crate::format::bundle::fat_binary::{
     FAT_BINARY_HEADER, PackedPtx, fat_binary_size, packed_ptx, ptx_architecture, runs_ptx,
 };
 pub use crate::format::bundle::image::{Content, Image};
+pub use crate::format::decompress::Method;
 
 use std::collections::VecDeque;
 
+use crate::format::bundle::formats::{starts_bundle, starts_container, starts_packed};
 use crate::format::bundle::host::HostSection;
-use crate::format::codeobject::{CodeObject, Identity};
-
-/// The most bytes that one container may unpack to: the most that version 2 of compressed bundles can
-/// declare.
-pub const MAX_UNPACKED_BYTES: u64 = 4 << 30;
-
-/// The most entries of a container. A bundle has one for each target, and LLVM knows fewer than a hundred
-/// targets.
-pub const MAX_ENTRIES: u64 = 4096;
 
 /// The number of damaged containers after which rocov skips the rest of a file.
 const MAX_DAMAGED: usize = 16;
-
-/// A container of device images.
-#[derive(Debug)]
-pub struct Container<'data> {
-    /// The section of a host ELF that it is in.
-    pub section: Option<String>,
-    /// Its offset in the file.
-    pub offset: usize,
-    /// Its size in the file in bytes, as far as its readable images tell.
-    pub size: usize,
-    /// The format of the container.
-    pub packing: Packing,
-    /// Its images, by their offset. Includes the host's, which is usually empty.
-    pub images: Vec<Image<'data>>,
-    /// The errors in it. Damaged images are left out of `images`.
-    pub damage: Vec<BundleError>,
-}
-
-/// The format of a container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Packing {
-    /// No container: the file is a code object.
-    Alone,
-    /// A plain bundle.
-    Bundle,
-    /// A compressed bundle.
-    Compressed {
-        /// The version of the format, 1 to 3.
-        version: u16,
-        /// The compression method.
-        method: Method,
-        /// The size in bytes when unpacked.
-        unpacked: u64,
-    },
-    /// An offload binary.
-    OffloadBinary {
-        /// The version of the format, 1 to 3.
-        version: u32,
-        /// The size in bytes when unpacked, if it is compressed.
-        unpacked: Option<u64>,
-    },
-    /// A CUDA fat binary.
-    FatBinary {
-        /// The size in bytes of all images that were compressed, when unpacked.
-        unpacked: u64,
-    },
-}
-
-/// A code object in a file.
-#[derive(Clone, Debug)]
-pub struct DeviceImage<'data> {
-    /// Processor and features, such as `gfx90a:xnack-`, from its container, or else from the code object.
-    /// `None` if neither has them.
-    pub target: Option<String>,
-    /// Its identity.
-    pub identity: Identity,
-    /// Its ELF.
-    pub bytes: Bytes<'data>,
-}
-
-/// Returns whether `bytes` start with a container: a bundle, compressed or not, an offload binary, or a fat binary.
-fn starts_container(bytes: &[u8]) -> bool {
-    starts_bundle(bytes) || starts_packed(bytes)
-}
-
-/// Returns whether `bytes` start with a container that may begin at any multiple of 8.
-fn starts_packed(bytes: &[u8]) -> bool {
-    bytes.starts_with(offload_binary::MAGIC) || bytes.starts_with(fat_binary::MAGIC)
-}
-
-/// Returns whether `bytes` start with a bundle, compressed or not.
-fn starts_bundle(bytes: &[u8]) -> bool {
-    bytes.starts_with(plain::MAGIC) || bytes.starts_with(compressed::MAGIC)
-}
 
 /// The containers of device code in the file with the bytes `file`. The file is a code object, a bundle, an
 /// offload binary, a CUDA fat binary, several of these with zeros between them, or a host ELF with these in its sections.
@@ -281,13 +205,13 @@ fn parse<'data>(
     room: u64,
 ) -> Result<Container<'data>, BundleError> {
     let bytes = &file[place.clone()];
-    if bytes.starts_with(plain::MAGIC) {
+    if bytes.starts_with(formats::BUNDLE.magic) {
         plain::parse(file, place)
-    } else if bytes.starts_with(compressed::MAGIC) {
+    } else if bytes.starts_with(formats::COMPRESSED.magic) {
         compressed::parse(bytes, place.start, room)
-    } else if bytes.starts_with(offload_binary::MAGIC) {
+    } else if bytes.starts_with(formats::OFFLOAD_BINARY.magic) {
         offload_binary::parse(file, place)
-    } else if bytes.starts_with(fat_binary::MAGIC) {
+    } else if bytes.starts_with(formats::FAT_BINARY.magic) {
         fat_binary::parse(file, place, room.min(MAX_UNPACKED_BYTES))
     } else if image::is_code_object(bytes) {
         Ok(Container {
@@ -300,71 +224,6 @@ fn parse<'data>(
         })
     } else {
         Err(BundleError::unknown_magic(bytes, place.start))
-    }
-}
-
-impl<'data> Container<'data> {
-    /// Its code objects, and its errors. Leaves out PTX, which becomes a code object in the driver.
-    #[must_use]
-    pub fn into_device_images(self) -> Vec<Result<DeviceImage<'data>, BundleError>> {
-        let (what, offset, packing) = (self.packing.name(), self.offset, self.packing);
-        let damage = self.damage.into_iter().map(Err);
-        let images = self.images.into_iter().filter_map(|image| {
-            let identity = match image.content() {
-                Content::CodeObject => image.identity(),
-                Content::Bitcode if image.target.is_some() => {
-                    return Some(Err(BundleError::NotCodeObject {
-                        id: image.id,
-                        what,
-                        offset,
-                        found: "LLVM bitcode, which the linker turns into a code object".to_owned(),
-                    }));
-                }
-                Content::Relocatable => {
-                    return Some(Err(BundleError::NotCodeObject {
-                        id: image.id,
-                        what,
-                        offset,
-                        found: "a part of a cubin, which the linker turns into one (-fgpu-rdc)"
-                            .to_owned(),
-                    }));
-                }
-                _ => return None,
-            };
-            Some(match identity {
-                Ok(identity) => Ok(DeviceImage {
-                    target: image.target.or_else(|| own_target(&image.bytes)),
-                    identity,
-                    bytes: image.bytes,
-                }),
-                Err(error) if packing == Packing::Alone => Err(error.into()),
-                Err(source) => Err(BundleError::CodeObject {
-                    id: image.id,
-                    what,
-                    offset,
-                    source: source.into(),
-                }),
-            })
-        });
-        images.chain(damage).collect()
-    }
-}
-
-fn own_target(code_object: &[u8]) -> Option<String> {
-    CodeObject::parse(code_object).ok()?.target().ok()
-}
-
-impl Packing {
-    /// The container's name in messages.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Alone => "code object",
-            Self::Bundle => plain::WHAT,
-            Self::Compressed { .. } => compressed::WHAT,
-            Self::OffloadBinary { .. } => offload_binary::WHAT,
-            Self::FatBinary { .. } => fat_binary::WHAT,
-        }
     }
 }
 

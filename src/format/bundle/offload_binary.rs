@@ -23,18 +23,14 @@
 use std::ops::Range;
 
 use crate::format::bundle::bytes::Bytes;
-use crate::format::bundle::compressed::Method;
+use crate::format::bundle::container::{Container, MAX_ENTRIES, MAX_UNPACKED_BYTES, Packing};
 use crate::format::bundle::cursor::Cursor;
+use crate::format::bundle::entries::Entries;
 use crate::format::bundle::error::BundleError;
-use crate::format::bundle::image::{Entries, Image};
-use crate::format::bundle::{Container, MAX_ENTRIES, MAX_UNPACKED_BYTES, Packing};
-use crate::format::decompress::{ZSTD_MAGIC, unpack};
+use crate::format::bundle::formats::OFFLOAD_BINARY;
+use crate::format::bundle::image::Image;
+use crate::format::decompress::{Method, ZSTD_MAGIC, unpack};
 
-/// The magic number of an offload binary.
-pub(super) const MAGIC: &[u8] = &[0x10, 0xff, 0x10, 0xad];
-
-/// Its name in messages.
-pub(super) const WHAT: &str = "offload binary";
 const NEWEST_VERSION: u64 = 3;
 
 /// The most strings of an entry: clang writes two to four.
@@ -54,9 +50,9 @@ pub(super) fn parse<'data>(
     let start = place.start;
     let mut cursor = Cursor {
         bytes: &file[place.clone()],
-        what: WHAT,
+        what: OFFLOAD_BINARY.name,
         start,
-        at: MAGIC.len(),
+        at: OFFLOAD_BINARY.magic.len(),
     };
     let header = Header::read(&mut cursor)?;
     cursor.check_size(header.size)?;
@@ -67,7 +63,7 @@ pub(super) fn parse<'data>(
         let whole = header.unpack(start, &file[start..end])?;
         let place = 0..whole.len();
         let inside = |source| BundleError::Unpacked {
-            what: WHAT,
+            what: OFFLOAD_BINARY.name,
             offset: start,
             source: Box::new(source),
         };
@@ -97,7 +93,7 @@ impl Header {
         let version = cursor.number::<4>("header")?;
         if !(1..=NEWEST_VERSION).contains(&version) {
             return Err(BundleError::Version {
-                what: WHAT,
+                what: OFFLOAD_BINARY.name,
                 offset: cursor.start,
                 found: version,
                 newest: NEWEST_VERSION,
@@ -123,13 +119,13 @@ impl Header {
     fn unpack(&self, start: usize, bytes: &[u8]) -> Result<Vec<u8>, BundleError> {
         if self.unpacked > MAX_UNPACKED_BYTES {
             return Err(BundleError::TooLarge {
-                what: WHAT,
+                what: OFFLOAD_BINARY.name,
                 offset: start,
                 declared: self.unpacked,
                 limit: MAX_UNPACKED_BYTES,
             });
         }
-        let cursor = Cursor::new(bytes, WHAT, start);
+        let cursor = Cursor::new(bytes, OFFLOAD_BINARY.name, start);
         let header_end = cursor.range("header", self.entries_offset, 0)?.end;
         let (header, packed) = bytes.split_at(header_end);
         let method = if packed.starts_with(ZSTD_MAGIC) {
@@ -139,7 +135,7 @@ impl Header {
         };
         let declared = self.unpacked.saturating_sub(header.len() as u64);
         let body = unpack(method, packed, declared).map_err(|reason| BundleError::Unpack {
-            what: WHAT,
+            what: OFFLOAD_BINARY.name,
             offset: start,
             method,
             reason,
@@ -147,7 +143,7 @@ impl Header {
         let found = body.bytes.len() as u64;
         if found != declared {
             return Err(BundleError::UnpackedSize {
-                what: WHAT,
+                what: OFFLOAD_BINARY.name,
                 offset: start,
                 declared,
                 found,
@@ -164,12 +160,12 @@ fn entries<'data>(
     header: &Header,
 ) -> Result<Container<'data>, BundleError> {
     let start = place.start;
-    let mut cursor = Cursor::new(&file[place], WHAT, start);
+    let mut cursor = Cursor::new(&file[place], OFFLOAD_BINARY.name, start);
     cursor.check_count(header.entries, MAX_ENTRIES)?;
     cursor.at = cursor
         .range("list of entries", header.entries_offset, 0)?
         .end;
-    let mut entries = Entries::new(WHAT, start);
+    let mut entries = Entries::new(OFFLOAD_BINARY.name, start);
     for _ in 0..header.entries {
         let entry = Entry::read(&mut cursor)?;
         let image = entry.id(&cursor, &entries, header.version).and_then(|id| {

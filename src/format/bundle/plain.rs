@@ -7,16 +7,12 @@
 use std::ops::Range;
 
 use crate::format::bundle::bytes::Bytes;
+use crate::format::bundle::container::{Container, MAX_ENTRIES, Packing};
 use crate::format::bundle::cursor::Cursor;
+use crate::format::bundle::entries::Entries;
 use crate::format::bundle::error::BundleError;
-use crate::format::bundle::image::{Entries, Image};
-use crate::format::bundle::{Container, MAX_ENTRIES, Packing};
-
-/// The magic number of a bundle.
-pub(super) const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
-
-/// Its name in messages.
-pub(super) const WHAT: &str = "offload bundle";
+use crate::format::bundle::formats::BUNDLE;
+use crate::format::bundle::image::Image;
 
 /// Parses the bundle at the start of the range `place` of `file`.
 pub(super) fn parse<'data>(
@@ -24,14 +20,14 @@ pub(super) fn parse<'data>(
     place: Range<usize>,
 ) -> Result<Container<'data>, BundleError> {
     let start = place.start;
-    let mut cursor = Cursor::new(&file[place], WHAT, start);
-    let magic = cursor.take("magic", MAGIC.len() as u64)?;
-    if magic != MAGIC {
+    let mut cursor = Cursor::new(&file[place], BUNDLE.name, start);
+    let magic = cursor.take("magic", BUNDLE.magic.len() as u64)?;
+    if magic != BUNDLE.magic {
         return Err(BundleError::unknown_magic(magic, start));
     }
     let count = cursor.number::<8>("number of entries")?;
     cursor.check_count(count, MAX_ENTRIES)?;
-    let mut entries = Entries::new(WHAT, start);
+    let mut entries = Entries::new(BUNDLE.name, start);
     for _ in 0..count {
         let offset = cursor.number::<8>("list of entries")?;
         let size = cursor.number::<8>("list of entries")?;

@@ -5,51 +5,12 @@ use std::collections::{HashMap, HashSet};
 
 use byteorder::{ByteOrder, LittleEndian};
 use object::read::ReadRef;
-use thiserror::Error;
 
-use crate::format::codeobject::elf::{CodeObject, CodeObjectError, ElfSymbol};
+use crate::format::codeobject::elf::{CodeObject, ElfSymbol};
+use crate::format::codeobject::error::{CodeObjectError, DESCRIPTOR_BYTES, DescriptorError};
 
-/// The size of a kernel descriptor in bytes.
-const BYTES: usize = 64;
 /// The offset of the i64 distance from the descriptor's address to the first instruction.
 const ENTRY_OFFSET: usize = 16;
-
-/// The error for a damaged kernel descriptor.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum DescriptorError {
-    /// No symbol names it.
-    #[error("no kernel descriptor {symbol}: expected a symbol of that name in .dynsym")]
-    Absent {
-        /// The symbol that the metadata names.
-        symbol: String,
-    },
-    /// It is not within its symbol's section.
-    #[error(
-        "kernel descriptor {symbol} at {address:#x}: expected {BYTES} bytes within its section, \
-         which has {len} bytes from {start:#x}"
-    )]
-    Outside {
-        /// The symbol.
-        symbol: String,
-        /// The ELF address of the symbol.
-        address: u64,
-        /// The ELF address of the section.
-        start: u64,
-        /// The number of the section's bytes that are in the file.
-        len: usize,
-    },
-    /// The first instruction is not in an executable segment.
-    #[error(
-        "kernel descriptor {symbol}: entry {entry:#x}, expected an address of an executable segment"
-    )]
-    Entry {
-        /// The symbol.
-        symbol: String,
-        /// The ELF address of the first instruction, as found.
-        entry: u64,
-    },
-}
 
 /// The kernel descriptors of a code object, by symbol.
 pub(super) struct Descriptors<'data, 'elf, R: ReadRef<'data>> {
@@ -89,7 +50,7 @@ impl<'data, 'elf, R: ReadRef<'data>> Descriptors<'data, 'elf, R> {
         let (start, data) = self.code_object.section_at(section)?;
         let descriptor = usize::try_from(address.wrapping_sub(start))
             .ok()
-            .and_then(|at| data.get(at..)?.get(..BYTES))
+            .and_then(|at| data.get(at..)?.get(..DESCRIPTOR_BYTES))
             .ok_or_else(|| DescriptorError::Outside {
                 symbol: name.to_owned(),
                 address,

@@ -7,85 +7,10 @@ use object::elf::{
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::read::{ReadRef, SectionIndex, StringTable};
-use thiserror::Error;
 
-use crate::format::codeobject::coverage_mapping::CoverageError;
-use crate::format::codeobject::cuda::{CubinError, EM_CUDA};
-use crate::format::codeobject::descriptor::DescriptorError;
-use crate::format::codeobject::metadata::MetadataError;
+use crate::format::codeobject::cuda::EM_CUDA;
+use crate::format::codeobject::error::{CodeObjectError, MAX_SEGMENTS};
 use crate::format::sections::PerSection;
-
-/// The reason why bytes are not a code object.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum CodeObjectError {
-    /// The ELF is damaged, or the bytes are no ELF.
-    #[error("not a code object: {0}")]
-    Malformed(#[from] object::Error),
-    /// The ELF is for another machine.
-    #[error(
-        "not a code object: ELF machine {found:#x}, expected {:#x} (AMDGPU) or {EM_CUDA:#x} (CUDA)",
-        EM_AMDGPU.0
-    )]
-    WrongMachine {
-        /// The `e_machine` field as found.
-        found: u16,
-    },
-    /// The ELF has more program headers than a linker writes. All of them could name the same bytes.
-    #[error("the code object has {found} program headers, {MAX_SEGMENTS} are allowed")]
-    Segments {
-        /// The number of program headers.
-        found: usize,
-    },
-    /// Some parts share bytes with each other.
-    #[error("the {parts} of the code object have {found} bytes, all of it has {len}")]
-    Shared {
-        /// The name of the parts.
-        parts: &'static str,
-        /// The bytes of all of them together.
-        found: u64,
-        /// The bytes of the file.
-        len: u64,
-    },
-    /// An allocation failed.
-    #[error("no memory for the code object: {bytes} bytes are needed")]
-    NoMemory {
-        /// The size of the allocation in bytes.
-        bytes: u64,
-    },
-    /// A segment is not wholly in the file, or its contents are longer than its memory.
-    #[error("a segment of the code object is cut short")]
-    Cut,
-    /// A segment reaches too far.
-    #[error("the code object takes more than {max:#x} bytes of memory")]
-    Oversized {
-        /// The most bytes of memory that it may take.
-        max: u64,
-    },
-    /// Neither the metadata nor the ELF's flags name a known processor.
-    #[error(
-        "a code object of no known processor: ELF flags {found:#x}, expected those of a GCN GPU or a CUDA architecture"
-    )]
-    UnknownProcessor {
-        /// The `e_flags` field as found.
-        found: u32,
-    },
-    /// The variables of a cubin are damaged.
-    #[error(transparent)]
-    Cubin(#[from] CubinError),
-    /// The metadata of its kernels is damaged or absent.
-    #[error(transparent)]
-    Metadata(#[from] MetadataError),
-    /// A kernel descriptor is damaged or absent.
-    #[error(transparent)]
-    Descriptor(#[from] DescriptorError),
-    /// The coverage mapping is damaged.
-    #[error(transparent)]
-    Coverage(#[from] CoverageError),
-}
-
-/// The most program headers that are allowed. lld writes a dozen for this machine.
-const MAX_SEGMENTS: usize = 256;
 
 /// The text before the version number in clang's name of itself.
 const CLANG_VERSION: &str = "clang version ";

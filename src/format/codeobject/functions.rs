@@ -5,7 +5,8 @@ use object::elf::{SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, STT_FUNC};
 use object::read::ReadRef;
 use object::read::elf::{SectionHeader, Sym};
 
-use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
+use crate::format::codeobject::elf::CodeObject;
+use crate::format::codeobject::error::CodeObjectError;
 
 /// A function symbol and its machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use std::io::{self, Read};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use crate::format::codeobject::cuda::with_sections;
-use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
+use crate::format::codeobject::elf::CodeObject;
+use crate::format::codeobject::error::CodeObjectError;
 
 /// The identity of a code object: its GNU build id, else a hash of all its bytes.
 ///

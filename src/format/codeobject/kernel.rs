@@ -4,7 +4,8 @@ use object::read::ReadRef;
 use serde::{Deserialize, Serialize};
 
 use crate::format::codeobject::descriptor::Descriptors;
-use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
+use crate::format::codeobject::elf::CodeObject;
+use crate::format::codeobject::error::CodeObjectError;
 use crate::format::codeobject::kernel_sources::Functions;
 use crate::format::codeobject::metadata::{KernelNote, Metadata};
 use crate::format::codeobject::{openmp, target};

@@ -9,7 +9,8 @@ use byteorder::{ByteOrder, LittleEndian};
 use object::read::ReadRef;
 
 use crate::format::codeobject::coverage_mapping;
-use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
+use crate::format::codeobject::elf::CodeObject;
+use crate::format::codeobject::error::CodeObjectError;
 
 /// The hash of a name or of a file list: the first 8 bytes of the MD5, little endian (LLVM's
 /// `IndexedInstrProf::ComputeHash`).

@@ -5,9 +5,9 @@
 
 use object::elf::NoteType;
 use object::read::ReadRef;
-use thiserror::Error;
 
-use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
+use crate::format::codeobject::elf::CodeObject;
+use crate::format::codeobject::error::{CodeObjectError, MetadataError};
 use crate::format::codeobject::msgpack::{Fault, Reader, Value};
 
 /// The owner of the note.
@@ -16,41 +16,6 @@ const OWNER: &[u8] = b"AMDGPU";
 const TYPE: NoteType = NoteType(32);
 /// The major version that rocov reads. Code object versions 3 to 6 have 1.0 to 1.2.
 const MAJOR: u64 = 1;
-
-/// The error for the metadata of a code object.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum MetadataError {
-    /// There is no note, or the code object has version 2.
-    #[error("no AMDGPU metadata: expected a note `AMDGPU` of type 32")]
-    Absent,
-    /// The note ends too early.
-    #[error("AMDGPU metadata is cut short after {len} bytes")]
-    Cut {
-        /// The size of the note in bytes.
-        len: usize,
-    },
-    /// The note is not MessagePack.
-    #[error("AMDGPU metadata of {len} bytes: found 0xc1 at byte {at}, expected a value")]
-    NoValue {
-        /// The size of the note in bytes.
-        len: usize,
-        /// The offset in the note.
-        at: usize,
-    },
-    /// A field is missing or wrong.
-    #[error("AMDGPU metadata of {of}: {key} is {found}, expected {expected}")]
-    Field {
-        /// The kernel, or the code object.
-        of: String,
-        /// The field, such as `.sgpr_count`.
-        key: &'static str,
-        /// The value as found.
-        found: String,
-        /// The allowed values.
-        expected: &'static str,
-    },
-}
 
 /// The metadata of a code object: one note, or several if objects were linked without LTO.
 pub(super) struct Metadata<'data> {

@@ -5,6 +5,7 @@ mod coverage_mapping;
 pub mod cuda;
 mod descriptor;
 mod elf;
+mod error;
 mod functions;
 mod identity;
 mod kernel;
@@ -20,13 +21,12 @@ pub use coverage_mapping::{
     Counter, CoverageError, Expression, MappedFunction, MappedRegion, RegionKind, SourcePlace,
     mapped_functions,
 };
-pub use descriptor::DescriptorError;
-pub use elf::{CodeObject, CodeObjectError, ElfRange, ElfSection, ProfileSections};
+pub use elf::{CodeObject, ElfRange, ElfSection, ProfileSections};
+pub use error::{CodeObjectError, DescriptorError, MetadataError};
 pub use functions::FunctionCode;
 pub use identity::{Identity, sanitize_target};
 pub use kernel::Kernel;
 pub use kernel_sources::name_ref;
-pub use metadata::MetadataError;
 pub use openmp::{TARGET_REGION, without_host_functions};
 pub use target::{is_generic, is_processor, processor_of_version, runs_on};
 pub use uri::FileUri;

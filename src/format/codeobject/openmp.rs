@@ -8,9 +8,9 @@ use object::elf::{FileHeader64, SectionHeader64};
 use object::pod;
 use object::read::elf::{FileHeader, SectionHeader};
 
-use crate::format::bundle::Method;
-use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
-use crate::format::decompress::unpack;
+use crate::format::codeobject::elf::CodeObject;
+use crate::format::codeobject::error::CodeObjectError;
+use crate::format::decompress::{Method, unpack};
 use crate::format::leb128::uleb128;
 
 /// The start of the name of a target region's kernel.

@@ -5,9 +5,9 @@ use std::collections::btree_map::Entry;
 
 use byteorder::{ByteOrder, LittleEndian};
 
+use crate::format::profraw::count_kind::MAX_COUNT;
 use crate::format::profraw::layout::Meaning;
 use crate::format::profraw::read::RawProfile;
-use crate::format::profraw::sum::MAX_COUNT;
 use crate::format::profraw::value_profile::ValueProfile;
 use crate::format::profraw::{ProfileError, Sum};
 use crate::format::sections::Section;

@@ -8,11 +8,10 @@ use std::iter;
 
 use byteorder::{ByteOrder, LittleEndian};
 
-use crate::format::profraw::layout::{RecordLayout, Version, Word};
+use crate::format::profraw::layout::{RecordLayout, Version, Word, padding};
 use crate::format::profraw::read::RawProfile;
 use crate::format::profraw::value_profile::{ValueKind, ValueProfile};
-use crate::format::profraw::write::padding;
-use crate::format::profraw::{CountsByFunction, ProfileError, functions, pool};
+use crate::format::profraw::{CountsByFunction, ProfileError, functions, room};
 
 /// The bytes of the record of a virtual table: the hash of its name, its address, and its size in 4 bytes
 /// (`INSTR_PROF_VTABLE_DATA`).
@@ -56,7 +55,7 @@ impl<'a> HostProfile<'a> {
 
     /// The profile at the start of `file`, and its end.
     fn first(file: &'a [u8]) -> Result<(Self, usize), ProfileError> {
-        let profile = pool::whole(file, RawProfile::parse(file)?)?;
+        let profile = room::whole(file, RawProfile::parse(file)?)?;
         let version = *profile.header.version();
         let layout = version.layout().record;
         let names = profile.sections.names.clone();

@@ -12,7 +12,10 @@ use std::ops::RangeInclusive;
 use byteorder::{ByteOrder, LittleEndian};
 
 use crate::format::profraw::ProfileError;
-use crate::format::sections::Section;
+use crate::format::sections::{Addition, Section};
+
+/// `255 'l' 'p' 'r' 'o' 'f' 'r' 129`, most significant byte first: a 64-bit raw profile.
+pub(super) const MAGIC: u64 = u64::from_be_bytes(*b"\xfflprofr\x81");
 
 /// The bits of a version word that select a variant of the version. Bit 59 is not one of them: it moves
 /// the records into debug info, which a reader then needs. Bits 32 to 55 belong to the version up to LLVM 15,
@@ -447,6 +450,34 @@ impl Version {
     #[must_use]
     pub fn is_single_byte(&self) -> bool {
         Self::counts_bytes(self.word)
+    }
+}
+
+/// The number of bytes up to the next multiple of 8.
+pub(super) fn padding(len: usize) -> usize {
+    len.next_multiple_of(8) - len
+}
+
+impl Section {
+    /// The size of one element in bytes: a record, a counter, or a byte.
+    #[must_use]
+    pub fn element_bytes(self, version: &Version) -> u64 {
+        match self {
+            Self::Data => version.layout().record.bytes,
+            Self::Counters => version.counter_bytes(),
+            Self::Uniform => Version::UNIFORM_COUNTER_BYTES,
+            Self::Bitmap | Self::Names => 1,
+        }
+    }
+
+    /// The rule that adds up the counts of this section.
+    pub(crate) fn adds(self, version: &Version) -> Addition {
+        match self {
+            Self::Counters if version.is_single_byte() => Addition::And,
+            Self::Counters | Self::Uniform => Addition::Words,
+            Self::Bitmap => Addition::Or,
+            Self::Data | Self::Names => Addition::None,
+        }
     }
 }
 

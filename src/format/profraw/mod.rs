@@ -1,162 +1,31 @@
 //! The raw profile format: versions, reading, writing, adding up ([`Sum`]), adding to a file in place, and
 //! sections of an unknown version ([`SavedSections`]).
 
+mod count_kind;
+mod counts;
+mod error;
 mod functions;
 mod host_profile;
 mod layout;
 pub(crate) mod pool;
 mod read;
 mod records;
+mod room;
 mod saved_sections;
 mod sum;
 mod value_profile;
 mod write;
 
+pub use count_kind::{CountKind, MAX_COUNT};
+pub use counts::Counts;
+pub use error::{ProfileError, ValueProfileError};
 pub use functions::{CountsByFunction, FunctionCounts};
 pub use host_profile::HostProfile;
 pub use layout::{RecordLayout, Version, VersionLayout, Word};
 pub(crate) use pool::Pooled;
 pub use read::{Header, RawProfile};
-pub use records::{CountKind, RecordCount};
+pub use records::RecordCount;
 pub use saved_sections::{SavedSection, SavedSections};
-pub use sum::{Counts, MAX_COUNT, Sum};
-pub use value_profile::{ValueCount, ValueKind, ValueProfile, ValueProfileError};
+pub use sum::Sum;
+pub use value_profile::{ValueCount, ValueKind, ValueProfile};
 pub use write::{Parts, encode};
-
-use thiserror::Error;
-
-use crate::format::sections::Section;
-
-/// The reason why a raw profile cannot be read or written.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ProfileError {
-    /// rocov does not know the version.
-    #[error("raw profile version {found} is not known, expected {min} to {max}")]
-    UnknownVersion {
-        /// The version found.
-        found: u64,
-        /// The oldest known version.
-        min: u32,
-        /// The newest known version.
-        max: u32,
-    },
-    /// The file does not start with the magic number of a raw profile.
-    #[error("not a raw profile: magic {found:#018x}, expected {expected:#018x}")]
-    WrongMagic {
-        /// The first 8 bytes, little endian.
-        found: u64,
-        /// The magic number of a 64-bit little-endian raw profile.
-        expected: u64,
-    },
-    /// It is the profile of a program whose words have another size or byte order.
-    #[error(
-        "raw profile of a {bits}-bit {}-endian program: rocov reads those of 64-bit little-endian programs and of GPU \
-         code; give it to llvm-profdata",
-        if *.is_big_endian { "big" } else { "little" }
-    )]
-    OtherMachine {
-        /// The size of an address in bits: 32 or 64.
-        bits: u32,
-        /// True for the byte order of big-endian machines.
-        is_big_endian: bool,
-    },
-    /// The file ends before a section does.
-    #[error("raw profile is cut short: {part} ends at byte {needed}, the file has {found}")]
-    Truncated {
-        /// The part that is cut short.
-        part: &'static str,
-        /// The end of the part according to the header, in bytes.
-        needed: u64,
-        /// The size of the file in bytes.
-        found: u64,
-    },
-    /// No writer makes binary ids of this size, and LLVM rejects them. In a rewritten file, all later parts
-    /// would move.
-    #[error("raw profile has {bytes} bytes of binary ids, which is no multiple of 8")]
-    BinaryIds {
-        /// Their size according to the header, in bytes.
-        bytes: u64,
-    },
-    /// A binary id ends after all of them. LLVM rejects such a profile, and one with an empty binary id.
-    #[error("raw profile has a binary id of {found} bytes, expected 1 to {room}")]
-    BinaryId {
-        /// Its size in bytes.
-        found: u64,
-        /// The bytes that are there for it.
-        room: u64,
-    },
-    /// The saved sections have another format than this version of rocov writes.
-    #[error("saved sections of format {found}, expected {expected}")]
-    SavedFormat {
-        /// The format found.
-        found: u64,
-        /// The known format.
-        expected: u64,
-    },
-    /// The profile to add to has other functions or another version, or was linked differently.
-    #[error("it is a profile of other code, although its name says otherwise")]
-    OtherCode,
-    /// A seal does not fit the counts of a profile that is added to in place.
-    #[error(
-        "its counts are not whole: the machine went down while they were written, or somebody adds \
-         to it just now"
-    )]
-    NotWhole,
-    /// A profile to add has parts that rocov does not add, or the file has several profiles.
-    #[error(
-        "raw profile goes on after its names, at byte {end}, for {found} bytes: value profiles, \
-         virtual tables and several profiles in one file are not added"
-    )]
-    MoreParts {
-        /// The end of the names, in bytes.
-        end: usize,
-        /// The number of bytes after them.
-        found: usize,
-    },
-    /// A count is of a place that the profile does not have.
-    #[error("{kind} {index} of data record {record} is not in the raw profile")]
-    NoPlace {
-        /// The place of the record, from 0.
-        record: u32,
-        /// The thing that is counted.
-        kind: CountKind,
-        /// The place among those of its kind.
-        index: u32,
-    },
-    /// Two profiles are of different code.
-    #[error("counters cannot be added: {found} bytes to {expected}")]
-    Mismatch {
-        /// The bytes of counters in one profile.
-        found: usize,
-        /// The bytes of counters in the other.
-        expected: usize,
-    },
-    /// A data record refers to counts that the file does not have.
-    #[error("data record {index} of the raw profile is damaged: its {section} are not in the file")]
-    Record {
-        /// The place of the record, from 0.
-        index: usize,
-        /// The section of the counts.
-        section: Section,
-    },
-    /// The values of a data record are damaged.
-    #[error("data record {index} of the raw profile is damaged: {reason}")]
-    Values {
-        /// The place of the record, from 0.
-        index: usize,
-        /// The damage.
-        reason: ValueProfileError,
-    },
-    /// A count is too large. LLVM's tools reject the profile, too.
-    #[error(
-        "data record {index} of the raw profile is damaged: a count of {found}, expected at most \
-         {MAX_COUNT}"
-    )]
-    Count {
-        /// The place of the record, from 0.
-        index: usize,
-        /// The count.
-        found: u64,
-    },
-}

@@ -1,12 +1,12 @@
 //! Reads a raw profile: the header, and the ranges of the parts.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use byteorder::{ByteOrder, LittleEndian};
 
-use crate::format::profraw::layout::{Meaning, Version, Word};
-use crate::format::profraw::write::{self, MAGIC};
-use crate::format::profraw::{ProfileError, pool};
+use crate::format::profraw::ProfileError;
+use crate::format::profraw::layout::{MAGIC, Meaning, Version, Word, padding};
 use crate::format::sections::PerSection;
 
 /// The header of a raw profile.
@@ -134,21 +134,25 @@ impl RawProfile {
                 section.element_bytes(&header.version),
             )?;
             // The last section has no such word: it is filled up to 8 bytes.
-            let padding = header.value(Meaning::PaddingAfter(section));
-            let padding = padding.unwrap_or_else(|| write::padding(place.len()) as u64);
+            let padding = header
+                .value(Meaning::PaddingAfter(section))
+                .unwrap_or_else(|| padding(place.len()) as u64);
             cursor.take("padding", padding, 1)?;
             Ok(place)
         })?;
         Ok(Self { header, sections })
     }
 
-    /// Checks that the counts of `file` are whole. `file` must be the file that this was parsed from. Only
-    /// profiles that many processes add to have a hash to check.
-    ///
-    /// # Errors
-    /// Fails if the hash does not match.
-    pub fn check_counts(&self, file: &[u8]) -> Result<(), ProfileError> {
-        pool::check(file, self)
+    /// The parts that are equal in all runs of the code: binary ids, records without their sizes of waves, and names.
+    /// `file` must be the file that this was parsed from.
+    pub(super) fn unchanging<'file>(&self, file: &'file [u8]) -> [Cow<'file, [u8]>; 3] {
+        let layout = self.header.version().layout();
+        let records = &file[self.sections.data.clone()];
+        [
+            file[layout.header_bytes()..self.sections.data.start].into(),
+            layout.record.without_wave_sizes(records),
+            file[self.sections.names.clone()].into(),
+        ]
     }
 }
 

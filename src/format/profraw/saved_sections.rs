@@ -17,7 +17,7 @@
 use byteorder::{ByteOrder, LittleEndian, WriteBytesExt};
 
 use crate::format::profraw::ProfileError;
-use crate::format::profraw::write::padding;
+use crate::format::profraw::layout::padding;
 
 const MAGIC: &[u8; 8] = b"rocovsec";
 const FORMAT: u64 = 1;

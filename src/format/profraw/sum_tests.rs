@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::*;
-use crate::format::profraw::{Parts, encode};
+use crate::format::profraw::{Counts, MAX_COUNT, Parts, Version, encode};
+use crate::format::sections::PerSection;
 
 fn counts(counters: &[u64]) -> Counts {
     let counters = counters

@@ -8,7 +8,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use byteorder::{ByteOrder, LittleEndian};
-use thiserror::Error;
+
+use crate::format::profraw::error::ValueProfileError;
 
 /// The most values of a site: `INSTR_PROF_MAX_NUM_VAL_PER_SITE`.
 const MAX_VALUES: usize = 255;
@@ -18,34 +19,6 @@ const HEADER: usize = 8;
 const KIND_HEADER: usize = 8;
 /// The bytes of a value and its count.
 const VALUE: usize = 16;
-
-/// The reason why a value profile cannot be read.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ValueProfileError {
-    /// It ends before a part does.
-    #[error("its values are cut short: they end at byte {needed} of {found}")]
-    Truncated {
-        /// The end of the part, in bytes from the start of the value profile.
-        needed: u64,
-        /// The bytes that are there.
-        found: usize,
-    },
-    /// No writer makes value profiles of this size.
-    #[error("its values take {found} bytes, expected a multiple of 8")]
-    Size {
-        /// The size in bytes.
-        found: u32,
-    },
-    /// It has more kinds of values than this version of the format, or one that is not known or there twice.
-    #[error("its values have kind {found}, expected each of 0 to {max} at most once")]
-    Kind {
-        /// The kind, or the number of the last one.
-        found: u32,
-        /// The last kind of the version.
-        max: u32,
-    },
-}
 
 /// The kinds of values, by their numbers in files: `InstrProfValueKind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,12 +2,9 @@
 
 use byteorder::{ByteOrder, LittleEndian, WriteBytesExt};
 
-use crate::format::profraw::layout::{Meaning, Version};
-use crate::format::profraw::sum::Counts;
+use crate::format::profraw::counts::Counts;
+use crate::format::profraw::layout::{MAGIC, Meaning, Version, padding};
 use crate::format::sections::{PerSection, Section};
-
-/// `255 'l' 'p' 'r' 'o' 'f' 'r' 129`, most significant byte first: a 64-bit raw profile.
-pub(super) const MAGIC: u64 = u64::from_be_bytes(*b"\xfflprofr\x81");
 
 /// The parts of a raw profile.
 #[derive(Clone, Copy, Debug)]
@@ -119,11 +116,6 @@ fn push(bytes: &mut Vec<u8>, word: u64) {
     bytes
         .write_u64::<LittleEndian>(word)
         .expect("a vector takes every write");
-}
-
-/// The number of bytes up to the next multiple of 8.
-pub(super) fn padding(len: usize) -> usize {
-    len.next_multiple_of(8) - len
 }
 
 #[cfg(test)]

@@ -133,17 +133,6 @@ impl<'text, 'all> Labels<'text, 'all> {
     }
 }
 
-/// The instructions of a body, with the numbers of their statements.
-fn instructions<'all, 'text>(
-    statements: &'all Statements<'text>,
-) -> impl Iterator<Item = (usize, &'all Statement<'text>, &'all Instruction<'text>)> {
-    let all = statements.all.iter().enumerate();
-    all.filter_map(|(number, statement)| match &statement.kind {
-        StatementKind::Instruction(instruction) => Some((number, statement, instruction)),
-        _ => None,
-    })
-}
-
 impl Blocks {
     /// Numbers the blocks of a body.
     ///
@@ -154,7 +143,7 @@ impl Blocks {
         check_operands(statements, &labels)?;
         let mut branches: Vec<(usize, Vec<usize>)> = Vec::new();
         let mut reached = HashSet::new();
-        for (number, statement, instruction) in instructions(statements) {
+        for (number, statement, instruction) in statements.instructions() {
             let targets = labels.targets(statement, instruction)?;
             reached.extend(targets.iter().copied());
             if !targets.is_empty() {

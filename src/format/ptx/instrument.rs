@@ -16,7 +16,7 @@ use crate::format::ptx::flush::Flush;
 use crate::format::ptx::lexer::is_word;
 use crate::format::ptx::marks::Marks;
 use crate::format::ptx::module::{Module, PtxFunction};
-use crate::format::ptx::plan::{Plan, WORD, Way, ending, instructions};
+use crate::format::ptx::plan::{Plan, WORD, Way, ending};
 use crate::format::ptx::records::{Unit, words_for};
 use crate::format::ptx::statements::{Flow, StatementKind};
 use crate::support::counting::Counting;
@@ -263,7 +263,9 @@ impl Editor<'_, '_> {
         if self.function.is_kernel && !body.is_limited {
             let limit = match options.registers.get(self.function.symbol) {
                 Some(plain) => {
-                    let calls = instructions(self.function)
+                    let calls = self
+                        .function
+                        .instructions()
                         .any(|(_, _, it)| matches!(it.flow, Flow::Call { .. }));
                     let limit = register_limit(*plain, plan.registers(), calls);
                     format!(".maxnreg {limit}")

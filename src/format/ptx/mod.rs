@@ -18,7 +18,7 @@ mod plan;
 mod records;
 mod statements;
 
-use crate::format::ptx::records::RECORD;
+use crate::format::ptx::module::RECORD;
 
 pub use crate::support::counting::Counting;
 pub use error::PtxError;

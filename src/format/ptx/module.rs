@@ -8,8 +8,12 @@ use crate::format::codeobject::name_ref;
 use crate::format::ptx::PtxError;
 use crate::format::ptx::blocks::Blocks;
 use crate::format::ptx::lexer::{Lexer, Token, TokenKind};
-use crate::format::ptx::records::RECORD;
-use crate::format::ptx::statements::{self, Flow, Loc, Place, StatementKind, Statements};
+use crate::format::ptx::statements::{
+    self, Flow, Instruction, Loc, Place, Statement, StatementKind, Statements,
+};
+
+/// The start of the names of records.
+pub(super) const RECORD: &str = "__profd_";
 
 /// A PTX module.
 #[derive(Clone, Debug)]
@@ -484,4 +488,13 @@ fn unescaped(name: &str) -> String {
         }
     }
     all
+}
+
+impl<'text> PtxFunction<'text> {
+    /// The instructions, with the numbers of their statements.
+    pub(super) fn instructions<'all>(
+        &'all self,
+    ) -> impl Iterator<Item = (usize, &'all Statement<'text>, &'all Instruction<'text>)> {
+        self.body.statements.instructions()
+    }
 }

@@ -9,8 +9,7 @@ use std::collections::HashSet;
 use crate::format::ptx::dominators::immediate_dominators;
 use crate::format::ptx::flow;
 use crate::format::ptx::module::PtxFunction;
-use crate::format::ptx::plan::{instructions, leaves};
-use crate::format::ptx::statements::{Flow, Instruction};
+use crate::format::ptx::statements::{Flow, Instruction, StatementKind};
 
 /// The most blocks of a function for which [`apart`] looks at the ways. If a larger function waits, each of its exits is
 /// apart.
@@ -71,7 +70,7 @@ impl Ways {
         let spans = &blocks.spans;
         let block_of = |number: usize| spans.partition_point(|span| span.last < number);
         let outside = spans.len();
-        let waiting = instructions(function).filter(|(_, _, it)| waits(it));
+        let waiting = function.instructions().filter(|(_, _, it)| waits(it));
         let waiting: Vec<usize> = waiting.map(|(number, _, _)| block_of(number)).collect();
         if waiting.is_empty() {
             return None;
@@ -84,7 +83,7 @@ impl Ways {
             exits: vec![Vec::new(); outside + 1],
             may_wait: vec![false; outside + 1],
         };
-        for (number, _, it) in instructions(function) {
+        for (number, _, it) in function.instructions() {
             let block = block_of(number);
             let targets = blocks.ways.get(&number).into_iter().flatten().flatten();
             let leaving = targets.copied().filter(|target| only_leaves[*target]);
@@ -159,6 +158,16 @@ fn waits(it: &Instruction<'_>) -> bool {
     let is_call = matches!(it.flow, Flow::Call { .. });
     let is_barrier = matches!(it.name(), "bar" | "barrier");
     is_call || is_barrier || it.opcode.contains(".sync") || it.opcode.contains(".aligned")
+}
+
+/// The instruction of a block that only ends the call of its function.
+pub(super) fn leaves<'text>(function: &PtxFunction<'text>, block: usize) -> Option<&'text str> {
+    let span = function.body.blocks.spans[block];
+    let StatementKind::Instruction(it) = &function.body.statements.all[span.first].kind else {
+        return None;
+    };
+    let is_end = matches!(it.flow, Flow::Return | Flow::Exit) && !it.is_guarded;
+    (is_end && span.first == span.last).then_some(it.opcode)
 }
 
 #[cfg(test)]

@@ -112,7 +112,9 @@ fn no_thread_waits_at_a_common_exit() {
         let waiting: Vec<usize> = (0..outside)
             .filter(|block| {
                 let own = spans[*block].first..=spans[*block].last;
-                instructions(function).any(|(number, _, it)| own.contains(&number) && waits(it))
+                function
+                    .instructions()
+                    .any(|(number, _, it)| own.contains(&number) && waits(it))
             })
             .collect();
         (common, own) = (common + leaving.len(), own + apart.len());

@@ -19,8 +19,8 @@ use std::collections::HashSet;
 use crate::format::ptx::flags::{Flag, flags};
 use crate::format::ptx::flow::{Derivation, derivation};
 use crate::format::ptx::module::PtxFunction;
-use crate::format::ptx::parting::apart;
-use crate::format::ptx::statements::{Flow, Instruction, Statement, StatementKind};
+use crate::format::ptx::parting::{apart, leaves};
+use crate::format::ptx::statements::{Flow, StatementKind};
 use crate::support::counting::Counting;
 
 /// The most words of 32 bits for blocks in no loop.
@@ -93,7 +93,7 @@ impl<'text> Plan<'text> {
         counting: Counting,
         in_memory: bool,
     ) -> Self {
-        let calls = instructions(function).filter(|(_, _, it)| match it.flow {
+        let calls = function.instructions().filter(|(_, _, it)| match it.flow {
             Flow::Call { callee } => may_end(ending, callee),
             _ => false,
         });
@@ -190,7 +190,7 @@ impl<'text> Plan<'text> {
     fn find_exits(&mut self, function: &PtxFunction<'text>) {
         let apart = apart(function);
         let blocks = &function.body.blocks;
-        for (number, _, instruction) in instructions(function) {
+        for (number, _, instruction) in function.instructions() {
             match instruction.flow {
                 Flow::Return | Flow::Exit if !is_unreachable(function, number) => {
                     self.add_exit(apart.contains(&number), number, None, instruction.opcode);
@@ -244,17 +244,6 @@ impl<'text> Plan<'text> {
     }
 }
 
-/// The instructions of a function, with the numbers of their statements.
-pub(super) fn instructions<'all, 'text>(
-    function: &'all PtxFunction<'text>,
-) -> impl Iterator<Item = (usize, &'all Statement<'text>, &'all Instruction<'text>)> {
-    let all = function.body.statements.all.iter().enumerate();
-    all.filter_map(|(number, statement)| match &statement.kind {
-        StatementKind::Instruction(instruction) => Some((number, statement, instruction)),
-        _ => None,
-    })
-}
-
 /// The way of each block, and the counts that follow from others. A thread that brings its counts to memory on its way, and
 /// goes on, has not left the block that it is in: then none follow.
 fn ways(function: &PtxFunction<'_>, may_derive: bool) -> (Vec<Way>, Derivation) {
@@ -292,7 +281,9 @@ fn ways(function: &PtxFunction<'_>, may_derive: bool) -> (Vec<Way>, Derivation) 
 
 /// Returns whether a function sets its number of registers.
 fn sets_registers(function: &PtxFunction<'_>) -> bool {
-    instructions(function).any(|(_, _, it)| it.name() == "setmaxnreg")
+    function
+        .instructions()
+        .any(|(_, _, it)| it.name() == "setmaxnreg")
 }
 
 /// The number of loops around each block.
@@ -311,16 +302,6 @@ fn depths(function: &PtxFunction<'_>) -> Vec<usize> {
         depth
     });
     depths.collect()
-}
-
-/// The instruction of a block that only ends the call of its function.
-pub(super) fn leaves<'text>(function: &PtxFunction<'text>, block: usize) -> Option<&'text str> {
-    let span = function.body.blocks.spans[block];
-    let StatementKind::Instruction(it) = &function.body.statements.all[span.first].kind else {
-        return None;
-    };
-    let is_end = matches!(it.flow, Flow::Return | Flow::Exit) && !it.is_guarded;
-    (is_end && span.first == span.last).then_some(it.opcode)
 }
 
 /// Returns whether the statement is a block right behind a `trap`, and no branch leads to it. clang writes `exit` there.
@@ -347,11 +328,13 @@ pub(super) fn ending<'text>(functions: &[PtxFunction<'text>]) -> HashSet<&'text 
     loop {
         let before = ending.len();
         for function in functions.iter().filter(|it| !it.is_kernel) {
-            let ends = instructions(function).any(|(number, _, it)| match it.flow {
-                Flow::Exit => !is_unreachable(function, number),
-                Flow::Call { callee } => may_end(&ending, callee),
-                _ => false,
-            });
+            let ends = function
+                .instructions()
+                .any(|(number, _, it)| match it.flow {
+                    Flow::Exit => !is_unreachable(function, number),
+                    Flow::Call { callee } => may_end(&ending, callee),
+                    _ => false,
+                });
             if ends {
                 ending.insert(function.symbol);
             }

@@ -14,12 +14,10 @@ use crate::format::bounds_table::VERSION_SYMBOL;
 use crate::format::copies_table::{COPIES_VERSION, CUDA_STRIDE_UNIT, MAGIC};
 use crate::format::profraw::{RecordLayout, Version};
 use crate::format::ptx::PtxError;
-use crate::format::ptx::module::Module;
+use crate::format::ptx::module::{Module, RECORD};
 use crate::format::ptx::plan::WORD;
 use crate::support::counting::Counting;
 
-/// The start of the names of records.
-pub(super) const RECORD: &str = "__profd_";
 /// As many copies as the largest GPUs have SMs, about.
 const MAX_SMS: u64 = 256;
 /// The most bytes that the copies take, unless a single copy takes more.

@@ -385,3 +385,16 @@ fn operand_bracket<'text>(
     }
     Ok(())
 }
+
+impl<'text> Statements<'text> {
+    /// The instructions, with the numbers of their statements.
+    pub(super) fn instructions<'all>(
+        &'all self,
+    ) -> impl Iterator<Item = (usize, &'all Statement<'text>, &'all Instruction<'text>)> {
+        let all = self.all.iter().enumerate();
+        all.filter_map(|(number, statement)| match &statement.kind {
+            StatementKind::Instruction(instruction) => Some((number, statement, instruction)),
+            _ => None,
+        })
+    }
+}

@@ -341,18 +341,20 @@ impl Object {
 
     /// Returns the address of this object's own exported definition of `name`.
     pub(crate) fn defines(&self, name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: these are the dynamic linker's own data of an object. Nobody may unload an object
-        // while the program calls librocov from it: the program would lose it too.
-        let symbols = unsafe { Symbols::of(self) }?;
-        let address = symbols.find(name)? as *mut c_void;
+        let address = self.symbols()?.find(name)? as *mut c_void;
         self.contains(address).then_some(address)
     }
 
     /// Returns whether this object calls a function `name` of another object; `None` if its tables do not
     /// tell. Reads memory only.
     pub(crate) fn calls(&self, name: &CStr) -> Option<bool> {
-        // SAFETY: as for `defines`.
-        unsafe { Symbols::of(self) }?.imports(name)
+        self.symbols()?.imports(name)
+    }
+
+    fn symbols(&self) -> Option<Symbols> {
+        // SAFETY: these are the dynamic linker's own data of an object. Nobody may unload an object
+        // while the program calls librocov from it: the program would lose it too.
+        unsafe { Symbols::new(self.dynamic?, self.load_bias, &self.segments) }
     }
 
     /// Keeps the object in the process to its end. Not for use while the process exits (see

@@ -5,9 +5,8 @@
 //! opened for the first time, even with `RTLD_NOLOAD`.
 #![expect(unsafe_code, reason = "reads the symbol tables of objects in memory")]
 
-use std::ffi::{CStr, c_char, c_void};
-
-use super::Object;
+use std::ffi::{CStr, c_char};
+use std::ops::Range;
 
 const DT_NULL: i64 = 0;
 const DT_STRTAB: i64 = 5;
@@ -42,19 +41,16 @@ struct GnuHash {
 }
 
 impl Symbols {
-    /// Returns the tables of `object`; `None` if one is missing.
+    /// Returns the tables of the object with its dynamic section at `dynamic`; `None` if one is missing.
     ///
     /// # Safety
-    /// The object is still loaded, and stays so.
-    pub(super) unsafe fn of(object: &Object) -> Option<Self> {
-        let Object {
-            load_bias,
-            dynamic: Some(dynamic),
-            ..
-        } = *object
-        else {
-            return None;
-        };
+    /// `dynamic` is the address of the dynamic section of an object, which ends with DT_NULL, and `load_bias` and
+    /// `segments` are those of this object, which is still loaded and stays so.
+    pub(super) unsafe fn new(
+        dynamic: usize,
+        load_bias: usize,
+        segments: &[Range<usize>],
+    ) -> Option<Self> {
         let [mut symbols, mut strings, mut hashes] = [0_usize; 3];
         let mut entry = dynamic as *const Dynamic;
         // SAFETY: a dynamic section ends with DT_NULL.
@@ -63,7 +59,7 @@ impl Symbols {
         {
             // glibc has replaced the offsets by addresses, except in the kernel's own object.
             let value = *value as usize;
-            let address = match object.contains(value as *const c_void) {
+            let address = match segments.iter().any(|segment| segment.contains(&value)) {
                 true => value,
                 false => load_bias.wrapping_add(value),
             };

@@ -26,12 +26,12 @@ pub(super) fn pass<T>(work: impl FnOnce() -> T) -> Option<T> {
 }
 
 /// Shuts the gate, because HSA is about to be shut down.
-pub(in crate::serve) fn pause() {
+pub(crate) fn pause() {
     shut(&IS_PAUSED);
 }
 
 /// Opens the gate again: HSA was shut down, or has only lost one of its users.
-pub(in crate::serve) fn resume() {
+pub(crate) fn resume() {
     if process::uses_hsa() {
         IS_PAUSED.store(false, Ordering::Release);
     }

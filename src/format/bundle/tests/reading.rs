@@ -2,6 +2,7 @@
 
 use crate::format::bundle::tests::synth::*;
 use crate::format::bundle::*;
+use crate::format::codeobject::Identity;
 
 /// Targets and bytes of all code objects in `file`. Panics at any error.
 fn found(file: &[u8]) -> Vec<(Option<String>, Vec<u8>)> {

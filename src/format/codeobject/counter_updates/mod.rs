@@ -20,7 +20,8 @@ use object::read::ReadRef;
 
 use crate::format::codeobject::counter_updates::flow::Surroundings;
 use crate::format::codeobject::counter_updates::instruction::Generation;
-use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
+use crate::format::codeobject::elf::CodeObject;
+use crate::format::codeobject::error::CodeObjectError;
 
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// The functions that add to counters without atomic operations, by their mangled names. Their counts are too low.

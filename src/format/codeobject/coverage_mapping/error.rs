@@ -1,12 +1,19 @@
 //! The reasons why a coverage mapping cannot be read.
 
+use std::ops::RangeInclusive;
+
 use thiserror::Error;
 
-use crate::format::codeobject::coverage_mapping::file_list::{
-    MAX_LIST, MAX_PATH, MAX_PATHS, VERSIONS,
-};
-use crate::format::codeobject::coverage_mapping::region::SourcePlace;
+use crate::format::codeobject::coverage_mapping::source_place::SourcePlace;
 
+/// The versions that rocov reads, as the format numbers them: one less than LLVM's names.
+pub(super) const VERSIONS: RangeInclusive<u32> = 3..=6;
+/// The largest size in bytes of a compressed file list: enough for a hundred thousand names.
+pub(super) const MAX_LIST: u64 = 16 << 20;
+/// The largest size in bytes of a path with its directory. Linux opens no longer path (`PATH_MAX`).
+pub(super) const MAX_PATH: usize = 4096;
+/// The largest size in bytes of all paths of a code object: enough for a million.
+pub(super) const MAX_PATHS: usize = 128 << 20;
 /// The largest number of expansions around the files and regions of a function, added up: a thousand regions
 /// within a thousand others, four times.
 pub(super) const MAX_NESTING: usize = 1 << 22;

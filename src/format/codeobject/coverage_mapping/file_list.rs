@@ -5,28 +5,20 @@ use std::path::{Component, Path, PathBuf};
 
 use byteorder::{ByteOrder, LittleEndian};
 
-use crate::format::bundle::Method;
-use crate::format::codeobject::coverage_mapping::error::CoverageError;
+use crate::format::codeobject::coverage_mapping::error::{
+    CoverageError, MAX_LIST, MAX_PATH, VERSIONS,
+};
 use crate::format::codeobject::coverage_mapping::reader::Reader;
 use crate::format::codeobject::kernel_sources::name_ref;
-use crate::format::decompress::unpack;
+use crate::format::decompress::{Method, unpack};
 
 /// The section's name in messages.
 const COVMAP: &str = "__llvm_covmap";
 /// The size of a file list's header: four u32 words. The second is the size of the list in bytes, the fourth
 /// is the version.
 const HEADER: usize = 16;
-/// The versions that rocov reads, as the format numbers them: one less than LLVM's names.
-pub(super) const VERSIONS: std::ops::RangeInclusive<u32> = 3..=6;
 /// The first version whose file list starts with the compilation directory.
 pub(super) const WITH_DIRECTORY: u32 = 5;
-/// The largest size in bytes of a compressed file list: enough for a hundred thousand names.
-pub(super) const MAX_LIST: u64 = 16 << 20;
-/// The largest size in bytes of a path with its directory. Linux opens no longer path (`PATH_MAX`).
-pub(super) const MAX_PATH: usize = 4096;
-/// The largest size in bytes of all paths of a code object: enough for a million.
-pub(super) const MAX_PATHS: usize = 128 << 20;
-
 /// The file lists of the section, in order.
 pub(super) struct FileLists<'a>(Reader<'a>);
 

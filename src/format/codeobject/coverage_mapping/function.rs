@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use object::read::ReadRef;
 
-use crate::format::codeobject::coverage_mapping::error::CoverageError;
+use crate::format::codeobject::coverage_mapping::error::{CoverageError, MAX_PATHS};
 use crate::format::codeobject::coverage_mapping::expansions::set_counters;
-use crate::format::codeobject::coverage_mapping::file_list::{FileLists, MAX_PATHS};
+use crate::format::codeobject::coverage_mapping::file_list::FileLists;
 use crate::format::codeobject::coverage_mapping::function_record::{
     COVFUN, FunctionRecord, FunctionRecords,
 };
@@ -16,7 +16,8 @@ use crate::format::codeobject::coverage_mapping::reader::Reader;
 use crate::format::codeobject::coverage_mapping::region::{
     Expression, MappedRegion, Regions, is_uncounted,
 };
-use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
+use crate::format::codeobject::elf::CodeObject;
+use crate::format::codeobject::error::CodeObjectError;
 
 /// A function of a code object, as its coverage mapping describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,9 +12,11 @@ mod function;
 mod function_record;
 mod reader;
 mod region;
+mod source_place;
 mod sources;
 
 pub use error::CoverageError;
 pub use function::{MappedFunction, mapped_functions};
-pub use region::{Counter, Expression, MappedRegion, RegionKind, SourcePlace};
+pub use region::{Counter, Expression, MappedRegion, RegionKind};
+pub use source_place::SourcePlace;
 pub(super) use sources::sources;

@@ -2,6 +2,7 @@
 
 use crate::format::codeobject::coverage_mapping::error::CoverageError;
 use crate::format::codeobject::coverage_mapping::reader::Reader;
+use crate::format::codeobject::coverage_mapping::source_place::SourcePlace;
 
 /// The bits of an encoded counter that tell its kind.
 const TAG_BITS: u32 = 2;
@@ -14,15 +15,6 @@ const GAP: u32 = 1 << 31;
 const MAX_LINE: u32 = 1 << 22;
 /// The limit of numbers that concern the conditions of a decision.
 const MAX_CONDITION: u64 = i16::MAX as u64;
-
-/// A place in a source file. Line and column count from 1, the column in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SourcePlace {
-    /// The line.
-    pub line: u32,
-    /// The column. [`u32::MAX`] is the end of a line.
-    pub column: u32,
-}
 
 /// A count in terms of the counters of its function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::format::codeobject::coverage_mapping::error::CoverageError;
-use crate::format::codeobject::coverage_mapping::file_list::{FileLists, MAX_PATHS};
+use crate::format::codeobject::coverage_mapping::error::{CoverageError, MAX_PATHS};
+use crate::format::codeobject::coverage_mapping::file_list::FileLists;
 use crate::format::codeobject::coverage_mapping::function_record::{COVFUN, FunctionRecords};
 use crate::format::codeobject::coverage_mapping::reader::Reader;
 

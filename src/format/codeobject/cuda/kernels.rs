@@ -13,7 +13,8 @@ use crate::format::codeobject::cuda::info::{
     REGISTERS, SPILL, attributes,
 };
 use crate::format::codeobject::cuda::target;
-use crate::format::codeobject::elf::{CodeObject, CodeObjectError, ElfSection};
+use crate::format::codeobject::elf::{CodeObject, ElfSection};
+use crate::format::codeobject::error::CodeObjectError;
 use crate::format::codeobject::kernel_sources::Functions;
 
 /// `STO_CUDA_ENTRY`, a bit of `st_other`: the function is a kernel.

@@ -8,7 +8,7 @@ use object::elf::{
 
 use crate::format::bounds_table::VERSION_SYMBOL;
 use crate::format::codeobject::cuda::EM_CUDA;
-use crate::format::codeobject::elf::CodeObjectError;
+use crate::format::codeobject::error::CodeObjectError;
 use crate::format::codeobject::segments::MAX_BYTES;
 use crate::format::sections::Section;
 use crate::support::memory::room;

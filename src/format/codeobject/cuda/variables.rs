@@ -9,7 +9,8 @@ use object::read::elf::{Rel, Rela, SectionHeader, Sym};
 use object::read::{ReadRef, SectionIndex, SymbolIndex};
 
 use crate::format::codeobject::cuda::{ADDRESS_64, CubinError, GENERIC_64};
-use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
+use crate::format::codeobject::elf::CodeObject;
+use crate::format::codeobject::error::CodeObjectError;
 
 /// `STT_CUDA_OBJECT`: the type of variables in cubins that are not linked yet (seen in those of `ptxas -c`).
 const STT_CUDA_OBJECT: SymbolType = SymbolType(13);

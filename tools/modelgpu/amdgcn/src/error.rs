@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::code_object::SourceLine;
+use crate::wave::MAX_SCRATCH;
 
 /// The reason why a dispatch did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -252,7 +253,7 @@ pub enum LaunchProblem {
         limit: u32,
     },
     /// More scratch than the interpreter models.
-    #[error("{0} bytes of scratch per work-item; at most {max} are possible", max = crate::dispatch::MAX_SCRATCH)]
+    #[error("{0} bytes of scratch per work-item; at most {max} are possible", max = MAX_SCRATCH)]
     ScratchSize(
         /// Bytes per work-item.
         u64,

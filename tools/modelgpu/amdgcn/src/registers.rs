@@ -5,7 +5,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use crate::wave::Words;
+use crate::lanes::Words;
 
 /// 256 VGPRs, 256 accumulation VGPRs, and room for a wide access at the last one.
 const VECTORS: usize = 512 + 32;

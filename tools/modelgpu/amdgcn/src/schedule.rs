@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::code::{Code, Core, Spare};
-use crate::dispatch::{Dispatch, STUCK, Statistics};
 use crate::error::DispatchError;
-use crate::execute::{LdsAccess, Span, Surroundings};
-use crate::memory::View;
+use crate::execute::{LdsAccess, Surroundings};
+use crate::launch::{Dispatch, STUCK, Statistics};
+use crate::memory::{Span, View};
 use crate::warning::Stuck;
 use crate::wave::{State, Wave};
 use crate::workers::Workers;

@@ -108,9 +108,43 @@ impl Target {
         }
     }
 
-    /// The compute units of a GPU of this target.
+    /// The compute units of a GPU of this target: those of an MI210 (gfx90a), of an MI300X (gfx942), of an MI350X (gfx950), of an RX 7900 XTX
+    /// (gfx1100) and of an RX 9070 XT (gfx1201).
     pub const fn compute_units(self) -> ComputeUnits {
-        ComputeUnits::of(self)
+        match self {
+            Self::Gfx90a => ComputeUnits {
+                xccs: 1,
+                engines_per_xcc: 8,
+                units_per_xcc: 104,
+                simds_per_unit: 4,
+            },
+            Self::Gfx942 => ComputeUnits {
+                xccs: 8,
+                engines_per_xcc: 4,
+                units_per_xcc: 38,
+                simds_per_unit: 4,
+            },
+            Self::Gfx950 => ComputeUnits {
+                xccs: 8,
+                engines_per_xcc: 4,
+                units_per_xcc: 32,
+                simds_per_unit: 4,
+            },
+            // Six engines have two arrays each. An array counts as an engine here.
+            Self::Gfx1100 => ComputeUnits {
+                xccs: 1,
+                engines_per_xcc: 12,
+                units_per_xcc: 96,
+                simds_per_unit: 2,
+            },
+            // Four engines have two arrays each.
+            Self::Gfx1201 => ComputeUnits {
+                xccs: 1,
+                engines_per_xcc: 8,
+                units_per_xcc: 64,
+                simds_per_unit: 2,
+            },
+        }
     }
 
     /// Returns whether a GPU has several XCCs, and waves read theirs in the register XCC_ID.

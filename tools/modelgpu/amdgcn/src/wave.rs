@@ -2,49 +2,12 @@
 
 use crate::compute_units::Place;
 use crate::execute::value::Kind;
-use crate::execute::{GridWait, Simd};
+use crate::execute::{Fitted, Leveled, Simd};
+use crate::grid_barriers::GridWait;
 use crate::isa::{Operand, inline_constant};
+use crate::lanes::{LANES, WaveSize, Words};
 use crate::registers::RegisterFile;
 use crate::target::Target;
-
-/// The lanes of every register. In a wave of 32 work-items, the upper half is never active.
-pub(crate) const LANES: usize = 64;
-
-/// The work-items of a wave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WaveSize {
-    Wave32,
-    Wave64,
-}
-
-impl WaveSize {
-    pub(crate) const fn lanes(self) -> usize {
-        match self {
-            Self::Wave32 => 32,
-            Self::Wave64 => 64,
-        }
-    }
-
-    /// The mask of all lanes.
-    pub(crate) const fn mask(self) -> u64 {
-        u64::MAX >> (64 - self.lanes())
-    }
-}
-
-/// One vector register: 32 bits for each lane.
-pub(crate) type Words = [u32; LANES];
-/// A pair of vector registers, or a widened one.
-pub(crate) type Longs = [u64; LANES];
-
-/// The active lanes by number.
-pub(crate) fn active(lanes: u64) -> impl Iterator<Item = usize> {
-    let mut left = lanes;
-    std::iter::from_fn(move || {
-        let lane = left.trailing_zeros() as usize;
-        left &= left.wrapping_sub(1);
-        (lane < LANES).then_some(lane)
-    })
-}
 
 /// SGPRs, VCC, M0 and EXEC by operand code, with room behind them. A bad program may start a wide
 /// access at the last one; the interpreter must not crash then.
@@ -76,6 +39,9 @@ pub(crate) struct Apertures {
     pub shared: u64,
     pub private: u64,
 }
+
+/// The most bytes of scratch per work-item that are modelled. A wave's scratch is at most 64 MiB.
+pub const MAX_SCRATCH: u64 = 1 << 20;
 
 /// The private memory of a wave's work-items.
 #[derive(Default)]
@@ -377,5 +343,13 @@ impl Mode {
     /// Returns whether a clamped NaN becomes 0.
     pub(crate) fn clamps_nan(self) -> bool {
         self.0 & Self::CLAMPS_NAN != 0
+    }
+}
+
+impl<F: Copy> Leveled<F> {
+    /// The function for waves of this size, at their level.
+    #[inline]
+    pub(crate) fn for_wave(&self, wave: &Wave) -> Fitted<F> {
+        self.select(wave.simd).of(wave.size)
     }
 }

@@ -3,11 +3,12 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::code::Decoder;
+use crate::decoder::Decoder;
 use crate::error::Fault;
 use crate::execute::{LdsWatch, Surroundings, Wait, execute};
+use crate::lanes::Words;
 use crate::trace::ActiveLanes;
-use crate::wave::{Arrival, State, Wave, Words};
+use crate::wave::{Arrival, State, Wave};
 
 /// Instructions that a wave executes before the next one has its turn. The number is small, so that
 /// waves that wait for each other in memory make progress, and large, so that switches cost little.

@@ -10,6 +10,7 @@ use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 
 use crate::abi::drm::Metadata;
+use crate::foreign::ForeignBuffer;
 use crate::memory::Allocation;
 use crate::model::Model;
 use crate::sys::{self, Errno, FileId};
@@ -27,20 +28,6 @@ pub(crate) enum Buffer {
     Own(Allocation),
     /// Memory of another process.
     Foreign(Box<ForeignBuffer>),
-}
-
-/// A piece of the render node of another process.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ForeignBuffer {
-    pub(crate) process: u32,
-    /// The node's descriptor in that process, and the identity that it must have.
-    pub(crate) descriptor: RawFd,
-    pub(crate) node: FileId,
-    /// The piece.
-    pub(crate) offset: u64,
-    pub(crate) size: u64,
-    pub(crate) gpu: usize,
-    pub(crate) metadata: Metadata,
 }
 
 /// Exports an allocation.

@@ -21,6 +21,7 @@ mod dmabuf;
 mod drain;
 mod drm;
 mod event;
+mod foreign;
 mod gpu;
 mod instructions;
 mod interpose;

@@ -11,8 +11,8 @@ use modelgpu_amdgcn::Trace;
 use modelgpu_queue::{Bells, Processor};
 
 use crate::config::{Config, MAX_GPUS};
-use crate::dmabuf::ForeignBuffer;
 use crate::event::Events;
+use crate::foreign::ForeignBuffer;
 use crate::gpu;
 use crate::instructions::Instructions;
 use crate::log::{self, Log};

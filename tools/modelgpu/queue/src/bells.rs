@@ -10,8 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::pause::Pause;
+use crate::rank::{Rank, Ticket};
 use crate::thread::Thread;
-use crate::turn::{Rank, Ticket};
 
 /// The shortest and the longest time between two looks. A program may keep a dozen idle queues for hours.
 const LOOKS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(2));

@@ -15,6 +15,7 @@ pub mod kernel;
 pub mod memory;
 mod pause;
 pub mod processor;
+mod rank;
 pub mod sdma;
 mod sigmask;
 pub mod signal;

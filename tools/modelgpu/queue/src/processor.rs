@@ -14,10 +14,11 @@ use crate::bells::{Bed, Bells, Listener};
 use crate::fault::{Fault, QueueError};
 use crate::gpu::Gpu;
 use crate::memory::Memory;
+use crate::rank::{Rank, Ticket};
 use crate::sdma;
 use crate::signal::Signal;
 use crate::thread::Thread;
-use crate::turn::{Rank, Ticket, Turn};
+use crate::turn::Turn;
 
 /// Offset of `read_dispatch_id` in `amd_queue_t`. The driver gets that field's address; the kernels
 /// need the queue's.

@@ -9,34 +9,12 @@ use std::time::{Duration, Instant};
 use crate::bells::Bells;
 use crate::fault::Fault;
 use crate::pause::Pause;
+use crate::rank::{Rank, Ticket};
 
 /// The time for which a kernel waits for others.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// The shortest and the longest time between two looks at other queues.
 const LOOKS: (Duration, Duration) = (Duration::from_micros(5), Duration::from_millis(1));
-
-/// A queue's rank among those of its GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rank {
-    /// The number of the GPU.
-    pub gpu: usize,
-    /// The driver's number: 0 to 15, 7 by default.
-    pub priority: u32,
-}
-
-impl Rank {
-    /// Returns whether kernels of this rank wait for those of another one.
-    pub(crate) fn is_below(self, other: Self) -> bool {
-        self.gpu == other.gpu && self.priority < other.priority
-    }
-}
-
-/// A kernel in a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ticket {
-    pub queue: u32,
-    pub packet: u64,
-}
 
 /// A queue's turn to run a kernel.
 pub(crate) struct Turn {

@@ -4,8 +4,8 @@
 //! ROCr's own blit kernels still have the `amd_kernel_code_t` of code object version 2 before them.
 //! The fields read here have the offsets of a kernel descriptor in it.
 
+use crate::lanes::WaveSize;
 use crate::memory::{Unmapped, View};
-use crate::wave::WaveSize;
 
 /// The fields that affect execution.
 #[derive(Clone, Copy, Debug)]

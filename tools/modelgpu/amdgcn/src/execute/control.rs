@@ -1,56 +1,20 @@
 //! Branches, barriers, hardware registers, and instructions that order memory. The interpreter
 //! completes each access before the next instruction, so waits and cache operations do nothing.
 
+use super::operation::{Condition, Control};
 use super::scalar_memory::CYCLES;
 use super::value::Kind;
 use super::{Operation, Surroundings, scalar_source, unmodelled};
 use crate::error::Fault;
 use crate::isa::{FloatFormat, Instruction, Operand, inline_constant};
+use crate::lanes::active;
 use crate::target::{Generation, Target};
-use crate::wave::{Arrival, Mode, State, Wave, active};
+use crate::wave::{Arrival, Mode, State, Wave};
 
 /// The bit of [`Wave::indexed`] that says that indexing is on.
 const INDEXING: u8 = 0x80;
 
 const OTHER_BARRIER: &str = "a barrier other than the workgroup's (-1)";
-
-#[derive(Clone, Copy)]
-pub(crate) enum Control {
-    Nothing,
-    End,
-    Barrier,
-    /// Tells the workgroup's barrier that the wave has arrived.
-    Signal,
-    /// Waits until all waves have arrived.
-    Wait,
-    Trap,
-    SendMessage,
-    /// Sends a message and waits for the answer.
-    Ask,
-    /// Sets four bits of MODE, from this one on.
-    SetModeField(u32),
-    Branch(Condition),
-    GetPc,
-    SetPc,
-    SwapPc,
-    Call,
-    GetRegister,
-    SetRegister,
-    SetRegisterLiteral,
-    IndexOn,
-    IndexOff,
-    IndexValue,
-    IndexOperands,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) enum Condition {
-    Always,
-    Never,
-    SccIs(bool),
-    VccIsZero(bool),
-    ExecIsZero(bool),
-}
 
 const fn control(control: Control) -> Operation {
     Operation::Control(control)

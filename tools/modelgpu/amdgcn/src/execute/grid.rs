@@ -3,55 +3,17 @@
 //! Semantics: DS_GWS_INIT and DS_GWS_BARRIER in AMD's Vega and MI200 instruction set guides. A waiting
 //! wave executes its instruction again in its next turn.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use super::operation::GridOperation;
 use super::{Operation, Surroundings};
 use crate::error::Fault;
+use crate::grid_barriers::{GridWait, RESOURCES};
 use crate::isa::Instruction;
 use crate::wave::Wave;
-
-/// The resources of a queue.
-const RESOURCES: usize = 64;
-
-#[derive(Clone, Copy)]
-pub(crate) enum GridOperation {
-    Init,
-    Barrier,
-}
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("ds_gws_init", Operation::Grid(GridOperation::Init)),
     ("ds_gws_barrier", Operation::Grid(GridOperation::Barrier)),
 ];
-
-/// The barriers of a queue. They outlast a dispatch: a kernel of the runtime initialises them for the
-/// next one.
-#[derive(Debug)]
-pub(crate) struct GridBarriers(Mutex<[Resource; RESOURCES]>);
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Resource {
-    /// Waves that must still come before the last one.
-    missing: u32,
-    /// The number of times that all waves came.
-    rounds: u32,
-}
-
-/// A wave's wait at a barrier: the rounds of the barrier when the wave came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct GridWait(u32);
-
-impl Default for GridBarriers {
-    fn default() -> Self {
-        Self(Mutex::new([Resource::default(); RESOURCES]))
-    }
-}
-
-impl GridBarriers {
-    fn lock(&self) -> MutexGuard<'_, [Resource; RESOURCES]> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl GridOperation {
     pub(super) fn execute(
@@ -65,7 +27,7 @@ impl GridOperation {
         let mut barriers = surroundings.barriers.lock();
         let resource = &mut barriers[offset as usize % RESOURCES];
         // The first active lane has the number of waves, less one.
-        let lane = wave.exec().trailing_zeros() as usize % crate::wave::LANES;
+        let lane = wave.exec().trailing_zeros() as usize % crate::lanes::LANES;
         let others = wave.lane(instruction.src[0], lane);
         match self {
             Self::Init => resource.missing = others,

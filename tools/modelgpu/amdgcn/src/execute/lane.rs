@@ -2,43 +2,14 @@
 //! primitives are a modifier of vector instructions, in `vector/dpp.rs`. The LDS unit's
 //! permutations are in `memory/lds.rs`.
 
-use super::simd::{Leveled, WordsFunction, leveled};
+use super::operation::LaneOperation;
 use super::value::Kind;
 use super::vector::VectorStep;
 use super::{Operation, Simd, scalar_source, unmodelled};
 use crate::error::Fault;
 use crate::isa::Instruction;
-use crate::wave::{LANES, Wave, WaveSize, Words, active};
-
-/// Each lane reads the lane that an array names.
-pub(super) const PULL: Leveled<WordsFunction> =
-    leveled!(
-        |data: &Words, from: &Words, unused: &Words, results: &mut Words| -> () {
-            for lane in 0..LANES {
-                results[lane] = data[from[lane] as usize % LANES];
-            }
-        }
-    );
-
-#[derive(Clone, Copy)]
-pub(crate) enum LaneOperation {
-    /// Reads the first active lane into a scalar register.
-    ReadFirst,
-    /// Reads a numbered lane, active or not, into a scalar register.
-    Read,
-    /// Writes a scalar to a numbered lane, active or not.
-    Write,
-    /// Each lane reads a lane of its row of 16, or of the other row of two, whose number two scalars
-    /// have.
-    Rows { crosses: bool },
-    /// Each lane reads such a lane, whose number its second source has.
-    RowsByLane { crosses: bool },
-    /// Exchanges the halves of a wave of 64.
-    Halves,
-    /// Counts the set bits below this lane in the low or high half of a mask, and adds to the
-    /// count.
-    CountBelow { high: bool },
-}
+use crate::lanes::{LANES, WaveSize, Words, active};
+use crate::wave::Wave;
 
 const fn lane(operation: LaneOperation) -> Operation {
     Operation::Lane(operation)

@@ -9,41 +9,33 @@ mod grid;
 mod lane;
 mod memory;
 mod names;
+mod operands;
+mod operation;
+mod pull;
 mod refused;
 mod scalar;
 mod scalar_memory;
 mod simd;
+mod surroundings;
 pub(crate) mod value;
 mod vector;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::error::{Access, Fault};
+use crate::error::Fault;
 use crate::isa::Instruction;
-use crate::memory::View;
 use crate::target::Target;
 use crate::wave::Wave;
 
 pub(crate) use dual::Dual;
-pub(crate) use grid::{GridBarriers, GridWait};
-pub(crate) use memory::{LdsWatch, PRIVATE_SEGMENT_BUFFER, Sighting, Span};
+pub(crate) use memory::{LdsWatch, PRIVATE_SEGMENT_BUFFER, Sighting};
 pub(crate) use names::canonical;
+pub(crate) use operands::{scalar_source, unmodelled};
+pub(crate) use operation::{Operation, Table, Wait};
 pub use simd::Simd;
-
-/// The semantics of a mnemonic.
-#[derive(Clone, Copy)]
-pub(crate) enum Operation {
-    Control(control::Control),
-    Grid(grid::GridOperation),
-    Lane(lane::LaneOperation),
-    Memory(memory::MemoryOperation),
-    Scalar(scalar::ScalarOperation),
-    ScalarMemory(scalar_memory::ScalarMemoryOperation),
-    Vector(vector::VectorOperation),
-    /// Ends the kernel with this reason.
-    Refused(&'static str),
-}
+pub(crate) use simd::{Fitted, Leveled};
+pub(crate) use surroundings::{LdsAccess, Surroundings};
 
 impl Operation {
     /// The way in which a wave may wait by the instruction.
@@ -60,20 +52,6 @@ impl Operation {
         }
     }
 }
-
-/// The way in which a wave waits by an instruction, if it executes it again and again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
-    No,
-    /// It lets others go first.
-    Sleep,
-    /// It looks at memory that other workgroups or the host may write.
-    Poll,
-    /// It looks at the clock.
-    Clock,
-}
-
-type Table = &'static [(&'static str, Operation)];
 
 /// All families' tables.
 fn tables() -> impl Iterator<Item = Table> {
@@ -166,40 +144,6 @@ impl Step {
     }
 }
 
-/// The state that a wave shares with other waves while it executes.
-pub(crate) struct Surroundings<'a> {
-    pub memory: View<'a>,
-    /// A buffer for the addresses of a wave.
-    pub span: Box<Span>,
-    /// The workgroup's local data share.
-    pub lds: Vec<u8>,
-    /// Looks for mistakes with `lds`, if the user asks for it.
-    pub watch: Option<Box<LdsWatch>>,
-    /// The interpreter calls this when an access goes beyond `lds`.
-    pub beyond_lds: &'a dyn Fn(LdsAccess),
-    /// The interpreter calls this with M0 when a wave interrupts the host.
-    pub interrupt: &'a dyn Fn(u32),
-    /// The GPU's clock, in ticks of 10 ns.
-    pub clock: &'a dyn Fn() -> u64,
-    /// The barriers of the queue's cooperative launches.
-    pub barriers: &'a GridBarriers,
-    /// The processor.
-    pub target: Target,
-    /// Instructions executed so far in this dispatch.
-    pub instructions: u64,
-}
-
-/// An access that goes beyond LDS.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LdsAccess {
-    /// Address of the instruction.
-    pub pc: u64,
-    pub mnemonic: &'static str,
-    pub access: Access,
-    pub size: u64,
-    pub address: u64,
-}
-
 /// Executes one instruction. The program counter already points behind it.
 pub(crate) fn execute(
     operation: &Operation,
@@ -220,23 +164,4 @@ pub(crate) fn execute(
             reason,
         }),
     }
-}
-
-/// The error for an operand or modifier that is not modelled.
-fn unmodelled(instruction: &Instruction, detail: &'static str) -> Fault {
-    Fault::Unmodelled {
-        mnemonic: instruction.mnemonic,
-        detail: Some(detail),
-    }
-}
-
-/// A scalar source operand's value.
-fn scalar_source(
-    instruction: &Instruction,
-    place: usize,
-    kind: value::Kind,
-    wave: &Wave,
-) -> Result<u64, Fault> {
-    wave.scalar(instruction.src[place], kind, instruction.literal)
-        .ok_or_else(|| unmodelled(instruction, "this scalar operand"))
 }

@@ -1,6 +1,7 @@
 //! Scalar loads, stores, atomics and clocks.
 
 use super::memory::{AtomicFunction, BufferResource};
+use super::operation::{ScalarAction, ScalarBase, ScalarMemoryOperation};
 use super::value::Kind;
 use super::{Operation, Surroundings, Table, scalar_source};
 use crate::error::{Access, Fault, Space};
@@ -9,39 +10,7 @@ use crate::memory::AtomicFailure;
 use crate::target::Target;
 use crate::wave::Wave;
 
-#[derive(Clone, Copy)]
-pub(crate) enum ScalarMemoryOperation {
-    Access {
-        action: Action,
-        base: Base,
-    },
-    /// The GPU's clock, or a counter of its cycles: this many in a tick of the clock.
-    Clock(u64),
-}
-
-#[derive(Clone, Copy)]
-pub(crate) enum Action {
-    /// Loads this number of dwords.
-    Load(u8),
-    /// Loads a part of a dword of this number of bytes.
-    LoadPart {
-        bytes: u8,
-        sign_extend: bool,
-    },
-    Store(u8),
-    /// Changes this number of dwords, and returns the old ones if the instruction's bit asks for it.
-    Atomic(AtomicFunction, u8),
-}
-
-/// The contents of the base operand.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Base {
-    Address,
-    /// A resource of four dwords. Beyond it, loads give 0 and stores are dropped.
-    Buffer,
-}
-
-const fn access(action: Action, base: Base) -> Operation {
+const fn access(action: ScalarAction, base: ScalarBase) -> Operation {
     Operation::ScalarMemory(ScalarMemoryOperation::Access { action, base })
 }
 
@@ -52,15 +21,18 @@ const fn clock(cycles: u64) -> Operation {
     Operation::ScalarMemory(ScalarMemoryOperation::Clock(cycles))
 }
 
-const fn load_part(bytes: u8, sign_extend: bool) -> Action {
-    Action::LoadPart { bytes, sign_extend }
+const fn load_part(bytes: u8, sign_extend: bool) -> ScalarAction {
+    ScalarAction::LoadPart { bytes, sign_extend }
 }
 
 macro_rules! atomic_entry {
     ($prefix:literal, $name:literal, $suffix:literal, $function:ident, $dwords:literal, $base:expr) => {
         (
             concat!($prefix, "atomic_", $name, $suffix),
-            access(Action::Atomic(AtomicFunction::$function, $dwords), $base),
+            access(
+                ScalarAction::Atomic(AtomicFunction::$function, $dwords),
+                $base,
+            ),
         )
     };
 }
@@ -70,15 +42,15 @@ macro_rules! accesses {
         &[
             (
                 concat!($prefix, "load_dword"),
-                access(Action::Load(1), $base),
+                access(ScalarAction::Load(1), $base),
             ),
             (
                 concat!($prefix, "load_dwordx2"),
-                access(Action::Load(2), $base),
+                access(ScalarAction::Load(2), $base),
             ),
             (
                 concat!($prefix, "load_dwordx3"),
-                access(Action::Load(3), $base),
+                access(ScalarAction::Load(3), $base),
             ),
             (
                 concat!($prefix, "load_ubyte"),
@@ -98,27 +70,27 @@ macro_rules! accesses {
             ),
             (
                 concat!($prefix, "load_dwordx4"),
-                access(Action::Load(4), $base),
+                access(ScalarAction::Load(4), $base),
             ),
             (
                 concat!($prefix, "load_dwordx8"),
-                access(Action::Load(8), $base),
+                access(ScalarAction::Load(8), $base),
             ),
             (
                 concat!($prefix, "load_dwordx16"),
-                access(Action::Load(16), $base),
+                access(ScalarAction::Load(16), $base),
             ),
             (
                 concat!($prefix, "store_dword"),
-                access(Action::Store(1), $base),
+                access(ScalarAction::Store(1), $base),
             ),
             (
                 concat!($prefix, "store_dwordx2"),
-                access(Action::Store(2), $base),
+                access(ScalarAction::Store(2), $base),
             ),
             (
                 concat!($prefix, "store_dwordx4"),
-                access(Action::Store(4), $base),
+                access(ScalarAction::Store(4), $base),
             ),
             atomic_entry!($prefix, "swap", "", Swap, 1, $base),
             atomic_entry!($prefix, "swap", "_x2", Swap, 2, $base),
@@ -151,8 +123,8 @@ macro_rules! accesses {
 }
 
 pub(super) const TABLES: [Table; 3] = [
-    accesses!("s_", Base::Address),
-    accesses!("s_buffer_", Base::Buffer),
+    accesses!("s_", ScalarBase::Address),
+    accesses!("s_buffer_", ScalarBase::Buffer),
     &[("s_memtime", clock(CYCLES)), ("s_memrealtime", clock(1))],
 ];
 
@@ -187,7 +159,7 @@ impl ScalarMemoryOperation {
                     action.alignment(),
                 );
                 match action {
-                    Action::LoadPart { bytes, sign_extend } => {
+                    ScalarAction::LoadPart { bytes, sign_extend } => {
                         let size = u64::from(bytes);
                         let value = match range.start_of(size) {
                             Some(address) => surroundings
@@ -205,9 +177,13 @@ impl ScalarMemoryOperation {
                         wave.set_word(instruction.dst, value as u32);
                         Ok(())
                     }
-                    Action::Load(dwords) => load(instruction, wave, surroundings, range, dwords),
-                    Action::Store(dwords) => store(instruction, wave, surroundings, range, dwords),
-                    Action::Atomic(function, dwords) => {
+                    ScalarAction::Load(dwords) => {
+                        load(instruction, wave, surroundings, range, dwords)
+                    }
+                    ScalarAction::Store(dwords) => {
+                        store(instruction, wave, surroundings, range, dwords)
+                    }
+                    ScalarAction::Atomic(function, dwords) => {
                         atomic(instruction, wave, surroundings, range, (function, dwords))
                     }
                 }
@@ -216,7 +192,7 @@ impl ScalarMemoryOperation {
     }
 }
 
-impl Action {
+impl ScalarAction {
     /// The alignment of the address, in bytes.
     fn alignment(self) -> u8 {
         match self {
@@ -237,7 +213,7 @@ struct Range {
 impl Range {
     /// Hardware ignores the low bits of an address that is not a multiple of `alignment`.
     fn new(
-        base: Base,
+        base: ScalarBase,
         operand: Operand,
         offset: i64,
         (wave, target): (&Wave, Target),
@@ -245,11 +221,11 @@ impl Range {
     ) -> Self {
         let low = u64::from(alignment) - 1;
         match base {
-            Base::Address => Self {
+            ScalarBase::Address => Self {
                 start: wave.pair(operand).wrapping_add_signed(offset) & !low,
                 size: u64::MAX,
             },
-            Base::Buffer => {
+            ScalarBase::Buffer => {
                 let words = std::array::from_fn(|n| wave.word(Operand(operand.0 + n as u16)));
                 let resource = BufferResource::new(words, target);
                 let offset = offset & !(low as i64);

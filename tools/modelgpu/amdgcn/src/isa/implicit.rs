@@ -3,7 +3,9 @@
 
 use super::opcode::Tables;
 use super::operand::Operand;
-use super::{Instruction, MatrixControl, Modifiers, Sdwa, SdwaSource, Selection, Unused};
+use super::{
+    Instruction, MatrixControl, Modifiers, Sdwa, SdwaSource, SecondInstruction, Selection, Unused,
+};
 use crate::target::{Generation, Target};
 
 /// The size of a vector instruction's encoding.
@@ -137,7 +139,7 @@ fn complete_operands_of_all(instruction: &mut Instruction) {
 /// tells which half.
 fn select_halves(instruction: &mut Instruction, target: Target) {
     const HIGH: u16 = 128;
-    let halves = Tables::of(target).halves_of(instruction.mnemonic);
+    let halves = Tables::for_target(target).halves_of(instruction.mnemonic);
     let (first, last) = instruction.src.split_at_mut(1);
     let operands = [
         (0, &mut first[0]),
@@ -337,4 +339,20 @@ fn complete_matrix(instruction: &mut Instruction, [first, second, ..]: [u32; 4])
         lanes: (second >> 29) as u8,
         scales: None,
     };
+}
+
+impl Instruction {
+    /// The second of a dual instruction, alone.
+    pub(crate) fn second(&self) -> Option<Self> {
+        let SecondInstruction { mnemonic, dst, src } = self.second?;
+        let mut second = Self {
+            mnemonic,
+            dst,
+            src,
+            literal: self.literal,
+            ..Self::empty(self.size)
+        };
+        complete_operands(&mut second);
+        Some(second)
+    }
 }

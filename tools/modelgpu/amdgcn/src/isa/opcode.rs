@@ -1,114 +1,145 @@
-//! Lookup in the generated opcode tables.
+//! Lookup in the generated tables of opcodes, `gfx*.txt`.
 
-use super::tables;
+use std::sync::OnceLock;
+
 use crate::target::{Generation, Target};
 
 /// The opcodes of one encoding, each list sorted by number.
+#[derive(Default)]
 pub(super) struct Table {
     /// Opcodes that all modelled targets of the generation share.
-    pub common: &'static [(u16, &'static str)],
+    common: Vec<(u16, &'static str)>,
     /// The other opcodes of each target.
-    pub own: &'static [(Target, &'static [(u16, &'static str)])],
+    own: Vec<(Target, Vec<(u16, &'static str)>)>,
 }
 
-/// The tables of a generation. The three segments of FLAT count as encodings. A table is empty if
-/// the generation lacks its encoding.
-pub(super) struct Tables {
-    pub sop2: Table,
-    pub sopk: Table,
-    pub sop1: Table,
-    pub sopc: Table,
-    pub sopp: Table,
-    pub smem: Table,
-    pub vop2: Table,
-    pub vop1: Table,
-    pub vopc: Table,
-    pub vop3: Table,
-    pub vop3p: Table,
+/// Makes the tables of a generation from the names of its encodings.
+macro_rules! encodings {
+    ($($(#[$doc:meta])* $field:ident $name:literal),* $(,)?) => {
+        /// The tables of a generation. The three segments of FLAT count as encodings. A table is empty if
+        /// the generation lacks its encoding.
+        #[derive(Default)]
+        pub(super) struct Tables {
+            $($(#[$doc])* pub $field: Table,)*
+            /// The instructions of VOP1, VOP2 and VOPC whose operands are halves of registers: bit 0 and 1
+            /// for sources, bit 3 for the result. Sorted by name.
+            halves: Vec<(&'static str, u8)>,
+        }
+
+        impl Tables {
+            /// All tables, with the names of their encodings.
+            pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &Table)> {
+                [$(($name, &self.$field)),*].into_iter()
+            }
+
+            /// The table of the encoding with this name.
+            fn table(&mut self, name: &str) -> Option<&mut Table> {
+                match name {
+                    $($name => Some(&mut self.$field),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+encodings! {
+    sop2 "SOP2",
+    sopk "SOPK",
+    sop1 "SOP1",
+    sopc "SOPC",
+    sopp "SOPP",
+    smem "SMEM",
+    vop2 "VOP2",
+    vop1 "VOP1",
+    vopc "VOPC",
+    vop3 "VOP3",
+    vop3p "VOP3P",
     /// Matrix products behind their scales.
-    pub vop3px: Table,
+    vop3px "VOP3PX",
     /// The first and the second instruction of a dual one.
-    pub vopdx: Table,
-    pub vopdy: Table,
-    pub ds: Table,
-    pub flat: Table,
-    pub scratch: Table,
-    pub global: Table,
-    pub mubuf: Table,
-    pub mtbuf: Table,
-    pub mimg: Table,
+    vopdx "VOPDX",
+    vopdy "VOPDY",
+    ds "DS",
+    flat "FLAT",
+    scratch "SCRATCH",
+    global "GLOBAL",
+    mubuf "MUBUF",
+    mtbuf "MTBUF",
+    mimg "MIMG",
     /// Image accesses with a sampler, on RDNA 4.
-    pub vsample: Table,
-    /// The instructions of VOP1, VOP2 and VOPC whose operands are halves of registers: bit 0 and 1 for
-    /// sources, bit 3 for the result. Sorted by name.
-    pub halves: &'static [(&'static str, u8)],
+    vsample "VSAMPLE",
 }
 
 impl Tables {
-    /// The tables of a target's generation.
-    pub(super) fn of(target: Target) -> &'static Self {
-        match target.generation() {
-            Generation::Gfx9 => &tables::GFX9,
-            Generation::Gfx11 => &tables::GFX11,
-            Generation::Gfx12 => &tables::GFX12,
-        }
+    /// The tables of a target's generation. The first call for a generation reads its file.
+    pub(super) fn for_target(target: Target) -> &'static Self {
+        static GFX9: OnceLock<Tables> = OnceLock::new();
+        static GFX11: OnceLock<Tables> = OnceLock::new();
+        static GFX12: OnceLock<Tables> = OnceLock::new();
+        let (tables, text) = match target.generation() {
+            Generation::Gfx9 => (&GFX9, include_str!("gfx9.txt")),
+            Generation::Gfx11 => (&GFX11, include_str!("gfx11.txt")),
+            Generation::Gfx12 => (&GFX12, include_str!("gfx12.txt")),
+        };
+        tables
+            .get_or_init(|| Self::parse(text).expect("the tables are as their script writes them"))
     }
 
-    /// The operands of a mnemonic that are halves of registers, as in [`Tables::halves`].
+    /// Reads a file of tables; `None` if a line is not as the script writes it.
+    fn parse(text: &'static str) -> Option<Self> {
+        let mut tables = Self::default();
+        let sections = text.split("\n[").skip(1);
+        for section in sections {
+            let (title, entries) = section.split_once("]\n")?;
+            let entries = entries.lines().filter(|line| !line.is_empty());
+            let entries = entries.map(|line| line.split_once(' '));
+            if title == "HALVES" {
+                let halves = entries.map(|entry| {
+                    let (mask, mnemonic) = entry?;
+                    Some((mnemonic, mask.parse().ok()?))
+                });
+                tables.halves = halves.collect::<Option<_>>()?;
+                continue;
+            }
+            let opcodes = entries.map(|entry| {
+                let (number, mnemonic) = entry?;
+                Some((number.parse().ok()?, mnemonic))
+            });
+            let opcodes: Vec<(u16, &str)> = opcodes.collect::<Option<_>>()?;
+            match title.split_once(' ') {
+                None => tables.table(title)?.common = opcodes,
+                Some((encoding, target)) => {
+                    let own = (target.parse().ok()?, opcodes);
+                    tables.table(encoding)?.own.push(own);
+                }
+            }
+        }
+        Some(tables)
+    }
+
+    /// The operands of a mnemonic that are halves of registers: bit 0 and 1 for sources, bit 3 for the result.
     pub(super) fn halves_of(&self, mnemonic: &str) -> u8 {
         let place = self.halves.binary_search_by_key(&mnemonic, |entry| entry.0);
         place.map_or(0, |place| self.halves[place].1)
     }
-
-    /// All tables, with the names of their encodings.
-    pub(super) fn all(&self) -> [(&'static str, &Table); 22] {
-        [
-            ("SOP2", &self.sop2),
-            ("SOPK", &self.sopk),
-            ("SOP1", &self.sop1),
-            ("SOPC", &self.sopc),
-            ("SOPP", &self.sopp),
-            ("SMEM", &self.smem),
-            ("VOP2", &self.vop2),
-            ("VOP1", &self.vop1),
-            ("VOPC", &self.vopc),
-            ("VOP3", &self.vop3),
-            ("VOP3P", &self.vop3p),
-            ("VOP3PX", &self.vop3px),
-            ("VOPDX", &self.vopdx),
-            ("VOPDY", &self.vopdy),
-            ("DS", &self.ds),
-            ("FLAT", &self.flat),
-            ("SCRATCH", &self.scratch),
-            ("GLOBAL", &self.global),
-            ("MUBUF", &self.mubuf),
-            ("MTBUF", &self.mtbuf),
-            ("MIMG", &self.mimg),
-            ("VSAMPLE", &self.vsample),
-        ]
-    }
 }
 
 impl Table {
-    pub(super) const EMPTY: Self = Self {
-        common: &[],
-        own: &[],
-    };
-
     /// The target's opcode numbers and mnemonics.
     pub(super) fn opcodes(&self, target: Target) -> impl Iterator<Item = (u16, &'static str)> {
         self.common.iter().chain(self.own(target)).copied()
     }
 
     /// The opcodes that not all targets of the generation have.
-    fn own(&self, target: Target) -> &'static [(u16, &'static str)] {
+    fn own(&self, target: Target) -> &[(u16, &'static str)] {
         let own = self.own.iter().find(|(owner, _)| *owner == target);
-        own.map_or(&[], |(_, list)| *list)
+        own.map_or(&[], |(_, list)| list)
     }
 
     /// The mnemonic of an opcode number.
     pub(super) fn mnemonic(&self, opcode: u32, target: Target) -> Option<&'static str> {
-        [self.common, self.own(target)]
+        [&self.common, self.own(target)]
             .into_iter()
             .find_map(|list| {
                 let place = list

@@ -1,9 +1,11 @@
 //! A kernel's view of memory: the GPU's virtual address space that its owner provides.
 
 mod arena;
+mod span;
 mod view;
 
 pub use arena::Arena;
+pub(crate) use span::Span;
 pub(crate) use view::{AtomicFailure, Unmapped, View};
 
 /// One mapped stretch of the GPU's virtual address space and the host memory behind it.

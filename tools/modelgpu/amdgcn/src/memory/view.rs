@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::{AddressSpace, Region};
-use crate::execute::Span;
-use crate::wave::{Longs, Words, active};
+use crate::lanes::{Longs, Words, active};
+use crate::memory::Span;
 
 /// The number of regions in the cache: a kernel uses a handful of buffers in turn.
 const KEPT_REGIONS: usize = 8;

@@ -1,43 +1,12 @@
 //! Functions that name a file without an open, or make more than one system call. These exchange
 //! the path and leave the rest to the C library.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::Target;
-use crate::sys::set_errno;
-
-/// A function of the next library in search order.
-struct Next {
-    name: &'static CStr,
-    found: AtomicPtr<c_void>,
-}
-
-impl Next {
-    const fn new(name: &'static CStr) -> Self {
-        Self {
-            name,
-            found: AtomicPtr::new(ptr::null_mut()),
-        }
-    }
-
-    /// The function's address; null with `ENOSYS` if the C library lacks it.
-    fn get(&self) -> *mut c_void {
-        let found = self.found.load(Ordering::Relaxed);
-        if !found.is_null() {
-            return found;
-        }
-        // SAFETY: the name is a C string.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
-        if found.is_null() {
-            set_errno(libc::ENOSYS);
-        }
-        self.found.store(found, Ordering::Relaxed);
-        found
-    }
-}
+use super::next::Next;
+use super::target::Target;
 
 /// Looks up all functions. The library does this when it is loaded, because a lookup takes the
 /// dynamic linker's lock. In a child after fork, another thread may hold that lock forever.
@@ -78,7 +47,9 @@ macro_rules! with_path {
         /// The real functions, under their own names.
         #[allow(non_upper_case_globals, reason = "named after what they find")]
         mod real {
-            $(pub(super) static $name: super::Next = super::Next::new(
+            use crate::interpose::next::Next;
+
+            $(pub(super) static $name: Next = Next::new(
                 match std::ffi::CStr::from_bytes_with_nul(
                     concat!(stringify!($name), "\0").as_bytes(),
                 ) {

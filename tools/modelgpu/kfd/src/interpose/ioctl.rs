@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_ulong, c_void};
 
-use super::{guard, to_c};
+use super::target::{guard, to_c};
 use crate::abi::{drm as drm_abi, kfd as kfd_abi};
 use crate::model::Model;
 use crate::paths::DeviceNode;

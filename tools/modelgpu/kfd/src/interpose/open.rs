@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::os::fd::IntoRawFd;
 
-use super::{Target, guard, to_c};
+use super::target::{Target, guard, to_c};
 use crate::model::Model;
 use crate::paths::DeviceNode;
 use crate::sys::{self, Errno};

@@ -6,7 +6,7 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 
-use super::Target;
+use super::target::Target;
 use crate::abi::drm;
 use crate::model::Model;
 use crate::paths::{DeviceNode, FIRST_RENDER_MINOR};

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use modelgpu_amdgcn::Trace;
 
-use super::guard;
+use super::target::guard;
 use crate::model::{Model, config};
 use crate::sys::Errno;
 

@@ -1,8 +1,8 @@
 //! One lane's access: its bytes, its memory and its registers.
 
 use super::super::{LdsAccess, Surroundings};
-use super::Part;
 use super::atomic::AtomicFunction;
+use super::operation::Part;
 use crate::error::{Access, Fault, Space};
 use crate::isa::{Instruction, Operand};
 use crate::memory::AtomicFailure;

@@ -2,35 +2,18 @@
 //! elements.
 
 use super::super::value::Kind;
-use super::super::{Surroundings, scalar_source, unmodelled};
+use super::super::{Operation, Surroundings, scalar_source, unmodelled};
 use super::access::{resource_atomic, unmapped};
 use super::format::{Format, Precision, chunks};
+use super::lds;
+use super::operation::{Action, Halves, MemoryOperation, Part, Segment, Typed};
 use super::resource::{BufferPlace, BufferResource};
-use super::segment::{PRIVATE_SEGMENT_BUFFER, Segment};
-use super::{Action, MemoryOperation, Operation, Part, lds};
+use super::segment::PRIVATE_SEGMENT_BUFFER;
 use crate::error::{Access, Fault};
 use crate::isa::{BufferFormat, Instruction, Operand};
+use crate::lanes::active;
 use crate::target::Target;
-use crate::wave::{Wave, active};
-
-/// The registers of typed elements.
-#[derive(Clone, Copy)]
-pub(super) struct Typed {
-    components: u8,
-    halves: Halves,
-    stores: bool,
-}
-
-/// The use of registers by components.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Halves {
-    /// A component in each register.
-    None,
-    /// Two components in each register.
-    Packed,
-    /// One component in the high half.
-    High,
-}
+use crate::wave::Wave;
 
 const fn typed(components: u8, halves: Halves, stores: bool) -> Operation {
     Operation::Memory(MemoryOperation {
@@ -114,7 +97,7 @@ macro_rules! typed_accesses {
     };
 }
 
-pub(super) const TABLES: [super::Table; 3] = [
+pub(super) const TABLES: [super::super::Table; 3] = [
     typed_accesses!("buffer_"),
     typed_accesses!("tbuffer_"),
     &[

@@ -2,11 +2,12 @@
 
 use super::super::{Operation, Surroundings, unmodelled};
 use super::format::chunks;
-use super::segment::Segment;
-use super::{Action, MemoryOperation, Part, lds};
+use super::lds;
+use super::operation::{Action, MemoryOperation, Part, Segment};
 use crate::error::{Access, Fault, Space};
 use crate::isa::Instruction;
-use crate::wave::{Wave, active};
+use crate::lanes::active;
+use crate::wave::Wave;
 
 const fn load(bytes: u8, sign_extend: bool) -> Operation {
     Operation::Memory(MemoryOperation {

@@ -1,15 +1,15 @@
 //! Local data share instructions, and the permutations between lanes that the LDS unit does without
 //! an access to memory.
 
-use super::super::lane::PULL;
+use super::super::pull::PULL;
 use super::super::{LdsAccess, Operation, Surroundings};
 use super::atomic::AtomicFunction as Function;
-use super::segment::Segment;
-use super::{Action, MemoryOperation, Part};
+use super::operation::{Action, MemoryOperation, Part, Permutation, Segment};
 use crate::error::Access;
 use crate::isa::Instruction;
+use crate::lanes::{LANES, Words, active};
 use crate::target::{Generation, Target};
-use crate::wave::{LANES, Wave, Words, active};
+use crate::wave::Wave;
 
 const fn lds(action: Action) -> Operation {
     Operation::Memory(MemoryOperation {
@@ -230,14 +230,7 @@ const RETURNING_ATOMICS: &[(&str, Operation)] = returning_atomics! {
     "sub_clamp", "u32": ClampedSub, 4;
 };
 
-pub(super) const TABLES: [super::Table; 3] = [ACCESSES, ATOMICS, RETURNING_ATOMICS];
-
-/// The two offsets of an instruction in bytes. Its fields count units of `stride` elements of `bytes`.
-pub(super) fn two_offsets(instruction: &Instruction, bytes: u8, stride: u8) -> [u32; 2] {
-    let unit = u32::from(bytes) * u32::from(stride);
-    let fields = instruction.immediate as u32;
-    [(fields & 0xff) * unit, (fields >> 8 & 0xff) * unit]
-}
+pub(super) const TABLES: [super::super::Table; 3] = [ACCESSES, ATOMICS, RETURNING_ATOMICS];
 
 /// Bytes of LDS. Returns `None` beyond it, with a warning: reads there give 0, and hardware drops
 /// writes.
@@ -283,19 +276,6 @@ pub(super) fn copy(
 }
 
 const ZEROS: Words = [0; LANES];
-
-/// A way to move a register's values between lanes.
-#[derive(Clone, Copy)]
-pub(super) enum Permutation {
-    /// Each lane names the lane that gets its value.
-    Push,
-    /// Each lane names the lane that it reads.
-    Pull,
-    /// Each lane names the lane that it reads, active or not.
-    PullAny,
-    /// The instruction's offset encodes a pattern.
-    Swizzle,
-}
 
 impl Permutation {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave, target: Target) {

@@ -2,41 +2,13 @@
 //! number, and counters of lanes.
 
 use super::super::{Operation, Surroundings};
-use super::lds::{two_offsets, words_at};
-use super::segment::Segment;
-use super::{Action, MemoryOperation};
+use super::lds::words_at;
+use super::operation::{Action, Local, MemoryOperation, Segment};
+use super::segment::two_offsets;
 use crate::error::Access;
 use crate::isa::{Instruction, Operand};
-use crate::wave::{Wave, active};
-
-#[derive(Clone, Copy)]
-pub(super) enum Local {
-    /// Replaces the bits of a mask.
-    Masked {
-        bytes: u8,
-        returns: bool,
-    },
-    /// Replaces a number that is equal to another.
-    FloatCompareSwap {
-        bytes: u8,
-        returns: bool,
-    },
-    /// Subtracts a number from one that is not below it; adds another to one that is.
-    Wrap,
-    /// Exchanges two numbers with offsets that count units of `stride` numbers.
-    ExchangeTwo {
-        bytes: u8,
-        stride: u8,
-    },
-    /// Exchanges each half of 64 bits whose new value has its highest bit set, without this bit.
-    ExchangeMarked,
-    /// Accesses a dword for each lane, from M0 on.
-    ReadByLane,
-    WriteByLane,
-    /// Adds or subtracts the number of active lanes at the address in M0.
-    Append,
-    Consume,
-}
+use crate::lanes::active;
+use crate::wave::Wave;
 
 const fn local(local: Local) -> Operation {
     Operation::Memory(MemoryOperation {

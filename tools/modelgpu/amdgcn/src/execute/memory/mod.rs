@@ -8,78 +8,26 @@ mod format;
 mod image;
 mod lds;
 mod local;
+mod operation;
 mod resource;
 mod segment;
 mod transpose;
 mod watch;
 mod whole;
 
-use super::{Operation, Surroundings, Table, unmodelled};
+use super::{Surroundings, Table, unmodelled};
 use crate::error::Fault;
 use crate::isa::Instruction;
-use crate::wave::{LANES, Wave};
+use crate::lanes::LANES;
+use crate::wave::Wave;
 use access::LaneAccess;
-use segment::Segment;
+use operation::{Action, Segment};
 
 pub(crate) use atomic::AtomicFunction;
+pub(crate) use operation::MemoryOperation;
 pub(super) use resource::BufferResource;
 pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
 pub(crate) use watch::{LdsWatch, Sighting};
-pub(crate) use whole::Span;
-
-/// The semantics of a vector memory instruction.
-#[derive(Clone, Copy)]
-pub(crate) struct MemoryOperation {
-    segment: Segment,
-    action: Action,
-}
-
-#[derive(Clone, Copy)]
-enum Action {
-    Load {
-        bytes: u8,
-        sign_extend: bool,
-        part: Part,
-    },
-    Store {
-        bytes: u8,
-        part: Part,
-    },
-    /// Returns the old value if the mnemonic or the instruction's bit asks for it.
-    Atomic {
-        function: AtomicFunction,
-        bytes: u8,
-        returns: bool,
-    },
-    /// Two LDS accesses with two offsets, which count units of `stride` elements.
-    LoadTwo {
-        bytes: u8,
-        stride: u8,
-    },
-    StoreTwo {
-        bytes: u8,
-        stride: u8,
-    },
-    Permute(lds::Permutation),
-    /// Elements of a typed buffer.
-    Typed(buffer::Typed),
-    Image(image::Image),
-    /// An LDS access of another kind.
-    Local(local::Local),
-    /// A load that moves elements between lanes.
-    Transposed(transpose::Transpose),
-}
-
-/// The part of a register that a smaller access uses.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    /// The whole register: a load extends its value, a store takes the low bytes.
-    Whole,
-    /// The low half; a load keeps the high half.
-    Low,
-    /// The high half; a load keeps the low half.
-    High,
-}
 
 pub(super) fn tables() -> impl Iterator<Item = Table> {
     segment::TABLES

@@ -9,7 +9,7 @@ use crate::target::{Generation, Target};
 
 /// A decoded buffer resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::execute) struct BufferResource {
+pub(crate) struct BufferResource {
     /// Address of the first byte.
     pub base: u64,
     /// Bytes of a record; 0 for a raw buffer.
@@ -30,7 +30,7 @@ pub(in crate::execute) struct BufferResource {
 
 /// The check that a place lies in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::execute) enum Bounds {
+pub(crate) enum Bounds {
     /// CDNA's: records for an instruction with an index, else bytes.
     OfIndex,
     /// The index is one of a record, and the bytes lie in the record.
@@ -45,7 +45,7 @@ pub(in crate::execute) enum Bounds {
 
 /// The place of an access in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::execute) struct BufferPlace {
+pub(crate) struct BufferPlace {
     pub index: u32,
     /// The offset from the instruction and its vector register.
     pub offset: u32,
@@ -56,7 +56,7 @@ pub(in crate::execute) struct BufferPlace {
 }
 
 impl BufferResource {
-    pub(in crate::execute) fn new(words: [u32; 4], target: Target) -> Self {
+    pub(crate) fn new(words: [u32; 4], target: Target) -> Self {
         let [low, high, records, control] = words;
         // With the lane's number in the index, the data format holds high bits of the stride.
         let adds_lane = control >> 23 & 1 == 1;
@@ -94,7 +94,7 @@ impl BufferResource {
     }
 
     /// A part of a resource of RDNA that the model lacks.
-    pub(in crate::execute) fn unmodelled(&self, indexed: bool) -> Option<&'static str> {
+    pub(crate) fn unmodelled(&self, indexed: bool) -> Option<&'static str> {
         match self.bounds {
             Bounds::OfIndex => None,
             _ if self.swizzled => Some("an interleaved buffer"),
@@ -106,13 +106,13 @@ impl BufferResource {
     }
 
     /// The size in bytes that scalar instructions check.
-    pub(in crate::execute) fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         u64::from(self.records) * u64::from(self.stride.max(1))
     }
 
     /// The address of `size` bytes at a place, `None` beyond the buffer: reads there give 0, and
     /// writes are dropped.
-    pub(in crate::execute) fn address(&self, place: BufferPlace, size: u32) -> Option<u64> {
+    pub(crate) fn address(&self, place: BufferPlace, size: u32) -> Option<u64> {
         let BufferPlace {
             index,
             offset,

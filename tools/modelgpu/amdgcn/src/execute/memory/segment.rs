@@ -5,26 +5,17 @@
 //! [`PRIVATE_SEGMENT_BUFFER`] holds its contents here.
 
 use super::super::value::Kind;
-use super::super::{Operation, scalar_source};
+use super::super::{Operation, Table, scalar_source};
 use super::atomic::AtomicFunction as Function;
-use super::lds::two_offsets;
-use super::{Action, MemoryOperation, Part, Table};
+use super::operation::{Action, MemoryOperation, Part, Segment};
 use crate::error::{Fault, Space};
 use crate::isa::Instruction;
-use crate::wave::{LANES, Wave};
+use crate::lanes::LANES;
+use crate::wave::Wave;
 
 /// A buffer resource for scratch: all of memory, swizzled, from base 0, to which a kernel's
 /// prologue may add its wave's offset (also 0).
 pub(crate) const PRIVATE_SEGMENT_BUFFER: [u32; 4] = [0, 0, u32::MAX, 0x00e0_0000];
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Segment {
-    Flat,
-    Global,
-    Scratch,
-    Buffer,
-    Lds,
-}
 
 const fn load(segment: Segment, bytes: u8, sign_extend: bool, part: Part) -> Operation {
     let action = Action::Load {
@@ -444,4 +435,11 @@ impl Addresses {
             }
         }
     }
+}
+
+/// The two offsets of an instruction in bytes. Its fields count units of `stride` elements of `bytes`.
+pub(super) fn two_offsets(instruction: &Instruction, bytes: u8, stride: u8) -> [u32; 2] {
+    let unit = u32::from(bytes) * u32::from(stride);
+    let fields = instruction.immediate as u32;
+    [(fields & 0xff) * unit, (fields >> 8 & 0xff) * unit]
 }

@@ -4,32 +4,11 @@
 //! (TransposeLoadsTest) for CDNA 4, and measurements of public projects on a gfx1201 for RDNA 4.
 
 use super::super::{Operation, Surroundings, unmodelled};
-use super::segment::Segment;
-use super::{Action, MemoryOperation, Part};
+use super::operation::{Action, MemoryOperation, Part, Segment, Shape, Transpose};
 use crate::error::Fault;
 use crate::isa::Instruction;
-use crate::wave::{LANES, Wave, WaveSize};
-
-/// A matrix whose rows a group of lanes loads.
-#[derive(Clone, Copy)]
-pub(super) struct Transpose {
-    /// Bits of an element.
-    width: u8,
-    /// Bytes that a lane loads.
-    bytes: u8,
-    shape: Shape,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    /// 16 lanes load rows of 16 elements, each with as many lanes as it takes, one behind the other.
-    Rows,
-    /// RDNA 4: eight lanes load eight rows of eight elements.
-    Eight,
-    /// RDNA 4: 16 lanes load eight rows of 16 elements. Four lanes load the first halves of four rows, the next
-    /// four the second halves.
-    Halves,
-}
+use crate::lanes::{LANES, WaveSize};
+use crate::wave::Wave;
 
 const fn transpose(segment: Segment, width: u8, bytes: u8, shape: Shape) -> Operation {
     Operation::Memory(MemoryOperation {

@@ -4,11 +4,12 @@
 //! not both do so by an atomic. Lanes of one wave go together and do not race here. Waves that wait for
 //! each other in another way than at a barrier seem to race.
 
-use super::Action;
+use super::operation::Action;
 use super::segment::Addresses;
 use crate::error::Space;
 use crate::isa::Instruction;
-use crate::wave::{Wave, active};
+use crate::lanes::active;
+use crate::wave::Wave;
 
 /// An access of a wave to a byte.
 #[derive(Clone, Copy)]

@@ -4,26 +4,13 @@
 use super::super::Surroundings;
 use super::super::simd::{Leveled, Simd, SpanFunction, leveled};
 use super::atomic::AtomicFunction;
-use super::segment::{Addresses, Segment, VectorPart};
-use super::{Action, Part};
+use super::operation::{Action, Part, Segment};
+use super::segment::{Addresses, VectorPart};
 use crate::isa::Instruction;
+use crate::lanes::{LANES, Longs, Words, active};
+use crate::memory::Span;
 use crate::registers::Registers;
-use crate::wave::{LANES, Longs, Wave, Words, active};
-
-/// The addresses of a wave. Inactive lanes have that of an active one.
-pub(crate) struct Span {
-    /// In a wave of 32, those of the upper half mean nothing.
-    pub addresses: Longs,
-    pub lowest: u64,
-    pub highest: u64,
-    /// All bits that are set in an address.
-    pub bits: u64,
-    /// The number of lanes up to the last active one.
-    pub end: usize,
-    /// The bytes from an address to the next lane's, if this is one number and all lanes before the end are
-    /// active; else 0.
-    pub step: u64,
-}
+use crate::wave::Wave;
 
 const ZEROS: Words = [0; LANES];
 
@@ -67,17 +54,6 @@ const SPAN: Leveled<SpanFunction> = leveled!(|low: &Words,
 });
 
 impl Span {
-    pub(crate) fn new() -> Self {
-        Self {
-            addresses: [0; LANES],
-            lowest: 0,
-            highest: 0,
-            bits: 0,
-            end: 0,
-            step: 0,
-        }
-    }
-
     /// Computes the addresses of the active lanes, of which there is one at least.
     fn set(&mut self, addresses: &Addresses, instruction: &Instruction, wave: &Wave) {
         let register = instruction.src[0].vector_index().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::super::Operation;
 use super::super::value::{Kind, Value};
-use super::{ScalarOperation, scalar};
+use super::operation::{ScalarOperation, scalar};
 
 /// A sum whose first term is shifted; SCC reports an overflow of the whole.
 macro_rules! shifted_add {

@@ -2,7 +2,7 @@
 
 use super::super::Operation;
 use super::super::value::{Kind, Value};
-use super::{ScalarOperation, scalar};
+use super::operation::{ScalarOperation, scalar};
 
 /// Sets or clears the bit of the result that the operand names.
 const fn set_bit(set: bool, result: Kind) -> Operation {

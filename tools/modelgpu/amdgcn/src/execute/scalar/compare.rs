@@ -2,7 +2,7 @@
 
 use super::super::Operation;
 use super::super::value::{Kind, Value};
-use super::{ScalarOperation, scalar};
+use super::operation::{ScalarOperation, scalar};
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (

@@ -5,7 +5,7 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 
 use super::super::value::{Half, Kind, Value};
 use super::super::{Operation, float};
-use super::ScalarOperation;
+use super::operation::ScalarOperation;
 
 /// Makes an operation from a closure. `Test` has no result other than SCC: whether the order of the sources is
 /// an accepted one.

@@ -2,7 +2,7 @@
 
 use super::super::value::{Kind, Value};
 use super::super::{Operation, Table};
-use super::{ExecResult, ScalarOperation, scalar};
+use super::operation::{ExecResult, ScalarOperation, scalar};
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     // Moves and selections.

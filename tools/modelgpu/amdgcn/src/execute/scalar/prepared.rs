@@ -1,7 +1,7 @@
 //! Scalar arithmetic with operands that are resolved when the instruction is decoded.
 
 use super::super::value::Kind;
-use super::{ExecResult, ScalarOperation};
+use super::operation::{ExecResult, ScalarOperation};
 use crate::isa::{Instruction, Operand};
 use crate::wave::{Wave, constant};
 

@@ -4,27 +4,12 @@ use super::super::simd::{CompareFunction, Leveled, Wide, leveled};
 use super::super::value::{Half, Kind};
 use super::super::{Operation, Table};
 use super::gather::Gather;
-use super::{VectorOperation, wide, write_mask};
+use super::operands::{wide, write_mask};
+use super::operation::{Comparison, VectorOperation};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
-use crate::wave::{LANES, Wave, Words};
-
-#[derive(Clone, Copy)]
-pub(crate) enum Comparison {
-    /// True for the relations whose bits are set, among [`LESS`] and the others.
-    Relation {
-        accepted: u8,
-        run: Leveled<CompareFunction>,
-        kind: Kind,
-        writes_exec: bool,
-    },
-    /// Compares the class of the first source with the mask in the second.
-    Class {
-        run: Leveled<CompareFunction>,
-        kind: Kind,
-        writes_exec: bool,
-    },
-}
+use crate::lanes::{LANES, Words};
+use crate::wave::Wave;
 
 const LESS: u8 = 1;
 const EQUAL: u8 = 2;

@@ -2,7 +2,8 @@
 
 use super::super::Operation;
 use super::super::value::{Brain, Half, Kind, Value};
-use super::{VectorOperation, kinds, vector};
+use super::macros::{kinds, vector};
+use super::operation::VectorOperation;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_cvt_f32_u32", vector!(Word, |a: u32| -> f32 { a as f32 })),

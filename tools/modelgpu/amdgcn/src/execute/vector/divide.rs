@@ -7,7 +7,8 @@
 
 use super::super::Operation;
 use super::super::value::{Half, Value};
-use super::{CarryDirection, VectorOperation, carry, kinds, vector};
+use super::macros::{carry, kinds, vector};
+use super::operation::{CarryDirection, VectorOperation};
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (

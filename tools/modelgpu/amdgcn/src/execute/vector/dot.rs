@@ -5,29 +5,13 @@
 use super::super::value::{Brain, Half, Kind};
 use super::super::{Operation, unmodelled};
 use super::gather::Gather;
+use super::operation::{Dot, VectorOperation};
+use super::scatter;
 use super::small::{self, BRAIN, Format, HALF};
-use super::{VectorOperation, scatter};
 use crate::error::Fault;
 use crate::isa::{Instruction, Modifiers};
-use crate::wave::{LANES, Wave, Words};
-
-/// The elements of the registers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dot {
-    /// Two halves; the sum is in single precision.
-    Halves,
-    /// Two bfloat16; the sum is in single precision.
-    Brains,
-    /// Two numbers of 16 bits, in whose format the sum is.
-    Short(Format),
-    /// Four numbers of 8 bits, in the formats of both sources; the sum is in single precision.
-    Eight(Format, Format),
-    /// Two, four or eight integers of 16, 8 or 4 bits.
-    Signed(u32),
-    Unsigned(u32),
-    /// Four or eight integers. The modifier that negates other sources tells that a source has signs.
-    Mixed(u32),
-}
+use crate::lanes::{LANES, Words};
+use crate::wave::Wave;
 
 const fn dot(elements: Dot) -> Operation {
     Operation::Vector(VectorOperation::Dot(elements))

@@ -1,7 +1,7 @@
 //! Data-parallel primitives: a lane's first source comes from another lane of its wave.
 
 use crate::isa::{Dpp, DppControl};
-use crate::wave::{LANES, Words};
+use crate::lanes::{LANES, Words};
 
 /// The way of a source between lanes.
 pub(super) struct Route {

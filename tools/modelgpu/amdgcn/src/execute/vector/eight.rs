@@ -3,8 +3,9 @@
 
 use super::super::Operation;
 use super::super::value::{Kind, Value};
+use super::macros::{kinds, vector};
+use super::operation::VectorOperation;
 use super::small::{BF8, BF8_FNUZ, BRAIN, FP8, FP8_FNUZ, Format, HALF, SINGLE};
-use super::{VectorOperation, kinds, vector};
 
 macro_rules! conversions {
     ($fp8:ident, $bf8:ident, $($more:expr),*) => {

@@ -2,11 +2,14 @@
 //! lane. This module applies SDWA, DPP, half selection, absolute value, negation and denormal
 //! flushing.
 
+use super::super::unmodelled;
 use super::super::value::Kind;
-use super::{dpp, indexed, unmodelled};
+use super::dpp;
+use super::operands::indexed;
 use crate::error::Fault;
 use crate::isa::{Instruction, Selection};
-use crate::wave::{LANES, Longs, Wave, Words};
+use crate::lanes::{LANES, Longs, Words};
+use crate::wave::Wave;
 
 /// Reads one instruction's sources.
 pub(super) struct Gather<'a> {

@@ -6,7 +6,8 @@ use std::f64::consts::TAU;
 
 use super::super::value::{Half, Kind, Value};
 use super::super::{Operation, float};
-use super::{VectorOperation, exact, kinds, vector};
+use super::macros::{exact, kinds, vector};
+use super::operation::VectorOperation;
 
 /// The largest half below 1.
 const BELOW_ONE: f64 = 1.0 - 1.0 / 2048.0;

@@ -2,7 +2,8 @@
 
 use super::super::Operation;
 use super::super::value::{Kind, Value};
-use super::{CarryDirection, VectorOperation, carry, exact, exact_carry, kinds, vector, wide_sum};
+use super::macros::{carry, exact, exact_carry, kinds, vector, wide_sum};
+use super::operation::{CarryDirection, VectorOperation};
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (

@@ -9,53 +9,19 @@
 use super::super::simd::{Fitted, Leveled, ProductsFunction, leveled};
 use super::super::value::{self, Half, Kind};
 use super::super::{Operation, float, scalar_source, unmodelled};
-use super::VectorOperation;
+use super::operation::{Matrix, MatrixElement, VectorOperation};
 use super::small::{self, Format};
 use crate::error::Fault;
 use crate::isa::{Instruction, MatrixControl, MatrixScales, Operand};
-use crate::wave::{LANES, Wave};
+use crate::lanes::LANES;
+use crate::wave::Wave;
 
-#[derive(Clone, Copy)]
-pub(crate) struct Matrix {
-    /// Rows of A and columns of B in a block.
-    size: usize,
-    /// Columns of A and rows of B.
-    depth: usize,
-    blocks: usize,
-    element: Element,
-    /// Two of each four numbers in a row of A are zero, and A's registers lack them. Src2 has the
-    /// places of the others instead of C, which is D.
-    sparse: bool,
-}
-
-/// The elements of A and B. Sums have single precision, except for integers and doubles.
-#[derive(Clone, Copy)]
-enum Element {
-    Single,
-    /// Single precision, of which 10 bits of the fraction count.
-    Short,
-    Half,
-    Brain,
-    /// Denormal numbers count as zero, in sources and in results.
-    FlushedHalf,
-    FlushedBrain,
-    /// The 8-bit formats of A and of B.
-    Eight(Format, Format),
-    /// The instruction selects the formats of A and of B, of 8, 6 or 4 bits each. It may have scales: powers of
-    /// two for each 32 numbers of a row or a column.
-    Scaled,
-    Byte,
-    Double,
-    /// The field that other instructions use to move B's lanes negates A, B and C.
-    NegatedDouble,
-}
-
-use self::Element::{
+use super::operation::MatrixElement::{
     Brain, Byte, Double, Eight, FlushedBrain, FlushedHalf, Half as Halves, NegatedDouble, Scaled,
     Short, Single,
 };
 
-const fn dense(size: usize, depth: usize, blocks: usize, element: Element) -> Operation {
+const fn dense(size: usize, depth: usize, blocks: usize, element: MatrixElement) -> Operation {
     Operation::Vector(VectorOperation::Matrix(Matrix {
         size,
         depth,
@@ -65,7 +31,7 @@ const fn dense(size: usize, depth: usize, blocks: usize, element: Element) -> Op
     }))
 }
 
-const fn sparse(size: usize, depth: usize, element: Element) -> Operation {
+const fn sparse(size: usize, depth: usize, element: MatrixElement) -> Operation {
     Operation::Vector(VectorOperation::Matrix(Matrix {
         size,
         depth,
@@ -194,7 +160,7 @@ const GFX950: &[(&str, Operation)] = &[
     ("v_mfma_scale_f32_32x32x64_f8f6f4", dense(32, 64, 1, Scaled)),
 ];
 
-pub(super) const TABLES: [super::Table; 4] = [GFX90A, GFX942, OF_FNUZ, GFX950];
+pub(super) const TABLES: [super::super::Table; 4] = [GFX90A, GFX942, OF_FNUZ, GFX950];
 
 /// Defines products that are added to sums, compiled for each level of the processor.
 macro_rules! products {

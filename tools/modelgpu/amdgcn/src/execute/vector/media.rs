@@ -3,10 +3,13 @@
 use super::super::Operation;
 use super::super::value::{Kind, Value};
 use super::gather::Gather;
-use super::{VectorOperation, exact, indexed, kinds, vector};
+use super::macros::{exact, kinds, vector};
+use super::operands::indexed;
+use super::operation::VectorOperation;
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
-use crate::wave::{LANES, Wave, active};
+use crate::lanes::{LANES, active};
+use crate::wave::Wave;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (

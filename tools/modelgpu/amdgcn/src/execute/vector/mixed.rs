@@ -4,21 +4,12 @@
 use super::super::Operation;
 use super::super::value::{Half, Kind};
 use super::gather::Gather;
-use super::{VectorOperation, scatter};
+use super::operation::{MixedResult, VectorOperation};
+use super::scatter;
 use crate::error::Fault;
 use crate::isa::{Instruction, Modifiers};
-use crate::wave::{LANES, Wave, Words};
-
-/// The destination of the result.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MixedResult {
-    /// A register, in single precision.
-    Single,
-    /// The low half of a register, in half precision; the high half stays.
-    Low,
-    /// The high half of a register, in half precision; the low half stays.
-    High,
-}
+use crate::lanes::{LANES, Words};
+use crate::wave::Wave;
 
 const fn mixed(result: MixedResult) -> Operation {
     Operation::Vector(VectorOperation::Mixed(result))

@@ -10,9 +10,12 @@ mod eight;
 mod gather;
 mod half;
 mod integer;
+mod macros;
 mod matrix;
 mod media;
 mod mixed;
+mod operands;
+mod operation;
 mod packed;
 mod prepared;
 mod real;
@@ -23,76 +26,21 @@ mod small;
 mod trigonometry;
 mod wmma;
 
-use super::simd::{CarryFunction, Leveled, LongsFunction, Wide, WordsFunction};
+use crate::lanes::{LANES, Longs, Words, active};
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use super::value::Kind;
-use super::{Operation, Table, operation, unmodelled};
+use super::{Operation, Table, unmodelled};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
 use crate::target::Target;
-use crate::wave::{LANES, Longs, Wave, Words, active};
+use crate::wave::Wave;
 use gather::Gather;
+use operands::{indexed, wide, write_mask};
 
+pub(crate) use operation::{CarryDirection, VectorOperation};
 pub(crate) use prepared::VectorStep;
-
-/// The semantics of a vector instruction, for one whole wave.
-#[derive(Clone, Copy)]
-pub(crate) enum VectorOperation {
-    /// Sources and result of at most 32 bits.
-    Words {
-        run: Leveled<WordsFunction>,
-        /// The saturating form, for an integer operation with the clamp modifier.
-        clamped: Option<Leveled<WordsFunction>>,
-        sources: [Kind; 3],
-        result: Kind,
-    },
-    /// At least one source or the result has 64 bits.
-    Longs {
-        run: Leveled<LongsFunction>,
-        sources: [Kind; 3],
-        result: Kind,
-    },
-    /// Has a carry bit per lane in a scalar register pair.
-    Carry {
-        run: Leveled<CarryFunction>,
-        /// The saturating form, for the clamp modifier.
-        clamped: Option<Leveled<CarryFunction>>,
-        sources: [Kind; 3],
-        result: Kind,
-        direction: CarryDirection,
-    },
-    Compare(compare::Comparison),
-    Packed(packed::Packed),
-    Mixed(mixed::MixedResult),
-    Dot(dot::Dot),
-    Matrix(matrix::Matrix),
-    WaveMatrix(wmma::WaveMatrix),
-    Scaled(scaled::Scaled),
-    /// v_swap_b32: exchanges two registers.
-    Swap,
-    /// v_swap_b16: exchanges halves of two registers.
-    SwapHalves,
-    /// v_bitop3: a function of three bits for each bit, whose table is the immediate.
-    TruthTable(Kind),
-    /// Exchanges the odd groups of this many lanes in the first register with the even groups in the
-    /// second one.
-    SwapGroups(usize),
-    /// Moves between registers, of which M0 is added to the source's or the result's number.
-    MoveRelative {
-        source: bool,
-    },
-    /// Computes the vector instruction with this mnemonic on scalars.
-    OfScalars(&'static str),
-    /// v_mqsad_u32_u8: has a result and a source of four registers.
-    FourSums,
-}
-
-/// The direction of the carry bit per lane.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CarryDirection {
-    In,
-    Out,
-    InOut,
-}
 
 pub(super) fn tables() -> impl Iterator<Item = Table> {
     [
@@ -147,306 +95,6 @@ const OF_SCALARS: &[(&str, Operation)] = &[
     ("v_s_sqrt_f32", of_scalar("v_sqrt_f32")),
     ("v_s_sqrt_f16", of_scalar("v_sqrt_f16")),
 ];
-
-/// Makes a vector operation from a closure over one lane. The types give the kinds of the operands.
-/// `Word` if nothing is wider than 32 bits, `Long` otherwise.
-macro_rules! vector {
-    ($size:ident, |$a:ident: $A:ty| -> $R:ty $body:block) => {
-        vector!(@ $size, [$A], $R, |first, second, third, lane| {
-            let $a = <$A as Value>::from_bits($crate::execute::vector::bits!($size, first, lane));
-            $body
-        })
-    };
-    ($size:ident, |$a:ident: $A:ty, $b:ident: $B:ty| -> $R:ty $body:block) => {
-        vector!(@ $size, [$A, $B], $R, |first, second, third, lane| {
-            let $a = <$A as Value>::from_bits($crate::execute::vector::bits!($size, first, lane));
-            let $b = <$B as Value>::from_bits($crate::execute::vector::bits!($size, second, lane));
-            $body
-        })
-    };
-    ($size:ident, |$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty| -> $R:ty $body:block) => {
-        vector!(@ $size, [$A, $B, $C], $R, |first, second, third, lane| {
-            let $a = <$A as Value>::from_bits($crate::execute::vector::bits!($size, first, lane));
-            let $b = <$B as Value>::from_bits($crate::execute::vector::bits!($size, second, lane));
-            let $c = <$C as Value>::from_bits($crate::execute::vector::bits!($size, third, lane));
-            $body
-        })
-    };
-    (
-        @ Word, $types:tt, $R:ty,
-        |$first:ident, $second:ident, $third:ident, $lane:ident| $body:block
-    ) => {
-        Operation::Vector(VectorOperation::Words {
-            run: $crate::execute::vector::words!($R, |$first, $second, $third, $lane| $body),
-            clamped: None,
-            sources: kinds!($types),
-            result: <$R as Value>::KIND,
-        })
-    };
-    (
-        @ Long, $types:tt, $R:ty,
-        |$first:ident, $second:ident, $third:ident, $lane:ident| $body:block
-    ) => {
-        Operation::Vector(VectorOperation::Longs {
-            run: $crate::execute::simd::leveled!(|
-                $first: $crate::execute::simd::Wide<'_>,
-                $second: $crate::execute::simd::Wide<'_>,
-                $third: $crate::execute::simd::Wide<'_>,
-                results: &mut [$crate::wave::Words; 4]
-            | -> () {
-                for $lane in 0..LANES {
-                    let result: $R = $body;
-                    $crate::execute::vector::put_bits!($R, results, $lane, result);
-                }
-            }),
-            sources: kinds!($types),
-            result: <$R as Value>::KIND,
-        })
-    };
-}
-
-/// The bits of a source in a lane.
-macro_rules! bits {
-    (Word, $source:ident, $lane:ident) => {
-        u64::from($source[$lane])
-    };
-    (Long, $source:ident, $lane:ident) => {
-        $source.bits($lane)
-    };
-}
-
-/// Sets a result of up to 64 bits in a lane.
-macro_rules! put_bits {
-    ($R:ty, $results:ident, $lane:ident, $result:expr) => {
-        let bits = <$R as Value>::to_bits($result);
-        $results[0][$lane] = bits as u32;
-        if const { <$R as Value>::KIND.is_long() } {
-            $results[1][$lane] = (bits >> 32) as u32;
-        }
-    };
-}
-
-/// A function of words from a block over one lane.
-macro_rules! words {
-    ($R:ty, |$first:ident, $second:ident, $third:ident, $lane:ident| $body:block) => {
-        $crate::execute::simd::leveled!(|$first: &$crate::wave::Words,
-                                         $second: &$crate::wave::Words,
-                                         $third: &$crate::wave::Words,
-                                         results: &mut $crate::wave::Words|
-         -> () {
-            for $lane in 0..LANES {
-                let result: $R = $body;
-                results[$lane] = <$R as Value>::to_bits(result) as u32;
-            }
-        })
-    };
-}
-
-/// Makes a vector operation with a carry. The closure's last argument is the lane's carry in (false
-/// without one). Its second result is the carry out (ignored without one).
-macro_rules! carry {
-    (
-        $direction:ident,
-        |$a:ident: $A:ty, $b:ident: $B:ty, $in:ident: bool| -> ($R:ty, bool) $body:block
-    ) => {
-        carry!(@ $direction, [$A, $B], $R, |first, second, third, lane, $in| {
-            let $a = <$A as Value>::from_bits(first.bits(lane));
-            let $b = <$B as Value>::from_bits(second.bits(lane));
-            $body
-        })
-    };
-    (
-        $direction:ident,
-        |$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty, $in:ident: bool|
-            -> ($R:ty, bool) $body:block
-    ) => {
-        carry!(@ $direction, [$A, $B, $C], $R, |first, second, third, lane, $in| {
-            let $a = <$A as Value>::from_bits(first.bits(lane));
-            let $b = <$B as Value>::from_bits(second.bits(lane));
-            let $c = <$C as Value>::from_bits(third.bits(lane));
-            $body
-        })
-    };
-    (
-        @ $direction:ident, $types:tt, $R:ty,
-        |$first:ident, $second:ident, $third:ident, $lane:ident, $in:ident| $body:block
-    ) => {
-        Operation::Vector(VectorOperation::Carry {
-            run: $crate::execute::vector::carries!($R, |$first, $second, $third, $lane, $in| $body),
-            clamped: None,
-            sources: kinds!($types),
-            result: <$R as Value>::KIND,
-            direction: CarryDirection::$direction,
-        })
-    };
-}
-
-/// A function with a carry from a block over one lane, which gives the result and the carry.
-macro_rules! carries {
-    (
-        $R:ty, |$first:ident, $second:ident, $third:ident, $lane:ident, $in:ident| $body:block
-    ) => {
-        $crate::execute::simd::leveled!(|$first: $crate::execute::simd::Wide<'_>,
-                                         $second: $crate::execute::simd::Wide<'_>,
-                                         $third: $crate::execute::simd::Wide<'_>,
-                                         carry: &$crate::wave::Words,
-                                         results: &mut [$crate::wave::Words; 4],
-                                         out: &mut $crate::wave::Words|
-         -> () {
-            for $lane in 0..LANES {
-                let $in = carry[$lane] != 0;
-                let (result, carry): ($R, bool) = $body;
-                $crate::execute::vector::put_bits!($R, results, $lane, result);
-                out[$lane] = 0u32.wrapping_sub(carry.into());
-            }
-        })
-    };
-}
-
-/// Makes an integer operation of at most 32 bits from a closure that gives the exact result. The
-/// result wraps to its type, or saturates with the clamp modifier.
-macro_rules! exact {
-    (|$a:ident: $A:ty, $b:ident: $B:ty| -> $R:ty $body:block) => {
-        exact!(@ [$A, $B], $R, |first, second, third, lane| {
-            let $a = <$A as Value>::from_bits(first[lane].into());
-            let $b = <$B as Value>::from_bits(second[lane].into());
-            $body
-        })
-    };
-    (|$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty| -> $R:ty $body:block) => {
-        exact!(@ [$A, $B, $C], $R, |first, second, third, lane| {
-            let $a = <$A as Value>::from_bits(first[lane].into());
-            let $b = <$B as Value>::from_bits(second[lane].into());
-            let $c = <$C as Value>::from_bits(third[lane].into());
-            $body
-        })
-    };
-    (
-        @ $types:tt, $R:ty,
-        |$first:ident, $second:ident, $third:ident, $lane:ident| $body:block
-    ) => {
-        Operation::Vector(VectorOperation::Words {
-            run: $crate::execute::vector::words!($R, |$first, $second, $third, $lane| {
-                let exact: i64 = $body;
-                exact as $R
-            }),
-            clamped: Some($crate::execute::vector::words!($R, |$first, $second, $third, $lane| {
-                let exact: i64 = $body;
-                exact.clamp(<$R>::MIN.into(), <$R>::MAX.into()) as $R
-            })),
-            sources: kinds!($types),
-            result: <$R as Value>::KIND,
-        })
-    };
-}
-
-/// Makes an integer operation with a carry from a closure that gives the exact result as a number
-/// of the preceding type. The carry out reports that the result's type cannot hold it.
-macro_rules! exact_carry {
-    (
-        $direction:ident, $exact:ty,
-        |$a:ident: $A:ty, $b:ident: $B:ty, $in:ident: bool| -> $R:ty $body:block
-    ) => {
-        exact_carry!(
-            @operation $direction, $exact, [$A, $B], $R,
-            |first, second, third, lane, $in| {
-                let $a = <$A as Value>::from_bits(first.bits(lane));
-                let $b = <$B as Value>::from_bits(second.bits(lane));
-                $body
-            }
-        )
-    };
-    (
-        $direction:ident, $exact:ty,
-        |$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty| -> $R:ty $body:block
-    ) => {
-        exact_carry!(
-            @operation $direction, $exact, [$A, $B, $C], $R,
-            |first, second, third, lane, _carry| {
-                let $a = <$A as Value>::from_bits(first.bits(lane));
-                let $b = <$B as Value>::from_bits(second.bits(lane));
-                let $c = <$C as Value>::from_bits(third.bits(lane));
-                $body
-            }
-        )
-    };
-    (
-        @operation $direction:ident, $exact:ty, $types:tt, $R:ty,
-        |$first:ident, $second:ident, $third:ident, $lane:ident, $in:ident| $body:block
-    ) => {
-        Operation::Vector(VectorOperation::Carry {
-            run: $crate::execute::vector::carries!($R, |$first, $second, $third, $lane, $in| {
-                let exact: $exact = $body;
-                let fits = exact >= <$R>::MIN.into() && exact <= <$R>::MAX.into();
-                (exact as $R, !fits)
-            }),
-            clamped: Some($crate::execute::vector::carries!($R, |$first, $second, $third, $lane, $in| {
-                let exact: $exact = $body;
-                let fits = exact >= <$R>::MIN.into() && exact <= <$R>::MAX.into();
-                (exact.clamp(<$R>::MIN.into(), <$R>::MAX.into()) as $R, !fits)
-            })),
-            sources: kinds!($types),
-            result: <$R as Value>::KIND,
-            direction: CarryDirection::$direction,
-        })
-    };
-}
-
-/// Makes a multiply-add of 64 bits from a closure that gives the sum, whether it overflows, and its
-/// limit then: the result with the clamp modifier.
-macro_rules! wide_sum {
-    (|$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty| -> ($R:ty, bool, $L:ty) $body:block) => {
-        wide_sum!(@ [$A, $B, $C], $R, |first, second, third, lane| {
-            let $a = <$A as Value>::from_bits(first.bits(lane));
-            let $b = <$B as Value>::from_bits(second.bits(lane));
-            let $c = <$C as Value>::from_bits(third.bits(lane));
-            $body
-        })
-    };
-    (
-        @ $types:tt, $R:ty,
-        |$first:ident, $second:ident, $third:ident, $lane:ident| $body:block
-    ) => {
-        Operation::Vector(VectorOperation::Carry {
-            run: $crate::execute::vector::carries!(
-                $R,
-                |$first, $second, $third, $lane, _carry| {
-                    let (sum, overflows, _) = $body;
-                    (sum, overflows)
-                }
-            ),
-            clamped: Some($crate::execute::vector::carries!(
-                $R,
-                |$first, $second, $third, $lane, _carry| {
-                    let (sum, overflows, limit) = $body;
-                    (if overflows { limit } else { sum }, overflows)
-                }
-            )),
-            sources: kinds!($types),
-            result: <$R as Value>::KIND,
-            direction: CarryDirection::Out,
-        })
-    };
-}
-
-/// The operand kinds of one to three types.
-macro_rules! kinds {
-    ([$A:ty]) => {
-        [<$A as Value>::KIND, Kind::None, Kind::None]
-    };
-    ([$A:ty, $B:ty]) => {
-        [<$A as Value>::KIND, <$B as Value>::KIND, Kind::None]
-    };
-    ([$A:ty, $B:ty, $C:ty]) => {
-        [
-            <$A as Value>::KIND,
-            <$B as Value>::KIND,
-            <$C as Value>::KIND,
-        ]
-    };
-}
-
-use {bits, carries, carry, exact, exact_carry, kinds, put_bits, vector, wide_sum, words};
 
 impl VectorOperation {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
@@ -533,6 +181,18 @@ impl VectorOperation {
     }
 }
 
+/// The vector operation with this mnemonic.
+fn operation(mnemonic: &str) -> Option<&'static Operation> {
+    static OPERATIONS: OnceLock<HashMap<&str, &Operation>> = OnceLock::new();
+    OPERATIONS
+        .get_or_init(|| {
+            let all = tables().flatten();
+            all.map(|(name, operation)| (*name, operation)).collect()
+        })
+        .get(mnemonic)
+        .copied()
+}
+
 /// Computes an operation of one source on a scalar. A result of 16 bits clears the other half.
 fn of_scalars(mnemonic: &str, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
     let operation = operation(mnemonic);
@@ -555,11 +215,6 @@ fn of_scalars(mnemonic: &str, instruction: &Instruction, wave: &mut Wave) -> Res
     };
     wave.set_word(instruction.dst, value);
     Ok(())
-}
-
-/// Sources of two registers each.
-fn wide(halves: &[[Words; 2]; 3]) -> [Wide<'_>; 3] {
-    halves.each_ref().map(|[low, high]| Wide { low, high })
 }
 
 fn join(halves: &[Words; 4]) -> Longs {
@@ -679,18 +334,4 @@ fn swap_groups(instruction: &Instruction, wave: &mut Wave, lanes: usize) -> Resu
         wave.vectors[second][lane - lanes] = kept;
     }
     Ok(())
-}
-
-/// Writes a bit per lane to the instruction's scalar destination; inactive lanes' bits are 0.
-fn write_mask(instruction: &Instruction, wave: &mut Wave, mask: u64) {
-    wave.set_mask(instruction.sdst, mask);
-}
-
-/// The operand that M0 selects instead while VGPR indexing is on.
-fn indexed(operand: Operand, place: u8, wave: &Wave) -> Operand {
-    if wave.indexed >> place & 1 == 1 && operand.vector_index().is_some() {
-        Operand(operand.0 + (wave.m0() & 0xff) as u16)
-    } else {
-        operand
-    }
 }

@@ -4,40 +4,14 @@
 use super::super::simd::{Leveled, WordsFunction, leveled};
 use super::super::value::{Half, Kind};
 use super::super::{Operation, float, unmodelled};
-use super::VectorOperation;
 use super::gather::Gather;
+use super::operation::{HalfKind, Packed, Run, VectorOperation};
 use super::rounding::PackedRounding;
 use super::scatter::{self, Output};
 use crate::error::Fault;
 use crate::isa::Instruction;
-use crate::wave::{LANES, Longs, Wave, Words};
-
-#[derive(Clone, Copy)]
-pub(crate) struct Packed {
-    run: Run,
-    sources: u8,
-    half: HalfKind,
-    /// The function of all lanes' halves, for floats and moves.
-    function: Option<Leveled<WordsFunction>>,
-}
-
-/// Computes one half of the result from a half of each source.
-#[derive(Clone, Copy)]
-enum Run {
-    Bits(fn([u32; 3]) -> u32),
-    /// Gives the exact result, which wraps, or saturates with the clamp modifier.
-    Exact(fn([i64; 3]) -> i64),
-}
-
-/// The format of a half.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum HalfKind {
-    Single,
-    Word,
-    Unsigned,
-    Signed,
-    HalfPrecision,
-}
+use crate::lanes::{LANES, Longs, Words};
+use crate::wave::Wave;
 
 const fn packed(half: HalfKind, sources: u8, run: Run) -> Operation {
     Operation::Vector(VectorOperation::Packed(Packed {

@@ -2,18 +2,18 @@
 //! is decoded: no SDWA of results, no output modifiers, whole registers. [`super::VectorOperation`]
 //! executes all forms.
 
-use super::super::lane::PULL;
+use super::super::pull::PULL;
 use super::super::simd::{
     CarryFunction, CompareFunction, Leveled, LongsFunction, Selected, Simd, Wide, WordsFunction,
     leveled, select,
 };
 use super::super::value::Kind;
-use super::compare::Comparison;
 use super::dpp::Route;
-use super::{CarryDirection, VectorOperation};
+use super::operation::{CarryDirection, Comparison, VectorOperation};
 use crate::isa::{Instruction, Operand, Sdwa, SdwaSource, Selection};
+use crate::lanes::Words;
 use crate::registers::{BUFFERS, Registers};
-use crate::wave::{Wave, Words, constant};
+use crate::wave::{Wave, constant};
 
 /// A vector instruction that is ready to run.
 pub(crate) struct VectorStep {

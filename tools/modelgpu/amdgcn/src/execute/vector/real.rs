@@ -6,7 +6,8 @@
 
 use super::super::value::{Kind, Value};
 use super::super::{Operation, float};
-use super::{VectorOperation, kinds, vector};
+use super::macros::{kinds, vector};
+use super::operation::VectorOperation;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     // Single precision.

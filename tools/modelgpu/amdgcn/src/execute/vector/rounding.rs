@@ -11,7 +11,8 @@ use super::gather::Gather;
 use super::scatter;
 use crate::error::Fault;
 use crate::isa::Instruction;
-use crate::wave::{Longs, Mode, Wave};
+use crate::lanes::Longs;
+use crate::wave::{Mode, Wave};
 
 /// A direction of rounding. Nearest even is here too: MODE has two fields.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -7,22 +7,13 @@
 
 use super::super::value::Kind;
 use super::super::{Operation, unmodelled};
-use super::VectorOperation;
 use super::gather::Gather;
+use super::operation::{Scaled, VectorOperation};
 use super::small::{self, BF6, BF8, FP4, FP6, FP8, Format, SINGLE};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
-use crate::wave::{LANES, Wave, Words, active};
-
-#[derive(Clone, Copy)]
-pub(crate) struct Scaled {
-    from: Format,
-    to: Format,
-    /// Numbers that a lane converts.
-    count: u32,
-    /// The instruction has another source: a random number by which it rounds.
-    by_random: bool,
-}
+use crate::lanes::{LANES, Words, active};
+use crate::wave::Wave;
 
 const fn scaled(count: u32, from: Format, to: Format) -> Operation {
     conversion(count, from, to, false)

@@ -1,11 +1,13 @@
 //! Results of vector instructions: output modifiers, sub-dword placement, and the write to the
 //! active lanes.
 
+use super::super::unmodelled;
 use super::super::value::Kind;
-use super::{indexed, unmodelled};
+use super::operands::indexed;
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand, Sdwa, Selection, Unused};
-use crate::wave::{Longs, Wave, Words};
+use crate::lanes::{Longs, Words};
+use crate::wave::Wave;
 
 /// Writes a result of at most 32 bits to `lanes`.
 pub(super) fn words(

@@ -2,7 +2,8 @@
 
 use super::super::value::{Kind, Value};
 use super::super::{Operation, float};
-use super::{VectorOperation, kinds, vector};
+use super::macros::{kinds, vector};
+use super::operation::VectorOperation;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[(
     "v_trig_preop_f64",

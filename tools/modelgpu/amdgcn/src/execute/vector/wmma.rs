@@ -7,56 +7,22 @@
 
 use super::super::value::{self, Half, Kind};
 use super::super::{Operation, scalar_source, unmodelled};
-use super::VectorOperation;
-use super::small::{self, Format};
+use super::operation::{VectorOperation, WaveElement, WaveLayout, WaveMatrix, WaveSum};
+use super::small::{self};
 use crate::error::Fault;
 use crate::isa::Instruction;
-use crate::wave::{Wave, WaveSize};
+use crate::lanes::WaveSize;
+use crate::wave::Wave;
 
 /// Rows of A, columns of B.
 const SIZE: usize = 16;
 
-#[derive(Clone, Copy)]
-pub(crate) struct WaveMatrix {
-    /// Columns of A and rows of B.
+const fn product(
+    layout: WaveLayout,
     depth: usize,
-    element: Element,
-    sum: Sum,
-    layout: Layout,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Layout {
-    /// RDNA 3's: each lane has a whole line.
-    Whole,
-    /// RDNA 4's: the groups of 16 lanes share each line.
-    Split,
-    /// Two of each four numbers in a row of A are zero, and A's registers lack them. Src2 has the places of the
-    /// others, and C is D. RDNA 4 has this.
-    Sparse,
-}
-
-/// The elements of A and B.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Element {
-    Half,
-    Brain,
-    /// The 8-bit formats of A and of B.
-    Eight(Format, Format),
-    Byte,
-    Nibble,
-}
-
-/// The elements of C and D.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sum {
-    Single,
-    Half,
-    Brain,
-    Integer,
-}
-
-const fn product(layout: Layout, depth: usize, element: Element, sum: Sum) -> Operation {
+    element: WaveElement,
+    sum: WaveSum,
+) -> Operation {
     Operation::Vector(VectorOperation::WaveMatrix(WaveMatrix {
         depth,
         element,
@@ -68,11 +34,11 @@ const fn product(layout: Layout, depth: usize, element: Element, sum: Sum) -> Op
 /// Entries from a name, a depth, and the formats of elements and of sums.
 macro_rules! products {
     ($layout:ident, $($name:literal: $depth:literal, $element:expr, $sum:ident;)*) => {
-        &[$(($name, product(Layout::$layout, $depth, $element, Sum::$sum)),)*]
+        &[$(($name, product(WaveLayout::$layout, $depth, $element, WaveSum::$sum)),)*]
     };
 }
 
-use Element::{Brain, Byte, Eight, Half as Halves, Nibble};
+use super::operation::WaveElement::{Brain, Byte, Eight, Half as Halves, Nibble};
 
 /// RDNA 3's products in a layout, and others.
 macro_rules! common_products {
@@ -118,7 +84,7 @@ pub(super) const SPARSE: &[(&str, Operation)] = products! {
     "v_swmmac_i32_16x16x64_iu4": 64, Nibble, Integer;
 };
 
-impl Element {
+impl WaveElement {
     fn width(self) -> usize {
         match self {
             Self::Half | Self::Brain => 16,
@@ -149,13 +115,13 @@ struct Pair {
 
 impl WaveMatrix {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
-        if self.sum == Sum::Integer {
+        if self.sum == WaveSum::Integer {
             return self.integers(instruction, wave);
         }
         // Bits for A, B and C: the signs of elements with even and with odd numbers. For C in single
         // precision, the second bit takes the absolute value.
         let (even, odd) = (instruction.modifiers.neg, instruction.modifiers.neg_hi);
-        let has_packed_signs = (even | odd) >> 2 & 1 == 1 && self.sum != Sum::Single;
+        let has_packed_signs = (even | odd) >> 2 & 1 == 1 && self.sum != WaveSum::Single;
         if has_packed_signs || instruction.modifiers.clamp {
             return Err(unmodelled(instruction, "this modifier of the addend"));
         }
@@ -179,8 +145,8 @@ impl WaveMatrix {
             for (column, result) in results.iter_mut().enumerate() {
                 let bits = self.addend(instruction, row, column, wave)?;
                 let mut sum = match self.sum {
-                    Sum::Half => Half(bits as u16).to_f32(),
-                    Sum::Brain => value::Brain(bits as u16).to_f32(),
+                    WaveSum::Half => Half(bits as u16).to_f32(),
+                    WaveSum::Brain => value::Brain(bits as u16).to_f32(),
                     _ => f32::from_bits(bits),
                 };
                 if odd >> 2 & 1 == 1 {
@@ -195,8 +161,8 @@ impl WaveMatrix {
                     sum = a.mul_add(b, sum);
                 }
                 *result = match self.sum {
-                    Sum::Half => Half::from_f64(sum.into()).0.into(),
-                    Sum::Brain => value::Brain::nearest(sum).0.into(),
+                    WaveSum::Half => Half::from_f64(sum.into()).0.into(),
+                    WaveSum::Brain => value::Brain::nearest(sum).0.into(),
                     _ => sum.to_bits(),
                 };
             }
@@ -238,13 +204,13 @@ impl WaveMatrix {
     /// The elements of a row of A with those of B that they are multiplied with.
     fn pairs(self, instruction: &Instruction, row: usize, wave: &Wave) -> Vec<Pair> {
         let groups = match self.layout {
-            Layout::Whole => 1,
-            Layout::Split | Layout::Sparse => wave.size.lanes() / SIZE,
+            WaveLayout::Whole => 1,
+            WaveLayout::Split | WaveLayout::Sparse => wave.size.lanes() / SIZE,
         };
         let count = self.depth / groups;
         let mut pairs = Vec::with_capacity(self.depth);
         for group in 0..groups {
-            if self.layout != Layout::Sparse {
+            if self.layout != WaveLayout::Sparse {
                 pairs.extend((0..count).map(|number| Pair {
                     group,
                     numbers: [number; 2],
@@ -286,8 +252,8 @@ impl WaveMatrix {
     /// register has one element, in a half that op_sel selects. On RDNA 4, a group of lanes has consecutive rows:
     /// eight, or four in a wave of 64, whose second half has the rows behind those of the first one.
     fn place(self, instruction: &Instruction, row: usize, column: usize, wave: &Wave) -> Place {
-        let is_short = matches!(self.sum, Sum::Half | Sum::Brain);
-        if self.layout != Layout::Whole {
+        let is_short = matches!(self.sum, WaveSum::Half | WaveSum::Brain);
+        if self.layout != WaveLayout::Whole {
             let (lane, number) = match wave.size {
                 WaveSize::Wave32 => (column + SIZE * (row / 8), row % 8),
                 WaveSize::Wave64 => (column + SIZE * (row / 8 + 2 * (row % 8 / 4)), row % 4),
@@ -311,16 +277,16 @@ impl WaveMatrix {
         wave: &Wave,
     ) -> Result<u32, Fault> {
         let operand = match self.layout {
-            Layout::Sparse => instruction.dst,
-            Layout::Whole | Layout::Split => instruction.src[2],
+            WaveLayout::Sparse => instruction.dst,
+            WaveLayout::Whole | WaveLayout::Split => instruction.src[2],
         };
         let kind = match self.sum {
-            Sum::Single => Kind::F32,
-            Sum::Integer => Kind::B32,
-            Sum::Half | Sum::Brain => Kind::F16,
+            WaveSum::Single => Kind::F32,
+            WaveSum::Integer => Kind::B32,
+            WaveSum::Half | WaveSum::Brain => Kind::F16,
         };
         if operand.vector_index().is_none() {
-            if self.sum == Sum::Brain {
+            if self.sum == WaveSum::Brain {
                 return Err(unmodelled(instruction, "a constant addend"));
             }
             return Ok(scalar_source(instruction, 2, kind, wave)? as u32);
@@ -333,8 +299,8 @@ impl WaveMatrix {
     /// Writes D. A result of 16 bits keeps the other half of its register.
     fn write(self, instruction: &Instruction, results: &[[u32; SIZE]; SIZE], wave: &mut Wave) {
         let mask = match self.sum {
-            Sum::Half | Sum::Brain => 0xffff,
-            Sum::Single | Sum::Integer => u32::MAX,
+            WaveSum::Half | WaveSum::Brain => 0xffff,
+            WaveSum::Single | WaveSum::Integer => u32::MAX,
         };
         for (row, results) in results.iter().enumerate() {
             for (column, result) in results.iter().enumerate() {

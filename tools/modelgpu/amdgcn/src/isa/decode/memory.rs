@@ -1,7 +1,7 @@
 //! DS, FLAT (with GLOBAL and SCRATCH), MUBUF, MTBUF and MIMG. RDNA 4 has three dwords for all but the
 //! first, and calls them VFLAT, VGLOBAL, VSCRATCH, VBUFFER, VIMAGE and VSAMPLE.
 
-use super::{Fields, Words, sign_extend};
+use super::fields::{Fields, Words, sign_extend};
 use crate::isa::operand::Operand;
 use crate::isa::{BufferFormat, ImageControl, Instruction};
 use crate::target::Target;

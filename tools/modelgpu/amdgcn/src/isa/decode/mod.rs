@@ -1,97 +1,20 @@
 //! Decodes up to four dwords into an instruction. This module tells the encodings apart and has one
 //! submodule per group of encodings. A generation has its own layout of some of them.
 
+mod fields;
 mod memory;
 mod scalar;
 mod vector;
 
-use super::opcode::{Table, Tables};
+use super::opcode::Table;
 use super::{Instruction, implicit};
 use crate::target::{Generation, Target};
+use fields::Words;
 
 /// The bytes do not encode an instruction of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DecodeError {
     pub words: [u32; 2],
-}
-
-/// The dwords at the program counter (0 behind the end of the code), and the target that they are for.
-#[derive(Clone, Copy)]
-struct Words {
-    words: [u32; 4],
-    target: Target,
-}
-
-impl Words {
-    /// The opcodes of the target's generation.
-    fn tables(self) -> &'static Tables {
-        Tables::of(self.target)
-    }
-
-    /// The matrix product behind its scales.
-    fn behind_scales(self) -> Self {
-        let [_, _, first, second] = self.words;
-        Self {
-            words: [first, second, 0, 0],
-            ..self
-        }
-    }
-
-    fn is_gfx9(self) -> bool {
-        self.target.generation() == Generation::Gfx9
-    }
-
-    fn is_gfx12(self) -> bool {
-        self.target.generation() == Generation::Gfx12
-    }
-
-    /// Bits `low..=high` of the first dword.
-    fn first(self, high: u32, low: u32) -> u32 {
-        bits(self.words[0], high, low)
-    }
-
-    /// Bits `low..=high` of the second dword.
-    fn second(self, high: u32, low: u32) -> u32 {
-        bits(self.words[1], high, low)
-    }
-
-    fn first_bit(self, place: u32) -> bool {
-        self.words[0] >> place & 1 == 1
-    }
-
-    fn second_bit(self, place: u32) -> bool {
-        self.words[1] >> place & 1 == 1
-    }
-}
-
-fn bits(word: u32, high: u32, low: u32) -> u32 {
-    word << (31 - high) >> (31 - high + low)
-}
-
-/// Reads the low `count` bits of `value` as a two's complement number.
-fn sign_extend(value: u32, count: u32) -> i32 {
-    (value << (32 - count)) as i32 >> (32 - count)
-}
-
-/// The fields of an encoding, before the lookup of the mnemonic.
-struct Fields {
-    table: &'static Table,
-    opcode: u32,
-    /// The table and the opcode of a second instruction.
-    second: Option<(&'static Table, u32)>,
-    instruction: Instruction,
-}
-
-impl Fields {
-    /// Makes an instruction of `size` bytes without operands.
-    fn new(table: &'static Table, opcode: u32, size: u8) -> Self {
-        Self {
-            table,
-            opcode,
-            second: None,
-            instruction: Instruction::empty(size),
-        }
-    }
 }
 
 /// A group of encodings with common fields.

@@ -1,6 +1,6 @@
 //! SOP1, SOP2, SOPC, SOPK, SOPP and SMEM.
 
-use super::{Fields, Words, sign_extend};
+use super::fields::{Fields, Words, sign_extend};
 use crate::isa::operand::Operand;
 
 pub(super) fn decode(words: Words) -> Fields {

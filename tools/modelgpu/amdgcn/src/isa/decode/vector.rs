@@ -1,6 +1,6 @@
 //! VOP1, VOP2, VOPC with their SDWA and DPP forms, VOP3 and VOP3P.
 
-use super::{Fields, Words};
+use super::fields::{Fields, Words, bits};
 use crate::isa::operand::Operand;
 use crate::isa::{
     Dpp, DppControl, MatrixScales, Sdwa, SdwaSource, SecondInstruction, Selection, Unused,
@@ -95,7 +95,7 @@ fn selection(field: u32) -> Selection {
 fn decode_dpp(words: Words, fields: &mut Fields, code: u32) {
     let instruction = &mut fields.instruction;
     let word = words.words[usize::from(instruction.size / 4).min(2)];
-    let field = |high, low| super::bits(word, high, low);
+    let field = |high, low| bits(word, high, low);
     let eight = match code {
         DPP => false,
         DPP8 | DPP8_INACTIVE if !words.is_gfx9() => true,

@@ -1,8 +1,8 @@
 //! The access of one lane to an image: its address registers, texels and data registers.
 
 use super::super::super::{Surroundings, unmodelled};
-use super::super::AtomicFunction;
 use super::super::access::{resource_atomic, unmapped};
+use super::super::atomic::AtomicFunction;
 use super::super::format::{Precision, chunks};
 use super::resource::Resource;
 use crate::error::{Access, Fault};

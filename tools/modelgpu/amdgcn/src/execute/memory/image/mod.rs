@@ -10,28 +10,15 @@ mod resource;
 mod sample;
 
 use super::super::{Operation, Surroundings, unmodelled};
-use super::segment::Segment;
-use super::{Action, AtomicFunction, MemoryOperation};
+use super::atomic::AtomicFunction;
+use super::operation::{Action, Image, MemoryOperation, Sampling, Segment, Selector};
 use crate::error::Fault;
 use crate::isa::Instruction;
-use crate::wave::{Wave, active};
+use crate::lanes::active;
+use crate::wave::Wave;
 use access::ImageAccess;
 use resource::Resource;
-use sample::{Sampler, Sampling, Selector};
-
-#[derive(Clone, Copy)]
-pub(super) enum Image {
-    Load,
-    /// With a level, of which the model has one.
-    LoadLevel,
-    Store,
-    StoreLevel,
-    Sample(Sampling),
-    /// One component of each of the four texels between which a linear filter would choose.
-    Gather(Sampling),
-    Size,
-    Atomic(AtomicFunction),
-}
+use sample::Sampler;
 
 const PLAIN: Sampling = Sampling::by(Selector::None);
 const BIASED: Sampling = Sampling::by(Selector::Bias);

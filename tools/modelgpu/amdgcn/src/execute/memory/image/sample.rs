@@ -2,28 +2,11 @@
 
 use super::super::super::unmodelled;
 use super::super::super::value::Half;
+use super::super::operation::{Sampling, Selector};
 use super::access::ImageAccess;
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
 use crate::wave::Wave;
-
-/// The registers before the coordinates of a sample, and in this order. A bias and derivatives select the level,
-/// and so do registers behind the coordinates. The model has one level.
-#[derive(Clone, Copy)]
-pub(in crate::execute::memory) struct Sampling {
-    has_offset: bool,
-    selector: Selector,
-}
-
-#[derive(Clone, Copy)]
-pub(super) enum Selector {
-    None,
-    Bias,
-    /// Each coordinate has two.
-    Derivatives,
-    /// Each has 16 bits.
-    ShortDerivatives,
-}
 
 impl Sampling {
     pub(super) const fn by(selector: Selector) -> Self {

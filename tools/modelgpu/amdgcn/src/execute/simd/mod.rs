@@ -5,8 +5,14 @@
 //! Native loops over lanes are faster than code from a translator such as Cranelift, which has no
 //! vectors of 256 or 512 bits for x86-64.
 
-use super::Span;
-use crate::wave::{LANES, Wave, WaveSize, Words};
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+
+use crate::lanes::{WaveSize, Words};
+use crate::memory::Span;
 
 /// The vector instructions that this processor has: a value is the proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +102,7 @@ macro_rules! leveled {
             baseline::<LANES>($($name),*)
         }
         use $crate::execute::simd::{Leveled, BySize};
-        use $crate::wave::WaveSize::{Wave32, Wave64};
+        use $crate::lanes::WaveSize::{Wave32, Wave64};
         Leveled {
             baseline: BySize {
                 whole: baseline::<{ Wave64.lanes() }>,
@@ -117,6 +123,7 @@ macro_rules! leveled {
 }
 
 pub(crate) use leveled;
+pub(crate) use portable::select;
 
 /// A function for the level of this processor.
 #[derive(Clone, Copy)]
@@ -131,12 +138,6 @@ impl<F: Copy> Leveled<F> {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => self.avx512,
         })
-    }
-
-    /// The function for waves of this size, at their level.
-    #[inline]
-    pub(crate) fn for_wave(&self, wave: &Wave) -> Fitted<F> {
-        self.select(wave.simd).of(wave.size)
     }
 }
 
@@ -256,7 +257,7 @@ impl Simd {
     #[inline(always)]
     pub(crate) fn fill(self, words: &mut [u32], value: u32) {
         match self.0 {
-            Level::Baseline => fill(words, value),
+            Level::Baseline => portable::fill(words, value),
             // SAFETY: the processor has the level (`Simd`).
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { avx2::fill(words, value) },
@@ -277,7 +278,7 @@ impl Simd {
         shifts: (u32, u32, bool),
     ) {
         match self.0 {
-            Level::Baseline => change_bits(from, clear, flip, to, shifts),
+            Level::Baseline => portable::change_bits(from, clear, flip, to, shifts),
             // SAFETY: the processor has the level (`Simd`).
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { avx2::change_bits(from, clear, flip, to, shifts) },
@@ -291,7 +292,7 @@ impl Simd {
     #[inline(always)]
     pub(crate) fn blend(self, to: &mut Words, from: &Words, lanes: u64) {
         match self.0 {
-            Level::Baseline => blend(to, from, lanes),
+            Level::Baseline => portable::blend(to, from, lanes),
             // SAFETY: the processor has the level (`Simd`).
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { avx2::blend(to, from, lanes) },
@@ -302,7 +303,7 @@ impl Simd {
     }
 
     /// The offsets that [`Simd::gather`] takes at once.
-    pub(crate) const GATHERED: usize = 8;
+    pub(crate) const GATHERED: usize = portable::GATHERED;
 
     /// Loads a word from each offset in `bytes`, plus `shift`; 0 for one outside. The number of offsets is a
     /// multiple of [`Simd::GATHERED`].
@@ -326,7 +327,7 @@ impl Simd {
     #[inline(always)]
     pub(crate) fn spread(self, bits: u64, flags: &mut Words) {
         match self.0 {
-            Level::Baseline => spread(bits, flags),
+            Level::Baseline => portable::spread(bits, flags),
             // SAFETY: the processor has the level (`Simd`).
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { avx2::spread(bits, flags) },
@@ -340,7 +341,7 @@ impl Simd {
     #[inline(always)]
     pub(crate) fn pack(self, flags: &Words) -> u64 {
         match self.0 {
-            Level::Baseline => pack(flags),
+            Level::Baseline => portable::pack(flags),
             // SAFETY: the processor has the level (`Simd`).
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { avx2::pack(flags) },
@@ -348,241 +349,5 @@ impl Simd {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => unsafe { avx512::pack(flags) },
         }
-    }
-}
-
-/// A part of a word: shifted to the left, then to the right, with its sign or with zeros.
-#[inline(always)]
-pub(crate) fn select(word: u32, (left, right, signed): (u32, u32, bool)) -> u32 {
-    let high = word << left;
-    if signed {
-        (high as i32 >> right) as u32
-    } else {
-        high >> right
-    }
-}
-
-/// The lanes of a wave of 32: loops over parts of this size need no code for odd sizes.
-const PART: usize = WaveSize::Wave32.lanes();
-
-#[inline(always)]
-fn fill(words: &mut [u32], value: u32) {
-    for part in words.as_chunks_mut::<PART>().0 {
-        part.fill(value);
-    }
-}
-
-#[inline(always)]
-fn change_bits(from: &[u32], clear: u32, flip: u32, to: &mut [u32], shifts: (u32, u32, bool)) {
-    let parts = to.as_chunks_mut::<PART>().0;
-    for (to, from) in parts.iter_mut().zip(from.as_chunks::<PART>().0) {
-        if shifts == (0, 0, false) {
-            for (to, from) in to.iter_mut().zip(from) {
-                *to = from & !clear ^ flip;
-            }
-        } else {
-            for (to, from) in to.iter_mut().zip(from) {
-                *to = select(*from, shifts) & !clear ^ flip;
-            }
-        }
-    }
-}
-
-fn blend(to: &mut Words, from: &Words, lanes: u64) {
-    let mut left = lanes;
-    while left != 0 {
-        let lane = left.trailing_zeros() as usize % LANES;
-        to[lane] = from[lane];
-        left &= left - 1;
-    }
-}
-
-fn spread(bits: u64, flags: &mut Words) {
-    for half in 0..2 {
-        let bits = (bits >> (32 * half)) as u32;
-        for lane in 0..32 {
-            flags[32 * half + lane] = 0u32.wrapping_sub(bits >> lane & 1);
-        }
-    }
-}
-
-fn pack(flags: &Words) -> u64 {
-    let mut bits = [0u32; 2];
-    for half in 0..2 {
-        for lane in 0..32 {
-            bits[half] |= flags[32 * half + lane] >> 31 << lane;
-        }
-    }
-    u64::from(bits[0]) | u64::from(bits[1]) << 32
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use std::arch::x86_64::{
-        __m256i, _mm256_and_si256, _mm256_blendv_epi8, _mm256_castsi256_ps, _mm256_cmpeq_epi32,
-        _mm256_loadu_si256, _mm256_movemask_ps, _mm256_set1_epi32, _mm256_setr_epi32,
-        _mm256_storeu_si256,
-    };
-
-    use crate::wave::Words;
-
-    /// Lanes of a vector.
-    const WIDTH: usize = 8;
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn fill(words: &mut [u32], value: u32) {
-        super::fill(words, value);
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn change_bits(
-        from: &[u32],
-        clear: u32,
-        flip: u32,
-        to: &mut [u32],
-        shifts: (u32, u32, bool),
-    ) {
-        super::change_bits(from, clear, flip, to, shifts);
-    }
-
-    /// Zeros or ones for eight bits.
-    #[target_feature(enable = "avx2")]
-    fn flags(bits: u64) -> __m256i {
-        let places = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-        let bits = _mm256_set1_epi32(bits as u8 as i32);
-        _mm256_cmpeq_epi32(_mm256_and_si256(bits, places), places)
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn blend(to: &mut Words, from: &Words, lanes: u64) {
-        for (number, (to, from)) in to
-            .as_chunks_mut::<WIDTH>()
-            .0
-            .iter_mut()
-            .zip(from.as_chunks::<WIDTH>().0)
-            .enumerate()
-        {
-            let flags = flags(lanes >> (WIDTH * number));
-            // SAFETY: both arrays have 32 bytes, and the accesses need no alignment.
-            unsafe {
-                let old = _mm256_loadu_si256(to.as_ptr().cast());
-                let new = _mm256_loadu_si256(from.as_ptr().cast());
-                _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm256_blendv_epi8(old, new, flags));
-            }
-        }
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn spread(bits: u64, words: &mut Words) {
-        for (number, words) in words.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
-            let flags = flags(bits >> (WIDTH * number));
-            // SAFETY: the array has 32 bytes, and the access needs no alignment.
-            unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), flags) };
-        }
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn pack(flags: &Words) -> u64 {
-        let mut bits = 0;
-        for (number, words) in flags.as_chunks::<WIDTH>().0.iter().enumerate() {
-            // SAFETY: the array has 32 bytes, and the access needs no alignment.
-            let words = unsafe { _mm256_loadu_si256(words.as_ptr().cast()) };
-            let eight = _mm256_movemask_ps(_mm256_castsi256_ps(words)) as u32;
-            bits |= u64::from(eight) << (WIDTH * number);
-        }
-        bits
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx512 {
-    use std::arch::x86_64::{
-        _mm256_setzero_si256, _mm256_storeu_si256, _mm512_add_epi64, _mm512_cmpge_epi64_mask,
-        _mm512_cmple_epi64_mask, _mm512_loadu_epi32, _mm512_loadu_epi64,
-        _mm512_mask_i64gather_epi32, _mm512_mask_storeu_epi32, _mm512_movepi32_mask,
-        _mm512_movm_epi32, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_storeu_epi32,
-    };
-
-    use crate::wave::Words;
-
-    /// Lanes of a vector.
-    const WIDTH: usize = 16;
-    const GATHERED: usize = super::Simd::GATHERED;
-
-    #[target_feature(enable = "avx512f")]
-    pub(super) fn fill(words: &mut [u32], value: u32) {
-        super::fill(words, value);
-    }
-
-    #[target_feature(enable = "avx512f")]
-    pub(super) fn change_bits(
-        from: &[u32],
-        clear: u32,
-        flip: u32,
-        to: &mut [u32],
-        shifts: (u32, u32, bool),
-    ) {
-        super::change_bits(from, clear, flip, to, shifts);
-    }
-
-    #[target_feature(enable = "avx512f")]
-    pub(super) fn blend(to: &mut Words, from: &Words, lanes: u64) {
-        let vectors = to.as_chunks_mut::<WIDTH>().0.iter_mut();
-        for (number, (to, from)) in vectors.zip(from.as_chunks::<WIDTH>().0).enumerate() {
-            // A wave of 32 has no more lanes.
-            if number == 2 && lanes >> 32 == 0 {
-                break;
-            }
-            let lanes = (lanes >> (WIDTH * number)) as u16;
-            // SAFETY: both arrays have 64 bytes, and the accesses need no alignment.
-            unsafe {
-                let new = _mm512_loadu_epi32(from.as_ptr().cast());
-                _mm512_mask_storeu_epi32(to.as_mut_ptr().cast(), lanes, new);
-            }
-        }
-    }
-
-    #[target_feature(enable = "avx512f,avx512vl")]
-    pub(super) fn gather(bytes: &[u8], offsets: &[u64], shift: usize, words: &mut Words) {
-        let last = _mm512_set1_epi64(bytes.len() as i64 - 4);
-        let shift = _mm512_set1_epi64(shift as i64);
-        let words = words.as_chunks_mut::<GATHERED>().0.iter_mut();
-        for (words, offsets) in words.zip(offsets.as_chunks::<GATHERED>().0) {
-            // SAFETY: the arrays have 32 and 64 bytes, and the accesses need no alignment. The mask
-            // has the lanes whose four bytes lie in `bytes`; others are not loaded.
-            unsafe {
-                let offsets = _mm512_loadu_epi64(offsets.as_ptr().cast());
-                let places = _mm512_add_epi64(offsets, shift);
-                let inside = _mm512_cmple_epi64_mask(places, last)
-                    & _mm512_cmpge_epi64_mask(places, _mm512_setzero_si512());
-                let loaded = _mm512_mask_i64gather_epi32::<1>(
-                    _mm256_setzero_si256(),
-                    inside,
-                    places,
-                    bytes.as_ptr().cast(),
-                );
-                _mm256_storeu_si256(words.as_mut_ptr().cast(), loaded);
-            }
-        }
-    }
-
-    #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn spread(bits: u64, words: &mut Words) {
-        for (number, words) in words.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
-            let flags = _mm512_movm_epi32((bits >> (WIDTH * number)) as u16);
-            // SAFETY: the array has 64 bytes, and the access needs no alignment.
-            unsafe { _mm512_storeu_epi32(words.as_mut_ptr().cast(), flags) };
-        }
-    }
-
-    #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn pack(flags: &Words) -> u64 {
-        let mut bits = 0;
-        for (number, words) in flags.as_chunks::<WIDTH>().0.iter().enumerate() {
-            // SAFETY: the array has 64 bytes, and the access needs no alignment.
-            let words = unsafe { _mm512_loadu_epi32(words.as_ptr().cast()) };
-            bits |= u64::from(_mm512_movepi32_mask(words)) << (WIDTH * number);
-        }
-        bits
     }
 }
