@@ -128,8 +128,8 @@ fn records(laid_out: &LaidOut) -> Vec<Record> {
             name: word(0),
             counters: word(48) & u64::from(u32::MAX),
             variable: counted
-                .find(|it| it.address == counters)
-                .map(|it| it.name.clone()),
+                .find(|variable| variable.address == counters)
+                .map(|variable| variable.name.clone()),
         }
     });
     records.collect()
@@ -167,7 +167,9 @@ fn counted_variables_are_those_that_llvm_prints() {
         let mut expected = variables(&cubin);
         expected.retain(|name, _| is_counted(name));
         let counted = laid_out.counted.iter();
-        let found: BTreeMap<_, _> = counted.map(|it| (it.name.clone(), it.size)).collect();
+        let found: BTreeMap<_, _> = counted
+            .map(|variable| (variable.name.clone(), variable.size))
+            .collect();
         assert_eq!(found, expected);
         let records = records(&laid_out);
         assert_eq!(records.len(), 5, "{records:?}");
@@ -187,7 +189,7 @@ fn parts_of_cubins_are_laid_out_too() {
     let records = records(&laid_out_of(&read(&part)));
     assert_eq!(records.len(), 5);
     assert!(
-        records.iter().all(|it| it.variable.is_some()),
+        records.iter().all(|record| record.variable.is_some()),
         "{records:?}"
     );
 }
@@ -197,7 +199,7 @@ fn before(text: &str, unit: &str) -> u32 {
     let Some((number, _)) = text.split_once(unit) else {
         return 0;
     };
-    let digits = number.rsplit(|it: char| !it.is_ascii_digit()).next();
+    let digits = number.rsplit(|c: char| !c.is_ascii_digit()).next();
     digits.unwrap_or_default().parse().expect("a number")
 }
 
@@ -225,7 +227,7 @@ fn of_local_memory(disassembly: &str, kernel: &str) -> usize {
     let (_, code) = disassembly.split_once(&start).expect("the kernel");
     let lines = code.lines().take_while(|line| !line.starts_with(".text."));
     lines
-        .filter(|it| it.contains(" STL") || it.contains(" LDL"))
+        .filter(|line| line.contains(" STL") || line.contains(" LDL"))
         .count()
 }
 
@@ -298,8 +300,8 @@ fn coverage_mappings_are_those_of_other_gpus() {
         code_object.mapped_functions().expect("a mapping")
     });
     assert_eq!(ours.len(), 5);
-    ours.sort_unstable_by_key(|it| it.name);
-    theirs.sort_unstable_by_key(|it| it.name);
+    ours.sort_unstable_by_key(|function| function.name);
+    theirs.sort_unstable_by_key(|function| function.name);
     assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
 }
 
@@ -335,7 +337,7 @@ fn llvm_reads_zeros_for_a_cubin_that_was_never_loaded() {
         });
         let expected: Vec<_> = counters.collect();
         let found = functions(&merged).into_iter().map(|(name, function)| {
-            assert!(function.calls == 0 && function.blocks.iter().all(|it| *it == 0));
+            assert!(function.calls == 0 && function.blocks.iter().all(|block| *block == 0));
             (name, 1 + function.blocks.len() as u64)
         });
         assert_eq!(found.collect::<Vec<_>>(), expected, "{assembler}");
@@ -349,18 +351,19 @@ fn with_pointer_into(cubin: &[u8], name: &str, addend: u64) -> Vec<u8> {
     let elf = ElfFile64::<LittleEndian>::parse(cubin).expect("a cubin");
     let section = elf.section_by_name(name).expect("the section").index();
     let mut symbols = elf.symbols();
-    let symbol = symbols
-        .find(|it| it.kind() == object::SymbolKind::Section && it.section_index() == Some(section));
+    let symbol = symbols.find(|symbol| {
+        symbol.kind() == object::SymbolKind::Section && symbol.section_index() == Some(section)
+    });
     let symbol = symbol.expect("a symbol of the section");
     let relocations = elf.section_by_name(".rela.nv.global.init");
     let (start, size) = relocations
-        .and_then(|it| it.file_range())
+        .and_then(|relocation| relocation.file_range())
         .expect("contents");
     let word = |at: usize| u64::from_le_bytes(*cubin[at..].first_chunk().expect("a word"));
     let is_of_counters = |at: &usize| {
         let target = object::SymbolIndex((word(at + 8) >> 32) as usize);
         let target = elf.symbol_by_index(target).expect("a symbol");
-        target.name().is_ok_and(|it| it.starts_with("__profc_"))
+        target.name().is_ok_and(|name| name.starts_with("__profc_"))
     };
     let mut places = (start as usize..(start + size) as usize).step_by(24);
     let at = places.find(is_of_counters).expect("a pointer to counters");
@@ -385,7 +388,8 @@ fn pointers_may_name_a_section() {
             .map(|(now, _)| now.variable)
     };
     let symbols = elf.symbols();
-    let counters = symbols.filter(|it| it.name().is_ok_and(|name| name.starts_with("__profc_")));
+    let counters =
+        symbols.filter(|symbol| symbol.name().is_ok_and(|name| name.starts_with("__profc_")));
     let mut others = 0;
     for symbol in counters {
         for now in changed(".nv.global", symbol.address()) {
@@ -408,7 +412,7 @@ fn damaged_cubins_give_errors() {
     let read_all = |elf: &[u8]| -> Result<usize, String> {
         let fail = |error: rocov::format::codeobject::CodeObjectError| error.to_string();
         CodeObject::parse(elf)
-            .and_then(|it| it.kernels())
+            .and_then(|code_object| code_object.kernels())
             .map_err(fail)?;
         let Some(laid_out) = laid_out(elf).map_err(fail)? else {
             return Ok(0);

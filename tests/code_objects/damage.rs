@@ -88,7 +88,7 @@ fn metadata_that_is_absent() {
     let mut elf = with_note(b"");
     let owner = elf
         .windows(6)
-        .position(|it| it == b"AMDGPU")
+        .position(|window| window == b"AMDGPU")
         .expect("the note");
     elf[owner] = b'a';
     assert_eq!(
@@ -152,7 +152,7 @@ fn names_that_are_not_utf_8() {
     let mut note = rmp_serde::to_vec(&with(".name", json!("k_x"))).expect("MessagePack");
     let at = note
         .windows(3)
-        .position(|it| it == b"k_x")
+        .position(|window| window == b"k_x")
         .expect("the name");
     note[at + 1] = 0xff;
     assert_eq!(
@@ -161,7 +161,7 @@ fn names_that_are_not_utf_8() {
     );
     let key = note
         .windows(11)
-        .position(|it| it == b".vgpr_count")
+        .position(|window| window == b".vgpr_count")
         .expect("a key");
     note[at + 1] = b'_';
     note[key + 1] = 0xff;
@@ -293,7 +293,7 @@ impl Real {
         let elf = self.elf();
         let mut symbols = elf.dynamic_symbols();
         let symbol = symbols
-            .find(|it| it.name() == Ok(name))
+            .find(|symbol| symbol.name() == Ok(name))
             .expect("the symbol");
         let index = symbol.index().0;
         let (offset, ..) = self.section(".dynsym");
@@ -304,7 +304,7 @@ impl Real {
         let elf = self.elf();
         let mut symbols = elf.dynamic_symbols();
         let symbol = symbols
-            .find(|it| it.name() == Ok(name))
+            .find(|symbol| symbol.name() == Ok(name))
             .expect("the symbol");
         let (offset, address, _) = self.section(".rodata");
         (

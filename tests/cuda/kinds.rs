@@ -98,18 +98,18 @@ fn all() -> Vec<Counted> {
             all.push(of_hip(kind, &words, false));
         }
     }
-    if let Some(it) = Uncounted::with_lines() {
-        let text = it.file("text", format!("{}\0", it.text));
+    if let Some(uncounted) = Uncounted::with_lines() {
+        let text = uncounted.file("text", format!("{}\0", uncounted.text));
         for kind in ["ptx", "ptx reached"] {
             let data = TempDir::new().expect("a directory can be made");
             let (plant, expected) = match kind {
-                "ptx" => numbered(&it.text),
-                _ => reached(&it.text),
+                "ptx" => numbered(&uncounted.text),
+                _ => reached(&uncounted.text),
             };
             let steps = [step("data", &text), plant];
             let mut command = match kind {
-                "ptx" => it.command(data.path(), &steps),
-                _ => it.command_for_reached(data.path(), &steps),
+                "ptx" => uncounted.command(data.path(), &steps),
+                _ => uncounted.command_for_reached(data.path(), &steps),
             };
             run(command.env("ROCOV_LABEL", LABEL)).success();
             let record = format!("rocov-ptx;{HISTOGRAM}");

@@ -36,7 +36,10 @@ impl Action {
         let mut defaults = BTreeMap::new();
         let mut input = "";
         for line in inputs.lines() {
-            if let Some(name) = line.strip_prefix("  ").filter(|it| !it.starts_with(' ')) {
+            if let Some(name) = line
+                .strip_prefix("  ")
+                .filter(|rest| !rest.starts_with(' '))
+            {
                 input = name.trim_end_matches(':');
                 defaults.insert(input.to_owned(), String::new());
             } else if let Some(value) = line.trim().strip_prefix("default: ") {

@@ -109,7 +109,12 @@ impl Ran {
 fn whole_profiles(data: &Path) -> Vec<PathBuf> {
     let data = Data::of(data);
     let registries = data.registries.iter();
-    let used = registries.filter(|it| it.processes.iter().any(|it| !it.loads.is_empty()));
+    let used = registries.filter(|registry| {
+        registry
+            .processes
+            .iter()
+            .any(|process| !process.loads.is_empty())
+    });
     // A parent that leaves the GPU to its child has launched no kernel.
     let profiles = data.profiles.into_iter().filter(|path| !is_of_zeros(path));
     let profiles: Vec<_> = profiles.collect();

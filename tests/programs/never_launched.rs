@@ -188,7 +188,12 @@ fn a_library_that_was_removed_or_replaced_is_named() {
         let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
         let (file, others) = arguments.split_last().expect("the program");
         let mut shell = limited(built("rocov"));
-        shell.args(&others[others.iter().position(|it| it == "run").expect("run")..]);
+        shell.args(
+            &others[others
+                .iter()
+                .position(|argument| argument == "run")
+                .expect("run")..],
+        );
         shell.args(["sh", "-c", script]).arg(file).arg(&copy);
         command = shell;
         let ended = run(&mut command).success();
@@ -209,7 +214,9 @@ fn a_library_that_was_removed_or_replaced_is_named() {
 /// A program with librocov, without `rocov run`: as if librocov were linked into it.
 fn without_run(program: &Program, data: &Path, steps: &[&str]) -> Ended {
     let libraries = ["librocov_modelgpu.so", "librocov.so"].map(built);
-    let libraries = libraries.map(|it| it.display().to_string()).join(":");
+    let libraries = libraries
+        .map(|library| library.display().to_string())
+        .join(":");
     let mut command = limited("env");
     command
         .arg(format!("LD_PRELOAD={libraries}"))
@@ -268,7 +275,7 @@ fn without_rocov_run_the_commands_find_it() {
     let kernels: Value = serde_json::from_str(&kernels).expect("JSON");
     let kernels = kernels["kernels"].as_array().expect("kernels").iter();
     let mut counts: Vec<_> = kernels
-        .map(|it| (it["display_name"].as_str(), it["count"].as_u64()))
+        .map(|kernel| (kernel["display_name"].as_str(), kernel["count"].as_u64()))
         .collect();
     counts.sort();
     let expected = [
@@ -289,7 +296,10 @@ fn without_rocov_run_the_commands_find_it() {
     let merged = Data::of(&pooled);
     // The second process has launched nothing: the profile of zeros for `add` is beside its counts.
     assert_eq!((merged.profiles.len(), merged.elfs.len()), (4, 3));
-    let processes = merged.registries.iter().flat_map(|it| &it.processes);
+    let processes = merged
+        .registries
+        .iter()
+        .flat_map(|registry| &registry.processes);
     for process in processes {
         assert_eq!(process.device_code, None);
     }
@@ -323,13 +333,16 @@ fn processes_share_the_profiles_of_zeros() {
         // Two of zeros, and two of each run.
         assert_eq!(found.profiles.len(), 2 + 2 * number);
         assert_eq!(found.elfs.len(), 2);
-        let processes = found.registries.iter().flat_map(|it| &it.processes);
+        let processes = found
+            .registries
+            .iter()
+            .flat_map(|registry| &registry.processes);
         let never = processes.map(|process| {
             assert_eq!(process.device_code, None);
             process
                 .never_loaded
                 .iter()
-                .map(|it| it.code_objects.len())
+                .map(|file| file.code_objects.len())
                 .sum::<usize>()
         });
         let mut never: Vec<_> = never.collect();
@@ -404,7 +417,7 @@ fn a_report_on_an_object_counts_all_of_it() {
     run(command.arg("add")).success().silently();
     ran.reports(&[&ADDED]);
     let objects = [&program.file, &library];
-    let objects = objects.map(|it| format!("--object={}", it.display()));
+    let objects = objects.map(|path| format!("--object={}", path.display()));
     let report = |objects: &[String]| {
         let options = ["--json", "--summary-only"].into_iter();
         let options: Vec<_> = options.chain(objects.iter().map(String::as_str)).collect();
@@ -432,7 +445,7 @@ fn a_program_that_launches_nothing_is_reported() {
             let never: Vec<_> = processes[0]
                 .never_loaded
                 .iter()
-                .map(|it| (Path::new(&it.file), it.code_objects.len()))
+                .map(|file| (Path::new(&file.file), file.code_objects.len()))
                 .collect();
             assert_eq!(never, [(program.file.as_path(), 2)]);
             ran.reports(&[&ADD, &SCALE]);
@@ -491,8 +504,8 @@ fn zeros_never_displace_counts() {
             ends_well(&ended);
         }
         let profiles = Data::of(&ran.data()).profiles;
-        let names = profiles.iter().map(|it| it.to_string_lossy());
-        assert_eq!(names.filter(|it| it.contains(".zero.")).count(), 2);
+        let names = profiles.iter().map(|profile| profile.to_string_lossy());
+        assert_eq!(names.filter(|name| name.contains(".zero.")).count(), 2);
         ran.reports(&[&ADDED, &SCALED]);
     }
 }
@@ -529,8 +542,8 @@ fn merges_keep_them_apart() {
     };
     merge("--pooled", &pooled);
     let profiles = Data::of(&pooled).profiles;
-    let names = profiles.iter().map(|it| it.to_string_lossy());
-    let zeros = names.filter(|it| it.contains(".zero.")).count();
+    let names = profiles.iter().map(|profile| profile.to_string_lossy());
+    let zeros = names.filter(|name| name.contains(".zero.")).count();
     assert_eq!((profiles.len(), zeros), (2, 1));
     let merged = merge("--pgo", &ran.directory.path().join("pgo"));
     merged.says(&["gfx90a: 1 profile of 1 code object"]);
@@ -565,8 +578,9 @@ fn counted(lcov: &str) -> BTreeMap<String, BTreeMap<u32, u64>> {
         if let Some(path) = record.strip_prefix("SF:") {
             let name = Path::new(path).file_name().expect("a file");
             source = name.to_string_lossy().into_owned();
-        } else if let Some((line, count)) =
-            record.strip_prefix("DA:").and_then(|it| it.split_once(','))
+        } else if let Some((line, count)) = record
+            .strip_prefix("DA:")
+            .and_then(|rest| rest.split_once(','))
         {
             let (line, count) = (
                 line.parse().expect("a line"),

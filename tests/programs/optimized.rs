@@ -136,7 +136,7 @@ impl Optimized {
         let used: Vec<OsString> = flags.split_whitespace().map(Into::into).collect();
         let files: Vec<_> = names(&profiles)
             .iter()
-            .map(|it| profiles.join(it))
+            .map(|name| profiles.join(name))
             .collect();
         Self {
             profile: profiles.join(format!("{TARGET}.profdata")),
@@ -157,7 +157,8 @@ impl Optimized {
             // The loop's branch is the first of the branches back.
             let back = code.iter().position(|line| {
                 let target = line.rsplit(' ').next().unwrap_or_default();
-                line.starts_with("s_cbranch") && target.parse().is_ok_and(|it: u32| it > 0x7fff)
+                line.starts_with("s_cbranch")
+                    && target.parse().is_ok_and(|offset: u32| offset > 0x7fff)
             });
             root < back.expect("the kernel has a loop")
         };

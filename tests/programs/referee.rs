@@ -211,10 +211,10 @@ fn segments(report: &Value) -> impl Iterator<Item = (String, Vec<(u32, u64, bool
     files.iter().map(|file| {
         let name = file["filename"].as_str().expect("a name").to_owned();
         let segments = file["segments"].as_array().expect("segments");
-        let number = |it: &Value| it.as_u64().expect("a number");
-        let segments = segments.iter().map(|it| {
-            let line = u32::try_from(number(&it[0])).expect("a line");
-            (line, number(&it[2]), it[3] == true)
+        let number = |value: &Value| value.as_u64().expect("a number");
+        let segments = segments.iter().map(|segment| {
+            let line = u32::try_from(number(&segment[0])).expect("a line");
+            (line, number(&segment[2]), segment[3] == true)
         });
         (name, segments.collect())
     })
@@ -229,13 +229,21 @@ fn of_one_block(report: &Value) -> BTreeSet<(String, u32)> {
             continue;
         };
         for number in first.0..=last.0 {
-            let here: Vec<_> = segments.iter().filter(|it| it.0 == number).collect();
-            let inside = around.into_iter().chain(here.iter().map(|it| (it.1, it.2)));
-            let counts: BTreeSet<u64> = inside.filter(|it| it.1).map(|it| it.0).collect();
+            let here: Vec<_> = segments
+                .iter()
+                .filter(|segment| segment.0 == number)
+                .collect();
+            let inside = around
+                .into_iter()
+                .chain(here.iter().map(|segment| (segment.1, segment.2)));
+            let counts: BTreeSet<u64> = inside
+                .filter(|count| count.1)
+                .map(|count| count.0)
+                .collect();
             if counts.len() == 1 {
                 lines.insert((file.clone(), number));
             }
-            around = here.last().map(|it| (it.1, it.2)).or(around);
+            around = here.last().map(|segment| (segment.1, segment.2)).or(around);
         }
     }
     lines
@@ -247,8 +255,10 @@ fn kernels() -> Vec<String> {
         return SOME.map(str::to_owned).to_vec();
     }
     let sources = crate::support::artifacts::files_with_extension("testdata/kernels", "spec");
-    let names = sources.iter().filter_map(|it| it.file_stem());
-    names.map(|it| it.to_string_lossy().into_owned()).collect()
+    let names = sources.iter().filter_map(|source| source.file_stem());
+    names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// The verdict of the kernels at a level of optimization.

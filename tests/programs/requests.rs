@@ -146,7 +146,9 @@ fn executed_instructions_are_where_counters_would_be() {
     let ran = traced(&["load", "50"], &[]);
     let all: Vec<PathBuf> = ran.profiles().into_values().flatten().collect();
     let launched = ran.ended.stdout.strip_suffix(" launches\n");
-    let launched: u64 = launched.and_then(|it| it.parse().ok()).expect("a number");
+    let launched: u64 = launched
+        .and_then(|text| text.parse().ok())
+        .expect("a number");
     assert_eq!(ran.launches(&all), launched, "{}", ran.ended);
 }
 
@@ -185,7 +187,9 @@ fn a_program_under_load_is_dumped_a_thousand_times() {
     let profiles = ran.profiles();
     let all: Vec<PathBuf> = profiles.values().flatten().cloned().collect();
     let launched = ran.ended.stdout.strip_suffix(" launches\n");
-    let launched: u64 = launched.and_then(|it| it.parse().ok()).expect("a number");
+    let launched: u64 = launched
+        .and_then(|text| text.parse().ok())
+        .expect("a number");
     assert_eq!(ran.launches(&all), launched, "{}", ran.ended);
     // The counts of the last launches come home at the end.
     assert!(profiles.len() >= 1000, "{} of 1000 dumps", profiles.len());

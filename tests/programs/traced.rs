@@ -30,7 +30,9 @@ fn disassembled(elf: &Path) -> BTreeMap<String, Vec<(usize, String)>> {
     let mut found: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
     let (mut name, mut start) = (String::new(), 0);
     for line in text.lines() {
-        if let Some((address, symbol)) = line.strip_suffix(">:").and_then(|it| it.split_once(" <"))
+        if let Some((address, symbol)) = line
+            .strip_suffix(">:")
+            .and_then(|rest| rest.split_once(" <"))
         {
             (name, start) = (symbol.to_owned(), hexadecimal(address));
         } else if let Some((instruction, code)) = line.split_once("//") {

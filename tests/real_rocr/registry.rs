@@ -110,9 +110,12 @@ fn modules_are_there_from_their_load_to_their_unload() {
         assert!(second.uri.starts_with("memory://"), "{}", second.uri);
         assert_eq!(first.profile, second.profile);
         // HIP's own code objects are in the registry too, but without a kept ELF.
-        let others = document.code_objects.iter().filter(|it| !it.instrumented);
+        let others = document
+            .code_objects
+            .iter()
+            .filter(|code_object| !code_object.instrumented);
         assert!(others.clone().count() > 0);
-        assert!(others.clone().all(|it| it.file.is_none()));
+        assert!(others.clone().all(|code_object| code_object.file.is_none()));
         let elfs = Data::of(&ran.data()).elfs;
         assert_eq!(elfs.len(), 1);
         let [kept, given] = [&elfs[0], &object].map(|path| std::fs::read(path).expect("an ELF"));
@@ -185,8 +188,11 @@ fn without_instrumentation_a_registry_is_written_where_asked_for() {
         let written = (data.registries.len(), data.elfs.len());
         assert_eq!(written, (expected, 0), "{value}");
         assert_eq!(ran.data().exists(), expected == 1, "{value}");
-        let code_objects = data.registries.iter().flat_map(|it| &it.code_objects);
-        let kernels = code_objects.flat_map(|it| &it.kernels);
+        let code_objects = data
+            .registries
+            .iter()
+            .flat_map(|registry| &registry.code_objects);
+        let kernels = code_objects.flat_map(|code_object| &code_object.kernels);
         let ours = kernels.filter(|kernel| kernel.name.contains("scale_kernel"));
         assert_eq!(ours.count(), expected, "{value}");
         assert_eq!(ran.ended.stderr.lines().count(), 1, "{}", ran.ended);
@@ -220,7 +226,10 @@ fn processes_share_a_pool() {
     for process in [first, second] {
         assert_eq!(loads_of(process, &object).len(), 1);
     }
-    let ours = document.code_objects.iter().filter(|it| it.instrumented);
+    let ours = document
+        .code_objects
+        .iter()
+        .filter(|code_object| code_object.instrumented);
     assert_eq!(ours.count(), 1);
 }
 
@@ -325,7 +334,7 @@ fn the_samples_kernels_and_elfs_are_those_that_llvm_shows() {
     let ours: Vec<&CodeObjectRecord> = document
         .code_objects
         .iter()
-        .filter(|it| it.instrumented)
+        .filter(|code_object| code_object.instrumented)
         .collect();
     let mut expected = unbundled(&sample, directory.path());
     assert_eq!((ours.len(), expected.len()), (2, 2));

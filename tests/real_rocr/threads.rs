@@ -121,7 +121,10 @@ fn leak_sanitizer_sees_what_librocov_allocates() {
     let ended = with_planted("leak", command).success();
     let leaks = reports::leaks(&ended.stderr);
     let mut allocated = leaks.iter().filter_map(|leak| leak.stack.get(1));
-    assert!(allocated.any(|it| it.contains("librocov.so+")), "{ended}");
+    assert!(
+        allocated.any(|frame| frame.contains("librocov.so+")),
+        "{ended}"
+    );
 }
 
 fn with_valgrind(log: &Path) -> Command {

@@ -109,7 +109,8 @@ impl Toolchain {
     /// Units that call each other form one code object, and have the counts of separate code
     /// objects.
     fn links_units_of_one_code_object(self) {
-        let compiled = |flags| -> Vec<PathBuf> { (0..3).map(|it| self.unit(it, flags)).collect() };
+        let compiled =
+            |flags| -> Vec<PathBuf> { (0..3).map(|number| self.unit(number, flags)).collect() };
         let apart = self.linked(&compiled(&[]), &[]);
         assert_eq!(self.all_are_counted(apart, 3), 3);
         let together = self.linked(&compiled(RDC), RDC);
@@ -144,7 +145,7 @@ fn one_unit_with_rdc() {
 /// The oldest and the newest compiler link them, and all others if `ROCOV_TEST_LEVELS` is `all`.
 #[test]
 fn units_with_rdc_are_one_code_object() {
-    let links = |it: &&Compiler| !LINKS_NO_SHARED_UNITS.contains(&it.release);
+    let links = |compiler: &&Compiler| !LINKS_NO_SHARED_UNITS.contains(&compiler.release);
     let mut compilers: Vec<_> = compilers().filter(links).collect();
     if std::env::var("ROCOV_TEST_LEVELS").as_deref() != Ok("all") && compilers.len() > 2 {
         compilers.drain(1..compilers.len() - 1);

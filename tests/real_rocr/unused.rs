@@ -120,18 +120,24 @@ fn functions_of_unused_code_are_reported_as_not_run() {
         let used = profiles.iter().find(used).expect("count");
         assert_eq!(launches(used), 1);
         // Only this one was loaded, and the registry records that the others were not.
-        let recorded = registries.iter().flat_map(|it| &it.code_objects);
+        let recorded = registries
+            .iter()
+            .flat_map(|registry| &registry.code_objects);
         assert_eq!(
-            recorded.filter(|it| it.instrumented).count(),
+            recorded
+                .filter(|code_object| code_object.instrumented)
+                .count(),
             profiles.len()
         );
         let used = part(used, 1);
-        let processes = || registries.iter().flat_map(|it| &it.processes);
-        let loads = processes().flat_map(|it| &it.loads);
-        let loaded: BTreeSet<_> = loads.filter_map(|it| it.code_object.as_ref()).collect();
+        let processes = || registries.iter().flat_map(|registry| &registry.processes);
+        let loads = processes().flat_map(|process| &process.loads);
+        let loaded: BTreeSet<_> = loads.filter_map(|load| load.code_object.as_ref()).collect();
         assert!(loaded.contains(&used));
-        let never = processes().flat_map(|it| &it.never_loaded);
-        let never: BTreeSet<_> = never.flat_map(|it| &it.code_objects).collect();
+        let never = processes().flat_map(|process| &process.never_loaded);
+        let never: BTreeSet<_> = never
+            .flat_map(|code_object| &code_object.code_objects)
+            .collect();
         assert_eq!(never.len(), UNUSED.len());
         assert!(never.is_disjoint(&loaded));
 

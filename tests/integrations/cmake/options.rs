@@ -38,8 +38,8 @@ impl Commands {
     /// The options of rocov in the only command whose output has `part` in its path.
     fn rocovs(&self, part: &str) -> Vec<String> {
         let commands = self.0.as_array().expect("commands").iter();
-        let commands = commands.map(|it| it["command"].as_str().expect("a command"));
-        let found: Vec<_> = commands.filter(|it| it.contains(part)).collect();
+        let commands = commands.map(|command| command["command"].as_str().expect("a command"));
+        let found: Vec<_> = commands.filter(|command| command.contains(part)).collect();
         let [command] = &found[..] else {
             panic!("{} commands with {part}: {:?}", found.len(), self.0);
         };
@@ -231,7 +231,7 @@ fn the_package_has_the_version_of_the_crate() {
     );
     let parts: Vec<u32> = version
         .split('.')
-        .map(|it| it.parse().expect("a number"))
+        .map(|number| number.parse().expect("a number"))
         .collect();
     let [major, minor, patch] = parts[..] else {
         panic!("{version} has 3 parts");

@@ -14,7 +14,10 @@ fn colons_in_names() {
     };
     let ran = modules.both("data:FIRST first sync unload");
     let have_colons = |ran: &Ran| {
-        let mut names = ran.profiles.iter().filter_map(|it| it.file_name());
+        let mut names = ran
+            .profiles
+            .iter()
+            .filter_map(|profile| profile.file_name());
         assert!(!ran.profiles.is_empty(), "{}", ran.ended);
         names.any(|name| name.to_string_lossy().contains(':'))
     };

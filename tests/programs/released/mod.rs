@@ -85,9 +85,13 @@ impl Ran {
         let data = directory.path().join("data");
         let ended = program(&data);
         let functions = released.counted(&data, &ended);
-        let calls = functions.into_iter().filter(|(_, it)| it.calls > 0);
+        let calls = functions
+            .into_iter()
+            .filter(|(_, function)| function.calls > 0);
         Self {
-            calls: calls.map(|(name, it)| (name, it.calls)).collect(),
+            calls: calls
+                .map(|(name, function)| (name, function.calls))
+                .collect(),
             profiles: device_profiles(&data),
             ended,
         }
@@ -153,10 +157,10 @@ fn each_test_is_a_row_of_the_table() {
         .iter()
         .flat_map(|source| source.split("#[test]\nfn "));
     let mut tests: Vec<&str> = functions
-        .filter_map(|it| it.split_once("() {"))
-        .map(|it| it.0)
+        .filter_map(|part| part.split_once("() {"))
+        .map(|parts| parts.0)
         .collect();
-    tests.retain(|name| name.chars().all(|it| it.is_ascii_lowercase() || it == '_'));
+    tests.retain(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
     tests.retain(|name| *name != "each_test_is_a_row_of_the_table");
     rows.sort_unstable();
     tests.sort_unstable();

@@ -90,7 +90,7 @@ fn clean_caches(dry_run: bool) -> CommandResult {
     };
     let mut folders: Vec<_> = code
         .directory()
-        .map(|it| (it.to_owned(), entries()))
+        .map(|directory| (directory.to_owned(), entries()))
         .into_iter()
         .collect();
     let instrumented = InstrumentCache::of_user();
@@ -158,7 +158,8 @@ fn places(directory: &Path) -> Result<Vec<PathBuf>> {
             return Err(error).with_context(|| format!("cannot read {}", directory.display()));
         }
     }
-    let is_directory = |it: &PathBuf| fs::symlink_metadata(it).is_ok_and(|it| it.is_dir());
+    let is_directory =
+        |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
     let beside = sides(written).into_iter().filter(is_directory);
     places.extend(beside);
     places.dedup();
@@ -175,7 +176,7 @@ impl Cleaner {
             // The folder of the sides of working directories.
             let parent = directory
                 .parent()
-                .filter(|it| it.file_name() == Some(OsStr::new(SIDE)));
+                .filter(|parent| parent.file_name() == Some(OsStr::new(SIDE)));
             if let Some(parent) = parent
                 && !self.dry_run
             {
@@ -360,7 +361,8 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
                 FileKind::Host => name,
                 _ => name.split_once('.')?.1,
             };
-            let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+            let is_number =
+                |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             let folder = path.parent()?;
             let is_there = folder.file_name()? == PROFRAW
                 && folder.with_file_name(REGISTRIES).is_dir()

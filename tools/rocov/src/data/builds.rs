@@ -61,7 +61,7 @@ impl Builds {
             let newest = of_file.iter().max_by_key(|(build, last)| (**last, *build));
             let others = of_file
                 .keys()
-                .filter(|it| Some(*it) != newest.map(|(build, _)| build));
+                .filter(|older| Some(*older) != newest.map(|(build, _)| build));
             let others = others.map(|build| (file.clone(), build.clone()));
             builds.older.extend(others);
         }
@@ -247,7 +247,9 @@ impl Builds {
     /// Returns a message for each file whose older builds have profiles that were left out.
     pub(super) fn about(&self, left_out: &[DeviceProfile], place: &dyn Display) -> Vec<String> {
         let counted = left_out.iter().filter(|profile| !profile.is_of_zeros);
-        let left_out: BTreeSet<_> = counted.flat_map(|it| self.of_profile(it)).collect();
+        let left_out: BTreeSet<_> = counted
+            .flat_map(|profile| self.of_profile(profile))
+            .collect();
         let files: BTreeSet<_> = left_out.iter().map(|(file, _)| file).collect();
         let about = |file: &String| {
             let builds = &self.files[file];
@@ -303,12 +305,12 @@ fn tag_in(path: &Path) -> Option<&str> {
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     path.iter()
         .rev()
-        .filter_map(|it| it.to_str())
+        .filter_map(|path| path.to_str())
         .find_map(|name| {
             let mut ends = name.match_indices('_').map(|(at, _)| at);
             ends.find_map(|end| {
                 let tag = name.get(end.checked_sub(TAG)?..end)?;
-                let is_numbered = name[end + 1..].starts_with(|it: char| it.is_ascii_digit());
+                let is_numbered = name[end + 1..].starts_with(|c: char| c.is_ascii_digit());
                 (is_numbered && tag.as_bytes().iter().all(is_digit)).then_some(tag)
             })
         })

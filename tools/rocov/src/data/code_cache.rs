@@ -84,7 +84,7 @@ impl CodeCache {
     pub(crate) fn of_user() -> Self {
         let caches = of_user("XDG_CACHE_HOME", ".cache");
         Self {
-            directory: caches.map(|it| it.join("device-code")),
+            directory: caches.map(|cache| cache.join("device-code")),
             max: MAX,
         }
     }
@@ -109,7 +109,7 @@ impl CodeCache {
             file.mtime(),
             file.mtime_nsec()
         );
-        let Some(directory) = self.directory().filter(|it| is_private(it)) else {
+        let Some(directory) = self.directory().filter(|directory| is_private(directory)) else {
             return look();
         };
         let path = directory.join(&name);
@@ -139,10 +139,15 @@ impl CodeCache {
 
     /// The paths of the entries that are there.
     pub(crate) fn entries(&self) -> impl Iterator<Item = PathBuf> {
-        let directory = self.directory().and_then(|it| fs::read_dir(it).ok());
+        let directory = self
+            .directory()
+            .and_then(|directory| fs::read_dir(directory).ok());
         let entries = directory.into_iter().flatten().flatten();
-        let is_entry = |path: &PathBuf| path.extension().is_some_and(|it| it == EXTENSION);
-        entries.map(|it| it.path()).filter(is_entry)
+        let is_entry = |path: &PathBuf| {
+            path.extension()
+                .is_some_and(|extension| extension == EXTENSION)
+        };
+        entries.map(|entry| entry.path()).filter(is_entry)
     }
 }
 

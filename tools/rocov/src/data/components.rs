@@ -45,18 +45,26 @@ impl Components {
 
     /// Returns whether a code object is in one of them.
     pub(crate) fn have(&self, identity: &str) -> bool {
-        self.are_all() || self.0.iter().any(|it| it.identities.contains(identity))
+        self.are_all()
+            || self
+                .0
+                .iter()
+                .any(|component| component.identities.contains(identity))
     }
 
     /// One line for each that has no code object which `is_reported`.
     pub(crate) fn absent(&self, is_reported: impl Fn(&str) -> bool) -> Vec<String> {
-        let is_absent =
-            |it: &&Component| !it.identities.iter().any(|identity| is_reported(identity));
-        let absent = self.0.iter().filter(is_absent).map(|it| {
+        let is_absent = |component: &&Component| {
+            !component
+                .identities
+                .iter()
+                .any(|identity| is_reported(identity))
+        };
+        let absent = self.0.iter().filter(is_absent).map(|component| {
             format!(
                 "component {}: no code object of it is reported: it is not instrumented, was not loaded on these archs, \
                  or was rebuilt since: compile it with the flags that `rocov flags` prints, and run it again",
-                it.path.display()
+                component.path.display()
             )
         });
         absent.collect()

@@ -148,7 +148,7 @@ fn is_of_offload_runtime(path: &Path) -> bool {
 pub(crate) fn is_of_llvms_drain(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str);
     let arch = name.and_then(|name| Some(name.strip_prefix("gfx")?.split_once(['.', ':'])?.0));
-    let is_arch = |arch: &str| !arch.is_empty() && arch.chars().all(|it| it.is_ascii_hexdigit());
+    let is_arch = |arch: &str| !arch.is_empty() && arch.chars().all(|c| c.is_ascii_hexdigit());
     arch.is_some_and(is_arch) && DeviceProfile::from_path(path).is_none()
 }
 

@@ -61,11 +61,13 @@ fn data_directory(directory: &Path) -> (PathBuf, PathBuf) {
     let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     let real = absolute.canonicalize().unwrap_or(absolute);
     let real = unlabelled_directory(&real);
-    let folder = real.ancestors().find(|it| {
-        it.file_name()
+    let folder = real.ancestors().find(|ancestor| {
+        ancestor
+            .file_name()
             .is_some_and(|name| name == PROFRAW || name == REGISTRIES)
     });
-    let Some((folder, data)) = folder.and_then(|it| Some((it, it.parent()?))) else {
+    let Some((folder, data)) = folder.and_then(|ancestor| Some((ancestor, ancestor.parent()?)))
+    else {
         return (real, PathBuf::new());
     };
     let way = real.strip_prefix(folder).unwrap_or(Path::new(""));

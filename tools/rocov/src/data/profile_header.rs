@@ -39,7 +39,7 @@ impl Instrumentation {
         let head = head(path)?;
         let word = head
             .strip_prefix(&INDEXED_MAGIC)
-            .and_then(|it| it.as_array());
+            .and_then(|digits| digits.as_array());
         let word = word.with_context(|| format!("{} is no indexed profile", path.display()))?;
         let word = u64::from_le_bytes(*word);
         if Version::counts_bytes(word) {

@@ -72,8 +72,8 @@ impl FoundFile {
         };
         // The folder of profiles or registries lies in that of the merge.
         let folders = path.ancestors().skip(1);
-        let folder = folders.into_iter().find(|it| {
-            let name = it.file_name().unwrap_or_default();
+        let folder = folders.into_iter().find(|folder| {
+            let name = folder.file_name().unwrap_or_default();
             name == PROFRAW || name == REGISTRIES
         });
         folder.and_then(Path::parent).or(path.parent())

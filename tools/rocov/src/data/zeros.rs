@@ -119,7 +119,7 @@ impl CountedPtx {
                     .flatten();
                 let kept = kept.flatten().map(|file| file.path());
                 let of_processes = kept.filter(|path| {
-                    source_identity(path).is_some_and(|it| !never_loaded.contains(it))
+                    source_identity(path).is_some_and(|identity| !never_loaded.contains(identity))
                 });
                 of_processes.flat_map(|path| functions_of(&path)).collect()
             });
@@ -130,7 +130,7 @@ impl CountedPtx {
     /// Returns whether processes with registries in this side have counted all of these functions.
     fn has_all(&self, side: &Path, functions: &[FunctionKey]) -> bool {
         let counted = self.functions.get(side);
-        counted.is_some_and(|counted| functions.iter().all(|it| counted.contains(it)))
+        counted.is_some_and(|counted| functions.iter().all(|function| counted.contains(function)))
     }
 }
 
@@ -140,7 +140,7 @@ fn functions_of(path: &Path) -> Vec<FunctionKey> {
     let text = String::from_utf8_lossy(&text);
     let parsed = modules(&text)
         .into_iter()
-        .filter_map(|it| Module::parse(it).ok());
+        .filter_map(|text| Module::parse(text).ok());
     parsed.flat_map(|module| function_keys(&module)).collect()
 }
 
@@ -152,10 +152,15 @@ pub(crate) fn complete(
     warnings: &mut Warnings,
 ) -> Completion {
     let processes = || {
-        let processes = registries
-            .iter()
-            .flat_map(|registry| registry.processes.iter().map(move |it| (*registry, it)));
-        processes.filter_map(|(registry, it)| Some((registry, it, it.device_code.as_ref()?)))
+        let processes = registries.iter().flat_map(|registry| {
+            registry
+                .processes
+                .iter()
+                .map(move |process| (*registry, process))
+        });
+        processes.filter_map(|(registry, process)| {
+            Some((registry, process, process.device_code.as_ref()?))
+        })
     };
     let files = code_files(processes().flat_map(|(_, _, code)| &code.files));
     warnings.extend(about_unread(&files));
@@ -260,11 +265,11 @@ fn complete_process<'a>(
         for agent in one_of_each(&process.agents) {
             let mut code_objects = BTreeSet::new();
             let code = file.code.taken_by(agent, counted);
-            let code = code.filter(|it| !loaded.contains(&(agent.name.as_str(), it.identity)));
+            let code = code.filter(|code| !loaded.contains(&(agent.name.as_str(), code.identity)));
             let ptx = file.code.ptx_taken_by(agent);
-            let ptx = ptx.filter(|it| !counted_ptx.has_all(&registry.side, it.functions));
-            let code = code.map(|it| (it.identity, it.container, counted));
-            let ptx = ptx.map(|it| (it.identity, it.container, Counted::WithCounters));
+            let ptx = ptx.filter(|ptx| !counted_ptx.has_all(&registry.side, ptx.functions));
+            let code = code.map(|code| (code.identity, code.container, counted));
+            let ptx = ptx.map(|ptx| (ptx.identity, ptx.container, Counted::WithCounters));
             for (identity, container, counted) in code.chain(ptx) {
                 code_objects.insert(identity.to_owned());
                 let key = (agent.name.as_str(), identity);
@@ -316,7 +321,7 @@ fn write<'a>(
     for ((path, container), wanted) in missing {
         let contents = &wanted[0].1.file.contents;
         let code = wanted.iter();
-        let code = code.map(|(identity, it)| (*identity, &it.agent, it.counted));
+        let code = code.map(|(identity, code)| (*identity, &code.agent, code.counted));
         let code: Vec<_> = code.collect();
         match at_rest(contents, container, &code) {
             Ok(devices) => {
@@ -380,8 +385,8 @@ impl CompletedRegistry {
             }
         }
         for object in &self.code_objects {
-            let is_it = |it: &CodeObjectRecord| {
-                (&it.identity, &it.target) == (&object.identity, &object.target)
+            let is_it = |other: &CodeObjectRecord| {
+                (&other.identity, &other.target) == (&object.identity, &object.target)
             };
             if !document.code_objects.iter().any(is_it) {
                 document.code_objects.push(object.clone());
@@ -468,22 +473,31 @@ pub(crate) fn complete_run(
 /// Returns whether a registry is to be written under these settings, now that it is complete.
 fn is_asked_for(document: &Document, when: DocumentWhen) -> bool {
     let mut processes = document.processes.iter();
-    let has_code = document.code_objects.iter().any(|it| it.instrumented)
-        || processes.any(|it| it.device_code.is_some() || !it.never_loaded.is_empty());
-    let has_loads = || document.processes.iter().any(|it| !it.loads.is_empty());
+    let has_code = document
+        .code_objects
+        .iter()
+        .any(|code_object| code_object.instrumented)
+        || processes
+            .any(|process| process.device_code.is_some() || !process.never_loaded.is_empty());
+    let has_loads = || {
+        document
+            .processes
+            .iter()
+            .any(|process| !process.loads.is_empty())
+    };
     has_code || when == DocumentWhen::Always && has_loads()
 }
 
 /// Removes the directories above a registry that are empty and that rocov has made.
 fn remove_directories(registry: &Path, made: Option<&Path>) {
-    let named = |path: &Path, name: &str| path.file_name().is_some_and(|it| it == name);
+    let named = |path: &Path, name: &str| path.file_name().is_some_and(|found| found == name);
     let mut in_registries = true;
     for directory in registry.ancestors().skip(1) {
         let is_side = directory
             .extension()
-            .is_some_and(|it| SIDE.strip_prefix('.').is_some_and(|side| it == side))
+            .is_some_and(|extension| SIDE.strip_prefix('.').is_some_and(|side| extension == side))
             || named(directory, SIDE)
-            || directory.parent().is_some_and(|it| named(it, SIDE));
+            || directory.parent().is_some_and(|parent| named(parent, SIDE));
         if !(in_registries || is_side || Some(directory) == made) {
             break;
         }

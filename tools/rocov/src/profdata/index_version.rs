@@ -91,7 +91,8 @@ impl FunctionHashes {
         if Version::is_ir_level(version.word()) {
             return found;
         }
-        let [first, last] = [clang.start(), clang.end()].map(|it| *it >= FIRST_CLANG_WITH_SHORT);
+        let [first, last] =
+            [clang.start(), clang.end()].map(|release| *release >= FIRST_CLANG_WITH_SHORT);
         if first == last {
             (found.has_long, found.has_short) = (!first, first);
             return found;

@@ -79,7 +79,10 @@ fn of_file(path: &Path, counts: &ProfileCounts) -> CountKinds {
                 kinds.insert(CountKind::Mapping);
             }
             let functions = trace::functions(&object).unwrap_or_default();
-            if functions.iter().any(|it| has_counts(Kind::Trace, it.name)) {
+            if functions
+                .iter()
+                .any(|function| has_counts(Kind::Trace, function.name))
+            {
                 kinds.insert(CountKind::Trace);
             }
         }

@@ -77,6 +77,6 @@ impl NamedCounts {
     /// Returns whether there are MC/DC bitmaps with the bits that LLVM 19 and later give them.
     pub(super) fn has_new_bitmaps(&self) -> bool {
         let mut functions = self.functions.values();
-        self.version.has_new_bitmaps() && functions.any(|it| !it.bitmap.is_empty())
+        self.version.has_new_bitmaps() && functions.any(|function| !function.bitmap.is_empty())
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn profiles<'a>(
 /// The profiles of uniform counters and of marks; `None` if there are no uniform counters.
 fn of_object(counts: &ProfileCounts) -> Option<UniformityProfiles> {
     let mut functions = counts.functions.values();
-    if counts.version.is_single_byte() || functions.all(|it| it.uniform.is_empty()) {
+    if counts.version.is_single_byte() || functions.all(|function| function.uniform.is_empty()) {
         return None;
     }
     let mut divergent = HashSet::new();

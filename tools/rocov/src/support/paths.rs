@@ -50,7 +50,7 @@ impl Error for Absent {}
 /// relative path counts as not set.
 pub(crate) fn of_user(variable: &str, fallback: &str) -> Option<PathBuf> {
     let directory = |name| env::var_os(name).map(PathBuf::from);
-    let absolute = |name| directory(name).filter(|it| it.is_absolute());
+    let absolute = |name| directory(name).filter(|path| path.is_absolute());
     let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(fallback)));
     base.map(|base| base.join("rocov"))
 }

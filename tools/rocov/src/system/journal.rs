@@ -174,7 +174,7 @@ impl Notes {
     /// The notes of the program that `process` runs at a `note`. After `exec`, another program has the process: it notes
     /// its command line, and another name.
     fn of_process(&mut self, process: JournalProcess, note: &str) -> &mut ProcessNotes {
-        let known = self.0.iter().rposition(|(it, _)| *it == process);
+        let known = self.0.iter().rposition(|(known, _)| *known == process);
         let is_over = |place: &usize| {
             let notes = &self.0[*place].1;
             (note.starts_with("name ") && notes.name.is_some())
@@ -250,7 +250,7 @@ impl Notes {
                 notes: sentences.collect(),
             }
         });
-        all.filter(|it| !it.notes.is_empty()).collect()
+        all.filter(|process| !process.notes.is_empty()).collect()
     }
 
     fn closing_line(
@@ -321,7 +321,7 @@ impl ProcessNotes {
         match note.split_once(' ') {
             Some(("name", word)) => self.name = word.parse().ok(),
             // Each queue tells of a mistake once.
-            Some(("mistake", text)) if self.sentences.iter().any(|it| it == text) => {}
+            Some(("mistake", text)) if self.sentences.iter().any(|sentence| sentence == text) => {}
             Some(("mistake" | "stuck", text)) => self.sentences.push(text.to_owned()),
             Some(("program", text)) => {
                 let mut words = text.split('\t').map(str::to_owned);
@@ -340,7 +340,7 @@ impl ProcessNotes {
                 }
             }
             Some(("goes-on", text)) => {
-                if let Some(place) = self.sentences.iter().position(|it| it == text) {
+                if let Some(place) = self.sentences.iter().position(|sentence| sentence == text) {
                     self.sentences.remove(place);
                 }
             }

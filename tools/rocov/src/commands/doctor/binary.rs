@@ -91,7 +91,9 @@ pub(super) fn check(path: &Path) -> Vec<Finding> {
 
 /// The next step if none of these code objects counts.
 fn all_compile_with(code_objects: &[Facts]) -> String {
-    let mut targets = code_objects.iter().map(|it| it.target.as_str());
+    let mut targets = code_objects
+        .iter()
+        .map(|code_object| code_object.target.as_str());
     match targets.find(|target| target.starts_with("sm_")) {
         Some(target) => compile_with(target),
         None => "compile and link with what `rocov flags` prints, or run it as it is with `rocov run --trace --gpu model`"
@@ -128,7 +130,7 @@ impl Facts {
         };
         let sections = code_object.sections()?;
         let mut sections = sections.iter();
-        let has_copies = sections.any(|it| it.name == COPIES_SECTION && it.size > 0);
+        let has_copies = sections.any(|section| section.name == COPIES_SECTION && section.size > 0);
         let target = code_object.target()?;
         Ok(Self {
             name: format!("{target} {}{}", image.identity, contents(&code_object)),
@@ -196,7 +198,7 @@ fn contents<'a>(code_object: &CodeObject<'a, &'a [u8]>) -> String {
         return String::new();
     };
     let source = kernels.iter().find_map(|kernel| kernel.source.as_deref());
-    let source = source.map(|it| format!("{}: ", below(it, &here())));
+    let source = source.map(|path| format!("{}: ", below(path, &here())));
     let more = match kernels.len() - 1 {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -212,7 +214,7 @@ fn version_word<'a>(code_object: &CodeObject<'a, &'a [u8]>) -> Result<u64, CodeO
         if let Some(range) = code_object.variable(name.as_bytes())? {
             let memory = code_object.memory()?;
             let start = range.address as usize;
-            if let Some(word) = memory.get(start..).and_then(|it| it.first_chunk()) {
+            if let Some(word) = memory.get(start..).and_then(|bytes| bytes.first_chunk()) {
                 return Ok(u64::from_le_bytes(*word));
             }
         }

@@ -84,7 +84,8 @@ fn of_clang(clang: &Clang) -> Finding {
 
 /// The best counters of this compiler.
 fn counters(clang: &Clang) -> String {
-    let plugin = DeviceCompiler::new(clang, &[]).and_then(|it| fast_counters::plugin(&it));
+    let plugin =
+        DeviceCompiler::new(clang, &[]).and_then(|compiler| fast_counters::plugin(&compiler));
     match plugin {
         Ok(Some(plugin)) => format!("fast counters by {}", plugin.display()),
         _ if clang.llvm < fast_counters::OLDEST => "LLVM's own counters".to_owned(),
@@ -157,7 +158,7 @@ mod tests {
         let states = |is_chosen| {
             let none = Err(anyhow::anyhow!("none"));
             let findings = tools(&none, is_chosen).into_iter();
-            findings.map(|it| it.state).collect::<Vec<_>>()
+            findings.map(|finding| finding.state).collect::<Vec<_>>()
         };
         assert_eq!(states(false), [State::Ok]);
         assert_eq!(states(true), [State::Missing]);

@@ -140,7 +140,7 @@ fn say_once(clang: &Clang) {
     });
     let is_first = said.as_deref().is_none_or(|said| {
         let made = said.parent().map(fs::create_dir_all);
-        made.is_some_and(|it| it.is_err()) || File::create_new(said).is_ok()
+        made.is_some_and(|result| result.is_err()) || File::create_new(said).is_ok()
     });
     if is_first {
         print::message(format_args!(
@@ -172,6 +172,9 @@ fn reached_options() -> impl Iterator<Item = OsString> {
 fn counts_bytes(compiler: &DeviceCompiler<'_>) -> Result<bool> {
     let options: Vec<_> = reached_options().collect();
     let ir = compiler.ir(&options)?.unwrap_or_default();
-    let counters = ir.split(COUNTERS).nth(1).and_then(|it| it.lines().next());
-    Ok(counters.is_some_and(|it| it.contains(" x i8] ")))
+    let counters = ir
+        .split(COUNTERS)
+        .nth(1)
+        .and_then(|rest| rest.lines().next());
+    Ok(counters.is_some_and(|line| line.contains(" x i8] ")))
 }

@@ -168,7 +168,11 @@ fn line(
     words.extend(counting.for_all());
     words.push("-include".into());
     words.push(own.header.as_os_str().to_owned());
-    words.extend(own.host_headers.iter().map(|it| prefixed("-I", it)));
+    words.extend(
+        own.host_headers
+            .iter()
+            .map(|directory| prefixed("-I", directory)),
+    );
     let directory = own.linker.as_deref().and_then(Path::parent);
     if arguments.openmp {
         words.extend(openmp_linking(probe, directory));

@@ -104,7 +104,9 @@ impl Gathered {
     pub(super) fn elfs(&self) -> Vec<(&CodeObjectKey, &Path)> {
         let code_objects = self.sums.code_objects.keys();
         code_objects
-            .filter_map(|it| Some((it, self.kept.get(&it.identity)?.as_path())))
+            .filter_map(|code_object| {
+                Some((code_object, self.kept.get(&code_object.identity)?.as_path()))
+            })
             .collect()
     }
 
@@ -209,7 +211,7 @@ impl Gathered {
 
     /// Makes the error that a merge lacks damaged or missing inputs.
     pub(super) fn incomplete(&self) -> Error {
-        let missing = self.damaged.iter().filter(|it| is_missing(&it.error));
+        let missing = self.damaged.iter().filter(|input| is_missing(&input.error));
         let missing = missing.count();
         let mut inputs = Vec::new();
         if let number @ 1.. = self.damaged.len() - missing {

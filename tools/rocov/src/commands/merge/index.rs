@@ -27,7 +27,7 @@ pub(super) fn all(gathered: &mut Gathered, arguments: &MergeArguments) -> Result
             .sums
             .code_objects
             .keys()
-            .map(|it| &it.arch)
+            .map(|key| &key.arch)
             .collect();
         for arch in archs {
             made.push((arch.clone(), of_arch(arch, gathered)?));
@@ -70,7 +70,7 @@ fn of_host(gathered: &mut Gathered) -> Result<Option<IndexedProfile>> {
     let mut known = KnownNames::default();
     let (mut whole, mut damaged) = (Vec::new(), Vec::new());
     let mut code_objects = gathered.sums.code_objects.keys();
-    let clang = code_objects.find_map(|it| gathered.clang(it));
+    let clang = code_objects.find_map(|code_object| gathered.clang(code_object));
     for path in &gathered.host {
         match host_counts(path, clang.as_ref(), &mut known) {
             Ok(parts) => {
