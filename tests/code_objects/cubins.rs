@@ -38,7 +38,7 @@ impl Cubins {
     }
 
     /// The cubin for `target`, and what its assembler says.
-    fn of(
+    fn assemble(
         &self,
         assembler: &str,
         target: &str,
@@ -142,7 +142,7 @@ fn targets_are_those_of_the_assembler() {
         for target in [
             "sm_75", "sm_80", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120",
         ] {
-            let (cubin, _) = cubins.of(assembler, target, false, &[]);
+            let (cubin, _) = cubins.assemble(assembler, target, false, &[]);
             let elf = read(&cubin);
             let code_object = CodeObject::parse(elf.as_slice()).expect("a cubin");
             assert!(code_object.is_cubin());
@@ -161,7 +161,7 @@ fn targets_are_those_of_the_assembler() {
 fn counted_variables_are_those_that_llvm_prints() {
     let Some(cubins) = Cubins::new() else { return };
     for assembler in ASSEMBLERS {
-        let (cubin, _) = cubins.of(assembler, "sm_90", true, &[]);
+        let (cubin, _) = cubins.assemble(assembler, "sm_90", true, &[]);
         let laid_out = laid_out_of(&read(&cubin));
         let is_counted = |name: &str| name.starts_with("__profc_") || name.starts_with("__profbm_");
         let mut expected = variables(&cubin);
@@ -185,7 +185,7 @@ fn counted_variables_are_those_that_llvm_prints() {
 #[test]
 fn parts_of_cubins_are_laid_out_too() {
     let Some(cubins) = Cubins::new() else { return };
-    let (part, _) = cubins.of("ptxas", "sm_90", true, &["-c"]);
+    let (part, _) = cubins.assemble("ptxas", "sm_90", true, &["-c"]);
     let records = records(&laid_out_of(&read(&part)));
     assert_eq!(records.len(), 5);
     assert!(
@@ -222,7 +222,7 @@ fn described(said: &str) -> BTreeMap<String, (u32, u32, u32)> {
 }
 
 /// The instructions of a kernel that store or load local memory.
-fn of_local_memory(disassembly: &str, kernel: &str) -> usize {
+fn local_memory_accesses(disassembly: &str, kernel: &str) -> usize {
     let start = format!(".text.{kernel}:");
     let (_, code) = disassembly.split_once(&start).expect("the kernel");
     let lines = code.lines().take_while(|line| !line.starts_with(".text."));
@@ -237,7 +237,7 @@ fn kernels_take_what_ptxas_says() {
     let Some(cubins) = Cubins::new() else { return };
     for assembler in ASSEMBLERS {
         for target in ["sm_75", "sm_90", "sm_100"] {
-            let (cubin, said) = cubins.of(assembler, target, false, &["-maxrregcount=32"]);
+            let (cubin, said) = cubins.assemble(assembler, target, false, &["-maxrregcount=32"]);
             let found = kernels(&cubin);
             let expected = described(&said);
             assert_eq!(expected.len(), 3, "{said}");
@@ -262,7 +262,7 @@ fn kernels_take_what_ptxas_says() {
                 let disassembly = cubins.nvdisasm(&cubin);
                 match &**name {
                     SPILLING => {
-                        let spills = of_local_memory(&disassembly, SPILLING);
+                        let spills = local_memory_accesses(&disassembly, SPILLING);
                         assert!(spills > 0, "{target}");
                         assert_eq!(kernel.vgpr_spills as usize, spills, "{assembler} {target}");
                     }
@@ -276,7 +276,7 @@ fn kernels_take_what_ptxas_says() {
 #[test]
 fn counting_kernels_have_their_source() {
     let Some(cubins) = Cubins::new() else { return };
-    let (cubin, _) = cubins.of("ptxas-13", "sm_90", true, &[]);
+    let (cubin, _) = cubins.assemble("ptxas-13", "sm_90", true, &[]);
     for kernel in kernels(&laid_out_file(&cubin)) {
         assert!(kernel.instrumented, "{}", kernel.name);
         let source = kernel.source.expect("a source");
@@ -288,7 +288,7 @@ fn counting_kernels_have_their_source() {
 #[test]
 fn coverage_mappings_are_those_of_other_gpus() {
     let Some(cubins) = Cubins::new() else { return };
-    let (cubin, _) = cubins.of("ptxas", "sm_90", true, &[]);
+    let (cubin, _) = cubins.assemble("ptxas", "sm_90", true, &[]);
     let other = crate::device_only("clang++-22", &["gfx90a"], 5)
         .arguments(["-x", "hip", "-O1", "-Xclang", "-fcoverage-mcdc"])
         .arguments(crate::FRONT_END)
@@ -309,7 +309,7 @@ fn coverage_mappings_are_those_of_other_gpus() {
 fn llvm_reads_zeros_for_a_cubin_that_was_never_loaded() {
     let Some(cubins) = Cubins::new() else { return };
     for assembler in ASSEMBLERS {
-        let (cubin, _) = cubins.of(assembler, "sm_90", true, &[]);
+        let (cubin, _) = cubins.assemble(assembler, "sm_90", true, &[]);
         let agent = Agent {
             handle: 0,
             index: 0,
@@ -376,7 +376,7 @@ fn with_pointer_into(cubin: &[u8], name: &str, addend: u64) -> Vec<u8> {
 #[test]
 fn pointers_may_name_a_section() {
     let Some(cubins) = Cubins::new() else { return };
-    let (cubin, _) = cubins.of("ptxas", "sm_90", true, &[]);
+    let (cubin, _) = cubins.assemble("ptxas", "sm_90", true, &[]);
     let cubin = read(&cubin);
     let elf = ElfFile64::<LittleEndian>::parse(&*cubin).expect("a cubin");
     let whole = records(&laid_out_of(&cubin));
@@ -407,7 +407,7 @@ fn pointers_may_name_a_section() {
 #[test]
 fn damaged_cubins_give_errors() {
     let Some(cubins) = Cubins::new() else { return };
-    let (cubin, _) = cubins.of("ptxas-13", "sm_90", true, &[]);
+    let (cubin, _) = cubins.assemble("ptxas-13", "sm_90", true, &[]);
     let whole = read(&cubin);
     let read_all = |elf: &[u8]| -> Result<usize, String> {
         let fail = |error: rocov::format::codeobject::CodeObjectError| error.to_string();

@@ -21,7 +21,7 @@ struct Assembly {
 
 impl Assembly {
     /// `None` if there is no ptxas.
-    fn of(change: impl FnOnce(&str) -> String) -> Option<Self> {
+    fn new(change: impl FnOnce(&str) -> String) -> Option<Self> {
         let uncounted = Uncounted::get()?;
         let place = data();
         fs::write(place.path().join("kernel.ptx"), change(&uncounted.text))
@@ -86,7 +86,7 @@ fn a_kernel_of_triton_counts_and_keeps_its_ptx() {
             &text[at..]
         )
     };
-    let Some(of) = Assembly::of(with_lines) else {
+    let Some(of) = Assembly::new(with_lines) else {
         return;
     };
     let ours = of.assemble(of.stand_in(&of.cache()), "kernel.cubin");
@@ -139,7 +139,7 @@ fn failures_of_the_assembler_are_its_own() {
         |_: &str| "no PTX".to_owned(),
         |_: &str| String::new(),
     ] {
-        let Some(of) = Assembly::of(change) else {
+        let Some(of) = Assembly::new(change) else {
             return;
         };
         let real = of.really("real.cubin");
@@ -158,7 +158,7 @@ fn failures_of_the_assembler_are_its_own() {
 
 #[test]
 fn calls_without_ptx_are_the_real_ones() {
-    let Some(of) = Assembly::of(str::to_owned) else {
+    let Some(of) = Assembly::new(str::to_owned) else {
         return;
     };
     for arguments in [&["--version"][..], &["--help"], &["--no-such-option"], &[]] {
@@ -172,7 +172,7 @@ fn calls_without_ptx_are_the_real_ones() {
 
 #[test]
 fn a_kernel_that_cannot_be_kept_is_assembled_without_counters() {
-    let Some(of) = Assembly::of(str::to_owned) else {
+    let Some(of) = Assembly::new(str::to_owned) else {
         return;
     };
     of.really("ours.cubin").success();
@@ -208,7 +208,7 @@ fn ptx_that_counts_by_clang_stays_as_it_is() {
     };
     let Some(of) = Uncounted::get().and_then(|uncounted| {
         let text = counted(&uncounted);
-        Assembly::of(|_| text)
+        Assembly::new(|_| text)
     }) else {
         return;
     };
@@ -223,7 +223,7 @@ fn ptx_that_counts_by_clang_stays_as_it_is() {
 
 #[test]
 fn an_assembler_that_cannot_be_run_is_named() {
-    let Some(of) = Assembly::of(str::to_owned) else {
+    let Some(of) = Assembly::new(str::to_owned) else {
         return;
     };
     let mut command = of.stand_in(&of.cache());

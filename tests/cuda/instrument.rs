@@ -66,11 +66,11 @@ impl Uncounted {
     fn fat_binary(&self, options: &[&str]) -> PathBuf {
         let ptx = self.file("kernels.ptx", &self.text);
         let ptx = format!("--image3=kind=ptx,sm=90,file={}", ptx.display());
-        self.of_cubin(&[&[ptx.as_str()], options].concat())
+        self.cubin_fat_binary(&[&[ptx.as_str()], options].concat())
     }
 
     /// A fat binary of the cubin.
-    fn of_cubin(&self, options: &[&str]) -> PathBuf {
+    fn cubin_fat_binary(&self, options: &[&str]) -> PathBuf {
         let path = self.directory.path().join("fat");
         let mut command = limited(self.tool("fatbinary"));
         command.args(["-64", "--create"]).arg(&path);
@@ -517,7 +517,7 @@ fn code_that_runs_uncounted_is_named_once_at_the_end() {
         ),
         (
             "fat-binary",
-            fs::read(uncounted.of_cubin(&[])).expect("it was made"),
+            fs::read(uncounted.cubin_fat_binary(&[])).expect("it was made"),
             format!("it has no PTX: {next}"),
         ),
         (
@@ -572,7 +572,7 @@ fn a_library_without_counters_is_one_line_for_all_processes() {
     );
     let fat = uncounted.file(
         "fat-binary",
-        fs::read(uncounted.of_cubin(&[])).expect("it was made"),
+        fs::read(uncounted.cubin_fat_binary(&[])).expect("it was made"),
     );
     let data = data();
     let steps = [step("load", &cubin), step("load", &fat), step("load", &fat)];
@@ -611,7 +611,7 @@ fn with_zero(text: &str) -> Vec<u8> {
 }
 
 /// A fat binary of PTX for these targets, as its header and its text name them.
-fn of_targets(uncounted: &Uncounted, targets: &[&str]) -> PathBuf {
+fn fat_binary_for(uncounted: &Uncounted, targets: &[&str]) -> PathBuf {
     let path = uncounted.directory.path().join(targets.concat());
     let mut command = limited(uncounted.tool("fatbinary"));
     command
@@ -636,7 +636,7 @@ fn a_library_counts_on_gpus_of_several_architectures() {
     let Some(uncounted) = Uncounted::get() else {
         return;
     };
-    let fat_binary = of_targets(&uncounted, &["80"]);
+    let fat_binary = fat_binary_for(&uncounted, &["80"]);
     let (plant, expected) = numbered(&extracted_text(&fat_binary));
     let loaded = uncounted.directory.path().join("loaded");
     let again = ["from the cache", "instrumented"];
@@ -725,7 +725,7 @@ fn a_library_without_ptx_for_one_of_the_architectures_stays_as_it_is() {
             "the GPUs have several architectures (sm_80, sm_90), and it has code for one only (sm_90a): choose GPUs of one",
         ),
     ] {
-        let fat_binary = of_targets(&uncounted, targets);
+        let fat_binary = fat_binary_for(&uncounted, targets);
         let data = data();
         let mut command = uncounted.command(data.path(), &[step("library", &fat_binary)]);
         let ended = run(command.env("STAND_IN_SECOND", "80")).success();

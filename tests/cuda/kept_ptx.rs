@@ -29,7 +29,7 @@ struct Library {
 }
 
 impl Library {
-    fn of(units: &[(&str, String)]) -> Option<Self> {
+    fn new(units: &[(&str, String)]) -> Option<Self> {
         let uncounted = Uncounted::get()?;
         let place = data();
         let path = |name: String| place.path().join(name);
@@ -104,7 +104,7 @@ fn code_that_was_never_loaded_has_lines_without_counts() {
         ("never", unit("never")),
         ("bare", without_lines),
     ];
-    let Some(library) = Library::of(&units) else {
+    let Some(library) = Library::new(&units) else {
         return;
     };
     let file = |name: &str| format!("/src/{name}.cu");
@@ -155,7 +155,7 @@ fn code_that_was_never_loaded_has_lines_without_counts() {
 #[test]
 fn reports_of_a_library_that_is_gone_have_its_lines() {
     let units = [("loaded", unit("loaded")), ("never", unit("never"))];
-    let Some(library) = Library::of(&units) else {
+    let Some(library) = Library::new(&units) else {
         return;
     };
     let data = data();

@@ -74,7 +74,7 @@ impl Drained {
         let result = format!("0: {first}\n1: {second}\n");
         assert_eq!(ended.stdout, result, "{what}");
         Self {
-            missing: missing(&Data::of(&data).profiles, &what),
+            missing: missing(&Data::read(&data).profiles, &what),
             numbers: read_numbers(&numbers),
             ended,
         }

@@ -50,14 +50,14 @@ impl Action {
         let steps = steps.split("    - name: ").skip(1);
         Self {
             inputs: defaults,
-            steps: steps.filter_map(Step::of).collect(),
+            steps: steps.filter_map(Step::parse).collect(),
         }
     }
 }
 
 impl Step {
     /// Reads a step. `None` if it is another action.
-    fn of(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let lines = || text.lines().map(str::trim);
         let command = lines().find_map(|line| line.strip_prefix("run: "))?;
         assert!(lines().any(|line| line == "shell: sh"), "{text}");

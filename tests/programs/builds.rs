@@ -321,7 +321,7 @@ fn libraries_and_programs_displace_no_others() {
 /// This holds on every HIP, also for a program started through the dynamic linker.
 #[test]
 fn what_older_builds_launched_did_not_run() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let project = Project::on(stack);
         project.run("app", "data", None, &["first", "second"]);
         project.edit(1);

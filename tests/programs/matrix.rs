@@ -40,7 +40,7 @@ const FIRST_WITH_PGO: u32 = 20;
 const NO_PGO: &str = "Clang up to 19 ignores profiles for GPU code, and prints `argument unused`.";
 
 #[test]
-fn of_compilers_and_runtimes() {
+fn compilers_and_runtimes() {
     let file = std::env::var_os(FILE).map(PathBuf::from);
     let runtimes = Stack::known();
     let mut pairs: Vec<(u32, &str, Option<Stack>)> = Vec::new();
@@ -58,7 +58,7 @@ fn of_compilers_and_runtimes() {
     let next = || queue.lock().expect("no worker fails").next();
     let work = || {
         while let Some((number, (release, title, stack))) = next() {
-            let row = Row::of(*release, title, *stack);
+            let row = Row::new(*release, title, *stack);
             rows.lock().expect("no worker fails")[number] = Some(row);
         }
     };
@@ -106,7 +106,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(release: u32, runtime: &str, stack: Option<Stack>) -> Self {
+    fn new(release: u32, runtime: &str, stack: Option<Stack>) -> Self {
         let mut row = Self {
             runtime: runtime.to_owned(),
             release,

@@ -130,7 +130,7 @@ fn sorted(expected: &[&[(&str, u64, u64)]]) -> Vec<(String, u64, u64)> {
 
 #[test]
 fn a_file_of_which_nothing_was_launched_is_reported_and_gates_name_its_kernels() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let program = program(stack);
         let ran = Ran::new().and(&program, &["add"]);
         ran.reports(&[&ADDED, &SCALE]);
@@ -159,7 +159,7 @@ fn no_zero_leaves_it_out() {
 
 #[test]
 fn a_library_is_reported_whether_it_is_open_at_the_end_or_closed() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let program = program(stack);
         let library = instrumented(stack);
         for step in ["open", "close"] {
@@ -293,7 +293,7 @@ fn without_rocov_run_the_commands_find_it() {
         .arg("--pooled")
         .arg(&pooled);
     run(&mut merge).success();
-    let merged = Data::of(&pooled);
+    let merged = Data::read(&pooled);
     // The second process has launched nothing: the profile of zeros for `add` is beside its counts.
     assert_eq!((merged.profiles.len(), merged.elfs.len()), (4, 3));
     let processes = merged
@@ -329,7 +329,7 @@ fn processes_share_the_profiles_of_zeros() {
         let mut command = rocov_run(Some(&format!("model:{TARGET}")), &ran.data());
         command.args(["sh", "-c", "\"$0\" none & \"$0\" add & \"$0\" scale & wait"]);
         run(command.arg(&program.file)).success().silently();
-        let found = Data::of(&ran.data());
+        let found = Data::read(&ran.data());
         // Two of zeros, and two of each run.
         assert_eq!(found.profiles.len(), 2 + 2 * number);
         assert_eq!(found.elfs.len(), 2);
@@ -430,7 +430,7 @@ fn a_report_on_an_object_counts_all_of_it() {
 /// The test does not start HSA: rocov asks the driver for the GPUs.
 #[test]
 fn a_program_that_launches_nothing_is_reported() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let program = program(stack);
         for step in ["none", "devices"] {
             let ran = Ran::new().and(&program, &[step]);
@@ -438,7 +438,7 @@ fn a_program_that_launches_nothing_is_reported() {
                 profiles,
                 registries,
                 ..
-            } = Data::of(&ran.data());
+            } = Data::read(&ran.data());
             assert_eq!((profiles.len(), registries.len()), (2, 1));
             let processes = &registries[0].processes;
             assert!(processes[0].loads.is_empty());
@@ -463,7 +463,7 @@ fn code_for_other_gpus_is_not_reported() {
     let program = Program::build(stack, &sources, &[], &[&archs[..], &["-ldl"]].concat());
     for step in ["none", "add"] {
         let ran = Ran::new().and(&program, &[step]);
-        for profile in Data::of(&ran.data()).profiles {
+        for profile in Data::read(&ran.data()).profiles {
             let name = profile.file_name().unwrap().to_string_lossy();
             assert!(name.starts_with("gfx90a."), "{name}");
         }
@@ -473,7 +473,7 @@ fn code_for_other_gpus_is_not_reported() {
 /// rocov ignores code without instrumentation and prints nothing about it.
 #[test]
 fn code_that_is_not_instrumented_is_passed_over_in_silence() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let library = library(stack, &[]);
         let library = library.to_str().unwrap();
         for step in ["open", "close"] {
@@ -503,7 +503,7 @@ fn zeros_never_displace_counts() {
             }
             ends_well(&ended);
         }
-        let profiles = Data::of(&ran.data()).profiles;
+        let profiles = Data::read(&ran.data()).profiles;
         let names = profiles.iter().map(|profile| profile.to_string_lossy());
         assert_eq!(names.filter(|name| name.contains(".zero.")).count(), 2);
         ran.reports(&[&ADDED, &SCALED]);
@@ -541,7 +541,7 @@ fn merges_keep_them_apart() {
         run(&mut merge).success()
     };
     merge("--pooled", &pooled);
-    let profiles = Data::of(&pooled).profiles;
+    let profiles = Data::read(&pooled).profiles;
     let names = profiles.iter().map(|profile| profile.to_string_lossy());
     let zeros = names.filter(|name| name.contains(".zero.")).count();
     assert_eq!((profiles.len(), zeros), (2, 1));

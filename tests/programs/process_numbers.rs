@@ -99,7 +99,7 @@ fn a_number_comes_again() {
     }
     ended.success().silently();
     has_launches(&data.join(PROFRAW), RUNS, RUNS as usize);
-    let data = Data::of(&data);
+    let data = Data::read(&data);
     let numbers = data
         .registries
         .iter()
@@ -151,7 +151,7 @@ fn no_pattern_replaces_a_file_of_another_process() {
             RUNS as usize
         };
         has_launches(&place, RUNS, files);
-        let registries = Data::of(&place).registries;
+        let registries = Data::read(&place).registries;
         let processes: usize = registries
             .iter()
             .map(|registry| registry.processes.len())

@@ -142,7 +142,7 @@ impl Verdict {
 
     /// Adds the verdict of a data directory.
     fn compare(&mut self, name: &str, level: &str, data: &Path) {
-        let one_block = of_one_block(&json(report(data, "mapping", "--json")));
+        let one_block = single_count_lines(&json(report(data, "mapping", "--json")));
         let clang = counts(&report(data, "mapping", "--lcov"));
         let trace = counts(&report(data, "trace", "--lcov"));
         for (line, clang) in &clang {
@@ -221,7 +221,7 @@ fn segments(report: &Value) -> impl Iterator<Item = (String, Vec<(u32, u64, bool
 }
 
 /// The lines on which all regions of the coverage mapping have one count.
-fn of_one_block(report: &Value) -> BTreeSet<(String, u32)> {
+fn single_count_lines(report: &Value) -> BTreeSet<(String, u32)> {
     let mut lines = BTreeSet::new();
     for (file, segments) in segments(report) {
         let mut around: Option<(u64, bool)> = None;
@@ -262,7 +262,7 @@ fn kernels() -> Vec<String> {
 }
 
 /// The verdict of the kernels at a level of optimization.
-fn of_kernels(level: &str) -> Verdict {
+fn kernels_verdict(level: &str) -> Verdict {
     let mut verdict = Verdict::default();
     for name in kernels() {
         verdict.add_kernel(&name, level);
@@ -272,7 +272,7 @@ fn of_kernels(level: &str) -> Verdict {
 }
 
 /// The verdict of all programs at a level of optimization.
-fn of_programs(level: &str) -> Verdict {
+fn programs_verdict(level: &str) -> Verdict {
     let mut verdict = Verdict::default();
     verdict.add_sample(level);
     verdict.add_openmp(level);
@@ -327,12 +327,12 @@ impl Verdict {
 
 #[test]
 fn without_optimization_all_lines_agree() {
-    of_kernels("-O0").agrees();
+    kernels_verdict("-O0").agrees();
 }
 
 #[test]
 fn optimization_moves_few_lines() {
-    of_kernels("-O2").has_few_moved();
+    kernels_verdict("-O2").has_few_moved();
 }
 
 /// One whole program; `every_program` has them all.
@@ -346,6 +346,6 @@ fn lines_of_a_program_agree() {
 #[test]
 #[ignore = "takes minutes: cargo test --release -p rocov-tests --test programs -- --ignored referee"]
 fn every_program() {
-    of_programs("-O0").agrees();
-    of_programs("-O2").has_few_moved();
+    programs_verdict("-O0").agrees();
+    programs_verdict("-O2").has_few_moved();
 }

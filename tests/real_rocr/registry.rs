@@ -19,7 +19,7 @@ use crate::support::program::rocov_flags;
 /// The only registry in a data directory.
 #[track_caller]
 fn the_registry(data: &Path) -> Document {
-    let [registry] = <[Document; 1]>::try_from(Data::of(data).registries)
+    let [registry] = <[Document; 1]>::try_from(Data::read(data).registries)
         .unwrap_or_else(|all| panic!("one registry was expected: {all:?}"));
     registry
 }
@@ -116,7 +116,7 @@ fn modules_are_there_from_their_load_to_their_unload() {
             .filter(|code_object| !code_object.instrumented);
         assert!(others.clone().count() > 0);
         assert!(others.clone().all(|code_object| code_object.file.is_none()));
-        let elfs = Data::of(&ran.data()).elfs;
+        let elfs = Data::read(&ran.data()).elfs;
         assert_eq!(elfs.len(), 1);
         let [kept, given] = [&elfs[0], &object].map(|path| std::fs::read(path).expect("an ELF"));
         assert!(kept == given, "the kept ELF is the file");
@@ -162,7 +162,7 @@ fn what_is_written_is_chosen() {
         let steps = "load launch sync unload load launch sync";
         let ran = Ran::steps_with(stack, "gfx90a", environment, &object, steps);
         assert_eq!(launches(&ran.profile()), 2, "{environment:?}");
-        let data = Data::of(&ran.data());
+        let data = Data::read(&ran.data());
         let written = (data.registries.len(), data.elfs.len());
         assert_eq!(
             written,
@@ -184,7 +184,7 @@ fn without_instrumentation_a_registry_is_written_where_asked_for() {
     for (value, expected) in [("auto", 0), ("always", 1), ("none", 0)] {
         let environment = [("ROCOV_REGISTRY", value)];
         let ran = Ran::new(Stack::Debian12, "gfx90a", &environment, [&sample]);
-        let data = Data::of(&ran.data());
+        let data = Data::read(&ran.data());
         let written = (data.registries.len(), data.elfs.len());
         assert_eq!(written, (expected, 0), "{value}");
         assert_eq!(ran.data().exists(), expected == 1, "{value}");

@@ -113,7 +113,7 @@ fn functions_of_unused_code_are_reported_as_not_run() {
             profiles,
             registries,
             elfs,
-        } = Data::of(&ran.data());
+        } = Data::read(&ran.data());
         assert_eq!(profiles.len(), 1 + UNUSED.len(), "{profiles:?}");
         assert_eq!(elfs.len(), profiles.len(), "{elfs:?}");
         let used = |profile: &&PathBuf| functions(profile).contains_key(COUNT);
@@ -174,7 +174,7 @@ fn device_elfs_of_unused_code_are_kept_as_those_of_used_code_are() {
     let kept = |setting: (&str, &str)| {
         let ran = with_library(stack, &library, &[setting]);
         assert_eq!(ran.profiles().len(), 1 + UNUSED.len(), "{}", ran.ended);
-        (Data::of(&ran.data()).elfs.len(), ran.ended.stderr)
+        (Data::read(&ran.data()).elfs.len(), ran.ended.stderr)
     };
     assert_eq!(kept(("ROCOV_OBJECTS", "none")), (0, String::new()));
     let (elfs, said) = kept(("ROCOV_OBJECTS_MAX", &used.len().to_string()));

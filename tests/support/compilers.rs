@@ -73,7 +73,7 @@ impl Compiler {
             [const { OnceLock::new() }; RELEASES.len()];
         let place = RELEASES.iter().position(|known| *known == release);
         FOUND[place.expect("a release of the list")]
-            .get_or_init(|| Self::of(release))
+            .get_or_init(|| Self::locate(release))
             .as_ref()
     }
 
@@ -109,7 +109,7 @@ impl Compiler {
         })
     }
 
-    fn of(release: u32) -> Option<Self> {
+    fn locate(release: u32) -> Option<Self> {
         let name = format!("clang++-{release}");
         if INSTALLED.contains(&release) {
             return Some(Self {

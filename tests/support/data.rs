@@ -23,7 +23,7 @@ impl Data {
     /// Reads the directory. Fails if llvm-profdata rejects a profile, if the name of a device ELF
     /// does not match its contents, or if there is another file.
     #[track_caller]
-    pub fn of(directory: &Path) -> Self {
+    pub fn read(directory: &Path) -> Self {
         // A custom pattern puts the other files beside the directory.
         let [side, _] = sides(directory);
         let within = directory.join(PROFRAW);

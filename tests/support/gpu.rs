@@ -192,7 +192,7 @@ impl Stack {
     }
 
     /// All stacks whose programs the tests' compiler compiles. Reports the others as not run.
-    pub fn of_programs() -> Vec<Self> {
+    pub fn for_programs() -> Vec<Self> {
         let compiler = Compiler::usual();
         let mut stacks = Self::all();
         stacks.retain(|stack| {
@@ -208,9 +208,9 @@ impl Stack {
         stacks
     }
 
-    /// All stacks with a HIP 5, as in [`Self::of_programs`]: they test features that HIP 6 lacks.
+    /// All stacks with a HIP 5, as in [`Self::for_programs`]: they test features that HIP 6 lacks.
     pub fn before_hip_6() -> Vec<Self> {
-        let mut stacks = Self::of_programs();
+        let mut stacks = Self::for_programs();
         stacks.retain(|stack| stack.code_object_version() < 6);
         stacks
     }

@@ -89,12 +89,12 @@ pub fn merge_by(profdata: &str, profiles: &[PathBuf], output: &Path) {
 
 /// The profiles of an arch in a data directory, merged into a file beside the directory.
 pub fn merged_of_arch(data: &Path, arch: &str) -> PathBuf {
-    let first = of_arch(data, arch).into_iter().next();
+    let first = arch_profiles(data, arch).into_iter().next();
     let reader = first.as_deref().map_or(profdata(), reader_of);
     merged_of_arch_by(reader, data, arch)
 }
 
-fn of_arch(data: &Path, arch: &str) -> Vec<PathBuf> {
+fn arch_profiles(data: &Path, arch: &str) -> Vec<PathBuf> {
     let mut profiles = raw_profiles(data);
     profiles.retain(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -106,7 +106,7 @@ fn of_arch(data: &Path, arch: &str) -> Vec<PathBuf> {
 /// The profiles of an arch in a data directory, merged by this llvm-profdata into a file beside the
 /// directory.
 pub fn merged_of_arch_by(profdata: &str, data: &Path, arch: &str) -> PathBuf {
-    let profiles = of_arch(data, arch);
+    let profiles = arch_profiles(data, arch);
     let merged = data.with_extension(format!("{arch}.profdata"));
     merge_by(profdata, &profiles, &merged);
     merged

@@ -85,7 +85,7 @@ impl Fleet {
     }
 
     /// A run with counts of PTX, which lies beside a device ELF.
-    fn of_ptx(&self, run: &str, elf: &Path, seed: u64) {
+    fn add_ptx_run(&self, run: &str, elf: &Path, seed: u64) {
         let source = self.path("kernel.cu");
         let text = "__attribute__((global)) void half(int *it, int n) {\n  if (n > 3)\n    *it /= 2;\n  else\n    it[n] = 1;\n}\n";
         fs::write(&source, text).unwrap();
@@ -136,7 +136,7 @@ fn counts_of_line_tables_are_those_of_the_raw_profiles() {
     fleet.traced("run2", &fleet.elfs[0].1, 1);
     for (name, seed) in [("run3", 2), ("run4", 3)] {
         fleet.traced(name, &plain, seed);
-        fleet.of_ptx(name, &stand_in, seed);
+        fleet.add_ptx_run(name, &stand_in, seed);
     }
     let runs = ["run1", "run2", "run3", "run4"];
     fleet.import(&runs[..2]);

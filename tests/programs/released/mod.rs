@@ -39,7 +39,7 @@ struct Ran {
 
 impl Program {
     /// Links a program with HIP and device code in `objects`.
-    fn of(released: Released, objects: &[PathBuf], name: &str) -> Self {
+    fn link(released: Released, objects: &[PathBuf], name: &str) -> Self {
         let with_llvms = released.linked_with_drain(objects, &[], &format!("{name}-llvm"));
         let without = released.linked(objects, &[], name);
         Self {
@@ -51,7 +51,7 @@ impl Program {
 
     /// Runs it with LLVM's drain.
     fn llvms(&self, gpus: &str, arguments: &[OsString]) -> Ran {
-        Ran::of(&self.released, |data| {
+        Ran::new(&self.released, |data| {
             let mut command = self.released.with_llvms(gpus, LARGE, data);
             run(command.arg(&self.with_llvms).args(arguments))
         })
@@ -59,7 +59,7 @@ impl Program {
 
     /// Runs it under `rocov run OPTIONS`.
     fn rocovs(&self, gpus: &str, options: &[&str], arguments: &[OsString]) -> Ran {
-        Ran::of(&self.released, |data| {
+        Ran::new(&self.released, |data| {
             let mut command = self.released.under_rocov(gpus, LARGE, options, data);
             run(command.arg(&self.without).args(arguments))
         })
@@ -80,7 +80,7 @@ impl Program {
 
 impl Ran {
     /// Runs a program that writes its profiles to this directory.
-    fn of(released: &Released, program: impl FnOnce(&Path) -> Ended) -> Self {
+    fn new(released: &Released, program: impl FnOnce(&Path) -> Ended) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
         let ended = program(&data);

@@ -28,7 +28,7 @@ impl Modules {
         Some(Self {
             first: module("first"),
             second: module("second"),
-            program: Program::of(released, &[object], "modules"),
+            program: Program::link(released, &[object], "modules"),
         })
     }
 

@@ -22,7 +22,7 @@ use crate::data::{DATABASE, FileKind, is_searched};
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::plural::count;
 use crate::term::print;
-use crate::term::remedy::of_system;
+use crate::term::remedy::system_remedy;
 
 /// The first bytes of device ELFs, kernel registries and databases.
 const ELF_START: &[u8] = b"\x7fELF";
@@ -82,7 +82,7 @@ pub(crate) fn clean(arguments: &CleanArguments) -> CommandResult {
 ///
 /// Fails if the user has no cache.
 fn clean_caches(dry_run: bool) -> CommandResult {
-    let code = CodeCache::of_user();
+    let code = CodeCache::for_user();
     let entries = || {
         let mut entries: Vec<_> = code.entries().collect();
         entries.sort();
@@ -226,7 +226,7 @@ impl Cleaner {
                         cleaned.is_own |= within.is_own;
                         within.is_own && within.is_empty && self.remove_directory(&path)
                     }
-                    Err(error) => self.stays(&path, &error),
+                    Err(error) => self.keep(&path, &error),
                 }
             } else if kind.is_file()
                 && let Some(what) = what(&path, is_data)
@@ -247,7 +247,7 @@ impl Cleaner {
         if !self.dry_run
             && let Err(error) = fs::remove_file(&path)
         {
-            return self.stays(&path, &error);
+            return self.keep(&path, &error);
         }
         self.note(what, path);
         true
@@ -263,7 +263,7 @@ impl Cleaner {
         if !self.dry_run
             && let Err(error) = fs::remove_dir_all(&path)
         {
-            self.stays(&path, &error);
+            self.keep(&path, &error);
             return;
         }
         self.note(WHAT, path);
@@ -278,13 +278,13 @@ impl Cleaner {
             Ok(()) => true,
             // Somebody has put something there meanwhile.
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => false,
-            Err(error) => self.stays(path, &error),
+            Err(error) => self.keep(path, &error),
         }
     }
 
-    fn stays(&mut self, path: &Path, error: &io::Error) -> bool {
+    fn keep(&mut self, path: &Path, error: &io::Error) -> bool {
         let line = format!("cannot remove {}: {error}", path.display());
-        let remedy = of_system(error.kind()).map(|remedy| format!(": {remedy}"));
+        let remedy = system_remedy(error.kind()).map(|remedy| format!(": {remedy}"));
         self.kept.push(line + &remedy.unwrap_or_default());
         false
     }
@@ -336,7 +336,7 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let start = start(path).ok()?;
     let starts_with = |bytes: &[u8]| start.starts_with(bytes);
-    let (is_own, what) = match FileKind::of(path) {
+    let (is_own, what) = match FileKind::from_path(path) {
         FileKind::Device(_) => (RawProfile::has_magic(&start), "profile"),
         FileKind::PooledHost => (starts_with(&INDEXED_MAGIC), "merged profile"),
         FileKind::Sections => (SavedSections::has_magic(&start), "file of sections"),

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::host_code::HostCode;
-use crate::support::paths::of_user;
+use crate::support::paths::user_directory;
 
 /// The limit for all entries together, in bytes. The oldest go first.
 const MAX: u64 = 32 << 20;
@@ -81,8 +81,8 @@ fn hash(name: &str, code: &RawValue) -> String {
 
 impl CodeCache {
     /// The cache in `$XDG_CACHE_HOME/rocov`, or in `~/.cache/rocov` if that is not set.
-    pub(crate) fn of_user() -> Self {
-        let caches = of_user("XDG_CACHE_HOME", ".cache");
+    pub(crate) fn for_user() -> Self {
+        let caches = user_directory("XDG_CACHE_HOME", ".cache");
         Self {
             directory: caches.map(|cache| cache.join("device-code")),
             max: MAX,

@@ -27,8 +27,8 @@ impl Components {
     /// # Errors
     ///
     /// Fails if there are none of one of them.
-    pub(crate) fn of(files: &[PathBuf], origins: &mut Origins) -> Result<Self> {
-        let components = files.iter().map(|path| Component::of(path, origins));
+    pub(crate) fn from_files(files: &[PathBuf], origins: &mut Origins) -> Result<Self> {
+        let components = files.iter().map(|path| Component::from_file(path, origins));
         let components: Vec<_> = components.collect::<Result<_>>()?;
         for component in &components {
             for identity in &component.identities {
@@ -77,7 +77,7 @@ impl Components {
 }
 
 impl Component {
-    fn of(path: &Path, origins: &Origins) -> Result<Self> {
+    fn from_file(path: &Path, origins: &Origins) -> Result<Self> {
         let mut identities: BTreeSet<_> = origins.from(path).map(str::to_owned).collect();
         if identities.is_empty() && !path.exists() {
             // On another machine the library was elsewhere.

@@ -294,7 +294,7 @@ impl DataDirectory {
                 has_strangers.insert(&*profile.arch);
             }
         }
-        let builds = Builds::of(registries);
+        let builds = Builds::from_registries(registries);
         let mut objects: Vec<_> = self.named.iter().map(|file| file.path.as_path()).collect();
         objects.retain(|path| !builds.has_others_only(path));
         let is_wanted = |agent: &AgentRecord, identity: &str| {
@@ -322,7 +322,7 @@ impl DataDirectory {
             }
         }
         let directory = TempDir::new().context("cannot make a temporary directory")?;
-        zeros::of_objects(&objects, &agents, is_wanted, directory.path(), warnings)?;
+        zeros::for_objects(&objects, &agents, is_wanted, directory.path(), warnings)?;
         self.adopt(directory)
     }
 
@@ -383,7 +383,7 @@ impl DataDirectory {
     /// Keeps the profiles of the newest build of each program and library only, unless `all` are wanted.
     /// Returns a line for each file that has profiles of older builds.
     pub(crate) fn take_builds(&mut self, all: bool) -> Vec<String> {
-        self.builds = Builds::of(self.registries());
+        self.builds = Builds::from_registries(self.registries());
         if all {
             self.builds.take_all();
             return Vec::new();
@@ -433,7 +433,7 @@ impl DataDirectory {
             let identity = file.elfs.first().map(|elf| elf.identity.as_str());
             let origin = identity
                 .filter(|_| is_temporary)
-                .and_then(|identity| origins.of(identity));
+                .and_then(|identity| origins.get(identity));
             file.origin = origin.map(Path::to_owned);
         }
         let refused = self.kept.refused.iter();

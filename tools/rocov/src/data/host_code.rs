@@ -91,11 +91,12 @@ pub(crate) struct CountingCode<'a> {
 impl HostCode {
     /// Looks at all containers in the file with the bytes `file`. HIP cannot load the code of a damaged one
     /// either, so that is skipped.
-    pub(crate) fn of(file: &[u8]) -> Self {
+    pub(crate) fn parse(file: &[u8]) -> Self {
         let containers = bundle::containers(file).unpacking_at_most(MAX_UNPACKED);
         let mut code = Self::default();
         for container in containers.flatten() {
-            code.containers.extend(CodeContainer::of(&container));
+            code.containers
+                .extend(CodeContainer::from_container(&container));
             code.ptx.extend(ptx_of(&container));
         }
         code
@@ -207,7 +208,7 @@ pub(crate) fn function_keys(module: &Module<'_>) -> Vec<FunctionKey> {
 
 /// The PTX of an image. `None` if it is something else.
 fn ptx_text<'a>(image: &'a Image<'_>) -> Option<&'a str> {
-    str::from_utf8(Ptx::of(image)?.text).ok()
+    str::from_utf8(Ptx::from_image(image)?.text).ok()
 }
 
 /// PTX that was never compiled, as if `agent` had it loaded.
@@ -217,7 +218,7 @@ fn never_compiled(agent: &Agent, module: &Module<'_>) -> Result<AtRest> {
 
 impl CodeContainer {
     /// Returns a container, if it has code.
-    fn of(container: &Container<'_>) -> Option<Self> {
+    fn from_container(container: &Container<'_>) -> Option<Self> {
         let images = container.images.iter().filter_map(|image| {
             let is_code = image.content() == Content::CodeObject;
             let elf = with_sections(&image.bytes);

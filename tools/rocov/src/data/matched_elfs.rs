@@ -42,7 +42,7 @@ pub(crate) struct MatchedCodeObject<'a> {
 pub(crate) type MatchedArch<'a> = BTreeMap<&'a str, MatchedCodeObject<'a>>;
 
 impl<'a> MatchedElfs<'a> {
-    pub(super) fn of(data: &'a DataDirectory) -> Self {
+    pub(super) fn new(data: &'a DataDirectory) -> Self {
         let (profiles, kept, named) = (&data.device, &data.kept.files, &data.named);
         let mut elfs = BTreeMap::new();
         for file in kept.iter().chain(named) {

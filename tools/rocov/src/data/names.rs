@@ -86,7 +86,7 @@ pub(crate) enum FileKind {
 
 impl FileKind {
     /// Returns the kind of the file at `path`.
-    pub(crate) fn of(path: &Path) -> Self {
+    pub(crate) fn from_path(path: &Path) -> Self {
         let ends_in = |ending| {
             path.extension()
                 .is_some_and(|extension| extension == ending)
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_profile_of_the_offload_runtime_is_not_of_host_code() {
-        let kind = |name| FileKind::of(Path::new(name));
+        let kind = |name| FileKind::from_path(Path::new(name));
         assert!(matches!(
             kind("d/amdgcn-amd-amdhsa.7.profraw"),
             FileKind::OfOffloadRuntime

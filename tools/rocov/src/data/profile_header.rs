@@ -35,7 +35,7 @@ impl Instrumentation {
     /// # Errors
     ///
     /// Fails if it cannot be read, is none, or has no counts.
-    pub(crate) fn of_indexed(path: &Path) -> Result<Self> {
+    pub(crate) fn from_indexed(path: &Path) -> Result<Self> {
         let head = head(path)?;
         let word = head
             .strip_prefix(&INDEXED_MAGIC)
@@ -49,11 +49,11 @@ impl Instrumentation {
                 path.display()
             );
         }
-        Ok(Self::of_word(word))
+        Ok(Self::from_word(word))
     }
 
     /// The instrumentation in the version word of a profile or a code object.
-    pub(crate) fn of_word(word: u64) -> Self {
+    pub(crate) fn from_word(word: u64) -> Self {
         match Version::is_ir_level(word) {
             false => Self::FrontEnd,
             true => Self::Ir,

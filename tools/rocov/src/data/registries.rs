@@ -158,7 +158,7 @@ impl Registries {
             match read_part(path) {
                 Ok(part) => registries
                     .registries
-                    .push(Registry::of(path, is_named, part)),
+                    .push(Registry::new(path, is_named, part)),
                 Err(error) => registries.unread.push(error),
             }
         }
@@ -176,7 +176,7 @@ impl Registries {
                 Ok(mut document) => {
                     complete(path, &mut document);
                     let part = DocumentPart::from(&document);
-                    let registry = Registry::of(path, is_named, part);
+                    let registry = Registry::new(path, is_named, part);
                     registries.registries.push(registry);
                     merged.add(document);
                 }
@@ -241,10 +241,10 @@ impl Registries {
 }
 
 impl Registry {
-    fn of(path: &Path, is_named: bool, part: DocumentPart) -> Self {
+    fn new(path: &Path, is_named: bool, part: DocumentPart) -> Self {
         let processes = part.processes.into_iter().map(RegistryProcess::from);
         let groups = part.groups.into_iter().enumerate();
-        let groups = groups.map(|(number, group)| RegistryProcess::of_group(number, group));
+        let groups = groups.map(|(number, group)| RegistryProcess::from_group(number, group));
         Self {
             path: path.to_owned(),
             side: paths_start(path),
@@ -265,7 +265,7 @@ impl Registry {
 
 impl RegistryProcess {
     /// The group that has this place in its document.
-    fn of_group(number: usize, group: GroupRecord) -> Self {
+    fn from_group(number: usize, group: GroupRecord) -> Self {
         let mut runs = Runs::default();
         for of_machine in &group.processes {
             runs.add(&of_machine.runs);
@@ -318,7 +318,7 @@ impl RegistryProcess {
 
 impl ProcessKey {
     /// The key of a process.
-    pub(crate) fn of(process: &ProcessRecord) -> Self {
+    pub(crate) fn new(process: &ProcessRecord) -> Self {
         Self::Process {
             start: process.start,
             pid: process.pid,
@@ -453,7 +453,7 @@ pub(crate) struct Origins(BTreeMap<String, PathBuf>);
 
 impl Origins {
     /// The file that a code object was loaded from.
-    pub(crate) fn of(&self, identity: &str) -> Option<&Path> {
+    pub(crate) fn get(&self, identity: &str) -> Option<&Path> {
         self.0.get(identity).map(PathBuf::as_path)
     }
 

@@ -107,7 +107,7 @@ struct CountedPtx {
 
 impl CountedPtx {
     /// Reads the PTX beside the registries, if any of the files has some. That of code which was never loaded is left out.
-    fn of<'a>(files: &CodeFiles<'_>, registries: impl Iterator<Item = &'a Registry>) -> Self {
+    fn read<'a>(files: &CodeFiles<'_>, registries: impl Iterator<Item = &'a Registry>) -> Self {
         let files = files.values().flatten();
         let never_loaded = files.flat_map(|file| file.code.ptx_identities());
         let never_loaded: BTreeSet<&str> = never_loaded.collect();
@@ -164,7 +164,7 @@ pub(crate) fn complete(
     };
     let files = code_files(processes().flat_map(|(_, _, code)| &code.files));
     warnings.extend(about_unread(&files));
-    let counted = CountedPtx::of(&files, processes().map(|(registry, ..)| registry));
+    let counted = CountedPtx::read(&files, processes().map(|(registry, ..)| registry));
     let mut completion = Completion::default();
     let mut wanted: BTreeMap<_, WantedHere<'_>> = BTreeMap::new();
     for (registry, process, code) in processes() {
@@ -209,15 +209,15 @@ fn about_unread(files: &CodeFiles<'_>) -> Vec<String> {
 /// # Errors
 ///
 /// Fails if an object cannot be read.
-pub(crate) fn of_objects(
+pub(crate) fn for_objects(
     objects: &[&Path],
     agents: &[AgentRecord],
     is_wanted: impl Fn(&AgentRecord, &str) -> bool,
     directory: &Path,
     warnings: &mut Warnings,
 ) -> Result<()> {
-    let cache = CodeCache::of_user();
-    let files = objects.iter().map(|path| CodeFile::of(path, &cache));
+    let cache = CodeCache::for_user();
+    let files = objects.iter().map(|path| CodeFile::from_path(path, &cache));
     let files: Vec<_> = files.collect::<Result<_>>()?;
     let mut wanted = WantedHere::new();
     for (path, file) in objects.iter().zip(&files) {
@@ -228,7 +228,7 @@ pub(crate) fn of_objects(
                     wanted.entry(key).or_insert_with(|| Wanted {
                         file,
                         container: code.container,
-                        agent: of_arch(agent),
+                        agent: arch_agent(agent),
                         counted: Counted::WithCounters,
                         registry: path,
                     });
@@ -276,7 +276,7 @@ fn complete_process<'a>(
                 here.entry(key).or_insert_with(|| Wanted {
                     file,
                     container,
-                    agent: of_arch(agent),
+                    agent: arch_agent(agent),
                     counted,
                     registry: &registry.path,
                 });
@@ -374,7 +374,7 @@ impl CompletedRegistry {
     /// Adds the records to the registry.
     pub(crate) fn apply(&self, document: &mut Document) {
         for process in &mut document.processes {
-            let key = ProcessKey::of(process);
+            let key = ProcessKey::new(process);
             if let Some(completed) = self.processes.get(&key) {
                 completed.apply(&mut process.device_code, &mut process.never_loaded);
             }
@@ -512,7 +512,7 @@ fn remove_directories(registry: &Path, made: Option<&Path>) {
 fn code_files<'a>(records: impl Iterator<Item = &'a CodeFileRecord>) -> CodeFiles<'a> {
     let records: BTreeSet<_> = records.collect();
     let records: Vec<_> = records.into_iter().collect();
-    let cache = CodeCache::of_user();
+    let cache = CodeCache::for_user();
     let found = parallel::map(&records, |record| Ok(CodeFile::open(record, &cache)));
     let found = found.expect("each file has its own result");
     records.into_iter().zip(found).collect()
@@ -536,7 +536,7 @@ impl CodeFile {
                 "cannot find the file: {error}; reports lack its code that was never launched: run the program again"
             ),
         })?;
-        let file = Self::of(&path, cache)
+        let file = Self::from_path(&path, cache)
             .map_err(|error| anyhow!(
                     "the file cannot be read: {error:#}; reports lack its code that was never launched: run the program \
                      again"
@@ -560,7 +560,7 @@ impl CodeFile {
     /// # Errors
     ///
     /// Fails if it cannot be read.
-    fn of(path: &Path, cache: &CodeCache) -> Result<Self> {
+    fn from_path(path: &Path, cache: &CodeCache) -> Result<Self> {
         let contents = mmap::map(path)?;
         // The build of anything else is a hash of all of it, which may be endless.
         if !contents.starts_with(&ELFMAG) && !starts_at(&contents, 0) {
@@ -572,7 +572,7 @@ impl CodeFile {
         let metadata = fs::metadata(path)?;
         let build = build_of(path)?;
         let fits = |code: &HostCode| code.fits(&contents);
-        let code = cache.find_or(&build, &metadata, fits, || HostCode::of(&contents));
+        let code = cache.find_or(&build, &metadata, fits, || HostCode::parse(&contents));
         Ok(Self {
             path: path.to_owned(),
             modified: modified(&metadata),
@@ -607,7 +607,7 @@ fn one_of_each(agents: &[AgentRecord]) -> Vec<&AgentRecord> {
 }
 
 /// An agent that stands for all of its architecture.
-fn of_arch(agent: &AgentRecord) -> Agent {
+fn arch_agent(agent: &AgentRecord) -> Agent {
     Agent {
         handle: 0,
         index: 0,

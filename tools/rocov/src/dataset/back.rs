@@ -59,7 +59,7 @@ pub(crate) fn pool(
     conditions: &[RunCondition],
     place: Option<&Path>,
 ) -> Result<Taken> {
-    let runs = Runs::of(set, conditions)?;
+    let runs = Runs::select(set, conditions)?;
     let [profile_files, counter_files] = runs.files(set, conditions)?;
     let mut keys: BTreeMap<CodeObjectKey, bool> = BTreeMap::new();
     let mut profiles = 0;
@@ -126,7 +126,7 @@ pub(crate) fn pool(
 }
 
 impl Runs {
-    fn of(set: &DataSet, conditions: &[RunCondition]) -> Result<Self> {
+    fn select(set: &DataSet, conditions: &[RunCondition]) -> Result<Self> {
         let mut runs = Self {
             registry: Grouped::default(),
             runs: HashSet::new(),
@@ -366,7 +366,7 @@ impl DataSetInputs {
     /// # Errors
     ///
     /// Fails if a data set has none, or is damaged, or if there are conditions and no data set.
-    pub(crate) fn of<P: AsRef<Path>>(
+    pub(crate) fn read<P: AsRef<Path>>(
         directories: &[P],
         conditions: &[RunCondition],
     ) -> Result<Self> {

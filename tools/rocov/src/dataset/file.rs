@@ -116,7 +116,7 @@ impl Values {
     }
 
     /// The values of a column that a file of an earlier version has not.
-    fn of_none(kind: ColumnKind, number: usize) -> Self {
+    fn defaults(kind: ColumnKind, number: usize) -> Self {
         match Self::new(kind) {
             Self::Bytes(_) => Self::Bytes(vec![ByteArray::from(""); number]),
             Self::Int(_) => Self::Int(vec![0; number]),
@@ -278,7 +278,7 @@ impl TableFile {
             };
             let files = paths.iter().zip(contents).map(move |(path, content)| {
                 let file =
-                    content.map(|content| Self::of(content, storage.name(path.as_ref()), table));
+                    content.map(|content| Self::new(content, storage.name(path.as_ref()), table));
                 Ok((path, file.transpose()?))
             });
             files.chain(error)
@@ -286,7 +286,7 @@ impl TableFile {
     }
 
     /// The file with the contents `content`.
-    fn of(content: Content, name: String, table: &'static DataTable) -> Result<Self> {
+    fn new(content: Content, name: String, table: &'static DataTable) -> Result<Self> {
         let reader = SerializedFileReader::new(content);
         let reader = reader.with_context(|| damaged(&name))?;
         let version = value(&reader, VERSION_KEY);
@@ -394,7 +394,7 @@ impl ColumnValues {
             Self::Int(reader) => Values::Int(take(reader, number)?),
             Self::Long(reader) => Values::Long(take(reader, number)?),
             Self::Flag(reader) => Values::Flag(take(reader, number)?),
-            Self::None(kind) => Values::of_none(*kind, number),
+            Self::None(kind) => Values::defaults(*kind, number),
         })
     }
 }

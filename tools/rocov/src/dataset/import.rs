@@ -91,13 +91,13 @@ pub(crate) fn import(
     let mut known_dates = BTreeSet::new();
     for directories in directories.chunks(AT_ONCE) {
         let identified = parallel::map(directories, |directory| {
-            Ok(Identified::of(directory, options))
+            Ok(Identified::from_directory(directory, options))
         })?;
         let mut wanted = Vec::new();
         for (directory, identified) in directories.iter().zip(identified) {
             match identified {
                 Err(error) => total.refuse(directory, &error),
-                Ok(run) if set.has(&run.date, options.commit, &run.run)? => {
+                Ok(run) if set.look_up(&run.date, options.commit, &run.run)? => {
                     total.known += 1;
                     known_dates.insert(run.date);
                 }
@@ -155,7 +155,12 @@ impl Codes {
     }
 
     /// A code object, which has the profile `sum`.
-    fn of(&self, arch: &str, object: &MatchedCodeObject<'_>, sum: &Sum) -> Result<Arc<Code>> {
+    fn get_or_add(
+        &self,
+        arch: &str,
+        object: &MatchedCodeObject<'_>,
+        sum: &Sum,
+    ) -> Result<Arc<Code>> {
         let key = (arch.to_owned(), object.elf.identity.as_str().to_owned());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.entry(key).or_default();
@@ -183,7 +188,7 @@ impl Identified {
     /// # Errors
     ///
     /// Fails if it has no profile, or a file that cannot be read.
-    fn of(directory: &Path, options: &ImportOptions<'_>) -> Result<Self> {
+    fn from_directory(directory: &Path, options: &ImportOptions<'_>) -> Result<Self> {
         let mut warnings = Warnings::default();
         let data = DataDirectory::open(&[directory], &mut warnings)?;
         if let Some(line) = warnings.into_lines().into_iter().next() {
@@ -355,7 +360,7 @@ impl ArchRows {
         }
         for ((build, label), profiles) in groups {
             let sum = sum(&profiles)?;
-            let code = codes.of(arch, object, &sum)?;
+            let code = codes.get_or_add(arch, object, &sum)?;
             let build: ByteArray = build.as_str().into();
             let directory = label.map(Label::directory);
             let own: ByteArray = directory.map_or_else(String::new, encoded).as_str().into();

@@ -202,7 +202,7 @@ impl DataSet {
 
     /// Opens a data set. Returns its version too.
     fn open_any(path: &Path) -> Result<(Self, u32)> {
-        let storage = Storage::of(path)?;
+        let storage = Storage::open(path)?;
         let mark = storage.name(DATA_SET);
         let Some(text) = storage.read(DATA_SET)? else {
             bail!(
@@ -242,7 +242,7 @@ impl DataSet {
     ///
     /// Fails if something else is there, or nothing can be written there.
     pub(crate) fn open_or_begin(path: &Path) -> Result<Self> {
-        let storage = Storage::of(path)?;
+        let storage = Storage::open(path)?;
         let mark = || {
             serde_json::to_vec(&Mark {
                 rocov_dataset: VERSION,
@@ -307,8 +307,8 @@ impl DataSet {
     /// # Errors
     ///
     /// Fails if the files of that date and commit cannot be read.
-    pub(crate) fn has(&mut self, date: &str, commit: &str, run: &str) -> Result<bool> {
-        let partition = of_runs(date, commit);
+    pub(crate) fn look_up(&mut self, date: &str, commit: &str, run: &str) -> Result<bool> {
+        let partition = runs_partition(date, commit);
         // An importer asks for each run: what others add meanwhile, it finds when it adds its own.
         if !self.known.contains_key(&directory(&RUN, &partition)) {
             self.refresh(&RUNS, &partition)?;
@@ -368,7 +368,7 @@ impl DataSet {
             archs.entry(code.arch.clone()).or_default().push(code);
         }
         for (arch, code) in archs {
-            self.append(&CODE, &of_arch(&arch), &code, |known| {
+            self.append(&CODE, &arch_partition(&arch), &code, |known| {
                 let new = |index: &usize| !known.keys.contains(&code[*index].identity);
                 (0..code.len()).filter(new).collect()
             })?;
@@ -382,7 +382,7 @@ impl DataSet {
         let place = self.path.display().to_string();
         for ((date, commit), runs) in groups {
             let mut of_group = Added::default();
-            self.append(&RUNS, &of_runs(&date, &commit), &runs, |known| {
+            self.append(&RUNS, &runs_partition(&date, &commit), &runs, |known| {
                 let new;
                 (new, of_group) = sort_out(&runs, known, &place);
                 new
@@ -399,7 +399,7 @@ impl DataSet {
     /// Fails if files there cannot be read or removed.
     pub(crate) fn tidy(&mut self, date: &str, commit: &str) -> Result<()> {
         let none: [RunRows; 0] = [];
-        self.append(&RUNS, &of_runs(date, commit), &none, |_| Vec::new())
+        self.append(&RUNS, &runs_partition(date, commit), &none, |_| Vec::new())
     }
 
     /// Adds those of `items` to a partition that `choose` chooses, when it knows what is there. Removes parts that do
@@ -686,13 +686,13 @@ fn sort_out(runs: &[RunRows], known: &Known, place: &str) -> (Vec<usize>, Added)
 }
 
 /// The partition of a date and commit.
-fn of_runs(date: &str, commit: &str) -> String {
+fn runs_partition(date: &str, commit: &str) -> String {
     let [of_date, of_commit] = [RunKey::Date, RunKey::Commit].map(RunKey::name);
     format!("{of_date}={date}/{of_commit}={commit}")
 }
 
 /// The partition of an arch.
-fn of_arch(arch: &str) -> String {
+fn arch_partition(arch: &str) -> String {
     format!("{}={arch}", RunKey::Arch.name())
 }
 

@@ -61,7 +61,7 @@ impl LlvmTools {
         };
         let mut tools: Vec<_> = candidates
             .iter()
-            .filter_map(|path| Tools::of(path))
+            .filter_map(|path| Tools::beside_profdata(path))
             .collect();
         tools.sort_by_key(|tools| Reverse(tools.llvm));
         if let (true, Some(directory)) = (tools.is_empty(), directory) {
@@ -77,7 +77,7 @@ impl LlvmTools {
 
     /// No other tools than these.
     #[cfg(test)]
-    pub(crate) fn of(tools: Option<Tools>) -> Self {
+    pub(crate) fn only(tools: Option<Tools>) -> Self {
         Self {
             tools: Vec::from_iter(tools),
             chosen: true,

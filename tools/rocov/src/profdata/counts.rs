@@ -36,7 +36,7 @@ impl ProfileCounts {
     /// # Errors
     ///
     /// Fails if a profile cannot be read, is damaged or is of other code than the first.
-    pub(crate) fn of(paths: &[&Path]) -> Result<Self> {
+    pub(crate) fn read(paths: &[&Path]) -> Result<Self> {
         let failed = |path: &Path| format!("cannot read {}", path.display());
         let (first, more) = paths.split_first().context("no raw profile is given")?;
         let mut sum = Sum::of(mmap::read(first)?).with_context(|| failed(first))?;
@@ -70,7 +70,7 @@ impl ProfileCounts {
     /// # Errors
     ///
     /// Fails if a profile cannot be read, is damaged or does not fit to the first.
-    pub(crate) fn of_programs(paths: &[&Path]) -> Result<Self> {
+    pub(crate) fn read_programs(paths: &[&Path]) -> Result<Self> {
         let mut all: Option<Self> = None;
         for path in paths {
             let failed = || format!("cannot read {}", path.display());

@@ -40,7 +40,8 @@ fn profile<const N: usize>(
     sums: [(&Sum, Option<RangeInclusive<u32>>); N],
 ) -> Option<IndexedProfile> {
     let mut profile = IndexedProfile::default();
-    let mut add = |(sum, clang)| profile.add(NamedCounts::of_sum(sum, clang).unwrap(), "a profile");
+    let mut add =
+        |(sum, clang)| profile.add(NamedCounts::from_sum(sum, clang).unwrap(), "a profile");
     let all_fit = sums.into_iter().all(|sum| add(sum).is_ok_and(|fits| fits));
     all_fit.then_some(profile)
 }
@@ -214,11 +215,11 @@ fn a_function_with_other_counters_is_left_out() {
     let sum = Sum::of(raw_profile(&directory, 22, KINDS[0], 3)).unwrap();
     let mut profile = IndexedProfile::default();
     profile
-        .add(NamedCounts::of_sum(&sum, None).unwrap(), "one")
+        .add(NamedCounts::from_sum(&sum, None).unwrap(), "one")
         .unwrap();
     assert_eq!(profile.left_out(), None);
     let before = profile.functions.clone();
-    let mut other = NamedCounts::of_sum(&sum, None).unwrap();
+    let mut other = NamedCounts::from_sum(&sum, None).unwrap();
     let main = name_ref(b"main");
     other.functions.retain(|(name, _), _| *name == main);
     for counts in other.functions.values_mut() {

@@ -292,7 +292,7 @@ fn raw_profiles_have_parts_of_all_sizes() {
                 let mut sum = Sum::of(fs::read(&one).unwrap()).unwrap();
                 sum.add(&fs::read(&one).unwrap()).unwrap();
                 let mut profile = IndexedProfile::default();
-                let counts = NamedCounts::of_sum(&sum, Some(number..=number)).unwrap();
+                let counts = NamedCounts::from_sum(&sum, Some(number..=number)).unwrap();
                 assert!(profile.add(counts, "a profile").unwrap());
                 let ours = place.path("ours");
                 fs::write(&ours, profile.bytes(is_sparse).unwrap()).unwrap();

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 /// # Errors
 ///
 /// Fails if the variable is not a number of seconds.
-pub(crate) fn of_report() -> Result<u64> {
+pub(crate) fn report_time() -> Result<u64> {
     let Some(fixed) = env::var_os("SOURCE_DATE_EPOCH") else {
         return Ok(present());
     };

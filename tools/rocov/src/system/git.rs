@@ -52,7 +52,7 @@ impl Repository {
     /// # Errors
     ///
     /// Fails if it is in none that git reads.
-    pub(crate) fn of(directory: &Path) -> Result<Self> {
+    pub(crate) fn discover(directory: &Path) -> Result<Self> {
         let output = command::ended(git(directory).args(["rev-parse", "--git-dir"]))?;
         if !output.status.success() {
             bail!(

@@ -153,18 +153,18 @@ impl Journal {
 
     fn notes(&self) -> io::Result<Notes> {
         let text = fs::read(self.path())?;
-        Ok(Notes::of(&String::from_utf8_lossy(&text)))
+        Ok(Notes::parse(&String::from_utf8_lossy(&text)))
     }
 }
 
 impl Notes {
-    fn of(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         let mut notes = Self::default();
         for line in text.lines() {
             if let Some((process, note)) = line.split_once(' ')
                 && let Ok(process) = process.parse()
             {
-                notes.of_process(process, note).add(note);
+                notes.entry(process, note).add(note);
             }
         }
         notes.0.sort_by_key(|(process, _)| process.pid);
@@ -173,7 +173,7 @@ impl Notes {
 
     /// The notes of the program that `process` runs at a `note`. After `exec`, another program has the process: it notes
     /// its command line, and another name.
-    fn of_process(&mut self, process: JournalProcess, note: &str) -> &mut ProcessNotes {
+    fn entry(&mut self, process: JournalProcess, note: &str) -> &mut ProcessNotes {
         let known = self.0.iter().rposition(|(known, _)| *known == process);
         let is_over = |place: &usize| {
             let notes = &self.0[*place].1;

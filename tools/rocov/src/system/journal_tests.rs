@@ -20,7 +20,7 @@ fn ending(wait_status: i32) -> Ending<'static> {
 fn line(notes: &str, wait_status: i32, change: impl Fn(&mut Ending<'_>)) -> String {
     let mut ending = ending(wait_status);
     change(&mut ending);
-    let notes = Notes::of(&notes.replace(", ", "\n"));
+    let notes = Notes::parse(&notes.replace(", ", "\n"));
     notes
         .closing_line(&ending, |process| process.pid == 99)
         .unwrap_or_default()
@@ -147,7 +147,7 @@ fn reports_tell_of_mistakes_and_of_ends_without_a_drain() {
                 8 goes-on kernel b: no progress\n8 ended\n\
                 9 mistake kernel a: a data race\n99 counts\n99 mistake kernel a: a data race\n";
     // Number 99 still runs.
-    let told = Notes::of(text).noted(&ending(libc::SIGINT), |process| process.pid == 99);
+    let told = Notes::parse(text).noted(&ending(libc::SIGINT), |process| process.pid == 99);
     let noted = |pid, notes: &[&str]| Noted {
         pid,
         word: ProcessWord::default(),
@@ -167,7 +167,7 @@ fn reports_tell_of_mistakes_and_of_ends_without_a_drain() {
 #[test]
 fn the_status_of_a_shell_is_that_of_one_process() {
     let killed = |text: &str| {
-        let told = Notes::of(text).noted(&ending(137 << 8), |_| false);
+        let told = Notes::parse(text).noted(&ending(137 << 8), |_| false);
         let said = told.into_iter().flat_map(|process| process.notes);
         said.map(|note| note.contains("SIGKILL"))
             .collect::<Vec<_>>()
@@ -214,7 +214,7 @@ fn a_process_that_was_cut_off_is_named_by_its_command_and_label() {
 
 #[test]
 fn code_that_ran_uncounted_is_one_line_for_each_file() {
-    let notes = |text: &str| Notes::of(text).uncounted();
+    let notes = |text: &str| Notes::parse(text).uncounted();
     assert!(notes("7 cuda\n7 counts").is_empty());
     assert_eq!(
         notes("7 uncounted 1\tlib x.so\tit has no PTX: compile it"),

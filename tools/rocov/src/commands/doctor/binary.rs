@@ -45,14 +45,14 @@ pub(super) fn check(path: &Path) -> Vec<Finding> {
     for container in bundle::containers(&file) {
         let images = match container {
             Ok(container) => {
-                let ptx = CompiledLater::of(&container);
+                let ptx = CompiledLater::from_container(&container);
                 compiled_later = compiled_later.or(ptx);
                 container.into_device_images()
             }
             Err(error) => vec![Err(error)],
         };
         for image in images {
-            match Facts::of(image) {
+            match Facts::from_image(image) {
                 Ok(facts) => code_objects.push(facts),
                 Err(error) => damage.push(format!("{error:#}")),
             }
@@ -119,7 +119,7 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(image: Result<DeviceImage<'_>, BundleError>) -> Result<Self> {
+    fn from_image(image: Result<DeviceImage<'_>, BundleError>) -> Result<Self> {
         let image = image?;
         let elf = with_sections(&image.bytes);
         let code_object = CodeObject::parse(&*elf)?;
@@ -157,7 +157,7 @@ impl Facts {
                 format!("if it should count, {}", compile_with(&self.target)),
             );
         };
-        let kind = Instrumentation::of_word(*word);
+        let kind = Instrumentation::from_word(*word);
         let (version, _) = Version::split(*word);
         let found = format!("{name}: {kind}, raw version {version}, {}", self.counters);
         if let Err(ProfileError::UnknownVersion { min, max, .. }) = Version::of_word(*word) {

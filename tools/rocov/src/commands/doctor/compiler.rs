@@ -25,7 +25,7 @@ const RUNTIMES: [&str; 3] = [
 
 /// Reports on each compiler that is newer than all before it.
 pub(super) fn check(compilers: &[Clang]) -> Vec<Finding> {
-    let mut findings: Vec<_> = by_age(compilers).into_iter().map(of_clang).collect();
+    let mut findings: Vec<_> = by_age(compilers).into_iter().map(clang_finding).collect();
     if findings.is_empty() {
         findings.push(Finding::warning(
             "compiler",
@@ -65,7 +65,7 @@ fn by_age(compilers: &[Clang]) -> Vec<&Clang> {
     compilers
 }
 
-fn of_clang(clang: &Clang) -> Finding {
+fn clang_finding(clang: &Clang) -> Finding {
     let found = format!("{}, {}", clang.line, clang.path.display());
     if clang.llvm < OLDEST {
         return Finding::warning(
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn no_compiler_needs_the_profile_runtime_for_gpus() {
         let directory = tempfile::tempdir().unwrap();
-        let finding = |llvm| of_clang(&clang(directory.path(), llvm));
+        let finding = |llvm| clang_finding(&clang(directory.path(), llvm));
         assert_eq!(finding(14).state, State::Warning);
         for llvm in [15, 22, 23, 24] {
             let finding = finding(llvm);
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_compiler_without_a_plugin_has_the_command_that_makes_one() {
         let directory = tempfile::tempdir().unwrap();
-        let found = |llvm| of_clang(&clang(directory.path(), llvm)).found;
+        let found = |llvm| clang_finding(&clang(directory.path(), llvm)).found;
         let path = directory.path().join("clang++");
         let command = format!("`rocov pass build --clang {}`", path.display());
         assert!(found(19).contains(&command), "{}", found(19));

@@ -63,7 +63,7 @@ impl ClangProbe {
     /// # Errors
     ///
     /// Fails if that is not possible with any options.
-    pub(super) fn of(compiler: &DeviceCompiler<'_>) -> Result<Self> {
+    pub(super) fn run(compiler: &DeviceCompiler<'_>) -> Result<Self> {
         let plain = compiler.compile(&[])?;
         if !plain.status.success() {
             let clang = compiler.clang.path.display();

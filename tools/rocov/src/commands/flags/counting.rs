@@ -10,7 +10,7 @@ use flate2::Crc;
 use crate::cli::Counters;
 use crate::llvm::fast_counters::{OLDEST, plugin, plugin_flags};
 use crate::llvm::{Clang, DeviceCompiler, Language};
-use crate::support::paths::of_user;
+use crate::support::paths::user_directory;
 use crate::term::print;
 
 /// The options of clang for counters of one byte, which a lane writes only if the byte does not say yet that
@@ -134,7 +134,7 @@ fn say_once(clang: &Clang) {
     let path = path.unwrap_or_else(|_| clang.path.clone());
     let mut hash = Crc::new();
     hash.update(path.as_os_str().as_encoded_bytes());
-    let said = of_user("XDG_CACHE_HOME", ".cache").map(|cache| {
+    let said = user_directory("XDG_CACHE_HOME", ".cache").map(|cache| {
         let name = format!("{}-{:08x}", clang.version(), hash.sum());
         cache.join("without-fast-counters").join(name)
     });

@@ -69,7 +69,7 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
         )
         .into());
     }
-    let probe = ClangProbe::of(&compiler)?;
+    let probe = ClangProbe::run(&compiler)?;
     let header = installed::find_header()?;
     let wish = match arguments.hiprtc {
         Some(_) => Some(Counters::Llvm),

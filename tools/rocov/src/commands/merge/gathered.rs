@@ -122,7 +122,7 @@ impl Gathered {
         let elfs = self.elfs().into_iter();
         let elfs: BTreeMap<_, _> = elfs.map(|(key, path)| (&*key.identity, path)).collect();
         let elfs: Vec<_> = elfs.into_iter().collect();
-        let origin = |identity: &str| self.origins.of(identity).map(Path::to_owned);
+        let origin = |identity: &str| self.origins.get(identity).map(Path::to_owned);
         match non_atomic::line_of_kept(&elfs, origin) {
             Some(line) if arguments.pgo.is_some() && !arguments.allow_non_atomic => {
                 bail!(

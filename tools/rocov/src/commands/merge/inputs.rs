@@ -171,7 +171,7 @@ impl Named<'_, '_> {
     /// A file that the user wants: a profile of host code, whatever its name, unless its name says
     /// something else.
     fn file(&mut self, path: &Path) {
-        if self.walk.file(path.to_owned()) {
+        if self.walk.add_file(path.to_owned()) {
             return;
         }
         if !profile_header::is_indexed(path) {

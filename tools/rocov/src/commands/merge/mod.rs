@@ -141,7 +141,7 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
         if arguments.shard.is_none() && repeated.is_empty() {
             return true;
         }
-        let place = places.of(path);
+        let place = places.place(path);
         arguments
             .shard
             .is_none_or(|shard| shard::has(shard, &place))

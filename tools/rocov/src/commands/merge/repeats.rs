@@ -23,7 +23,7 @@ pub(super) fn repeated(data: &DataDirectory) -> Result<BTreeMap<PathBuf, PathBuf
         .processes()
         .filter(|(registry, _)| registry.is_named)
     {
-        let directory = places.of(&registry.path).data;
+        let directory = places.place(&registry.path).data;
         directories.entry(directory).or_default().add(&process.runs);
     }
     if directories.len() < 2 {
@@ -35,7 +35,7 @@ pub(super) fn repeated(data: &DataDirectory) -> Result<BTreeMap<PathBuf, PathBuf
         .iter()
         .map(|profile| &profile.path)
         .chain(&data.host);
-    let with_profiles: BTreeSet<_> = profiles.map(|path| places.of(path).data).collect();
+    let with_profiles: BTreeSet<_> = profiles.map(|path| places.place(path).data).collect();
     directories.retain(|directory, _| with_profiles.contains(directory));
     // Directories with more runs come first, as the others may be parts of them.
     let mut directories: Vec<_> = directories.into_iter().collect();

@@ -34,7 +34,7 @@ mod tests {
             let [path, other] =
                 ["", "link"].map(|folder| directory.path().join(folder).join(&name));
             let mut shares = |path: &Path| -> Vec<_> {
-                let place = places.of(path);
+                let place = places.place(path);
                 let shares = (0..4).filter(|index| {
                     let shard = ShardNumber {
                         index: *index,

@@ -13,7 +13,7 @@ use crate::support::mmap;
 
 /// The processors that AMD code in the file of `program` is for, such as `gfx906`. Empty if there is none, or if some
 /// code cannot be read.
-pub(crate) fn of_program(program: &OsStr) -> BTreeSet<String> {
+pub(crate) fn program_targets(program: &OsStr) -> BTreeSet<String> {
     let found = file_of(program).and_then(|path| mmap::map(&path).ok());
     let processors = found.and_then(|file| {
         let mut processors = BTreeSet::new();

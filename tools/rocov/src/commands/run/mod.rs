@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     let environment = Environment::new(arguments)
         .map_err(|error| Failure::new(exit_status::RUN_FAILED, error))?;
     let per_test = arguments.per_test;
-    let per_test = per_test.then(|| PerTest::of(&arguments.command));
+    let per_test = per_test.then(|| PerTest::from_command(&arguments.command));
     let per_test = per_test.transpose();
     let per_test = per_test.map_err(|error| Failure::new(exit_status::RUN_FAILED, error))?;
     let command = per_test.as_ref().map(|per_test| &per_test.command);
@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         has_profiles: &|| environment.has_profiles_since(started),
         misfit: &|| {
             let gpus = arguments.gpu.as_ref()?;
-            code_targets::misfit(program, &code_targets::of_program(program), gpus)
+            code_targets::misfit(program, &code_targets::program_targets(program), gpus)
         },
     };
     for line in journal.uncounted().unwrap_or_default() {

@@ -40,7 +40,7 @@ pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
     let mut matched =
         Warnings::printing(|warnings| data.match_elfs(&[], &all, &mut installed, warnings))?;
     let merged = Warnings::printing(|warnings| {
-        MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
+        MergedProfiles::merge_data(&mut matched, &data, &installed, warnings)
     })?;
     let mut text = String::new();
     let is_counted = |object: &&MergedObject<'_>| {

@@ -49,7 +49,7 @@ impl Bucket {
     /// # Errors
     ///
     /// Fails if it names no bucket, or the settings are wrong.
-    pub(super) fn of(within: &str) -> Result<Self> {
+    pub(super) fn open(within: &str) -> Result<Self> {
         let (bucket, prefix) = within.split_once('/').unwrap_or((within, ""));
         let prefix = prefix.trim_end_matches('/');
         if bucket.is_empty() || prefix.split('/').any(str::is_empty) && !prefix.is_empty() {

@@ -37,10 +37,10 @@ impl Storage {
     /// # Errors
     ///
     /// Fails if it is in a bucket, and this build has no object stores, or its settings are wrong.
-    pub(super) fn of(path: &Path) -> Result<Self> {
+    pub(super) fn open(path: &Path) -> Result<Self> {
         if let Some(within) = in_bucket(path) {
             #[cfg(feature = "s3")]
-            return Ok(Self::Bucket(Bucket::of(within)?));
+            return Ok(Self::Bucket(Bucket::open(within)?));
             #[cfg(not(feature = "s3"))]
             bail!(
                 "cannot use {IN_BUCKETS}{within}: this rocov was built without object stores: build it by \
@@ -48,7 +48,7 @@ impl Storage {
                  `aws s3 sync`"
             );
         }
-        Ok(Self::Directory(Directory::of(path)))
+        Ok(Self::Directory(Directory::new(path)))
     }
 
     /// The name of a file in messages.
@@ -195,7 +195,7 @@ mod tests {
     fn one_of_several_writers_creates_a_file() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("set");
-        let storages = [0; 8].map(|_| Storage::of(&path).unwrap());
+        let storages = [0; 8].map(|_| Storage::open(&path).unwrap());
         storages[0].make().unwrap();
         let created = std::thread::scope(|scope| {
             let writers = storages.iter().enumerate().map(|(number, storage)| {
