@@ -38,7 +38,7 @@ impl Cubins {
     }
 
     /// The cubin for `target`, and what its assembler says.
-    fn of(
+    fn assemble(
         &self,
         assembler: &str,
         target: &str,
@@ -128,8 +128,8 @@ fn records(laid_out: &LaidOut) -> Vec<Record> {
             name: word(0),
             counters: word(48) & u64::from(u32::MAX),
             variable: counted
-                .find(|it| it.address == counters)
-                .map(|it| it.name.clone()),
+                .find(|variable| variable.address == counters)
+                .map(|variable| variable.name.clone()),
         }
     });
     records.collect()
@@ -142,7 +142,7 @@ fn targets_are_those_of_the_assembler() {
         for target in [
             "sm_75", "sm_80", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120",
         ] {
-            let (cubin, _) = cubins.of(assembler, target, false, &[]);
+            let (cubin, _) = cubins.assemble(assembler, target, false, &[]);
             let elf = read(&cubin);
             let code_object = CodeObject::parse(elf.as_slice()).expect("a cubin");
             assert!(code_object.is_cubin());
@@ -161,13 +161,15 @@ fn targets_are_those_of_the_assembler() {
 fn counted_variables_are_those_that_llvm_prints() {
     let Some(cubins) = Cubins::new() else { return };
     for assembler in ASSEMBLERS {
-        let (cubin, _) = cubins.of(assembler, "sm_90", true, &[]);
+        let (cubin, _) = cubins.assemble(assembler, "sm_90", true, &[]);
         let laid_out = laid_out_of(&read(&cubin));
         let is_counted = |name: &str| name.starts_with("__profc_") || name.starts_with("__profbm_");
         let mut expected = variables(&cubin);
         expected.retain(|name, _| is_counted(name));
         let counted = laid_out.counted.iter();
-        let found: BTreeMap<_, _> = counted.map(|it| (it.name.clone(), it.size)).collect();
+        let found: BTreeMap<_, _> = counted
+            .map(|variable| (variable.name.clone(), variable.size))
+            .collect();
         assert_eq!(found, expected);
         let records = records(&laid_out);
         assert_eq!(records.len(), 5, "{records:?}");
@@ -183,11 +185,11 @@ fn counted_variables_are_those_that_llvm_prints() {
 #[test]
 fn parts_of_cubins_are_laid_out_too() {
     let Some(cubins) = Cubins::new() else { return };
-    let (part, _) = cubins.of("ptxas", "sm_90", true, &["-c"]);
+    let (part, _) = cubins.assemble("ptxas", "sm_90", true, &["-c"]);
     let records = records(&laid_out_of(&read(&part)));
     assert_eq!(records.len(), 5);
     assert!(
-        records.iter().all(|it| it.variable.is_some()),
+        records.iter().all(|record| record.variable.is_some()),
         "{records:?}"
     );
 }
@@ -197,7 +199,7 @@ fn before(text: &str, unit: &str) -> u32 {
     let Some((number, _)) = text.split_once(unit) else {
         return 0;
     };
-    let digits = number.rsplit(|it: char| !it.is_ascii_digit()).next();
+    let digits = number.rsplit(|c: char| !c.is_ascii_digit()).next();
     digits.unwrap_or_default().parse().expect("a number")
 }
 
@@ -220,12 +222,12 @@ fn described(said: &str) -> BTreeMap<String, (u32, u32, u32)> {
 }
 
 /// The instructions of a kernel that store or load local memory.
-fn of_local_memory(disassembly: &str, kernel: &str) -> usize {
+fn local_memory_accesses(disassembly: &str, kernel: &str) -> usize {
     let start = format!(".text.{kernel}:");
     let (_, code) = disassembly.split_once(&start).expect("the kernel");
     let lines = code.lines().take_while(|line| !line.starts_with(".text."));
     lines
-        .filter(|it| it.contains(" STL") || it.contains(" LDL"))
+        .filter(|line| line.contains(" STL") || line.contains(" LDL"))
         .count()
 }
 
@@ -235,7 +237,7 @@ fn kernels_take_what_ptxas_says() {
     let Some(cubins) = Cubins::new() else { return };
     for assembler in ASSEMBLERS {
         for target in ["sm_75", "sm_90", "sm_100"] {
-            let (cubin, said) = cubins.of(assembler, target, false, &["-maxrregcount=32"]);
+            let (cubin, said) = cubins.assemble(assembler, target, false, &["-maxrregcount=32"]);
             let found = kernels(&cubin);
             let expected = described(&said);
             assert_eq!(expected.len(), 3, "{said}");
@@ -260,7 +262,7 @@ fn kernels_take_what_ptxas_says() {
                 let disassembly = cubins.nvdisasm(&cubin);
                 match &**name {
                     SPILLING => {
-                        let spills = of_local_memory(&disassembly, SPILLING);
+                        let spills = local_memory_accesses(&disassembly, SPILLING);
                         assert!(spills > 0, "{target}");
                         assert_eq!(kernel.vgpr_spills as usize, spills, "{assembler} {target}");
                     }
@@ -274,7 +276,7 @@ fn kernels_take_what_ptxas_says() {
 #[test]
 fn counting_kernels_have_their_source() {
     let Some(cubins) = Cubins::new() else { return };
-    let (cubin, _) = cubins.of("ptxas-13", "sm_90", true, &[]);
+    let (cubin, _) = cubins.assemble("ptxas-13", "sm_90", true, &[]);
     for kernel in kernels(&laid_out_file(&cubin)) {
         assert!(kernel.instrumented, "{}", kernel.name);
         let source = kernel.source.expect("a source");
@@ -286,7 +288,7 @@ fn counting_kernels_have_their_source() {
 #[test]
 fn coverage_mappings_are_those_of_other_gpus() {
     let Some(cubins) = Cubins::new() else { return };
-    let (cubin, _) = cubins.of("ptxas", "sm_90", true, &[]);
+    let (cubin, _) = cubins.assemble("ptxas", "sm_90", true, &[]);
     let other = crate::device_only("clang++-22", &["gfx90a"], 5)
         .arguments(["-x", "hip", "-O1", "-Xclang", "-fcoverage-mcdc"])
         .arguments(crate::FRONT_END)
@@ -298,8 +300,8 @@ fn coverage_mappings_are_those_of_other_gpus() {
         code_object.mapped_functions().expect("a mapping")
     });
     assert_eq!(ours.len(), 5);
-    ours.sort_unstable_by_key(|it| it.name);
-    theirs.sort_unstable_by_key(|it| it.name);
+    ours.sort_unstable_by_key(|function| function.name);
+    theirs.sort_unstable_by_key(|function| function.name);
     assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
 }
 
@@ -307,7 +309,7 @@ fn coverage_mappings_are_those_of_other_gpus() {
 fn llvm_reads_zeros_for_a_cubin_that_was_never_loaded() {
     let Some(cubins) = Cubins::new() else { return };
     for assembler in ASSEMBLERS {
-        let (cubin, _) = cubins.of(assembler, "sm_90", true, &[]);
+        let (cubin, _) = cubins.assemble(assembler, "sm_90", true, &[]);
         let agent = Agent {
             handle: 0,
             index: 0,
@@ -335,7 +337,7 @@ fn llvm_reads_zeros_for_a_cubin_that_was_never_loaded() {
         });
         let expected: Vec<_> = counters.collect();
         let found = functions(&merged).into_iter().map(|(name, function)| {
-            assert!(function.calls == 0 && function.blocks.iter().all(|it| *it == 0));
+            assert!(function.calls == 0 && function.blocks.iter().all(|block| *block == 0));
             (name, 1 + function.blocks.len() as u64)
         });
         assert_eq!(found.collect::<Vec<_>>(), expected, "{assembler}");
@@ -349,18 +351,19 @@ fn with_pointer_into(cubin: &[u8], name: &str, addend: u64) -> Vec<u8> {
     let elf = ElfFile64::<LittleEndian>::parse(cubin).expect("a cubin");
     let section = elf.section_by_name(name).expect("the section").index();
     let mut symbols = elf.symbols();
-    let symbol = symbols
-        .find(|it| it.kind() == object::SymbolKind::Section && it.section_index() == Some(section));
+    let symbol = symbols.find(|symbol| {
+        symbol.kind() == object::SymbolKind::Section && symbol.section_index() == Some(section)
+    });
     let symbol = symbol.expect("a symbol of the section");
     let relocations = elf.section_by_name(".rela.nv.global.init");
     let (start, size) = relocations
-        .and_then(|it| it.file_range())
+        .and_then(|relocation| relocation.file_range())
         .expect("contents");
     let word = |at: usize| u64::from_le_bytes(*cubin[at..].first_chunk().expect("a word"));
     let is_of_counters = |at: &usize| {
         let target = object::SymbolIndex((word(at + 8) >> 32) as usize);
         let target = elf.symbol_by_index(target).expect("a symbol");
-        target.name().is_ok_and(|it| it.starts_with("__profc_"))
+        target.name().is_ok_and(|name| name.starts_with("__profc_"))
     };
     let mut places = (start as usize..(start + size) as usize).step_by(24);
     let at = places.find(is_of_counters).expect("a pointer to counters");
@@ -373,7 +376,7 @@ fn with_pointer_into(cubin: &[u8], name: &str, addend: u64) -> Vec<u8> {
 #[test]
 fn pointers_may_name_a_section() {
     let Some(cubins) = Cubins::new() else { return };
-    let (cubin, _) = cubins.of("ptxas", "sm_90", true, &[]);
+    let (cubin, _) = cubins.assemble("ptxas", "sm_90", true, &[]);
     let cubin = read(&cubin);
     let elf = ElfFile64::<LittleEndian>::parse(&*cubin).expect("a cubin");
     let whole = records(&laid_out_of(&cubin));
@@ -385,7 +388,8 @@ fn pointers_may_name_a_section() {
             .map(|(now, _)| now.variable)
     };
     let symbols = elf.symbols();
-    let counters = symbols.filter(|it| it.name().is_ok_and(|name| name.starts_with("__profc_")));
+    let counters =
+        symbols.filter(|symbol| symbol.name().is_ok_and(|name| name.starts_with("__profc_")));
     let mut others = 0;
     for symbol in counters {
         for now in changed(".nv.global", symbol.address()) {
@@ -403,12 +407,12 @@ fn pointers_may_name_a_section() {
 #[test]
 fn damaged_cubins_give_errors() {
     let Some(cubins) = Cubins::new() else { return };
-    let (cubin, _) = cubins.of("ptxas-13", "sm_90", true, &[]);
+    let (cubin, _) = cubins.assemble("ptxas-13", "sm_90", true, &[]);
     let whole = read(&cubin);
     let read_all = |elf: &[u8]| -> Result<usize, String> {
         let fail = |error: rocov::format::codeobject::CodeObjectError| error.to_string();
         CodeObject::parse(elf)
-            .and_then(|it| it.kernels())
+            .and_then(|code_object| code_object.kernels())
             .map_err(fail)?;
         let Some(laid_out) = laid_out(elf).map_err(fail)? else {
             return Ok(0);

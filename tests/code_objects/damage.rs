@@ -49,7 +49,7 @@ fn message(image: &[u8]) -> String {
     kernels_of(image).expect_err("an error").to_string()
 }
 
-fn of_note(metadata: &Value) -> String {
+fn message_of_note(metadata: &Value) -> String {
     let note = rmp_serde::to_vec(metadata).expect("MessagePack");
     message(&with_note(&note))
 }
@@ -88,7 +88,7 @@ fn metadata_that_is_absent() {
     let mut elf = with_note(b"");
     let owner = elf
         .windows(6)
-        .position(|it| it == b"AMDGPU")
+        .position(|window| window == b"AMDGPU")
         .expect("the note");
     elf[owner] = b'a';
     assert_eq!(
@@ -100,7 +100,7 @@ fn metadata_that_is_absent() {
 #[test]
 fn fields_that_are_missing_or_wrong() {
     // Valid, except for the descriptor.
-    let good = of_note(&metadata(kernel()));
+    let good = message_of_note(&metadata(kernel()));
     assert_eq!(
         good,
         "no kernel descriptor k.kd: expected a symbol of that name in .dynsym"
@@ -118,12 +118,16 @@ fn fields_that_are_missing_or_wrong() {
         ".max_flat_workgroup_size",
     ] {
         let expected = format!("AMDGPU metadata of kernel k: {key} is missing, {number}");
-        assert_eq!(of_note(&without(key)), expected);
+        assert_eq!(message_of_note(&without(key)), expected);
     }
     for key in [".agpr_count", ".sgpr_spill_count", ".vgpr_spill_count"] {
-        assert_eq!(of_note(&without(key)), good, "{key} need not be there");
+        assert_eq!(
+            message_of_note(&without(key)),
+            good,
+            "{key} need not be there"
+        );
         let expected = format!("AMDGPU metadata of kernel k: {key} is \"4\", {number}");
-        assert_eq!(of_note(&with(key, json!("4"))), expected);
+        assert_eq!(message_of_note(&with(key, json!("4"))), expected);
     }
     for (value, found) in [
         (json!(-1), "-1"),
@@ -136,14 +140,14 @@ fn fields_that_are_missing_or_wrong() {
         (json!(null), "nil"),
     ] {
         let expected = format!("AMDGPU metadata of kernel k: .vgpr_count is {found}, {number}");
-        assert_eq!(of_note(&with(".vgpr_count", value)), expected);
+        assert_eq!(message_of_note(&with(".vgpr_count", value)), expected);
     }
     for key in [".name", ".symbol"] {
         let name = "expected a name in UTF-8";
         let missing = format!("AMDGPU metadata of kernel 0: {key} is missing, {name}");
-        assert_eq!(of_note(&without(key)), missing);
+        assert_eq!(message_of_note(&without(key)), missing);
         let wrong = format!("AMDGPU metadata of kernel 0: {key} is 7, {name}");
-        assert_eq!(of_note(&with(key, json!(7))), wrong);
+        assert_eq!(message_of_note(&with(key, json!(7))), wrong);
     }
 }
 
@@ -152,7 +156,7 @@ fn names_that_are_not_utf_8() {
     let mut note = rmp_serde::to_vec(&with(".name", json!("k_x"))).expect("MessagePack");
     let at = note
         .windows(3)
-        .position(|it| it == b"k_x")
+        .position(|window| window == b"k_x")
         .expect("the name");
     note[at + 1] = 0xff;
     assert_eq!(
@@ -161,7 +165,7 @@ fn names_that_are_not_utf_8() {
     );
     let key = note
         .windows(11)
-        .position(|it| it == b".vgpr_count")
+        .position(|window| window == b".vgpr_count")
         .expect("a key");
     note[at + 1] = b'_';
     note[key + 1] = 0xff;
@@ -210,12 +214,12 @@ fn metadata_of_another_shape() {
         ),
     ] {
         assert_eq!(
-            of_note(&value),
+            message_of_note(&value),
             format!("AMDGPU metadata of the code object: {what}")
         );
     }
     assert_eq!(
-        of_note(&metadata(json!(6))),
+        message_of_note(&metadata(json!(6))),
         "AMDGPU metadata of kernel 0: all of it is 6, expected a map"
     );
     let note = b"\x81\xaeamdhsa.kernels\xc1";
@@ -293,7 +297,7 @@ impl Real {
         let elf = self.elf();
         let mut symbols = elf.dynamic_symbols();
         let symbol = symbols
-            .find(|it| it.name() == Ok(name))
+            .find(|symbol| symbol.name() == Ok(name))
             .expect("the symbol");
         let index = symbol.index().0;
         let (offset, ..) = self.section(".dynsym");
@@ -304,7 +308,7 @@ impl Real {
         let elf = self.elf();
         let mut symbols = elf.dynamic_symbols();
         let symbol = symbols
-            .find(|it| it.name() == Ok(name))
+            .find(|symbol| symbol.name() == Ok(name))
             .expect("the symbol");
         let (offset, address, _) = self.section(".rodata");
         (

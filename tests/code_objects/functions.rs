@@ -40,9 +40,13 @@ fn functions_are_those_of_the_symbol_table() {
         let bytes = std::fs::read(&path).expect("a file");
         let code_object = CodeObject::parse(bytes.as_slice()).expect("a code object");
         let functions = trace::functions(&code_object).expect("its functions");
-        let found = functions
-            .iter()
-            .map(|it| (it.address, it.code.len() as u64, it.name.to_owned()));
+        let found = functions.iter().map(|function| {
+            (
+                function.address,
+                function.code.len() as u64,
+                function.name.to_owned(),
+            )
+        });
         let found: Vec<_> = found.collect();
         assert!(!found.is_empty());
         assert_eq!(found, llvm::functions(&path), "{}", path.display());
@@ -123,7 +127,10 @@ fn names_beyond_4096_bytes_are_found_lazily_too() {
     let name = "k".repeat(5000);
     let text = format!("extern \"C\" __attribute__((global)) void {name}(int *p) {{ *p = 1; }}");
     let object = compiled_in(directory.path(), "kernel.hip", &text, &[]);
-    let names: Vec<String> = kernels(&object).into_iter().map(|it| it.name).collect();
+    let names: Vec<String> = kernels(&object)
+        .into_iter()
+        .map(|kernel| kernel.name)
+        .collect();
     assert_eq!(names, [name]);
     let file = std::fs::File::open(&object).expect("a file");
     let cache = object::read::ReadCache::new(file);

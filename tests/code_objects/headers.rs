@@ -124,7 +124,11 @@ fn read(file: &[u8]) {
     for container in containers(file).flatten() {
         assert!(container.offset <= most && container.size > 0);
     }
-    assert!(images(file).flatten().all(|it| it.bytes.len() <= most));
+    assert!(
+        images(file)
+            .flatten()
+            .all(|image| image.bytes.len() <= most)
+    );
     _ = Identity::of(file);
     _ = without_host_functions(file);
     _ = laid_out(file);
@@ -139,7 +143,7 @@ fn read(file: &[u8]) {
     _ = elf.constant_segments(4096);
     _ = (elf.memory(), elf.mapped_functions());
     if let Ok(kernels) = elf.kernels() {
-        _ = elf.sources(kernels.iter().map(|it| it.name.as_str()));
+        _ = elf.sources(kernels.iter().map(|kernel| kernel.name.as_str()));
     }
 }
 

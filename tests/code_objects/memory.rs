@@ -13,7 +13,7 @@ fn message(word: usize, value: u64) -> String {
     let mut image = std::fs::read(kinds("clang++-22", "gfx90a", 4)).expect("a code object");
     let elf = ElfFile64::<LittleEndian>::parse(image.as_slice()).expect("an ELF");
     let headers = elf.elf_program_headers().iter();
-    let loaded = headers.map(|it| it.p_type(LittleEndian) == PT_LOAD);
+    let loaded = headers.map(|header| header.p_type(LittleEndian) == PT_LOAD);
     // The program headers follow the ELF header of 64 bytes; each has 56.
     let places: Vec<usize> = loaded
         .enumerate()

@@ -50,7 +50,7 @@ fn kinds_for(target: &'static str, compiler: &'static str, version: u8) -> std::
 fn without_a_named_target(path: &Path) -> Vec<u8> {
     let mut bytes = std::fs::read(path).expect("a file");
     let key = b"amdhsa.target";
-    let at = bytes.windows(key.len()).position(|it| it == key);
+    let at = bytes.windows(key.len()).position(|window| window == key);
     bytes[at.expect("the key")] = b'x';
     bytes
 }

@@ -103,7 +103,7 @@ impl Place {
         let data = self.path().join("data");
         let names = files
             .iter()
-            .map(|it| it.strip_prefix(&data).unwrap().to_str().unwrap());
+            .map(|file| file.strip_prefix(&data).unwrap().to_str().unwrap());
         let mut names: Vec<_> = names.map(str::to_owned).collect();
         names.sort();
         names
@@ -150,7 +150,7 @@ fn what_rocov_did_not_write_stays() {
     assert_eq!(place.files(), before);
     let listed: Vec<_> = said
         .lines()
-        .filter_map(|it| it.strip_prefix("data/"))
+        .filter_map(|line| line.strip_prefix("data/"))
         .collect();
     let mut listed: Vec<_> = listed.into_iter().map(str::to_owned).collect();
     listed.sort();
@@ -297,18 +297,21 @@ fn the_cache_of_instrument_goes_too() {
         };
         let folders = |what: &str| -> String {
             let folders = ["instrumented", "sources", "triton"];
-            let lines =
-                folders.map(|it| format!("{}: {what} 1 cache entry\n", cache.join(it).display()));
+            let lines = folders
+                .map(|folder| format!("{}: {what} 1 cache entry\n", cache.join(folder).display()));
             lines.concat()
         };
         let listed = clean(&["--cache", "--dry-run"]);
-        let mut lines: Vec<_> = listed.lines().filter(|it| it.contains(": would")).collect();
+        let mut lines: Vec<_> = listed
+            .lines()
+            .filter(|line| line.contains(": would"))
+            .collect();
         lines.push("");
         assert_eq!(lines.join("\n"), folders("would remove"), "{listed}");
-        assert!(own.iter().all(|it| cache.join(it).exists()));
+        assert!(own.iter().all(|name| cache.join(name).exists()));
         assert_eq!(clean(&["--cache"]), folders("removed"));
-        assert!(!own.iter().any(|it| cache.join(it).exists()));
-        assert!(foreign.iter().all(|it| cache.join(it).exists()));
+        assert!(!own.iter().any(|name| cache.join(name).exists()));
+        assert!(foreign.iter().all(|name| cache.join(name).exists()));
         assert!(!cache.join("triton/0.1.0-3").exists());
         assert!(clean(&["--cache"]).ends_with(": nothing of rocov's is there\n"));
     }

@@ -42,7 +42,7 @@ impl Said {
     fn has(&self, state: &str, words: &[&str]) -> &Self {
         let lines: Vec<_> = self.text.lines().collect();
         let found = lines.iter().enumerate().any(|(number, line)| {
-            let remedy = lines.get(number + 1).filter(|it| it.starts_with(' '));
+            let remedy = lines.get(number + 1).filter(|line| line.starts_with(' '));
             let all = format!("{line} {}", remedy.unwrap_or(&""));
             line.starts_with(state) && words.iter().all(|word| all.contains(word))
         });
@@ -157,11 +157,12 @@ fn a_raw_version_that_is_not_known_is_named() {
     let word = {
         let file = object::File::parse(&*bytes).unwrap();
         let mut symbols = file.dynamic_symbols();
-        let symbol = symbols.find(|it| it.name() == Ok(OWN_VERSION_SYMBOL));
+        let symbol = symbols.find(|symbol| symbol.name() == Ok(OWN_VERSION_SYMBOL));
         let address = symbol.unwrap().address();
         let mut segments = file.segments();
-        let segment =
-            segments.find(|it| (it.address()..it.address() + it.size()).contains(&address));
+        let segment = segments.find(|segment| {
+            (segment.address()..segment.address() + segment.size()).contains(&address)
+        });
         let segment = segment.unwrap();
         (segment.file_range().0 + address - segment.address()) as usize
     };
@@ -360,7 +361,9 @@ fn json_has_the_same_findings() {
     assert_eq!(document["rocov_doctor"], 1);
     assert_eq!(document["complete"], false);
     let findings = document["findings"].as_array().unwrap();
-    let missing = findings.iter().filter(|it| it["state"] == "missing");
+    let missing = findings
+        .iter()
+        .filter(|finding| finding["state"] == "missing");
     let missing: Vec<_> = missing.collect();
     assert_eq!(missing.len(), 1, "{}", said.text);
     assert!(

@@ -54,7 +54,7 @@ fn bundled(directory: &Path, version: u32, flags: &[&str], format: Option<&str>)
     command.args(ARCHS.map(|arch| format!("--offload-arch={arch}")));
     command.args(["--gpu-bundle-output", "-c", "-o"]).arg(&path);
     command.env_remove("COMPRESSED_BUNDLE_FORMAT_VERSION");
-    command.envs(format.map(|it| ("COMPRESSED_BUNDLE_FORMAT_VERSION", it)));
+    command.envs(format.map(|version| ("COMPRESSED_BUNDLE_FORMAT_VERSION", version)));
     run(command.args(flags));
     path
 }
@@ -293,7 +293,10 @@ fn targets_are_chosen_and_listed() {
         directory.path(),
         &[&bundle, &"--target", &"gfx90a*", &"-o", &"out"],
     );
-    let names: Vec<_> = fs::read_dir(&out).unwrap().map(|it| it.unwrap()).collect();
+    let names: Vec<_> = fs::read_dir(&out)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .collect();
     assert_eq!(names.len(), 1);
     let name = names[0].file_name().into_string().unwrap();
     assert_eq!(name, format!("gfx90a-xnack-.{identity}.elf"));

@@ -116,7 +116,7 @@ fn device_code_reserves_no_registers_for_long_branches() {
         run(compiler.args(compile).args(&flags));
         let links = commands_of(&["--hip-link", "-fgpu-rdc", object]);
         let given = format!("\"-plugin-opt={OPTION}\"");
-        let links: Vec<_> = links.iter().filter(|it| it.contains(&given)).collect();
+        let links: Vec<_> = links.iter().filter(|link| link.contains(&given)).collect();
         assert_eq!(links.len(), 1, "{clang}");
         // Units whose names clash are linked by what rocov has beside the header.
         assert!(
@@ -131,7 +131,7 @@ fn device_code_reserves_no_registers_for_long_branches() {
     assert!(
         !flags("clang++-15", &["--counters=llvm"])
             .iter()
-            .any(|it| it.contains(OPTION))
+            .any(|flag| flag.contains(OPTION))
     );
 }
 
@@ -280,7 +280,9 @@ fn device_code_counts_in_copies_if_a_plugin_fits() {
         let source = rocov_tests::cli::data("host.hip");
         let arguments = [&compile[..], &[source.to_str().unwrap()]].concat();
         let commands = commands(clang, &arguments, &default);
-        let compilations = commands.iter().filter(|it| it.contains("\"-cc1\""));
+        let compilations = commands
+            .iter()
+            .filter(|command| command.contains("\"-cc1\""));
         assert_eq!(compilations.clone().count(), 2, "{clang}");
         for command in compilations {
             let is_for_device = command.contains("\"-triple\" \"amdgcn-amd-amdhsa\"");
@@ -333,7 +335,7 @@ fn a_plugin_of_another_llvm_fits_no_compiler() {
         let output = compiler.output().unwrap();
         assert!(!output.status.success(), "{clang}");
         let line = stderr(&output);
-        let lines: Vec<_> = line.lines().filter(|it| it.contains("error")).collect();
+        let lines: Vec<_> = line.lines().filter(|line| line.contains("error")).collect();
         let [line] = lines[..] else {
             panic!("{clang}: {line}");
         };

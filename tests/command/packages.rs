@@ -169,7 +169,7 @@ fn an_installed_tree_is_complete_and_goes_again() {
     assert_eq!(files(&prefix), before);
     let left: Vec<_> = fs::read_dir(&prefix)
         .unwrap()
-        .map(|it| it.unwrap().file_name())
+        .map(|entry| entry.unwrap().file_name())
         .collect();
     assert_eq!(left, ["lib"]);
 }

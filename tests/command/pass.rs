@@ -11,7 +11,7 @@ use rocov_tests::cli::{failure, rocov, run, stderr, stdout};
 const CLANG: &str = "clang++-22";
 
 /// `rocov SUBCOMMAND --clang CLANG`, which finds no plugins but those of the user in `home`.
-fn of_user(home: &Path, subcommand: &[&str], clang: &Path) -> Command {
+fn user_command(home: &Path, subcommand: &[&str], clang: &Path) -> Command {
     let mut command = rocov();
     command.env("ROCOV_LIBRARY_DIR", home);
     command.env("XDG_DATA_HOME", home);
@@ -20,7 +20,7 @@ fn of_user(home: &Path, subcommand: &[&str], clang: &Path) -> Command {
 }
 
 fn build(home: &Path, clang: &Path) -> Command {
-    of_user(home, &["pass", "build"], clang)
+    user_command(home, &["pass", "build"], clang)
 }
 
 fn message(command: &mut Command) -> String {
@@ -54,7 +54,7 @@ fn the_plugin_of_the_user_fits_the_compiler_it_was_made_for() {
     let folder = plugin.parent().unwrap();
     assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
 
-    let mut flags = of_user(home.path(), &["flags"], Path::new(CLANG));
+    let mut flags = user_command(home.path(), &["flags"], Path::new(CLANG));
     let output = run(&mut flags);
     assert_eq!(stderr(&output), "");
     let flag = format!("-fpass-plugin={}", plugin.display());

@@ -254,7 +254,7 @@ fn a_data_directory_with_pipes_devices_and_endless_files_is_read() {
                 let said = stderr(&output);
                 let status = output.status.code();
                 let what = format!("{arguments:?}, {}: {status:?} {said}", entry.display());
-                assert!(status.is_some_and(|it| it <= 3), "{what}");
+                assert!(status.is_some_and(|code| code <= 3), "{what}");
                 assert!(!said.contains("panicked"), "{what}");
             }
             fs::remove_file(entry).unwrap();
@@ -278,13 +278,13 @@ fn a_planted_entry_of_the_cache_is_ignored_and_written_anew() {
         command.env("XDG_CACHE_HOME", cache.path());
         let output = limited(&mut command, 64 * GIB, 60);
         let status = output.status.code();
-        assert!(status.is_some_and(|it| it <= 1), "{status:?}");
+        assert!(status.is_some_and(|code| code <= 1), "{status:?}");
         (status, stdout(&output), stderr(&output))
     };
     let before = report();
     let directory = cache.path().join("rocov/device-code");
     let entries = fs::read_dir(&directory).unwrap();
-    let entries: Vec<_> = entries.map(|it| it.unwrap().path()).collect();
+    let entries: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     let [entry] = &entries[..] else {
         panic!("{entries:?}")
     };

@@ -15,17 +15,18 @@ use crate::support::command::{Ended, limited, run};
 
 /// A folder of Triton for one kernel, and a place for a cache.
 struct Assembly {
-    it: Uncounted,
+    uncounted: Uncounted,
     place: TempDir,
 }
 
 impl Assembly {
     /// `None` if there is no ptxas.
-    fn of(change: impl FnOnce(&str) -> String) -> Option<Self> {
-        let it = Uncounted::get()?;
+    fn new(change: impl FnOnce(&str) -> String) -> Option<Self> {
+        let uncounted = Uncounted::get()?;
         let place = data();
-        fs::write(place.path().join("kernel.ptx"), change(&it.text)).expect("it can be written");
-        Some(Self { it, place })
+        fs::write(place.path().join("kernel.ptx"), change(&uncounted.text))
+            .expect("it can be written");
+        Some(Self { uncounted, place })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -43,7 +44,7 @@ impl Assembly {
 
     fn stand_in(&self, cache: &Path) -> Command {
         let mut command = limited(built("rocov-ptxas"));
-        command.env("ROCOV_PTXAS", self.it.tool("ptxas"));
+        command.env("ROCOV_PTXAS", self.uncounted.tool("ptxas"));
         command.env("ROCOV_CACHE", cache);
         command
     }
@@ -61,7 +62,7 @@ impl Assembly {
 
     /// Has the real assembler do so.
     fn really(&self, cubin: &str) -> Ended {
-        self.assemble(limited(self.it.tool("ptxas")), cubin)
+        self.assemble(limited(self.uncounted.tool("ptxas")), cubin)
     }
 
     fn bytes(&self, name: &str) -> Vec<u8> {
@@ -85,7 +86,7 @@ fn a_kernel_of_triton_counts_and_keeps_its_ptx() {
             &text[at..]
         )
     };
-    let Some(of) = Assembly::of(with_lines) else {
+    let Some(of) = Assembly::new(with_lines) else {
         return;
     };
     let ours = of.assemble(of.stand_in(&of.cache()), "kernel.cubin");
@@ -95,7 +96,9 @@ fn a_kernel_of_triton_counts_and_keeps_its_ptx() {
     assert!(rocovs.is_empty(), "{ours}");
     assert!(others.iter().any(|line| line.contains("Used ")), "{ours}");
     let left = fs::read_dir(of.place.path()).expect("it can be listed");
-    let mut left: Vec<_> = left.map(|it| it.expect("a file").file_name()).collect();
+    let mut left: Vec<_> = left
+        .map(|entry| entry.expect("a file").file_name())
+        .collect();
     left.sort();
     assert_eq!(left, ["cache", "kernel.cubin", "kernel.ptx"]);
     let text = of.text();
@@ -110,7 +113,7 @@ fn a_kernel_of_triton_counts_and_keeps_its_ptx() {
 
     let data = data();
     let mut command = of
-        .it
+        .uncounted
         .command(data.path(), &[step("data", &cubin), plant.clone()]);
     let ended = run(command.env("ROCOV_CACHE", of.cache())).success();
     assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
@@ -136,7 +139,7 @@ fn failures_of_the_assembler_are_its_own() {
         |_: &str| "no PTX".to_owned(),
         |_: &str| String::new(),
     ] {
-        let Some(of) = Assembly::of(change) else {
+        let Some(of) = Assembly::new(change) else {
             return;
         };
         let real = of.really("real.cubin");
@@ -155,11 +158,11 @@ fn failures_of_the_assembler_are_its_own() {
 
 #[test]
 fn calls_without_ptx_are_the_real_ones() {
-    let Some(of) = Assembly::of(str::to_owned) else {
+    let Some(of) = Assembly::new(str::to_owned) else {
         return;
     };
     for arguments in [&["--version"][..], &["--help"], &["--no-such-option"], &[]] {
-        let real = run(limited(of.it.tool("ptxas")).args(arguments));
+        let real = run(limited(of.uncounted.tool("ptxas")).args(arguments));
         let ours = run(of.stand_in(&of.cache()).args(arguments));
         assert_eq!(ours.status.code(), real.status.code(), "{ours}");
         assert_eq!(ours.stdout, real.stdout, "{ours}");
@@ -169,7 +172,7 @@ fn calls_without_ptx_are_the_real_ones() {
 
 #[test]
 fn a_kernel_that_cannot_be_kept_is_assembled_without_counters() {
-    let Some(of) = Assembly::of(str::to_owned) else {
+    let Some(of) = Assembly::new(str::to_owned) else {
         return;
     };
     of.really("ours.cubin").success();
@@ -200,12 +203,12 @@ fn a_kernel_that_cannot_be_kept_is_assembled_without_counters() {
 
 #[test]
 fn ptx_that_counts_by_clang_stays_as_it_is() {
-    let counted = |it: &Uncounted| {
-        fs::read_to_string(it.setup.cubin.with_extension("ptx")).expect("it was made")
+    let counted = |uncounted: &Uncounted| {
+        fs::read_to_string(uncounted.setup.cubin.with_extension("ptx")).expect("it was made")
     };
-    let Some(of) = Uncounted::get().and_then(|it| {
-        let text = counted(&it);
-        Assembly::of(|_| text)
+    let Some(of) = Uncounted::get().and_then(|uncounted| {
+        let text = counted(&uncounted);
+        Assembly::new(|_| text)
     }) else {
         return;
     };
@@ -220,7 +223,7 @@ fn ptx_that_counts_by_clang_stays_as_it_is() {
 
 #[test]
 fn an_assembler_that_cannot_be_run_is_named() {
-    let Some(of) = Assembly::of(str::to_owned) else {
+    let Some(of) = Assembly::new(str::to_owned) else {
         return;
     };
     let mut command = of.stand_in(&of.cache());

@@ -48,7 +48,9 @@ fn another_injection_stays_and_one_line_says_so() {
     let mut command = setup.command(data.path(), &steps(["exit:0"]));
     let ended = run(command.env("CUDA_INJECTION64_PATH", "/nowhere/tool.so")).success();
     let said = ended.stderr.lines();
-    let lines: Vec<_> = said.filter(|it| it.contains("/nowhere/tool.so")).collect();
+    let lines: Vec<_> = said
+        .filter(|line| line.contains("/nowhere/tool.so"))
+        .collect();
     let expected = "CUDA_INJECTION64_PATH names /nowhere/tool.so, and not librocov: no counts come from NVIDIA GPUs; ";
     assert!(lines.len() == 1 && lines[0].contains(expected), "{ended}");
 }
@@ -73,7 +75,7 @@ fn entry(elf: &ElfFile64<LittleEndian>, name: &str, index: usize) -> usize {
 fn damaged(good: &[u8]) -> [(Vec<u8>, &'static str); 2] {
     let elf = ElfFile64::<LittleEndian>::parse(good).expect("a cubin");
     let mut symbols = elf.symbols();
-    let record = symbols.find(|it| it.name() == Ok("__profd__Z6bin_off"));
+    let record = symbols.find(|symbol| symbol.name() == Ok("__profd__Z6bin_off"));
     let record = entry(&elf, ".symtab", record.expect("a record").index().0);
     let relocation = entry(&elf, ".rela.nv.global.init", 0);
     let with = |at: usize, word: u64| {
@@ -131,7 +133,7 @@ fn damaged_cubins_cost_only_themselves() {
     assert_eq!(ended.stdout, "done\n");
     let lines = ended.stderr.lines();
     let said: Vec<&str> = lines
-        .filter(|it| it.contains("a CUDA module cannot be read: "))
+        .filter(|line| line.contains("a CUDA module cannot be read: "))
         .collect();
     assert_eq!(said.len(), reasons.len(), "{ended}");
     for (line, reason) in said.iter().zip(reasons) {

@@ -66,11 +66,11 @@ impl Uncounted {
     fn fat_binary(&self, options: &[&str]) -> PathBuf {
         let ptx = self.file("kernels.ptx", &self.text);
         let ptx = format!("--image3=kind=ptx,sm=90,file={}", ptx.display());
-        self.of_cubin(&[&[ptx.as_str()], options].concat())
+        self.cubin_fat_binary(&[&[ptx.as_str()], options].concat())
     }
 
     /// A fat binary of the cubin.
-    fn of_cubin(&self, options: &[&str]) -> PathBuf {
+    fn cubin_fat_binary(&self, options: &[&str]) -> PathBuf {
         let path = self.directory.path().join("fat");
         let mut command = limited(self.tool("fatbinary"));
         command.args(["-64", "--create"]).arg(&path);
@@ -151,9 +151,12 @@ pub(crate) fn numbered(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
 /// must find 1 for it.
 pub(crate) fn reached(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
     let module = rocov::format::ptx::Module::parse(text).expect("clang has written it");
-    let blocks = module.functions.iter().map(|it| it.blocks.len());
+    let blocks = module
+        .functions
+        .iter()
+        .map(|function| function.blocks.len());
     // Each function has words of 32 flags before the bytes.
-    let words: usize = blocks.clone().map(|it| it.div_ceil(32)).sum();
+    let words: usize = blocks.clone().map(|count| count.div_ceil(32)).sum();
     let mut bytes = vec![0xff_u8; 4 * words];
     let functions = module.functions.iter().map(|function| {
         let own = [1, 0].into_iter().cycle().take(function.blocks.len());
@@ -164,7 +167,7 @@ pub(crate) fn reached(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
     bytes.extend(all.map(|ran| if *ran == 1 { 0 } else { 0xff }));
     bytes.resize(bytes.len().next_multiple_of(8), 0xff);
     let all = bytes.chunks_exact(8);
-    let all = all.map(|it| u64::from_le_bytes(it.try_into().expect("8 bytes")).to_string());
+    let all = all.map(|chunk| u64::from_le_bytes(chunk.try_into().expect("8 bytes")).to_string());
     let all: Vec<String> = all.collect();
     (Uncounted::plant(text, &all.join(",")), functions)
 }
@@ -184,9 +187,11 @@ pub(crate) fn identities(folder: &Path, extension: &str) -> Vec<String> {
 
 #[test]
 fn code_of_each_form_counts_and_its_ptx_is_kept() {
-    let Some(it) = Uncounted::get() else { return };
-    let text = it.file("text", format!("{}\0", it.text));
-    let fat_binary = it.fat_binary(&["--compress=true"]);
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
+    let text = uncounted.file("text", format!("{}\0", uncounted.text));
+    let fat_binary = uncounted.fat_binary(&["--compress=true"]);
     // fatbinary takes comments out. The test with cuobjdump has its text.
     let packed = fs::read(&fat_binary).expect("it was made");
     let packed = rocov::format::bundle::packed_ptx(&packed).expect("fatbinary has made it");
@@ -202,12 +207,16 @@ fn code_of_each_form_counts_and_its_ptx_is_kept() {
         ("early", &fat_binary, Some("get")),
     ] {
         let data = data();
-        let kept = if *file == text { &it.text } else { packed };
+        let kept = if *file == text {
+            &uncounted.text
+        } else {
+            packed
+        };
         let (plant, expected) = numbered(kept);
         let mut all = vec![step(how, file)];
         all.extend(then.map(str::to_owned));
         all.push(plant);
-        let ended = run(&mut it.command(data.path(), &all)).success();
+        let ended = run(&mut uncounted.command(data.path(), &all)).success();
         assert_eq!(ended.stdout, "done\n");
         assert_eq!(lines(&ended, "instrumented").len(), 2, "{how}: {ended}");
         // By llvm-profdata.
@@ -229,16 +238,18 @@ fn code_of_each_form_counts_and_its_ptx_is_kept() {
         assert_eq!(fs::read_to_string(file).expect("it is kept"), kept, "{how}");
     }
     // Two texts: without counters, to know the registers, and with them.
-    assert_eq!(it.compilations(), 4);
+    assert_eq!(uncounted.compilations(), 4);
 }
 
 /// Counters of a byte tell what ran. Neither kind takes code of the other from the cache.
 #[test]
 fn a_run_may_only_tell_what_ran() {
-    let Some(it) = Uncounted::get() else { return };
-    let text = it.file("text", format!("{}\0", it.text));
-    let (plant, expected) = reached(&it.text);
-    let (count, counted) = numbered(&it.text);
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
+    let text = uncounted.file("text", format!("{}\0", uncounted.text));
+    let (plant, expected) = reached(&uncounted.text);
+    let (count, counted) = numbered(&uncounted.text);
     for (is_reached, compilations) in [(true, 2), (false, 2), (true, 0), (false, 0)] {
         let data = data();
         let (plant, expected) = match is_reached {
@@ -247,12 +258,16 @@ fn a_run_may_only_tell_what_ran() {
         };
         let steps = [step("load", &text), plant.clone()];
         let mut command = match is_reached {
-            true => it.command_for_reached(data.path(), &steps),
-            false => it.command(data.path(), &steps),
+            true => uncounted.command_for_reached(data.path(), &steps),
+            false => uncounted.command(data.path(), &steps),
         };
-        let before = it.compilations();
+        let before = uncounted.compilations();
         run(&mut command).success();
-        assert_eq!(it.compilations() - before, compilations, "{is_reached}");
+        assert_eq!(
+            uncounted.compilations() - before,
+            compilations,
+            "{is_reached}"
+        );
         // By llvm-profdata.
         let found = counts(&profiles(data.path()), data.path());
         for (name, blocks) in expected {
@@ -280,13 +295,18 @@ fn the_words_for_counters_are_those_of_flags() {
     let ended = run(&mut command).success();
     assert!(ended.stderr.contains("ROCOV_INSTRUMENT=reached"), "{ended}");
     let place = lines(&ended, "TRITON_CACHE_DIR=");
-    assert!(place.iter().all(|it| it.ends_with("-reached")), "{ended}");
+    assert!(
+        place
+            .iter()
+            .all(|directory| directory.ends_with("-reached")),
+        "{ended}"
+    );
 }
 
 /// The PTX of a fat binary, by NVIDIA's tool.
-fn extracted(it: &Uncounted, fat_binary: &Path) -> String {
+fn extracted(uncounted: &Uncounted, fat_binary: &Path) -> String {
     let place = data();
-    let mut cuobjdump = limited(it.tool("cuobjdump"));
+    let mut cuobjdump = limited(uncounted.tool("cuobjdump"));
     cuobjdump.current_dir(place.path());
     run(cuobjdump.args(["-xptx", "all"]).arg(fat_binary)).success();
     let files = fs::read_dir(place.path()).expect("it can be listed");
@@ -309,14 +329,16 @@ fn kept(data: &Path) -> String {
 
 #[test]
 fn the_kept_ptx_is_that_of_cuobjdump() {
-    let Some(it) = Uncounted::get() else { return };
-    let fat_binary = it.fat_binary(&["--compress=true"]);
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
+    let fat_binary = uncounted.fat_binary(&["--compress=true"]);
     let data = data();
     let all = vec![step("fatbinary", &fat_binary)];
-    run(&mut it.command(data.path(), &all)).success();
+    run(&mut uncounted.command(data.path(), &all)).success();
     assert_eq!(
         kept(data.path()).trim_end(),
-        extracted(&it, &fat_binary).trim_end()
+        extracted(&uncounted, &fat_binary).trim_end()
     );
 }
 
@@ -336,22 +358,27 @@ fn units() -> [String; 2] {
 /// Separate compilation (`nvcc -rdc=true`): the driver links the PTX of all units.
 #[test]
 fn code_of_several_units_is_linked() {
-    let Some(it) = Uncounted::get() else { return };
-    let plain = it.fat_binary(&["--compress=true"]);
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
+    let plain = uncounted.fat_binary(&["--compress=true"]);
     let fat_binaries: Vec<PathBuf> = units()
         .iter()
         .enumerate()
         .map(|(number, text)| {
-            let ptx = it.file(&format!("{number}.ptx"), text);
-            let path = it.directory.path().join(format!("{number}.fat"));
-            let mut command = limited(it.tool("fatbinary"));
+            let ptx = uncounted.file(&format!("{number}.ptx"), text);
+            let path = uncounted.directory.path().join(format!("{number}.fat"));
+            let mut command = limited(uncounted.tool("fatbinary"));
             command.args(["-64", "-c", "--create"]).arg(&path);
             let image = format!("--image3=kind=ptx,sm=90,file={}", ptx.display());
             run(command.arg(image)).success();
             path
         })
         .collect();
-    let texts: Vec<String> = fat_binaries.iter().map(|it| extracted_text(it)).collect();
+    let texts: Vec<String> = fat_binaries
+        .iter()
+        .map(|fat_binary| extracted_text(fat_binary))
+        .collect();
     let (plants, expected): (Vec<_>, Vec<_>) = texts.iter().map(|text| numbered(text)).unzip();
     let files: Vec<String> = [&plain]
         .into_iter()
@@ -361,14 +388,14 @@ fn code_of_several_units_is_linked() {
     let mut all = vec![format!("linked:{}", files.join(",")), "get".into()];
     all.extend(plants);
     let data = data();
-    let ended = run(&mut it.command(data.path(), &all)).success();
+    let ended = run(&mut uncounted.command(data.path(), &all)).success();
     assert_eq!(ended.stdout, "done\n");
     assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
     // Each unit without counters and with them.
-    assert_eq!(it.compilations(), 4);
+    assert_eq!(uncounted.compilations(), 4);
     let found = counts(&profiles(data.path()), data.path());
     let names: Vec<&str> = found.keys().map(String::as_str).collect();
-    let all = ["first", "helper", "second", "shared"].map(|it| format!("rocov-ptx;{it}"));
+    let all = ["first", "helper", "second", "shared"].map(|name| format!("rocov-ptx;{name}"));
     assert_eq!(names, all);
     // nvlink keeps one of the functions that both have, and both units count it in a place of their own.
     for (name, blocks) in expected.iter().flatten() {
@@ -376,7 +403,10 @@ fn code_of_several_units_is_linked() {
         let blocks: Vec<u64> = blocks.iter().map(|count| times * count).collect();
         assert_eq!(found[name], blocks, "{name}");
     }
-    let theirs: Vec<String> = fat_binaries.iter().map(|it_| extracted(&it, it_)).collect();
+    let theirs: Vec<String> = fat_binaries
+        .iter()
+        .map(|path| extracted(&uncounted, path))
+        .collect();
     let joined: String = kept(data.path()).split_whitespace().collect();
     let expected: String = theirs.concat().split_whitespace().collect();
     assert_eq!(joined, expected);
@@ -389,18 +419,20 @@ fn code_of_several_units_is_linked() {
 
 #[test]
 fn the_cache_is_used_and_made_again() {
-    let Some(it) = Uncounted::get() else { return };
-    let text = it.file("text", format!("{}\0", it.text));
-    let (plant, expected) = numbered(&it.text);
-    let entries = it.directory.path().join("cache/instrumented");
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
+    let text = uncounted.file("text", format!("{}\0", uncounted.text));
+    let (plant, expected) = numbered(&uncounted.text);
+    let entries = uncounted.directory.path().join("cache/instrumented");
     let once = |change: &dyn Fn(&mut Command), cached: usize, compilations: usize| {
         let data = data();
-        let before = it.compilations();
-        let mut command = it.command(data.path(), &[step("data", &text), plant.clone()]);
+        let before = uncounted.compilations();
+        let mut command = uncounted.command(data.path(), &[step("data", &text), plant.clone()]);
         change(&mut command);
         let ended = run(&mut command).success();
         assert_eq!(lines(&ended, "from the cache").len(), cached, "{ended}");
-        assert_eq!(it.compilations() - before, compilations, "{ended}");
+        assert_eq!(uncounted.compilations() - before, compilations, "{ended}");
         let found = counts(&profiles(data.path()), data.path());
         assert_eq!(found[&expected[0].0], expected[0].1);
         // Those of -v with variables have an equals sign.
@@ -446,7 +478,7 @@ fn the_cache_is_used_and_made_again() {
         0,
         2,
     );
-    let home = it.directory.path().join("home");
+    let home = uncounted.directory.path().join("home");
     let at_home = |command: &mut Command| {
         command
             .env_remove("ROCOV_CACHE")
@@ -457,7 +489,7 @@ fn the_cache_is_used_and_made_again() {
     once(&at_home, 1, 0);
     assert!(home.join(".cache/rocov/instrumented").is_dir());
     let small = |command: &mut Command| {
-        let place = it.directory.path().join("small");
+        let place = uncounted.directory.path().join("small");
         command
             .env("ROCOV_CACHE", place)
             .env("ROCOV_CACHE_MAX", "1K");
@@ -468,20 +500,24 @@ fn the_cache_is_used_and_made_again() {
 
 #[test]
 fn code_that_runs_uncounted_is_named_once_at_the_end() {
-    let Some(it) = Uncounted::get() else { return };
-    let too_new = it.text.replace(".target sm_90", ".target sm_100");
-    let unknown = it.text.replacen("ret;", "bra nowhere;", 1);
-    let refused = it.text.replacen("ret;", "mov.u32 %none, 1;\n\tret;", 1);
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
+    let too_new = uncounted.text.replace(".target sm_90", ".target sm_100");
+    let unknown = uncounted.text.replacen("ret;", "bra nowhere;", 1);
+    let refused = uncounted
+        .text
+        .replacen("ret;", "mov.u32 %none, 1;\n\tret;", 1);
     let next = "compile it with nvcc -gencode arch=compute_90,code=compute_90, too";
     for (name, contents, line) in [
         (
             "cubin",
-            fs::read(it.setup.plain()).expect("it was made"),
+            fs::read(uncounted.setup.plain()).expect("it was made"),
             "it is a cubin, and has no PTX: load PTX".into(),
         ),
         (
             "fat-binary",
-            fs::read(it.of_cubin(&[])).expect("it was made"),
+            fs::read(uncounted.cubin_fat_binary(&[])).expect("it was made"),
             format!("it has no PTX: {next}"),
         ),
         (
@@ -501,17 +537,17 @@ fn code_that_runs_uncounted_is_named_once_at_the_end() {
         ),
     ] {
         // The stand-in takes a comment for the code, and rocov takes the PTX behind it.
-        let cubin = format!("// cubin: {}\n", it.setup.plain().display());
+        let cubin = format!("// cubin: {}\n", uncounted.setup.plain().display());
         let is_text = contents.starts_with(b"//") || contents.starts_with(b".version");
         let contents = if is_text {
             [cubin.as_bytes(), &contents].concat()
         } else {
             contents
         };
-        let file = it.file(name, contents);
+        let file = uncounted.file(name, contents);
         let data = data();
         let all = [step("load", &file), step("load", &file), "exit:3".into()];
-        let ended = run(&mut it.command(data.path(), &all)).with_status(3);
+        let ended = run(&mut uncounted.command(data.path(), &all)).with_status(3);
         assert_eq!(ended.stdout, "done\n");
         let said = lines(&ended, "run uncounted");
         let expected = format!(
@@ -527,19 +563,24 @@ fn code_that_runs_uncounted_is_named_once_at_the_end() {
 /// Several processes, each with modules of two files, one of them for two reasons.
 #[test]
 fn a_library_without_counters_is_one_line_for_all_processes() {
-    let Some(it) = Uncounted::get() else { return };
-    let cubin = it.file("cubin", fs::read(it.setup.plain()).expect("it was made"));
-    let fat = it.file(
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
+    let cubin = uncounted.file(
+        "cubin",
+        fs::read(uncounted.setup.plain()).expect("it was made"),
+    );
+    let fat = uncounted.file(
         "fat-binary",
-        fs::read(it.of_cubin(&[])).expect("it was made"),
+        fs::read(uncounted.cubin_fat_binary(&[])).expect("it was made"),
     );
     let data = data();
     let steps = [step("load", &cubin), step("load", &fat), step("load", &fat)];
-    let program = it.command(data.path(), &steps);
+    let program = uncounted.command(data.path(), &steps);
     let words: Vec<_> = program.get_args().map(ToOwned::to_owned).collect();
     let start = words
         .iter()
-        .position(|it| it == "--")
+        .position(|word| word == "--")
         .expect("rocov run has it")
         + 1;
     let quiet = words[..start].iter().filter(|word| *word != "-v");
@@ -555,7 +596,7 @@ fn a_library_without_counters_is_one_line_for_all_processes() {
     }
     let ended = run(&mut command).success();
     let said = lines(&ended, "uncounted");
-    let [cubin, fat] = [cubin, fat].map(|it| it.display().to_string());
+    let [cubin, fat] = [cubin, fat].map(|path| path.display().to_string());
     assert_eq!(said.len(), 2, "{ended}");
     let expected =
         format!("rocov: 3 CUDA modules of {cubin} run uncounted in 3 processes: it is a cubin");
@@ -570,17 +611,17 @@ fn with_zero(text: &str) -> Vec<u8> {
 }
 
 /// A fat binary of PTX for these targets, as its header and its text name them.
-fn of_targets(it: &Uncounted, targets: &[&str]) -> PathBuf {
-    let path = it.directory.path().join(targets.concat());
-    let mut command = limited(it.tool("fatbinary"));
+fn fat_binary_for(uncounted: &Uncounted, targets: &[&str]) -> PathBuf {
+    let path = uncounted.directory.path().join(targets.concat());
+    let mut command = limited(uncounted.tool("fatbinary"));
     command
         .args(["-64", "--compress=false", "--create"])
         .arg(&path);
     for target in targets {
-        let text = it
+        let text = uncounted
             .text
             .replace(".target sm_90", &format!(".target sm_{target}"));
-        let ptx = it.file(&format!("{target}.ptx"), text);
+        let ptx = uncounted.file(&format!("{target}.ptx"), text);
         command.arg(format!(
             "--image3=kind=ptx,sm={target},file={}",
             ptx.display()
@@ -592,10 +633,12 @@ fn of_targets(it: &Uncounted, targets: &[&str]) -> PathBuf {
 
 #[test]
 fn a_library_counts_on_gpus_of_several_architectures() {
-    let Some(it) = Uncounted::get() else { return };
-    let fat_binary = of_targets(&it, &["80"]);
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
+    let fat_binary = fat_binary_for(&uncounted, &["80"]);
     let (plant, expected) = numbered(&extracted_text(&fat_binary));
-    let loaded = it.directory.path().join("loaded");
+    let loaded = uncounted.directory.path().join("loaded");
     let again = ["from the cache", "instrumented"];
     for (number, said) in again.into_iter().rev().enumerate() {
         let data = data();
@@ -607,7 +650,7 @@ fn a_library_counts_on_gpus_of_several_architectures() {
             "get".into(),
             plant.clone(),
         ];
-        let mut command = it.command(data.path(), &all);
+        let mut command = uncounted.command(data.path(), &all);
         command
             .env("STAND_IN_SECOND", "80")
             .env("STAND_IN_LOADED", &loaded);
@@ -623,7 +666,7 @@ fn a_library_counts_on_gpus_of_several_architectures() {
         let objects = data.path().join("objects");
         assert_eq!(identities(&objects, ".ptx").len(), 2);
         // Each architecture without counters and with them.
-        let noted = fs::read_to_string(it.directory.path().join("compiled"));
+        let noted = fs::read_to_string(uncounted.directory.path().join("compiled"));
         let mut noted: Vec<_> = noted
             .expect("it was noted")
             .lines()
@@ -634,7 +677,7 @@ fn a_library_counts_on_gpus_of_several_architectures() {
     }
     // NVIDIA's own tool makes the fat binary of these cubins.
     let place = data();
-    let mut cuobjdump = limited(it.tool("cuobjdump"));
+    let mut cuobjdump = limited(uncounted.tool("cuobjdump"));
     cuobjdump.current_dir(place.path());
     run(cuobjdump.args(["-xelf", "all"]).arg(&loaded)).success();
     let files = fs::read_dir(place.path()).expect("it can be listed");
@@ -642,7 +685,7 @@ fn a_library_counts_on_gpus_of_several_architectures() {
         .map(|file| file.expect("it can be listed").path())
         .collect();
     let theirs = place.path().join("theirs");
-    let mut command = limited(it.tool("fatbinary"));
+    let mut command = limited(uncounted.tool("fatbinary"));
     command
         .args(["-64", "--compress=false", "--create"])
         .arg(&theirs);
@@ -669,7 +712,9 @@ fn extracted_text(fat_binary: &Path) -> String {
 
 #[test]
 fn a_library_without_ptx_for_one_of_the_architectures_stays_as_it_is() {
-    let Some(it) = Uncounted::get() else { return };
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
     for (targets, reason) in [
         (
             &["90"][..],
@@ -680,9 +725,9 @@ fn a_library_without_ptx_for_one_of_the_architectures_stays_as_it_is() {
             "the GPUs have several architectures (sm_80, sm_90), and it has code for one only (sm_90a): choose GPUs of one",
         ),
     ] {
-        let fat_binary = of_targets(&it, targets);
+        let fat_binary = fat_binary_for(&uncounted, targets);
         let data = data();
-        let mut command = it.command(data.path(), &[step("library", &fat_binary)]);
+        let mut command = uncounted.command(data.path(), &[step("library", &fat_binary)]);
         let ended = run(command.env("STAND_IN_SECOND", "80")).success();
         assert_eq!(ended.stdout, "done\n");
         let said = lines(&ended, reason);
@@ -692,8 +737,8 @@ fn a_library_without_ptx_for_one_of_the_architectures_stays_as_it_is() {
             "when it happens, because of -v, and at the end: {ended}"
         );
         // A module is for the GPU of the context.
-        let plain = it.fat_binary(&["--compress=false"]);
-        let mut command = it.command(data.path(), &[step("fatbinary", &plain)]);
+        let plain = uncounted.fat_binary(&["--compress=false"]);
+        let mut command = uncounted.command(data.path(), &[step("fatbinary", &plain)]);
         let ended = run(command.env("STAND_IN_SECOND", "80")).success();
         assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
     }
@@ -702,9 +747,12 @@ fn a_library_without_ptx_for_one_of_the_architectures_stays_as_it_is() {
 /// `cuLinkAddData` and `cuLinkAddFile` by the program.
 #[test]
 fn code_that_the_program_links_counts() {
-    let Some(it) = Uncounted::get() else { return };
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
     let texts = units();
-    let files = [0, 1].map(|number: usize| it.file(&format!("{number}.ptx"), &texts[number]));
+    let files =
+        [0, 1].map(|number: usize| uncounted.file(&format!("{number}.ptx"), &texts[number]));
     let files = files.map(|path| path.display().to_string()).join(",");
     let (plants, expected): (Vec<_>, Vec<_>) = texts.iter().map(|text| numbered(text)).unzip();
     // Each unit without counters for its registers, and both for the program.
@@ -712,10 +760,10 @@ fn code_that_the_program_links_counts() {
         let data = data();
         let mut all = vec![format!("{how}:{files}")];
         all.extend(plants.clone());
-        let ended = run(&mut it.command(data.path(), &all)).success();
+        let ended = run(&mut uncounted.command(data.path(), &all)).success();
         assert_eq!(ended.stdout, "done\n");
         assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
-        assert_eq!(it.compilations(), compilations, "{ended}");
+        assert_eq!(uncounted.compilations(), compilations, "{ended}");
         let found = counts(&profiles(data.path()), data.path());
         for (name, blocks) in expected.iter().flatten() {
             let times = if name.ends_with("shared") { 2 } else { 1 };
@@ -725,13 +773,13 @@ fn code_that_the_program_links_counts() {
         assert_eq!(kept(data.path()), texts.concat(), "{how}");
     }
     // An input that rocov does not know is linked as it is.
-    let broken = it.file("broken.ptx", texts[1].replacen("ret;", "bra nowhere;", 1));
+    let broken = uncounted.file("broken.ptx", texts[1].replacen("ret;", "bra nowhere;", 1));
     let all = [format!("link:{}", broken.display())];
     let mut plain = limited("env");
-    it.setup.program(&mut plain, "steps").args(&all);
-    let plain = run(plain.env("STAND_IN_PTXAS", it.tool("ptxas")));
+    uncounted.setup.program(&mut plain, "steps").args(&all);
+    let plain = run(plain.env("STAND_IN_PTXAS", uncounted.tool("ptxas")));
     let data = data();
-    let ended = run(&mut it.command(data.path(), &all)).with_status(1);
+    let ended = run(&mut uncounted.command(data.path(), &all)).with_status(1);
     assert_eq!(ended.stdout, plain.stdout);
     assert_eq!(
         lines(&ended, "rocov cannot make its PTX count").len(),
@@ -746,11 +794,14 @@ const SECTION_TABLE: std::ops::Range<usize> = 40..48;
 /// The program links PTX with a cubin.
 #[test]
 fn a_part_of_a_link_without_ptx_is_named() {
-    let Some(it) = Uncounted::get() else { return };
-    let files = [0, 1].map(|number: usize| it.file(&format!("{number}.ptx"), &units()[number]));
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
+    let files =
+        [0, 1].map(|number: usize| uncounted.file(&format!("{number}.ptx"), &units()[number]));
     let [first, second] = &files;
-    let plain = it.directory.path().join("plain.cubin");
-    let mut ptxas = limited(it.tool("ptxas"));
+    let plain = uncounted.directory.path().join("plain.cubin");
+    let mut ptxas = limited(uncounted.tool("ptxas"));
     ptxas.args(["-c", "-arch=sm_90"]).arg(second);
     run(ptxas.arg("-o").arg(&plain)).success();
     let part = "uncounted: the program links it in a form other than PTX: link PTX, or a fat binary with PTX,";
@@ -760,40 +811,44 @@ fn a_part_of_a_link_without_ptx_is_named() {
             format!("{how}:{},{}", first.display(), plain.display()),
             numbered(&units()[0]).0,
         ];
-        let ended = run(&mut it.command(data.path(), &all)).success();
+        let ended = run(&mut uncounted.command(data.path(), &all)).success();
         let said = lines(&ended, &format!("a CUDA module of {name} runs {part}"));
         assert_eq!(said.len(), 1, "{ended}");
         assert!(counts(&profiles(data.path()), data.path()).contains_key("rocov-ptx;first"));
         // If no part counts, the result is named when it is loaded.
         let all = [format!("{how}:{}", plain.display())];
-        let ended = run(&mut it.command(data.path(), &all)).success();
+        let ended = run(&mut uncounted.command(data.path(), &all)).success();
         assert_eq!(lines(&ended, part).len(), 0, "{ended}");
         let result = "a CUDA module of memory runs uncounted: it is a cubin";
         assert_eq!(lines(&ended, result).len(), 1, "{ended}");
         // One that counts by clang is no loss.
         let counted = data.path().join("counted.cubin");
-        fs::copy(&it.setup.cubin, &counted).expect("it can be copied");
+        fs::copy(&uncounted.setup.cubin, &counted).expect("it can be copied");
         let all = [format!("{how}:{},{}", first.display(), counted.display())];
-        let ended = run(&mut it.command(data.path(), &all));
+        let ended = run(&mut uncounted.command(data.path(), &all));
         assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
         // The driver refuses one whose header tells of more than is there.
         let mut damaged = fs::read(&counted).expect("it was copied");
         damaged[SECTION_TABLE].fill(0x7f);
         fs::write(&counted, damaged).expect("it can be written");
-        run(&mut it.command(data.path(), &all)).with_status(1);
+        run(&mut uncounted.command(data.path(), &all)).with_status(1);
     }
 }
 
 #[test]
 fn the_driver_gets_ptx_that_it_refuses_once() {
-    let Some(it) = Uncounted::get() else { return };
-    let refused = it.text.replacen("ret;", "mov.u32 %none, 1;\n\tret;", 1);
-    let cubin = format!("// cubin: {}\n", it.setup.plain().display());
-    let file = it.file("refused", [cubin.as_bytes(), &with_zero(&refused)].concat());
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
+    let refused = uncounted
+        .text
+        .replacen("ret;", "mov.u32 %none, 1;\n\tret;", 1);
+    let cubin = format!("// cubin: {}\n", uncounted.setup.plain().display());
+    let file = uncounted.file("refused", [cubin.as_bytes(), &with_zero(&refused)].concat());
     let all = [step("load", &file), step("load", &file)];
     let once = |version: &str| {
         let data = data();
-        let mut command = it.command(data.path(), &all);
+        let mut command = uncounted.command(data.path(), &all);
         let ended = run(command.env("STAND_IN_VERSION", version)).success();
         let mut said = lines(&ended, "run uncounted");
         assert_eq!(said.len(), 1, "{ended}");
@@ -804,52 +859,58 @@ fn the_driver_gets_ptx_that_it_refuses_once() {
         said.contains("the driver does not compile its PTX (line "),
         "{said}"
     );
-    assert_eq!(it.compilations(), 1);
+    assert_eq!(uncounted.compilations(), 1);
     assert_eq!(once("13000"), said);
-    assert_eq!(it.compilations(), 1, "the cache has the refusal");
+    assert_eq!(uncounted.compilations(), 1, "the cache has the refusal");
     assert_eq!(once("13010"), said);
-    assert_eq!(it.compilations(), 2, "another driver may compile it");
+    assert_eq!(uncounted.compilations(), 2, "another driver may compile it");
 }
 
 /// nvlink refuses a kernel that calls functions with more registers than it may have itself.
 #[test]
 fn functions_with_too_many_registers_count_in_memory() {
-    let Some(it) = Uncounted::get() else { return };
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
     let Some(clang) = Compiler::find(22) else {
         return;
     };
-    let text = compiled(it.setup, clang, "callees", "sm_90", "-O0");
-    let cubin = format!("// cubin: {}\n", it.setup.plain().display());
-    let file = it.file("callees", [cubin.as_bytes(), &with_zero(&text)].concat());
+    let text = compiled(uncounted.setup, clang, "callees", "sm_90", "-O0");
+    let cubin = format!("// cubin: {}\n", uncounted.setup.plain().display());
+    let file = uncounted.file("callees", [cubin.as_bytes(), &with_zero(&text)].concat());
     let data = data();
-    let ended = run(&mut it.command(data.path(), &[step("load", &file)])).success();
+    let ended = run(&mut uncounted.command(data.path(), &[step("load", &file)])).success();
     assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
     let calls = "without counters, with them, and with those of functions in memory";
-    assert_eq!(it.compilations(), 3, "{calls}");
+    assert_eq!(uncounted.compilations(), 3, "{calls}");
 }
 
 #[test]
 fn code_that_counts_already_stays_as_it_is() {
-    let Some(it) = Uncounted::get() else { return };
-    let counted = fs::read(it.setup.cubin.with_extension("ptx")).expect("it was made");
-    let cubin = format!("// cubin: {}\n", it.setup.cubin.display());
-    let text = it.file("counted", [cubin.as_bytes(), &counted, b"\0"].concat());
-    for file in [&it.setup.cubin, &text] {
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
+    let counted = fs::read(uncounted.setup.cubin.with_extension("ptx")).expect("it was made");
+    let cubin = format!("// cubin: {}\n", uncounted.setup.cubin.display());
+    let text = uncounted.file("counted", [cubin.as_bytes(), &counted, b"\0"].concat());
+    for file in [&uncounted.setup.cubin, &text] {
         let data = data();
         let mut all = vec![step("data", file)];
         all.extend(steps(["plant:__profc__Z6bin_off:4,5,6"]));
-        let ended = run(&mut it.command(data.path(), &all)).success();
+        let ended = run(&mut uncounted.command(data.path(), &all)).success();
         assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
         let found = counts(&profiles(data.path()), data.path());
         assert_eq!(found["_Z6bin_off"], [4, 5, 6]);
     }
-    assert_eq!(it.compilations(), 0);
+    assert_eq!(uncounted.compilations(), 0);
 }
 
 #[test]
 fn a_damaged_fat_binary_is_loaded_as_without_rocov() {
-    let Some(it) = Uncounted::get() else { return };
-    let whole = fs::read(it.fat_binary(&["--compress=true"])).expect("it was made");
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
+    let whole = fs::read(uncounted.fat_binary(&["--compress=true"])).expect("it was made");
     let mut random = fastrand::Rng::with_seed(21);
     for turn in 0..24 {
         let mut bytes = whole.clone();
@@ -859,12 +920,12 @@ fn a_damaged_fat_binary_is_loaded_as_without_rocov() {
         for _ in 0..=turn / 3 {
             bytes[random.usize(range.clone())] ^= 1 << random.u8(0..8);
         }
-        let file = it.file("damaged", bytes);
+        let file = uncounted.file("damaged", bytes);
         let all = [step("fatbinary", &file), "exit:7".into()];
         let mut plain = limited("env");
-        let plain = run(it.setup.program(&mut plain, "steps").args(&all));
+        let plain = run(uncounted.setup.program(&mut plain, "steps").args(&all));
         let data = data();
-        let ours = run(&mut it.command(data.path(), &all));
+        let ours = run(&mut uncounted.command(data.path(), &all));
         // Counters may come into what is whole: then the program loads more than without rocov, but never less.
         let is_better = ours.stdout == "done\n";
         assert!(

@@ -24,20 +24,20 @@ fn unit(name: &str) -> String {
 
 /// Fat binaries of units, and a library that has them all as nvcc puts them there.
 struct Library {
-    it: Uncounted,
+    uncounted: Uncounted,
     place: TempDir,
 }
 
 impl Library {
-    fn of(units: &[(&str, String)]) -> Option<Self> {
-        let it = Uncounted::get()?;
+    fn new(units: &[(&str, String)]) -> Option<Self> {
+        let uncounted = Uncounted::get()?;
         let place = data();
         let path = |name: String| place.path().join(name);
         let mut source = ".section .nv_fatbin,\"a\"\n".to_owned();
         for (name, text) in units {
             let (ptx, fat_binary) = (path(format!("{name}.ptx")), path(format!("{name}.fat")));
             fs::write(&ptx, text).expect("it can be written");
-            let mut command = limited(it.tool("fatbinary"));
+            let mut command = limited(uncounted.tool("fatbinary"));
             command.args(["-64", "--compress=true", "--create"]);
             let image = format!("--image3=kind=ptx,sm=80,file={}", ptx.display());
             run(command.arg(&fat_binary).arg(image)).success();
@@ -50,7 +50,7 @@ impl Library {
             .args(["-shared", "-o"])
             .arg(path("library.so".to_owned()));
         run(command.arg(&assembly)).success();
-        Some(Self { it, place })
+        Some(Self { uncounted, place })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -104,7 +104,7 @@ fn code_that_was_never_loaded_has_lines_without_counts() {
         ("never", unit("never")),
         ("bare", without_lines),
     ];
-    let Some(library) = Library::of(&units) else {
+    let Some(library) = Library::new(&units) else {
         return;
     };
     let file = |name: &str| format!("/src/{name}.cu");
@@ -114,26 +114,26 @@ fn code_that_was_never_loaded_has_lines_without_counts() {
 
     let one = data();
     let all = library.steps(&["loaded"]);
-    run(&mut library.it.command(one.path(), &all)).success();
+    run(&mut library.uncounted.command(one.path(), &all)).success();
     let expected = BTreeMap::from([of_loaded.clone(), (file("never"), zeros)]);
     assert_eq!(counts_of(one.path()), expected);
     assert_eq!(profiles(one.path()).len(), 2);
     // A later run loads the other unit, and counts it.
     let all = library.steps(&["never"]);
-    run(&mut library.it.command(one.path(), &all)).success();
+    run(&mut library.uncounted.command(one.path(), &all)).success();
     let both = BTreeMap::from([of_loaded.clone(), (file("never"), counted)]);
     assert_eq!(counts_of(one.path()), both);
 
     let without = data();
     let mut command = library
-        .it
+        .uncounted
         .command(without.path(), &library.steps(&["loaded"]));
     run(command.env("ROCOV_ZERO", "0")).success();
     assert_eq!(counts_of(without.path()), BTreeMap::from([of_loaded]));
 
     let all = data();
     let mut command = library
-        .it
+        .uncounted
         .command(all.path(), &library.steps(&["loaded", "never"]));
     let ended = run(&mut command).success();
     assert_eq!(counts_of(all.path()), both);
@@ -143,10 +143,10 @@ fn code_that_was_never_loaded_has_lines_without_counts() {
     let plain = data();
     let mut command = limited(built("rocov"));
     command.args(["run", "-o"]).arg(plain.path()).arg("--");
-    library.it.setup.program(&mut command, "steps");
+    library.uncounted.setup.program(&mut command, "steps");
     command.args([
         step("open", &library.path("library.so")),
-        step("load", &library.it.setup.cubin),
+        step("load", &library.uncounted.setup.cubin),
     ]);
     run(&mut command).success();
     assert!(!counts_of(plain.path()).contains_key(&file("never")));
@@ -155,11 +155,13 @@ fn code_that_was_never_loaded_has_lines_without_counts() {
 #[test]
 fn reports_of_a_library_that_is_gone_have_its_lines() {
     let units = [("loaded", unit("loaded")), ("never", unit("never"))];
-    let Some(library) = Library::of(&units) else {
+    let Some(library) = Library::new(&units) else {
         return;
     };
     let data = data();
-    let mut command = library.it.command(data.path(), &library.steps(&["loaded"]));
+    let mut command = library
+        .uncounted
+        .command(data.path(), &library.steps(&["loaded"]));
     run(&mut command).success();
     fs::remove_file(library.path("library.so")).expect("it was made");
     let lines = counts_of(data.path());
@@ -186,11 +188,13 @@ fn reports_of_a_library_that_is_gone_have_its_lines() {
 /// clang marks the start of a block by a label, or by a comment with its number.
 #[test]
 fn ptx_is_shown_with_the_counts_of_blocks() {
-    let Some(it) = Uncounted::get() else { return };
-    let text = it.file("text", format!("{}\0", it.text));
-    let (plant, expected) = numbered(&it.text);
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
+    let text = uncounted.file("text", format!("{}\0", uncounted.text));
+    let (plant, expected) = numbered(&uncounted.text);
     let data = data();
-    let ended = run(&mut it.command(data.path(), &[step("data", &text), plant])).success();
+    let ended = run(&mut uncounted.command(data.path(), &[step("data", &text), plant])).success();
     assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
     let show = |name: &str| rocov(&[&"show", &"--disassemble", &name, &data.path()]);
     let shown = show("histogram").success().stdout;
@@ -198,7 +202,7 @@ fn ptx_is_shown_with_the_counts_of_blocks() {
     let name = format!("rocov-ptx;{HISTOGRAM}");
     let (_, blocks) = expected
         .iter()
-        .find(|(it, _)| *it == name)
+        .find(|(function, _)| *function == name)
         .expect("a kernel");
     let (mut counts, mut texts, mut begins) = (Vec::new(), BTreeSet::new(), Vec::new());
     let mut is_start = false;

@@ -38,7 +38,7 @@ fn rocov(arguments: &[&dyn AsRef<OsStr>]) -> Ended {
 }
 
 /// The counts of the HIP program with these flags, by all that runs on the modelled GPU.
-fn of_hip(kind: &'static str, flags: &[&str], is_traced: bool) -> Counted {
+fn hip_counts(kind: &'static str, flags: &[&str], is_traced: bool) -> Counted {
     let stack = Stack::usual();
     let program = Compilation::on(stack)
         .arguments(stack.flags())
@@ -86,7 +86,7 @@ fn flags(options: &[&str]) -> Option<Vec<String>> {
 }
 
 fn all() -> Vec<Counted> {
-    let mut all = vec![of_hip("trace", &["-gline-tables-only"], true)];
+    let mut all = vec![hip_counts("trace", &["-gline-tables-only"], true)];
     for (kind, options) in [
         ("llvm", &["--counters=llvm"][..]),
         ("fast", &["--counters=fast"]),
@@ -95,21 +95,21 @@ fn all() -> Vec<Counted> {
     ] {
         if let Some(words) = flags(options) {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            all.push(of_hip(kind, &words, false));
+            all.push(hip_counts(kind, &words, false));
         }
     }
-    if let Some(it) = Uncounted::with_lines() {
-        let text = it.file("text", format!("{}\0", it.text));
+    if let Some(uncounted) = Uncounted::with_lines() {
+        let text = uncounted.file("text", format!("{}\0", uncounted.text));
         for kind in ["ptx", "ptx reached"] {
             let data = TempDir::new().expect("a directory can be made");
             let (plant, expected) = match kind {
-                "ptx" => numbered(&it.text),
-                _ => reached(&it.text),
+                "ptx" => numbered(&uncounted.text),
+                _ => reached(&uncounted.text),
             };
             let steps = [step("data", &text), plant];
             let mut command = match kind {
-                "ptx" => it.command(data.path(), &steps),
-                _ => it.command_for_reached(data.path(), &steps),
+                "ptx" => uncounted.command(data.path(), &steps),
+                _ => uncounted.command_for_reached(data.path(), &steps),
             };
             run(command.env("ROCOV_LABEL", LABEL)).success();
             let record = format!("rocov-ptx;{HISTOGRAM}");

@@ -39,16 +39,15 @@ fn functions_of_all_kinds_are_drained() {
                 setup.run(data.path(), &all).success().silently();
                 let profdata = compiler.tool("llvm-profdata");
                 let found = counts_by(profdata, &profiles(data.path()), data.path());
-                let names: Vec<_> = found.keys().map(|it| it.replace(';', ":")).collect();
+                let names: Vec<_> = found.keys().map(|name| name.replace(';', ":")).collect();
                 assert_eq!(names, FUNCTIONS, "{what}");
                 let planted = counters(&cubin);
                 for (function, counts) in &found {
                     let end = &function[function.rfind("_Z").expect("mangled")..];
                     let place = planted.iter().position(|(name, _)| name.contains(end));
                     let place = place.expect("a variable has the name of its function") as u64 + 1;
-                    let expected: Vec<_> = (0..counts.len() as u64)
-                        .map(|it| place * 100 + it)
-                        .collect();
+                    let expected: Vec<_> =
+                        (0..counts.len() as u64).map(|n| place * 100 + n).collect();
                     assert_eq!(*counts, expected, "{what}: {function}");
                 }
             }

@@ -117,7 +117,7 @@ fn blocks_of_clang(text: &str) -> BTreeMap<&str, usize> {
         }
         if begins || is_one {
             let ends = ["call", "trap;", "exit;"];
-            ended = ends.iter().any(|it| instruction.starts_with(it));
+            ended = ends.iter().any(|opcode| instruction.starts_with(opcode));
         }
     }
     found
@@ -137,16 +137,16 @@ fn counted_text_is_assembled_and_has_the_blocks_of_the_compiler() {
             let module = Module::parse(&text).expect(&what);
             if release >= FIRST_WITH_COMMENTS {
                 let ours = module.functions.iter();
-                let ours = ours.map(|it| (it.symbol, it.blocks.len()));
+                let ours = ours.map(|function| (function.symbol, function.blocks.len()));
                 let ours: BTreeMap<_, _> = ours.collect();
                 assert_eq!(ours, blocks_of_clang(&text), "{what}");
             }
             let cubin = place.path().join("it.cubin");
             let flag = format!("-arch={arch}");
-            let expected = module.functions.iter().map(|it| {
-                let name = Kind::Ptx.record_name(it.symbol);
+            let expected = module.functions.iter().map(|function| {
+                let name = Kind::Ptx.record_name(function.symbol);
                 let name = rocov::format::codeobject::name_ref(name.as_bytes());
-                ((name, it.hash), it.blocks.len() as u32)
+                ((name, function.hash), function.blocks.len() as u32)
             });
             let expected: BTreeMap<_, _> = expected.collect();
             for way in [Counting::Exact, Counting::Reached] {
@@ -171,7 +171,7 @@ fn all_forms_of_statements_are_assembled_with_counters() {
         let text = fs::read_to_string(&path).expect(&what);
         let module = Module::parse(&text).unwrap_or_else(|error| panic!("{what}: {error}"));
         let found = module.functions.iter();
-        let found = found.map(|it| format!("{} {}", it.symbol, it.blocks.len()));
+        let found = found.map(|function| format!("{} {}", function.symbol, function.blocks.len()));
         let found = format!("// blocks: {}", found.collect::<Vec<_>>().join(", "));
         assert_eq!(text.lines().next(), Some(found.as_str()), "{what}");
         // ptxas of CUDA 12 takes PTX before 9.0.
@@ -187,7 +187,11 @@ fn all_forms_of_statements_are_assembled_with_counters() {
                 assembled_by(setup, assembler, &text, &[&arch], &cubin);
                 let blocks = records(&fs::read(&cubin).expect("it was made"));
                 let blocks = blocks.values().sum::<u32>() as usize;
-                let expected: usize = module.functions.iter().map(|it| it.blocks.len()).sum();
+                let expected: usize = module
+                    .functions
+                    .iter()
+                    .map(|function| function.blocks.len())
+                    .sum();
                 assert_eq!(blocks, expected, "{what} by {assembler}, {way:?}");
             }
         }
@@ -221,7 +225,7 @@ fn units_with_one_function_are_linked() {
     assert_eq!(records(&bytes).len(), 3);
     let laid_out = laid_out(&bytes).expect("a cubin").expect("it counts");
     let areas = laid_out.counted.iter();
-    let areas = areas.filter(|it| it.name.starts_with("__rocov_copies_area"));
+    let areas = areas.filter(|area| area.name.starts_with("__rocov_copies_area"));
     assert_eq!(areas.count(), 3);
 }
 

@@ -228,7 +228,7 @@ pub(crate) const HISTOGRAM: &str = "_Z9histogramPKfiPj";
 /// Expects these counts, and none of other functions.
 pub(crate) fn expect(found: &Counts, expected: &[(&str, &[u64])]) {
     for (name, counts) in found {
-        let wanted = expected.iter().find(|(it, _)| it == name);
+        let wanted = expected.iter().find(|(function, _)| function == name);
         let zeros = vec![0; counts.len()];
         let wanted = wanted.map_or(zeros.as_slice(), |(_, counts)| *counts);
         assert_eq!(counts, wanted, "{name}");

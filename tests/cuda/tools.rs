@@ -123,7 +123,7 @@ fn tested(setup: &Setup) -> TempDir {
         let plant = |name: &str, counts: [u64; 3]| {
             format!(
                 "plant:__profc_{name}:{}",
-                counts.map(|it| it.to_string()).join(",")
+                counts.map(|count| count.to_string()).join(",")
             )
         };
         let mut command = limited(built("rocov"));
@@ -211,7 +211,7 @@ fn merged_profiles_have_the_sums() {
     let found = functions(&merged.join("sm_90.profdata"));
     let counts = |name: &str| [&[found[name].calls], &found[name].blocks[..]].concat();
     let [one, other] = RUNS;
-    let sum = |one: [u64; 3], other: [u64; 3]| [0, 1, 2].map(|it| one[it] + other[it]);
+    let sum = |one: [u64; 3], other: [u64; 3]| [0, 1, 2].map(|n| one[n] + other[n]);
     assert_eq!(counts(BIN_OF), sum(one.1, other.1));
     assert_eq!(counts(HISTOGRAM), sum(one.2, other.2));
     let place = TempDir::new().expect("a directory can be made");
@@ -249,7 +249,7 @@ fn kernels_have_the_resources_that_nvidias_tool_tells() {
     let rows = listed
         .lines()
         .skip(1)
-        .map(|it| it.split_whitespace().collect::<Vec<_>>());
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
     let mut seen = 0;
     for row in rows {
         // The columns are ARCH and VGPRS first, KERNEL and SOURCE last.
@@ -299,7 +299,7 @@ fn one_report_has_the_archs_of_both_makers() {
         let lcov = report.success().stdout;
         let kernels = lcov
             .split("end_of_record")
-            .find(|it| it.contains("kernels.cu"));
+            .find(|word| word.contains("kernels.cu"));
         let lines = kernels.expect("lines of the kernels").lines();
         let lines = lines.filter(|line| line.starts_with("DA:"));
         lines.map(str::to_owned).collect::<Vec<_>>()

@@ -92,7 +92,7 @@ impl Account<'_> {
         let outcome = self.session.drain(&self.device, self.name);
         let loads = LOADED
             .into_iter()
-            .filter(|(it, _)| self.pending.contains_key(it));
+            .filter(|(place, _)| self.pending.contains_key(place));
         self.settle(&outcome, &loads.collect::<Vec<_>>());
     }
 
@@ -140,9 +140,13 @@ impl Account<'_> {
                 .unwrap_or_else(|error| panic!("{}: {error}: {}", path.display(), self.what));
             let counters = contents[profile.sections.counters].chunks_exact(8);
             let mut counters =
-                counters.map(|it| u64::from_le_bytes(it.try_into().expect("8 bytes")));
+                counters.map(|counter| u64::from_le_bytes(counter.try_into().expect("8 bytes")));
             let first = counters.next().expect("a counter");
-            assert!(counters.all(|it| it == first), "torn: {}", self.what);
+            assert!(
+                counters.all(|counter| counter == first),
+                "torn: {}",
+                self.what
+            );
             // vecadd.hip has two functions, collatz.hip one.
             let kernel = match profile.sections.data.len() / 64 {
                 1 => "collatz",

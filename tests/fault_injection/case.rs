@@ -128,9 +128,15 @@ impl Case<'_> {
         match self.costs {
             Costs::Nothing => assert!(lost.is_empty(), "{lost:?}, {what}"),
             Costs::Unknown | Costs::Shortage => {
-                assert!(lost.iter().all(|(it, _)| *it == WITHOUT_SYMBOLS), "{what}");
+                assert!(
+                    lost.iter().all(|(place, _)| *place == WITHOUT_SYMBOLS),
+                    "{what}"
+                );
             }
-            Costs::WithoutElf => assert!(lost.iter().all(|(it, _)| *it == WITHOUT_ELF), "{what}"),
+            Costs::WithoutElf => assert!(
+                lost.iter().all(|(place, _)| *place == WITHOUT_ELF),
+                "{what}"
+            ),
             // The drain reads again what it could not read at the load.
             _ if self.way.is_hooked => assert!(lost.is_empty(), "{lost:?}, {what}"),
             Costs::Executable => assert_eq!(units.len(), 1, "{what}"),

@@ -170,20 +170,20 @@ fn changes_of_code_objects() -> [fn(&mut Vec<LoadedCodeObject>); 10] {
     [
         Vec::clear,
         |loaded| loaded.extend(loaded.clone()),
-        |loaded| each(loaded, |it| it.agent = 0),
-        |loaded| each(loaded, |it| it.agent = 0xdead),
-        |loaded| each(loaded, |it| it.segment.len = 0),
-        |loaded| each(loaded, |it| it.segment = MAX),
-        |loaded| each(loaded, |it| it.segment.start += 0x1000),
+        |loaded| each(loaded, |load| load.agent = 0),
+        |loaded| each(loaded, |load| load.agent = 0xdead),
+        |loaded| each(loaded, |load| load.segment.len = 0),
+        |loaded| each(loaded, |load| load.segment = MAX),
+        |loaded| each(loaded, |load| load.segment.start += 0x1000),
         |loaded| {
-            each(loaded, |it| {
-                it.load_delta = it.load_delta.wrapping_sub(0x1000)
+            each(loaded, |load| {
+                load.load_delta = load.load_delta.wrapping_sub(0x1000)
             })
         },
-        |loaded| each(loaded, |it| it.load_delta = u64::MAX),
+        |loaded| each(loaded, |load| load.load_delta = u64::MAX),
         |loaded| {
-            each(loaded, |it| {
-                (it.uri, it.storage) = (String::new(), Some(MAX))
+            each(loaded, |load| {
+                (load.uri, load.storage) = (String::new(), Some(MAX))
             })
         },
     ]
@@ -196,11 +196,11 @@ fn changes_of_symbols() -> [fn(&mut Option<Symbol>); 6] {
     }
     [
         |symbol| *symbol = None,
-        |symbol| with(symbol, |it| it.address = 0),
-        |symbol| with(symbol, |it| it.address = u64::MAX - 4),
-        |symbol| with(symbol, |it| it.address += 8),
-        |symbol| with(symbol, |it| it.size = 0),
-        |symbol| with(symbol, |it| it.size = u64::MAX),
+        |symbol| with(symbol, |symbol| symbol.address = 0),
+        |symbol| with(symbol, |symbol| symbol.address = u64::MAX - 4),
+        |symbol| with(symbol, |symbol| symbol.address += 8),
+        |symbol| with(symbol, |symbol| symbol.size = 0),
+        |symbol| with(symbol, |symbol| symbol.size = u64::MAX),
     ]
 }
 

@@ -109,9 +109,11 @@ impl Place {
     fn check(&self, function: &str, what: &str) {
         for directory in written_to(self.directory.path()) {
             let entries = fs::read_dir(directory).into_iter().flatten();
-            let names = entries.map(|it| it.expect("an entry").file_name());
-            let names: Vec<String> = names.map(|it| it.to_string_lossy().into_owned()).collect();
-            let left = |end| names.iter().filter(|it| it.ends_with(end)).count();
+            let names = entries.map(|entry| entry.expect("an entry").file_name());
+            let names: Vec<String> = names
+                .map(|name| name.to_string_lossy().into_owned())
+                .collect();
+            let left = |end| names.iter().filter(|name| name.ends_with(end)).count();
             let (abandoned, held) = (left(ABANDONED), left(HELD));
             assert_eq!(
                 held,
@@ -120,7 +122,10 @@ impl Place {
             );
             let may_stay = SWEEPING.contains(&function);
             assert!(abandoned == 0 || may_stay, "{what}: {names:?}");
-            let temporary = names.iter().filter(|it| it.starts_with(PARTIAL)).count();
+            let temporary = names
+                .iter()
+                .filter(|name| name.starts_with(PARTIAL))
+                .count();
             let own = temporary - abandoned - held;
             assert!(own == 0 || function == "unlink", "{what}: {names:?}");
         }
@@ -165,7 +170,9 @@ fn run_under(faults: &Faults, fault: &Fault, way: &Way, place: &Place) -> Ran {
     assert!(account.session.keep(&name).is_empty(), "{what}");
     let is_registry = |path: &PathBuf| path.to_string_lossy().ends_with(REGISTRY);
     let entries = fs::read_dir(name.for_registry().parent().expect("a directory")).expect("it");
-    let paths: Vec<PathBuf> = entries.map(|it| it.expect("an entry").path()).collect();
+    let paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
     let registries: Vec<_> = paths.iter().filter(|path| is_registry(path)).collect();
     assert!(!registries.is_empty(), "{what}: {paths:?}");
     for registry in registries {
@@ -252,7 +259,7 @@ fn under_a_preloaded_library() {
 /// llvm-profdata reads the files of some runs; the account checks every run.
 fn are_read(directory: &Path, number: usize) {
     let profiles = ["profraw", "profraw/new"]
-        .map(|it| profiles(&directory.join(it)))
+        .map(|folder| profiles(&directory.join(folder)))
         .concat();
     if number.is_multiple_of(25) && !profiles.is_empty() {
         let mut command = limited(profdata());
@@ -280,7 +287,7 @@ fn every_call_on_files_may_fail() {
             ended
                 .stdout
                 .lines()
-                .filter_map(move |it| it.strip_prefix(start))
+                .filter_map(move |line| line.strip_prefix(start))
         };
         called.extend(after(CALLED).map(str::to_owned));
         told.extend(after(TOLD).map(str::to_owned));

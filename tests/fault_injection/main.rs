@@ -31,7 +31,7 @@ use rocov_tests as support;
 /// Prints the figures of a test that ran in a separate process.
 fn pass_on_figures(ended: &support::command::Ended) {
     let lines = ended.stdout.lines();
-    let figures: Vec<&str> = lines.filter(|it| it.starts_with("figure: ")).collect();
+    let figures: Vec<&str> = lines.filter(|line| line.starts_with("figure: ")).collect();
     assert_eq!(figures.len(), 1, "{ended}");
     println!("\n{}", figures[0]);
 }

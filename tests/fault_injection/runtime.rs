@@ -55,7 +55,7 @@ impl Drained {
             built("librocov.so"),
             preloaded(&repository("tests/fault_injection/runtime_faults.c")),
         ];
-        let libraries = libraries.map(|it| it.display().to_string());
+        let libraries = libraries.map(|library| library.display().to_string());
         let mut command = limited("env");
         command
             .arg(format!("LD_PRELOAD={}", libraries.join(":")))
@@ -74,7 +74,7 @@ impl Drained {
         let result = format!("0: {first}\n1: {second}\n");
         assert_eq!(ended.stdout, result, "{what}");
         Self {
-            missing: missing(&Data::of(&data).profiles, &what),
+            missing: missing(&Data::read(&data).profiles, &what),
             numbers: read_numbers(&numbers),
             ended,
         }
@@ -181,7 +181,10 @@ fn names_one_of(line: &str, faults: &str) -> bool {
 
 /// All runs of a row, each with its faults.
 fn runs_of(row: &Row, calls: &BTreeMap<String, usize>) -> Vec<String> {
-    let before = row.behind.map(|it| format!("{it},")).unwrap_or_default();
+    let before = row
+        .behind
+        .map(|setting| format!("{setting},"))
+        .unwrap_or_default();
     let mut runs = Vec::new();
     for (place, what) in row.whats.iter().enumerate() {
         let numbers: BTreeSet<String> = match row.strikes {
@@ -190,7 +193,9 @@ fn runs_of(row: &Row, calls: &BTreeMap<String, usize>) -> Vec<String> {
             Strikes::Once if place == 0 => {
                 let calls = calls[row.function];
                 assert!(calls > 0, "{} is never called", row.function);
-                [0, calls / 2, calls - 1].map(|it| it.to_string()).into()
+                [0, calls / 2, calls - 1]
+                    .map(|call| call.to_string())
+                    .into()
             }
             Strikes::Once => ["0".into()].into(),
             Strikes::At(number) => [number.to_string()].into(),

@@ -146,16 +146,16 @@ impl<'a> Scripted<'a> {
         let executables = device.executables().expect("the fake does not fail");
         let loaded = executables
             .into_iter()
-            .flat_map(|it| device.code_objects(it).expect("nor does it here"));
+            .flat_map(|executable| device.code_objects(executable).expect("nor does it here"));
         loaded
             .into_iter()
-            .find(|it| {
-                it.segment.contains(&DeviceRange {
+            .find(|code_object| {
+                code_object.segment.contains(&DeviceRange {
                     start: address,
                     len: 0,
                 })
             })
-            .map(|it| (it.executable, it.agent))
+            .map(|code_object| (code_object.executable, code_object.agent))
     }
 
     /// Applies the fault. If the fault is an error, returns it.

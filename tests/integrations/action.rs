@@ -37,7 +37,10 @@ impl Action {
         let mut defaults = BTreeMap::new();
         let mut input = "";
         for line in inputs.lines() {
-            if let Some(name) = line.strip_prefix("  ").filter(|it| !it.starts_with(' ')) {
+            if let Some(name) = line
+                .strip_prefix("  ")
+                .filter(|rest| !rest.starts_with(' '))
+            {
                 input = name.trim_end_matches(':');
                 defaults.insert(input.to_owned(), String::new());
             } else if let Some(value) = line.trim().strip_prefix("default: ") {
@@ -48,14 +51,14 @@ impl Action {
         let steps = steps.split("    - name: ").skip(1);
         Self {
             inputs: defaults,
-            steps: steps.filter_map(Step::of).collect(),
+            steps: steps.filter_map(Step::parse).collect(),
         }
     }
 }
 
 impl Step {
     /// Reads a step. `None` if it is another action.
-    fn of(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let lines = || text.lines().map(str::trim);
         let command = lines().find_map(|line| line.strip_prefix("run: "))?;
         assert!(lines().any(|line| line == "shell: sh"), "{text}");

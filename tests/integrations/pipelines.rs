@@ -198,7 +198,10 @@ fn shards_of_a_test_node_are_reported_on_another() {
     let found = lines.find(|(_, line)| line.contains("if (i >= count)"));
     let (line, _) = found.expect("the line");
     let record = format!("DA:{line},{}", 256 + 128);
-    assert!(lcov.lines().any(|it| it == record), "no {record}: {lcov}");
+    assert!(
+        lcov.lines().any(|line| line == record),
+        "no {record}: {lcov}"
+    );
 }
 
 /// A test job that measured nothing must not pass.

@@ -44,7 +44,7 @@ fn the_pages_say_what_each_arch_misses_as_llvm_cov_does() {
     let missed = |column: usize| -> Vec<usize> {
         let class = format!("x{column}");
         let numbers = (1..).zip(&rows);
-        let has = |row: &&ElementRef<'_>| row.value().classes().any(|it| it == class);
+        let has = |row: &&ElementRef<'_>| row.value().classes().any(|own| own == class);
         numbers
             .filter(|(_, row)| has(row))
             .map(|(number, _)| number)
@@ -75,7 +75,7 @@ fn the_pages_say_what_each_arch_misses_as_llvm_cov_does() {
                 let marks = all(*row, "mark").into_iter();
                 let marks = marks.filter(|mark| {
                     let on = mark.value().attr("data-on");
-                    on.is_none_or(|on| on.split(", ").any(|it| it == *arch))
+                    on.is_none_or(|on| on.split(", ").any(|name| name == *arch))
                 });
                 let marks: Vec<_> = marks.map(content).collect();
                 assert_eq!(marks, line.missed, "{arch}: line {number}");
@@ -121,7 +121,10 @@ fn shown_by_llvm_cov(data: &Path, arch: &str) -> Vec<Line> {
         let counts = all(row, "td.covered-line, td.uncovered-line, td.skipped-line");
         let missed = all(row, "td.code .red").into_iter().map(content);
         Line {
-            count: counts.first().map(|it| content(*it)).unwrap_or_default(),
+            count: counts
+                .first()
+                .map(|cell| content(*cell))
+                .unwrap_or_default(),
             missed: missed.filter(|text| !text.is_empty()).collect(),
         }
     };

@@ -157,7 +157,7 @@ impl Project {
         let is_taken = ended
             .stderr
             .contains("is the profile of another process, and stays");
-        if pattern.is_none_or(|it| it.contains('%')) || !is_taken {
+        if pattern.is_none_or(|pattern| pattern.contains('%')) || !is_taken {
             ended.silently();
         }
     }
@@ -190,7 +190,7 @@ fn calls(report: &str) -> BTreeMap<String, u64> {
     let calls = lines.map(|line| {
         let (count, name) = line.split_once(',').expect("a count and a name");
         let kernels = ["first", "second", "third"];
-        let kernel = kernels.iter().find(|it| name.contains(*it));
+        let kernel = kernels.iter().find(|kernel| name.contains(*kernel));
         (
             kernel.unwrap_or(&name).to_string(),
             count.parse().expect("a count"),
@@ -322,7 +322,7 @@ fn libraries_and_programs_displace_no_others() {
 /// This holds on every HIP, also for a program started through the dynamic linker.
 #[test]
 fn what_older_builds_launched_did_not_run() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let project = Project::on(stack);
         project.run("app", "data", None, &["first", "second"]);
         project.edit(1);
@@ -404,7 +404,7 @@ fn cleaning_removes_what_was_written_and_nothing_else() {
     let expected: Vec<_> = sources
         .iter()
         .chain(&["cov"])
-        .map(|it| (*it).to_owned())
+        .map(|name| (*name).to_owned())
         .collect();
     let mut expected = expected;
     expected.sort();

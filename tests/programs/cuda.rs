@@ -116,9 +116,9 @@ fn rocov(arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> Command {
 /// The contents of all files in a directory with this extension, in an order of their own.
 fn contents(directory: &Path, extension: &str) -> Vec<Vec<u8>> {
     let names = names(directory).into_iter();
-    let files = names.filter(|it| it.ends_with(extension));
+    let files = names.filter(|name| name.ends_with(extension));
     let mut contents: Vec<_> = files
-        .map(|it| std::fs::read(directory.join(it)).expect("a file"))
+        .map(|file| std::fs::read(directory.join(file)).expect("a file"))
         .collect();
     contents.sort_unstable();
     contents
@@ -132,7 +132,7 @@ fn extract_gives_what_nvidias_tools_packed() {
     let mut cubins: Vec<_> = images
         .cubins
         .iter()
-        .map(|it| std::fs::read(it).expect("a cubin"))
+        .map(|cubin| std::fs::read(cubin).expect("a cubin"))
         .collect();
     cubins.sort_unstable();
     for (number, options) in WAYS.iter().enumerate() {
@@ -169,7 +169,7 @@ fn extract_gives_what_nvidias_tools_packed() {
             .stdout;
         let targets: Vec<_> = listed
             .lines()
-            .filter_map(|it| it.split_whitespace().next())
+            .filter_map(|line| line.split_whitespace().next())
             .collect();
         assert_eq!(targets, ["compute_90", "sm_90a", "sm_80"]);
     }
@@ -244,8 +244,10 @@ fn doctor_knows_ptx_that_the_driver_compiles() {
         ));
         run(&mut fatbinary).success();
         let said = run(&mut rocov(&[&"doctor", &path])).stdout;
-        let line = said.lines().find(|it| it.contains("PTX for compute_90"));
-        assert!(line.is_some_and(|it| it.contains(expected)), "{said}");
+        let line = said
+            .lines()
+            .find(|line| line.contains("PTX for compute_90"));
+        assert!(line.is_some_and(|line| line.contains(expected)), "{said}");
     }
 }
 

@@ -25,7 +25,7 @@ fn lines_behind_early_exits_have_the_counts_in_memory() {
     let times: Vec<u64> = ended
         .stdout
         .lines()
-        .map(|it| it.parse().expect("a number of threads"))
+        .map(|line| line.parse().expect("a number of threads"))
         .collect();
 
     let path = repository("testdata/programs").join(SOURCE);

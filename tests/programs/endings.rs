@@ -34,7 +34,7 @@ fn program(stack: Stack) -> Program {
 
 /// Runs testdata/programs/endings to this ending on each stack, with and without rocov.
 fn ends(ending: &str, check: impl Fn(&Ran)) {
-    ends_on(&Stack::of_programs(), ending, check);
+    ends_on(&Stack::for_programs(), ending, check);
 }
 
 fn ends_on(stacks: &[Stack], ending: &str, check: impl Fn(&Ran)) {
@@ -107,9 +107,14 @@ impl Ran {
 /// device ELF exists however the program ends, because rocov keeps it at the load.
 #[track_caller]
 fn whole_profiles(data: &Path) -> Vec<PathBuf> {
-    let data = Data::of(data);
+    let data = Data::read(data);
     let registries = data.registries.iter();
-    let used = registries.filter(|it| it.processes.iter().any(|it| !it.loads.is_empty()));
+    let used = registries.filter(|registry| {
+        registry
+            .processes
+            .iter()
+            .any(|process| !process.loads.is_empty())
+    });
     // A parent that leaves the GPU to its child has launched no kernel.
     let profiles = data.profiles.into_iter().filter(|path| !is_of_zeros(path));
     let profiles: Vec<_> = profiles.collect();
@@ -120,7 +125,7 @@ fn whole_profiles(data: &Path) -> Vec<PathBuf> {
 
 /// Expects that every launch is counted and that the status is the program's.
 fn is_counted(ending: &str, launches: u64) {
-    is_counted_on(&Stack::of_programs(), ending, launches);
+    is_counted_on(&Stack::for_programs(), ending, launches);
 }
 
 fn is_counted_on(stacks: &[Stack], ending: &str, launches: u64) {
@@ -236,7 +241,7 @@ fn exit_while_other_threads_launch() {
 /// the heap earlier at exit. The other release may crash or not, so the test leaves it out.
 #[test]
 fn destructor_that_launches() {
-    let mut stacks = Stack::of_programs();
+    let mut stacks = Stack::for_programs();
     stacks.retain(|stack| stack.code_object_version() != 5);
     ends_on(&stacks, "destructor", |ran| {
         assert_eq!(ran.late_launches(), 1);
@@ -250,7 +255,7 @@ fn destructor_that_launches() {
 /// is written last, may be missing.
 #[test]
 fn exit_while_other_threads_launch_for_ever() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let program = program(stack);
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut command = program.under_rocov(TARGET, &data(directory.path()));
@@ -298,7 +303,7 @@ fn fork_with_gpu_use_in_the_child_alone() {
 /// not call HSA there.
 #[test]
 fn fork_between_the_start_of_hsa_and_the_first_load() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let pattern = data(directory.path()).join("%p.profraw");
         let mut command = program(stack).with_pattern(TARGET, &pattern);
@@ -347,7 +352,7 @@ fn pools_take_each_launch_once() {
     };
     // Only there is the program /proc/self/exe: other stacks start it with their own loader.
     launches_twice(Stack::usual(), "exec itself");
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         launches_twice(stack, "drain, return");
     }
 }
@@ -365,7 +370,7 @@ fn exec_of_the_program_itself() {
             "all.profraw" => _ = ended.says(&["is the profile of another process, and stays"]),
             _ => _ = ended.silently(),
         }
-        let profiles = Data::of(&data).profiles;
+        let profiles = Data::read(&data).profiles;
         assert_eq!(profiles.len(), 2, "{profiles:?}");
         let merged = directory.path().join("merged.profdata");
         merge(&profiles, &merged);

@@ -134,7 +134,7 @@ fn an_unmodelled_instruction_is_named() {
 /// says why they end. The place is in an inlined function and in the kernel.
 #[test]
 fn a_fault_keeps_what_was_counted_before() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let program = Program::build(stack, &["stopped/stopped.hip"], &[], &LINES);
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = data(directory.path());
@@ -163,7 +163,7 @@ fn a_fault_keeps_what_was_counted_before() {
             profiles,
             registries,
             ..
-        } = Data::of(&data);
+        } = Data::read(&data);
         assert_eq!(profiles.len(), 1, "{ended}");
         assert_eq!(counts(&profiles[0], "counted"), (256, vec![64]), "{ended}");
         let [stop] = registries[0].processes[0].stops.as_slice() else {
@@ -214,7 +214,7 @@ fn a_deadlock_is_named_and_the_counts_are_kept() {
     ] {
         assert!(message.contains(part), "{part} is not in {message}");
     }
-    let profiles = Data::of(&data).profiles;
+    let profiles = Data::read(&data).profiles;
     assert_eq!(counts(&profiles[0], "counted"), (256, vec![64]), "{rest:?}");
     let report = run(limited(built("rocov")).arg("report").arg(&data)).success();
     assert!(report.stdout.contains("stopped.hip"), "{report}");
@@ -283,7 +283,7 @@ fn mistakes_with_shared_memory_are_named_if_the_user_asks_for_them() {
         let gpus = format!("{TARGET},race");
         let ended = run(program.under_rocov(&gpus, &data).arg(what)).success();
         ended.says(words);
-        let profiles = Data::of(&data).profiles;
+        let profiles = Data::read(&data).profiles;
         assert_eq!(counts(&profiles[0], kernel), (calls, vec![]));
         let report = run(limited(built("rocov")).arg("report").arg(&data)).success();
         assert!(report.stdout.contains("shared_memory.hip"), "{report}");

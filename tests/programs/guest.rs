@@ -92,7 +92,7 @@ fn code_is_loaded_on_a_small_stack() {
     assert_counted(&data);
     let mut kernels = limited(built("rocov"));
     kernels.args(["kernels", "--json"]).arg(&data);
-    let numbers: Vec<String> = (100..240).map(|it| it.to_string()).collect();
+    let numbers: Vec<String> = (100..240).map(|n| n.to_string()).collect();
     let names = [
         format!("void wide<{}>()", numbers.join(", ")),
         format!("deep(unsigned int{})", "*".repeat(56)),
@@ -151,7 +151,7 @@ fn a_setuid_program_writes_nothing() {
     let libraries = ["librocov_modelgpu.so", "librocov.so"].map(built);
     let [model, rocov] = libraries
         .each_ref()
-        .map(|it| it.to_str().expect("a UTF-8 path"));
+        .map(|path| path.to_str().expect("a UTF-8 path"));
     let rpath = Path::new(rocov).parent().expect("a directory").display();
     let more = [model, rocov, &format!("-Wl,-rpath,{rpath}"), "-ldl"];
     // On HIP 7.2.4, a setuid program crashes at its end, with and without rocov.

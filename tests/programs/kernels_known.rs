@@ -66,7 +66,11 @@ fn kernels(options: &[&str]) -> Value {
 /// The only kernel whose symbol contains `name`.
 fn one<'a>(kernels: &'a Value, name: &str) -> &'a Value {
     let kernels = kernels["kernels"].as_array().expect("a list");
-    let has_name = |it: &&Value| it["name"].as_str().is_some_and(|it| it.contains(name));
+    let has_name = |value: &&Value| {
+        value["name"]
+            .as_str()
+            .is_some_and(|found| found.contains(name))
+    };
     let found: Vec<_> = kernels.iter().filter(has_name).collect();
     assert_eq!(found.len(), 1, "{name}: {found:?}");
     found[0]
@@ -94,7 +98,7 @@ fn lines(source: &str, start: &str) -> (usize, usize) {
 fn counts_and_lines_are_those_of_the_sample() {
     let counts: Vec<_> = raw_profiles(data())
         .iter()
-        .map(|it| functions(it))
+        .map(|raw_profile| functions(raw_profile))
         .collect();
     let all = kernels(&[]);
     for (name, source, start) in KERNELS {
@@ -115,7 +119,7 @@ fn counts_and_lines_are_those_of_the_sample() {
     let uncovered = uncovered["kernels"].as_array().expect("a list");
     let names: Vec<_> = uncovered
         .iter()
-        .map(|it| it["display_name"].as_str())
+        .map(|kernel| kernel["display_name"].as_str())
         .collect();
     assert_eq!(names, [Some("scale_kernel(float*, int, float)")]);
 }

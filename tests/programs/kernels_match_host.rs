@@ -76,7 +76,7 @@ impl Variant {
     fn is_rdna(&self) -> bool {
         ["gfx11", "gfx12"]
             .iter()
-            .any(|it| self.processor.starts_with(it))
+            .any(|prefix| self.processor.starts_with(prefix))
     }
 
     /// Returns whether a kernel is for this target: RDNA has no such matrix instructions, and one source
@@ -103,7 +103,10 @@ impl Variant {
 
 /// The further targets of a kernel at the level with this number: all, or one in turn.
 fn variants_of(kernel: &str, level: usize) -> Vec<&'static Variant> {
-    let all: Vec<_> = VARIANTS.iter().filter(|it| it.takes(kernel)).collect();
+    let all: Vec<_> = VARIANTS
+        .iter()
+        .filter(|variant| variant.takes(kernel))
+        .collect();
     if has_all() {
         return all;
     }

@@ -118,7 +118,7 @@ fn lines_have_the_counts_that_the_source_gives() {
     assert!(table.starts_with(heading), "{table}");
     let total = table
         .lines()
-        .find(|it| it.starts_with("TOTAL"))
+        .find(|line| line.starts_with("TOTAL"))
         .expect("a total");
     let cells: Vec<_> = total.split_whitespace().collect();
     // Regions and branches are not known, and one of six functions never ran.
@@ -206,7 +206,7 @@ fn code_without_debug_information_has_functions_and_instructions() {
     let table = report(&data, &[]);
     let total = table
         .lines()
-        .find(|it| it.starts_with("TOTAL"))
+        .find(|line| line.starts_with("TOTAL"))
         .expect("a total");
     let cells: Vec<_> = total.split_whitespace().collect();
     assert_eq!(
@@ -221,7 +221,7 @@ fn code_without_debug_information_has_functions_and_instructions() {
         let mut files = std::fs::read_dir(pages.join(folder))
             .expect("pages")
             .flatten();
-        let file = files.find(|it| it.file_name().to_string_lossy().starts_with(start));
+        let file = files.find(|file| file.file_name().to_string_lossy().starts_with(start));
         std::fs::read_to_string(file.expect("a page").path()).expect("a page")
     };
     let index = page("", "index");
@@ -234,7 +234,7 @@ fn code_without_debug_information_has_functions_and_instructions() {
     let names = page("source", "without-lines-");
     let line = names
         .lines()
-        .find(|it| it.starts_with("<tr id=") && it.contains("straight("));
+        .find(|line| line.starts_with("<tr id=") && line.contains("straight("));
     assert!(line.expect("its line").contains("1000"), "{line:?}");
     let cobertura = run(rocov("report", &data).arg("--cobertura")).success();
     for rate in ["line-rate", "branch-rate"] {
@@ -267,7 +267,7 @@ fn code_without_debug_information_has_functions_and_instructions() {
         .success()
         .silently()
         .stdout;
-    let straight = kernels.lines().find(|it| it.contains("straight(int*)"));
+    let straight = kernels.lines().find(|line| line.contains("straight(int*)"));
     let cells: Vec<_> = straight.expect("a kernel").split_whitespace().collect();
     assert_eq!(cells[10..12], ["1000", "-"], "{kernels}");
 
@@ -298,7 +298,10 @@ fn code_without_debug_information_has_functions_and_instructions() {
     let executed = |instruction: &str| {
         let line = listing.lines().find(|line| line.contains(instruction));
         let line = line.unwrap_or_else(|| panic!("{instruction} in {listing}"));
-        let numbers = line.split_whitespace().take(2).map(|it| it.parse::<u64>());
+        let numbers = line
+            .split_whitespace()
+            .take(2)
+            .map(|word| word.parse::<u64>());
         numbers
             .collect::<Result<Vec<_>, _>>()
             .expect("waves and lanes")
@@ -359,7 +362,7 @@ fn lines_of_other_kinds_are_not_compared() {
     // Without a line table, the trace tells nothing of them that the mapping does not.
     let table = report(&place.path().join("both"), &[]);
     let functions = |table: &str| -> String {
-        let total = table.lines().find(|it| it.starts_with("TOTAL"));
+        let total = table.lines().find(|line| line.starts_with("TOTAL"));
         let cells = total.expect("a total").split_whitespace().skip(4).take(3);
         cells.collect::<Vec<_>>().join(" ")
     };
@@ -387,7 +390,7 @@ fn both_kinds_of_a_function_are_joined() {
     let plain = plain("-gline-tables-only").file;
     let total = || -> Vec<String> {
         let table = report(&data, &["--all-builds"]);
-        let total = table.lines().find(|it| it.starts_with("TOTAL"));
+        let total = table.lines().find(|line| line.starts_with("TOTAL"));
         let cells = total.expect("a total").split_whitespace();
         cells.map(str::to_owned).collect()
     };
@@ -406,7 +409,7 @@ fn both_kinds_of_a_function_are_joined() {
     // Each test has all functions that the other has.
     let table = report(&data, &["--all-builds", "--per-test"]);
     for test in ["counted ", "traced "] {
-        let row = table.lines().find(|it| it.starts_with(test));
+        let row = table.lines().find(|line| line.starts_with(test));
         let cells: Vec<_> = row.expect("a test").split_whitespace().collect();
         assert_eq!(cells[8], "0", "{table}");
     }

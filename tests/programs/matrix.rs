@@ -40,7 +40,7 @@ const FIRST_WITH_PGO: u32 = 20;
 const NO_PGO: &str = "Clang up to 19 ignores profiles for GPU code, and prints `argument unused`.";
 
 #[test]
-fn of_compilers_and_runtimes() {
+fn compilers_and_runtimes() {
     let file = std::env::var_os(FILE).map(PathBuf::from);
     let runtimes = Stack::known();
     let mut pairs: Vec<(u32, &str, Option<Stack>)> = Vec::new();
@@ -49,7 +49,7 @@ fn of_compilers_and_runtimes() {
             pairs.extend(RELEASES.map(|release| (release, *title, *stack)));
         }
     } else {
-        let here = |it: &&(&'static str, Option<Stack>)| it.1.is_some();
+        let here = |runtime: &&(&'static str, Option<Stack>)| runtime.1.is_some();
         let (title, stack) = runtimes.iter().rfind(here).expect("Debian 12's is here");
         pairs.extend(USUAL.map(|release| (release, *title, *stack)));
     }
@@ -58,7 +58,7 @@ fn of_compilers_and_runtimes() {
     let next = || queue.lock().expect("no worker fails").next();
     let work = || {
         while let Some((number, (release, title, stack))) = next() {
-            let row = Row::of(*release, title, *stack);
+            let row = Row::new(*release, title, *stack);
             rows.lock().expect("no worker fails")[number] = Some(row);
         }
     };
@@ -106,7 +106,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(release: u32, runtime: &str, stack: Option<Stack>) -> Self {
+    fn new(release: u32, runtime: &str, stack: Option<Stack>) -> Self {
         let mut row = Self {
             runtime: runtime.to_owned(),
             release,
@@ -118,7 +118,7 @@ impl Row {
             return row;
         };
         let hindrance = compiler.hindrance(runtime);
-        row.hindrance = hindrance.map(|it| it.reason);
+        row.hindrance = hindrance.map(|hindrance| hindrance.reason);
         let target = target(compiler, stack);
         row.ran = match hindrance {
             Some(_) => format!("{target}, module"),
@@ -264,7 +264,9 @@ impl Pair {
                 let counts = |functions: &Functions| -> Vec<_> {
                     let counts = functions.iter();
                     counts
-                        .map(|(name, it)| (name.clone(), it.calls, it.blocks.clone()))
+                        .map(|(name, function)| {
+                            (name.clone(), function.calls, function.blocks.clone())
+                        })
                         .collect()
                 };
                 assert_eq!(counts(&found), counts(expected));
@@ -289,7 +291,7 @@ impl Pair {
         let mut report = self.compiler.rocov("report");
         report.arg(&self.data).args(["--json", "--as-llvm-cov"]);
         let found = json(run(&mut report).success().silently().stdout);
-        let [found, expected] = [found, expected].map(|it| it["data"][0]["totals"].clone());
+        let [found, expected] = [found, expected].map(|report| report["data"][0]["totals"].clone());
         assert!(
             expected["lines"]["covered"].as_u64() > Some(0),
             "{expected}"
@@ -308,14 +310,14 @@ impl Pair {
         run(&mut merge).success().silently();
         let all = self.directory.path().join("all.profdata");
         merge_by(self.profdata(), &raw_profiles(&self.data), &all);
-        let functions = |it: &Path| functions_by(self.profdata(), it);
+        let functions = |path: &Path| functions_by(self.profdata(), path);
         assert!(functions(&all).values().any(|function| function.calls > 0));
         assert_eq!(functions(&output), functions(&all));
         // The rest, such as the uniformity of counters and the summary.
-        let lines = |it: &Path| {
+        let lines = |path: &Path| {
             let mut show = limited(self.profdata());
             show.args(["show", "--all-functions", "--counts", "--detailed-summary"]);
-            let shown = run(show.arg(it)).success().silently().stdout;
+            let shown = run(show.arg(path)).success().silently().stdout;
             let mut lines: Vec<_> = shown.lines().map(str::to_owned).collect();
             lines.sort_unstable();
             lines
@@ -338,7 +340,7 @@ impl Pair {
             .arg(&place);
         let flags = run(&mut merge).success().silently().stdout;
         let flags: Vec<OsString> = flags.split_whitespace().map(OsString::from).collect();
-        let profiles: Vec<PathBuf> = names(&place).iter().map(|it| place.join(it)).collect();
+        let profiles: Vec<PathBuf> = names(&place).iter().map(|name| place.join(name)).collect();
         let (source, base) = match &self.kind {
             Kind::Program(_) => (
                 "testdata/sample/statistics.hip",
@@ -435,7 +437,7 @@ fn on_host(spec: &Path, directory: &Path) -> Functions {
 fn markdown(rows: &[Row]) -> String {
     let mut notes: Vec<&str> = Vec::new();
     let mut note = |reason| {
-        let known = notes.iter().position(|it| *it == reason);
+        let known = notes.iter().position(|note| *note == reason);
         1 + known.unwrap_or_else(|| {
             notes.push(reason);
             notes.len() - 1

@@ -130,7 +130,7 @@ fn sorted(expected: &[&[(&str, u64, u64)]]) -> Vec<(String, u64, u64)> {
 
 #[test]
 fn a_file_of_which_nothing_was_launched_is_reported_and_gates_name_its_kernels() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let program = program(stack);
         let ran = Ran::new().and(&program, &["add"]);
         ran.reports(&[&ADDED, &SCALE]);
@@ -159,7 +159,7 @@ fn no_zero_leaves_it_out() {
 
 #[test]
 fn a_library_is_reported_whether_it_is_open_at_the_end_or_closed() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let program = program(stack);
         let library = instrumented(stack);
         for step in ["open", "close"] {
@@ -188,7 +188,12 @@ fn a_library_that_was_removed_or_replaced_is_named() {
         let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
         let (file, others) = arguments.split_last().expect("the program");
         let mut shell = limited(built("rocov"));
-        shell.args(&others[others.iter().position(|it| it == "run").expect("run")..]);
+        shell.args(
+            &others[others
+                .iter()
+                .position(|argument| argument == "run")
+                .expect("run")..],
+        );
         shell.args(["sh", "-c", script]).arg(file).arg(&copy);
         command = shell;
         let ended = run(&mut command).success();
@@ -209,7 +214,9 @@ fn a_library_that_was_removed_or_replaced_is_named() {
 /// A program with librocov, without `rocov run`: as if librocov were linked into it.
 fn without_run(program: &Program, data: &Path, steps: &[&str]) -> Ended {
     let libraries = ["librocov_modelgpu.so", "librocov.so"].map(built);
-    let libraries = libraries.map(|it| it.display().to_string()).join(":");
+    let libraries = libraries
+        .map(|library| library.display().to_string())
+        .join(":");
     let mut command = limited("env");
     command
         .arg(format!("LD_PRELOAD={libraries}"))
@@ -268,7 +275,7 @@ fn without_rocov_run_the_commands_find_it() {
     let kernels: Value = serde_json::from_str(&kernels).expect("JSON");
     let kernels = kernels["kernels"].as_array().expect("kernels").iter();
     let mut counts: Vec<_> = kernels
-        .map(|it| (it["display_name"].as_str(), it["count"].as_u64()))
+        .map(|kernel| (kernel["display_name"].as_str(), kernel["count"].as_u64()))
         .collect();
     counts.sort();
     let expected = [
@@ -286,10 +293,13 @@ fn without_rocov_run_the_commands_find_it() {
         .arg("--pooled")
         .arg(&pooled);
     run(&mut merge).success();
-    let merged = Data::of(&pooled);
+    let merged = Data::read(&pooled);
     // The second process has launched nothing: the profile of zeros for `add` is beside its counts.
     assert_eq!((merged.profiles.len(), merged.elfs.len()), (4, 3));
-    let processes = merged.registries.iter().flat_map(|it| &it.processes);
+    let processes = merged
+        .registries
+        .iter()
+        .flat_map(|registry| &registry.processes);
     for process in processes {
         assert_eq!(process.device_code, None);
     }
@@ -319,17 +329,20 @@ fn processes_share_the_profiles_of_zeros() {
         let mut command = rocov_run(Some(&format!("model:{TARGET}")), &ran.data());
         command.args(["sh", "-c", "\"$0\" none & \"$0\" add & \"$0\" scale & wait"]);
         run(command.arg(&program.file)).success().silently();
-        let found = Data::of(&ran.data());
+        let found = Data::read(&ran.data());
         // Two of zeros, and two of each run.
         assert_eq!(found.profiles.len(), 2 + 2 * number);
         assert_eq!(found.elfs.len(), 2);
-        let processes = found.registries.iter().flat_map(|it| &it.processes);
+        let processes = found
+            .registries
+            .iter()
+            .flat_map(|registry| &registry.processes);
         let never = processes.map(|process| {
             assert_eq!(process.device_code, None);
             process
                 .never_loaded
                 .iter()
-                .map(|it| it.code_objects.len())
+                .map(|file| file.code_objects.len())
                 .sum::<usize>()
         });
         let mut never: Vec<_> = never.collect();
@@ -404,7 +417,7 @@ fn a_report_on_an_object_counts_all_of_it() {
     run(command.arg("add")).success().silently();
     ran.reports(&[&ADDED]);
     let objects = [&program.file, &library];
-    let objects = objects.map(|it| format!("--object={}", it.display()));
+    let objects = objects.map(|path| format!("--object={}", path.display()));
     let report = |objects: &[String]| {
         let options = ["--json", "--summary-only"].into_iter();
         let options: Vec<_> = options.chain(objects.iter().map(String::as_str)).collect();
@@ -417,7 +430,7 @@ fn a_report_on_an_object_counts_all_of_it() {
 /// The test does not start HSA: rocov asks the driver for the GPUs.
 #[test]
 fn a_program_that_launches_nothing_is_reported() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let program = program(stack);
         for step in ["none", "devices"] {
             let ran = Ran::new().and(&program, &[step]);
@@ -425,14 +438,14 @@ fn a_program_that_launches_nothing_is_reported() {
                 profiles,
                 registries,
                 ..
-            } = Data::of(&ran.data());
+            } = Data::read(&ran.data());
             assert_eq!((profiles.len(), registries.len()), (2, 1));
             let processes = &registries[0].processes;
             assert!(processes[0].loads.is_empty());
             let never: Vec<_> = processes[0]
                 .never_loaded
                 .iter()
-                .map(|it| (Path::new(&it.file), it.code_objects.len()))
+                .map(|file| (Path::new(&file.file), file.code_objects.len()))
                 .collect();
             assert_eq!(never, [(program.file.as_path(), 2)]);
             ran.reports(&[&ADD, &SCALE]);
@@ -450,7 +463,7 @@ fn code_for_other_gpus_is_not_reported() {
     let program = Program::build(stack, &sources, &[], &[&archs[..], &["-ldl"]].concat());
     for step in ["none", "add"] {
         let ran = Ran::new().and(&program, &[step]);
-        for profile in Data::of(&ran.data()).profiles {
+        for profile in Data::read(&ran.data()).profiles {
             let name = profile.file_name().unwrap().to_string_lossy();
             assert!(name.starts_with("gfx90a."), "{name}");
         }
@@ -460,7 +473,7 @@ fn code_for_other_gpus_is_not_reported() {
 /// rocov ignores code without instrumentation and prints nothing about it.
 #[test]
 fn code_that_is_not_instrumented_is_passed_over_in_silence() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let library = library(stack, &[]);
         let library = library.to_str().unwrap();
         for step in ["open", "close"] {
@@ -490,9 +503,9 @@ fn zeros_never_displace_counts() {
             }
             ends_well(&ended);
         }
-        let profiles = Data::of(&ran.data()).profiles;
-        let names = profiles.iter().map(|it| it.to_string_lossy());
-        assert_eq!(names.filter(|it| it.contains(".zero.")).count(), 2);
+        let profiles = Data::read(&ran.data()).profiles;
+        let names = profiles.iter().map(|profile| profile.to_string_lossy());
+        assert_eq!(names.filter(|name| name.contains(".zero.")).count(), 2);
         ran.reports(&[&ADDED, &SCALED]);
     }
 }
@@ -528,9 +541,9 @@ fn merges_keep_them_apart() {
         run(&mut merge).success()
     };
     merge("--pooled", &pooled);
-    let profiles = Data::of(&pooled).profiles;
-    let names = profiles.iter().map(|it| it.to_string_lossy());
-    let zeros = names.filter(|it| it.contains(".zero.")).count();
+    let profiles = Data::read(&pooled).profiles;
+    let names = profiles.iter().map(|profile| profile.to_string_lossy());
+    let zeros = names.filter(|name| name.contains(".zero.")).count();
     assert_eq!((profiles.len(), zeros), (2, 1));
     let merged = merge("--pgo", &ran.directory.path().join("pgo"));
     merged.says(&["gfx90a: 1 profile of 1 code object"]);
@@ -565,8 +578,9 @@ fn counted(lcov: &str) -> BTreeMap<String, BTreeMap<u32, u64>> {
         if let Some(path) = record.strip_prefix("SF:") {
             let name = Path::new(path).file_name().expect("a file");
             source = name.to_string_lossy().into_owned();
-        } else if let Some((line, count)) =
-            record.strip_prefix("DA:").and_then(|it| it.split_once(','))
+        } else if let Some((line, count)) = record
+            .strip_prefix("DA:")
+            .and_then(|rest| rest.split_once(','))
         {
             let (line, count) = (
                 line.parse().expect("a line"),

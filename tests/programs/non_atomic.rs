@@ -22,7 +22,7 @@ fn program(flags: &[&str], more: &[&str]) -> Program {
     Program::with_flags(Stack::usual(), &[SOURCE], &flags, more, &[])
 }
 
-fn of_coverage(more: &[&str]) -> Program {
+fn coverage_program(more: &[&str]) -> Program {
     program(&["-fprofile-instr-generate", "-fcoverage-mapping"], more)
 }
 
@@ -60,7 +60,7 @@ fn ran(program: &Program) -> Ran {
 
 #[test]
 fn a_run_and_its_reports_name_the_flag() {
-    let program = of_coverage(&[]);
+    let program = coverage_program(&[]);
     let Ran { data, ended, .. } = &ran(&program);
     // A loss, in one line for both processes, with the file's name.
     assert_eq!(ended.status.code(), Some(3), "{ended}");
@@ -94,7 +94,7 @@ fn a_run_and_its_reports_name_the_flag() {
 
 #[test]
 fn clang_optimizes_by_such_counts_only_if_asked_to() {
-    let front_end = of_coverage(&[]);
+    let front_end = coverage_program(&[]);
     let of_ir = program(
         &["-Xarch_device", "-fprofile-generate"],
         &["-mllvm", "-disable-vp"],
@@ -117,7 +117,7 @@ fn clang_optimizes_by_such_counts_only_if_asked_to() {
 
 #[test]
 fn with_the_flag_nothing_is_printed() {
-    let program = of_coverage(&[FLAG]);
+    let program = coverage_program(&[FLAG]);
     let Ran { data, ended, .. } = &ran(&program);
     assert_eq!(ended.status.code(), Some(0), "{ended}");
     assert_eq!(lines_with(&ended.stderr, LINE), 0, "{ended}");

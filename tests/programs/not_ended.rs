@@ -61,7 +61,7 @@ fn a_file_above_the_limit_is_one_line() {
     let ended = limits("large", &data);
     let lines = ended.stderr.lines();
     let lost: Vec<_> = lines
-        .filter(|it| it.contains("counts are lost: "))
+        .filter(|line| line.contains("counts are lost: "))
         .collect();
     assert_eq!(lost.len(), 1, "{ended}");
     assert!(lost[0].contains("File too large"), "{ended}");

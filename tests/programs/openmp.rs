@@ -156,7 +156,7 @@ fn on_host(sources: &[&str], name: &str) -> BTreeMap<usize, u64> {
     }
     let program = compilation.output(&format!("openmp-host-{}", sources[0]));
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let [raw, merged] = ["1.profraw", "1.profdata"].map(|it| directory.path().join(it));
+    let [raw, merged] = ["1.profraw", "1.profdata"].map(|name| directory.path().join(name));
     let mut command = limited(&program);
     let ended = run(command.env("LLVM_PROFILE_FILE", &raw)).success();
     assert_eq!(ended.stdout, PRINTED, "{ended}");

@@ -34,7 +34,7 @@ const STRICT: [&str; 5] = [
 /// Counts of the source, together with those of its own host run.
 #[test]
 fn by_front_end_instrumentation() {
-    let optimized = Optimized::of("front-end", |stack| {
+    let optimized = Optimized::new("front-end", |stack| {
         Program::build(stack, &[SOURCE], &["--host"], &["-O2"])
     });
     assert_eq!(
@@ -76,7 +76,7 @@ fn by_ir_instrumentation() {
         "-mllvm",
         "-disable-vp",
     ];
-    let optimized = Optimized::of("ir", |stack| {
+    let optimized = Optimized::new("ir", |stack| {
         Program::with_flags(stack, &[SOURCE], &header(), &flags, &[])
     });
     assert_eq!(names(&optimized.profiles), ["gfx90a.profdata"]);
@@ -122,7 +122,7 @@ struct Optimized {
 impl Optimized {
     /// Uses the profiles of the program that `instrumented` builds. Their place depends only on
     /// `name`, because the cache keeps the result of a compilation with them.
-    fn of(name: &str, instrumented: impl Fn(Stack) -> Program) -> Self {
+    fn new(name: &str, instrumented: impl Fn(Stack) -> Program) -> Self {
         let stack = Stack::usual();
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
@@ -136,7 +136,7 @@ impl Optimized {
         let used: Vec<OsString> = flags.split_whitespace().map(Into::into).collect();
         let files: Vec<_> = names(&profiles)
             .iter()
-            .map(|it| profiles.join(it))
+            .map(|name| profiles.join(name))
             .collect();
         Self {
             profile: profiles.join(format!("{TARGET}.profdata")),
@@ -157,7 +157,8 @@ impl Optimized {
             // The loop's branch is the first of the branches back.
             let back = code.iter().position(|line| {
                 let target = line.rsplit(' ').next().unwrap_or_default();
-                line.starts_with("s_cbranch") && target.parse().is_ok_and(|it: u32| it > 0x7fff)
+                line.starts_with("s_cbranch")
+                    && target.parse().is_ok_and(|offset: u32| offset > 0x7fff)
             });
             root < back.expect("the kernel has a loop")
         };

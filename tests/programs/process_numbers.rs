@@ -29,7 +29,7 @@ fn guest() -> Program {
 fn in_namespace() -> Option<Command> {
     let words = ["--pid", "--fork", "--mount-proc", "--"];
     let tried = Command::new("unshare").args(words).arg("true").output();
-    if !tried.is_ok_and(|it| it.status.success()) {
+    if !tried.is_ok_and(|output| output.status.success()) {
         not_run("namespaces of process ids: unshare is missing, or this user may not have them");
         return None;
     }
@@ -99,8 +99,11 @@ fn a_number_comes_again() {
     }
     ended.success().silently();
     has_launches(&data.join(PROFRAW), RUNS, RUNS as usize);
-    let data = Data::of(&data);
-    let numbers = data.registries.iter().map(|it| it.processes[0].pid);
+    let data = Data::read(&data);
+    let numbers = data
+        .registries
+        .iter()
+        .map(|registry| registry.processes[0].pid);
     let numbers: std::collections::BTreeSet<_> = numbers.collect();
     assert_eq!(numbers.len(), 1, "one number: {numbers:?}");
 }
@@ -148,8 +151,11 @@ fn no_pattern_replaces_a_file_of_another_process() {
             RUNS as usize
         };
         has_launches(&place, RUNS, files);
-        let registries = Data::of(&place).registries;
-        let processes: usize = registries.iter().map(|it| it.processes.len()).sum();
+        let registries = Data::read(&place).registries;
+        let processes: usize = registries
+            .iter()
+            .map(|registry| registry.processes.len())
+            .sum();
         assert_eq!(processes, RUNS as usize, "{pattern}");
     }
 }

@@ -142,7 +142,7 @@ impl Verdict {
 
     /// Adds the verdict of a data directory.
     fn compare(&mut self, name: &str, level: &str, data: &Path) {
-        let one_block = of_one_block(&json(report(data, "mapping", "--json")));
+        let one_block = single_count_lines(&json(report(data, "mapping", "--json")));
         let clang = counts(&report(data, "mapping", "--lcov"));
         let trace = counts(&report(data, "trace", "--lcov"));
         for (line, clang) in &clang {
@@ -211,17 +211,17 @@ fn segments(report: &Value) -> impl Iterator<Item = (String, Vec<(u32, u64, bool
     files.iter().map(|file| {
         let name = file["filename"].as_str().expect("a name").to_owned();
         let segments = file["segments"].as_array().expect("segments");
-        let number = |it: &Value| it.as_u64().expect("a number");
-        let segments = segments.iter().map(|it| {
-            let line = u32::try_from(number(&it[0])).expect("a line");
-            (line, number(&it[2]), it[3] == true)
+        let number = |value: &Value| value.as_u64().expect("a number");
+        let segments = segments.iter().map(|segment| {
+            let line = u32::try_from(number(&segment[0])).expect("a line");
+            (line, number(&segment[2]), segment[3] == true)
         });
         (name, segments.collect())
     })
 }
 
 /// The lines on which all regions of the coverage mapping have one count.
-fn of_one_block(report: &Value) -> BTreeSet<(String, u32)> {
+fn single_count_lines(report: &Value) -> BTreeSet<(String, u32)> {
     let mut lines = BTreeSet::new();
     for (file, segments) in segments(report) {
         let mut around: Option<(u64, bool)> = None;
@@ -229,13 +229,21 @@ fn of_one_block(report: &Value) -> BTreeSet<(String, u32)> {
             continue;
         };
         for number in first.0..=last.0 {
-            let here: Vec<_> = segments.iter().filter(|it| it.0 == number).collect();
-            let inside = around.into_iter().chain(here.iter().map(|it| (it.1, it.2)));
-            let counts: BTreeSet<u64> = inside.filter(|it| it.1).map(|it| it.0).collect();
+            let here: Vec<_> = segments
+                .iter()
+                .filter(|segment| segment.0 == number)
+                .collect();
+            let inside = around
+                .into_iter()
+                .chain(here.iter().map(|segment| (segment.1, segment.2)));
+            let counts: BTreeSet<u64> = inside
+                .filter(|count| count.1)
+                .map(|count| count.0)
+                .collect();
             if counts.len() == 1 {
                 lines.insert((file.clone(), number));
             }
-            around = here.last().map(|it| (it.1, it.2)).or(around);
+            around = here.last().map(|segment| (segment.1, segment.2)).or(around);
         }
     }
     lines
@@ -247,12 +255,14 @@ fn kernels() -> Vec<String> {
         return SOME.map(str::to_owned).to_vec();
     }
     let sources = crate::support::artifacts::files_with_extension("testdata/kernels", "spec");
-    let names = sources.iter().filter_map(|it| it.file_stem());
-    names.map(|it| it.to_string_lossy().into_owned()).collect()
+    let names = sources.iter().filter_map(|source| source.file_stem());
+    names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// The verdict of the kernels at a level of optimization.
-fn of_kernels(level: &str) -> Verdict {
+fn kernels_verdict(level: &str) -> Verdict {
     let mut verdict = Verdict::default();
     for name in kernels() {
         verdict.add_kernel(&name, level);
@@ -262,7 +272,7 @@ fn of_kernels(level: &str) -> Verdict {
 }
 
 /// The verdict of all programs at a level of optimization.
-fn of_programs(level: &str) -> Verdict {
+fn programs_verdict(level: &str) -> Verdict {
     let mut verdict = Verdict::default();
     verdict.add_sample(level);
     verdict.add_openmp(level);
@@ -317,12 +327,12 @@ impl Verdict {
 
 #[test]
 fn without_optimization_all_lines_agree() {
-    of_kernels("-O0").agrees();
+    kernels_verdict("-O0").agrees();
 }
 
 #[test]
 fn optimization_moves_few_lines() {
-    of_kernels("-O2").has_few_moved();
+    kernels_verdict("-O2").has_few_moved();
 }
 
 /// One whole program; `every_program` has them all.
@@ -336,6 +346,6 @@ fn lines_of_a_program_agree() {
 #[test]
 #[ignore = "takes minutes: cargo test --release --workspace --test programs -- --ignored referee"]
 fn every_program() {
-    of_programs("-O0").agrees();
-    of_programs("-O2").has_few_moved();
+    programs_verdict("-O0").agrees();
+    programs_verdict("-O2").has_few_moved();
 }

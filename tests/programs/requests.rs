@@ -110,7 +110,7 @@ impl Ran {
 
 #[test]
 fn labels_have_what_was_launched_in_them() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let ran = requests(stack, &["labels"], &[]);
         ran.has(&[
             ("", 2 + 7),
@@ -146,7 +146,9 @@ fn executed_instructions_are_where_counters_would_be() {
     let ran = traced(&["load", "50"], &[]);
     let all: Vec<PathBuf> = ran.profiles().into_values().flatten().collect();
     let launched = ran.ended.stdout.strip_suffix(" launches\n");
-    let launched: u64 = launched.and_then(|it| it.parse().ok()).expect("a number");
+    let launched: u64 = launched
+        .and_then(|text| text.parse().ok())
+        .expect("a number");
     assert_eq!(ran.launches(&all), launched, "{}", ran.ended);
 }
 
@@ -164,7 +166,7 @@ fn labels_are_within_that_of_the_process() {
 
 #[test]
 fn windows_have_what_was_launched_in_them() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         requests(stack, &["windows"], &[]).has(&[("", 2 + 16), ("dump-1", 8)]);
     }
 }
@@ -185,7 +187,9 @@ fn a_program_under_load_is_dumped_a_thousand_times() {
     let profiles = ran.profiles();
     let all: Vec<PathBuf> = profiles.values().flatten().cloned().collect();
     let launched = ran.ended.stdout.strip_suffix(" launches\n");
-    let launched: u64 = launched.and_then(|it| it.parse().ok()).expect("a number");
+    let launched: u64 = launched
+        .and_then(|text| text.parse().ok())
+        .expect("a number");
     assert_eq!(ran.launches(&all), launched, "{}", ran.ended);
     // The counts of the last launches come home at the end.
     assert!(profiles.len() >= 1000, "{} of 1000 dumps", profiles.len());
@@ -194,7 +198,7 @@ fn a_program_under_load_is_dumped_a_thousand_times() {
 /// While one thread starts HIP, HSA reports that it runs, but rocov must not call it yet.
 #[test]
 fn requests_while_another_thread_starts_hip() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let ran = requests(stack, &["starting"], &[]);
         let all: Vec<PathBuf> = ran.profiles().into_values().flatten().collect();
         assert_eq!(ran.launches(&all), 1, "{stack:?}: {}", ran.ended);
@@ -204,7 +208,7 @@ fn requests_while_another_thread_starts_hip() {
 /// rocov must not call it at a fork either, in a program without requests.
 #[test]
 fn forks_while_another_thread_starts_hip() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         requests(stack, &["forks"], &[]).has(&[("", 1)]);
     }
 }
@@ -212,7 +216,7 @@ fn forks_while_another_thread_starts_hip() {
 /// A child inherits the locks of its parent's threads, and no thread that would release them.
 #[test]
 fn requests_of_forked_children_answer_nothing_at_once() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         requests(stack, &["orphans", "100"], &[]).has(&[("", 1)]);
     }
 }

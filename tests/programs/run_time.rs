@@ -89,14 +89,14 @@ fn assert_trace_agrees(stack: Stack, data: &Path) {
         let report = reported(data, &["--counts", kind, "--lcov"]).success();
         let lines = report.stdout.lines().map(str::to_owned);
         let with = ["SF:", "DA:"];
-        let lines = lines.filter(|line| with.iter().any(|it| line.starts_with(it)));
+        let lines = lines.filter(|line| with.iter().any(|prefix| line.starts_with(prefix)));
         lines.collect::<Vec<_>>()
     };
     let (mapping, trace) = (of("mapping"), of("trace"));
     assert_eq!(trace[0], mapping[0], "{title}: the source");
     assert!(trace.contains(&"DA:4,40".to_owned()), "{title}: {trace:?}");
     // Optimized code leaves few lanes at the bracket that closes the kernel.
-    let line = |it: &String| it.split(',').next().unwrap_or_default().to_owned();
+    let line = |text: &String| text.split(',').next().unwrap_or_default().to_owned();
     let known: Vec<_> = mapping.iter().map(line).collect();
     for executed in &trace[1..] {
         assert!(
@@ -182,7 +182,10 @@ fn two_runs_are_one_source_with_its_text_and_without_hiprtcs_header() {
             _ => "scale.hip",
         };
         let lcov = reported(&data, &["--lcov"]).success().silently().stdout;
-        let with = |start| lcov.lines().filter_map(move |it| it.strip_prefix(start));
+        let with = |start| {
+            lcov.lines()
+                .filter_map(move |line| line.strip_prefix(start))
+        };
         let sources: Vec<_> = with("SF:").collect();
         assert_eq!(sources.len(), 1, "{lcov}");
         assert!(sources[0].ends_with(name), "{lcov}");
@@ -265,7 +268,7 @@ fn units_that_hiprtc_links_count_exactly() {
             let lcov = reported(&data, &["--lcov"]).success().silently().stdout;
             let with = |start| {
                 lcov.lines()
-                    .filter_map(move |it: &str| it.strip_prefix(start))
+                    .filter_map(move |record: &str| record.strip_prefix(start))
             };
             assert_eq!(with("SF:").count(), 2, "{title}: {lcov}");
             for line in [
@@ -279,7 +282,7 @@ fn units_that_hiprtc_links_count_exactly() {
                 "DA:4,20",
             ] {
                 assert!(
-                    lcov.lines().any(|it| it == line),
+                    lcov.lines().any(|record| record == line),
                     "{title}: no {line} in {lcov}"
                 );
             }

@@ -18,7 +18,7 @@ fn is_right() {
 
 /// The newest clang on the newest HIP gives clang 22's results without a warning.
 #[test]
-fn of_clang_23_on_hip_7_is_that_of_clang_22() {
+fn clang_23_on_hip_7_gives_the_report_of_clang_22() {
     let (Some(stack), Some(newest)) = (Stack::hip_7(), Compiler::find(23)) else {
         return not_run("the sample by clang 23 on HIP 7.2.4");
     };

@@ -26,7 +26,7 @@ fn is_said(variable: &str, value: impl Into<OsString>, said: &str) {
     let mut setting = OsString::from(format!("{variable}="));
     setting.push(value.into());
     let libraries =
-        ["librocov_modelgpu.so", "librocov.so"].map(|it| built(it).display().to_string());
+        ["librocov_modelgpu.so", "librocov.so"].map(|name| built(name).display().to_string());
     let mut command = limited("env");
     command
         .arg(format!("LD_PRELOAD={}", libraries.join(":")))
@@ -84,7 +84,7 @@ fn names_after(variable: &Path, descriptor: Option<&Path>) -> (String, Vec<Strin
     let data = directory.path().join("data");
     fs::create_dir(&data).expect("a directory that can be written to");
     let libraries =
-        ["librocov_modelgpu.so", "librocov.so"].map(|it| built(it).display().to_string());
+        ["librocov_modelgpu.so", "librocov.so"].map(|name| built(name).display().to_string());
     let mut command = limited("sh");
     let opened = descriptor.unwrap_or(Path::new("/dev/null"));
     command

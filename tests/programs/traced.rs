@@ -30,7 +30,9 @@ fn disassembled(elf: &Path) -> BTreeMap<String, Vec<(usize, String)>> {
     let mut found: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
     let (mut name, mut start) = (String::new(), 0);
     for line in text.lines() {
-        if let Some((address, symbol)) = line.strip_suffix(">:").and_then(|it| it.split_once(" <"))
+        if let Some((address, symbol)) = line
+            .strip_suffix(">:")
+            .and_then(|rest| rest.split_once(" <"))
         {
             (name, start) = (symbol.to_owned(), hexadecimal(address));
         } else if let Some((instruction, code)) = line.split_once("//") {
@@ -57,7 +59,7 @@ struct Traced {
 }
 
 impl Traced {
-    fn of(data: PathBuf) -> Self {
+    fn read(data: PathBuf) -> Self {
         let profiles = device_profiles(&data);
         let [profile] = profiles.as_slice() else {
             panic!("{profiles:?}");
@@ -131,14 +133,14 @@ fn traced(program: &Path, data: &Path) -> Command {
 
 #[test]
 fn each_instruction_has_its_waves_and_lanes() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         // Line tables change no instruction.
         for debug in ["-g0", "-gline-tables-only"] {
             let directory = tempfile::tempdir().expect("a temporary directory");
             let data = directory.path().join("data");
             let program = plain(stack, KERNELS, &[debug]).file;
             run(&mut traced(&program, &data)).success();
-            let run = Traced::of(data);
+            let run = Traced::read(data);
             // 10 groups of 100 work-items: a wave of 64 lanes, and one of 36.
             run.is_straight("_Z8straightPi", (20, 1000));
             // 16 waves, with 16 lanes in the branch, and all of them after it.
@@ -165,7 +167,7 @@ fn clang_counts_the_lanes_at_the_first_instruction() {
     let data = directory.path().join("data");
     let program = Program::build(stack, &[KERNELS], &[], &[]).file;
     run(&mut traced(&program, &data)).success();
-    let run = Traced::of(data);
+    let run = Traced::read(data);
     let mut compared = 0;
     for (name, record) in &run.counts {
         let is_kernel = name.starts_with("_Z");
@@ -239,7 +241,7 @@ fn counters_of_single_bytes_stay_alone() {
         "its executed instructions are not counted: its counters have one byte each",
         "compile it with counters of 8 bytes",
     ]);
-    let run = Traced::of(data);
+    let run = Traced::read(data);
     assert!(run.counts.keys().all(|name| Kind::split(name).is_none()));
     assert_eq!(run.counts["_Z8straightPi"].calls, 1);
 }
@@ -257,6 +259,6 @@ fn pools_add_up() {
             .env("ROCOV_DATA", &data))
         .success();
     }
-    let run = Traced::of(data);
+    let run = Traced::read(data);
     run.is_straight("_Z8straightPi", (3 * 20, 3 * 1000));
 }

@@ -31,7 +31,10 @@ fn stated(runs: u64) -> Lines {
         let (uniform, executions) = line.rsplit_once("// ")?.1.split_once(" of ")?;
         let executions: u64 = executions.parse().ok()?;
         let uniform: Option<u64> = uniform.parse().ok();
-        Some((number, (executions * runs, uniform.map(|it| it * runs))))
+        Some((
+            number,
+            (executions * runs, uniform.map(|number| number * runs)),
+        ))
     });
     lines.collect()
 }

@@ -105,7 +105,7 @@ fn without_the_device_header() {
     // The code has no table and no version word. The section headers give the places, and the
     // compiler's name gives the version. (clang 15 to 17 and 23 call functions of the header, and do
     // not link without it.)
-    let takes_none = |it: &&Compiler| (18..23).contains(&it.release);
+    let takes_none = |compiler: &&Compiler| (18..23).contains(&compiler.release);
     for compiler in compilers().filter(takes_none) {
         let mut flags = flags_for(compiler.clang, &[]);
         let include = flags.iter().position(|flag| flag == "-include");
@@ -176,7 +176,7 @@ fn divergent_code_is_told_from_uniform() {
 #[test]
 fn the_device_library_of_math_links() {
     // clang's own headers no longer declare what HIP 5.2's use.
-    let takes_hip_5 = |it: &&Compiler| it.release < 23;
+    let takes_hip_5 = |compiler: &&Compiler| compiler.release < 23;
     for compiler in compilers().filter(takes_hip_5) {
         let program = Compilation::by(compiler.clang)
             .arguments(Stack::Debian12.flags())
@@ -214,7 +214,9 @@ fn conditions(by: &Compiler, object: &Path, raw: &Path, directory: &Path) -> Vec
     let functions = functions_by(profdata, &merged);
     let lines = table.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let name = words.first().filter(|it| functions.contains_key(**it))?;
+        let name = words
+            .first()
+            .filter(|word| functions.contains_key(**word))?;
         Some(format!("{name}: {}", words[words.len() - 3..].join(" ")))
     });
     lines.collect()
@@ -244,7 +246,7 @@ fn mcdc_is_what_it_is_on_the_host() {
     );
 
     // clang 18 does not update the bits with atomic instructions: lanes lose each other's.
-    let has_mcdc = |it: &&Compiler| it.release >= 19;
+    let has_mcdc = |compiler: &&Compiler| compiler.release >= 19;
     for compiler in compilers().filter(has_mcdc) {
         let directory = directory.path().join(compiler.release.to_string());
         std::fs::create_dir(&directory).expect("a fresh directory");

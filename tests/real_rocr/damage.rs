@@ -18,7 +18,7 @@ fn after(damage: &str, check: impl Fn(&Ran, &[&str])) {
         let functions = functions(&ran.profile());
         let launched: Vec<&str> = functions
             .iter()
-            .filter(|(_, it)| it.calls == WORK_ITEMS && it.blocks == [1])
+            .filter(|(_, function)| function.calls == WORK_ITEMS && function.blocks == [1])
             .map(|(name, _)| name.as_str())
             .collect();
         check(&ran, &launched);

@@ -74,7 +74,9 @@ fn a_buffer_that_is_gone_takes_no_counts_with_it() {
     for stack in Stack::all() {
         // The program loads the larger one; the other one fits in its buffer.
         let mut objects = [object("count.hip", stack), another(stack)];
-        objects.sort_by_key(|path| std::cmp::Reverse(path.metadata().map(|it| it.len()).ok()));
+        objects.sort_by_key(|path| {
+            std::cmp::Reverse(path.metadata().map(|metadata| metadata.len()).ok())
+        });
         let [object, other] = objects;
         let other = other.to_str().expect("a path of ours");
         let names = [&["unmapped"][..], &["reused", other]].map(|how| {

@@ -150,7 +150,7 @@ fn gpus_of_two_targets_have_profiles_of_their_own() {
     let profiles = ran.profiles();
     let found: Vec<_> = profiles
         .iter()
-        .map(|it| (part(it, 0), part(it, 2), launches(it)))
+        .map(|profile| (part(profile, 0), part(profile, 2), launches(profile)))
         .collect();
     let expected = [("gfx90a", "0", 1), ("gfx942", "1", 2)];
     assert_eq!(

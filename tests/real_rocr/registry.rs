@@ -19,7 +19,7 @@ use crate::support::program::rocov_flags;
 /// The only registry in a data directory.
 #[track_caller]
 fn the_registry(data: &Path) -> Document {
-    let [registry] = <[Document; 1]>::try_from(Data::of(data).registries)
+    let [registry] = <[Document; 1]>::try_from(Data::read(data).registries)
         .unwrap_or_else(|all| panic!("one registry was expected: {all:?}"));
     registry
 }
@@ -110,10 +110,13 @@ fn modules_are_there_from_their_load_to_their_unload() {
         assert!(second.uri.starts_with("memory://"), "{}", second.uri);
         assert_eq!(first.profile, second.profile);
         // HIP's own code objects are in the registry too, but without a kept ELF.
-        let others = document.code_objects.iter().filter(|it| !it.instrumented);
+        let others = document
+            .code_objects
+            .iter()
+            .filter(|code_object| !code_object.instrumented);
         assert!(others.clone().count() > 0);
-        assert!(others.clone().all(|it| it.file.is_none()));
-        let elfs = Data::of(&ran.data()).elfs;
+        assert!(others.clone().all(|code_object| code_object.file.is_none()));
+        let elfs = Data::read(&ran.data()).elfs;
         assert_eq!(elfs.len(), 1);
         let [kept, given] = [&elfs[0], &object].map(|path| std::fs::read(path).expect("an ELF"));
         assert!(kept == given, "the kept ELF is the file");
@@ -159,7 +162,7 @@ fn what_is_written_is_chosen() {
         let steps = "load launch sync unload load launch sync";
         let ran = Ran::steps_with(stack, "gfx90a", environment, &object, steps);
         assert_eq!(launches(&ran.profile()), 2, "{environment:?}");
-        let data = Data::of(&ran.data());
+        let data = Data::read(&ran.data());
         let written = (data.registries.len(), data.elfs.len());
         assert_eq!(
             written,
@@ -181,12 +184,15 @@ fn without_instrumentation_a_registry_is_written_where_asked_for() {
     for (value, expected) in [("auto", 0), ("always", 1), ("none", 0)] {
         let environment = [("ROCOV_REGISTRY", value)];
         let ran = Ran::new(Stack::Debian12, "gfx90a", &environment, [&sample]);
-        let data = Data::of(&ran.data());
+        let data = Data::read(&ran.data());
         let written = (data.registries.len(), data.elfs.len());
         assert_eq!(written, (expected, 0), "{value}");
         assert_eq!(ran.data().exists(), expected == 1, "{value}");
-        let code_objects = data.registries.iter().flat_map(|it| &it.code_objects);
-        let kernels = code_objects.flat_map(|it| &it.kernels);
+        let code_objects = data
+            .registries
+            .iter()
+            .flat_map(|registry| &registry.code_objects);
+        let kernels = code_objects.flat_map(|code_object| &code_object.kernels);
         let ours = kernels.filter(|kernel| kernel.name.contains("scale_kernel"));
         assert_eq!(ours.count(), expected, "{value}");
         assert_eq!(ran.ended.stderr.lines().count(), 1, "{}", ran.ended);
@@ -220,7 +226,10 @@ fn processes_share_a_pool() {
     for process in [first, second] {
         assert_eq!(loads_of(process, &object).len(), 1);
     }
-    let ours = document.code_objects.iter().filter(|it| it.instrumented);
+    let ours = document
+        .code_objects
+        .iter()
+        .filter(|code_object| code_object.instrumented);
     assert_eq!(ours.count(), 1);
 }
 
@@ -325,7 +334,7 @@ fn the_samples_kernels_and_elfs_are_those_that_llvm_shows() {
     let ours: Vec<&CodeObjectRecord> = document
         .code_objects
         .iter()
-        .filter(|it| it.instrumented)
+        .filter(|code_object| code_object.instrumented)
         .collect();
     let mut expected = unbundled(&sample, directory.path());
     assert_eq!((ours.len(), expected.len()), (2, 2));

@@ -33,7 +33,7 @@ pub(crate) fn without_lines() -> PathBuf {
 }
 
 /// Valgrind's reports about librocov's own code.
-pub(crate) fn of_librocov(log: &Path) -> Vec<String> {
+pub(crate) fn about_librocov(log: &Path) -> Vec<String> {
     let log = std::fs::read_to_string(log).expect("Valgrind writes its log");
     let mut reports = reports(&log);
     reports.retain(|report| is_of_librocov(report));

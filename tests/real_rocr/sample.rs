@@ -41,7 +41,7 @@ fn with_address_sanitizer() -> PathBuf {
 #[track_caller]
 fn assert_drained(ended: &Ended, data: &Path) {
     assert!(ended.stdout.contains("all as on the CPU"), "{ended}");
-    assert_eq!(Data::of(data).profiles.len(), CODE_OBJECTS, "{ended}");
+    assert_eq!(Data::read(data).profiles.len(), CODE_OBJECTS, "{ended}");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn valgrind_finds_nothing() {
         .env("LLVM_PROFILE_FILE", data.join("%p.profraw"));
     let ended = run(&mut valgrind).success().silently();
     assert_drained(&ended, &data);
-    let found = reports::of_librocov(&log);
+    let found = reports::about_librocov(&log);
     println!("\nfigure: bad_accesses {}", found.len());
     assert!(found.is_empty(), "{}", found.join("\n\n"));
 }

@@ -121,7 +121,10 @@ fn leak_sanitizer_sees_what_librocov_allocates() {
     let ended = with_planted("leak", command).success();
     let leaks = reports::leaks(&ended.stderr);
     let mut allocated = leaks.iter().filter_map(|leak| leak.stack.get(1));
-    assert!(allocated.any(|it| it.contains("librocov.so+")), "{ended}");
+    assert!(
+        allocated.any(|frame| frame.contains("librocov.so+")),
+        "{ended}"
+    );
 }
 
 fn with_valgrind(log: &Path) -> Command {
@@ -136,7 +139,7 @@ fn valgrind_finds_nothing() {
     let log = directory.path().join("log");
     let mut found = Vec::new();
     counts(&|| with_valgrind(&log), 2, &mut |_| {
-        found.extend(reports::of_librocov(&log));
+        found.extend(reports::about_librocov(&log));
     });
     println!("\nfigure: bad_accesses {}", found.len());
     assert!(found.is_empty(), "{}", found.join("\n\n"));
@@ -147,7 +150,7 @@ fn valgrind_finds_what_is_planted() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let log = directory.path().join("log");
     let ended = with_planted("access", with_valgrind(&log)).success();
-    let found = reports::of_librocov(&log);
+    let found = reports::about_librocov(&log);
     let is_planted = |report: &String| report.contains("Invalid read") && report.contains("free'd");
     assert!(
         found.iter().any(is_planted),

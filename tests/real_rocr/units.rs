@@ -36,7 +36,7 @@ struct Toolchain {
 
 impl Toolchain {
     /// The compiler with a HIP whose headers it compiles. `None` if the HIP is not unpacked.
-    fn of(compiler: &'static Compiler) -> Option<Self> {
+    fn for_compiler(compiler: &'static Compiler) -> Option<Self> {
         let (stack, target) = match compiler.release {
             ..23 => (Stack::Debian12, "gfx90a"),
             _ => (Stack::hip_7()?, "gfx942"),
@@ -51,7 +51,7 @@ impl Toolchain {
     /// clang 22 with Debian 12's HIP.
     fn usual() -> Self {
         let compiler = Compiler::find(22).expect("clang 22 is installed");
-        Self::of(compiler).expect("its HIP is installed")
+        Self::for_compiler(compiler).expect("its HIP is installed")
     }
 
     /// Compiles or links with only the flags that `rocov flags` prints.
@@ -109,7 +109,8 @@ impl Toolchain {
     /// Units that call each other form one code object, and have the counts of separate code
     /// objects.
     fn links_units_of_one_code_object(self) {
-        let compiled = |flags| -> Vec<PathBuf> { (0..3).map(|it| self.unit(it, flags)).collect() };
+        let compiled =
+            |flags| -> Vec<PathBuf> { (0..3).map(|number| self.unit(number, flags)).collect() };
         let apart = self.linked(&compiled(&[]), &[]);
         assert_eq!(self.all_are_counted(apart, 3), 3);
         let together = self.linked(&compiled(RDC), RDC);
@@ -144,14 +145,14 @@ fn one_unit_with_rdc() {
 /// The oldest and the newest compiler link them, and all others if `ROCOV_TEST_LEVELS` is `all`.
 #[test]
 fn units_with_rdc_are_one_code_object() {
-    let links = |it: &&Compiler| !LINKS_NO_SHARED_UNITS.contains(&it.release);
+    let links = |compiler: &&Compiler| !LINKS_NO_SHARED_UNITS.contains(&compiler.release);
     let mut compilers: Vec<_> = compilers().filter(links).collect();
     if std::env::var("ROCOV_TEST_LEVELS").as_deref() != Ok("all") && compilers.len() > 2 {
         compilers.drain(1..compilers.len() - 1);
     }
     for compiler in compilers {
         println!("{compiler:?}");
-        match Toolchain::of(compiler) {
+        match Toolchain::for_compiler(compiler) {
             Some(toolchain) => toolchain.links_units_of_one_code_object(),
             None => not_run(&format!("-fgpu-rdc by clang {}", compiler.release)),
         }
@@ -161,7 +162,7 @@ fn units_with_rdc_are_one_code_object() {
 #[test]
 fn clang_16_and_17_link_no_units_that_share_functions() {
     for compiler in LINKS_NO_SHARED_UNITS.into_iter().filter_map(Compiler::find) {
-        let toolchain = Toolchain::of(compiler).expect("Debian 12's HIP is installed");
+        let toolchain = Toolchain::for_compiler(compiler).expect("Debian 12's HIP is installed");
         let units = [0, 1].map(|number| toolchain.unit(number, RDC));
         let mut link = limited(compiler.clang);
         link.args(toolchain.stack.flags_for(compiler))

@@ -113,25 +113,31 @@ fn functions_of_unused_code_are_reported_as_not_run() {
             profiles,
             registries,
             elfs,
-        } = Data::of(&ran.data());
+        } = Data::read(&ran.data());
         assert_eq!(profiles.len(), 1 + UNUSED.len(), "{profiles:?}");
         assert_eq!(elfs.len(), profiles.len(), "{elfs:?}");
         let used = |profile: &&PathBuf| functions(profile).contains_key(COUNT);
         let used = profiles.iter().find(used).expect("count");
         assert_eq!(launches(used), 1);
         // Only this one was loaded, and the registry records that the others were not.
-        let recorded = registries.iter().flat_map(|it| &it.code_objects);
+        let recorded = registries
+            .iter()
+            .flat_map(|registry| &registry.code_objects);
         assert_eq!(
-            recorded.filter(|it| it.instrumented).count(),
+            recorded
+                .filter(|code_object| code_object.instrumented)
+                .count(),
             profiles.len()
         );
         let used = part(used, 1);
-        let processes = || registries.iter().flat_map(|it| &it.processes);
-        let loads = processes().flat_map(|it| &it.loads);
-        let loaded: BTreeSet<_> = loads.filter_map(|it| it.code_object.as_ref()).collect();
+        let processes = || registries.iter().flat_map(|registry| &registry.processes);
+        let loads = processes().flat_map(|process| &process.loads);
+        let loaded: BTreeSet<_> = loads.filter_map(|load| load.code_object.as_ref()).collect();
         assert!(loaded.contains(&used));
-        let never = processes().flat_map(|it| &it.never_loaded);
-        let never: BTreeSet<_> = never.flat_map(|it| &it.code_objects).collect();
+        let never = processes().flat_map(|process| &process.never_loaded);
+        let never: BTreeSet<_> = never
+            .flat_map(|code_object| &code_object.code_objects)
+            .collect();
         assert_eq!(never.len(), UNUSED.len());
         assert!(never.is_disjoint(&loaded));
 
@@ -168,7 +174,7 @@ fn device_elfs_of_unused_code_are_kept_as_those_of_used_code_are() {
     let kept = |setting: (&str, &str)| {
         let ran = with_library(stack, &library, &[setting]);
         assert_eq!(ran.profiles().len(), 1 + UNUSED.len(), "{}", ran.ended);
-        (Data::of(&ran.data()).elfs.len(), ran.ended.stderr)
+        (Data::read(&ran.data()).elfs.len(), ran.ended.stderr)
     };
     assert_eq!(kept(("ROCOV_OBJECTS", "none")), (0, String::new()));
     let (elfs, said) = kept(("ROCOV_OBJECTS_MAX", &used.len().to_string()));

@@ -71,7 +71,7 @@ pub fn files_with_extension(folder: &str, extension: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("cannot list {}: {error}", folder.display()))
         .map(|entry| entry.expect("a folder that opens can be listed").path())
-        .filter(|path| path.extension().is_some_and(|it| it == extension))
+        .filter(|path| path.extension().is_some_and(|own| own == extension))
         .collect();
     files.sort();
     files

@@ -227,7 +227,11 @@ pub fn device_only(compiler: &'static str, targets: &[&str], version: u8) -> Com
         .arguments(["-x", "hip", "--cuda-device-only", bundled])
         .arguments(["-nogpuinc", "-nogpulib"])
         .arguments(["-std=c++17", "-ffp-contract=off"])
-        .arguments(targets.iter().map(|it| format!("--offload-arch={it}")))
+        .arguments(
+            targets
+                .iter()
+                .map(|target| format!("--offload-arch={target}")),
+        )
         .arguments([format!("-mcode-object-version={version}"), "-I".into()])
         .arguments([repository("testdata/kernels")])
         .reads(files_with_extension("testdata/kernels", "h"))

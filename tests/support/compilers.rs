@@ -71,9 +71,9 @@ impl Compiler {
     pub fn find(release: u32) -> Option<&'static Self> {
         static FOUND: [OnceLock<Option<Compiler>>; RELEASES.len()] =
             [const { OnceLock::new() }; RELEASES.len()];
-        let place = RELEASES.iter().position(|it| *it == release);
+        let place = RELEASES.iter().position(|known| *known == release);
         FOUND[place.expect("a release of the list")]
-            .get_or_init(|| Self::of(release))
+            .get_or_init(|| Self::locate(release))
             .as_ref()
     }
 
@@ -102,13 +102,14 @@ impl Compiler {
 
     /// Returns why it does not compile programs for the HIP with this title.
     pub fn hindrance(&self, title: &str) -> Option<&'static Hindrance> {
-        HINDRANCES.iter().find(|it| {
-            let mut runtimes = it.runtimes.iter();
-            it.releases.contains(&self.release) && runtimes.any(|start| title.starts_with(start))
+        HINDRANCES.iter().find(|hindrance| {
+            let mut runtimes = hindrance.runtimes.iter();
+            hindrance.releases.contains(&self.release)
+                && runtimes.any(|start| title.starts_with(start))
         })
     }
 
-    fn of(release: u32) -> Option<Self> {
+    fn locate(release: u32) -> Option<Self> {
         let name = format!("clang++-{release}");
         if INSTALLED.contains(&release) {
             return Some(Self {

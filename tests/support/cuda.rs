@@ -43,7 +43,11 @@ pub fn counting(compilation: Compilation) -> Compilation {
         "-fprofile-update=atomic",
     ];
     compilation
-        .arguments(for_device.into_iter().flat_map(|it| ["-Xclang", it]))
+        .arguments(
+            for_device
+                .into_iter()
+                .flat_map(|option| ["-Xclang", option]),
+        )
         .arguments(["-mllvm", "-profile-correlate=binary"])
 }
 

@@ -23,7 +23,7 @@ impl Data {
     /// Reads the directory. Fails if llvm-profdata rejects a profile, if the name of a device ELF
     /// does not match its contents, or if there is another file.
     #[track_caller]
-    pub fn of(directory: &Path) -> Self {
+    pub fn read(directory: &Path) -> Self {
         // A custom pattern puts the other files beside the directory.
         let [side, _] = sides(directory);
         let within = directory.join(PROFRAW);
@@ -55,7 +55,7 @@ impl Data {
             let name = path.to_string_lossy();
             assert!(name.ends_with(REGISTRY), "{name}");
             let text = std::fs::read(&path).expect("a registry");
-            Document::parse(&text).unwrap_or_else(|it| panic!("{name}: {it}"))
+            Document::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
         });
         let registries = registries.collect();
         for path in entries(&rest) {
@@ -74,7 +74,9 @@ impl Data {
 /// The entries of a directory, by name; empty if it does not exist.
 fn entries(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|it| it.expect("an entry").path()).collect();
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
     paths.sort();
     paths
 }

@@ -84,7 +84,9 @@ impl Release {
     fn linking(&self) -> Vec<OsString> {
         let is_for_linking = |flag: &&OsString| {
             let flag = flag.to_string_lossy();
-            ["-L", "-l", "-Wl,"].iter().any(|it| flag.starts_with(it))
+            ["-L", "-l", "-Wl,"]
+                .iter()
+                .any(|prefix| flag.starts_with(prefix))
         };
         let flags = self.flags().expect("only stacks that are here are run");
         flags.iter().filter(is_for_linking).cloned().collect()
@@ -97,7 +99,9 @@ impl Stack {
         if target == "gfx90a" {
             return Self::Debian12;
         }
-        let knows = [&ROCR_7_2, &ROCR_6_4].into_iter().find(|it| it.is_here());
+        let knows = [&ROCR_7_2, &ROCR_6_4]
+            .into_iter()
+            .find(|stack| stack.is_here());
         knows.map_or_else(
             || {
                 not_run("gfx942 on HIP: amdgcn-run runs its kernels instead");
@@ -124,14 +128,18 @@ impl Stack {
 
     fn newest_or_named() -> Self {
         let Ok(name) = std::env::var("ROCOV_TEST_STACK") else {
-            let newest = [&ROCR_7_2, &ROCR_6_4].into_iter().find(|it| it.is_here());
+            let newest = [&ROCR_7_2, &ROCR_6_4]
+                .into_iter()
+                .find(|stack| stack.is_here());
             return newest.map_or(Self::Debian12, Self::Unpacked);
         };
         if name == "debian12" {
             return Self::Debian12;
         }
         let known = [&ROCR_6_1, &ROCR_6_4, &ROCR_7_2];
-        let named = known.into_iter().find(|it| it.name == name && it.is_here());
+        let named = known
+            .into_iter()
+            .find(|stack| stack.name == name && stack.is_here());
         Self::Unpacked(named.unwrap_or_else(|| panic!("ROCOV_TEST_STACK={name} is not unpacked")))
     }
 
@@ -158,7 +166,12 @@ impl Stack {
     /// All runtimes that rocov is tested with, oldest first. `None` for those that are not unpacked.
     pub fn known() -> Vec<(&'static str, Option<Self>)> {
         let unpacked = [&ROCR_6_1, &ROCR_6_4, &ROCR_7_2];
-        let found = unpacked.map(|it| (it.title, it.is_here().then_some(Self::Unpacked(it))));
+        let found = unpacked.map(|stack| {
+            (
+                stack.title,
+                stack.is_here().then_some(Self::Unpacked(stack)),
+            )
+        });
         let installed = (Self::Debian12.title(), Some(Self::Debian12));
         [installed].into_iter().chain(found).collect()
     }
@@ -179,7 +192,7 @@ impl Stack {
     }
 
     /// All stacks whose programs the tests' compiler compiles. Reports the others as not run.
-    pub fn of_programs() -> Vec<Self> {
+    pub fn for_programs() -> Vec<Self> {
         let compiler = Compiler::usual();
         let mut stacks = Self::all();
         stacks.retain(|stack| {
@@ -195,9 +208,9 @@ impl Stack {
         stacks
     }
 
-    /// All stacks with a HIP 5, as in [`Self::of_programs`]: they test features that HIP 6 lacks.
+    /// All stacks with a HIP 5, as in [`Self::for_programs`]: they test features that HIP 6 lacks.
     pub fn before_hip_6() -> Vec<Self> {
-        let mut stacks = Self::of_programs();
+        let mut stacks = Self::for_programs();
         stacks.retain(|stack| stack.code_object_version() < 6);
         stacks
     }

@@ -26,7 +26,7 @@ pub struct Kernel {
     spec: &'static str,
 }
 
-const fn of_tests(name: &'static str, spec: &'static str) -> Kernel {
+const fn test_kernel(name: &'static str, spec: &'static str) -> Kernel {
     Kernel {
         name,
         folder: TESTS,
@@ -35,7 +35,7 @@ const fn of_tests(name: &'static str, spec: &'static str) -> Kernel {
     }
 }
 
-const fn of_benchmark(name: &'static str, spec: &'static str) -> Kernel {
+const fn benchmark_kernel(name: &'static str, spec: &'static str) -> Kernel {
     Kernel {
         name,
         folder: BENCHMARK,
@@ -46,79 +46,79 @@ const fn of_benchmark(name: &'static str, spec: &'static str) -> Kernel {
 
 /// Sixteen kernels: loops and branches, LDS, atomic operations, functions, arithmetic, and memory only.
 pub const KERNELS: [Kernel; 16] = [
-    of_tests(
+    test_kernel(
         "matmul",
         "buffer f32 16384 random -1 1\n\
          buffer f32 16384 random -1 1\n\
          buffer f32 16384\n\
          launch _Z6matmulPKfS0_Pfj 16 16 1 8 8 1 p0 p1 p2 u32:128\n",
     ),
-    of_tests(
+    test_kernel(
         "mandelbrot",
         "buffer u32 16384\n\
          launch _Z10mandelbrotPjjjj 8 16 1 16 8 1 p0 u32:128 u32:128 u32:256\n",
     ),
-    of_tests(
+    test_kernel(
         "bitonic",
         "buffer u32 16384 random 0 1000000\n\
          launch _Z7bitonicPjjjj 64 1 1 256 1 1 p0 u32:16384 u32:32 u32:512\n\
          launch _Z7bitonicPjjjj 64 1 1 256 1 1 p0 u32:16384 u32:4096 u32:8192\n",
     ),
-    of_tests(
+    test_kernel(
         "stencil",
         "buffer f32 65536 random -5 5\n\
          buffer f32 65536\n\
          launch _Z11five_pointsPKfPfj 8 32 1 32 8 1 p0 p1 u32:256\n",
     ),
-    of_tests(
+    test_kernel(
         "steps",
         "buffer f32 16384 random -3 3\n\
          launch _Z5stepsPfjj 64 1 1 256 1 1 p0 u32:16384 u32:32\n",
     ),
-    of_tests(
+    test_kernel(
         "histogram",
         "buffer u32 262144 random 0 70000\n\
          buffer u32 64\n\
          launch _Z4binsPKjPjjj 16 1 1 256 1 1 p0 p1 u32:262144 u32:4096\n",
     ),
-    of_tests(
+    test_kernel(
         "reduce",
         "buffer f32 16384 random -1 1\n\
          buffer f32 64\n\
          launch _Z6reducePKfPfj 64 1 1 256 1 1 p0 p1 u32:16384\n",
     ),
-    of_tests(
+    test_kernel(
         "collatz",
         "buffer u32 16384 random 1 100000\n\
          buffer u32 16384\n\
          launch _Z7collatzPKjPjjj 64 1 1 256 1 1 p0 p1 u32:200 u32:16384\n",
     ),
-    of_tests(
+    test_kernel(
         "vecadd",
         "buffer f32 65536 random -1 1\n\
          buffer f32 65536 random -1 1\n\
          buffer f32 65536\n\
          launch _Z6vecaddPKfS0_Pfj 256 1 1 256 1 1 p0 p1 p2 u32:65536\n",
     ),
-    of_benchmark(
+    benchmark_kernel(
         "saxpy",
         "buffer f32 65536 random -1 1\n\
          buffer f32 65536 random -1 1\n\
          launch saxpy 256 1 1 256 1 1 p0 p1 u32:65536 f32:2.5\n",
     ),
-    of_benchmark(
+    benchmark_kernel(
         "heat",
         "buffer f64 65536 random -5 5\n\
          buffer f64 65536\n\
          launch heat 16 16 1 16 16 1 p0 p1 u32:256\n",
     ),
-    of_benchmark(
+    benchmark_kernel(
         "hash",
         "buffer u32 4096 random 0 4000000000\n\
          buffer u32 4096\n\
          launch hash 16 1 1 256 1 1 p0 p1 u32:64\n",
     ),
-    of_benchmark(
+    benchmark_kernel(
         "black_scholes",
         "buffer f32 16384 random 5 30\n\
          buffer f32 16384 random 1 100\n\
@@ -126,19 +126,19 @@ pub const KERNELS: [Kernel; 16] = [
          buffer f32 16384\n\
          launch black_scholes 64 1 1 256 1 1 p0 p1 p2 p3 u32:16384\n",
     ),
-    of_benchmark(
+    benchmark_kernel(
         "scan",
         "buffer u32 16384 random 0 1000\n\
          buffer u32 16384\n\
          launch scan 64 1 1 256 1 1 p0 p1\n",
     ),
-    of_benchmark(
+    benchmark_kernel(
         "transpose",
         "buffer f32 65536 random -1 1\n\
          buffer f32 65536\n\
          launch transpose 16 16 1 16 16 1 p0 p1 u32:256\n",
     ),
-    of_benchmark(
+    benchmark_kernel(
         "nbody",
         "buffer f32 4096 random -1 1\n\
          buffer f32 4096\n\

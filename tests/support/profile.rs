@@ -42,7 +42,10 @@ pub fn raw_profiles(directory: &Path) -> Vec<PathBuf> {
     };
     let mut profiles: Vec<PathBuf> = entries
         .map(|entry| entry.expect("a folder that opens can be listed").path())
-        .filter(|path| path.extension().is_some_and(|it| it == PROFRAW))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == PROFRAW)
+        })
         .collect();
     profiles.sort();
     profiles
@@ -53,10 +56,12 @@ pub fn raw_profiles(directory: &Path) -> Vec<PathBuf> {
 pub fn reader_of(profile: &Path) -> &'static str {
     let [usual, substitute] = [Compiler::usual(), Compiler::substitute()];
     let head = std::fs::read(profile).unwrap_or_default();
-    let version = head.get(8..16).and_then(|it| it.try_into().ok());
+    let version = head.get(8..16).and_then(|bytes| bytes.try_into().ok());
     // The highest byte has the variants. An indexed profile has its own numbers.
-    let version = version.map(|it| u64::from_le_bytes(it) & !(0xff << 56));
-    let is_raw = profile.extension().is_some_and(|it| it == PROFRAW);
+    let version = version.map(|bytes| u64::from_le_bytes(bytes) & !(0xff << 56));
+    let is_raw = profile
+        .extension()
+        .is_some_and(|extension| extension == PROFRAW);
     let reader = match version {
         Some(version) if is_raw && version != usual.raw_version() => substitute,
         _ => usual,
@@ -84,12 +89,12 @@ pub fn merge_by(profdata: &str, profiles: &[PathBuf], output: &Path) {
 
 /// The profiles of an arch in a data directory, merged into a file beside the directory.
 pub fn merged_of_arch(data: &Path, arch: &str) -> PathBuf {
-    let first = of_arch(data, arch).into_iter().next();
+    let first = arch_profiles(data, arch).into_iter().next();
     let reader = first.as_deref().map_or(profdata(), reader_of);
     merged_of_arch_by(reader, data, arch)
 }
 
-fn of_arch(data: &Path, arch: &str) -> Vec<PathBuf> {
+fn arch_profiles(data: &Path, arch: &str) -> Vec<PathBuf> {
     let mut profiles = raw_profiles(data);
     profiles.retain(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -101,7 +106,7 @@ fn of_arch(data: &Path, arch: &str) -> Vec<PathBuf> {
 /// The profiles of an arch in a data directory, merged by this llvm-profdata into a file beside the
 /// directory.
 pub fn merged_of_arch_by(profdata: &str, data: &Path, arch: &str) -> PathBuf {
-    let profiles = of_arch(data, arch);
+    let profiles = arch_profiles(data, arch);
     let merged = data.with_extension(format!("{arch}.profdata"));
     merge_by(profdata, &profiles, &merged);
     merged
@@ -127,7 +132,9 @@ fn parse(shown: &str) -> Functions {
     for line in shown.lines() {
         // Names are indented by two and end in a colon; the lines of a function are indented by
         // four.
-        if let Some(name) = line.strip_prefix("  ").and_then(|it| it.strip_suffix(':'))
+        if let Some(name) = line
+            .strip_prefix("  ")
+            .and_then(|rest| rest.strip_suffix(':'))
             && !name.starts_with(' ')
         {
             current = Some(functions.entry(name.to_owned()).or_default());
@@ -145,7 +152,7 @@ fn parse(shown: &str) -> Functions {
                 let list = value.trim_matches(['[', ']']);
                 function.blocks = list
                     .split(", ")
-                    .filter(|it| !it.is_empty())
+                    .filter(|part| !part.is_empty())
                     .map(number)
                     .collect();
             }

@@ -136,7 +136,7 @@ impl Sample {
         let shown = self.report(&["--show"]);
         for source in SOURCES {
             let counts = counts_beside_lines(&shown, source);
-            let (missed, run): (Vec<_>, Vec<_>) = counts.iter().partition(|it| it.1 == "0");
+            let (missed, run): (Vec<_>, Vec<_>) = counts.iter().partition(|count| count.1 == "0");
             let missed: Vec<usize> = missed.iter().map(|(line, _)| *line).collect();
             let expected = lines_that_never_run(source);
             assert_eq!(missed, expected, "lines of {source} with 0:\n{shown}");
@@ -149,7 +149,10 @@ impl Sample {
         self.report(&[]);
         let functions = functions_by(self.compiler.tool("llvm-profdata"), &self.merged_profile());
         for (name, expected) in CALLS {
-            let matching: Vec<_> = functions.iter().filter(|it| it.0.contains(name)).collect();
+            let matching: Vec<_> = functions
+                .iter()
+                .filter(|function| function.0.contains(name))
+                .collect();
             assert_eq!(matching.len(), 1, "functions called {name}: {functions:?}");
             assert_eq!(matching[0].1.calls, expected, "calls of {name}");
         }

@@ -35,7 +35,7 @@ pub fn expand(template: &Path, directory: &Path) -> PathBuf {
             }
             ["launch", rest @ ..] if rest.len() >= 7 => {
                 let (geometry, arguments) = rest.split_at(7);
-                let arguments: Vec<String> = arguments.iter().map(|it| argument(it)).collect();
+                let arguments: Vec<String> = arguments.iter().map(|word| argument(word)).collect();
                 let _ = writeln!(
                     bare,
                     "launch {} {}",

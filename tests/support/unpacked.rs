@@ -16,7 +16,7 @@ pub fn asked(verb: &str, name: &str, without: &str) -> Option<String> {
     ended.says(&["is not here"]);
     let expected = std::env::var("ROCOV_STACKS_EXPECTED").unwrap_or_default();
     assert!(
-        !expected.split_whitespace().any(|it| it == name),
+        !expected.split_whitespace().any(|word| word == name),
         "{name} was fetched (ROCOV_STACKS_EXPECTED) and is not there"
     );
     not_run(&format!("{name} is not unpacked: {without}"));

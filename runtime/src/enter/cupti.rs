@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use rocov::device::cuda::cupti_files::{self, BESIDE_RUNTIME, NAMES};
-use rocov::settings::variables::CUPTI;
+use rocov::settings::variables;
 
 use crate::guest::{elf_objects, environment};
 use crate::serve::modules;
@@ -157,7 +157,9 @@ impl Cupti {
             // SAFETY: CUPTI's initialisers have no preconditions: programs link it.
             unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_LOCAL) }.ok()
         };
-        if let Some(path) = environment::variable(CUPTI.name).filter(|path| !path.is_empty()) {
+        if let Some(path) =
+            environment::variable(variables::CUPTI.name).filter(|path| !path.is_empty())
+        {
             return open(&path);
         }
         let by_name = NAMES.iter().find_map(|name| open(name.as_ref()));

@@ -63,7 +63,7 @@ fn a_missing_file_is_one_line_that_names_it() {
         fs::rename(&kept, &path).unwrap();
     }
     let tables = ["profile", "counter"].map(|table| fleet.path(&format!("set/{table}")));
-    let all = tables.each_ref().map(|it| it.with_extension("kept"));
+    let all = tables.each_ref().map(|table| table.with_extension("kept"));
     let renamed = |from: &[PathBuf; 2], to: &[PathBuf; 2]| {
         for (from, to) in from.iter().zip(to) {
             fs::rename(from, to).unwrap();
@@ -135,8 +135,8 @@ fn a_run_is_imported_whole_or_not_at_all() {
     }
     let profiles = fs::read_dir(fleet.path("run2/profraw")).unwrap();
     let profile = profiles
-        .map(|it| it.unwrap().path())
-        .find(|it| it.is_file())
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_file())
         .unwrap();
     let bytes = fs::read(&profile).unwrap();
     fs::write(&profile, &bytes[..bytes.len() - 40]).unwrap();

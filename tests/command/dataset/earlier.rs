@@ -59,7 +59,7 @@ fn a_data_set_of_version_1_is_read_and_becomes_one_of_version_2() {
     assert_eq!(report(&["set"]), report(&["run", "more"]));
     for (name, bytes) in old
         .iter()
-        .filter(|it| it.0.extension().unwrap() == "parquet")
+        .filter(|file| file.0.extension().unwrap() == "parquet")
     {
         assert!(fs::read(fleet.path("set").join(name)).unwrap() == *bytes);
     }

@@ -54,7 +54,7 @@ fn importers_at_once_add_each_run_once() {
     let added = thread::scope(|scope| {
         let importers = [&runs[..4], &runs[2..], &runs[..]];
         let importers = importers.map(|runs| scope.spawn(|| fleet.import(runs)));
-        importers.map(|it| it.join().unwrap())
+        importers.map(|importer| importer.join().unwrap())
     });
     let added = added.iter().map(|line| {
         let number = line.strip_prefix("set: ").unwrap().split(' ').next();
@@ -78,7 +78,9 @@ fn an_import_that_was_killed_counts_nothing_and_can_be_repeated() {
         let runs = fleet
             .path("set/run")
             .join(format!("date={date}/commit={COMMIT}"));
-        let files = fs::read_dir(runs).unwrap().map(|it| it.unwrap().path());
+        let files = fs::read_dir(runs)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
         files.for_each(|file| fs::remove_file(file).unwrap());
     }
     assert_eq!(report(&fleet, &["set"]), before);
@@ -114,8 +116,8 @@ fn a_kill_at_any_time_loses_nothing() {
     assert_eq!(stderr(&last), "", "{}", stdout(&last));
     assert_eq!(report(&fleet, &["set"]), report(&fleet, &runs));
     let leftovers = fs::read_dir(fleet.path("set")).unwrap();
-    let leftovers = leftovers.map(|it| it.unwrap().file_name().into_string().unwrap());
-    let leftovers: Vec<_> = leftovers.filter(|it| it.starts_with('.')).collect();
+    let leftovers = leftovers.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let leftovers: Vec<_> = leftovers.filter(|name| name.starts_with('.')).collect();
     assert!(
         leftovers.is_empty() || stdout(&last).contains(": 0 runs"),
         "{leftovers:?}"

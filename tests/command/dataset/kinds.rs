@@ -23,10 +23,10 @@ const WITH_LINES: [&str; 1] = ["-gline-tables-only"];
 /// Writes the raw profile of these records, with made-up counts.
 fn write(records: &Records, counters: usize, seed: u64, path: &Path) {
     let version = Version::of_clang(22).unwrap();
-    let counters = (0..counters as u64).map(|it| match (it / 2 + seed) % 4 {
+    let counters = (0..counters as u64).map(|index| match (index / 2 + seed) % 4 {
         // A wave with all of its lanes, or nothing.
         0 => 0,
-        waves if it % 2 == 0 => waves,
+        waves if index % 2 == 0 => waves,
         waves => 64 * waves,
     });
     let counters: Vec<u8> = counters.flat_map(u64::to_le_bytes).collect();
@@ -57,7 +57,8 @@ impl Fleet {
         let mut object = code_object_of(elf, Vec::new());
         object.target = arch.to_owned();
         let loads = vec![load(&object, 0x1000, 1, None)];
-        let pid = fs::read_dir(directory.join("registry")).map_or(0, |it| it.count() as u32);
+        let pid =
+            fs::read_dir(directory.join("registry")).map_or(0, |entries| entries.count() as u32);
         let mut document = document(
             100 * (pid + 1) + u32::from(run.as_bytes()[3]),
             &[object],
@@ -84,7 +85,7 @@ impl Fleet {
     }
 
     /// A run with counts of PTX, which lies beside a device ELF.
-    fn of_ptx(&self, run: &str, elf: &Path, seed: u64) {
+    fn add_ptx_run(&self, run: &str, elf: &Path, seed: u64) {
         let source = self.path("kernel.cu");
         let text = "__attribute__((global)) void half(int *it, int n) {\n  if (n > 3)\n    *it /= 2;\n  else\n    it[n] = 1;\n}\n";
         fs::write(&source, text).unwrap();
@@ -135,7 +136,7 @@ fn counts_of_line_tables_are_those_of_the_raw_profiles() {
     fleet.traced("run2", &fleet.elfs[0].1, 1);
     for (name, seed) in [("run3", 2), ("run4", 3)] {
         fleet.traced(name, &plain, seed);
-        fleet.of_ptx(name, &stand_in, seed);
+        fleet.add_ptx_run(name, &stand_in, seed);
     }
     let runs = ["run1", "run2", "run3", "run4"];
     fleet.import(&runs[..2]);
@@ -179,7 +180,7 @@ fn counts_of_line_tables_are_those_of_the_raw_profiles() {
     assert!(
         contents(&fleet.path("all"))
             .iter()
-            .any(|(path, _)| path.extension().is_some_and(|it| it == "ptx"))
+            .any(|(path, _)| path.extension().is_some_and(|extension| extension == "ptx"))
     );
 
     // The tables of lines, by other programs.
@@ -244,7 +245,7 @@ fn code_without_places_is_kept_and_host_code_is_named() {
         let said = stderr(output);
         let mut lines = said.lines().map(str::to_owned);
         lines
-            .find(|it| it.contains("it has no coverage mapping"))
+            .find(|line| line.contains("it has no coverage mapping"))
             .expect("a line")
     };
     assert_eq!(line(&of_set), line(&expected));

@@ -165,7 +165,7 @@ fn a_data_set_gives_back_the_merge_of_its_runs() {
         contents(&fleet.path("back")),
     );
     let names =
-        |files: &[(PathBuf, Vec<u8>)]| files.iter().map(|it| it.0.clone()).collect::<Vec<_>>();
+        |files: &[(PathBuf, Vec<u8>)]| files.iter().map(|file| file.0.clone()).collect::<Vec<_>>();
     assert_eq!(names(&back), names(&merged));
     assert!(merged.len() > 12, "profiles, device ELFs and the registry");
     for (one, other) in back.iter().zip(&merged) {
@@ -173,7 +173,9 @@ fn a_data_set_gives_back_the_merge_of_its_runs() {
     }
     // llvm-profdata adds up the raw profiles themselves.
     let sums = |directories: &[&str]| {
-        let all = directories.iter().flat_map(|it| contents(&fleet.path(it)));
+        let all = directories
+            .iter()
+            .flat_map(|directory| contents(&fleet.path(directory)));
         let is_profile = |path: &Path| {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             name.starts_with("gfx90a.") && name.ends_with(".profraw")

@@ -126,7 +126,7 @@ mod with_engine {
             };
             let answer = answer
                 .into_iter()
-                .map(|row| sorted(row.into_iter().map(|it| it.1).collect()));
+                .map(|row| sorted(row.into_iter().map(|cell| cell.1).collect()));
             let rows = rows.as_array().unwrap().iter();
             let rows: Vec<_> = rows
                 .map(|row| sorted(row.as_array().unwrap().clone()))

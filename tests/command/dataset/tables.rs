@@ -26,7 +26,7 @@ pub(crate) fn python(what: &str) -> Option<PathBuf> {
     let python = named.unwrap_or(own);
     let mut import = Command::new(&python);
     import.args(["-c", "import duckdb, pyarrow"]);
-    if import.output().is_ok_and(|it| it.status.success()) {
+    if import.output().is_ok_and(|output| output.status.success()) {
         return Some(python);
     }
     // Around the capture of passing tests' output: tools/test counts these lines.
@@ -70,7 +70,7 @@ fn other_programs_read_the_tables_and_their_sums() {
         let directory = fleet.path(&format!("run{pid}"));
         crate::dataset::contents(&directory)
             .into_iter()
-            .map(move |(name, it)| (directory.join(name), it))
+            .map(move |(name, count)| (directory.join(name), count))
     }) {
         let name = path.file_name().unwrap().to_string_lossy();
         if name.starts_with("gfx90a.") && name.ends_with(".profraw") {
@@ -91,7 +91,7 @@ fn other_programs_read_the_tables_and_their_sums() {
         }
     }
     assert!(
-        expected.len() >= 5 && expected.values().any(|it| *it > 0),
+        expected.len() >= 5 && expected.values().any(|count| *count > 0),
         "{shown}"
     );
     let calls: BTreeMap<String, u64> = serde_json::from_value(found["calls"].clone()).unwrap();
@@ -108,8 +108,9 @@ pub(crate) fn lines(fleet: &Fleet, arguments: &[&str]) -> Lines {
     for line in text.lines() {
         if let Some(path) = line.strip_prefix("SF:") {
             file = path.to_owned();
-        } else if let Some((number, count)) =
-            line.strip_prefix("DA:").and_then(|it| it.split_once(','))
+        } else if let Some((number, count)) = line
+            .strip_prefix("DA:")
+            .and_then(|rest| rest.split_once(','))
         {
             lines.insert((file.clone(), number.parse().unwrap()), count != "0");
         }
@@ -204,7 +205,10 @@ fn the_questions_have_the_answers_of_reports() {
     let which = fleet.done(&["which", &place, "run1", "--json"]);
     let which: Value = serde_json::from_str(&which).unwrap();
     let tests = which["lines"][0]["tests"].as_array().unwrap();
-    let tests: BTreeSet<&str> = tests.iter().filter_map(|it| it["label"].as_str()).collect();
+    let tests: BTreeSet<&str> = tests
+        .iter()
+        .filter_map(|test| test["label"].as_str())
+        .collect();
     assert!(tests.len() > 1);
     let asked = answers["tests_to_run"].as_array().unwrap();
     let asked: BTreeSet<&str> = asked.iter().map(|row| row[0].as_str().unwrap()).collect();
@@ -216,8 +220,12 @@ fn the_questions_have_the_answers_of_reports() {
         let json: Value = serde_json::from_str(&json).unwrap();
         for kernel in ["add", "kernel", "scale"] {
             let functions = json["data"][0]["functions"].as_array().unwrap();
-            let of_kernel = functions.iter().filter(|it| it["name"] == kernel);
-            let counts: Vec<_> = of_kernel.map(|it| it["count"].as_u64().unwrap()).collect();
+            let of_kernel = functions
+                .iter()
+                .filter(|function| function["name"] == kernel);
+            let counts: Vec<_> = of_kernel
+                .map(|function| function["count"].as_u64().unwrap())
+                .collect();
             if !counts.is_empty() && counts.iter().all(|count| *count == 0) {
                 idle.push(json!([arch, kernel]));
             }

@@ -276,7 +276,7 @@ fn a_file_that_is_there_is_kept_unless_forced() {
     );
     let names = fs::read_dir(place.path())
         .unwrap()
-        .map(|it| it.unwrap().file_name());
+        .map(|entry| entry.unwrap().file_name());
     let mut names: Vec<_> = names.collect();
     names.sort();
     assert_eq!(names, ["out.db", "rocov-data"], "nothing else is left");

@@ -87,7 +87,7 @@ impl Place {
         let shown = self.shown(name);
         let line = shown
             .lines()
-            .find_map(|it| it.trim().strip_prefix("Function count: "));
+            .find_map(|line| line.trim().strip_prefix("Function count: "));
         line.unwrap().parse().unwrap()
     }
 }

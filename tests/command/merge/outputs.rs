@@ -253,7 +253,8 @@ fn labels_stay_apart_through_merges_if_the_user_wants_that() {
     let said = stdout(&report("second"));
     for label in ["one ", "two "] {
         assert!(
-            said.lines().any(|it| it.trim_start().starts_with(label)),
+            said.lines()
+                .any(|line| line.trim_start().starts_with(label)),
             "{said}"
         );
     }

@@ -26,7 +26,7 @@ fn ranks(place: &Place) -> Vec<String> {
             fs::copy(&elf, kept).unwrap();
             let mut object = code_object_of(&elf, vec![kernel("kernel", 0)]);
             object.file = Some(file);
-            let loads = (1..=u64::from(rank)).map(|it| load(&object, 0x10000 * it, it, None));
+            let loads = (1..=u64::from(rank)).map(|n| load(&object, 0x10000 * n, n, None));
             let document = document(rank, std::slice::from_ref(&object), loads.collect());
             write(&document, &place.path(directory));
         }
@@ -237,8 +237,8 @@ fn stops_and_notes_are_put_together() {
         let loads = vec![load(&object, 0x10000, 1, None)];
         let mut document = document(rank, std::slice::from_ref(&object), loads);
         // 24 reasons, each rank with every fourth, the last ones first.
-        document.processes[0].stops = (0..6).rev().map(|it| reason(4 * it + rank)).collect();
-        document.processes[0].notes = (0..6).rev().map(|it| note(4 * it + rank)).collect();
+        document.processes[0].stops = (0..6).rev().map(|n| reason(4 * n + rank)).collect();
+        document.processes[0].notes = (0..6).rev().map(|n| note(4 * n + rank)).collect();
         write(&document, &place.path(&directory));
     }
     let merge = |inputs: &[&str], output: &str| {

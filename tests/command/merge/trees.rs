@@ -155,7 +155,7 @@ fn count(random: u64) -> u64 {
 }
 
 #[test]
-fn of_version_10() {
+fn version_10() {
     compare(&Variant {
         clang: CLANG,
         flags: &INSTRUMENTED,
@@ -166,7 +166,7 @@ fn of_version_10() {
 }
 
 #[test]
-fn of_version_8() {
+fn version_8() {
     // From the command under test, as no clang of this version links without the header.
     let flags = stdout(&run(rocov().args(["flags", "--clang", "clang++-15"])));
     let flags: Vec<_> = flags.split_whitespace().collect();
@@ -180,7 +180,7 @@ fn of_version_8() {
 }
 
 #[test]
-fn of_mcdc_bitmaps() {
+fn mcdc_bitmaps() {
     compare(&Variant {
         clang: CLANG,
         flags: &[&INSTRUMENTED[..], &["-Xclang", "-fcoverage-mcdc"]].concat(),
@@ -191,7 +191,7 @@ fn of_mcdc_bitmaps() {
 }
 
 #[test]
-fn of_single_byte_coverage() {
+fn single_byte_coverage() {
     let [generate, mapping, _] = INSTRUMENTED;
     compare(&Variant {
         clang: CLANG,
@@ -210,7 +210,7 @@ fn of_single_byte_coverage() {
 }
 
 #[test]
-fn of_ir_level_instrumentation() {
+fn ir_level_instrumentation() {
     compare(&Variant {
         clang: CLANG,
         flags: &["-fprofile-generate", "-fprofile-update=atomic"],

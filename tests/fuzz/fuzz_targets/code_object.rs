@@ -19,10 +19,10 @@ fuzz_target!(|file: &[u8]| {
     let _ = elf.non_atomic_functions();
     for function in elf.mapped_functions().unwrap_or_default() {
         let has_file = |file: u32| function.files.get(file as usize).is_some();
-        assert!(function.regions.iter().all(|it| has_file(it.file)));
+        assert!(function.regions.iter().all(|region| has_file(region.file)));
     }
     let Ok(kernels) = elf.kernels() else { return };
-    let names: Vec<_> = kernels.iter().map(|it| it.name.as_str()).collect();
+    let names: Vec<_> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
     if let Ok(sources) = elf.sources(names.iter().copied()) {
         assert_eq!(sources.len(), names.len(), "a source for each function");
     }

@@ -32,7 +32,7 @@ fn sections() -> Vec<(&'static [u8], u32, Vec<u8>)> {
 /// The headers of the file one after the other, and its contents after them.
 fn host() -> (Vec<u8>, Vec<u8>) {
     let mut sections = sections();
-    let names: Vec<u8> = sections.iter().flat_map(|it| [it.0, b"\0"].concat()).collect();
+    let names: Vec<u8> = sections.iter().flat_map(|section| [section.0, b"\0"].concat()).collect();
     let last = sections.len() - 1;
     sections[last].2 = names;
     let contents_at = HEADER + PROGRAM_HEADER + HEADER * sections.len();

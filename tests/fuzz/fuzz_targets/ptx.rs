@@ -14,8 +14,8 @@ fuzz_target!(|text: &[u8]| {
         Err(error) => {
             let lines = text.split('\n').count();
             let said = error.to_string();
-            let line = said.strip_prefix("line ").and_then(|it| it.split(' ').next());
-            let line: usize = line.and_then(|it| it.parse().ok()).expect("it names the line");
+            let line = said.strip_prefix("line ").and_then(|rest| rest.split(' ').next());
+            let line: usize = line.and_then(|number| number.parse().ok()).expect("it names the line");
             assert!((1..=lines).contains(&line), "{said}");
             return;
         }
@@ -39,7 +39,7 @@ fuzz_target!(|text: &[u8]| {
     };
     let again = Module::parse(&counted).expect("it is PTX");
     let symbols = |module: &Module<'_>| -> Vec<String> {
-        let symbols = module.functions.iter().map(|it| it.symbol.to_owned());
+        let symbols = module.functions.iter().map(|function| function.symbol.to_owned());
         symbols.collect()
     };
     assert_eq!(symbols(&again), symbols(&module));

@@ -9,7 +9,7 @@ fuzz_target!(|file: &[u8]| {
         let again = SavedSections::decode(&saved.encode()).expect("its own encoding");
         // A name that is not UTF-8 becomes longer, because a replacement takes the place of its
         // bytes.
-        let is_plain = saved.sections.iter().all(|it| it.name.is_ascii());
+        let is_plain = saved.sections.iter().all(|section| section.name.is_ascii());
         assert!(again == saved || !is_plain, "{again:?}, not {saved:?}");
     }
     // Indexed profiles have values in the form of raw ones.

@@ -85,7 +85,7 @@ fn control(one: &str, other: &str) {
 fn label(text: &str) {
     if let Some(label) = Label::from_directory(Path::new(text)) {
         let directory = label.directory();
-        let is_normal = |it| matches!(it, Component::Normal(_));
+        let is_normal = |component| matches!(component, Component::Normal(_));
         assert!(directory.starts_with(LABELS) && directory.components().all(is_normal));
         let _ = label.to_string();
     }

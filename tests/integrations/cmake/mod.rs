@@ -55,7 +55,7 @@ struct Project {
 
 impl Project {
     /// A copy of the files of a folder in the repository.
-    fn of(folder: &str) -> Self {
+    fn from_folder(folder: &str) -> Self {
         let project = Self::new();
         for file in fs::read_dir(repository(folder)).expect("a folder") {
             let path = file.expect("a file").path();

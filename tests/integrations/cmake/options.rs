@@ -12,7 +12,7 @@ struct Commands(serde_json::Value);
 
 impl Commands {
     /// Those of a project for clang 22.
-    fn of(text: &str, arguments: &[&str]) -> Self {
+    fn for_project(text: &str, arguments: &[&str]) -> Self {
         let project = Project::with(text);
         for source in ["a.cpp", "b.cpp", "c.c"] {
             fs::write(project.path(source), "").expect("a file can be written");
@@ -38,8 +38,8 @@ impl Commands {
     /// The options of rocov in the only command whose output has `part` in its path.
     fn rocovs(&self, part: &str) -> Vec<String> {
         let commands = self.0.as_array().expect("commands").iter();
-        let commands = commands.map(|it| it["command"].as_str().expect("a command"));
-        let found: Vec<_> = commands.filter(|it| it.contains(part)).collect();
+        let commands = commands.map(|command| command["command"].as_str().expect("a command"));
+        let found: Vec<_> = commands.filter(|command| command.contains(part)).collect();
         let [command] = &found[..] else {
             panic!("{} commands with {part}: {:?}", found.len(), self.0);
         };
@@ -57,14 +57,14 @@ const PROJECT: &str = "cmake_minimum_required(VERSION 3.20)\n\
 
 #[test]
 fn a_target_or_its_sources_get_the_flags() {
-    let commands = Commands::of(&format!("{PROJECT}rocov_add_coverage(one)\n"), &[]);
+    let commands = Commands::for_project(&format!("{PROJECT}rocov_add_coverage(one)\n"), &[]);
     assert_eq!(commands.rocovs("one.dir/a.cpp.o").len(), 1);
     assert_eq!(commands.rocovs("one.dir/b.cpp.o").len(), 1);
     assert_eq!(commands.rocovs("one.dir/c.c.o"), [""; 0], "C is the host's");
     assert_eq!(commands.rocovs("two.dir/a.cpp.o"), [""; 0]);
 
     let text = format!("{PROJECT}rocov_add_coverage(one SOURCES b.cpp COUNTERS llvm HOST)\n");
-    let commands = Commands::of(&text, &[]);
+    let commands = Commands::for_project(&text, &[]);
     assert_eq!(commands.rocovs("one.dir/a.cpp.o"), [""; 0]);
     assert_eq!(commands.rocovs("one.dir/b.cpp.o").len(), 1);
     assert_eq!(commands.rocovs("one.dir/c.c.o"), [""; 0]);
@@ -72,7 +72,7 @@ fn a_target_or_its_sources_get_the_flags() {
 
 #[test]
 fn host_code_counts_in_c_too() {
-    let commands = Commands::of(&format!("{PROJECT}rocov_add_coverage(one HOST)\n"), &[]);
+    let commands = Commands::for_project(&format!("{PROJECT}rocov_add_coverage(one HOST)\n"), &[]);
     let flags = commands.rocovs("one.dir/c.c.o");
     assert!(
         flags.contains(&"-fprofile-instr-generate".to_owned()),
@@ -88,7 +88,7 @@ fn an_interface_library_hands_the_flags_on() {
          rocov_add_coverage(alias)\n\
          target_link_libraries(two PRIVATE headers)\n"
     );
-    let commands = Commands::of(&text, &[]);
+    let commands = Commands::for_project(&text, &[]);
     assert_eq!(commands.rocovs("one.dir/a.cpp.o"), [""; 0]);
     assert_eq!(commands.rocovs("two.dir/a.cpp.o").len(), 1);
 }
@@ -137,7 +137,7 @@ fn the_clang_that_hipcc_calls_is_asked_for_its_flags() {
     fs::set_permissions(&hipcc, fs::Permissions::from_mode(0o755)).expect("it is ours");
     let text = format!("{PROJECT}rocov_add_coverage(one)\n");
     let compiler = format!("-DCMAKE_CXX_COMPILER={}", hipcc.display());
-    let commands = Commands::of(&text, &[&compiler]);
+    let commands = Commands::for_project(&text, &[&compiler]);
     assert_eq!(commands.rocovs("one.dir/a.cpp.o").len(), 1);
 }
 
@@ -145,29 +145,29 @@ fn the_clang_that_hipcc_calls_is_asked_for_its_flags() {
 fn configurations_are_chosen() {
     let text = format!("{PROJECT}rocov_add_coverage(one CONFIGURATIONS Debug Coverage)\n");
     for (name, expected) in [("Coverage", 1), ("Debug", 1), ("Release", 0)] {
-        let commands = Commands::of(&text, &[&format!("-DCMAKE_BUILD_TYPE={name}")]);
+        let commands = Commands::for_project(&text, &[&format!("-DCMAKE_BUILD_TYPE={name}")]);
         assert_eq!(commands.rocovs("one.dir/a.cpp.o").len(), expected, "{name}");
     }
 }
 
 #[test]
 fn one_switch_is_for_all_targets() {
-    let commands = Commands::of(PROJECT, &[]);
+    let commands = Commands::for_project(PROJECT, &[]);
     assert_eq!(commands.rocovs("two.dir/a.cpp.o"), [""; 0]);
-    let commands = Commands::of(PROJECT, &["-DROCOV_COVERAGE=ON"]);
+    let commands = Commands::for_project(PROJECT, &["-DROCOV_COVERAGE=ON"]);
     let of_all = commands.rocovs("two.dir/a.cpp.o");
     assert_eq!(of_all.len(), 1);
 
     // A target has one set of flags: its own, if it differs.
     let text = format!("{PROJECT}rocov_add_coverage(one COUNTERS llvm)\n");
-    let commands = Commands::of(&text, &["-DROCOV_COVERAGE=ON"]);
+    let commands = Commands::for_project(&text, &["-DROCOV_COVERAGE=ON"]);
     let own = commands.rocovs("one.dir/a.cpp.o");
     assert_eq!(own.len(), 1);
     let name = |words: &[String]| words[0].rsplit('/').next().map(str::to_owned);
     assert_eq!(name(&commands.rocovs("two.dir/a.cpp.o")), name(&of_all));
     assert_ne!(name(&own), name(&of_all));
 
-    let commands = Commands::of(&text, &["-DROCOV_COVERAGE=OFF"]);
+    let commands = Commands::for_project(&text, &["-DROCOV_COVERAGE=OFF"]);
     assert_eq!(commands.rocovs("one.dir/a.cpp.o"), [""; 0]);
 }
 
@@ -231,7 +231,7 @@ fn the_package_has_the_version_of_the_crate() {
     );
     let parts: Vec<u32> = version
         .split('.')
-        .map(|it| it.parse().expect("a number"))
+        .map(|number| number.parse().expect("a number"))
         .collect();
     let [major, minor, patch] = parts[..] else {
         panic!("{version} has 3 parts");

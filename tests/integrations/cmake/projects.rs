@@ -37,7 +37,7 @@ fn expected<const N: usize>(counts: [(&str, u64); N]) -> BTreeMap<String, u64> {
 /// Two lines in the project, and a preset. rocov is installed, and the package is found by the `PATH`.
 #[test]
 fn three_targets_count_each_for_its_tests() {
-    let project = Project::of("examples/libraries");
+    let project = Project::from_folder("examples/libraries");
     let prefix = Prefix::new();
     let path = std::env::var("PATH").expect("a PATH");
     let toolkit = toolkit();
@@ -102,7 +102,7 @@ fn three_targets_count_each_for_its_tests() {
 /// project's.
 #[test]
 fn units_of_static_libraries_count() {
-    let project = Project::of("testdata/cmake/units");
+    let project = Project::from_folder("testdata/cmake/units");
     let mut cmake = project.configuration();
     cmake
         .args(hip_compiler("clang++-22"))
@@ -184,7 +184,7 @@ fn flags_of(clang: &str) -> String {
 /// The target prints the gate that does not hold once. Each run starts with no counts.
 #[test]
 fn gates_and_failing_tests_fail_the_target() {
-    let project = Project::of("examples/cmake");
+    let project = Project::from_folder("examples/cmake");
     let lists = project.path("CMakeLists.txt");
     let text = fs::read_to_string(&lists).expect("a file");
     let only_full = text.replace("add_test(NAME part_of_a_block COMMAND scale 100)", "");

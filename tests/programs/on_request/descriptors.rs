@@ -26,21 +26,24 @@ impl Call {
     /// itself, the caller is unknown.
     fn caller(&self) -> Option<&str> {
         let mut through = self.through.iter().map(String::as_str);
-        through.find(|it| !["libc.so.6", "librocov_modelgpu.so"].contains(it))
+        through.find(|library| !["libc.so.6", "librocov_modelgpu.so"].contains(library))
     }
 
     /// Returns whether other programs inherit its descriptor.
     fn is_for_others(&self) -> bool {
         let other = ["F_DUPFD,", "F_SETFD,"];
-        let makes_one =
-            !self.line.starts_with("fcntl(") || other.iter().any(|it| self.line.contains(it));
+        let makes_one = !self.line.starts_with("fcntl(")
+            || other.iter().any(|command| self.line.contains(command));
         makes_one && !self.line.contains("CLOEXEC") && !self.line.starts_with("+++ ")
     }
 
     /// Its name and arguments, without numbers.
     fn what(&self) -> String {
-        let what = self.line.rsplit_once(" = ").map_or(&*self.line, |it| it.0);
-        what.replace(|it: char| it.is_ascii_digit(), "")
+        let what = self
+            .line
+            .rsplit_once(" = ")
+            .map_or(&*self.line, |parts| parts.0);
+        what.replace(|c: char| c.is_ascii_digit(), "")
     }
 }
 
@@ -56,7 +59,7 @@ fn calls(directory: &Path) -> Vec<Call> {
                 calls.push(Call { line, through });
                 continue;
             };
-            let library = frame.split_once('(').map_or(frame, |it| it.0);
+            let library = frame.split_once('(').map_or(frame, |parts| parts.0);
             let name = Path::new(library).file_name().unwrap_or_default();
             let call = calls.last_mut().expect("a call is above its stack");
             call.through.push(name.to_string_lossy().into_owned());
@@ -132,7 +135,10 @@ fn all_are_closed_when_another_program_starts() {
         assert!(lines.iter().any(is_it), "{call}..{what}: {lines:#?}");
     }
     let mut callers = calls.iter().map(Call::caller);
-    assert!(callers.any(|it| it == Some("librocov.so")), "{calls:#?}");
+    assert!(
+        callers.any(|caller| caller == Some("librocov.so")),
+        "{calls:#?}"
+    );
 }
 
 /// The descriptors of a process, and their targets.
@@ -157,10 +163,13 @@ fn ours(server: &Server) -> Vec<String> {
         let info = path.to_string_lossy().replace("/fd/", "/fdinfo/");
         let info = fs::read_to_string(info).unwrap_or_default();
         let mut words = info.split_whitespace();
-        let flags = words.find(|it| *it == "flags:").and(words.next());
-        let flags = flags.and_then(|it| i32::from_str_radix(it, 8).ok());
+        let flags = words.find(|word| *word == "flags:").and(words.next());
+        let flags = flags.and_then(|digits| i32::from_str_radix(digits, 8).ok());
         let for_others = flags.unwrap_or_default() & libc::O_CLOEXEC == 0;
-        !for_others && ["pipe:", "socket:"].iter().any(|it| file.starts_with(it))
+        !for_others
+            && ["pipe:", "socket:"]
+                .iter()
+                .any(|kind| file.starts_with(kind))
     };
     let number = |(path, _): (PathBuf, PathBuf)| {
         let name = path.file_name().unwrap_or_default();
@@ -196,7 +205,8 @@ fn requests_leave_none_open() {
 fn has_thread(server: &Server) -> bool {
     let tasks = format!("/proc/{}/task", server.pid());
     let tasks = fs::read_dir(tasks).expect("the server lives");
-    let mut names = tasks.map(|it| fs::read_to_string(it.expect("an entry").path().join("comm")));
+    let mut names =
+        tasks.map(|task| fs::read_to_string(task.expect("an entry").path().join("comm")));
     // A thread that has just ended has no name.
     names.any(|name| name.is_ok_and(|name| name == "rocov\n"))
 }

@@ -219,7 +219,7 @@ impl Server {
 
     /// The launches in the profiles written so far.
     pub(super) fn written(&self) -> Launches {
-        Launches::of(&self.directory.path().join("data"))
+        Launches::read(&self.directory.path().join("data"))
     }
 
     /// Sends bytes to the socket and returns the whole answer.
@@ -309,7 +309,7 @@ impl Launches {
         }
     }
 
-    fn of(data: &Path) -> Self {
+    fn read(data: &Path) -> Self {
         let mut labels = Vec::new();
         below(&data.join("labels"), "", &mut labels);
         labels.sort();

@@ -20,7 +20,7 @@ fn each_test_counts_what_it_counts_alone() {
     cmake.arg("-S").arg(project.path()).arg("-B").arg(&build);
     run(&mut cmake).success();
 
-    let labelled = Run::of(&["--per-test"], |command| {
+    let labelled = Run::with_options(&["--per-test"], |command| {
         command.args(["ctest", "-j2", "--test-dir"]).arg(&build);
     });
     // ctest names the directory that it reads, and its log in it. Both are there after the run.

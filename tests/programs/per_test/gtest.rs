@@ -14,7 +14,7 @@ pub(super) const TESTS: [(&str, &[&str]); 4] = [
 
 /// Runs only one test, without labels.
 pub(super) fn alone(test: &str) -> Run {
-    Run::of(&[], |command| {
+    Run::with_options(&[], |command| {
         command
             .arg(suite(&[]))
             .arg(format!("--gtest_filter={test}"));
@@ -23,7 +23,7 @@ pub(super) fn alone(test: &str) -> Run {
 
 #[test]
 fn each_test_counts_what_it_counts_alone() {
-    let labelled = Run::of(&[], |command| {
+    let labelled = Run::with_options(&[], |command| {
         command.arg(suite(&["-DLABELLED"]));
     });
     for (test, labels) in TESTS {

@@ -71,7 +71,7 @@ struct Run {
 
 impl Run {
     /// Runs the command from `append` under `rocov run` with these options.
-    fn of(options: &[&str], append: impl FnOnce(&mut Command)) -> Self {
+    fn with_options(options: &[&str], append: impl FnOnce(&mut Command)) -> Self {
         let mut ended = Self {
             directory: tempfile::tempdir().expect("a temporary directory"),
             stdout: String::new(),

@@ -47,14 +47,14 @@ fn pytest(command: &mut Command, arguments: &[&str], test: &str) {
 
 /// Runs one test, or all, without labels.
 fn without_labels(test: &str) -> Run {
-    Run::of(&[], |command| pytest(command, &[], test))
+    Run::with_options(&[], |command| pytest(command, &[], test))
 }
 
 #[test]
 fn each_test_counts_what_it_counts_alone() {
-    let labelled = Run::of(&[], |command| pytest(command, &PLUGIN, ""));
+    let labelled = Run::with_options(&[], |command| pytest(command, &PLUGIN, ""));
     let workers = [&PLUGIN[..], &["-n", "2"]].concat();
-    let in_workers = Run::of(&[], |command| pytest(command, &workers, ""));
+    let in_workers = Run::with_options(&[], |command| pytest(command, &workers, ""));
     for (test, label) in TESTS {
         let alone = without_labels(&format!("::{test}")).all();
         assert_eq!(labelled.labelled(&[label]), alone, "{test}");

@@ -10,7 +10,7 @@ fn endings() -> Option<Program> {
     let released = Released::find()?;
     let source = repository("testdata/programs/endings/endings.hip");
     let object = released.compiled(&source, &[], &["-pthread"], "endings.o");
-    Some(Program::of(released, &[object], "endings"))
+    Some(Program::link(released, &[object], "endings"))
 }
 
 #[track_caller]
@@ -119,13 +119,13 @@ fn a_gpu_without_a_large_bar() {
     };
     let released = &program.released;
     let arguments = words(&["return"]);
-    let llvms = Ran::of(released, |data| {
+    let llvms = Ran::new(released, |data| {
         let mut command = released.with_llvms(GPU, "small", data);
         run(command.arg(&program.with_llvms).args(&arguments))
     });
     llvms.has(&[]);
     assert_eq!(llvms.status(), 139, "SIGSEGV: {}", llvms.ended);
-    let rocovs = Ran::of(released, |data| {
+    let rocovs = Ran::new(released, |data| {
         let mut command = released.under_rocov(GPU, "small", &[], data);
         run(command.arg(&program.without).args(&arguments))
     });

@@ -14,7 +14,10 @@ fn colons_in_names() {
     };
     let ran = modules.both("data:FIRST first sync unload");
     let have_colons = |ran: &Ran| {
-        let mut names = ran.profiles.iter().filter_map(|it| it.file_name());
+        let mut names = ran
+            .profiles
+            .iter()
+            .filter_map(|profile| profile.file_name());
         assert!(!ran.profiles.is_empty(), "{}", ran.ended);
         names.any(|name| name.to_string_lossy().contains(':'))
     };
@@ -30,7 +33,7 @@ fn a_program_that_uses_no_gpu() {
     };
     let source = repository("testdata/programs/found/modules.cpp");
     let object = released.compiled(&source, &[], &[], "modules.o");
-    let program = Program::of(released, &[object], "modules");
+    let program = Program::link(released, &[object], "modules");
     let log = ("ROCOV_MODELGPU_LOG", "2");
     let opens = |command: &mut Command| {
         let ended = run(command.arg("none").env(log.0, log.1)).success();

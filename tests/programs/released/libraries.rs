@@ -32,10 +32,10 @@ fn run_libraries(what: &str) -> Option<Both> {
     };
     let run_with =
         |mut command: Command, libraries| run(command.arg(&loader).args(arguments(libraries)));
-    let llvms = Ran::of(&released, |data| {
+    let llvms = Ran::new(&released, |data| {
         run_with(released.with_llvms(GPU, LARGE, data), with_llvms)
     });
-    let rocovs = Ran::of(&released, |data| {
+    let rocovs = Ran::new(&released, |data| {
         run_with(released.under_rocov(GPU, LARGE, &[], data), without)
     });
     Some(Both { llvms, rocovs })

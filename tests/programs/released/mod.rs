@@ -39,7 +39,7 @@ struct Ran {
 
 impl Program {
     /// Links a program with HIP and device code in `objects`.
-    fn of(released: Released, objects: &[PathBuf], name: &str) -> Self {
+    fn link(released: Released, objects: &[PathBuf], name: &str) -> Self {
         let with_llvms = released.linked_with_drain(objects, &[], &format!("{name}-llvm"));
         let without = released.linked(objects, &[], name);
         Self {
@@ -51,7 +51,7 @@ impl Program {
 
     /// Runs it with LLVM's drain.
     fn llvms(&self, gpus: &str, arguments: &[OsString]) -> Ran {
-        Ran::of(&self.released, |data| {
+        Ran::new(&self.released, |data| {
             let mut command = self.released.with_llvms(gpus, LARGE, data);
             run(command.arg(&self.with_llvms).args(arguments))
         })
@@ -59,7 +59,7 @@ impl Program {
 
     /// Runs it under `rocov run OPTIONS`.
     fn rocovs(&self, gpus: &str, options: &[&str], arguments: &[OsString]) -> Ran {
-        Ran::of(&self.released, |data| {
+        Ran::new(&self.released, |data| {
             let mut command = self.released.under_rocov(gpus, LARGE, options, data);
             run(command.arg(&self.without).args(arguments))
         })
@@ -80,14 +80,18 @@ impl Program {
 
 impl Ran {
     /// Runs a program that writes its profiles to this directory.
-    fn of(released: &Released, program: impl FnOnce(&Path) -> Ended) -> Self {
+    fn new(released: &Released, program: impl FnOnce(&Path) -> Ended) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
         let ended = program(&data);
         let functions = released.counted(&data, &ended);
-        let calls = functions.into_iter().filter(|(_, it)| it.calls > 0);
+        let calls = functions
+            .into_iter()
+            .filter(|(_, function)| function.calls > 0);
         Self {
-            calls: calls.map(|(name, it)| (name, it.calls)).collect(),
+            calls: calls
+                .map(|(name, function)| (name, function.calls))
+                .collect(),
             profiles: device_profiles(&data),
             ended,
         }
@@ -153,10 +157,10 @@ fn each_test_is_a_row_of_the_table() {
         .iter()
         .flat_map(|source| source.split("#[test]\nfn "));
     let mut tests: Vec<&str> = functions
-        .filter_map(|it| it.split_once("() {"))
-        .map(|it| it.0)
+        .filter_map(|part| part.split_once("() {"))
+        .map(|parts| parts.0)
         .collect();
-    tests.retain(|name| name.chars().all(|it| it.is_ascii_lowercase() || it == '_'));
+    tests.retain(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
     tests.retain(|name| *name != "each_test_is_a_row_of_the_table");
     rows.sort_unstable();
     tests.sort_unstable();

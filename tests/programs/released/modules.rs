@@ -28,14 +28,14 @@ impl Modules {
         Some(Self {
             first: module("first"),
             second: module("second"),
-            program: Program::of(released, &[object], "modules"),
+            program: Program::link(released, &[object], "modules"),
         })
     }
 
     /// The arguments for these steps. FIRST and SECOND are the code objects' files, `first` and
     /// `second` launches of their kernels.
     fn steps(&self, steps: &str) -> Vec<OsString> {
-        let [first, second] = [&self.first, &self.second].map(|it| it.display().to_string());
+        let [first, second] = [&self.first, &self.second].map(|path| path.display().to_string());
         let step = |step: &str| match step {
             "first" | "second" => format!("launch:{step}:100").into(),
             _ => step

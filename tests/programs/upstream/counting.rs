@@ -95,9 +95,12 @@ fn coverage() {
         let row = table
             .lines()
             .map(|line| line.split_whitespace().collect::<Vec<_>>())
-            .find(|row| row.first().is_some_and(|it| it.ends_with("magnitude.hip")))
+            .find(|row| {
+                row.first()
+                    .is_some_and(|name| name.ends_with("magnitude.hip"))
+            })
             .unwrap_or_else(|| panic!("no magnitude.hip in the table:\n{table}"));
-        let covered: Vec<&str> = row.into_iter().filter(|it| it.ends_with('%')).collect();
+        let covered: Vec<&str> = row.into_iter().filter(|cell| cell.ends_with('%')).collect();
         // Regions, functions and lines; all branches but one, because no work-item is beyond the
         // count.
         let expected = ["100.00%", "100.00%", "100.00%", "75.00%"];

@@ -57,7 +57,7 @@ fn no_kernel() {
 fn resident_images() {
     for toolchain in Toolchain::all() {
         let librocov = toolchain.newest.map_or_else(Vec::new, |_| link_flags());
-        let librocov = librocov.iter().map(|it| it.to_str().expect("UTF-8"));
+        let librocov = librocov.iter().map(|flag| flag.to_str().expect("UTF-8"));
         let more: Vec<&str> = ["-fno-gpu-rdc"].into_iter().chain(librocov).collect();
         let program = toolchain.program_without_drain(&["hot", "cold"], &more);
         let ran = Ran::one(toolchain, &program, &[]);

@@ -225,7 +225,7 @@ fn linked_into_a_program_with_librocov() {
     };
     let flags: Vec<_> = link_flags()
         .into_iter()
-        .map(|it| it.into_string().expect("UTF-8"))
+        .map(|flag| flag.into_string().expect("UTF-8"))
         .collect();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     // In the other order the linker takes rocov's entry points and leaves LLVM's drain out.

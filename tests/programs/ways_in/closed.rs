@@ -22,7 +22,7 @@ pub(super) fn library(stack: Stack, kernel: &str) -> PathBuf {
 
 #[test]
 fn all_counts_come_home_on_every_stack_and_with_every_way_to_copy() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let libraries = KERNELS.map(|kernel| library(stack, kernel));
         // Without SDMA, kernels copy. With a large BAR, the host may.
         for (sdma, bar, runs) in [

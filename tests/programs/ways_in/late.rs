@@ -25,7 +25,9 @@ fn finds_what_is_loaded() {
             let data = tempfile::tempdir().expect("a temporary directory");
             let mut command = on_model(data.path(), &[]);
             command.arg(late()).arg(scope).arg(built("librocov.so"));
-            command.arg(how).args(kernels.iter().map(|it| library(it)));
+            command
+                .arg(how)
+                .args(kernels.iter().map(|kernel| library(kernel)));
             let ended = counts_twice(&mut command, data.path(), kernels);
             assert!(!ended.stderr.contains("rocov: cannot"), "{ended}");
         }

@@ -66,7 +66,7 @@ fn drains_what_a_program_opens_later() {
 }
 
 #[test]
-fn of_several_copies_one_drains() {
+fn one_of_several_copies_drains() {
     let kernels = ["tally_one", "tally_two"];
     let libraries = kernels.map(library);
     let with_a_copy = link(

@@ -59,7 +59,7 @@ fn written(log: &Path, data: &Path) -> BTreeMap<PathBuf, usize> {
 
 #[test]
 fn each_code_object_is_copied_once_and_each_file_written_once() {
-    for stack in Stack::of_programs() {
+    for stack in Stack::for_programs() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         for (number, (way, words, objects)) in ways(stack, directory.path()).into_iter().enumerate()
         {
@@ -74,7 +74,7 @@ fn each_code_object_is_copied_once_and_each_file_written_once() {
                 .matches("rocov: Copied device sections")
                 .count();
             assert_eq!(copied, objects, "{what}: {ended}");
-            let found = Data::of(&data);
+            let found = Data::read(&data);
             assert_eq!(found.profiles.len(), objects, "{what}: {ended}");
             assert_eq!(found.registries.len(), 1, "{what}: {ended}");
             let written = written(&log, &data);

@@ -100,7 +100,7 @@ fn is_left_alone_where_librocov_interposes() {
 }
 
 #[test]
-fn of_an_unknown_version_is_left_alone_and_interposition_serves() {
+fn an_unknown_version_is_left_alone_and_interposition_serves() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let mut command = on_model(data.path(), &[built("librocov.so")]);
     command.arg("UNKNOWN_TABLE=copy");
@@ -119,7 +119,7 @@ fn of_an_unknown_version_is_left_alone_and_interposition_serves() {
 }
 
 #[test]
-fn of_an_unknown_version_leaves_the_drain_at_exit() {
+fn an_unknown_version_leaves_the_drain_at_exit() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let mut command = on_model(data.path(), &[]);
     command

@@ -109,7 +109,7 @@ fn has_sources_of_this_package(compilation: &Command) -> bool {
     let package = repository("tests");
     let mut paths = compilation.get_args().map(Path::new);
     compilation.get_current_dir().is_none()
-        && paths.all(|it| it.is_relative() || it.starts_with(&package))
+        && paths.all(|path| path.is_relative() || path.starts_with(&package))
 }
 
 /// Compiles the kernel for `archs` into one bundle.

@@ -95,7 +95,9 @@ pub fn write_filled(elf: &Path, version_word: u64, path: &Path, mut fill: impl F
     } else {
         // Bitmap bytes and padding; names; deltas of counters, bitmap and names; virtual tables
         // and their names; last value kind.
-        let (bytes, address) = bitmap.map_or((0, data.address()), |it| (it.size(), it.address()));
+        let (bytes, address) = bitmap.map_or((0, data.address()), |section| {
+            (section.size(), section.address())
+        });
         words.extend([bytes, padding(bytes), names.len() as u64]);
         words.extend([counters_delta, delta(address), 0, 0, 0, 2]);
     }
@@ -135,7 +137,7 @@ fn relocate(records: &mut [u8], counters_delta: u64) {
 /// The merged profile by llvm-profdata of all raw profiles of an arch that lie directly in `directory`.
 pub fn indexed(directory: &Path, arch: &str) -> PathBuf {
     let entries = std::fs::read_dir(directory).unwrap();
-    let of_arch = entries.map(|it| it.unwrap().path()).filter(|path| {
+    let of_arch = entries.map(|entry| entry.unwrap().path()).filter(|path| {
         let name = path.file_name().unwrap().to_str().unwrap();
         name.starts_with(&format!("{arch}.")) && name.ends_with(".profraw")
     });

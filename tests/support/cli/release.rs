@@ -20,7 +20,7 @@ impl Release {
         let installed = PathBuf::from(format!("/usr/lib/llvm-{number}/bin"));
         let of_system = ["/usr/bin".into(), installed];
         let mut places = of_system.into_iter().chain(unpacked(number));
-        let has_clang = |it: &PathBuf| it.join(format!("clang++-{number}")).exists();
+        let has_clang = |path: &PathBuf| path.join(format!("clang++-{number}")).exists();
         let found = places.find(has_clang);
         if found.is_none() {
             // Around the capture of passing tests' output: tools/test counts these lines.
@@ -45,7 +45,7 @@ impl Release {
 fn unpacked(number: u32) -> Option<PathBuf> {
     let mut stacks = Command::new(repository("tools/stacks"));
     let output = stacks.args(["bin", &format!("clang-{number}")]).output();
-    let output = output.ok().filter(|it| it.status.success())?;
+    let output = output.ok().filter(|output| output.status.success())?;
     let directory = String::from_utf8(output.stdout).ok()?;
     Some(directory.trim_end().into())
 }

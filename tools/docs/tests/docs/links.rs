@@ -21,7 +21,8 @@ const OTHERS: [&str; 8] = [
 
 /// Returns all documents.
 pub(crate) fn documents() -> Vec<PathBuf> {
-    let is_chapter = |path: &Path| path.is_dir() || path.extension().is_some_and(|it| it == "md");
+    let is_chapter =
+        |path: &Path| path.is_dir() || path.extension().is_some_and(|extension| extension == "md");
     let mut documents = files_below(&repository("docs/src"), &is_chapter);
     documents.extend(OTHERS.map(repository));
     documents
@@ -110,7 +111,9 @@ fn every_link_leads_somewhere() {
                 "" => path.clone(),
                 file => path.with_file_name(file),
             };
-            let is_markdown = target.extension().is_some_and(|it| it == "md");
+            let is_markdown = target
+                .extension()
+                .is_some_and(|extension| extension == "md");
             let problem = match target.canonicalize() {
                 Err(_) => "there is no such file",
                 Ok(target)

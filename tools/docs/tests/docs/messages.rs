@@ -155,7 +155,7 @@ fn sources() -> Vec<(String, String)> {
     let is_source = |path: &Path| {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let is_test = name == "tests" || name.ends_with("_tests");
-        !is_test && (path.is_dir() || path.extension().is_some_and(|it| it == "rs"))
+        !is_test && (path.is_dir() || path.extension().is_some_and(|extension| extension == "rs"))
     };
     let root = repository("");
     let files = SOURCES
@@ -265,7 +265,7 @@ impl Collector<'_> {
                 TokenTree::Punct(mark) if mark.as_char() == '!' => continue,
                 TokenTree::Group(_) if is_attribute => is_attribute = false,
                 TokenTree::Group(group) => match name.take() {
-                    Some(name) => self.inside(&name, |it| it.tokens(group.stream())),
+                    Some(name) => self.inside(&name, |visitor| visitor.tokens(group.stream())),
                     None => self.tokens(group.stream()),
                 },
                 TokenTree::Ident(ident) => {
@@ -313,14 +313,14 @@ impl<'ast> Visit<'ast> for Collector<'_> {
     }
 
     fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
-        self.with_owner(Some(item.ident.to_string()), |it| {
-            visit::visit_item_enum(it, item)
+        self.with_owner(Some(item.ident.to_string()), |visitor| {
+            visit::visit_item_enum(visitor, item)
         });
     }
 
     fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
-        self.with_owner(Some(item.ident.to_string()), |it| {
-            visit::visit_item_struct(it, item)
+        self.with_owner(Some(item.ident.to_string()), |visitor| {
+            visit::visit_item_struct(visitor, item)
         });
     }
 
@@ -334,14 +334,14 @@ impl<'ast> Visit<'ast> for Collector<'_> {
             .and_then(|(_, of, _)| of.segments.last());
         let is_display = display.is_some_and(|of| of.ident == "Display");
         let owner = name_of(&item.self_ty).filter(|_| is_display);
-        self.with_owner(owner, |it| visit::visit_item_impl(it, item));
+        self.with_owner(owner, |visitor| visit::visit_item_impl(visitor, item));
     }
 
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
         if let (Some(name), Meta::List(list)) = (attribute.path().get_ident(), &attribute.meta)
             && name == "error"
         {
-            self.inside(name, |it| it.tokens(list.tokens.clone()));
+            self.inside(name, |visitor| visitor.tokens(list.tokens.clone()));
         }
     }
 
@@ -351,12 +351,14 @@ impl<'ast> Visit<'ast> for Collector<'_> {
         };
         self.prints |= ["eprint", "eprintln", "dbg"]
             .iter()
-            .any(|it| name.ident == it);
-        self.inside(&name.ident, |it| {
+            .any(|printer| name.ident == printer);
+        self.inside(&name.ident, |visitor| {
             let arguments = Punctuated::<Expr, Token![,]>::parse_terminated;
             match call.parse_body_with(arguments) {
-                Ok(arguments) => arguments.iter().for_each(|argument| it.argument(argument)),
-                Err(_) => it.tokens(call.tokens.clone()),
+                Ok(arguments) => arguments
+                    .iter()
+                    .for_each(|argument| visitor.argument(argument)),
+                Err(_) => visitor.tokens(call.tokens.clone()),
             }
         });
     }
@@ -367,23 +369,24 @@ impl<'ast> Visit<'ast> for Collector<'_> {
             _ => None,
         };
         match name {
-            Some(name) => self.inside(&name.ident, |it| visit::visit_expr_call(it, call)),
+            Some(name) => self.inside(&name.ident, |visitor| visit::visit_expr_call(visitor, call)),
             None => visit::visit_expr_call(self, call),
         }
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         self.visit_expr(&call.receiver);
-        self.inside(&call.method, |it| {
+        self.inside(&call.method, |visitor| {
             call.args
                 .iter()
-                .for_each(|argument| it.visit_expr(argument))
+                .for_each(|argument| visitor.visit_expr(argument))
         });
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let last = path.segments.last();
-        self.prints |= last.is_some_and(|it| it.ident == "stderr" || it.ident == "STDERR_FILENO");
+        self.prints |= last
+            .is_some_and(|segment| segment.ident == "stderr" || segment.ident == "STDERR_FILENO");
         visit::visit_path(self, path);
     }
 
@@ -429,9 +432,9 @@ fn without_values(format: &str) -> String {
         }
     }
     text.push_str(rest);
-    let escaped = |it: char| match it.is_control() {
-        true => it.escape_default().to_string(),
-        false => it.to_string(),
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
     };
     text.chars().map(escaped).collect()
 }
@@ -594,21 +597,25 @@ fn has_step(text: &str) -> bool {
 fn each_message_names_the_next_step() {
     let excused: BTreeSet<_> = WITHOUT_STEP.iter().flat_map(|(_, texts)| *texts).collect();
     let templates = templates();
-    let is_of_user =
-        |it: &&Template| it.is_whole && matches!(it.printer, Printer::Librocov | Printer::Command);
+    let is_of_user = |template: &&Template| {
+        template.is_whole && matches!(template.printer, Printer::Librocov | Printer::Command)
+    };
     let whole = templates.iter().filter(is_of_user);
     // Two words are the noun of a number.
     let is_sentence = |text: &str| text.split_whitespace().count() > 2;
-    let lacking = whole.filter(|it| !has_step(&it.text) && is_sentence(&it.text));
-    let lacking: BTreeSet<_> = lacking.map(|it| it.text.as_str()).collect();
-    let missing: Vec<_> = lacking.iter().filter(|it| !excused.contains(it)).collect();
+    let lacking = whole.filter(|template| !has_step(&template.text) && is_sentence(&template.text));
+    let lacking: BTreeSet<_> = lacking.map(|text| text.text.as_str()).collect();
+    let missing: Vec<_> = lacking
+        .iter()
+        .filter(|text| !excused.contains(text))
+        .collect();
     assert!(
         missing.is_empty(),
         "say what to do next, behind a colon: {missing:#?}"
     );
     let needless: Vec<_> = excused
         .iter()
-        .filter(|it| !lacking.contains(***it))
+        .filter(|text| !lacking.contains(***text))
         .collect();
     assert!(needless.is_empty(), "these need no excuse: {needless:#?}");
 }
@@ -626,8 +633,8 @@ fn no_message_has_a_clause_as_its_subject() {
         let mut words = parts.filter_map(|part| part.split_whitespace().next());
         words.any(|word| CLAUSES.contains(&word.to_lowercase().as_str()))
     };
-    let found = templates.iter().filter(|it| starts(&it.text));
-    let found: Vec<_> = found.map(|it| &it.text).collect();
+    let found = templates.iter().filter(|template| starts(&template.text));
+    let found: Vec<_> = found.map(|text| &text.text).collect();
     assert!(found.is_empty(), "start with the subject: {found:#?}");
 }
 

@@ -131,7 +131,7 @@ fn the_table_is_in_the_order_of_readers() {
 }
 
 /// The variables of CMake that rocov's package reads.
-fn of_cmake() -> BTreeSet<String> {
+fn cmake_variables() -> BTreeSet<String> {
     let package = std::fs::read_dir(repository("tools/cmake")).expect("the package");
     let texts = package.map(|file| read(&file.expect("a file").path()));
     // They are not between quotes as in Rust.
@@ -142,7 +142,7 @@ fn of_cmake() -> BTreeSet<String> {
 #[test]
 fn every_variable_that_a_document_names_is_in_the_table() {
     let documents = crate::links::documents();
-    let of_cmake = of_cmake();
+    let of_cmake = cmake_variables();
     for path in documents
         .iter()
         .filter(|path| !path.ends_with("CHANGELOG.md"))

@@ -19,8 +19,10 @@ enum Line<'a> {
 
 impl<'a> Line<'a> {
     fn parse(line: &'a str) -> Self {
-        let inside = line.strip_prefix("{{").and_then(|it| it.strip_suffix("}}"));
-        match inside.and_then(|it| it.split_once(' ')) {
+        let inside = line
+            .strip_prefix("{{")
+            .and_then(|rest| rest.strip_suffix("}}"));
+        match inside.and_then(|words| words.split_once(' ')) {
             Some(("message", part)) => Self::Part(part),
             Some(("errors", name)) => Self::Errors(name),
             _ => Self::Text(line),

@@ -244,7 +244,7 @@ impl Formats {
     fn look(&self, path: Option<&Path>) -> Look {
         let is_colored = self.is_colored(path);
         match path {
-            None => Look::of_stdout(is_colored),
+            None => Look::for_stdout(is_colored),
             Some(_) => Look {
                 is_colored,
                 ..Look::default()

@@ -38,7 +38,7 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
         .into());
     }
     print::warn(&view.add_components(&arguments.source_components()?));
-    let today = time::day(time::of_report()?);
+    let today = time::day(time::report_time()?);
     let mut stored = Baseline::of(&view, &baseline::root(None), &today);
     if is_there {
         let earlier = Baseline::read(file)?;

@@ -22,7 +22,7 @@ use crate::data::{DATABASE, FileKind, is_searched};
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::plural::count;
 use crate::term::print;
-use crate::term::remedy::of_system;
+use crate::term::remedy::system_remedy;
 
 /// The first bytes of device ELFs, kernel registries and databases.
 const ELF_START: &[u8] = b"\x7fELF";
@@ -82,7 +82,7 @@ pub(crate) fn clean(arguments: &CleanArguments) -> CommandResult {
 ///
 /// Fails if the user has no cache.
 fn clean_caches(dry_run: bool) -> CommandResult {
-    let code = CodeCache::of_user();
+    let code = CodeCache::for_user();
     let entries = || {
         let mut entries: Vec<_> = code.entries().collect();
         entries.sort();
@@ -90,7 +90,7 @@ fn clean_caches(dry_run: bool) -> CommandResult {
     };
     let mut folders: Vec<_> = code
         .directory()
-        .map(|it| (it.to_owned(), entries()))
+        .map(|directory| (directory.to_owned(), entries()))
         .into_iter()
         .collect();
     let instrumented = InstrumentCache::of_user();
@@ -158,7 +158,8 @@ fn places(directory: &Path) -> Result<Vec<PathBuf>> {
             return Err(error).with_context(|| format!("cannot read {}", directory.display()));
         }
     }
-    let is_directory = |it: &PathBuf| fs::symlink_metadata(it).is_ok_and(|it| it.is_dir());
+    let is_directory =
+        |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
     let beside = sides(written).into_iter().filter(is_directory);
     places.extend(beside);
     places.dedup();
@@ -175,7 +176,7 @@ impl Cleaner {
             // The folder of the sides of working directories.
             let parent = directory
                 .parent()
-                .filter(|it| it.file_name() == Some(OsStr::new(SIDE)));
+                .filter(|parent| parent.file_name() == Some(OsStr::new(SIDE)));
             if let Some(parent) = parent
                 && !self.dry_run
             {
@@ -225,7 +226,7 @@ impl Cleaner {
                         cleaned.is_own |= within.is_own;
                         within.is_own && within.is_empty && self.remove_directory(&path)
                     }
-                    Err(error) => self.stays(&path, &error),
+                    Err(error) => self.keep(&path, &error),
                 }
             } else if kind.is_file()
                 && let Some(what) = what(&path, is_data)
@@ -246,7 +247,7 @@ impl Cleaner {
         if !self.dry_run
             && let Err(error) = fs::remove_file(&path)
         {
-            return self.stays(&path, &error);
+            return self.keep(&path, &error);
         }
         self.note(what, path);
         true
@@ -262,7 +263,7 @@ impl Cleaner {
         if !self.dry_run
             && let Err(error) = fs::remove_dir_all(&path)
         {
-            self.stays(&path, &error);
+            self.keep(&path, &error);
             return;
         }
         self.note(WHAT, path);
@@ -277,13 +278,13 @@ impl Cleaner {
             Ok(()) => true,
             // Somebody has put something there meanwhile.
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => false,
-            Err(error) => self.stays(path, &error),
+            Err(error) => self.keep(path, &error),
         }
     }
 
-    fn stays(&mut self, path: &Path, error: &io::Error) -> bool {
+    fn keep(&mut self, path: &Path, error: &io::Error) -> bool {
         let line = format!("cannot remove {}: {error}", path.display());
-        let remedy = of_system(error.kind()).map(|remedy| format!(": {remedy}"));
+        let remedy = system_remedy(error.kind()).map(|remedy| format!(": {remedy}"));
         self.kept.push(line + &remedy.unwrap_or_default());
         false
     }
@@ -335,7 +336,7 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let start = start(path).ok()?;
     let starts_with = |bytes: &[u8]| start.starts_with(bytes);
-    let (is_own, what) = match FileKind::of(path) {
+    let (is_own, what) = match FileKind::from_path(path) {
         FileKind::Device(_) => (RawProfile::has_magic(&start), "profile"),
         FileKind::PooledHost => (starts_with(&INDEXED_MAGIC), "merged profile"),
         FileKind::Sections => (SavedSections::has_magic(&start), "file of sections"),
@@ -360,7 +361,8 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
                 FileKind::Host => name,
                 _ => name.split_once('.')?.1,
             };
-            let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+            let is_number =
+                |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             let folder = path.parent()?;
             let is_there = folder.file_name()? == PROFRAW
                 && folder.with_file_name(REGISTRIES).is_dir()

@@ -34,7 +34,7 @@ struct Comments {
 pub(crate) fn comment(arguments: &CommentArguments) -> CommandResult {
     let text = mmap::read_text(&arguments.file)?;
     let text = String::from_utf8_lossy(&text);
-    let Some(comments) = Comments::of_job()? else {
+    let Some(comments) = Comments::from_environment()? else {
         print::warn(&[
             "no comment was written, as this job is of no pull request or merge request: run `rocov comment` in one that is"
                 .to_owned(),
@@ -49,11 +49,11 @@ pub(crate) fn comment(arguments: &CommentArguments) -> CommandResult {
 
 impl Comments {
     /// Those of the pull request that this job is of; `None` if it is of none.
-    fn of_job() -> Result<Option<Self>> {
+    fn from_environment() -> Result<Option<Self>> {
         if env::var_os("GITHUB_ACTIONS").is_some() {
-            Self::of_github()
+            Self::from_github()
         } else if env::var_os("GITLAB_CI").is_some() {
-            Self::of_gitlab()
+            Self::from_gitlab()
         } else {
             Err(anyhow!(
                 "neither GITHUB_ACTIONS nor GITLAB_CI is set: run `rocov comment` in a job of GitHub or GitLab"
@@ -61,7 +61,7 @@ impl Comments {
         }
     }
 
-    fn of_github() -> Result<Option<Self>> {
+    fn from_github() -> Result<Option<Self>> {
         let event = variable("GITHUB_EVENT_PATH")?;
         let event = mmap::read_text(Path::new(&event))?;
         let event: Value =
@@ -85,7 +85,7 @@ impl Comments {
         }))
     }
 
-    fn of_gitlab() -> Result<Option<Self>> {
+    fn from_gitlab() -> Result<Option<Self>> {
         let Ok(number) = env::var("CI_MERGE_REQUEST_IID") else {
             return Ok(None);
         };

@@ -25,7 +25,7 @@ struct Extract {
 }
 
 impl Extract {
-    fn of_elf(image: &DeviceImage<'_>) -> Self {
+    fn from_elf(image: &DeviceImage<'_>) -> Self {
         let target = image.target.as_deref().unwrap_or("unknown");
         Self {
             target: target.to_owned(),
@@ -35,7 +35,7 @@ impl Extract {
         }
     }
 
-    fn of_ptx(ptx: &Ptx<'_>) -> Result<Self> {
+    fn from_ptx(ptx: &Ptx<'_>) -> Result<Self> {
         let identity = Identity::of_contents(ptx.text)?;
         Ok(Self {
             target: ptx.architecture.to_owned(),
@@ -55,11 +55,11 @@ fn contents(
         Err(error) => return Ok(vec![Err(error)]),
     };
     let mut contents = Vec::new();
-    for ptx in container.images.iter().filter_map(Ptx::of) {
-        contents.push(Ok(Extract::of_ptx(&ptx)?));
+    for ptx in container.images.iter().filter_map(Ptx::from_image) {
+        contents.push(Ok(Extract::from_ptx(&ptx)?));
     }
     let elfs = container.into_device_images().into_iter();
-    contents.extend(elfs.map(|elf| elf.map(|elf| Extract::of_elf(&elf))));
+    contents.extend(elfs.map(|elf| elf.map(|elf| Extract::from_elf(&elf))));
     Ok(contents)
 }
 

@@ -30,7 +30,7 @@ struct ProcessStatus<'a> {
 }
 
 impl<'a> ProcessStatus<'a> {
-    fn of(pid: u32, answer: &'a Answer) -> Self {
+    fn new(pid: u32, answer: &'a Answer) -> Self {
         Self {
             rocov_status: SCHEMA,
             pid,
@@ -46,7 +46,7 @@ impl<'a> ProcessStatus<'a> {
 /// Prints the answer of the program.
 pub(crate) fn status(arguments: &StatusArguments) -> CommandResult {
     let answer = ask(arguments.pid, &Request::Status)?;
-    let state = ProcessStatus::of(arguments.pid, &answer);
+    let state = ProcessStatus::new(arguments.pid, &answer);
     if arguments.json {
         let json = serde_json::to_string(&state).map_err(anyhow::Error::from)?;
         print::text(format!("{json}\n").as_bytes())?;

@@ -68,7 +68,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     let archs = &arguments.arch;
     let selection = Selection::new(arguments.moved.maps(), &[], &[], &[])?;
     let objects = &arguments.objects;
-    let inputs = DataSetInputs::of(&[directory], &arguments.conditions)?;
+    let inputs = DataSetInputs::read(&[directory], &arguments.conditions)?;
     let data = Warnings::printing(|warnings| {
         let (directories, names) = (inputs.directories(), [directory.to_owned()]);
         let all_builds = arguments.all_builds;
@@ -80,7 +80,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
         Warnings::printing(|warnings| data.match_elfs(archs, &all, &mut installed, warnings))?;
     let labels = per_label::labels(&matched, &data)?;
     let merged = Warnings::printing(|warnings| {
-        MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
+        MergedProfiles::merge_data(&mut matched, &data, &installed, warnings)
     })?;
     let report = Report::of(&merged, &data, &Origins::default());
     let Collected {

@@ -108,7 +108,7 @@ impl BaselineColumn {
 /// The directory that paths of a baseline start from: the root of `repository`, or of the one that the current directory
 /// is in; else the current directory.
 pub(crate) fn root(repository: Option<&Path>) -> PathBuf {
-    let found = Repository::of(repository.unwrap_or(Path::new("."))).ok();
+    let found = Repository::discover(repository.unwrap_or(Path::new("."))).ok();
     found.and_then(|found| found.root).unwrap_or_else(here)
 }
 

@@ -139,7 +139,7 @@ impl Search {
         if let Some(known) = self.related.get(&key) {
             return *known;
         }
-        let are_related = match (Repository::of(&key[0]), Repository::of(&key[1])) {
+        let are_related = match (Repository::discover(&key[0]), Repository::discover(&key[1])) {
             (Ok(one), Ok(other)) => one.is_related(&other),
             _ => false,
         };

@@ -58,7 +58,7 @@ impl Ran {
     }
 
     fn sources(&self) -> Vec<Source> {
-        let counts = ProfileCounts::of_programs(&[&self.path("raw")]).unwrap();
+        let counts = ProfileCounts::read_programs(&[&self.path("raw")]).unwrap();
         let input = CountedBinary {
             side: Side::Host,
             arch: "host".to_owned(),
@@ -69,7 +69,7 @@ impl Ran {
             kinds: CountKinds::from([CountKind::Mapping]),
             uniformity: None,
         };
-        collect(&[input], &LlvmTools::of(None), str::to_owned)
+        collect(&[input], &LlvmTools::only(None), str::to_owned)
             .unwrap()
             .sources
     }

@@ -49,7 +49,7 @@ impl Provenance {
     ) -> Result<Self> {
         let compilers = view.columns.iter().flat_map(|it| &it.compilers);
         Ok(Self {
-            written: time::of_report()?,
+            written: time::report_time()?,
             commit: commit(view, repository),
             runs: Runs::of(view, registries),
             compilers: compilers.cloned().collect(),
@@ -108,7 +108,7 @@ fn commit(view: &View, repository: Option<&Path>) -> Option<Commit> {
         Some(repository) => repository.to_path_buf(),
         None => root_of_most(view)?,
     };
-    Repository::of(&root).ok()?.commit()
+    Repository::discover(&root).ok()?.commit()
 }
 
 /// The root of the git repository that has most of the sources.

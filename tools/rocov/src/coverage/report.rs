@@ -81,7 +81,7 @@ impl<'a> Report<'a> {
             };
             let named = data.named.iter().find(has);
             let named = named.map(|file| file.path.as_path());
-            let known = named.or_else(|| origins.of(object.identity));
+            let known = named.or_else(|| origins.get(object.identity));
             known.unwrap_or(&object.file.path).to_path_buf()
         };
         let mut report = Self {

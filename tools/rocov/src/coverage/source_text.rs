@@ -70,7 +70,8 @@ impl SourceTexts {
     /// Fails if there is no such revision.
     pub(crate) fn of(revision: &OsStr, repository: Option<&Path>) -> Result<Self> {
         let failed = "cannot take sources from git";
-        let repository = Repository::of(repository.unwrap_or(Path::new("."))).context(failed)?;
+        let repository =
+            Repository::discover(repository.unwrap_or(Path::new("."))).context(failed)?;
         let (revision, paths) = repository.revision(revision).context(failed)?;
         Ok(Self {
             embedded: Texts::new(),

@@ -72,7 +72,7 @@ impl ViewInput<'_> {
             let all = Components::default();
             let mut matched = data.match_elfs(archs, &all, &mut installed, warnings)?;
             matched.select_labels(self.labels, &data)?;
-            let merged = MergedProfiles::of_data(&mut matched, &data, &installed, warnings)?;
+            let merged = MergedProfiles::merge_data(&mut matched, &data, &installed, warnings)?;
             let mut report = Report::of(&merged, &data, &Origins::default());
             report.follow(Rules::Own, self.exclusions);
             let (view, said) = report.view(selection, By::Arch, &installed)?;

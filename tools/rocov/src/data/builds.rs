@@ -52,7 +52,7 @@ pub(crate) struct Builds {
 
 impl Builds {
     /// Finds the builds in the registries.
-    pub(crate) fn of(registries: &Registries) -> Self {
+    pub(crate) fn from_registries(registries: &Registries) -> Self {
         let mut builds = Self::default();
         for (registry, process) in registries.processes() {
             builds.add(process, &registry.side);
@@ -61,7 +61,7 @@ impl Builds {
             let newest = of_file.iter().max_by_key(|(build, last)| (**last, *build));
             let others = of_file
                 .keys()
-                .filter(|it| Some(*it) != newest.map(|(build, _)| build));
+                .filter(|older| Some(*older) != newest.map(|(build, _)| build));
             let others = others.map(|build| (file.clone(), build.clone()));
             builds.older.extend(others);
         }
@@ -195,16 +195,16 @@ impl Builds {
     }
 
     /// The builds that the counts in a profile are of; empty if that is not known.
-    pub(crate) fn of_profile(&self, profile: &DeviceProfile) -> Vec<Build> {
+    pub(crate) fn for_profile(&self, profile: &DeviceProfile) -> Vec<Build> {
         if profile.is_of_zeros {
             let builds = self.never_loaded.get(&profile.identity);
             return builds.into_iter().flatten().cloned().collect();
         }
-        self.of_counts(&profile.path, tag_in(&profile.path))
+        self.for_counts(&profile.path, tag_in(&profile.path))
     }
 
     /// The builds that the counts in the profile at `path` are of, which has a `tag` in its name.
-    fn of_counts(&self, path: &Path, tag: Option<&str>) -> Vec<Build> {
+    fn for_counts(&self, path: &Path, tag: Option<&str>) -> Vec<Build> {
         if let Some(build) = tag.and_then(|tag| self.tags.get(tag)) {
             return vec![build.clone()];
         }
@@ -221,7 +221,7 @@ impl Builds {
             return None;
         }
         let in_name = tag_in(&profile.path);
-        match &*self.of_counts(&profile.path, in_name) {
+        match &*self.for_counts(&profile.path, in_name) {
             [(path, build)] => Some(tag(path, build)),
             // The registry with its build may be in another directory.
             [] => in_name.map(str::to_owned),
@@ -234,7 +234,7 @@ impl Builds {
         if self.older.is_empty() {
             return false;
         }
-        let builds = self.of_profile(profile);
+        let builds = self.for_profile(profile);
         !builds.is_empty() && builds.iter().all(|build| self.older.contains(build))
     }
 
@@ -247,7 +247,9 @@ impl Builds {
     /// Returns a message for each file whose older builds have profiles that were left out.
     pub(super) fn about(&self, left_out: &[DeviceProfile], place: &dyn Display) -> Vec<String> {
         let counted = left_out.iter().filter(|profile| !profile.is_of_zeros);
-        let left_out: BTreeSet<_> = counted.flat_map(|it| self.of_profile(it)).collect();
+        let left_out: BTreeSet<_> = counted
+            .flat_map(|profile| self.for_profile(profile))
+            .collect();
         let files: BTreeSet<_> = left_out.iter().map(|(file, _)| file).collect();
         let about = |file: &String| {
             let builds = &self.files[file];
@@ -303,12 +305,12 @@ fn tag_in(path: &Path) -> Option<&str> {
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     path.iter()
         .rev()
-        .filter_map(|it| it.to_str())
+        .filter_map(|path| path.to_str())
         .find_map(|name| {
             let mut ends = name.match_indices('_').map(|(at, _)| at);
             ends.find_map(|end| {
                 let tag = name.get(end.checked_sub(TAG)?..end)?;
-                let is_numbered = name[end + 1..].starts_with(|it: char| it.is_ascii_digit());
+                let is_numbered = name[end + 1..].starts_with(|c: char| c.is_ascii_digit());
                 (is_numbered && tag.as_bytes().iter().all(is_digit)).then_some(tag)
             })
         })

@@ -29,7 +29,14 @@ pub(crate) fn fingerprint(directories: &[PathBuf]) -> u64 {
 fn add(path: &Path, state: &mut impl Hasher) {
     path.hash(state);
     let metadata = fs::metadata(path).ok();
-    let metadata = metadata.map(|it| (it.ino(), it.size(), it.mtime(), it.mtime_nsec()));
+    let metadata = metadata.map(|metadata| {
+        (
+            metadata.ino(),
+            metadata.size(),
+            metadata.mtime(),
+            metadata.mtime_nsec(),
+        )
+    });
     metadata.hash(state);
 }
 

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::host_code::HostCode;
-use crate::support::paths::of_user;
+use crate::support::paths::user_directory;
 
 /// The limit for all entries together, in bytes. The oldest go first.
 const MAX: u64 = 32 << 20;
@@ -81,10 +81,10 @@ fn hash(name: &str, code: &RawValue) -> String {
 
 impl CodeCache {
     /// The cache in `$XDG_CACHE_HOME/rocov`, or in `~/.cache/rocov` if that is not set.
-    pub(crate) fn of_user() -> Self {
-        let caches = of_user("XDG_CACHE_HOME", ".cache");
+    pub(crate) fn for_user() -> Self {
+        let caches = user_directory("XDG_CACHE_HOME", ".cache");
         Self {
-            directory: caches.map(|it| it.join("device-code")),
+            directory: caches.map(|cache| cache.join("device-code")),
             max: MAX,
         }
     }
@@ -109,7 +109,7 @@ impl CodeCache {
             file.mtime(),
             file.mtime_nsec()
         );
-        let Some(directory) = self.directory().filter(|it| is_private(it)) else {
+        let Some(directory) = self.directory().filter(|directory| is_private(directory)) else {
             return look();
         };
         let path = directory.join(&name);
@@ -139,10 +139,15 @@ impl CodeCache {
 
     /// The paths of the entries that are there.
     pub(crate) fn entries(&self) -> impl Iterator<Item = PathBuf> {
-        let directory = self.directory().and_then(|it| fs::read_dir(it).ok());
+        let directory = self
+            .directory()
+            .and_then(|directory| fs::read_dir(directory).ok());
         let entries = directory.into_iter().flatten().flatten();
-        let is_entry = |path: &PathBuf| path.extension().is_some_and(|it| it == EXTENSION);
-        entries.map(|it| it.path()).filter(is_entry)
+        let is_entry = |path: &PathBuf| {
+            path.extension()
+                .is_some_and(|extension| extension == EXTENSION)
+        };
+        entries.map(|entry| entry.path()).filter(is_entry)
     }
 }
 

@@ -93,7 +93,7 @@ fn an_entry_that_was_changed_or_moved_is_written_anew() {
         tried.is_written_anew(planted);
     }
     tried.find("bb");
-    let other = tried.entries().into_iter().find(|it| *it != entry);
+    let other = tried.entries().into_iter().find(|other| *other != entry);
     fs::copy(other.unwrap(), &entry).unwrap();
     tried.is_written_anew("another entry");
     assert_eq!(fs::read_to_string(&entry).unwrap(), whole);
@@ -190,7 +190,9 @@ fn the_oldest_entries_go_first() {
     }
     let entries = tried.entries();
     let has = |build: &str| {
-        let mut names = entries.iter().filter_map(|it| it.file_name()?.to_str());
+        let mut names = entries
+            .iter()
+            .filter_map(|entry| entry.file_name()?.to_str());
         names.any(|name| name.starts_with(build))
     };
     let left = ["aa", "bb", "cc", "dd", "ee"].map(has);

@@ -48,8 +48,10 @@ impl DataDirectory {
 
         // An earlier warning covers profiles for optimization: they are not missing.
         let profiles = || self.device.iter().chain(&self.ir_level);
-        let profiled: BTreeSet<_> = profiles().map(|it| it.identity.as_str()).collect();
-        let is_asked = |arch: &str| archs.is_empty() || archs.iter().any(|it| it == arch);
+        let profiled: BTreeSet<_> = profiles()
+            .map(|profile| profile.identity.as_str())
+            .collect();
+        let is_asked = |arch: &str| archs.is_empty() || archs.iter().any(|asked| asked == arch);
         // A program is compiled for more archs than it runs on: an arch that did not run lacks nothing.
         let is_reported = |arch: &str| matched.archs.contains_key(arch);
         let unused = self.other_elfs(&profiled);
@@ -89,8 +91,10 @@ impl DataDirectory {
             )
         }));
         // A profile of zeros does not replace that of a process that launched the code.
-        let counted = profiles().filter(|it| !it.is_of_zeros);
-        let profiled: BTreeSet<_> = counted.map(|it| (&*it.arch, &*it.identity)).collect();
+        let counted = profiles().filter(|profile| !profile.is_of_zeros);
+        let profiled: BTreeSet<_> = counted
+            .map(|profile| (&*profile.arch, &*profile.identity))
+            .collect();
         for (arch, identity) in loaded(registries, &self.builds) {
             if is_asked(&arch)
                 && components.have(identity)
@@ -110,14 +114,24 @@ impl DataDirectory {
 /// The code objects with counters that processes have loaded, except from older builds. Each comes with the
 /// name of its agent, as in the names of profiles.
 fn loaded<'a>(registries: &'a Registries, builds: &Builds) -> BTreeSet<(String, &'a str)> {
-    let named = || registries.registries.iter().filter(|it| it.is_named);
+    let named = || {
+        registries
+            .registries
+            .iter()
+            .filter(|registry| registry.is_named)
+    };
     let objects = named().flat_map(|registry| &registry.code_objects);
-    let instrumented = objects.filter(|it| it.instrumented);
-    let instrumented: BTreeSet<_> = instrumented.map(|it| it.identity.as_str()).collect();
+    let instrumented = objects.filter(|object| object.instrumented);
+    let instrumented: BTreeSet<_> = instrumented
+        .map(|object| object.identity.as_str())
+        .collect();
     let mut loaded = BTreeSet::new();
     for process in named().flat_map(|registry| &registry.processes) {
         for load in &process.loads {
-            let agent = process.agents.iter().find(|it| it.index == load.agent);
+            let agent = process
+                .agents
+                .iter()
+                .find(|agent| agent.index == load.agent);
             if let (Some(agent), Some(identity)) = (agent, load.code_object.as_deref())
                 && instrumented.contains(identity)
                 && !builds.is_load_of_older(process, load)

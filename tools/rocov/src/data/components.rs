@@ -27,8 +27,8 @@ impl Components {
     /// # Errors
     ///
     /// Fails if there are none of one of them.
-    pub(crate) fn of(files: &[PathBuf], origins: &mut Origins) -> Result<Self> {
-        let components = files.iter().map(|path| Component::of(path, origins));
+    pub(crate) fn from_files(files: &[PathBuf], origins: &mut Origins) -> Result<Self> {
+        let components = files.iter().map(|path| Component::from_file(path, origins));
         let components: Vec<_> = components.collect::<Result<_>>()?;
         for component in &components {
             for identity in &component.identities {
@@ -45,18 +45,26 @@ impl Components {
 
     /// Returns whether a code object is in one of them.
     pub(crate) fn have(&self, identity: &str) -> bool {
-        self.are_all() || self.0.iter().any(|it| it.identities.contains(identity))
+        self.are_all()
+            || self
+                .0
+                .iter()
+                .any(|component| component.identities.contains(identity))
     }
 
     /// One line for each that has no code object which `is_reported`.
     pub(crate) fn absent(&self, is_reported: impl Fn(&str) -> bool) -> Vec<String> {
-        let is_absent =
-            |it: &&Component| !it.identities.iter().any(|identity| is_reported(identity));
-        let absent = self.0.iter().filter(is_absent).map(|it| {
+        let is_absent = |component: &&Component| {
+            !component
+                .identities
+                .iter()
+                .any(|identity| is_reported(identity))
+        };
+        let absent = self.0.iter().filter(is_absent).map(|component| {
             format!(
                 "component {}: no code object of it is reported: it is not instrumented, was not loaded on these archs, \
                  or was rebuilt since: compile it with the flags that `rocov flags` prints, and run it again",
-                it.path.display()
+                component.path.display()
             )
         });
         absent.collect()
@@ -69,7 +77,7 @@ impl Components {
 }
 
 impl Component {
-    fn of(path: &Path, origins: &Origins) -> Result<Self> {
+    fn from_file(path: &Path, origins: &Origins) -> Result<Self> {
         let mut identities: BTreeSet<_> = origins.from(path).map(str::to_owned).collect();
         if identities.is_empty() && !path.exists() {
             // On another machine the library was elsewhere.

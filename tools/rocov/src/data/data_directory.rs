@@ -87,7 +87,8 @@ impl DataDirectory {
         path.join(PROFRAW).is_dir()
             || entries.flatten().any(|entry| {
                 let path = PathBuf::from(entry.file_name());
-                path.extension().is_some_and(|it| it == "profraw")
+                path.extension()
+                    .is_some_and(|extension| extension == "profraw")
             })
     }
 
@@ -99,10 +100,14 @@ impl DataDirectory {
     /// Fails if one of `directories` itself cannot be read.
     pub(crate) fn open<P: AsRef<Path>>(directories: &[P], warnings: &mut Warnings) -> Result<Self> {
         let mut data = Self::collect(|walk| {
-            directories.iter().for_each(|it| walk.named(it.as_ref()));
+            directories
+                .iter()
+                .for_each(|directory| walk.named(directory.as_ref()));
             Ok(())
         })?;
-        let names = directories.iter().map(|it| it.as_ref().to_owned());
+        let names = directories
+            .iter()
+            .map(|directory| directory.as_ref().to_owned());
         data.names = names.collect();
         data.names
             .iter()
@@ -157,7 +162,7 @@ impl DataDirectory {
     ) -> Result<Self> {
         let names: Vec<_> = directories
             .iter()
-            .map(|it| it.as_ref().to_owned())
+            .map(|directory| directory.as_ref().to_owned())
             .collect();
         Self::for_report_of(&names, &names, all_builds, objects, archs, warnings)
     }
@@ -177,7 +182,9 @@ impl DataDirectory {
         warnings: &mut Warnings,
     ) -> Result<Self> {
         let mut data = Self::open(directories, warnings)?.called(names.to_vec());
-        let others = directories.iter().filter(|it| !names.contains(it));
+        let others = directories
+            .iter()
+            .filter(|directory| !names.contains(directory));
         data.temporary = others.cloned().collect();
         data.add_zeros(warnings)?;
         warnings.extend(data.take_builds(all_builds));
@@ -240,7 +247,7 @@ impl DataDirectory {
         let Some(Registries { registries, .. }) = self.registries.get_mut() else {
             return Ok(());
         };
-        let is_due = |it: &&Registry| it.is_named && it.has_device_code();
+        let is_due = |registry: &&Registry| registry.is_named && registry.has_device_code();
         let due: Vec<_> = registries.iter().filter(is_due).collect();
         if due.is_empty() {
             return Ok(());
@@ -272,9 +279,13 @@ impl DataDirectory {
         let known = elfs.flat_map(|file| &file.elfs);
         let known: BTreeSet<_> = known.map(|elf| elf.identity.as_str()).collect();
         let registries = self.registries();
-        let named = || registries.processes().filter(|(it, _)| it.is_named);
+        let named = || {
+            registries
+                .processes()
+                .filter(|(registry, _)| registry.is_named)
+        };
         // Loaded code without a profile is lost, and not zero.
-        let mut counted: BTreeSet<_> = named().flat_map(|(_, it)| it.loaded()).collect();
+        let mut counted: BTreeSet<_> = named().flat_map(|(_, process)| process.loaded()).collect();
         // Their profiles may be of another build of an object.
         let mut has_strangers = BTreeSet::new();
         for profile in &self.device {
@@ -283,17 +294,21 @@ impl DataDirectory {
                 has_strangers.insert(&*profile.arch);
             }
         }
-        let builds = Builds::of(registries);
-        let mut objects: Vec<_> = self.named.iter().map(|it| it.path.as_path()).collect();
+        let builds = Builds::from_registries(registries);
+        let mut objects: Vec<_> = self.named.iter().map(|file| file.path.as_path()).collect();
         objects.retain(|path| !builds.has_others_only(path));
         let is_wanted = |agent: &AgentRecord, identity: &str| {
             let arch = agent.name.as_str();
             !counted.contains(&(arch, identity)) && !has_strangers.contains(arch)
         };
-        let archs: BTreeSet<_> = self.device.iter().map(|it| it.arch.as_str()).collect();
+        let archs: BTreeSet<_> = self
+            .device
+            .iter()
+            .map(|profile| profile.arch.as_str())
+            .collect();
         let agents = named().flat_map(|(_, process)| &process.agents).cloned();
         let mut agents: Vec<_> = agents
-            .filter(|it| archs.contains(it.name.as_str()))
+            .filter(|agent| archs.contains(agent.name.as_str()))
             .collect();
         for arch in archs {
             if !agents.iter().any(|agent| agent.name == arch) {
@@ -307,7 +322,7 @@ impl DataDirectory {
             }
         }
         let directory = TempDir::new().context("cannot make a temporary directory")?;
-        zeros::of_objects(&objects, &agents, is_wanted, directory.path(), warnings)?;
+        zeros::for_objects(&objects, &agents, is_wanted, directory.path(), warnings)?;
         self.adopt(directory)
     }
 
@@ -319,8 +334,9 @@ impl DataDirectory {
             Ok(())
         })?;
         let has_zeros = |profile: &DeviceProfile| {
-            let is_of_it = |it: &DeviceProfile| {
-                it.is_of_zeros && (&it.arch, &it.identity) == (&profile.arch, &profile.identity)
+            let is_of_it = |zeros: &DeviceProfile| {
+                zeros.is_of_zeros
+                    && (&zeros.arch, &zeros.identity) == (&profile.arch, &profile.identity)
             };
             self.device.iter().any(is_of_it)
         };
@@ -367,7 +383,7 @@ impl DataDirectory {
     /// Keeps the profiles of the newest build of each program and library only, unless `all` are wanted.
     /// Returns a line for each file that has profiles of older builds.
     pub(crate) fn take_builds(&mut self, all: bool) -> Vec<String> {
-        self.builds = Builds::of(self.registries());
+        self.builds = Builds::from_registries(self.registries());
         if all {
             self.builds.take_all();
             return Vec::new();
@@ -413,11 +429,11 @@ impl DataDirectory {
         for file in &mut self.kept.files {
             let zeros = self.zeros.iter().map(TempDir::path);
             let mut temporary = zeros.chain(self.temporary.iter().map(PathBuf::as_path));
-            let is_temporary = temporary.any(|it| file.path.starts_with(it));
+            let is_temporary = temporary.any(|directory| file.path.starts_with(directory));
             let identity = file.elfs.first().map(|elf| elf.identity.as_str());
             let origin = identity
                 .filter(|_| is_temporary)
-                .and_then(|it| origins.of(it));
+                .and_then(|identity| origins.get(identity));
             file.origin = origin.map(Path::to_owned);
         }
         let refused = self.kept.refused.iter();
@@ -435,7 +451,11 @@ impl DataDirectory {
             return Err(error);
         }
         if !self.device.is_empty() {
-            check_archs(self.device.iter().map(|it| &*it.arch), archs, self)?;
+            check_archs(
+                self.device.iter().map(|profile| &*profile.arch),
+                archs,
+                self,
+            )?;
         }
         for file in &self.sections {
             warnings.add(format!(
@@ -477,7 +497,9 @@ impl DataDirectory {
             Registries::read_whole(self.scoped_registry_paths(), |path, document| {
                 self.complete(path, document);
             });
-        let has_records = registries.processes().any(|(_, it)| !it.is_of_notes());
+        let has_records = registries
+            .processes()
+            .any(|(_, process)| !process.is_of_notes());
         if merged.unread.is_empty() && !has_records {
             bail!(
                 "no kernel registry (.kernels.json) in {self}: run a program with instrumented GPU code under `rocov \

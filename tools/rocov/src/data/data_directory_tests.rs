@@ -113,7 +113,7 @@ fn what_scope_to_a_directory_is_found_beside_it() {
         assert_eq!((elfs[0].0.as_str(), elfs[0].1.1), (elf, expected), "{name}");
         assert_eq!(data.registry_paths.len(), registries, "{name}");
         let scope = data.registry_paths.iter().map(|(_, scope)| *scope);
-        assert!(scope.into_iter().all(|it| it == expected), "{name}");
+        assert!(scope.into_iter().all(|found| found == expected), "{name}");
     }
 }
 

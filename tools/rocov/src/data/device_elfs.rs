@@ -81,13 +81,14 @@ impl ObjectFile {
     /// Returns whether `elf` has counters.
     pub(crate) fn is_instrumented(&self, elf: &DeviceElf) -> bool {
         let code_object = CodeObject::parse(self.bytes(elf));
-        code_object.is_ok_and(|it| it.profile_sections().counters.is_some())
+        code_object.is_ok_and(|code_object| code_object.profile_sections().counters.is_some())
     }
 
     /// Returns whether `elf` has the mapping from counters to source. One that cannot be read is for others to
     /// refuse.
     pub(crate) fn is_mapped(&self, elf: &DeviceElf) -> bool {
-        let is_mapped = CodeObject::parse(self.bytes(elf)).and_then(|it| it.is_mapped());
+        let is_mapped =
+            CodeObject::parse(self.bytes(elf)).and_then(|code_object| code_object.is_mapped());
         is_mapped.unwrap_or(true)
     }
 

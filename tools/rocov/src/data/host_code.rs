@@ -91,11 +91,12 @@ pub(crate) struct CountingCode<'a> {
 impl HostCode {
     /// Looks at all containers in the file with the bytes `file`. HIP cannot load the code of a damaged one
     /// either, so that is skipped.
-    pub(crate) fn of(file: &[u8]) -> Self {
+    pub(crate) fn parse(file: &[u8]) -> Self {
         let containers = bundle::containers(file).unpacking_at_most(MAX_UNPACKED);
         let mut code = Self::default();
         for container in containers.flatten() {
-            code.containers.extend(CodeContainer::of(&container));
+            code.containers
+                .extend(CodeContainer::from_container(&container));
             code.ptx.extend(ptx_of(&container));
         }
         code
@@ -103,8 +104,8 @@ impl HostCode {
 
     /// Returns whether the file with the bytes `file` has a container in each place that this names.
     pub(crate) fn fits(&self, file: &[u8]) -> bool {
-        let of_code = self.containers.iter().map(|it| it.offset);
-        let of_ptx = self.ptx.iter().map(|it| it.container);
+        let of_code = self.containers.iter().map(|container| container.offset);
+        let of_ptx = self.ptx.iter().map(|ptx| ptx.container);
         of_code
             .chain(of_ptx)
             .all(|offset| bundle::starts_at(file, offset))
@@ -112,7 +113,7 @@ impl HostCode {
 
     /// The identities of all PTX.
     pub(crate) fn ptx_identities(&self) -> impl Iterator<Item = &str> {
-        self.ptx.iter().map(|it| it.identity.as_str())
+        self.ptx.iter().map(|ptx| ptx.identity.as_str())
     }
 
     /// The PTX that the driver would compile for `agent`: that of each fat binary for the latest architecture that the
@@ -127,11 +128,11 @@ impl HostCode {
             let gpu = gpu?;
             let fits = all
                 .iter()
-                .filter(|it| runs_ptx(gpu.into(), &it.architecture));
-            let number = |it: &&CodePtx| {
-                let digits = it
+                .filter(|ptx| runs_ptx(gpu.into(), &ptx.architecture));
+            let number = |ptx: &&CodePtx| {
+                let digits = ptx
                     .architecture
-                    .trim_end_matches(|it: char| it.is_ascii_alphabetic());
+                    .trim_end_matches(|c: char| c.is_ascii_alphabetic());
                 digits.parse::<u64>().unwrap_or_default()
             };
             let taken = fits.max_by_key(number)?;
@@ -191,17 +192,23 @@ fn ptx_of(container: &Container<'_>) -> Vec<CodePtx> {
 
 /// Returns whether PTX tells of lines. fatbinary takes out the white space before a directive.
 fn has_lines(text: &str) -> bool {
-    [".loc ", ".loc\t"].iter().any(|it| text.contains(it))
+    [".loc ", ".loc\t"]
+        .iter()
+        .any(|directive| text.contains(directive))
 }
 
 /// The functions of PTX.
 pub(crate) fn function_keys(module: &Module<'_>) -> Vec<FunctionKey> {
-    module.functions.iter().map(|it| it.key()).collect()
+    module
+        .functions
+        .iter()
+        .map(|function| function.key())
+        .collect()
 }
 
 /// The PTX of an image. `None` if it is something else.
 fn ptx_text<'a>(image: &'a Image<'_>) -> Option<&'a str> {
-    str::from_utf8(Ptx::of(image)?.text).ok()
+    str::from_utf8(Ptx::from_image(image)?.text).ok()
 }
 
 /// PTX that was never compiled, as if `agent` had it loaded.
@@ -211,7 +218,7 @@ fn never_compiled(agent: &Agent, module: &Module<'_>) -> Result<AtRest> {
 
 impl CodeContainer {
     /// Returns a container, if it has code.
-    fn of(container: &Container<'_>) -> Option<Self> {
+    fn from_container(container: &Container<'_>) -> Option<Self> {
         let images = container.images.iter().filter_map(|image| {
             let is_code = image.content() == Content::CodeObject;
             let elf = with_sections(&image.bytes);
@@ -221,7 +228,7 @@ impl CodeContainer {
             let target = image.target.clone().or_else(own_target)?;
             Some(CodeImage {
                 target,
-                identity: image.identity().ok().map(|it| it.to_string()),
+                identity: image.identity().ok().map(|identity| identity.to_string()),
                 counts: elf.profile_sections().are_instrumented(),
             })
         });
@@ -235,7 +242,10 @@ impl CodeContainer {
     /// The `counted` code objects that `agent` could load. Leaves out those for generic processors if there is one
     /// for its own, and cubins for other architectures than the latest.
     fn taken_by(&self, agent: &AgentRecord, counted: Counted) -> Vec<CountingCode<'_>> {
-        let taken = self.images.iter().filter(|it| takes(agent, &it.target));
+        let taken = self
+            .images
+            .iter()
+            .filter(|image| takes(agent, &image.target));
         let taken: Vec<_> = taken.collect();
         let has_own = taken.iter().any(|image| !is_generic(&image.target));
         let rank = |image: &&CodeImage| cuda::rank(&image.target);
@@ -272,13 +282,13 @@ pub(crate) fn at_rest(
     let images = images.filter_map(|image| Some((image.identity().ok()?, image)));
     let images: Vec<_> = images.collect();
     let found = wanted.iter().map(|(identity, agent, counted)| {
-        let image = images.iter().find(|(it, _)| it.as_str() == *identity);
+        let image = images.iter().find(|(file, _)| file.as_str() == *identity);
         let Some((_, image)) = image else {
             let texts = container.images.iter().filter_map(ptx_text);
             let modules = texts.filter_map(|text| Module::parse(text).ok());
             let mut made = modules.filter_map(|module| never_compiled(agent, &module).ok());
             return made
-                .find(|it| it.identity().as_str() == *identity)
+                .find(|image| image.identity().as_str() == *identity)
                 .with_context(|| format!("code object {identity} is not there any more"));
         };
         let uri = format!("code object {identity}");
@@ -349,7 +359,7 @@ mod tests {
             // A modelled GPU counts nothing of it.
             for counted in [Counted::WithCounters, Counted::Traced] {
                 let taken = container.taken_by(&agent(gpu, None), counted);
-                let taken: Vec<_> = taken.iter().map(|it| it.identity).collect();
+                let taken: Vec<_> = taken.iter().map(|image| image.identity).collect();
                 assert_eq!(taken, expected, "{gpu} {counted:?}");
             }
         }
@@ -383,7 +393,7 @@ mod tests {
             let container = container(images);
             for (agent, expected) in [(&known, of_known), (&unknown, of_unknown)] {
                 let taken = container.taken_by(agent, Counted::WithCounters);
-                let taken: Vec<_> = taken.iter().map(|it| it.identity).collect();
+                let taken: Vec<_> = taken.iter().map(|image| image.identity).collect();
                 assert_eq!(taken, expected, "{images:?} {agent:?}");
             }
         }
@@ -395,7 +405,11 @@ mod tests {
         let images = [("gfx90a", None), ("gfx942", None), ("gfx942", Some("aa"))];
         let container = container(&images);
         let taken = |counted| container.taken_by(&agent, counted).into_iter();
-        let taken = |counted| taken(counted).map(|it| it.identity).collect::<Vec<_>>();
+        let taken = |counted| {
+            taken(counted)
+                .map(|image| image.identity)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(taken(Counted::WithCounters), ["aa"]);
         assert_eq!(taken(Counted::Traced), ["zz", "aa"]);
     }

@@ -71,10 +71,11 @@ impl MatchedElfs<'_> {
             return Ok(());
         }
         let labels = self.labels();
-        let is_idle = |it: &&LabelPattern| !labels.iter().any(|label| it.matches(label.as_deref()));
+        let is_idle =
+            |pattern: &&LabelPattern| !labels.iter().any(|label| pattern.matches(label.as_deref()));
         if let Some(pattern) = patterns.iter().find(is_idle) {
             let known = labels.into_iter().flatten().flat_map(Label::shared);
-            let known: BTreeSet<_> = known.map(|it| it.to_string()).collect();
+            let known: BTreeSet<_> = known.map(|pattern| pattern.to_string()).collect();
             if known.is_empty() {
                 return Err(data.no_labels());
             }
@@ -88,7 +89,7 @@ impl MatchedElfs<'_> {
                 known.join(", ")
             );
         }
-        for object in self.archs.values_mut().flat_map(|it| it.values_mut()) {
+        for object in self.archs.values_mut().flat_map(|arch| arch.values_mut()) {
             object.select_labels(patterns);
         }
         Ok(())
@@ -97,9 +98,11 @@ impl MatchedElfs<'_> {
 
 impl MatchedCodeObject<'_> {
     fn select_labels(&mut self, patterns: &[LabelPattern]) {
-        let is_wanted = |label: Option<&Label>| patterns.iter().any(|it| it.matches(label));
+        let is_wanted =
+            |label: Option<&Label>| patterns.iter().any(|pattern| pattern.matches(label));
         let wanted = self.profiles.iter().copied();
-        let wanted = wanted.filter(|it| it.is_of_zeros || is_wanted(it.label.as_ref()));
+        let wanted =
+            wanted.filter(|profile| profile.is_of_zeros || is_wanted(profile.label.as_ref()));
         let wanted: Vec<_> = wanted.collect();
         match wanted.is_empty() {
             true => self.is_silent = true,

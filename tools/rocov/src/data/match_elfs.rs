@@ -19,7 +19,7 @@ pub(crate) struct NotOfComponents(String);
 impl DataDirectory {
     /// Pairs all profiles with device ELFs: those that are kept, then those that the user named.
     pub(crate) fn match_all_elfs(&self) -> MatchedElfs<'_> {
-        MatchedElfs::of(self)
+        MatchedElfs::new(self)
     }
 
     /// Pairs the profiles of `archs` and `components` with device ELFs, and leaves out code objects

@@ -42,7 +42,7 @@ pub(crate) struct MatchedCodeObject<'a> {
 pub(crate) type MatchedArch<'a> = BTreeMap<&'a str, MatchedCodeObject<'a>>;
 
 impl<'a> MatchedElfs<'a> {
-    pub(super) fn of(data: &'a DataDirectory) -> Self {
+    pub(super) fn new(data: &'a DataDirectory) -> Self {
         let (profiles, kept, named) = (&data.device, &data.kept.files, &data.named);
         let mut elfs = BTreeMap::new();
         for file in kept.iter().chain(named) {
@@ -98,7 +98,7 @@ impl<'a> MatchedElfs<'a> {
 
     /// Keeps these archs, all if there are none, and of them the code objects that are wanted.
     pub(crate) fn select(&mut self, archs: &[String], is_wanted: impl Fn(&str) -> bool) {
-        let is_asked = |arch: &str| archs.is_empty() || archs.iter().any(|it| it == arch);
+        let is_asked = |arch: &str| archs.is_empty() || archs.iter().any(|asked| asked == arch);
         self.archs.retain(|arch, objects| {
             objects.retain(|identity, _| is_wanted(identity));
             is_asked(arch) && !objects.is_empty()
@@ -208,7 +208,7 @@ impl<'a> MatchedElfs<'a> {
                 count(profiles.len(), "profile"),
                 first.arch,
             );
-            match self.unused.iter().find_map(|it| others(it, first)) {
+            match self.unused.iter().find_map(|file| others(file, first)) {
                 Some((file, found)) => {
                     line += &format!(
                         "{} is refused, as its device ELF for {} is code object {}: rebuilt since the \

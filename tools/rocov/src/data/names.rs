@@ -86,7 +86,7 @@ pub(crate) enum FileKind {
 
 impl FileKind {
     /// Returns the kind of the file at `path`.
-    pub(crate) fn of(path: &Path) -> Self {
+    pub(crate) fn from_path(path: &Path) -> Self {
         let ends_in = |ending| {
             path.extension()
                 .is_some_and(|extension| extension == ending)
@@ -148,7 +148,7 @@ fn is_of_offload_runtime(path: &Path) -> bool {
 pub(crate) fn is_of_llvms_drain(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str);
     let arch = name.and_then(|name| Some(name.strip_prefix("gfx")?.split_once(['.', ':'])?.0));
-    let is_arch = |arch: &str| !arch.is_empty() && arch.chars().all(|it| it.is_ascii_hexdigit());
+    let is_arch = |arch: &str| !arch.is_empty() && arch.chars().all(|c| c.is_ascii_hexdigit());
     arch.is_some_and(is_arch) && DeviceProfile::from_path(path).is_none()
 }
 
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_profile_of_the_offload_runtime_is_not_of_host_code() {
-        let kind = |name| FileKind::of(Path::new(name));
+        let kind = |name| FileKind::from_path(Path::new(name));
         assert!(matches!(
             kind("d/amdgcn-amd-amdhsa.7.profraw"),
             FileKind::OfOffloadRuntime

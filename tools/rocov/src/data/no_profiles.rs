@@ -68,13 +68,13 @@ impl DataDirectory {
             number => format!(" (only {}, of host code)", count(number, "profile")),
         };
         let registries = self.registries().registries.iter();
-        if (self.registries().processes()).any(|(_, it)| it.is_of_notes()) {
+        if (self.registries().processes()).any(|(_, process)| process.is_of_notes()) {
             return anyhow!(
                 "no device profiles in {self}{host}: a process ended before its counters were drained: run it again, \
                  with `rocov run --snapshot-every 1s` if it does not end by itself"
             );
         }
-        let named = registries.filter(|it| it.is_named);
+        let named = registries.filter(|registry| registry.is_named);
         let mut processes = named.flat_map(|registry| &registry.processes);
         if processes.any(|process| !process.loads.is_empty()) {
             return anyhow!(

@@ -60,7 +60,7 @@ impl DataDirectory {
         let objects = matched.archs.values().flatten();
         let objects = objects.filter(|(identity, _)| found.contains(*identity));
         let files = objects.map(|(identity, object)| {
-            let origin = origins.of(identity);
+            let origin = origins.get(identity);
             origin.unwrap_or(&object.file.path).to_path_buf()
         });
         line(&files.collect())
@@ -110,7 +110,7 @@ pub(crate) fn line_of_run(registries: &BTreeSet<PathBuf>) -> Option<String> {
         .collect();
     let origins = registries.origins();
     line_of_kept(&loaded, |identity| {
-        origins.of(identity).map(Path::to_path_buf)
+        origins.get(identity).map(Path::to_path_buf)
     })
 }
 

@@ -18,10 +18,11 @@ pub(crate) fn add(path: &Path, mut process: ProcessRecord) -> Result<(), Registr
         ..Document::default()
     };
     change_or_make_registry(path, &new, |mut document| {
-        let records = document.processes.iter_mut().filter(|it| {
-            (it.pid, &it.host) == (process.pid, &process.host) && it.start >= process.start
+        let records = document.processes.iter_mut().filter(|record| {
+            (record.pid, &record.host) == (process.pid, &process.host)
+                && record.start >= process.start
         });
-        match records.max_by_key(|it| it.start) {
+        match records.max_by_key(|record| record.start) {
             Some(known) => {
                 known.notes.extend(process.notes);
                 known.notes.truncate(MAX_STOPS);
@@ -48,7 +49,7 @@ mod tests {
             pid: 7,
             host: "node7".into(),
             start,
-            notes: notes.iter().map(|it| (*it).to_owned()).collect(),
+            notes: notes.iter().map(|note| (*note).to_owned()).collect(),
             ..ProcessRecord::default()
         };
         // The first process of this number has left no registry, the next one a record.

@@ -17,7 +17,10 @@ impl DataDirectory {
         let processes = self.registries().processes();
         for (_, process) in processes.filter(|(registry, _)| registry.is_named) {
             for load in &process.loads {
-                let agent = process.agents.iter().find(|it| it.index == load.agent);
+                let agent = process
+                    .agents
+                    .iter()
+                    .find(|agent| agent.index == load.agent);
                 if let (Some(reason), Some(agent), Some(identity)) =
                     (&load.partial, agent, load.code_object.as_deref())
                     && !self.builds.is_load_of_older(process, load)

@@ -26,7 +26,7 @@ pub(crate) struct ProcessPlaces {
 
 impl ProcessPlaces {
     /// The place of the process that wrote the profile or registry at `path`.
-    pub(crate) fn of(&mut self, path: &Path) -> ProcessPlace {
+    pub(crate) fn place(&mut self, path: &Path) -> ProcessPlace {
         let directory = path.parent().unwrap_or(Path::new(""));
         let (data, way) = match self.directories.get(directory) {
             Some(known) => known.clone(),
@@ -61,11 +61,13 @@ fn data_directory(directory: &Path) -> (PathBuf, PathBuf) {
     let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     let real = absolute.canonicalize().unwrap_or(absolute);
     let real = unlabelled_directory(&real);
-    let folder = real.ancestors().find(|it| {
-        it.file_name()
+    let folder = real.ancestors().find(|ancestor| {
+        ancestor
+            .file_name()
             .is_some_and(|name| name == PROFRAW || name == REGISTRIES)
     });
-    let Some((folder, data)) = folder.and_then(|it| Some((it, it.parent()?))) else {
+    let Some((folder, data)) = folder.and_then(|ancestor| Some((ancestor, ancestor.parent()?)))
+    else {
         return (real, PathBuf::new());
     };
     let way = real.strip_prefix(folder).unwrap_or(Path::new(""));
@@ -86,7 +88,7 @@ mod tests {
     fn a_process_has_one_place() {
         let mut places = ProcessPlaces::default();
         let mut place = |path: &str| {
-            let ProcessPlace { data, name } = places.of(Path::new(path));
+            let ProcessPlace { data, name } = places.place(Path::new(path));
             (data.display().to_string(), name.display().to_string())
         };
         let identity = "0f3c9b21a0457e1d0f3c9b21a0457e1d";

@@ -35,11 +35,11 @@ impl Instrumentation {
     /// # Errors
     ///
     /// Fails if it cannot be read, is none, or has no counts.
-    pub(crate) fn of_indexed(path: &Path) -> Result<Self> {
+    pub(crate) fn from_indexed(path: &Path) -> Result<Self> {
         let head = head(path)?;
         let word = head
             .strip_prefix(&INDEXED_MAGIC)
-            .and_then(|it| it.as_array());
+            .and_then(|digits| digits.as_array());
         let word = word.with_context(|| format!("{} is no indexed profile", path.display()))?;
         let word = u64::from_le_bytes(*word);
         if Version::counts_bytes(word) {
@@ -49,11 +49,11 @@ impl Instrumentation {
                 path.display()
             );
         }
-        Ok(Self::of_word(word))
+        Ok(Self::from_word(word))
     }
 
     /// The instrumentation in the version word of a profile or a code object.
-    pub(crate) fn of_word(word: u64) -> Self {
+    pub(crate) fn from_word(word: u64) -> Self {
         match Version::is_ir_level(word) {
             false => Self::FrontEnd,
             true => Self::Ir,

@@ -12,7 +12,7 @@ pub(crate) struct Ptx<'a> {
 
 impl<'a> Ptx<'a> {
     /// `None` if the image is something else.
-    pub(crate) fn of(image: &'a Image<'_>) -> Option<Self> {
+    pub(crate) fn from_image(image: &'a Image<'_>) -> Option<Self> {
         let architecture = image.id.rsplit_once("--").map_or("", |(_, last)| last);
         (image.content() == Content::Ptx).then_some(Self {
             architecture,

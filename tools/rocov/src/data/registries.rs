@@ -158,7 +158,7 @@ impl Registries {
             match read_part(path) {
                 Ok(part) => registries
                     .registries
-                    .push(Registry::of(path, is_named, part)),
+                    .push(Registry::new(path, is_named, part)),
                 Err(error) => registries.unread.push(error),
             }
         }
@@ -176,7 +176,7 @@ impl Registries {
                 Ok(mut document) => {
                     complete(path, &mut document);
                     let part = DocumentPart::from(&document);
-                    let registry = Registry::of(path, is_named, part);
+                    let registry = Registry::new(path, is_named, part);
                     registries.registries.push(registry);
                     merged.add(document);
                 }
@@ -189,7 +189,12 @@ impl Registries {
     /// All processes, each with the registry that it is in.
     pub(crate) fn processes(&self) -> impl Iterator<Item = (&Registry, &RegistryProcess)> {
         let registries = self.registries.iter();
-        registries.flat_map(|registry| registry.processes.iter().map(move |it| (registry, it)))
+        registries.flat_map(|registry| {
+            registry
+                .processes
+                .iter()
+                .map(move |process| (registry, process))
+        })
     }
 
     /// A line for each kernel that the GPU has stopped, and for each note.
@@ -199,7 +204,7 @@ impl Registries {
                 ProcessKey::Process { pid, .. } => format!("process {pid}"),
                 ProcessKey::Group(_) => "a process".into(),
             };
-            let program = process.command.first().map(|it| format!(" ({it})")).unwrap_or_default();
+            let program = process.command.first().map(|name| format!(" ({name})")).unwrap_or_default();
             let stops = process.stops.iter().map(|reason| {
                 format!(
                     "the GPU stopped a kernel: {reason}: its counts end there: fix the kernel and run the program \
@@ -207,7 +212,7 @@ impl Registries {
                 )
             });
             let said = stops.chain(process.notes.iter().cloned());
-            said.map(move |it| format!("{who}{program}: {it}"))
+            said.map(move |stop| format!("{who}{program}: {stop}"))
         });
         lines.collect()
     }
@@ -236,10 +241,10 @@ impl Registries {
 }
 
 impl Registry {
-    fn of(path: &Path, is_named: bool, part: DocumentPart) -> Self {
+    fn new(path: &Path, is_named: bool, part: DocumentPart) -> Self {
         let processes = part.processes.into_iter().map(RegistryProcess::from);
         let groups = part.groups.into_iter().enumerate();
-        let groups = groups.map(|(number, group)| RegistryProcess::of_group(number, group));
+        let groups = groups.map(|(number, group)| RegistryProcess::from_group(number, group));
         Self {
             path: path.to_owned(),
             side: paths_start(path),
@@ -260,7 +265,7 @@ impl Registry {
 
 impl RegistryProcess {
     /// The group that has this place in its document.
-    fn of_group(number: usize, group: GroupRecord) -> Self {
+    fn from_group(number: usize, group: GroupRecord) -> Self {
         let mut runs = Runs::default();
         for of_machine in &group.processes {
             runs.add(&of_machine.runs);
@@ -292,7 +297,7 @@ impl RegistryProcess {
     /// The code objects that the process has loaded: the name of the agent, and the identity.
     pub(crate) fn loaded(&self) -> BTreeSet<(&str, &str)> {
         let loaded = self.loads.iter().filter_map(|load| {
-            let agent = self.agents.iter().find(|it| it.index == load.agent)?;
+            let agent = self.agents.iter().find(|agent| agent.index == load.agent)?;
             Some((agent.name.as_str(), load.code_object.as_deref()?))
         });
         loaded.collect()
@@ -313,7 +318,7 @@ impl RegistryProcess {
 
 impl ProcessKey {
     /// The key of a process.
-    pub(crate) fn of(process: &ProcessRecord) -> Self {
+    pub(crate) fn new(process: &ProcessRecord) -> Self {
         Self::Process {
             start: process.start,
             pid: process.pid,
@@ -345,8 +350,8 @@ impl MergedRegistry {
         self.document.processes.extend(other.processes);
         self.document.groups.extend(other.groups);
         for object in other.code_objects {
-            let is_same = |it: &CodeObjectRecord| {
-                (&it.identity, &it.target) == (&object.identity, &object.target)
+            let is_same = |other: &CodeObjectRecord| {
+                (&other.identity, &other.target) == (&object.identity, &object.target)
             };
             if !self.document.code_objects.iter().any(is_same) {
                 self.document.code_objects.push(object);
@@ -357,10 +362,13 @@ impl MergedRegistry {
 
 impl From<&Document> for DocumentPart {
     fn from(document: &Document) -> Self {
-        let code_objects = document.code_objects.iter().map(|it| RegistryCodeObject {
-            identity: it.identity.clone(),
-            instrumented: it.instrumented,
-        });
+        let code_objects = document
+            .code_objects
+            .iter()
+            .map(|code_object| RegistryCodeObject {
+                identity: code_object.identity.clone(),
+                instrumented: code_object.instrumented,
+            });
         Self {
             code_objects: code_objects.collect(),
             processes: document.processes.iter().map(ProcessPart::from).collect(),
@@ -445,7 +453,7 @@ pub(crate) struct Origins(BTreeMap<String, PathBuf>);
 
 impl Origins {
     /// The file that a code object was loaded from.
-    pub(crate) fn of(&self, identity: &str) -> Option<&Path> {
+    pub(crate) fn get(&self, identity: &str) -> Option<&Path> {
         self.0.get(identity).map(PathBuf::as_path)
     }
 
@@ -475,7 +483,7 @@ impl Origins {
         let loaded = self.0.iter().filter(move |(_, origin)| {
             let origin = origin.file_name().unwrap_or_default().as_encoded_bytes();
             let version = origin.strip_prefix(name);
-            !is_path && version.is_some_and(|it| it.is_empty() || it.starts_with(b"."))
+            !is_path && version.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
         });
         loaded.map(|(identity, _)| identity.as_str())
     }
@@ -500,7 +508,7 @@ pub(crate) fn paths_start(registry: &Path) -> PathBuf {
     let absolute = normal(&absolute);
     let parent = absolute.parent().unwrap_or(&absolute);
     let mut folders = parent.ancestors();
-    let folder = folders.find(|it| it.file_name().is_some_and(|name| name == REGISTRIES));
+    let folder = folders.find(|folder| folder.file_name().is_some_and(|name| name == REGISTRIES));
     let side = folder.and_then(Path::parent).unwrap_or(parent);
     side.to_owned()
 }

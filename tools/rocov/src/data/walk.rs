@@ -72,8 +72,8 @@ impl FoundFile {
         };
         // The folder of profiles or registries lies in that of the merge.
         let folders = path.ancestors().skip(1);
-        let folder = folders.into_iter().find(|it| {
-            let name = it.file_name().unwrap_or_default();
+        let folder = folders.into_iter().find(|folder| {
+            let name = folder.file_name().unwrap_or_default();
             name == PROFRAW || name == REGISTRIES
         });
         folder.and_then(Path::parent).or(path.parent())
@@ -149,8 +149,8 @@ impl<'a> DirectoryWalk<'a> {
     }
 
     /// Adds a file, by its name. Returns whether the name is known.
-    pub(crate) fn file(&mut self, path: PathBuf) -> bool {
-        let found = match FileKind::of(&path) {
+    pub(crate) fn add_file(&mut self, path: PathBuf) -> bool {
+        let found = match FileKind::from_path(&path) {
             FileKind::Device(profile) => FoundFile::Device(profile),
             FileKind::Host | FileKind::PooledHost => FoundFile::Host(path),
             FileKind::OfOffloadRuntime => FoundFile::OfOffloadRuntime(path),
@@ -249,7 +249,7 @@ impl<'a> DirectoryWalk<'a> {
             if !is_directory {
                 // Opening a pipe would wait for somebody to write into it.
                 if kind.is_file() || kind.is_symlink() {
-                    self.file(path);
+                    self.add_file(path);
                 }
             } else if is_searched(&name, directory) {
                 self.directory(&path);

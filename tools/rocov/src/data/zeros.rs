@@ -107,7 +107,7 @@ struct CountedPtx {
 
 impl CountedPtx {
     /// Reads the PTX beside the registries, if any of the files has some. That of code which was never loaded is left out.
-    fn of<'a>(files: &CodeFiles<'_>, registries: impl Iterator<Item = &'a Registry>) -> Self {
+    fn read<'a>(files: &CodeFiles<'_>, registries: impl Iterator<Item = &'a Registry>) -> Self {
         let files = files.values().flatten();
         let never_loaded = files.flat_map(|file| file.code.ptx_identities());
         let never_loaded: BTreeSet<&str> = never_loaded.collect();
@@ -119,7 +119,7 @@ impl CountedPtx {
                     .flatten();
                 let kept = kept.flatten().map(|file| file.path());
                 let of_processes = kept.filter(|path| {
-                    source_identity(path).is_some_and(|it| !never_loaded.contains(it))
+                    source_identity(path).is_some_and(|identity| !never_loaded.contains(identity))
                 });
                 of_processes.flat_map(|path| functions_of(&path)).collect()
             });
@@ -130,7 +130,7 @@ impl CountedPtx {
     /// Returns whether processes with registries in this side have counted all of these functions.
     fn has_all(&self, side: &Path, functions: &[FunctionKey]) -> bool {
         let counted = self.functions.get(side);
-        counted.is_some_and(|counted| functions.iter().all(|it| counted.contains(it)))
+        counted.is_some_and(|counted| functions.iter().all(|function| counted.contains(function)))
     }
 }
 
@@ -140,7 +140,7 @@ fn functions_of(path: &Path) -> Vec<FunctionKey> {
     let text = String::from_utf8_lossy(&text);
     let parsed = modules(&text)
         .into_iter()
-        .filter_map(|it| Module::parse(it).ok());
+        .filter_map(|text| Module::parse(text).ok());
     parsed.flat_map(|module| function_keys(&module)).collect()
 }
 
@@ -152,14 +152,19 @@ pub(crate) fn complete(
     warnings: &mut Warnings,
 ) -> Completion {
     let processes = || {
-        let processes = registries
-            .iter()
-            .flat_map(|registry| registry.processes.iter().map(move |it| (*registry, it)));
-        processes.filter_map(|(registry, it)| Some((registry, it, it.device_code.as_ref()?)))
+        let processes = registries.iter().flat_map(|registry| {
+            registry
+                .processes
+                .iter()
+                .map(move |process| (*registry, process))
+        });
+        processes.filter_map(|(registry, process)| {
+            Some((registry, process, process.device_code.as_ref()?))
+        })
     };
     let files = code_files(processes().flat_map(|(_, _, code)| &code.files));
     warnings.extend(about_unread(&files));
-    let counted = CountedPtx::of(&files, processes().map(|(registry, ..)| registry));
+    let counted = CountedPtx::read(&files, processes().map(|(registry, ..)| registry));
     let mut completion = Completion::default();
     let mut wanted: BTreeMap<_, WantedHere<'_>> = BTreeMap::new();
     for (registry, process, code) in processes() {
@@ -204,15 +209,15 @@ fn about_unread(files: &CodeFiles<'_>) -> Vec<String> {
 /// # Errors
 ///
 /// Fails if an object cannot be read.
-pub(crate) fn of_objects(
+pub(crate) fn for_objects(
     objects: &[&Path],
     agents: &[AgentRecord],
     is_wanted: impl Fn(&AgentRecord, &str) -> bool,
     directory: &Path,
     warnings: &mut Warnings,
 ) -> Result<()> {
-    let cache = CodeCache::of_user();
-    let files = objects.iter().map(|path| CodeFile::of(path, &cache));
+    let cache = CodeCache::for_user();
+    let files = objects.iter().map(|path| CodeFile::from_path(path, &cache));
     let files: Vec<_> = files.collect::<Result<_>>()?;
     let mut wanted = WantedHere::new();
     for (path, file) in objects.iter().zip(&files) {
@@ -223,7 +228,7 @@ pub(crate) fn of_objects(
                     wanted.entry(key).or_insert_with(|| Wanted {
                         file,
                         container: code.container,
-                        agent: of_arch(agent),
+                        agent: arch_agent(agent),
                         counted: Counted::WithCounters,
                         registry: path,
                     });
@@ -260,18 +265,18 @@ fn complete_process<'a>(
         for agent in one_of_each(&process.agents) {
             let mut code_objects = BTreeSet::new();
             let code = file.code.taken_by(agent, counted);
-            let code = code.filter(|it| !loaded.contains(&(agent.name.as_str(), it.identity)));
+            let code = code.filter(|code| !loaded.contains(&(agent.name.as_str(), code.identity)));
             let ptx = file.code.ptx_taken_by(agent);
-            let ptx = ptx.filter(|it| !counted_ptx.has_all(&registry.side, it.functions));
-            let code = code.map(|it| (it.identity, it.container, counted));
-            let ptx = ptx.map(|it| (it.identity, it.container, Counted::WithCounters));
+            let ptx = ptx.filter(|ptx| !counted_ptx.has_all(&registry.side, ptx.functions));
+            let code = code.map(|code| (code.identity, code.container, counted));
+            let ptx = ptx.map(|ptx| (ptx.identity, ptx.container, Counted::WithCounters));
             for (identity, container, counted) in code.chain(ptx) {
                 code_objects.insert(identity.to_owned());
                 let key = (agent.name.as_str(), identity);
                 here.entry(key).or_insert_with(|| Wanted {
                     file,
                     container,
-                    agent: of_arch(agent),
+                    agent: arch_agent(agent),
                     counted,
                     registry: &registry.path,
                 });
@@ -316,7 +321,7 @@ fn write<'a>(
     for ((path, container), wanted) in missing {
         let contents = &wanted[0].1.file.contents;
         let code = wanted.iter();
-        let code = code.map(|(identity, it)| (*identity, &it.agent, it.counted));
+        let code = code.map(|(identity, code)| (*identity, &code.agent, code.counted));
         let code: Vec<_> = code.collect();
         match at_rest(contents, container, &code) {
             Ok(devices) => {
@@ -369,7 +374,7 @@ impl CompletedRegistry {
     /// Adds the records to the registry.
     pub(crate) fn apply(&self, document: &mut Document) {
         for process in &mut document.processes {
-            let key = ProcessKey::of(process);
+            let key = ProcessKey::new(process);
             if let Some(completed) = self.processes.get(&key) {
                 completed.apply(&mut process.device_code, &mut process.never_loaded);
             }
@@ -380,8 +385,8 @@ impl CompletedRegistry {
             }
         }
         for object in &self.code_objects {
-            let is_it = |it: &CodeObjectRecord| {
-                (&it.identity, &it.target) == (&object.identity, &object.target)
+            let is_it = |other: &CodeObjectRecord| {
+                (&other.identity, &other.target) == (&object.identity, &object.target)
             };
             if !document.code_objects.iter().any(is_it) {
                 document.code_objects.push(object.clone());
@@ -468,22 +473,31 @@ pub(crate) fn complete_run(
 /// Returns whether a registry is to be written under these settings, now that it is complete.
 fn is_asked_for(document: &Document, when: DocumentWhen) -> bool {
     let mut processes = document.processes.iter();
-    let has_code = document.code_objects.iter().any(|it| it.instrumented)
-        || processes.any(|it| it.device_code.is_some() || !it.never_loaded.is_empty());
-    let has_loads = || document.processes.iter().any(|it| !it.loads.is_empty());
+    let has_code = document
+        .code_objects
+        .iter()
+        .any(|code_object| code_object.instrumented)
+        || processes
+            .any(|process| process.device_code.is_some() || !process.never_loaded.is_empty());
+    let has_loads = || {
+        document
+            .processes
+            .iter()
+            .any(|process| !process.loads.is_empty())
+    };
     has_code || when == DocumentWhen::Always && has_loads()
 }
 
 /// Removes the directories above a registry that are empty and that rocov has made.
 fn remove_directories(registry: &Path, made: Option<&Path>) {
-    let named = |path: &Path, name: &str| path.file_name().is_some_and(|it| it == name);
+    let named = |path: &Path, name: &str| path.file_name().is_some_and(|found| found == name);
     let mut in_registries = true;
     for directory in registry.ancestors().skip(1) {
         let is_side = directory
             .extension()
-            .is_some_and(|it| SIDE.strip_prefix('.').is_some_and(|side| it == side))
+            .is_some_and(|extension| SIDE.strip_prefix('.').is_some_and(|side| extension == side))
             || named(directory, SIDE)
-            || directory.parent().is_some_and(|it| named(it, SIDE));
+            || directory.parent().is_some_and(|parent| named(parent, SIDE));
         if !(in_registries || is_side || Some(directory) == made) {
             break;
         }
@@ -498,7 +512,7 @@ fn remove_directories(registry: &Path, made: Option<&Path>) {
 fn code_files<'a>(records: impl Iterator<Item = &'a CodeFileRecord>) -> CodeFiles<'a> {
     let records: BTreeSet<_> = records.collect();
     let records: Vec<_> = records.into_iter().collect();
-    let cache = CodeCache::of_user();
+    let cache = CodeCache::for_user();
     let found = parallel::map(&records, |record| Ok(CodeFile::open(record, &cache)));
     let found = found.expect("each file has its own result");
     records.into_iter().zip(found).collect()
@@ -522,7 +536,7 @@ impl CodeFile {
                 "cannot find the file: {error}; reports lack its code that was never launched: run the program again"
             ),
         })?;
-        let file = Self::of(&path, cache)
+        let file = Self::from_path(&path, cache)
             .map_err(|error| anyhow!(
                     "the file cannot be read: {error:#}; reports lack its code that was never launched: run the program \
                      again"
@@ -546,7 +560,7 @@ impl CodeFile {
     /// # Errors
     ///
     /// Fails if it cannot be read.
-    fn of(path: &Path, cache: &CodeCache) -> Result<Self> {
+    fn from_path(path: &Path, cache: &CodeCache) -> Result<Self> {
         let contents = mmap::map(path)?;
         // The build of anything else is a hash of all of it, which may be endless.
         if !contents.starts_with(&ELFMAG) && !starts_at(&contents, 0) {
@@ -558,7 +572,7 @@ impl CodeFile {
         let metadata = fs::metadata(path)?;
         let build = build_of(path)?;
         let fits = |code: &HostCode| code.fits(&contents);
-        let code = cache.find_or(&build, &metadata, fits, || HostCode::of(&contents));
+        let code = cache.find_or(&build, &metadata, fits, || HostCode::parse(&contents));
         Ok(Self {
             path: path.to_owned(),
             modified: modified(&metadata),
@@ -593,7 +607,7 @@ fn one_of_each(agents: &[AgentRecord]) -> Vec<&AgentRecord> {
 }
 
 /// An agent that stands for all of its architecture.
-fn of_arch(agent: &AgentRecord) -> Agent {
+fn arch_agent(agent: &AgentRecord) -> Agent {
     Agent {
         handle: 0,
         index: 0,

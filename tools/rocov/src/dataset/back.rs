@@ -59,7 +59,7 @@ pub(crate) fn pool(
     conditions: &[RunCondition],
     place: Option<&Path>,
 ) -> Result<Taken> {
-    let runs = Runs::of(set, conditions)?;
+    let runs = Runs::select(set, conditions)?;
     let [profile_files, counter_files] = runs.files(set, conditions)?;
     let mut keys: BTreeMap<CodeObjectKey, bool> = BTreeMap::new();
     let mut profiles = 0;
@@ -70,7 +70,7 @@ pub(crate) fn pool(
             let (files, zeros) = (rows.ints(5), rows.flags(4));
             for row in 0..zeros.len() {
                 if runs.has(&rows.bytes(0)[row]) {
-                    let key = key(&part.arch, [1, 2, 3].map(|it| &rows.bytes(it)[row]));
+                    let key = key(&part.arch, [1, 2, 3].map(|column| &rows.bytes(column)[row]));
                     *keys.entry(key).or_insert(true) &= zeros[row];
                     profiles += usize::try_from(files[row]).unwrap_or_default();
                 }
@@ -112,10 +112,10 @@ pub(crate) fn pool(
         place,
     )?;
     let kept = fs::read_dir(elfs.path())?;
-    let kept = kept.map(|entry| entry.map(|it| it.path()));
+    let kept = kept.map(|entry| entry.map(|entry| entry.path()));
     let mut kept = kept.collect::<Result<Vec<_>, _>>()?;
     // It keeps the PTX beside each.
-    kept.retain(|path| path.extension().is_none_or(|it| it != PTX));
+    kept.retain(|path| path.extension().is_none_or(|extension| extension != PTX));
     kept.sort();
     pool.keep(&runs.registry, kept.iter().map(PathBuf::as_path))?;
     Ok(Taken {
@@ -126,7 +126,7 @@ pub(crate) fn pool(
 }
 
 impl Runs {
-    fn of(set: &DataSet, conditions: &[RunCondition]) -> Result<Self> {
+    fn select(set: &DataSet, conditions: &[RunCondition]) -> Result<Self> {
         let mut runs = Self {
             registry: Grouped::default(),
             runs: HashSet::new(),
@@ -155,7 +155,7 @@ impl Runs {
                 Ok(())
             })?;
             if has_any {
-                let entry = file.entry().map(|it| it.part);
+                let entry = file.entry().map(|file| file.part);
                 let name = entry.unwrap_or_else(|| part.name.clone());
                 let (date, commit) = (part.date.clone(), part.commit.clone());
                 runs.files.insert((date, commit, name));
@@ -172,24 +172,24 @@ impl Runs {
     fn files(&self, set: &DataSet, conditions: &[RunCondition]) -> Result<[Vec<PartFile>; 2]> {
         // A run has files on each of its archs: only all of them tell if one is missing.
         let mut of_runs = conditions.to_vec();
-        of_runs.retain(|it| !it.is_of_arch());
-        let key = |it: &PartFile| (it.date.clone(), it.commit.clone(), it.name.clone());
+        of_runs.retain(|condition| !condition.is_of_arch());
+        let key = |part: &PartFile| (part.date.clone(), part.commit.clone(), part.name.clone());
         let parts = |table| -> Result<_> {
             let mut parts = set.parts(table, &of_runs)?;
-            parts.retain(|it| self.files.contains(&key(it)));
+            parts.retain(|part| self.files.contains(&key(part)));
             Ok((table, parts))
         };
         let tables = [parts(&PROFILE)?, parts(&COUNTER)?];
         set.check_parts(&tables)?;
         let there: HashSet<_> = tables[0].1.iter().map(key).collect();
-        if let Some((date, commit, name)) = self.files.iter().find(|it| !there.contains(it)) {
+        if let Some((date, commit, name)) = self.files.iter().find(|file| !there.contains(file)) {
             let (path, table) = (set.path().display(), PROFILE.name);
             bail!(missing(&format!(
                 "{path}/{table}/date={date}/commit={commit}/arch=.../{name}.parquet"
             )));
         }
         Ok(tables.map(|(_, mut files)| {
-            files.retain(|it| RunCondition::allow(conditions, RunKey::Arch, &it.arch));
+            files.retain(|file| RunCondition::allow(conditions, RunKey::Arch, &file.arch));
             files
         }))
     }
@@ -206,7 +206,7 @@ fn key(arch: &str, [identity, build, label]: [&ByteArray; 3]) -> CodeObjectKey {
     CodeObjectKey {
         arch: arch.to_owned(),
         identity: text(identity),
-        build: Some(build).filter(|it| !it.is_empty()),
+        build: Some(build).filter(|build| !build.is_empty()),
         label: Label::from_directory(Path::new(&text(label))),
     }
 }
@@ -218,7 +218,9 @@ fn code(
     keys: &BTreeMap<CodeObjectKey, bool>,
     directory: &Path,
 ) -> Result<HashMap<(String, String), Sum>> {
-    let wanted = keys.keys().map(|it| (it.arch.clone(), it.identity.clone()));
+    let wanted = keys
+        .keys()
+        .map(|key| (key.arch.clone(), key.identity.clone()));
     let wanted: HashSet<_> = wanted.collect();
     let mut found = HashMap::new();
     for opened in set.files(&set.parts(&CODE_OBJECT, &[])?, &CODE_OBJECT) {
@@ -227,7 +229,8 @@ fn code(
         let mut has_any = false;
         file.read(&["identity"], |rows| {
             let mut identities = rows.bytes(0).iter();
-            has_any |= identities.any(|it| wanted.contains(&(part.arch.clone(), text(it))));
+            has_any |=
+                identities.any(|identity| wanted.contains(&(part.arch.clone(), text(identity))));
             Ok(())
         })?;
         if !has_any {
@@ -235,7 +238,8 @@ fn code(
         }
         file.read(&columns, |rows| {
             for row in 0..rows.bytes(0).len() {
-                let [identity, name, elf, profile] = [0, 1, 2, 3].map(|it| &rows.bytes(it)[row]);
+                let [identity, name, elf, profile] =
+                    [0, 1, 2, 3].map(|column| &rows.bytes(column)[row]);
                 let key = (part.arch.clone(), text(identity));
                 if !wanted.contains(&key) {
                     continue;
@@ -283,7 +287,7 @@ fn add_counts(
     let failed = || damaged(&set.name(part));
     file.read(&columns, |rows| {
         let (functions, indices, counts) = (rows.ints(5), rows.ints(6), rows.longs(7));
-        let of = |row: usize| [1, 2, 3].map(|it| &rows.bytes(it)[row]);
+        let of = |row: usize| [1, 2, 3].map(|column| &rows.bytes(column)[row]);
         let mut start = 0;
         while start < counts.len() {
             let same = (start + 1..counts.len()).take_while(|row| of(*row) == of(start));
@@ -297,7 +301,7 @@ fn add_counts(
                 let kind = rows.bytes(4)[row].data();
                 let kind = CountKind::ALL
                     .into_iter()
-                    .find(|it| it.name().as_bytes() == kind);
+                    .find(|known| known.name().as_bytes() == kind);
                 let count = kind.and_then(|kind| {
                     Some(RecordCount {
                         record: functions[row].try_into().ok()?,
@@ -328,8 +332,8 @@ pub(super) fn nothing(set: &DataSet, conditions: &[RunCondition]) -> Result<anyh
         ));
     }
     let conditions: Vec<_> = conditions.iter().map(ToString::to_string).collect();
-    let commits: BTreeSet<_> = all.iter().map(|it| &*it.commit).collect();
-    let archs: BTreeSet<_> = all.iter().map(|it| &*it.arch).collect();
+    let commits: BTreeSet<_> = all.iter().map(|part| &*part.commit).collect();
+    let archs: BTreeSet<_> = all.iter().map(|part| &*part.arch).collect();
     let some = |values: BTreeSet<&str>| {
         let more = match values.len().saturating_sub(MOST) {
             0 => String::new(),
@@ -338,7 +342,7 @@ pub(super) fn nothing(set: &DataSet, conditions: &[RunCondition]) -> Result<anyh
         let values: Vec<_> = values.into_iter().take(MOST).collect();
         values.join(", ") + &more
     };
-    let dates = all.iter().map(|it| &*it.date);
+    let dates = all.iter().map(|part| &*part.date);
     Ok(anyhow!(
         "no run in {path} meets {}: choose among runs of {} to {}, of commits {}, on {}",
         conditions.join(" and "),
@@ -362,7 +366,7 @@ impl DataSetInputs {
     /// # Errors
     ///
     /// Fails if a data set has none, or is damaged, or if there are conditions and no data set.
-    pub(crate) fn of<P: AsRef<Path>>(
+    pub(crate) fn read<P: AsRef<Path>>(
         directories: &[P],
         conditions: &[RunCondition],
     ) -> Result<Self> {

@@ -76,8 +76,10 @@ impl Code {
             paths: HashMap::new(),
         };
         let descriptions = code.index.descriptions();
-        let paths = descriptions.flat_map(|it| &it.filenames);
-        let paths: HashMap<_, _> = paths.map(|it| (Arc::clone(it), (&**it).into())).collect();
+        let paths = descriptions.flat_map(|description| &description.filenames);
+        let paths: HashMap<_, _> = paths
+            .map(|path| (Arc::clone(path), (&**path).into()))
+            .collect();
         code.paths = paths;
         let elf = object.file.bytes(object.elf);
         let parsed = CodeObject::parse(elf)?;
@@ -133,7 +135,7 @@ impl Code {
         let mut more = Vec::new();
         for (key, function) in self.index.hashed() {
             described.entry(key).or_insert_with(|| {
-                if !keys.iter().any(|(it, _)| *it == key) {
+                if !keys.iter().any(|(other, _)| *other == key) {
                     more.push(key);
                 }
                 function
@@ -156,20 +158,22 @@ impl Code {
         let inlined = self
             .index
             .listed()
-            .filter(|it| !own_names.contains(&*it.name));
-        let inlined = inlined.map(|it| ("", Some(it), 0));
+            .filter(|function| !own_names.contains(&*function.name));
+        let inlined = inlined.map(|function| ("", Some(function), 0));
         let numbered = numbered.chain(more).chain(inlined);
         for (number, (name, function, counters)) in numbered.enumerate() {
             let [functions, regions, branches] = &mut all;
-            let name = function.map_or(name, |it| &*it.name);
+            let name = function.map_or(name, |function| &*function.name);
             functions.push([
                 (&self.identity).into(),
                 number.into(),
                 name.into(),
                 shown(name).as_str().into(),
                 is_kernel(name).into(),
-                function.map_or("", |it| &**it.main_path()).into(),
-                function.map_or(0, |it| it.start().line).into(),
+                function
+                    .map_or("", |function| &**function.main_path())
+                    .into(),
+                function.map_or(0, |function| function.start().line).into(),
                 counters.into(),
             ]);
             let Some(function) = function else { continue };
@@ -272,8 +276,8 @@ fn path_of(path: &ByteArray) -> &str {
 /// The identity of a code object in the tables. Profiles of traces and of PTX have records of their own, so that their code
 /// objects have rows of their own.
 fn table_identity(identity: &str, kinds: &CountKinds) -> String {
-    let of_blocks = kinds.iter().filter(|it| **it != CountKind::Mapping);
-    let words: Vec<_> = of_blocks.map(|it| format!("+{}", it.word())).collect();
+    let of_blocks = kinds.iter().filter(|kind| **kind != CountKind::Mapping);
+    let words: Vec<_> = of_blocks.map(|kind| format!("+{}", kind.word())).collect();
     identity.to_owned() + &words.concat()
 }
 
@@ -290,20 +294,26 @@ fn block_names<'a>(elf: &CodeObject<'a, &'a [u8]>, ptx: &[u8]) -> HashMap<(u64, 
     };
     let mut names = HashMap::new();
     let traced = trace::functions(elf).unwrap_or_default().into_iter();
-    names.extend(traced.map(|it| key(BlockKind::Trace, it.name, BlockKind::Trace.hash(it.code))));
+    names.extend(traced.map(|function| {
+        key(
+            BlockKind::Trace,
+            function.name,
+            BlockKind::Trace.hash(function.code),
+        )
+    }));
     for text in modules(std::str::from_utf8(ptx).unwrap_or_default()) {
         let Ok(module) = Module::parse(text) else {
             continue;
         };
         let functions = module.functions.iter();
-        names.extend(functions.map(|it| key(BlockKind::Ptx, it.symbol, it.hash)));
+        names.extend(functions.map(|function| key(BlockKind::Ptx, function.symbol, function.hash)));
     }
     names
 }
 
 /// The name of a device ELF in a data directory.
 fn elf_name(arch: &str, object: &MatchedCodeObject<'_>) -> Result<String> {
-    let own = object.file.path.file_name().and_then(|it| it.to_str());
+    let own = object.file.path.file_name().and_then(|name| name.to_str());
     let is_kept = rocov::store::layout::elf_identity(&object.file.path);
     if let (Some(own), Some(_)) = (own, is_kept) {
         return Ok(own.to_owned());

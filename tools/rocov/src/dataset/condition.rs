@@ -62,7 +62,7 @@ impl RunCondition {
     /// Returns whether `value` of `key` meets all `conditions` for it: one of those with `=`, if there are some, and
     /// all with `>=` or `<=`.
     pub(crate) fn allow(conditions: &[Self], key: RunKey, value: &str) -> bool {
-        let of_key = conditions.iter().filter(|it| it.key == key);
+        let of_key = conditions.iter().filter(|condition| condition.key == key);
         let (mut has_equal, mut is_equal) = (false, false);
         for condition in of_key {
             match condition.relation {

@@ -116,7 +116,7 @@ impl Values {
     }
 
     /// The values of a column that a file of an earlier version has not.
-    fn of_none(kind: ColumnKind, number: usize) -> Self {
+    fn defaults(kind: ColumnKind, number: usize) -> Self {
         match Self::new(kind) {
             Self::Bytes(_) => Self::Bytes(vec![ByteArray::from(""); number]),
             Self::Int(_) => Self::Int(vec![0; number]),
@@ -277,7 +277,8 @@ impl TableFile {
                 Err(error) => (Vec::new(), Some(Err(error))),
             };
             let files = paths.iter().zip(contents).map(move |(path, content)| {
-                let file = content.map(|it| Self::of(it, storage.name(path.as_ref()), table));
+                let file =
+                    content.map(|content| Self::new(content, storage.name(path.as_ref()), table));
                 Ok((path, file.transpose()?))
             });
             files.chain(error)
@@ -285,11 +286,11 @@ impl TableFile {
     }
 
     /// The file with the contents `content`.
-    fn of(content: Content, name: String, table: &'static DataTable) -> Result<Self> {
+    fn new(content: Content, name: String, table: &'static DataTable) -> Result<Self> {
         let reader = SerializedFileReader::new(content);
         let reader = reader.with_context(|| damaged(&name))?;
         let version = value(&reader, VERSION_KEY);
-        let known = version.and_then(|it| it.parse().ok());
+        let known = version.and_then(|text| text.parse().ok());
         let Some(known @ 1..=VERSION) = known else {
             bail!(
                 "{name} is of version {} of the data set, expected 1 to {VERSION}: take the rocov that wrote it",
@@ -299,7 +300,8 @@ impl TableFile {
         let schema = reader.metadata().file_metadata().schema_descr();
         let columns = table.columns_of(known);
         let has_all = schema.num_columns() == columns.len()
-            && (schema.columns().iter().zip(columns)).all(|(it, (name, _))| it.name() == *name);
+            && (schema.columns().iter().zip(columns))
+                .all(|(column, (name, _))| column.name() == *name);
         if !has_all {
             bail!("{}: expected the columns of {}", damaged(&name), table.name);
         }
@@ -336,7 +338,7 @@ impl TableFile {
             let (mut readers, mut rest) = parts.with_context(|| damaged(&self.name))?;
             while rest > 0 {
                 let number = rest.min(ROWS_AT_ONCE);
-                let values = readers.iter_mut().map(|it| it.next(number));
+                let values = readers.iter_mut().map(|reader| reader.next(number));
                 let values = values.collect::<Result<_>>();
                 take(&RowGroup {
                     values: values.with_context(|| damaged(&self.name))?,
@@ -392,7 +394,7 @@ impl ColumnValues {
             Self::Int(reader) => Values::Int(take(reader, number)?),
             Self::Long(reader) => Values::Long(take(reader, number)?),
             Self::Flag(reader) => Values::Flag(take(reader, number)?),
-            Self::None(kind) => Values::of_none(*kind, number),
+            Self::None(kind) => Values::defaults(*kind, number),
         })
     }
 }
@@ -413,7 +415,7 @@ fn take<T: DataType>(reader: &mut ColumnReaderImpl<T>, number: usize) -> Result<
 fn value<'a>(reader: &'a SerializedFileReader<Content>, key: &str) -> Option<&'a str> {
     let metadata = reader.metadata().file_metadata();
     let mut entries = metadata.key_value_metadata().into_iter().flatten();
-    entries.find(|it| it.key == key)?.value.as_deref()
+    entries.find(|entry| entry.key == key)?.value.as_deref()
 }
 
 /// The error that a file is missing, though another one needs it.

@@ -90,17 +90,19 @@ pub(crate) fn import(
     let mut seen = HashSet::new();
     let mut known_dates = BTreeSet::new();
     for directories in directories.chunks(AT_ONCE) {
-        let identified = parallel::map(directories, |it| Ok(Identified::of(it, options)))?;
+        let identified = parallel::map(directories, |directory| {
+            Ok(Identified::from_directory(directory, options))
+        })?;
         let mut wanted = Vec::new();
         for (directory, identified) in directories.iter().zip(identified) {
             match identified {
                 Err(error) => total.refuse(directory, &error),
-                Ok(it) if set.has(&it.date, options.commit, &it.run)? => {
+                Ok(run) if set.look_up(&run.date, options.commit, &run.run)? => {
                     total.known += 1;
-                    known_dates.insert(it.date);
+                    known_dates.insert(run.date);
                 }
-                Ok(it) if !seen.insert((it.date.clone(), it.run.clone())) => total.known += 1,
-                Ok(it) => wanted.push((directory, it)),
+                Ok(run) if !seen.insert((run.date.clone(), run.run.clone())) => total.known += 1,
+                Ok(run) => wanted.push((directory, run)),
             }
         }
         let read = parallel::map(&wanted, |(directory, identified)| {
@@ -153,15 +155,20 @@ impl Codes {
     }
 
     /// A code object, which has the profile `sum`.
-    fn of(&self, arch: &str, object: &MatchedCodeObject<'_>, sum: &Sum) -> Result<Arc<Code>> {
+    fn get_or_add(
+        &self,
+        arch: &str,
+        object: &MatchedCodeObject<'_>,
+        sum: &Sum,
+    ) -> Result<Arc<Code>> {
         let key = (arch.to_owned(), object.elf.identity.as_str().to_owned());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.entry(key).or_default();
-        if let Some(code) = known.iter().find(|it| it.has_records_of(sum)) {
+        if let Some(code) = known.iter().find(|code| code.has_records_of(sum)) {
             return Ok(Arc::clone(code));
         }
         let (code, rows) = Code::read(arch, object, sum, self.directory.path())?;
-        if known.iter().any(|it| it.identity == code.identity) {
+        if known.iter().any(|other| other.identity == code.identity) {
             bail!(
                 "a profile of code object {} has other data records than the first: take another data set for it",
                 rows.identity
@@ -181,7 +188,7 @@ impl Identified {
     /// # Errors
     ///
     /// Fails if it has no profile, or a file that cannot be read.
-    fn of(directory: &Path, options: &ImportOptions<'_>) -> Result<Self> {
+    fn from_directory(directory: &Path, options: &ImportOptions<'_>) -> Result<Self> {
         let mut warnings = Warnings::default();
         let data = DataDirectory::open(&[directory], &mut warnings)?;
         if let Some(line) = warnings.into_lines().into_iter().next() {
@@ -210,11 +217,13 @@ impl Identified {
             for DeviceProfile { path, .. } in &data.device {
                 contents.update(path.file_name().unwrap_or_default().as_encoded_bytes());
                 contents.update(&mmap::read(path)?);
-                let changed = fs::metadata(path).and_then(|it| it.modified());
+                let changed = fs::metadata(path).and_then(|metadata| metadata.modified());
                 let changed = changed
                     .ok()
-                    .and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-                let changed = changed.map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(0));
+                    .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                let changed = changed.map_or(0, |duration| {
+                    u64::try_from(duration.as_nanos()).unwrap_or(0)
+                });
                 (first, last) = (first.min(changed), last.max(changed));
             }
             run = format!("{:032x}", contents.digest128());
@@ -264,7 +273,7 @@ fn read(
     };
     let run: ByteArray = identified.run.as_str().into();
     let mut row = Rows::new(&RUN);
-    let [first, last] = identified.times.map(|it| it / 1000);
+    let [first, last] = identified.times.map(|time| time / 1000);
     row.push([
         (&run).into(),
         first.into(),
@@ -304,8 +313,10 @@ fn check(data: &DataDirectory, matched: &MatchedElfs<'_>) -> Result<()> {
     if matched.strangers() > 0 {
         let profiles = matched.archs.values().flatten();
         let known: BTreeSet<_> = profiles.map(|(identity, _)| *identity).collect();
-        let mut others = data.device.iter().map(|it| &*it.identity);
-        let other = others.find(|it| !known.contains(it)).unwrap_or_default();
+        let mut others = data.device.iter().map(|profile| &*profile.identity);
+        let other = others
+            .find(|identity| !known.contains(identity))
+            .unwrap_or_default();
         bail!(
             "the device ELF of code object {other} is not kept there: give the file with its kernels, as it was when \
              they ran, with --object"
@@ -349,7 +360,7 @@ impl ArchRows {
         }
         for ((build, label), profiles) in groups {
             let sum = sum(&profiles)?;
-            let code = codes.of(arch, object, &sum)?;
+            let code = codes.get_or_add(arch, object, &sum)?;
             let build: ByteArray = build.as_str().into();
             let directory = label.map(Label::directory);
             let own: ByteArray = directory.map_or_else(String::new, encoded).as_str().into();
@@ -358,7 +369,7 @@ impl ArchRows {
                 (&code.identity).into(),
                 (&build).into(),
                 (&own).into(),
-                profiles.iter().all(|it| it.is_of_zeros).into(),
+                profiles.iter().all(|profile| profile.is_of_zeros).into(),
                 profiles.len().into(),
             ]);
             let counts = sum.counts()?;
@@ -372,16 +383,16 @@ impl ArchRows {
                 ))
                 .with_context(|| format!("cannot use {}", profiles[0].path.display()));
             }
-            for it in &counts {
+            for counted in &counts {
                 self.counters.push([
                     (&self.run).into(),
                     (&code.identity).into(),
                     (&build).into(),
                     (&own).into(),
-                    it.kind.name().into(),
-                    it.record.into(),
-                    it.index.into(),
-                    it.count.into(),
+                    counted.kind.name().into(),
+                    counted.record.into(),
+                    counted.index.into(),
+                    counted.count.into(),
                 ]);
             }
             if !counts.is_empty() {
@@ -429,7 +440,7 @@ fn sum(profiles: &[&DeviceProfile]) -> Result<Sum> {
         let file = mmap::read(&profile.path)?;
         let added = match &mut sum {
             Some(sum) => sum.add(&file),
-            None => Sum::of(file).map(|it| sum = Some(it)),
+            None => Sum::of(file).map(|first| sum = Some(first)),
         };
         added.with_context(|| failed(profile))?;
     }
@@ -439,6 +450,6 @@ fn sum(profiles: &[&DeviceProfile]) -> Result<Sum> {
 /// A label as its directory is called, without the directory of all labels.
 fn encoded(directory: PathBuf) -> String {
     let names = directory.iter().skip(1);
-    let names: Vec<_> = names.map(|it| it.to_string_lossy()).collect();
+    let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
     names.join("/")
 }

@@ -273,7 +273,7 @@ impl DataTable {
 
     /// The place of a column.
     pub(super) fn column(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|(it, _)| *it == name)
+        self.columns.iter().position(|(column, _)| *column == name)
     }
 }
 

@@ -202,7 +202,7 @@ impl DataSet {
 
     /// Opens a data set. Returns its version too.
     fn open_any(path: &Path) -> Result<(Self, u32)> {
-        let storage = Storage::of(path)?;
+        let storage = Storage::open(path)?;
         let mark = storage.name(DATA_SET);
         let Some(text) = storage.read(DATA_SET)? else {
             bail!(
@@ -215,7 +215,7 @@ impl DataSet {
             .with_context(|| format!("cannot read {mark}"))?;
         let version = serde_json::from_slice(&text)
             .ok()
-            .map(|it: Mark| it.rocov_dataset);
+            .map(|mark: Mark| mark.rocov_dataset);
         match version {
             Some(version @ 1..=VERSION) => {
                 let set = Self {
@@ -242,7 +242,7 @@ impl DataSet {
     ///
     /// Fails if something else is there, or nothing can be written there.
     pub(crate) fn open_or_begin(path: &Path) -> Result<Self> {
-        let storage = Storage::of(path)?;
+        let storage = Storage::open(path)?;
         let mark = || {
             serde_json::to_vec(&Mark {
                 rocov_dataset: VERSION,
@@ -307,14 +307,14 @@ impl DataSet {
     /// # Errors
     ///
     /// Fails if the files of that date and commit cannot be read.
-    pub(crate) fn has(&mut self, date: &str, commit: &str, run: &str) -> Result<bool> {
-        let partition = of_runs(date, commit);
+    pub(crate) fn look_up(&mut self, date: &str, commit: &str, run: &str) -> Result<bool> {
+        let partition = runs_partition(date, commit);
         // An importer asks for each run: what others add meanwhile, it finds when it adds its own.
         if !self.known.contains_key(&directory(&RUN, &partition)) {
             self.refresh(&RUNS, &partition)?;
         }
         let known = self.known.get(&directory(&RUN, &partition));
-        Ok(known.is_some_and(|it| it.keys.contains(run)))
+        Ok(known.is_some_and(|known| known.keys.contains(run)))
     }
 
     /// Reads the numbered files of a partition that were not read before.
@@ -368,8 +368,8 @@ impl DataSet {
             archs.entry(code.arch.clone()).or_default().push(code);
         }
         for (arch, code) in archs {
-            self.append(&CODE, &of_arch(&arch), &code, |known| {
-                let new = |it: &usize| !known.keys.contains(&code[*it].identity);
+            self.append(&CODE, &arch_partition(&arch), &code, |known| {
+                let new = |index: &usize| !known.keys.contains(&code[*index].identity);
                 (0..code.len()).filter(new).collect()
             })?;
         }
@@ -382,7 +382,7 @@ impl DataSet {
         let place = self.path.display().to_string();
         for ((date, commit), runs) in groups {
             let mut of_group = Added::default();
-            self.append(&RUNS, &of_runs(&date, &commit), &runs, |known| {
+            self.append(&RUNS, &runs_partition(&date, &commit), &runs, |known| {
                 let new;
                 (new, of_group) = sort_out(&runs, known, &place);
                 new
@@ -399,7 +399,7 @@ impl DataSet {
     /// Fails if files there cannot be read or removed.
     pub(crate) fn tidy(&mut self, date: &str, commit: &str) -> Result<()> {
         let none: [RunRows; 0] = [];
-        self.append(&RUNS, &of_runs(date, commit), &none, |_| Vec::new())
+        self.append(&RUNS, &runs_partition(date, commit), &none, |_| Vec::new())
     }
 
     /// Adds those of `items` to a partition that `choose` chooses, when it knows what is there. Removes parts that do
@@ -419,24 +419,25 @@ impl DataSet {
             // The answer to the request that wrote our file can have been lost.
             if written
                 .as_ref()
-                .is_some_and(|it| known.parts.contains(&it.name))
+                .is_some_and(|written| known.parts.contains(&written.name))
             {
                 return self.remove_abandoned(ledger, partition);
             }
             let new = choose(known);
-            let is_stale = |it: &Written| it.items != new || known.abandoned.contains(&it.name);
-            if let Some(stale) = written.take_if(|it| is_stale(it)) {
+            let is_stale =
+                |written: &Written| written.items != new || known.abandoned.contains(&written.name);
+            if let Some(stale) = written.take_if(|written| is_stale(written)) {
                 stale
                     .files
                     .iter()
-                    .try_for_each(|it| self.storage.remove(it))?;
+                    .try_for_each(|file| self.storage.remove(file))?;
             }
             if written.is_none() && !new.is_empty() {
                 written = Some(self.write(ledger, partition, items, new.clone())?);
             }
-            let own = written.as_ref().map(|it| it.name.clone());
+            let own = written.as_ref().map(|written| written.name.clone());
             let mut keys: HashSet<&str> = known.keys.iter().map(String::as_str).collect();
-            keys.extend(new.iter().map(|it| items[*it].key()));
+            keys.extend(new.iter().map(|index| items[*index].key()));
             let dead = self.overlapping(ledger, partition, &keys, own.as_deref())?;
             if new.is_empty() && dead.is_empty() {
                 return self.remove_abandoned(ledger, partition);
@@ -479,7 +480,7 @@ impl DataSet {
         for item in &written.items {
             for (below, rows) in items[*item].others() {
                 let mut others = ledger.others.iter();
-                let table = others.position(|it| it.name == rows.table.name);
+                let table = others.position(|other| other.name == rows.table.name);
                 let key = (table.unwrap_or(usize::MAX), below);
                 match tables.get_mut(&key) {
                     None => _ = tables.insert(key, rows.clone()),
@@ -569,7 +570,7 @@ impl DataSet {
                 return None;
             }
             let value = |key| {
-                let value = values.iter().find(|(it, _)| *it == key);
+                let value = values.iter().find(|(other, _)| *other == key);
                 value.map_or_else(String::new, |(_, value)| (*value).to_owned())
             };
             let (date, commit) = (value(RunKey::Date), value(RunKey::Commit));
@@ -593,12 +594,12 @@ impl DataSet {
     ///
     /// Fails if one is missing.
     pub(super) fn check_parts(&self, tables: &[(&DataTable, Vec<PartFile>)]) -> Result<()> {
-        let below = |it: &PartFile| it.path.split_once('/').map(|(_, rest)| rest.to_owned());
+        let below = |file: &PartFile| file.path.split_once('/').map(|(_, rest)| rest.to_owned());
         let files = tables.iter().flat_map(|(_, files)| files);
         let all: BTreeSet<_> = files.filter_map(below).collect();
         for (table, files) in tables {
             let there: HashSet<_> = files.iter().filter_map(below).collect();
-            if let Some(rest) = all.iter().find(|it| !there.contains(*it)) {
+            if let Some(rest) = all.iter().find(|file| !there.contains(*file)) {
                 let path = format!("{}/{rest}", table.name);
                 bail!(missing(&self.storage.name(&path)));
             }
@@ -625,13 +626,15 @@ impl DataSet {
             let mut counted = HashSet::new();
             for opened in self.files(&numbered, ledger.table) {
                 let (part, file) = opened?;
-                let name = file.entry().map_or_else(|| part.name.clone(), |it| it.part);
+                let name = file
+                    .entry()
+                    .map_or_else(|| part.name.clone(), |entry| entry.part);
                 counted.insert(key(part, &name));
             }
             let mut others = Vec::new();
             for table in ledger.others {
                 let mut files = self.parts(table, &[])?;
-                files.retain(|it| counted.contains(&key(it, &it.name)));
+                files.retain(|file| counted.contains(&key(file, &file.name)));
                 others.push((*table, files));
             }
             self.check_parts(&others)?;
@@ -658,15 +661,15 @@ fn sort_out(runs: &[RunRows], known: &Known, place: &str) -> (Vec<usize>, Added)
     let mut names: HashSet<&str> = HashSet::new();
     let mut processes: HashMap<u64, &str> = HashMap::new();
     for (number, run) in runs.iter().enumerate() {
-        let other_of = |it: &u64| {
-            let other = known.processes.get(it).map(String::as_str);
-            other.or_else(|| processes.get(it).copied())
+        let other_of = |process: &u64| {
+            let other = known.processes.get(process).map(String::as_str);
+            other.or_else(|| processes.get(process).copied())
         };
         if known.keys.contains(&run.run) || names.contains(&*run.run) {
             added.known += 1;
         } else if let Some(other) = run.processes.iter().find_map(other_of) {
             let shared = run.processes.iter();
-            let shared = shared.filter(|it| other_of(it).is_some()).count();
+            let shared = shared.filter(|process| other_of(process).is_some()).count();
             added.refused.push(format!(
                 "{} has {} of run {other}, which {place} has: import each process once, or remove that run",
                 run.place,
@@ -674,7 +677,7 @@ fn sort_out(runs: &[RunRows], known: &Known, place: &str) -> (Vec<usize>, Added)
             ));
         } else {
             names.insert(&run.run);
-            processes.extend(run.processes.iter().map(|it| (*it, &*run.run)));
+            processes.extend(run.processes.iter().map(|process| (*process, &*run.run)));
             new.push(number);
         }
     }
@@ -683,13 +686,13 @@ fn sort_out(runs: &[RunRows], known: &Known, place: &str) -> (Vec<usize>, Added)
 }
 
 /// The partition of a date and commit.
-fn of_runs(date: &str, commit: &str) -> String {
+fn runs_partition(date: &str, commit: &str) -> String {
     let [of_date, of_commit] = [RunKey::Date, RunKey::Commit].map(RunKey::name);
     format!("{of_date}={date}/{of_commit}={commit}")
 }
 
 /// The partition of an arch.
-fn of_arch(arch: &str) -> String {
+fn arch_partition(arch: &str) -> String {
     format!("{}={arch}", RunKey::Arch.name())
 }
 
@@ -702,7 +705,7 @@ fn directory(table: &DataTable, partition: &str) -> String {
 fn partition_of(name: &str) -> Option<(RunKey, &str)> {
     let (key, value) = name.split_once('=')?;
     let keys = [RunKey::Date, RunKey::Commit, RunKey::Arch];
-    let key = keys.into_iter().find(|it| it.name() == key)?;
+    let key = keys.into_iter().find(|known| known.name() == key)?;
     Some((key, value))
 }
 
@@ -716,7 +719,7 @@ fn new_name() -> String {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let mut hash = Xxh3::new();
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    hash.update(&now.map_or(0, |it| it.as_nanos()).to_le_bytes());
+    hash.update(&now.map_or(0, |duration| duration.as_nanos()).to_le_bytes());
     hash.update(&process::id().to_le_bytes());
     hash.update(&NUMBER.fetch_add(1, Ordering::Relaxed).to_le_bytes());
     // Two machines can have one process id and time. The system gives each process a number of its own.
@@ -727,5 +730,5 @@ fn new_name() -> String {
 /// The hashes in text: 16 hexadecimal digits for each.
 pub(super) fn hashes(text: &[u8]) -> impl Iterator<Item = u64> {
     let digits = text.chunks(16);
-    digits.filter_map(|it| u64::from_str_radix(std::str::from_utf8(it).ok()?, 16).ok())
+    digits.filter_map(|digits| u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok())
 }

@@ -60,7 +60,7 @@ impl Language {
     /// # Errors
     ///
     /// Fails if they are of both.
-    pub(crate) fn of(archs: &[String]) -> Result<Self> {
+    pub(crate) fn for_archs(archs: &[String]) -> Result<Self> {
         let is_cuda = |arch: &&String| arch.starts_with(CUDA_ARCH);
         let (cuda, hip): (Vec<_>, Vec<_>) = archs.iter().partition(is_cuda);
         match (cuda.first(), hip.first()) {
@@ -98,11 +98,11 @@ impl<'a> DeviceCompiler<'a> {
     ///
     /// Fails if it cannot compile for one of them.
     pub(crate) fn new(clang: &'a Clang, archs: &'a [String]) -> Result<Self> {
-        let language = Language::of(archs)?;
+        let language = Language::for_archs(archs)?;
         Ok(Self {
             clang,
             language,
-            form: Form::of(clang, language, archs)?,
+            form: Form::probe(clang, language, archs)?,
             arch: match language {
                 Language::Hip => archs.first().map_or(ANY_ARCH, String::as_str),
                 Language::Cuda => ANY_CUDA_ARCH,
@@ -155,7 +155,7 @@ impl<'a> DeviceCompiler<'a> {
 
 impl Form {
     /// Asks `clang` whether it passes instrumentation on to a device compilation.
-    fn of(clang: &Clang, language: Language, archs: &[String]) -> Result<Self> {
+    fn probe(clang: &Clang, language: Language, archs: &[String]) -> Result<Self> {
         let mut command = Command::new(&clang.path);
         // -### prints the commands without running them.
         command.arg("-###").args(language.options());

@@ -61,7 +61,7 @@ impl LlvmTools {
         };
         let mut tools: Vec<_> = candidates
             .iter()
-            .filter_map(|path| Tools::of(path))
+            .filter_map(|path| Tools::beside_profdata(path))
             .collect();
         tools.sort_by_key(|tools| Reverse(tools.llvm));
         if let (true, Some(directory)) = (tools.is_empty(), directory) {
@@ -77,7 +77,7 @@ impl LlvmTools {
 
     /// No other tools than these.
     #[cfg(test)]
-    pub(crate) fn of(tools: Option<Tools>) -> Self {
+    pub(crate) fn only(tools: Option<Tools>) -> Self {
         Self {
             tools: Vec::from_iter(tools),
             chosen: true,
@@ -128,7 +128,7 @@ impl LlvmTools {
     /// Fails if none of them does.
     pub(crate) fn reading_code_of(&self, compilers: &[String], raw_version: u64) -> Result<&Tools> {
         let mut readers = self.tools.iter().filter(|tools| match tools.raw_version {
-            Some(it) => u64::from(it) == raw_version,
+            Some(version) => u64::from(version) == raw_version,
             // The user must know.
             None => self.chosen,
         });
@@ -137,7 +137,9 @@ impl LlvmTools {
             .into_iter()
             .chain(readers)
             .filter(|tools| {
-                let mut majors = compilers.iter().filter_map(|it| clang_release(it));
+                let mut majors = compilers
+                    .iter()
+                    .filter_map(|compiler| clang_release(compiler));
                 majors.any(|major| major == tools.llvm)
             })
             .collect();

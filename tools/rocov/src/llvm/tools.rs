@@ -31,7 +31,7 @@ pub(crate) struct Tools {
 
 impl Tools {
     /// The tools beside `profdata`, with the same suffix in their names.
-    pub(super) fn of(profdata: &Path) -> Option<Self> {
+    pub(super) fn beside_profdata(profdata: &Path) -> Option<Self> {
         let cov = beside(profdata, "llvm-cov")?;
         let released = released(&cov);
         // llvm-cov tells the version: up to LLVM 15, llvm-profdata knows no --version.

@@ -36,7 +36,7 @@ impl ProfileCounts {
     /// # Errors
     ///
     /// Fails if a profile cannot be read, is damaged or is of other code than the first.
-    pub(crate) fn of(paths: &[&Path]) -> Result<Self> {
+    pub(crate) fn read(paths: &[&Path]) -> Result<Self> {
         let failed = |path: &Path| format!("cannot read {}", path.display());
         let (first, more) = paths.split_first().context("no raw profile is given")?;
         let mut sum = Sum::of(mmap::read(first)?).with_context(|| failed(first))?;
@@ -70,7 +70,7 @@ impl ProfileCounts {
     /// # Errors
     ///
     /// Fails if a profile cannot be read, is damaged or does not fit to the first.
-    pub(crate) fn of_programs(paths: &[&Path]) -> Result<Self> {
+    pub(crate) fn read_programs(paths: &[&Path]) -> Result<Self> {
         let mut all: Option<Self> = None;
         for path in paths {
             let failed = || format!("cannot read {}", path.display());
@@ -86,11 +86,14 @@ impl ProfileCounts {
 
     /// Adds the counts of another program.
     fn add_program(&mut self, more: Self) -> Result<()> {
-        let form = |it: &Self| {
-            let has_bitmaps = it.functions.values().any(|it| !it.bitmap.is_empty());
+        let form = |counts: &Self| {
+            let has_bitmaps = counts
+                .functions
+                .values()
+                .any(|function| !function.bitmap.is_empty());
             (
-                it.version.is_single_byte(),
-                has_bitmaps.then(|| it.version.has_new_bitmaps()),
+                counts.version.is_single_byte(),
+                has_bitmaps.then(|| counts.version.has_new_bitmaps()),
             )
         };
         let (own, others) = (form(self), form(&more));
@@ -122,7 +125,7 @@ impl ProfileCounts {
         let scaled = |counts: &[u64]| {
             let counts = counts.iter();
             counts
-                .map(|it| it.saturating_mul(factor).min(MAX_COUNT))
+                .map(|count| count.saturating_mul(factor).min(MAX_COUNT))
                 .collect()
         };
         self.map(|counts| FunctionCounts {
@@ -150,7 +153,9 @@ impl ProfileCounts {
         let functions = self.functions.iter();
         Self {
             version: self.version,
-            functions: functions.map(|(key, it)| (*key, counts(it))).collect(),
+            functions: functions
+                .map(|(key, function)| (*key, counts(function)))
+                .collect(),
         }
     }
 }
@@ -163,7 +168,7 @@ impl ProfileCounts {
 /// Fails if the profile is damaged.
 pub(super) fn unread(path: &Path) -> Result<Option<ProfileError>> {
     let profile = mmap::read(path)?;
-    match Sum::of(profile).and_then(|it| it.functions()) {
+    match Sum::of(profile).and_then(|sum| sum.functions()) {
         Ok(_) => Ok(None),
         Err(reason @ (ProfileError::MoreParts { .. } | ProfileError::UnknownVersion { .. })) => {
             Ok(Some(reason))
@@ -183,9 +188,9 @@ fn programs(path: &Path) -> Result<Vec<ProfileCounts>> {
         }]);
     }
     let profiles = HostProfile::all(&file)?.into_iter();
-    let counts = profiles.map(|it| ProfileCounts {
-        version: it.version,
-        functions: it.functions,
+    let counts = profiles.map(|profile| ProfileCounts {
+        version: profile.version,
+        functions: profile.functions,
     });
     Ok(counts.collect())
 }

@@ -27,9 +27,9 @@ pub(crate) fn host_counts(
         return Ok(vec![indexed_reader::read(&file)?]);
     }
     let profiles = HostProfile::all(&file)?.into_iter().map(|profile| {
-        let names = known.of(profile.names)?;
+        let names = known.intern(profile.names)?;
         let clang = clang.cloned();
-        Ok(NamedCounts::of_raw(
+        Ok(NamedCounts::from_raw(
             profile.version,
             profile.functions,
             names,

@@ -82,7 +82,7 @@ pub(crate) struct FunctionHashes {
 impl FunctionHashes {
     /// The form of these `hashes`, from a raw profile of this version, of code that one of these releases of clang
     /// compiled.
-    pub(super) fn of_clang(
+    pub(super) fn from_clang(
         version: &Version,
         clang: &RangeInclusive<u32>,
         hashes: impl Iterator<Item = u64>,
@@ -91,7 +91,8 @@ impl FunctionHashes {
         if Version::is_ir_level(version.word()) {
             return found;
         }
-        let [first, last] = [clang.start(), clang.end()].map(|it| *it >= FIRST_CLANG_WITH_SHORT);
+        let [first, last] =
+            [clang.start(), clang.end()].map(|release| *release >= FIRST_CLANG_WITH_SHORT);
         if first == last {
             (found.has_long, found.has_short) = (!first, first);
             return found;
@@ -106,7 +107,7 @@ impl FunctionHashes {
     }
 
     /// The form in an indexed profile with this number of its version and these bits of its variant.
-    pub(super) fn of_index(number: u64, variant: u64) -> Self {
+    pub(super) fn from_index(number: u64, variant: u64) -> Self {
         let has_short = number >= IndexVersion::ShortHashes as u64;
         match Version::is_ir_level(variant) {
             true => Self::default(),
@@ -153,7 +154,7 @@ mod tests {
     fn forms(hashes: &[u64], clang: RangeInclusive<u32>) -> (bool, bool) {
         let version = Version::of_word(10).unwrap();
         let hashes = hashes.iter().copied();
-        let found = FunctionHashes::of_clang(&version, &clang, hashes).known();
+        let found = FunctionHashes::from_clang(&version, &clang, hashes).known();
         (found.has_long, found.has_short)
     }
 

@@ -86,7 +86,7 @@ impl IndexedProfile {
         self.variant |= variant;
         self.has_new_bitmaps |= has_new_bitmaps;
         self.hashes.add(hashes);
-        if !self.names.iter().any(|it| Arc::ptr_eq(it, &names)) {
+        if !self.names.iter().any(|known| Arc::ptr_eq(known, &names)) {
             self.names.push(names);
         }
         for ((name, hash), counts) in functions {
@@ -111,7 +111,7 @@ impl IndexedProfile {
     /// The number of functions that have other counters or values in another profile, and the name of one.
     pub(crate) fn left_out(&self) -> Option<(usize, String)> {
         let (number, name) = self.left_out?;
-        let name = self.names.iter().find_map(|it| it.get(&name))?;
+        let name = self.names.iter().find_map(|known| known.get(&name))?;
         Some((number, String::from_utf8_lossy(name).into_owned()))
     }
 
@@ -145,7 +145,9 @@ impl IndexedProfile {
         let variant = self.variant;
         let ran = |of_name: &OfName| of_name.values().any(|counts| !counts.is_nothing());
         let functions = self.functions.iter();
-        let functions: Vec<_> = functions.filter(|(_, it)| !sparse || ran(it)).collect();
+        let functions: Vec<_> = functions
+            .filter(|(_, function)| !sparse || ran(function))
+            .collect();
         let version = self.version();
         let mut bytes = Vec::new();
         push(&mut bytes, [MAGIC, version as u64 | variant, 0, MD5]);
@@ -167,7 +169,7 @@ impl IndexedProfile {
         for (name, of_name) in &functions {
             buckets[**name as usize & (number - 1)].push((*name, *of_name));
         }
-        let names: HashMap<_, _> = self.names.iter().flat_map(|it| it.iter()).collect();
+        let names: HashMap<_, _> = self.names.iter().flat_map(|names| names.iter()).collect();
         let mut places = Vec::with_capacity(number);
         for bucket in buckets {
             if bucket.is_empty() {

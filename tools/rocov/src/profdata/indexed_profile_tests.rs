@@ -40,8 +40,9 @@ fn profile<const N: usize>(
     sums: [(&Sum, Option<RangeInclusive<u32>>); N],
 ) -> Option<IndexedProfile> {
     let mut profile = IndexedProfile::default();
-    let mut add = |(sum, clang)| profile.add(NamedCounts::of_sum(sum, clang).unwrap(), "a profile");
-    let all_fit = sums.into_iter().all(|it| add(it).is_ok_and(|fits| fits));
+    let mut add =
+        |(sum, clang)| profile.add(NamedCounts::from_sum(sum, clang).unwrap(), "a profile");
+    let all_fit = sums.into_iter().all(|sum| add(sum).is_ok_and(|fits| fits));
     all_fit.then_some(profile)
 }
 
@@ -163,13 +164,19 @@ fn shows_equal(release: u32, directory: &TempDir, raw: &[u8], sparse: bool, what
         for path in [&ours, &theirs] {
             let read = indexed_reader::read(&fs::read(path).unwrap()).unwrap();
             assert_eq!(read.functions, expected, "{what}");
-            let has_bitmaps = expected.values().any(|it| !it.bitmap.is_empty());
+            let has_bitmaps = expected
+                .values()
+                .any(|function| !function.bitmap.is_empty());
             assert!(!has_bitmaps || read.version.has_new_bitmaps(), "{what}");
         }
     }
     let (ours, theirs) = (shown(release, &ours), shown(release, &theirs));
     let has_counts = |function: &String| function.contains("Hash: ");
-    let known = theirs.0.iter().filter(|it| has_counts(it)).count();
+    let known = theirs
+        .0
+        .iter()
+        .filter(|function| has_counts(function))
+        .count();
     assert!(known > expected.len() / 4, "{what}: {known}");
     assert_eq!(ours, theirs, "{what}");
     written
@@ -208,11 +215,11 @@ fn a_function_with_other_counters_is_left_out() {
     let sum = Sum::of(raw_profile(&directory, 22, KINDS[0], 3)).unwrap();
     let mut profile = IndexedProfile::default();
     profile
-        .add(NamedCounts::of_sum(&sum, None).unwrap(), "one")
+        .add(NamedCounts::from_sum(&sum, None).unwrap(), "one")
         .unwrap();
     assert_eq!(profile.left_out(), None);
     let before = profile.functions.clone();
-    let mut other = NamedCounts::of_sum(&sum, None).unwrap();
+    let mut other = NamedCounts::from_sum(&sum, None).unwrap();
     let main = name_ref(b"main");
     other.functions.retain(|(name, _), _| *name == main);
     for counts in other.functions.values_mut() {

@@ -52,7 +52,7 @@ pub(super) fn read(file: &[u8]) -> Result<NamedCounts> {
         version: Version::of_word(raw | variant)?,
         functions,
         names: Arc::new(names),
-        hashes: FunctionHashes::of_index(number, variant),
+        hashes: FunctionHashes::from_index(number, variant),
     })
 }
 

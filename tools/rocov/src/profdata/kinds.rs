@@ -55,7 +55,7 @@ pub(crate) fn kinds(objects: &[PathBuf], counts: &BinaryCounts) -> CountKinds {
         return CountKinds::from([CountKind::Mapping]);
     };
     for path in objects {
-        kinds.extend(of_file(path, counts));
+        kinds.extend(file_kinds(path, counts));
     }
     if kinds.is_empty() {
         kinds.insert(CountKind::Trace);
@@ -63,7 +63,7 @@ pub(crate) fn kinds(objects: &[PathBuf], counts: &BinaryCounts) -> CountKinds {
     kinds
 }
 
-fn of_file(path: &Path, counts: &ProfileCounts) -> CountKinds {
+fn file_kinds(path: &Path, counts: &ProfileCounts) -> CountKinds {
     let mut kinds = CountKinds::new();
     let Ok(contents) = mmap::map(path) else {
         return kinds;
@@ -79,7 +79,10 @@ fn of_file(path: &Path, counts: &ProfileCounts) -> CountKinds {
                 kinds.insert(CountKind::Mapping);
             }
             let functions = trace::functions(&object).unwrap_or_default();
-            if functions.iter().any(|it| has_counts(Kind::Trace, it.name)) {
+            if functions
+                .iter()
+                .any(|function| has_counts(Kind::Trace, function.name))
+            {
                 kinds.insert(CountKind::Trace);
             }
         }

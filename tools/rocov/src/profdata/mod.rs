@@ -84,13 +84,13 @@ impl<'a> MergedProfiles<'a> {
     /// # Errors
     ///
     /// Fails if no profile can be merged, or if a tool fails.
-    pub(crate) fn of_data(
+    pub(crate) fn merge_data(
         matched: &mut MatchedElfs<'a>,
         data: &DataDirectory,
         installed: &LlvmTools,
         warnings: &mut Warnings,
     ) -> Result<Self> {
-        let merged = Self::of(matched, installed, warnings)?;
+        let merged = Self::merge(matched, installed, warnings)?;
         if merged.archs.is_empty() {
             bail!(
                 "no profile in {data} can be read: see the reasons above; if they are damaged, run the \
@@ -108,7 +108,7 @@ impl<'a> MergedProfiles<'a> {
     ///
     /// Fails if a file cannot be read or written, or if neither rocov nor an installed tool adds up the profiles
     /// of a code object.
-    pub(crate) fn of(
+    pub(crate) fn merge(
         matched: &mut MatchedElfs<'a>,
         installed: &LlvmTools,
         warnings: &mut Warnings,
@@ -259,7 +259,7 @@ impl MergedObject<'_> {
 }
 
 /// The path of the indexed profile of this name in a directory.
-fn of_arch(directory: &Path, name: &str) -> PathBuf {
+fn indexed_path(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}.profdata"))
 }
 
@@ -286,7 +286,7 @@ fn check(profile: &Path, directory: &Path, installed: &LlvmTools) -> Result<()> 
     let Some(reason) = counts::unread(profile)? else {
         return Ok(());
     };
-    let output = of_arch(directory, "one");
+    let output = indexed_path(directory, "one");
     let is_merged = || llvm_profdata::merge(&[profile], &output, installed, &[]).is_ok();
     if installed.newest().is_err() || is_merged() {
         return Ok(());
@@ -303,7 +303,7 @@ fn each_counted(
 ) -> Result<Vec<BinaryCounts>> {
     let objects: Vec<_> = objects.iter().collect();
     let counts = parallel::map(&objects, |(identity, object)| {
-        object_counts(object, of_arch(output, identity), installed)
+        object_counts(object, indexed_path(output, identity), installed)
     })?;
     let (counts, said): (_, Vec<_>) = counts.into_iter().unzip();
     warnings.extend(said.concat());
@@ -345,7 +345,7 @@ pub(crate) fn host_counts(
     part: PathBuf,
     installed: &LlvmTools,
 ) -> Result<(BinaryCounts, Vec<String>)> {
-    let error = match ProfileCounts::of_programs(profiles) {
+    let error = match ProfileCounts::read_programs(profiles) {
         Ok(counts) => return Ok((BinaryCounts::Summed(Arc::new(counts)), Vec::new())),
         Err(error) => error,
     };
@@ -359,7 +359,7 @@ pub(crate) fn host_counts(
 
 /// The sum of the profiles of a code object.
 fn summed(object: &MatchedCodeObject<'_>) -> Result<BinaryCounts> {
-    let counts = ProfileCounts::of(&object.paths())?;
+    let counts = ProfileCounts::read(&object.paths())?;
     let counts = match object.is_silent {
         true => counts.zeros(),
         false => counts,

@@ -19,7 +19,7 @@ pub(super) type Names = HashMap<u64, Vec<u8>>;
 pub(crate) struct KnownNames(HashMap<Vec<u8>, Arc<Names>>);
 
 impl KnownNames {
-    pub(super) fn of(&mut self, section: &[u8]) -> Result<Arc<Names>> {
+    pub(super) fn intern(&mut self, section: &[u8]) -> Result<Arc<Names>> {
         if let Some(known) = self.0.get(section) {
             return Ok(Arc::clone(known));
         }
@@ -48,15 +48,15 @@ impl NamedCounts {
     /// # Errors
     ///
     /// Fails if a record or the names are damaged.
-    pub(crate) fn of_sum(sum: &Sum, clang: Option<RangeInclusive<u32>>) -> Result<Self> {
+    pub(crate) fn from_sum(sum: &Sum, clang: Option<RangeInclusive<u32>>) -> Result<Self> {
         let profile = sum.profile();
         let names = &sum.bytes()[profile.sections.names.clone()];
         let version = *profile.header.version();
-        let names = KnownNames::default().of(names)?;
-        Ok(Self::of_raw(version, sum.functions()?, names, clang))
+        let names = KnownNames::default().intern(names)?;
+        Ok(Self::from_raw(version, sum.functions()?, names, clang))
     }
 
-    pub(super) fn of_raw(
+    pub(super) fn from_raw(
         version: Version,
         functions: CountsByFunction,
         names: Arc<Names>,
@@ -64,7 +64,7 @@ impl NamedCounts {
     ) -> Self {
         let clang = clang.unwrap_or_else(|| version.layout().llvm.clone());
         let hashes = functions.keys().map(|(_, hash)| *hash);
-        let hashes = FunctionHashes::of_clang(&version, &clang, hashes);
+        let hashes = FunctionHashes::from_clang(&version, &clang, hashes);
         Self {
             variant: version.word() - u64::from(version.layout().version),
             version,
@@ -77,6 +77,6 @@ impl NamedCounts {
     /// Returns whether there are MC/DC bitmaps with the bits that LLVM 19 and later give them.
     pub(super) fn has_new_bitmaps(&self) -> bool {
         let mut functions = self.functions.values();
-        self.version.has_new_bitmaps() && functions.any(|it| !it.bitmap.is_empty())
+        self.version.has_new_bitmaps() && functions.any(|function| !function.bitmap.is_empty())
     }
 }

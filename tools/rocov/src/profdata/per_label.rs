@@ -75,7 +75,7 @@ pub(crate) fn tests<'a>(
     let tests = others.into_iter().filter_map(|(test, others)| {
         Some(TestProfiles {
             name: name(test.as_ref()),
-            shared_with: others.iter().map(|it| name(it.as_ref())).collect(),
+            shared_with: others.iter().map(|other| name(other.as_ref())).collect(),
             matched: profiles.remove(&test)?,
         })
     });

@@ -221,7 +221,11 @@ fn is_pooled(path: &Path) -> Result<bool> {
 
 /// Returns whether nothing is in the directory at `path` but the folders that a merge makes.
 fn has_only_a_merge(path: &Path) -> bool {
-    let is_of_merge = |name: &OsStr| [OBJECTS, REGISTRIES, PROFRAW].iter().any(|it| name == *it);
+    let is_of_merge = |name: &OsStr| {
+        [OBJECTS, REGISTRIES, PROFRAW]
+            .iter()
+            .any(|folder| name == *folder)
+    };
     fs::read_dir(path).is_ok_and(|mut entries| {
         entries.all(|entry| entry.is_ok_and(|entry| is_of_merge(&entry.file_name())))
     })
@@ -242,8 +246,9 @@ pub(crate) fn is_of_merges(path: &Path) -> Result<bool> {
             .into_owned()
     };
     let is_merged = |profile: &DeviceProfile| profile.is_of_zeros || profile.is_merged();
-    let own = ProfileName::parse(PATTERN, &Expansion::default(), path).map(|it| it.for_registry());
-    let registry = own.map(|it| name(&it)).unwrap_or_default();
+    let own =
+        ProfileName::parse(PATTERN, &Expansion::default(), path).map(|name| name.for_registry());
+    let registry = own.map(|registry| name(&registry)).unwrap_or_default();
     Ok(data.device.iter().all(is_merged)
         && data.host.iter().all(|path| path.ends_with(POOLED_HOST))
         && data

@@ -42,7 +42,7 @@ struct Sized {
 fn functions(number: u64, random: &mut Random) -> Vec<Sized> {
     let sized = (0..number).map(|index| {
         let counters = 0..1 + index % COUNTERS;
-        let counters: Vec<_> = counters.map(|it| wide(random, it)).collect();
+        let counters: Vec<_> = counters.map(|counter| wide(random, counter)).collect();
         // A function that never ran, and one of which only the bitmap tells that it ran.
         let counters = match index % 11 {
             3 | 5 => vec![0; counters.len()],
@@ -54,7 +54,7 @@ fn functions(number: u64, random: &mut Random) -> Vec<Sized> {
         };
         let bitmap = (0..bytes).map(|_| random.next() as u8);
         let bitmap = bitmap.map(|byte| if index % 11 == 3 { 0 } else { byte });
-        let sites = [0, 1].map(|kind| (0..index % (5 + kind)).map(|it| it * it * 15).collect());
+        let sites = [0, 1].map(|kind| (0..index % (5 + kind)).map(|n| n * n * 15).collect());
         Sized {
             name: format!("function_{index}"),
             hash: index * 0x0123_4567_89ab % (1 << 60),
@@ -240,7 +240,7 @@ fn raw(version: Version, functions: &[Sized], random: &mut Random) -> Vec<u8> {
         }
         data.extend(record);
     }
-    let names: Vec<_> = functions.iter().map(|it| &*it.name).collect();
+    let names: Vec<_> = functions.iter().map(|function| &*function.name).collect();
     let joined = names.join("\x01");
     let mut names = Vec::new();
     // The numbers of bytes without compression, and with it.
@@ -292,7 +292,7 @@ fn raw_profiles_have_parts_of_all_sizes() {
                 let mut sum = Sum::of(fs::read(&one).unwrap()).unwrap();
                 sum.add(&fs::read(&one).unwrap()).unwrap();
                 let mut profile = IndexedProfile::default();
-                let counts = NamedCounts::of_sum(&sum, Some(number..=number)).unwrap();
+                let counts = NamedCounts::from_sum(&sum, Some(number..=number)).unwrap();
                 assert!(profile.add(counts, "a profile").unwrap());
                 let ours = place.path("ours");
                 fs::write(&ours, profile.bytes(is_sparse).unwrap()).unwrap();

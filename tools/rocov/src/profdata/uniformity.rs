@@ -48,8 +48,8 @@ pub(crate) fn profiles<'a>(
             let BinaryCounts::Summed(counts) = &object.counts else {
                 continue;
             };
-            if let Some(of_object) = of_object(counts) {
-                profiles.insert((arch.name, object.identity), Arc::new(of_object));
+            if let Some(object_profiles) = object_profiles(counts) {
+                profiles.insert((arch.name, object.identity), Arc::new(object_profiles));
             }
         }
     }
@@ -57,9 +57,9 @@ pub(crate) fn profiles<'a>(
 }
 
 /// The profiles of uniform counters and of marks; `None` if there are no uniform counters.
-fn of_object(counts: &ProfileCounts) -> Option<UniformityProfiles> {
+fn object_profiles(counts: &ProfileCounts) -> Option<UniformityProfiles> {
     let mut functions = counts.functions.values();
-    if counts.version.is_single_byte() || functions.all(|it| it.uniform.is_empty()) {
+    if counts.version.is_single_byte() || functions.all(|function| function.uniform.is_empty()) {
         return None;
     }
     let mut divergent = HashSet::new();

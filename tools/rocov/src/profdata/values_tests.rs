@@ -102,7 +102,7 @@ impl Instrumented {
         program.env("LLVM_PROFILE_FILE", run.join("%m.profraw"));
         command::output(&mut program).unwrap();
         let files = fs::read_dir(run).unwrap();
-        let mut files: Vec<_> = files.map(|it| it.unwrap().path()).collect();
+        let mut files: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
         files.sort();
         assert_eq!(files.len(), 3);
         files
@@ -151,7 +151,9 @@ impl Instrumented {
     }
 
     fn compare(&self, name: &str, profiles: &[PathBuf]) -> [Vec<String>; 2] {
-        let [ours, theirs] = self.merged(name, profiles).map(|it| self.shown(&it));
+        let [ours, theirs] = self
+            .merged(name, profiles)
+            .map(|merged| self.shown(&merged));
         for (ours, theirs) in ours.iter().zip(&theirs) {
             let mut pairs = ours.iter().zip(theirs);
             let other = pairs.find(|(ours, theirs)| ours != theirs);
@@ -172,7 +174,7 @@ fn llvm_profdata_shows_equal_values() {
         };
         let runs = [3, 8, 13].map(|seed| program.run(seed, ROOM));
         let [text, _] = program.compare("one", &runs[0]);
-        let has = |part: &str| text.iter().any(|it| it.contains(part));
+        let has = |part: &str| text.iter().any(|line| line.contains(part));
         assert!(has("IPVK_IndirectCallTarget") && has("IPVK_MemOPSize"));
         assert!(has(", 3 without names: "), "calls into libraries");
         assert!(has("\"_ZNK4Cube4areaEv:"), "virtual calls");
@@ -186,7 +188,7 @@ fn llvm_profdata_shows_equal_values() {
         assert_eq!(grouped, flat, "{number}");
         // Indexed profiles among the inputs, and two profiles in one file.
         let mixed = program.merged("some", &runs[..2].concat());
-        let both = runs[2].iter().map(|it| fs::read(it).unwrap());
+        let both = runs[2].iter().map(|path| fs::read(path).unwrap());
         let both = both.collect::<Vec<_>>().concat();
         let path = program.directory.path().join("both.profraw");
         fs::write(&path, both).unwrap();
@@ -204,7 +206,7 @@ fn full_sites_keep_the_values_that_llvm_profdata_keeps() {
         };
         let runs = [3, 8, 13].map(|seed| program.run(seed, FULL));
         let [text, _] = program.compare("full", &runs.concat());
-        assert!(text.iter().any(|it| it.contains("\n255\n")), "{number}");
+        assert!(text.iter().any(|line| line.contains("\n255\n")), "{number}");
     }
 }
 

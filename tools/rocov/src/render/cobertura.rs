@@ -54,7 +54,7 @@ pub(super) fn write(view: &View, max_count: u64, out: &mut dyn Write) -> Result<
 
     let mut xml = Xml::new(out);
     xml.head(r#"coverage SYSTEM "http://cobertura.sourceforge.net/xml/coverage-04.dtd""#)?;
-    let timestamp = time::of_report()?.saturating_mul(1000);
+    let timestamp = time::report_time()?.saturating_mul(1000);
     let [lines, branches] = total.rates();
     let attributes: [Attribute<'_>; 9] = [
         ("lines-covered", &total.lines.covered),

@@ -126,7 +126,7 @@ fn exports(release: &Release, library: &Path, seed: u64) -> Exports {
             .unwrap()
             .stdout
     });
-    let counts = ProfileCounts::of(&[&raw]).unwrap();
+    let counts = ProfileCounts::read(&[&raw]).unwrap();
     let input = CountedBinary {
         side: Side::Host,
         arch: "host".to_owned(),
@@ -137,7 +137,7 @@ fn exports(release: &Release, library: &Path, seed: u64) -> Exports {
         kinds: CountKinds::from([CountKind::Mapping]),
         uniformity: None,
     };
-    let collected = collect(&[input], &LlvmTools::of(None), str::to_owned).unwrap();
+    let collected = collect(&[input], &LlvmTools::only(None), str::to_owned).unwrap();
     let view = View::by_rules(
         Rules::LlvmCov,
         &Exclusions::none(),

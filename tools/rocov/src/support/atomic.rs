@@ -119,7 +119,7 @@ fn partial<P>(
     let prefix = partial_prefix();
     loop {
         let made = make(Builder::new().prefix(&prefix), directory);
-        let (path, file) = made.map_err(|error| temporary::of_system(&error))?;
+        let (path, file) = made.map_err(|error| temporary::without_path(&error))?;
         // If this fails, another process removed it as a leftover before it was locked.
         if hold(&file) {
             return Ok(Partial { path, _file: file });

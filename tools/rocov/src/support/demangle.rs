@@ -38,7 +38,9 @@ pub(crate) fn is_called(name: &str, wanted: &str) -> bool {
         || is_wanted(demangle(name))
         || is_wanted(with_options(name, DemangleOptions::no_return_type))
         || is_wanted(with_options(name, DemangleOptions::no_params))
-        || is_wanted(with_options(name, |it| it.no_params().no_return_type()))
+        || is_wanted(with_options(name, |options| {
+            options.no_params().no_return_type()
+        }))
 }
 
 fn with_options(name: &str, change: impl Fn(DemangleOptions) -> DemangleOptions) -> Option<String> {

@@ -48,9 +48,9 @@ impl Error for Absent {}
 /// The directory `rocov` of the user's files of one kind: in the directory that `variable` names
 /// (`XDG_CACHE_HOME`), or in `fallback` of the home directory. As in the XDG Base Directory Specification, a
 /// relative path counts as not set.
-pub(crate) fn of_user(variable: &str, fallback: &str) -> Option<PathBuf> {
+pub(crate) fn user_directory(variable: &str, fallback: &str) -> Option<PathBuf> {
     let directory = |name| env::var_os(name).map(PathBuf::from);
-    let absolute = |name| directory(name).filter(|it| it.is_absolute());
+    let absolute = |name| directory(name).filter(|path| path.is_absolute());
     let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(fallback)));
     base.map(|base| base.join("rocov"))
 }

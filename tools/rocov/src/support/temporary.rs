@@ -40,12 +40,12 @@ fn failed(error: &io::Error) -> Error {
     anyhow!(
         "cannot make a temporary file in {}: {}: set TMPDIR to a directory that can be written to",
         env::temp_dir().display(),
-        of_system(error)
+        without_path(error)
     )
 }
 
 /// The error of the system, without the name of a temporary file, which means nothing to the user.
-pub(crate) fn of_system(error: &io::Error) -> io::Error {
+pub(crate) fn without_path(error: &io::Error) -> io::Error {
     let said = error.to_string();
     let said = said.split(" at path ").next().unwrap_or(&said);
     io::Error::new(error.kind(), said)

@@ -13,11 +13,11 @@ use anyhow::{Context, Result};
 /// # Errors
 ///
 /// Fails if the variable is not a number of seconds.
-pub(crate) fn of_report() -> Result<u64> {
+pub(crate) fn report_time() -> Result<u64> {
     let Some(fixed) = env::var_os("SOURCE_DATE_EPOCH") else {
         return Ok(present());
     };
-    let seconds = fixed.to_str().and_then(|it| it.parse().ok());
+    let seconds = fixed.to_str().and_then(|text| text.parse().ok());
     seconds.with_context(|| {
         format!(
             "SOURCE_DATE_EPOCH is '{}': give it seconds since 1970, or unset it",
@@ -57,7 +57,7 @@ pub(crate) fn days(date: &str) -> Option<u64> {
         return None;
     }
     let years: u64 = (1970..year)
-        .map(|it| if is_leap(it) { 366 } else { 365 })
+        .map(|year| if is_leap(year) { 366 } else { 365 })
         .sum();
     Some(years + months[..index].iter().sum::<u64>() + day - 1)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::support::paths::of_user;
+use crate::support::paths::user_directory;
 
 /// A file of an installation.
 struct File {
@@ -28,7 +28,7 @@ pub(super) fn prefix() -> Result<Option<PathBuf>> {
     if FILES.is_empty() {
         return Ok(None);
     }
-    let data = of_user("XDG_DATA_HOME", ".local/share").context(
+    let data = user_directory("XDG_DATA_HOME", ".local/share").context(
         "neither XDG_DATA_HOME nor HOME names a directory for the libraries of rocov: set one of them",
     )?;
     let name = concat!(env!("CARGO_PKG_VERSION"), "-");

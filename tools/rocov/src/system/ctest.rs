@@ -77,7 +77,7 @@ impl PerTest {
     /// # Errors
     ///
     /// Fails if it is neither one of ctest on a build directory nor a script.
-    pub(crate) fn of(command: &[OsString]) -> Result<Self> {
+    pub(crate) fn from_command(command: &[OsString]) -> Result<Self> {
         let is_script = command.first().is_some_and(|program| is_script(program));
         let stand_in = is_script.then(stand_in).transpose();
         let stand_in =
@@ -200,7 +200,7 @@ pub(crate) fn become_ctest() -> Result<()> {
 
 /// Makes a command of ctest that does the same with labels.
 fn labelled(command: &[OsString]) -> Result<Vec<OsString>> {
-    let asked = CtestCommand::of(command)?;
+    let asked = CtestCommand::parse(command)?;
     let build = asked.build.as_deref().unwrap_or(Path::new("."));
     let build = build
         .canonicalize()
@@ -241,7 +241,7 @@ struct CtestCommand<'a> {
 }
 
 impl<'a> CtestCommand<'a> {
-    fn of(command: &'a [OsString]) -> Result<Self> {
+    fn parse(command: &'a [OsString]) -> Result<Self> {
         let (program, arguments) = command
             .split_first()
             .context("no program is given: give one after `--`")?;
@@ -433,13 +433,13 @@ mod tests {
         let command =
             |text: &str| -> Vec<OsString> { text.split_whitespace().map(OsString::from).collect() };
         let line = command("/opt/ctest -j4 --test-dir b -C Debug --output-junit=j.xml -R x");
-        let asked = CtestCommand::of(&line).unwrap();
+        let asked = CtestCommand::parse(&line).unwrap();
         assert_eq!(asked.build, Some("b".into()));
         assert_eq!(asked.configuration, Some("Debug".into()));
         assert_eq!(asked.junit, Some("j.xml".into()));
         assert_eq!(asked.arguments, command("-j4 -C Debug -R x"));
         for wrong in ["make test", "ctest -S x.cmake", "ctest --preset=x"] {
-            assert!(CtestCommand::of(&command(wrong)).is_err(), "{wrong}");
+            assert!(CtestCommand::parse(&command(wrong)).is_err(), "{wrong}");
         }
     }
 }

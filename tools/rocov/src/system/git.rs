@@ -52,7 +52,7 @@ impl Repository {
     /// # Errors
     ///
     /// Fails if it is in none that git reads.
-    pub(crate) fn of(directory: &Path) -> Result<Self> {
+    pub(crate) fn discover(directory: &Path) -> Result<Self> {
         let output = command::ended(git(directory).args(["rev-parse", "--git-dir"]))?;
         if !output.status.success() {
             bail!(
@@ -97,7 +97,9 @@ impl Repository {
     pub(crate) fn is_related(&self, other: &Self) -> bool {
         let has_commit_of = |one: &Self, other: &Self| {
             let commit = other.commit();
-            commit.is_some_and(|it| one.has_revision(format!("{}^{{commit}}", it.hash).as_ref()))
+            commit.is_some_and(|commit| {
+                one.has_revision(format!("{}^{{commit}}", commit.hash).as_ref())
+            })
         };
         has_commit_of(self, other) || has_commit_of(other, self)
     }
@@ -181,11 +183,14 @@ pub(crate) struct WorkTrees {
 impl WorkTrees {
     /// The root of the work tree that the file at `path` is in, or was in. A submodule is a part of the tree around it.
     pub(crate) fn root_of(&mut self, path: &Path) -> Option<Arc<Path>> {
-        let directory = path.parent().filter(|it| it.is_absolute())?;
+        let directory = path.parent().filter(|parent| parent.is_absolute())?;
         if let Some(known) = self.by_directory.get(directory) {
             return known.clone();
         }
-        let root = directory.ancestors().find(|it| is_root(it)).map(Arc::from);
+        let root = directory
+            .ancestors()
+            .find(|ancestor| is_root(ancestor))
+            .map(Arc::from);
         self.by_directory
             .insert(directory.to_path_buf(), root.clone());
         root

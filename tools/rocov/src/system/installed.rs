@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use rocov::settings::variables::LIBRARY_DIR;
 
 use super::contained;
-use crate::support::paths::of_user;
+use crate::support::paths::user_directory;
 
 /// The library that drains device counters.
 pub(crate) const DRAIN: &str = "librocov.so";
@@ -183,7 +183,7 @@ fn library_directories(prefix: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// The directory of the compiler plugins that the user has made: `$XDG_DATA_HOME/rocov`.
 pub(crate) fn plugins_of_user() -> Option<PathBuf> {
-    of_user("XDG_DATA_HOME", ".local/share")
+    user_directory("XDG_DATA_HOME", ".local/share")
 }
 
 /// The directories of compiler plugins: those of an installation, of the user, and of `tools/dev/pass`.

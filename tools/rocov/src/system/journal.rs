@@ -150,18 +150,18 @@ impl Journal {
 
     fn notes(&self) -> io::Result<Notes> {
         let text = fs::read(self.path())?;
-        Ok(Notes::of(&String::from_utf8_lossy(&text)))
+        Ok(Notes::parse(&String::from_utf8_lossy(&text)))
     }
 }
 
 impl Notes {
-    fn of(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         let mut notes = Self::default();
         for line in text.lines() {
             if let Some((process, note)) = line.split_once(' ')
                 && let Ok(process) = process.parse()
             {
-                notes.of_process(process, note).add(note);
+                notes.entry(process, note).add(note);
             }
         }
         notes.0.sort_by_key(|(process, _)| process.pid);
@@ -170,8 +170,8 @@ impl Notes {
 
     /// The notes of the program that `process` runs at a `note`. After `exec`, another program has the process: it notes
     /// its command line, and another name.
-    fn of_process(&mut self, process: JournalProcess, note: &str) -> &mut ProcessNotes {
-        let known = self.0.iter().rposition(|(it, _)| *it == process);
+    fn entry(&mut self, process: JournalProcess, note: &str) -> &mut ProcessNotes {
+        let known = self.0.iter().rposition(|(known, _)| *known == process);
         let is_over = |place: &usize| {
             let notes = &self.0[*place].1;
             (note.starts_with("name ") && notes.name.is_some())
@@ -247,7 +247,7 @@ impl Notes {
                 notes: sentences.collect(),
             }
         });
-        all.filter(|it| !it.notes.is_empty()).collect()
+        all.filter(|process| !process.notes.is_empty()).collect()
     }
 
     fn closing_line(
@@ -318,7 +318,7 @@ impl ProcessNotes {
         match note.split_once(' ') {
             Some(("name", word)) => self.name = word.parse().ok(),
             // Each queue tells of a mistake once.
-            Some(("mistake", text)) if self.sentences.iter().any(|it| it == text) => {}
+            Some(("mistake", text)) if self.sentences.iter().any(|sentence| sentence == text) => {}
             Some(("mistake" | "stuck", text)) => self.sentences.push(text.to_owned()),
             Some(("program", text)) => {
                 let mut words = text.split('\t').map(str::to_owned);
@@ -337,7 +337,7 @@ impl ProcessNotes {
                 }
             }
             Some(("goes-on", text)) => {
-                if let Some(place) = self.sentences.iter().position(|it| it == text) {
+                if let Some(place) = self.sentences.iter().position(|sentence| sentence == text) {
                     self.sentences.remove(place);
                 }
             }

@@ -47,7 +47,7 @@ impl FromStr for JournalProcess {
 impl JournalProcess {
     /// Returns whether its number is one of this namespace.
     pub(super) fn is_here(&self) -> bool {
-        let ours = fs::metadata("/proc/self/ns/pid").map_or(0, |it| it.ino());
+        let ours = fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino());
         [0, ours].contains(&self.namespace)
     }
 
@@ -58,7 +58,7 @@ impl JournalProcess {
         }
         // Processes of namespaces below have other numbers here.
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let mut processes = entries.map(|it| it.path());
+        let mut processes = entries.map(|entry| entry.path());
         processes.any(|directory| self.is_at(&directory) && self.is_numbered(&directory))
     }
 
@@ -79,7 +79,7 @@ impl JournalProcess {
     fn is_numbered(&self, directory: &Path) -> bool {
         // The namespaces of another user's process are not shown.
         let namespace = fs::metadata(directory.join("ns/pid"));
-        if namespace.is_ok_and(|it| it.ino() != self.namespace) {
+        if namespace.is_ok_and(|metadata| metadata.ino() != self.namespace) {
             return false;
         }
         let status = fs::read_to_string(directory.join("status")).unwrap_or_default();

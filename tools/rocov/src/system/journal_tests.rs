@@ -20,7 +20,7 @@ fn ending(wait_status: i32) -> Ending<'static> {
 fn line(notes: &str, wait_status: i32, change: impl Fn(&mut Ending<'_>)) -> String {
     let mut ending = ending(wait_status);
     change(&mut ending);
-    let notes = Notes::of(&notes.replace(", ", "\n"));
+    let notes = Notes::parse(&notes.replace(", ", "\n"));
     notes
         .closing_line(&ending, |process| process.pid == 99)
         .unwrap_or_default()
@@ -103,25 +103,25 @@ fn what_became_of_the_counters_is_one_line() {
         assert_eq!(line(notes, status, |_| {}), expected, "{notes}");
     }
     assert_eq!(
-        line("7 hip", 1 << 8, |it| it.has_gpu = false),
+        line("7 hip", 1 << 8, |run| run.has_gpu = false),
         "nothing was drained: this machine has no GPU (no /dev/kfd): `rocov run --gpu model` runs \
          the program on a modelled one"
     );
-    assert_eq!(line("", 0, |it| it.has_profiles = &|| true), "");
+    assert_eq!(line("", 0, |run| run.has_profiles = &|| true), "");
     for wait_status in [SEGV, 1 << 8] {
-        let other = line("7 hip", wait_status, |it| {
-            it.misfit = &|| Some("code for gfx906".to_owned());
-            it.has_zeros = true;
+        let other = line("7 hip", wait_status, |run| {
+            run.misfit = &|| Some("code for gfx906".to_owned());
+            run.has_zeros = true;
         });
         assert_eq!(other, "nothing was drained: code for gfx906");
     }
-    let zeros = |notes| line(notes, 0, |it| it.has_zeros = true);
+    let zeros = |notes| line(notes, 0, |run| run.has_zeros = true);
     assert_eq!(
         zeros("7 hip, 7 ended, 7 registry /data/registry/7.kernels.json"),
         "no instrumented kernel was launched: this run adds only zeros to the report"
     );
     assert_eq!(zeros("7 hip, 7 counts, 7 wrote, 7 ended"), "");
-    let shorter = line("7 counts, 7 wrote", SEGV, |it| it.has_snapshots = true);
+    let shorter = line("7 counts, 7 wrote", SEGV, |run| run.has_snapshots = true);
     assert!(
         shorter.ends_with("lost; a shorter `--snapshot-every` loses less"),
         "{shorter}"
@@ -147,12 +147,12 @@ fn reports_tell_of_mistakes_and_of_ends_without_a_drain() {
                 8 goes-on kernel b: no progress\n8 ended\n\
                 9 mistake kernel a: a data race\n99 counts\n99 mistake kernel a: a data race\n";
     // Number 99 still runs.
-    let told = Notes::of(text).noted(&ending(libc::SIGINT), |process| process.pid == 99);
+    let told = Notes::parse(text).noted(&ending(libc::SIGINT), |process| process.pid == 99);
     let noted = |pid, notes: &[&str]| Noted {
         pid,
         word: ProcessWord::default(),
         command: Vec::new(),
-        notes: notes.iter().map(|it| (*it).to_owned()).collect(),
+        notes: notes.iter().map(|note| (*note).to_owned()).collect(),
     };
     let cut_off = "it was killed by SIGINT after its last drain: later counts are lost; `rocov run \
                    --snapshot-every 1s` drains while a program runs";
@@ -167,9 +167,10 @@ fn reports_tell_of_mistakes_and_of_ends_without_a_drain() {
 #[test]
 fn the_status_of_a_shell_is_that_of_one_process() {
     let killed = |text: &str| {
-        let told = Notes::of(text).noted(&ending(137 << 8), |_| false);
-        let said = told.into_iter().flat_map(|it| it.notes);
-        said.map(|it| it.contains("SIGKILL")).collect::<Vec<_>>()
+        let told = Notes::parse(text).noted(&ending(137 << 8), |_| false);
+        let said = told.into_iter().flat_map(|process| process.notes);
+        said.map(|note| note.contains("SIGKILL"))
+            .collect::<Vec<_>>()
     };
     assert_eq!(killed("8 counts\n"), [true]);
     assert_eq!(killed("8 counts\n9 counts\n"), [false; 2]);
@@ -213,7 +214,7 @@ fn a_process_that_was_cut_off_is_named_by_its_command_and_label() {
 
 #[test]
 fn code_that_ran_uncounted_is_one_line_for_each_file() {
-    let notes = |text: &str| Notes::of(text).uncounted();
+    let notes = |text: &str| Notes::parse(text).uncounted();
     assert!(notes("7 cuda\n7 counts").is_empty());
     assert_eq!(
         notes("7 uncounted 1\tlib x.so\tit has no PTX: compile it"),

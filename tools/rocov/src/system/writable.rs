@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 
-use crate::support::temporary::of_system;
+use crate::support::temporary::without_path;
 
 /// Checks that files can be made in `directory`, or in the nearest directory above it that exists.
 ///
@@ -29,7 +29,7 @@ pub(crate) fn check(directory: &Path) -> Result<()> {
             "profiles cannot be written to {}: {}: {}; choose another directory with --output",
             directory.display(),
             there.display(),
-            of_system(&error),
+            without_path(&error),
         )
     })
 }

@@ -25,7 +25,7 @@ pub(crate) enum Bars {
 
 impl Look {
     /// The look of a text on standard output.
-    pub(crate) fn of_stdout(is_colored: bool) -> Self {
+    pub(crate) fn for_stdout(is_colored: bool) -> Self {
         if !io::stdout().is_terminal() {
             return Self {
                 is_colored,
@@ -39,14 +39,14 @@ impl Look {
         Self {
             is_colored,
             width: columns.or_else(actual),
-            bars: (!is_dumb).then(Bars::of_locale),
+            bars: (!is_dumb).then(Bars::from_locale),
         }
     }
 }
 
 impl Bars {
     /// The characters that the user's locale has.
-    fn of_locale() -> Self {
+    fn from_locale() -> Self {
         let names = ["LC_ALL", "LC_CTYPE", "LANG"];
         let values = names.iter().filter_map(|name| env::var(name).ok());
         let locale = values.into_iter().find(|value| !value.is_empty());

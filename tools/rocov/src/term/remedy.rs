@@ -31,7 +31,7 @@ pub(crate) fn explained(error: &Error) -> String {
 fn remedy(error: &Error) -> Option<&'static str> {
     let cause = error.root_cause();
     if let Some(error) = cause.downcast_ref::<io::Error>() {
-        return of_system(error.kind());
+        return system_remedy(error.kind());
     }
     if let Some(error) = cause.downcast_ref() {
         return Some(match error {
@@ -50,7 +50,7 @@ fn remedy(error: &Error) -> Option<&'static str> {
 }
 
 /// The next step after an error of the system of this kind.
-pub(crate) fn of_system(kind: ErrorKind) -> Option<&'static str> {
+pub(crate) fn system_remedy(kind: ErrorKind) -> Option<&'static str> {
     match kind {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
             Some("check the path, and make the directory if it is missing")

@@ -45,14 +45,14 @@ pub(super) fn check(path: &Path) -> Vec<Finding> {
     for container in bundle::containers(&file) {
         let images = match container {
             Ok(container) => {
-                let ptx = CompiledLater::of(&container);
+                let ptx = CompiledLater::from_container(&container);
                 compiled_later = compiled_later.or(ptx);
                 container.into_device_images()
             }
             Err(error) => vec![Err(error)],
         };
         for image in images {
-            match Facts::of(image) {
+            match Facts::from_image(image) {
                 Ok(facts) => code_objects.push(facts),
                 Err(error) => damage.push(format!("{error:#}")),
             }
@@ -91,7 +91,9 @@ pub(super) fn check(path: &Path) -> Vec<Finding> {
 
 /// The next step if none of these code objects counts.
 fn all_compile_with(code_objects: &[Facts]) -> String {
-    let mut targets = code_objects.iter().map(|it| it.target.as_str());
+    let mut targets = code_objects
+        .iter()
+        .map(|code_object| code_object.target.as_str());
     match targets.find(|target| target.starts_with("sm_")) {
         Some(target) => compile_with(target),
         None => "compile and link with what `rocov flags` prints, or run it as it is with `rocov run --trace --gpu model`"
@@ -117,7 +119,7 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(image: Result<DeviceImage<'_>, BundleError>) -> Result<Self> {
+    fn from_image(image: Result<DeviceImage<'_>, BundleError>) -> Result<Self> {
         let image = image?;
         let elf = with_sections(&image.bytes);
         let code_object = CodeObject::parse(&*elf)?;
@@ -128,7 +130,7 @@ impl Facts {
         };
         let sections = code_object.sections()?;
         let mut sections = sections.iter();
-        let has_copies = sections.any(|it| it.name == COPIES_SECTION && it.size > 0);
+        let has_copies = sections.any(|section| section.name == COPIES_SECTION && section.size > 0);
         let target = code_object.target()?;
         Ok(Self {
             name: format!("{target} {}{}", image.identity, contents(&code_object)),
@@ -155,7 +157,7 @@ impl Facts {
                 format!("if it should count, {}", compile_with(&self.target)),
             );
         };
-        let kind = Instrumentation::of_word(*word);
+        let kind = Instrumentation::from_word(*word);
         let (version, _) = Version::split(*word);
         let found = format!("{name}: {kind}, raw version {version}, {}", self.counters);
         if let Err(ProfileError::UnknownVersion { min, max, .. }) = Version::of_word(*word) {
@@ -196,7 +198,7 @@ fn contents<'a>(code_object: &CodeObject<'a, &'a [u8]>) -> String {
         return String::new();
     };
     let source = kernels.iter().find_map(|kernel| kernel.source.as_deref());
-    let source = source.map(|it| format!("{}: ", below(it, &here())));
+    let source = source.map(|path| format!("{}: ", below(path, &here())));
     let more = match kernels.len() - 1 {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -212,7 +214,7 @@ fn version_word<'a>(code_object: &CodeObject<'a, &'a [u8]>) -> Result<u64, CodeO
         if let Some(range) = code_object.variable(name.as_bytes())? {
             let memory = code_object.memory()?;
             let start = range.address as usize;
-            if let Some(word) = memory.get(start..).and_then(|it| it.first_chunk()) {
+            if let Some(word) = memory.get(start..).and_then(|bytes| bytes.first_chunk()) {
                 return Ok(u64::from_le_bytes(*word));
             }
         }

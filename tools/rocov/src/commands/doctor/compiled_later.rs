@@ -16,8 +16,8 @@ pub(super) struct CompiledLater {
 
 impl CompiledLater {
     /// `None` if the container has no PTX.
-    pub(super) fn of(container: &Container<'_>) -> Option<Self> {
-        let first = container.images.iter().find_map(Ptx::of)?;
+    pub(super) fn from_container(container: &Container<'_>) -> Option<Self> {
+        let first = container.images.iter().find_map(Ptx::from_image)?;
         Some(Self {
             architecture: first.architecture.to_owned(),
             is_instrumented: ptx::is_instrumented(first.text),

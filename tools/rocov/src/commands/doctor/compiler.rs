@@ -25,7 +25,7 @@ const RUNTIMES: [&str; 3] = [
 
 /// Reports on each compiler that is newer than all before it.
 pub(super) fn check(compilers: &[Clang]) -> Vec<Finding> {
-    let mut findings: Vec<_> = by_age(compilers).into_iter().map(of_clang).collect();
+    let mut findings: Vec<_> = by_age(compilers).into_iter().map(clang_finding).collect();
     if findings.is_empty() {
         findings.push(Finding::warning(
             "compiler",
@@ -65,7 +65,7 @@ fn by_age(compilers: &[Clang]) -> Vec<&Clang> {
     compilers
 }
 
-fn of_clang(clang: &Clang) -> Finding {
+fn clang_finding(clang: &Clang) -> Finding {
     let found = format!("{}, {}", clang.line, clang.path.display());
     if clang.llvm < OLDEST {
         return Finding::warning(
@@ -84,7 +84,8 @@ fn of_clang(clang: &Clang) -> Finding {
 
 /// The best counters of this compiler.
 fn counters(clang: &Clang) -> String {
-    let plugin = DeviceCompiler::new(clang, &[]).and_then(|it| fast_counters::plugin(&it));
+    let plugin =
+        DeviceCompiler::new(clang, &[]).and_then(|compiler| fast_counters::plugin(&compiler));
     match plugin {
         Ok(Some(plugin)) => format!("fast counters by {}", plugin.display()),
         _ if clang.llvm < fast_counters::OLDEST => "LLVM's own counters".to_owned(),
@@ -157,7 +158,7 @@ mod tests {
         let states = |is_chosen| {
             let none = Err(anyhow::anyhow!("none"));
             let findings = tools(&none, is_chosen).into_iter();
-            findings.map(|it| it.state).collect::<Vec<_>>()
+            findings.map(|finding| finding.state).collect::<Vec<_>>()
         };
         assert_eq!(states(false), [State::Ok]);
         assert_eq!(states(true), [State::Missing]);
@@ -166,7 +167,7 @@ mod tests {
     #[test]
     fn no_compiler_needs_the_profile_runtime_for_gpus() {
         let directory = tempfile::tempdir().unwrap();
-        let finding = |llvm| of_clang(&clang(directory.path(), llvm));
+        let finding = |llvm| clang_finding(&clang(directory.path(), llvm));
         assert_eq!(finding(14).state, State::Warning);
         for llvm in [15, 22, 23, 24] {
             let finding = finding(llvm);
@@ -186,7 +187,7 @@ mod tests {
     #[test]
     fn a_compiler_without_a_plugin_has_the_command_that_makes_one() {
         let directory = tempfile::tempdir().unwrap();
-        let found = |llvm| of_clang(&clang(directory.path(), llvm)).found;
+        let found = |llvm| clang_finding(&clang(directory.path(), llvm)).found;
         let path = directory.path().join("clang++");
         let command = format!("`rocov pass build --clang {}`", path.display());
         assert!(found(19).contains(&command), "{}", found(19));

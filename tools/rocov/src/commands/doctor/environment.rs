@@ -16,7 +16,7 @@ pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Finding>
     let value = |name: &str| variable(name).filter(|value| !value.is_empty());
     let checks = [
         value("LD_PRELOAD").map(preload),
-        value("LLVM_PROFILE_FILE").map(|it| profile_file(&it.to_string_lossy())),
+        value("LLVM_PROFILE_FILE").map(|value| profile_file(&value.to_string_lossy())),
         value("HSA_TOOLS_LIB").map(tools_lib),
         value(INJECTION_VARIABLE).map(injection),
     ];
@@ -98,7 +98,7 @@ fn constant_directory(pattern: &str) -> Option<PathBuf> {
 fn writable(directory: &Path) -> Result<(), String> {
     let Some(there) = directory
         .ancestors()
-        .find(|it| it.as_os_str().is_empty() || it.exists())
+        .find(|ancestor| ancestor.as_os_str().is_empty() || ancestor.exists())
     else {
         return Ok(());
     };
@@ -144,8 +144,8 @@ mod tests {
     use crate::commands::doctor::finding::State;
 
     fn states(name: &str, value: &str) -> Vec<State> {
-        let findings = check(|it| (it == name).then(|| OsString::from(value)));
-        findings.iter().map(|it| it.state).collect()
+        let findings = check(|variable| (variable == name).then(|| OsString::from(value)));
+        findings.iter().map(|finding| finding.state).collect()
     }
 
     #[test]

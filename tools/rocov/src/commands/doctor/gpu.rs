@@ -114,7 +114,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let states = |has_model| -> Vec<State> {
             let findings = check(directory.path(), directory.path(), has_model);
-            findings.iter().map(|it| it.state).collect()
+            findings.iter().map(|finding| finding.state).collect()
         };
         assert_eq!(states(true), [State::Warning]);
         assert_eq!(states(false), [State::Missing]);
@@ -141,7 +141,12 @@ mod tests {
         let found = check(&dev, &nodes, false);
         let found: Vec<_> = found
             .iter()
-            .map(|it| (it.state, it.found.replace(dev.to_str().unwrap(), "")))
+            .map(|finding| {
+                (
+                    finding.state,
+                    finding.found.replace(dev.to_str().unwrap(), ""),
+                )
+            })
             .collect();
         assert_eq!(found.len(), 5, "{found:?}");
         assert_eq!(found[0], (State::Ok, "/kfd can be opened".to_owned()));

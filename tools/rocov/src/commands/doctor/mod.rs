@@ -69,7 +69,9 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> CommandResult {
     for path in &arguments.binaries {
         findings.extend(binary::check(path));
     }
-    let complete = findings.iter().all(|it| it.state != State::Missing);
+    let complete = findings
+        .iter()
+        .all(|finding| finding.state != State::Missing);
     if arguments.json {
         print::json(&Findings {
             rocov_doctor: SCHEMA,

@@ -55,7 +55,7 @@ impl Places<'_> {
             let mut models = lines.filter(|(key, _)| *key == "Model");
             Some(models.next()?.1.trim().to_owned())
         };
-        let mut models: Vec<_> = entries.filter_map(|it| model(&it.path())).collect();
+        let mut models: Vec<_> = entries.filter_map(|entry| model(&entry.path())).collect();
         models.sort();
         models
     }
@@ -70,7 +70,7 @@ fn driver(directories: &[PathBuf]) -> Finding {
             "install the driver's library for CUDA (on Debian libcuda1), or name its directory in LD_LIBRARY_PATH",
         );
     };
-    let version = version(&path, DRIVER).map_or(String::new(), |it| format!("{it}, "));
+    let version = version(&path, DRIVER).map_or(String::new(), |version| format!("{version}, "));
     Finding::ok("CUDA driver", format!("{version}{}", path.display()))
 }
 
@@ -123,7 +123,10 @@ mod tests {
         fs::write(gpu.join("information"), text).unwrap();
         let found = places.check();
         assert_eq!(found[0], Finding::ok("GPU", "NVIDIA H200"));
-        let subjects: Vec<_> = found.iter().map(|it| it.subject.as_str()).collect();
+        let subjects: Vec<_> = found
+            .iter()
+            .map(|finding| finding.subject.as_str())
+            .collect();
         assert_eq!(subjects, ["GPU", "CUDA driver", "CUPTI"]);
     }
 

@@ -50,7 +50,7 @@ fn hip(directories: &[PathBuf]) -> Finding {
 
 fn library(subject: &str, name: &str, directories: &[PathBuf]) -> Option<Finding> {
     let path = find(name, directories)?;
-    let version = version(&path, name).map_or(String::new(), |it| format!("{it}, "));
+    let version = version(&path, name).map_or(String::new(), |version| format!("{version}, "));
     Some(Finding::ok(subject, format!("{version}{}", path.display())))
 }
 

@@ -43,7 +43,7 @@ fn cached() -> Vec<PathBuf> {
     let mut directories = Vec::new();
     for (_, file) in files {
         if let Some(directory) = Path::new(file.trim()).parent()
-            && !directories.iter().any(|it| it == directory)
+            && !directories.iter().any(|known| known == directory)
         {
             directories.push(directory.to_path_buf());
         }

@@ -171,14 +171,16 @@ impl<'a> Writer<'a> {
                  private_segment_size, sgpr_count, arch_vgpr_count, accum_vgpr_count, extdata",
             )?,
             transaction,
-            records: records.map(|it| (it.identity.as_str(), it)).collect(),
+            records: records
+                .map(|record| (record.identity.as_str(), record))
+                .collect(),
             strings: BTreeSet::new(),
             nodes: BTreeMap::new(),
             pids: BTreeSet::new(),
             last_pid: document
                 .processes
                 .iter()
-                .map(|it| it.pid)
+                .map(|process| process.pid)
                 .max()
                 .unwrap_or(0)
                 .into(),

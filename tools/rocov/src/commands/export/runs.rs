@@ -48,9 +48,9 @@ pub(super) fn export(arguments: &ExportArguments) -> CommandResult {
 
 /// The commit of the work tree.
 fn commit_here() -> Result<String> {
-    let commit = Repository::of(Path::new("."))
+    let commit = Repository::discover(Path::new("."))
         .ok()
-        .and_then(|it| it.commit());
+        .and_then(|repository| repository.commit());
     let commit = commit.ok_or_else(|| {
         anyhow!(
             "no git work tree is here to tell the commit that was tested: give it with --commit"

@@ -38,7 +38,7 @@ const NAMES: &str = "\n@__llvm_prf_nm = ";
 /// The device runtime among the words of a link command.
 fn runtime(commands: &str) -> Option<&Path> {
     let mut words = commands.split('"');
-    words.find(|it| it.ends_with(RUNTIME)).map(Path::new)
+    words.find(|word| word.ends_with(RUNTIME)).map(Path::new)
 }
 
 /// The words that give an option of LLVM's to device code.
@@ -63,7 +63,7 @@ impl ClangProbe {
     /// # Errors
     ///
     /// Fails if that is not possible with any options.
-    pub(super) fn of(compiler: &DeviceCompiler<'_>) -> Result<Self> {
+    pub(super) fn run(compiler: &DeviceCompiler<'_>) -> Result<Self> {
         let plain = compiler.compile(&[])?;
         if !plain.status.success() {
             let clang = compiler.clang.path.display();
@@ -94,12 +94,16 @@ impl ClangProbe {
     /// The flags that give the options to the linking of OpenMP's device code, when it becomes machine code.
     pub(super) fn openmp_linking(&self) -> Vec<OsString> {
         let given = self.options.iter();
-        let given = given.flat_map(|it| ["-Xoffload-linker".into(), format!("-mllvm={it}").into()]);
+        let given =
+            given.flat_map(|option| ["-Xoffload-linker".into(), format!("-mllvm={option}").into()]);
         given.collect()
     }
 
     /// The flags that give the options to device code, for its compilation and its linking.
     pub(super) fn for_device(&self) -> Vec<OsString> {
-        self.options.iter().flat_map(|it| llvm_option(it)).collect()
+        self.options
+            .iter()
+            .flat_map(|option| llvm_option(option))
+            .collect()
     }
 }

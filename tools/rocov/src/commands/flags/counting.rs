@@ -10,7 +10,7 @@ use flate2::Crc;
 use crate::cli::Counters;
 use crate::llvm::fast_counters::{OLDEST, plugin, plugin_flags};
 use crate::llvm::{Clang, DeviceCompiler, Language};
-use crate::support::paths::of_user;
+use crate::support::paths::user_directory;
 use crate::term::print;
 
 /// The options of clang for counters of one byte, which a lane writes only if the byte does not say yet that
@@ -134,13 +134,13 @@ fn say_once(clang: &Clang) {
     let path = path.unwrap_or_else(|_| clang.path.clone());
     let mut hash = Crc::new();
     hash.update(path.as_os_str().as_encoded_bytes());
-    let said = of_user("XDG_CACHE_HOME", ".cache").map(|cache| {
+    let said = user_directory("XDG_CACHE_HOME", ".cache").map(|cache| {
         let name = format!("{}-{:08x}", clang.version(), hash.sum());
         cache.join("without-fast-counters").join(name)
     });
     let is_first = said.as_deref().is_none_or(|said| {
         let made = said.parent().map(fs::create_dir_all);
-        made.is_some_and(|it| it.is_err()) || File::create_new(said).is_ok()
+        made.is_some_and(|result| result.is_err()) || File::create_new(said).is_ok()
     });
     if is_first {
         print::message(format_args!(
@@ -172,6 +172,9 @@ fn reached_options() -> impl Iterator<Item = OsString> {
 fn counts_bytes(compiler: &DeviceCompiler<'_>) -> Result<bool> {
     let options: Vec<_> = reached_options().collect();
     let ir = compiler.ir(&options)?.unwrap_or_default();
-    let counters = ir.split(COUNTERS).nth(1).and_then(|it| it.lines().next());
-    Ok(counters.is_some_and(|it| it.contains(" x i8] ")))
+    let counters = ir
+        .split(COUNTERS)
+        .nth(1)
+        .and_then(|rest| rest.lines().next());
+    Ok(counters.is_some_and(|line| line.contains(" x i8] ")))
 }

@@ -69,7 +69,7 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
         )
         .into());
     }
-    let probe = ClangProbe::of(&compiler)?;
+    let probe = ClangProbe::run(&compiler)?;
     let header = installed::find_header()?;
     let wish = match arguments.hiprtc {
         Some(_) => Some(Counters::Llvm),
@@ -168,7 +168,11 @@ fn line(
     words.extend(counting.for_all());
     words.push("-include".into());
     words.push(own.header.as_os_str().to_owned());
-    words.extend(own.host_headers.iter().map(|it| prefixed("-I", it)));
+    words.extend(
+        own.host_headers
+            .iter()
+            .map(|directory| prefixed("-I", directory)),
+    );
     let directory = own.linker.as_deref().and_then(Path::parent);
     if arguments.openmp {
         words.extend(openmp_linking(probe, directory));

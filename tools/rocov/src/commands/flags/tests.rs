@@ -88,13 +88,13 @@ fn flags_for_nvidia_give_records_absolute_pointers() {
 #[test]
 fn one_compilation_is_for_one_vendor() {
     let archs = ["gfx90a", "sm_90"].map(str::to_owned);
-    let error = Language::of(&archs).unwrap_err().to_string();
+    let error = Language::for_archs(&archs).unwrap_err().to_string();
     assert_eq!(
         error,
         "one compilation is for GPUs of AMD or of NVIDIA, not for gfx90a and sm_90: run `rocov flags` for each"
     );
-    assert_eq!(Language::of(&archs[1..]).unwrap(), Language::Cuda);
-    assert_eq!(Language::of(&[]).unwrap(), Language::Hip);
+    assert_eq!(Language::for_archs(&archs[1..]).unwrap(), Language::Cuda);
+    assert_eq!(Language::for_archs(&[]).unwrap(), Language::Hip);
 }
 
 #[test]

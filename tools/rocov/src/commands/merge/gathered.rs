@@ -104,7 +104,9 @@ impl Gathered {
     pub(super) fn elfs(&self) -> Vec<(&CodeObjectKey, &Path)> {
         let code_objects = self.sums.code_objects.keys();
         code_objects
-            .filter_map(|it| Some((it, self.kept.get(&it.identity)?.as_path())))
+            .filter_map(|code_object| {
+                Some((code_object, self.kept.get(&code_object.identity)?.as_path()))
+            })
             .collect()
     }
 
@@ -120,7 +122,7 @@ impl Gathered {
         let elfs = self.elfs().into_iter();
         let elfs: BTreeMap<_, _> = elfs.map(|(key, path)| (&*key.identity, path)).collect();
         let elfs: Vec<_> = elfs.into_iter().collect();
-        let origin = |identity: &str| self.origins.of(identity).map(Path::to_owned);
+        let origin = |identity: &str| self.origins.get(identity).map(Path::to_owned);
         match non_atomic::line_of_kept(&elfs, origin) {
             Some(line) if arguments.pgo.is_some() && !arguments.allow_non_atomic => {
                 bail!(
@@ -209,7 +211,7 @@ impl Gathered {
 
     /// Makes the error that a merge lacks damaged or missing inputs.
     pub(super) fn incomplete(&self) -> Error {
-        let missing = self.damaged.iter().filter(|it| is_missing(&it.error));
+        let missing = self.damaged.iter().filter(|input| is_missing(&input.error));
         let missing = missing.count();
         let mut inputs = Vec::new();
         if let number @ 1.. = self.damaged.len() - missing {

@@ -27,14 +27,14 @@ pub(super) fn all(gathered: &mut Gathered, arguments: &MergeArguments) -> Result
             .sums
             .code_objects
             .keys()
-            .map(|it| &it.arch)
+            .map(|key| &key.arch)
             .collect();
         for arch in archs {
-            made.push((arch.clone(), of_arch(arch, gathered)?));
+            made.push((arch.clone(), arch_profile(arch, gathered)?));
         }
     }
     if !gathered.host.is_empty() {
-        made.push((HOST.to_owned(), of_host(gathered)?));
+        made.push((HOST.to_owned(), host_profile(gathered)?));
     }
     for (arch, profile) in made {
         let Some(profile) = profile else {
@@ -50,11 +50,11 @@ pub(super) fn all(gathered: &mut Gathered, arguments: &MergeArguments) -> Result
 }
 
 /// The profile of an architecture; `None` if only llvm-profdata merges it.
-fn of_arch(arch: &str, gathered: &Gathered) -> Result<Option<IndexedProfile>> {
+fn arch_profile(arch: &str, gathered: &Gathered) -> Result<Option<IndexedProfile>> {
     let mut profile = IndexedProfile::default();
     let of_arch = gathered.sums.code_objects.iter();
     for (code_object, summed) in of_arch.filter(|(code_object, _)| code_object.arch == arch) {
-        let counts = NamedCounts::of_sum(&summed.sum, gathered.clang(code_object))?;
+        let counts = NamedCounts::from_sum(&summed.sum, gathered.clang(code_object))?;
         let from = format_args!("code object {}", code_object.identity);
         if !profile.add(counts, from)? {
             return Ok(None);
@@ -65,12 +65,12 @@ fn of_arch(arch: &str, gathered: &Gathered) -> Result<Option<IndexedProfile>> {
 
 /// The profile of host code; `None` if only llvm-profdata merges it. Its compiler is that of the device code if there
 /// is some.
-fn of_host(gathered: &mut Gathered) -> Result<Option<IndexedProfile>> {
+fn host_profile(gathered: &mut Gathered) -> Result<Option<IndexedProfile>> {
     let mut profile = IndexedProfile::default();
     let mut known = KnownNames::default();
     let (mut whole, mut damaged) = (Vec::new(), Vec::new());
     let mut code_objects = gathered.sums.code_objects.keys();
-    let clang = code_objects.find_map(|it| gathered.clang(it));
+    let clang = code_objects.find_map(|code_object| gathered.clang(code_object));
     for path in &gathered.host {
         match host_counts(path, clang.as_ref(), &mut known) {
             Ok(parts) => {

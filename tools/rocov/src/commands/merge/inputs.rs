@@ -56,12 +56,17 @@ impl MergeInputs {
             return false;
         };
         // It may not be there yet.
-        let mut there = output.ancestors().filter_map(|it| it.canonicalize().ok());
+        let mut there = output
+            .ancestors()
+            .filter_map(|ancestor| ancestor.canonicalize().ok());
         let Some(there) = there.next() else {
             return false;
         };
         let is_there = output.exists();
-        let inputs = self.named.iter().filter_map(|it| it.canonicalize().ok());
+        let inputs = self
+            .named
+            .iter()
+            .filter_map(|path| path.canonicalize().ok());
         inputs
             .into_iter()
             .any(|input| there.starts_with(&input) || is_there && input.starts_with(&there))
@@ -71,7 +76,9 @@ impl MergeInputs {
 /// The glob `path`, in which the directories that exist stand for themselves, whatever characters their names have.
 fn below_existing(path: &Path) -> String {
     let mut directories = path.ancestors().skip(1);
-    let base = directories.find(|it| it.exists()).unwrap_or(Path::new(""));
+    let base = directories
+        .find(|directory| directory.exists())
+        .unwrap_or(Path::new(""));
     let rest = path.strip_prefix(base).unwrap_or(path).to_string_lossy();
     match Pattern::escape(&base.to_string_lossy()) {
         base if base.is_empty() || base.ends_with('/') => base + &rest,
@@ -164,7 +171,7 @@ impl Named<'_, '_> {
     /// A file that the user wants: a profile of host code, whatever its name, unless its name says
     /// something else.
     fn file(&mut self, path: &Path) {
-        if self.walk.file(path.to_owned()) {
+        if self.walk.add_file(path.to_owned()) {
             return;
         }
         if !profile_header::is_indexed(path) {

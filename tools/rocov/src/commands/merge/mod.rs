@@ -128,7 +128,7 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
         print::warn(&left_out);
     }
     let mut gathered = Gathered {
-        overlaps: arguments.data().is_some_and(|it| inputs.overlap(it)),
+        overlaps: arguments.data().is_some_and(|data| inputs.overlap(data)),
         registry: match arguments.processes {
             true => Grouped::of_processes(),
             false => Grouped::default(),
@@ -141,8 +141,10 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
         if arguments.shard.is_none() && repeated.is_empty() {
             return true;
         }
-        let place = places.of(path);
-        arguments.shard.is_none_or(|it| shard::has(it, &place))
+        let place = places.place(path);
+        arguments
+            .shard
+            .is_none_or(|shard| shard::has(shard, &place))
             && !repeated.contains_key(&place.data)
     };
     gathered.add_kept(&inputs.data, arguments, &mut is_wanted);
@@ -160,7 +162,7 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
         .map_or(1, NonZero::get);
     let progress = Progress::default();
     let is_shown = !arguments.quiet && io::stderr().is_terminal();
-    let wanted = |arch: &str| arguments.arch.as_deref().is_none_or(|it| it == arch);
+    let wanted = |arch: &str| arguments.arch.as_deref().is_none_or(|asked| asked == arch);
     let (mut optimizing, mut of_blocks) = (0, 0);
     let DataDirectory {
         device,

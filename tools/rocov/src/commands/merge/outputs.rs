@@ -189,7 +189,9 @@ fn groups<'a>(gathered: &Gathered, pool: &'a Pool) -> BTreeMap<&'a str, Group> {
         let of_arch = |(code_object, _): &(&CodeObjectKey, _)| code_object.arch == *arch;
         let summed = gathered.sums.code_objects.iter().filter(of_arch);
         let number = summed.clone().map(|(_, summed)| summed.profiles).sum();
-        let identities: BTreeSet<_> = summed.map(|(it, _)| &it.identity).collect();
+        let identities: BTreeSet<_> = summed
+            .map(|(code_object, _)| &code_object.identity)
+            .collect();
         let contents = format!(
             "{} of {}",
             count(number, "profile"),
@@ -229,7 +231,7 @@ fn index(
     options.extend(
         arguments
             .num_threads
-            .map(|it| format!("--num-threads={it}")),
+            .map(|number| format!("--num-threads={number}")),
     );
     options.extend(arguments.sparse.then(|| "--sparse".to_owned()));
     print::warn(&llvm_profdata::merge(

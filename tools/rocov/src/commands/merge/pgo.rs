@@ -29,7 +29,7 @@ use crate::term::shell_line::shell_line;
 pub(super) fn flags(indexed: &[Indexed<'_>], gathered: &Gathered) -> Result<Vec<u8>> {
     let mut words: Vec<OsString> = Vec::new();
     for Indexed { arch, path, .. } in indexed {
-        let instrumentation = Instrumentation::of_indexed(path)?;
+        let instrumentation = Instrumentation::from_indexed(path)?;
         // The compiler may be started anywhere.
         let path = path::absolute(path).context("no working directory")?;
         let flag = flag(arch, instrumentation, &path)?;

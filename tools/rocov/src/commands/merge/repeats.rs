@@ -18,16 +18,24 @@ use crate::term::plural::count;
 pub(super) fn repeated(data: &DataDirectory) -> Result<BTreeMap<PathBuf, PathBuf>> {
     let mut places = ProcessPlaces::default();
     let mut directories: BTreeMap<PathBuf, Runs> = BTreeMap::new();
-    for (registry, process) in data.registries().processes().filter(|(it, _)| it.is_named) {
-        let directory = places.of(&registry.path).data;
+    for (registry, process) in data
+        .registries()
+        .processes()
+        .filter(|(registry, _)| registry.is_named)
+    {
+        let directory = places.place(&registry.path).data;
         directories.entry(directory).or_default().add(&process.runs);
     }
     if directories.len() < 2 {
         return Ok(BTreeMap::new());
     }
     // A registry without profiles counts nothing.
-    let profiles = data.device.iter().map(|it| &it.path).chain(&data.host);
-    let with_profiles: BTreeSet<_> = profiles.map(|path| places.of(path).data).collect();
+    let profiles = data
+        .device
+        .iter()
+        .map(|profile| &profile.path)
+        .chain(&data.host);
+    let with_profiles: BTreeSet<_> = profiles.map(|path| places.place(path).data).collect();
     directories.retain(|directory, _| with_profiles.contains(directory));
     // Directories with more runs come first, as the others may be parts of them.
     let mut directories: Vec<_> = directories.into_iter().collect();

@@ -31,9 +31,10 @@ mod tests {
         let mut sizes = [0; 4];
         for process in 0..400 {
             let name = format!("{process}.profraw");
-            let [path, other] = ["", "link"].map(|it| directory.path().join(it).join(&name));
+            let [path, other] =
+                ["", "link"].map(|folder| directory.path().join(folder).join(&name));
             let mut shares = |path: &Path| -> Vec<_> {
-                let place = places.of(path);
+                let place = places.place(path);
                 let shares = (0..4).filter(|index| {
                     let shard = ShardNumber {
                         index: *index,

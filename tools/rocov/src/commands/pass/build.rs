@@ -70,7 +70,7 @@ fn compile(clang: &Clang, headers: &Path, output: &Path) -> Result<()> {
     }
     let units = SOURCES.iter().map(|source| Path::new(source.name));
     let units: Vec<_> = units
-        .filter(|name| name.extension().is_some_and(|it| it == "cpp"))
+        .filter(|name| name.extension().is_some_and(|extension| extension == "cpp"))
         .map(|name| work.join(name))
         .collect();
     let objects = parallel::map(&units, |unit| {

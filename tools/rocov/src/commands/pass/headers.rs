@@ -45,7 +45,10 @@ fn find_in(places: &[PathBuf], clang: &Clang) -> Result<PathBuf> {
             clang.version()
         );
     }
-    let places: Vec<_> = places.iter().map(|it| it.display().to_string()).collect();
+    let places: Vec<_> = places
+        .iter()
+        .map(|place| place.display().to_string())
+        .collect();
     Err(anyhow!(
         "there are no LLVM headers for {path} (LLVM {}), no {CONFIG} in {}: install them: {remedy}",
         clang.version(),
@@ -61,7 +64,12 @@ fn places(clang: &Clang) -> Vec<PathBuf> {
     if let Ok(resources) = resources {
         let resources = PathBuf::from(String::from_utf8_lossy(&resources.stdout).trim());
         // PREFIX/lib/clang/22
-        places.extend(resources.ancestors().nth(3).map(|it| it.join("include")));
+        places.extend(
+            resources
+                .ancestors()
+                .nth(3)
+                .map(|ancestor| ancestor.join("include")),
+        );
     }
     places.push(Path::new(LLVM_PARENT).join(format!("llvm-{}/include", clang.llvm)));
     for place in &mut places {

@@ -70,10 +70,12 @@ fn as_table(mut answer: SqlAnswer) -> Result<()> {
     while let Some(batch) = answer.next()? {
         let options = FormatOptions::default();
         let columns = batch.columns().iter();
-        let columns = columns.map(|it| ArrayFormatter::try_new(it, &options));
+        let columns = columns.map(|column| ArrayFormatter::try_new(column, &options));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         for row in 0..batch.num_rows() {
-            let cells = columns.iter().map(|it| it.value(row).try_to_string());
+            let cells = columns
+                .iter()
+                .map(|column| column.value(row).try_to_string());
             rows.push(cells.collect::<Result<Vec<_>, _>>()?);
         }
     }

@@ -60,7 +60,7 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     let outputs = options.formats.outputs();
     let outputs = outputs.unwrap_or_else(|error| error.exit());
     let directories = arguments.directories();
-    let inputs = DataSetInputs::of(&directories, &arguments.conditions)?;
+    let inputs = DataSetInputs::read(&directories, &arguments.conditions)?;
     let data = Warnings::printing(|warnings| {
         let all_builds = options.filters.all_builds;
         let (directories, names) = (inputs.directories(), &directories);
@@ -68,7 +68,7 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
         DataDirectory::for_report_of(directories, names, all_builds, objects, archs, warnings)
     })?;
     let mut origins = data.origins();
-    let components = Components::of(&options.component, &mut origins)?;
+    let components = Components::from_files(&options.component, &mut origins)?;
     let mut installed = LlvmTools::find_any(arguments.llvm_bin.as_deref())?;
     let matched = Warnings::printing(|warnings| {
         data.match_elfs(archs, &components, &mut installed, warnings)
@@ -84,7 +84,7 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     };
     matched.select_labels(&options.labels, &data)?;
     let mut merged = Warnings::printing(|warnings| {
-        MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
+        MergedProfiles::merge_data(&mut matched, &data, &installed, warnings)
     })?;
     if let Some(kind) = arguments.counts {
         merged.select_kind(kind, &data)?;
@@ -327,7 +327,7 @@ fn write(
     }
     let archs = &options.filters.arch;
     let is_reported = |label: &str| archs.is_empty() || archs.iter().any(|arch| arch == label);
-    let today = || Ok::<_, anyhow::Error>(time::day(time::of_report()?));
+    let today = || Ok::<_, anyhow::Error>(time::day(time::report_time()?));
     if let Some(carried) = carried {
         view.carried = carried.carried(&view, is_reported, &today()?);
     }

@@ -13,7 +13,7 @@ use crate::support::mmap;
 
 /// The processors that AMD code in the file of `program` is for, such as `gfx906`. Empty if there is none, or if some
 /// code cannot be read.
-pub(crate) fn of_program(program: &OsStr) -> BTreeSet<String> {
+pub(crate) fn program_targets(program: &OsStr) -> BTreeSet<String> {
     let found = file_of(program).and_then(|path| mmap::map(&path).ok());
     let processors = found.and_then(|file| {
         let mut processors = BTreeSet::new();
@@ -39,14 +39,17 @@ pub(crate) fn misfit(
     let modelled: BTreeSet<_> = gpus.targets().collect();
     let first = modelled.first()?;
     // Code for a generic target, such as gfx9-4-generic, is for several processors.
-    let is_other =
-        |it: &String| it.starts_with("gfx") && !is_generic(it) && !modelled.contains(&**it);
+    let is_other = |target: &String| {
+        target.starts_with("gfx") && !is_generic(target) && !modelled.contains(&**target)
+    };
     if processors.is_empty() || !processors.iter().all(is_other) {
         return None;
     }
     let names: Vec<_> = processors.iter().map(String::as_str).collect();
-    let other = names.iter().find(|it| ModelGpus::executes(it));
-    let choose = other.map_or(String::new(), |it| format!(", or choose --gpu model:{it}"));
+    let other = names.iter().find(|target| ModelGpus::executes(target));
+    let choose = other.map_or(String::new(), |target| {
+        format!(", or choose --gpu model:{target}")
+    });
     Some(format!(
         "`{}` has code for {} only, and the modelled GPU is {}: compile with --offload-arch={first}{choose}",
         program.display(),
@@ -73,7 +76,10 @@ mod tests {
     #[test]
     fn code_for_other_gpus_is_named() {
         let line = |processors: &[&str], gpus: &str| {
-            let processors = processors.iter().map(|it| (*it).to_owned()).collect();
+            let processors = processors
+                .iter()
+                .map(|processor| (*processor).to_owned())
+                .collect();
             misfit(OsStr::new("./app"), &processors, &gpus.parse().unwrap())
         };
         let start = "`./app` has code for";

@@ -56,10 +56,10 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     let environment = Environment::new(arguments)
         .map_err(|error| Failure::new(exit_status::RUN_FAILED, error))?;
     let per_test = arguments.per_test;
-    let per_test = per_test.then(|| PerTest::of(&arguments.command));
+    let per_test = per_test.then(|| PerTest::from_command(&arguments.command));
     let per_test = per_test.transpose();
     let per_test = per_test.map_err(|error| Failure::new(exit_status::RUN_FAILED, error))?;
-    let command = per_test.as_ref().map(|it| &it.command);
+    let command = per_test.as_ref().map(|per_test| &per_test.command);
     let (program, program_arguments) = command
         .unwrap_or(&arguments.command)
         .split_first()
@@ -100,13 +100,14 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         program,
         pid,
         status: ended,
-        has_gpu: arguments.gpu.is_some() || [KFD, NVIDIA].iter().any(|it| Path::new(it).exists()),
+        has_gpu: arguments.gpu.is_some()
+            || [KFD, NVIDIA].iter().any(|path| Path::new(path).exists()),
         has_snapshots: arguments.snapshot_every.is_some(),
         has_zeros: never_loaded > 0,
         has_profiles: &|| environment.has_profiles_since(started),
         misfit: &|| {
             let gpus = arguments.gpu.as_ref()?;
-            code_targets::misfit(program, &code_targets::of_program(program), gpus)
+            code_targets::misfit(program, &code_targets::program_targets(program), gpus)
         },
     };
     for line in journal.uncounted().unwrap_or_default() {
@@ -226,7 +227,7 @@ impl Environment {
             variables.push((INSTRUMENT.name, counting.word().into()));
             check_cache_size();
             let cache = InstrumentCache::of_user();
-            triton = cache.as_ref().and_then(|it| it.use_triton(counting));
+            triton = cache.as_ref().and_then(|cache| cache.use_triton(counting));
             if let (Some(cache), Some(_)) = (cache, &triton) {
                 variables.extend(for_triton(&cache, counting)?);
             }
@@ -284,7 +285,7 @@ impl Environment {
         let profiles = self.profiles().into_iter();
         let mut counted = profiles.filter(|profile| !profile.is_of_zeros);
         counted.any(|profile| {
-            let changed = fs::metadata(&profile.path).and_then(|it| it.modified());
+            let changed = fs::metadata(&profile.path).and_then(|metadata| metadata.modified());
             changed.is_ok_and(|changed| changed > moment)
         })
     }
@@ -513,7 +514,7 @@ fn say_misplaced_option(command: &[OsString]) {
         let name = name.split('=').next().unwrap_or_default();
         options.contains(&name)
     };
-    let mut arguments = arguments.iter().filter_map(|it| it.to_str());
+    let mut arguments = arguments.iter().filter_map(|argument| argument.to_str());
     if let Some(argument) = arguments.find(is_ours) {
         let program = program.display();
         print::message(format_args!(

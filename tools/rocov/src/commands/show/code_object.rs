@@ -33,7 +33,7 @@ pub(super) fn describe(description: &mut Description, elf: &[u8]) {
             yes_or_no(profiled.profile_sections().are_instrumented())
         ),
     );
-    match CodeObject::parse(elf).and_then(|it| it.sections()) {
+    match CodeObject::parse(elf).and_then(|code_object| code_object.sections()) {
         Ok(sections) => {
             for section in sections.iter().filter(|section| section.size > 0) {
                 let name = &section.name;
@@ -82,8 +82,8 @@ fn hex(id: Option<&[u8]>) -> String {
     }
 }
 
-fn yes_or_no(it: bool) -> &'static str {
-    if it { "yes" } else { "no" }
+fn yes_or_no(answer: bool) -> &'static str {
+    if answer { "yes" } else { "no" }
 }
 
 /// The kernels with their resources: registers, and bytes of LDS, scratch and arguments.

@@ -32,7 +32,7 @@ fn describe_container(description: &mut Description, container: &Container<'_>) 
             unpacked,
         } => format!(", version {version}, unpacks to {unpacked} by {method}"),
         Packing::OffloadBinary { version, unpacked } => {
-            let unpacked = unpacked.map(|it| format!(", unpacks to {it}"));
+            let unpacked = unpacked.map(|size| format!(", unpacks to {size}"));
             format!(", version {version}{}", unpacked.unwrap_or_default())
         }
         Packing::FatBinary { unpacked: 0 } => String::new(),

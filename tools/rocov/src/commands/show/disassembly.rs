@@ -40,18 +40,18 @@ pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
     let mut matched =
         Warnings::printing(|warnings| data.match_elfs(&[], &all, &mut installed, warnings))?;
     let merged = Warnings::printing(|warnings| {
-        MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
+        MergedProfiles::merge_data(&mut matched, &data, &installed, warnings)
     })?;
     let mut text = String::new();
     let is_counted = |object: &&MergedObject<'_>| {
         let kinds = [CountKind::Trace, CountKind::Ptx];
         kinds.iter().any(|kind| object.kinds.contains(kind))
     };
-    let any_is_counted = merged.objects().any(|it| is_counted(&it));
+    let any_is_counted = merged.objects().any(|object| is_counted(&object));
     // Code that was counted in another way has nothing to show beside code that was.
     for object in merged
         .objects()
-        .filter(|it| !any_is_counted || is_counted(it))
+        .filter(|object| !any_is_counted || is_counted(object))
     {
         let added = match object.ptx.as_deref() {
             Some(ptx) if object.kinds.contains(&CountKind::Ptx) => {
@@ -64,7 +64,7 @@ pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
         };
         added.with_context(|| format!("cannot disassemble {}", object.name()))?;
     }
-    if text.is_empty() && merged.objects().any(|it| lists(it, wanted)) {
+    if text.is_empty() && merged.objects().any(|object| lists(object, wanted)) {
         return Err(anyhow!(
             "{wanted} was inlined, so its instructions are in the functions that call it: give one of these"
         )
@@ -92,7 +92,7 @@ fn add_ptx(text: &mut String, object: &MergedObject<'_>, ptx: &Path, wanted: &st
         let called = module
             .functions
             .iter()
-            .filter(|it| is_called(it.symbol, wanted));
+            .filter(|function| is_called(function.symbol, wanted));
         for function in called {
             let Some(counters) = counters(object, function.key()) else {
                 bail!(
@@ -161,11 +161,13 @@ fn add(text: &mut String, object: &MergedObject<'_>, wanted: &str, tools: &Tools
 fn lists(object: &MergedObject<'_>, wanted: &str) -> bool {
     let contents = mmap::map(&object.elf).ok();
     let listed = contents.and_then(|contents| read_elf(&contents, &object.elf).ok());
-    let functions = listed.map(|it| it.functions).unwrap_or_default();
+    let functions = listed.map(|elf| elf.functions).unwrap_or_default();
     // The compiler may have left out the namespace.
     let plain = wanted.rsplit("::").next().unwrap_or(wanted);
     let is_wanted = |name: &str| is_called(name, wanted) || name == plain;
-    functions.iter().any(|it| is_wanted(&it.description.name))
+    functions
+        .iter()
+        .any(|function| is_wanted(&function.description.name))
 }
 
 /// The counters of the record with this key, if the code object has it.

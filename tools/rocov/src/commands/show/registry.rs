@@ -36,7 +36,9 @@ pub(super) fn describe(path: &Path, file: &[u8]) -> Description {
         describe_code_object(&mut description, code_object, directory);
     }
     let identities = document.code_objects.iter();
-    let identities: BTreeSet<_> = identities.map(|it| it.identity.as_str()).collect();
+    let identities: BTreeSet<_> = identities
+        .map(|code_object| code_object.identity.as_str())
+        .collect();
     for process in &document.processes {
         describe_process(&mut description, process, &identities, directory);
     }
@@ -151,7 +153,11 @@ fn describe_process(
 }
 
 fn describe_group(description: &mut Description, group: &GroupRecord, identities: &BTreeSet<&str>) {
-    let processes = group.processes.iter().map(|it| it.runs.len()).sum();
+    let processes = group
+        .processes
+        .iter()
+        .map(|process| process.runs.len())
+        .sum();
     let command = group.command.join(" ");
     description.line(
         1,
@@ -186,8 +192,8 @@ fn describe_load(description: &mut Description, load: &LoadRecord) {
     let code_object = load.code_object.as_deref().unwrap_or("unknown");
     let unload = load
         .unload
-        .map(|it| format!(", unloaded at {}", it.generation));
-    let profile = load.profile.as_ref().map(|it| format!(", {it}"));
+        .map(|event| format!(", unloaded at {}", event.generation));
+    let profile = load.profile.as_ref().map(|profile| format!(", {profile}"));
     description.line(
         2,
         format_args!(

@@ -86,7 +86,7 @@ impl Change {
         let is_file = || fs::metadata(base).is_ok_and(|found| !found.is_dir());
         let file = (!is_input && is_file()).then(|| PathBuf::from(base));
         let directory = repository.unwrap_or(Path::new("."));
-        let found = Repository::of(directory);
+        let found = Repository::discover(directory);
         if let (Some(file), Ok(found)) = (&file, &found)
             && found.has_revision(base)
         {

@@ -198,8 +198,8 @@ fn compare(
     version: Version,
     directory: &Path,
 ) -> Vec<Record> {
-    let tools = LlvmTools::of(Some(cov.tools()));
-    let no_tools = LlvmTools::of(None);
+    let tools = LlvmTools::only(Some(cov.tools()));
+    let no_tools = LlvmTools::only(None);
     let mut random = Random(0x1234_5678_9abc_def1);
     let mut records = Vec::new();
     for number in 1..=2 {
@@ -227,7 +227,7 @@ fn compare(
         };
         let (expected, _) = collected(BinaryCounts::Indexed(indexed), &tools);
         let raw: Vec<&Path> = raw.iter().map(PathBuf::as_path).collect();
-        let counts = Arc::new(ProfileCounts::of(&raw).unwrap());
+        let counts = Arc::new(ProfileCounts::read(&raw).unwrap());
         let (found, warnings) = collected(BinaryCounts::Summed(counts), &no_tools);
         let what = format!("clang {}: {}", release.number, elf.display());
         assert_equal(&what, &found, &expected);
@@ -421,7 +421,7 @@ fn coverage_mappings_above_2_gib() {
         profile(&elf, version, &mut Random(0x1234_5678_9abc_def1)),
     )
     .unwrap();
-    let counts = ProfileCounts::of(&[&raw]).unwrap();
+    let counts = ProfileCounts::read(&[&raw]).unwrap();
     let records = |elf: PathBuf| {
         ObjectIndex::read(&[elf], &CountKinds::from([CountKind::Mapping]))
             .unwrap()

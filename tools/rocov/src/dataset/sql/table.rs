@@ -81,7 +81,7 @@ impl SqlTable {
     fn is_of_parts(&self, filter: &Expr) -> bool {
         let columns = filter.column_refs();
         let is_key = |name: &str| self.keys.iter().any(|key| key.name() == name);
-        !columns.is_empty() && columns.iter().all(|it| is_key(it.name()))
+        !columns.is_empty() && columns.iter().all(|column| is_key(column.name()))
     }
 
     /// The files whose partitions meet all `filters`.
@@ -94,7 +94,7 @@ impl SqlTable {
         let values = RecordBatch::try_from_iter(values)?;
         let schema = DFSchema::try_from(values.schema())?;
         let mut parts: Vec<_> = self.parts.iter().map(Some).collect();
-        for filter in filters.iter().filter(|it| self.is_of_parts(it)) {
+        for filter in filters.iter().filter(|filter| self.is_of_parts(filter)) {
             let filter = state.create_physical_expr(filter.clone(), &schema)?;
             let met = filter.evaluate(&values)?.into_array(parts.len())?;
             for (part, met) in parts.iter_mut().zip(met.as_boolean()) {
@@ -198,7 +198,7 @@ impl TableShare {
     /// Fails if a file is damaged, or if `take` fails.
     fn read(&self, mut take: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
         let own = self.table.columns;
-        let read = self.columns.iter().filter_map(|it| own.get(*it));
+        let read = self.columns.iter().filter_map(|column| own.get(*column));
         let names: Vec<_> = read.map(|(name, _)| *name).collect();
         for opened in self.set.files(&self.parts, self.table) {
             let (part, file) = opened?;

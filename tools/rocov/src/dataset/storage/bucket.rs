@@ -49,7 +49,7 @@ impl Bucket {
     /// # Errors
     ///
     /// Fails if it names no bucket, or the settings are wrong.
-    pub(super) fn of(within: &str) -> Result<Self> {
+    pub(super) fn open(within: &str) -> Result<Self> {
         let (bucket, prefix) = within.split_once('/').unwrap_or((within, ""));
         let prefix = prefix.trim_end_matches('/');
         if bucket.is_empty() || prefix.split('/').any(str::is_empty) && !prefix.is_empty() {
@@ -64,7 +64,7 @@ impl Bucket {
         let mut client = ClientOptions::new()
             .with_timeout(REQUEST_TIME)
             .with_connect_timeout(CONNECT_TIME);
-        if std::env::var("AWS_ALLOW_HTTP").is_ok_and(|it| matches!(&*it, "true" | "1")) {
+        if std::env::var("AWS_ALLOW_HTTP").is_ok_and(|value| matches!(&*value, "true" | "1")) {
             client = client.with_allow_http(true);
         }
         let store = AmazonS3Builder::from_env()
@@ -127,7 +127,7 @@ impl Bucket {
             let path = object.location.as_ref().get(start..)?.to_owned();
             let rest = path.strip_prefix(below)?.trim_start_matches('/');
             let (directories, _) = rest.rsplit_once('/').unwrap_or_default();
-            let mut directories = directories.split('/').filter(|it| !it.is_empty());
+            let mut directories = directories.split('/').filter(|part| !part.is_empty());
             directories.all(is_wanted).then_some(path)
         });
         Ok(paths.collect())
@@ -204,7 +204,7 @@ impl Bucket {
         let (reason, remedy) = if is_of_bucket(&all) {
             let reason = format!("there is no bucket {}", self.bucket);
             (reason, "make it, or give another one")
-        } else if is_refused || code.is_some_and(|it| it.starts_with("InvalidAccessKey")) {
+        } else if is_refused || code.is_some_and(|code| code.starts_with("InvalidAccessKey")) {
             let reason = format!(
                 "the server refused the credentials ({})",
                 code.unwrap_or("403")

@@ -23,7 +23,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    pub(super) fn of(path: &Path) -> Self {
+    pub(super) fn new(path: &Path) -> Self {
         Self {
             root: path.to_owned(),
             partial: Mutex::default(),

@@ -37,10 +37,10 @@ impl Storage {
     /// # Errors
     ///
     /// Fails if it is in a bucket, and this build has no object stores, or its settings are wrong.
-    pub(super) fn of(path: &Path) -> Result<Self> {
+    pub(super) fn open(path: &Path) -> Result<Self> {
         if let Some(within) = in_bucket(path) {
             #[cfg(feature = "s3")]
-            return Ok(Self::Bucket(Bucket::of(within)?));
+            return Ok(Self::Bucket(Bucket::open(within)?));
             #[cfg(not(feature = "s3"))]
             bail!(
                 "cannot use {IN_BUCKETS}{within}: this rocov was built without object stores: build it by \
@@ -48,15 +48,15 @@ impl Storage {
                  `aws s3 sync`"
             );
         }
-        Ok(Self::Directory(Directory::of(path)))
+        Ok(Self::Directory(Directory::new(path)))
     }
 
     /// The name of a file in messages.
     pub(super) fn name(&self, path: &str) -> String {
         match self {
-            Self::Directory(it) => it.path(path).display().to_string(),
+            Self::Directory(directory) => directory.path(path).display().to_string(),
             #[cfg(feature = "s3")]
-            Self::Bucket(it) => it.name(path),
+            Self::Bucket(bucket) => bucket.name(path),
         }
     }
 
@@ -67,7 +67,7 @@ impl Storage {
     /// Fails if it cannot be made.
     pub(super) fn make(&self) -> Result<()> {
         match self {
-            Self::Directory(it) => it.make(),
+            Self::Directory(directory) => directory.make(),
             #[cfg(feature = "s3")]
             Self::Bucket(_) => Ok(()),
         }
@@ -80,9 +80,9 @@ impl Storage {
     /// Fails if the place cannot be read.
     pub(super) fn has_any(&self) -> Result<bool> {
         match self {
-            Self::Directory(it) => it.has_any(),
+            Self::Directory(directory) => directory.has_any(),
             #[cfg(feature = "s3")]
-            Self::Bucket(it) => it.has_any(),
+            Self::Bucket(bucket) => bucket.has_any(),
         }
     }
 
@@ -98,9 +98,9 @@ impl Storage {
         is_wanted: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<String>> {
         let mut found = match self {
-            Self::Directory(it) => it.list(below, is_wanted)?,
+            Self::Directory(directory) => directory.list(below, is_wanted)?,
             #[cfg(feature = "s3")]
-            Self::Bucket(it) => it.list(below, is_wanted)?,
+            Self::Bucket(bucket) => bucket.list(below, is_wanted)?,
         };
         found.sort();
         Ok(found)
@@ -113,9 +113,9 @@ impl Storage {
     /// Fails if it cannot be read.
     pub(super) fn read(&self, path: &str) -> Result<Option<Content>> {
         match self {
-            Self::Directory(it) => it.read(path),
+            Self::Directory(directory) => directory.read(path),
             #[cfg(feature = "s3")]
-            Self::Bucket(it) => it.read(path),
+            Self::Bucket(bucket) => bucket.read(path),
         }
     }
 
@@ -127,9 +127,9 @@ impl Storage {
     /// Fails if one cannot be read.
     pub(super) fn read_all(&self, paths: &[&str]) -> Result<Vec<Option<Content>>> {
         match self {
-            Self::Directory(it) => paths.iter().map(|path| it.read(path)).collect(),
+            Self::Directory(directory) => paths.iter().map(|path| directory.read(path)).collect(),
             #[cfg(feature = "s3")]
-            Self::Bucket(it) => it.read_all(paths),
+            Self::Bucket(bucket) => bucket.read_all(paths),
         }
     }
 
@@ -140,9 +140,9 @@ impl Storage {
     /// Fails if it cannot be written.
     pub(super) fn put(&self, path: &str, contents: Vec<u8>) -> Result<()> {
         match self {
-            Self::Directory(it) => it.put(path, &contents),
+            Self::Directory(directory) => directory.put(path, &contents),
             #[cfg(feature = "s3")]
-            Self::Bucket(it) => it.put(path, contents),
+            Self::Bucket(bucket) => bucket.put(path, contents),
         }
     }
 
@@ -153,9 +153,9 @@ impl Storage {
     /// Fails if it cannot be written.
     pub(super) fn create(&self, path: &str, contents: Vec<u8>) -> Result<bool> {
         match self {
-            Self::Directory(it) => it.create(path, &contents),
+            Self::Directory(directory) => directory.create(path, &contents),
             #[cfg(feature = "s3")]
-            Self::Bucket(it) => it.create(path, contents),
+            Self::Bucket(bucket) => bucket.create(path, contents),
         }
     }
 
@@ -166,9 +166,9 @@ impl Storage {
     /// Fails if it cannot be removed.
     pub(super) fn remove(&self, path: &str) -> Result<()> {
         match self {
-            Self::Directory(it) => it.remove(path),
+            Self::Directory(directory) => directory.remove(path),
             #[cfg(feature = "s3")]
-            Self::Bucket(it) => it.remove(path),
+            Self::Bucket(bucket) => bucket.remove(path),
         }
     }
 }
@@ -195,18 +195,18 @@ mod tests {
     fn one_of_several_writers_creates_a_file() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("set");
-        let storages = [0; 8].map(|_| Storage::of(&path).unwrap());
+        let storages = [0; 8].map(|_| Storage::open(&path).unwrap());
         storages[0].make().unwrap();
         let created = std::thread::scope(|scope| {
             let writers = storages.iter().enumerate().map(|(number, storage)| {
                 scope.spawn(move || storage.create("a/b/1", vec![b'a'; number + 1]).unwrap())
             });
             let writers: Vec<_> = writers.collect();
-            let created = writers.into_iter().map(|it| it.join().unwrap());
+            let created = writers.into_iter().map(|writer| writer.join().unwrap());
             created.collect::<Vec<_>>()
         });
-        assert_eq!(created.iter().filter(|it| **it).count(), 1);
-        let winner = created.iter().position(|it| *it).unwrap();
+        assert_eq!(created.iter().filter(|is_first| **is_first).count(), 1);
+        let winner = created.iter().position(|is_first| *is_first).unwrap();
         let contents = storages[0].read("a/b/1").unwrap().unwrap();
         assert_eq!(contents.bytes().unwrap().len(), winner + 1);
         storages[0].put("a/b/1", b"new".to_vec()).unwrap();
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(&*contents.bytes().unwrap(), b"new");
         let list = |wanted: &str| {
             storages[1]
-                .list("", &|it| it == wanted || it == "a")
+                .list("", &|name| name == wanted || name == "a")
                 .unwrap()
         };
         assert_eq!(list("b"), ["a/b/1"]);

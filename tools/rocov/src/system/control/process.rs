@@ -32,7 +32,7 @@ impl Process {
         let directory = Path::new("/proc").join(pid.to_string());
         let Ok(metadata) = directory.metadata() else {
             let left = socket(|name| env::var_os(name), own_user()?, pid)?;
-            match left.filter(|it| is_socket(it) && is_stale(it)) {
+            match left.filter(|path| is_socket(path) && is_stale(path)) {
                 None => bail!("there is no process {pid}: check the number"),
                 Some(left) => {
                     remove(&left)?;
@@ -125,7 +125,7 @@ fn socket(
 }
 
 fn is_socket(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket())
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
 /// Returns whether nobody listens: a process of another PID namespace might.
