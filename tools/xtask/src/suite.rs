@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use crate::log::Summary;
 use crate::process::{Tee, cargo, in_background, program, run as run_command, run_logged};
 use crate::stages::Stages;
-use crate::{Failure, Outcome, bless, target};
+use crate::{Failure, Outcome, bless, say, target};
 
 const USAGE: &str = "\
 Usage: tools/test [--stacks default|all|none] [--clang RELEASE]... [--fuzz SECONDS]
@@ -155,7 +155,7 @@ impl Options {
 /// Fails if a check fails. Stops at once if the sources, a build or the records are wrong; otherwise after all checks.
 pub fn run(arguments: &[String]) -> Outcome {
     let Some(options) = Options::parse(arguments)? else {
-        println!("{USAGE}");
+        say(USAGE);
         return Ok(());
     };
     let stages = Stages::start("Install missing packages");
@@ -199,7 +199,9 @@ fn fetch(options: &Options) -> Outcome<String> {
             Ok(()) => add(stack),
             Err(failure) if options.stacks == Stacks::All => return Err(failure),
             // Its tests print `not run`, and the closing lines list these.
-            Err(_) => println!("tools/test: cannot fetch {stack}; its tests do not run"),
+            Err(_) => say(format_args!(
+                "tools/test: cannot fetch {stack}; its tests do not run"
+            )),
         }
     }
     for release in &options.clangs {
@@ -227,7 +229,7 @@ fn size_of_library(library: &Path) -> Outcome {
     let text = format!(
         "librocov.so has {size} bytes without symbols, fewer than {LIBRARY_MAX} are allowed"
     );
-    println!("{text}");
+    say(&text);
     if size < LIBRARY_MAX {
         Ok(())
     } else {
@@ -322,7 +324,7 @@ impl Suite {
     fn records(&mut self) -> Outcome {
         self.stages.next("Records");
         if self.options.selects_tests() {
-            println!("left out, as some tests are selected: `cargo xtask bless --check`");
+            say("left out, as some tests are selected: `cargo xtask bless --check`");
             return Ok(());
         }
         bless::check(&mut self.log.0)
@@ -403,7 +405,7 @@ impl Suite {
         self.stages
             .next("The report benchmark, its temporary files on another file system");
         if !is_other_file_system("/dev/shm") {
-            println!("not run: /dev/shm is no file system of its own");
+            say("not run: /dev/shm is no file system of its own");
             return;
         }
         // One package alone would be built anew, with fewer features of its dependencies.
@@ -437,7 +439,10 @@ impl Suite {
     fn finish(self) -> Outcome {
         self.stages.finish();
         let log = fs::read(log_path()).unwrap_or_default();
-        println!("\n{}", Summary::from_log(&String::from_utf8_lossy(&log)));
+        say(format_args!(
+            "\n{}",
+            Summary::from_log(&String::from_utf8_lossy(&log))
+        ));
         if self.failed.is_empty() {
             return Ok(());
         }
