@@ -1,5 +1,6 @@
 //! The commands of work on rocov that are more than a few lines of shell.
 
+pub mod beside;
 pub mod bless;
 pub mod log;
 pub mod mutants;
