@@ -1,6 +1,6 @@
 //! Records: files of the repository that a test makes anew and compares with those that are committed.
 //!
-//! `cargo xtask bless` sets [`BLESS`] and runs these tests, which then write the files. It reads the lines on
+//! `cargo xtask bless` sets `ROCOV_BLESS` and runs these tests, which then write the files. It reads the lines on
 //! standard error that start with `record `.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::artifacts::repository;
 
-/// The variable that makes tests write their records.
+/// The variable of `cargo xtask bless`.
 const BLESS: &str = "ROCOV_BLESS";
 
 /// The lines of the differences of a record that a failure shows.

@@ -8,7 +8,7 @@ use std::io::{Write, sink};
 
 use crate::log::{Summary, stale};
 use crate::process::{cargo, is_here, run as run_command, run_logged};
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, say};
 
 /// A kind of records, and the test that compares them.
 struct Record {
@@ -145,7 +145,7 @@ impl Options {
 /// Fails if a record is out of date (`--check`), or cannot be made.
 pub fn run(arguments: &[String]) -> Outcome {
     let Some(options) = Options::parse(arguments)? else {
-        println!("{}", usage());
+        say(usage());
         return Ok(());
     };
     // Without this package: a build of its own.
@@ -175,7 +175,7 @@ fn compare(options: &Options, log: &mut dyn Write) -> Outcome {
     let (mut written, mut outdated, mut failed) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     for record in &options.records {
         if let Some(reason) = cannot_run(record, &profile_variables()) {
-            println!("{:13} not run: {reason}", record.name);
+            say(format_args!("{:13} not run: {reason}", record.name));
             let _ = writeln!(log, "not run: the record {}: {reason}", record.name);
             continue;
         }
@@ -195,9 +195,13 @@ fn compare(options: &Options, log: &mut dyn Write) -> Outcome {
         let _ = log.write_all(&output);
         let text = String::from_utf8_lossy(&output);
         let summary = Summary::from_log(&text);
-        println!("{:13} {}", record.name, state(&summary, succeeded));
+        say(format_args!(
+            "{:13} {}",
+            record.name,
+            state(&summary, succeeded)
+        ));
         if !succeeded {
-            println!("{}", text.trim_end());
+            say(text.trim_end());
         }
         if summary.stale.is_empty() && (!succeeded || summary.passed == 0) {
             failed.push(record.name);
@@ -207,7 +211,10 @@ fn compare(options: &Options, log: &mut dyn Write) -> Outcome {
     }
     if !written.is_empty() {
         let paths: Vec<_> = written.into_iter().collect();
-        println!("\nWritten:\n{}\nLook at the difference.", paths.join("\n"));
+        say(format_args!(
+            "\nWritten:\n{}\nLook at the difference.",
+            paths.join("\n")
+        ));
     }
     let mut problems = Vec::new();
     if !failed.is_empty() {

@@ -1,6 +1,6 @@
 //! The commands of work on rocov that are more than a few lines of shell.
-#![allow(clippy::print_stdout, reason = "a command of work on rocov prints")]
 
+pub mod beside;
 pub mod bless;
 pub mod log;
 pub mod mutants;
@@ -9,6 +9,7 @@ pub mod stages;
 pub mod suite;
 
 use std::fmt;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The reason why a command failed.
@@ -41,6 +42,11 @@ impl fmt::Display for Failure {
 
 /// The outcome of a command, or of a part of it.
 pub type Outcome<T = ()> = Result<T, Failure>;
+
+/// Prints a line. It is no failure if nobody reads it.
+pub fn say(line: impl fmt::Display) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
 
 /// Returns a path in the repository.
 #[must_use]

@@ -1,13 +1,9 @@
 //! `cargo xtask COMMAND`.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command of work on rocov prints"
-)]
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use xtask::{Outcome, bless, mutants, suite};
+use xtask::{Outcome, bless, mutants, say, suite};
 
 /// Runs a command with its arguments.
 type Run = fn(&[String]) -> Outcome;
@@ -39,18 +35,18 @@ fn main() -> ExitCode {
     });
     let Some((run, arguments)) = command else {
         let asked = arguments.first().map(String::as_str);
-        println!("Usage: cargo xtask COMMAND [ARGUMENT...]\n");
+        say("Usage: cargo xtask COMMAND [ARGUMENT...]\n");
         for (name, what, _) in COMMANDS {
-            println!("  {name:7} {what}");
+            say(format_args!("  {name:7} {what}"));
         }
-        println!("\n`cargo xtask COMMAND --help` explains a command.");
+        say("\n`cargo xtask COMMAND --help` explains a command.");
         let is_help = matches!(asked, Some("help" | "-h" | "--help"));
         return ExitCode::from(if is_help { 0 } else { 2 });
     };
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("{failure}");
+            let _ = writeln!(io::stderr(), "{failure}");
             ExitCode::from(failure.status())
         }
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use crate::process::{cargo, run as run_command, run_quietly};
-use crate::{Failure, Outcome, repository, target};
+use crate::{Failure, Outcome, repository, say, target};
 
 const USAGE: &str = "\
 Usage: tools/dev/mutants [CARGO_MUTANTS_ARGUMENT...]
@@ -30,7 +30,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     if let [first, ..] = arguments
         && matches!(first.as_str(), "-h" | "--help")
     {
-        println!("{USAGE}");
+        say(USAGE);
         return Ok(());
     }
     if !run_quietly(&mut cargo(["mutants", "--version"])) {
@@ -60,7 +60,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     let noticed = read(found.join("caught.txt"))? + &read(found.join("timeout.txt"))?;
     let missed = read(found.join("missed.txt"))?;
     let verdict = Verdict::new(&noticed, &missed, &read(repository("tests/mutants.txt"))?);
-    println!("\n{}", verdict.text);
+    say(format_args!("\n{}", verdict.text));
     verdict.outcome
 }
 

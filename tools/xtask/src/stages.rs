@@ -3,6 +3,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use crate::say;
+
 /// Prints the headings of stages, and takes their times.
 pub struct Stages {
     started: Instant,
@@ -15,7 +17,7 @@ impl Stages {
     /// Starts the first stage.
     #[must_use]
     pub fn start(name: &str) -> Self {
-        println!("\n== {name}");
+        say(format_args!("\n== {name}"));
         Self {
             started: Instant::now(),
             processors: Processors::read(),
@@ -27,17 +29,17 @@ impl Stages {
     /// Ends the stage, and starts another one.
     pub fn next(&mut self, name: &str) {
         self.end();
-        println!("\n== {name}");
+        say(format_args!("\n== {name}"));
         name.clone_into(&mut self.name);
     }
 
     /// Ends the last stage, and prints the time of each.
     pub fn finish(mut self) {
         self.end();
-        println!("\n== Seconds of each stage, and how busy the processors were");
+        say("\n== Seconds of each stage, and how busy the processors were");
         for (name, time, busy) in &self.finished {
             let busy = busy.map_or_else(String::new, |percent| format!("{percent:4} %"));
-            println!("{:6} {busy}  {name}", time.as_secs());
+            say(format_args!("{:6} {busy}  {name}", time.as_secs()));
         }
     }
 

@@ -4,15 +4,14 @@
 //! documents and fuzz targets are compiled beside the tests, in the time in which these leave processors idle.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::{self, JoinHandle};
 
+use crate::beside::{Beside, WhenTestsRun};
 use crate::log::Summary;
-use crate::process::{Tee, cargo, in_background, program, run as run_command, run_logged};
+use crate::process::{Tee, cargo, program, run as run_command, run_logged};
 use crate::stages::Stages;
-use crate::{Failure, Outcome, bless, target};
+use crate::{Failure, Outcome, bless, say, target};
 
 const USAGE: &str = "\
 Usage: tools/test [--stacks default|all|none] [--clang RELEASE]... [--fuzz SECONDS]
@@ -155,7 +154,7 @@ impl Options {
 /// Fails if a check fails. Stops at once if the sources, a build or the records are wrong; otherwise after all checks.
 pub fn run(arguments: &[String]) -> Outcome {
     let Some(options) = Options::parse(arguments)? else {
-        println!("{USAGE}");
+        say(USAGE);
         return Ok(());
     };
     let stages = Stages::start("Install missing packages");
@@ -199,7 +198,9 @@ fn fetch(options: &Options) -> Outcome<String> {
             Ok(()) => add(stack),
             Err(failure) if options.stacks == Stacks::All => return Err(failure),
             // Its tests print `not run`, and the closing lines list these.
-            Err(_) => println!("tools/test: cannot fetch {stack}; its tests do not run"),
+            Err(_) => say(format_args!(
+                "tools/test: cannot fetch {stack}; its tests do not run"
+            )),
         }
     }
     for release in &options.clangs {
@@ -227,7 +228,7 @@ fn size_of_library(library: &Path) -> Outcome {
     let text = format!(
         "librocov.so has {size} bytes without symbols, fewer than {LIBRARY_MAX} are allowed"
     );
-    println!("{text}");
+    say(&text);
     if size < LIBRARY_MAX {
         Ok(())
     } else {
@@ -322,7 +323,7 @@ impl Suite {
     fn records(&mut self) -> Outcome {
         self.stages.next("Records");
         if self.options.selects_tests() {
-            println!("left out, as some tests are selected: `cargo xtask bless --check`");
+            say("left out, as some tests are selected: `cargo xtask bless --check`");
             return Ok(());
         }
         bless::check(&mut self.log.0)
@@ -342,12 +343,11 @@ impl Suite {
         tests.arg("--no-fail-fast");
         tests.args(self.options.after_the_records());
         self.describe_stacks(&mut tests);
-        let mut log = WhenTestsRun {
-            log: &mut self.log,
-            name: "Lints, documents and fuzz targets",
-            commands: lints(&self.options),
-            started: None,
-        };
+        let mut log = WhenTestsRun::new(
+            &mut self.log,
+            "Lints, documents and fuzz targets",
+            lints(&self.options),
+        );
         if !run_logged(&mut tests, &mut log)? {
             self.failed.push("tests failed".to_owned());
         }
@@ -403,7 +403,7 @@ impl Suite {
         self.stages
             .next("The report benchmark, its temporary files on another file system");
         if !is_other_file_system("/dev/shm") {
-            println!("not run: /dev/shm is no file system of its own");
+            say("not run: /dev/shm is no file system of its own");
             return;
         }
         // One package alone would be built anew, with fewer features of its dependencies.
@@ -413,7 +413,7 @@ impl Suite {
     }
 
     fn join(&mut self, lints: Beside) {
-        self.stages.next(lints.name);
+        self.stages.next(lints.name());
         self.note(lints.join());
     }
 
@@ -437,7 +437,10 @@ impl Suite {
     fn finish(self) -> Outcome {
         self.stages.finish();
         let log = fs::read(log_path()).unwrap_or_default();
-        println!("\n{}", Summary::from_log(&String::from_utf8_lossy(&log)));
+        say(format_args!(
+            "\n{}",
+            Summary::from_log(&String::from_utf8_lossy(&log))
+        ));
         if self.failed.is_empty() {
             return Ok(());
         }
@@ -469,82 +472,6 @@ fn is_other_file_system(folder: &str) -> bool {
     let is_writable = program("test").args(["-w", folder]).status();
     is_writable.is_ok_and(|status| status.success())
         && device(Path::new(folder)) != device(&target())
-}
-
-/// The log of `cargo test`, whose first test program starts other commands: before it, cargo locks the build.
-struct WhenTestsRun<'log> {
-    log: &'log mut dyn Write,
-    name: &'static str,
-    commands: Vec<Command>,
-    started: Option<Beside>,
-}
-
-impl WhenTestsRun<'_> {
-    /// Starts the commands, unless they run.
-    fn start(mut self) -> Beside {
-        self.start_once();
-        self.started.expect("the commands were started")
-    }
-
-    fn start_once(&mut self) {
-        let commands = std::mem::take(&mut self.commands);
-        self.started
-            .get_or_insert_with(|| Beside::start(self.name, commands));
-    }
-}
-
-impl Write for WhenTestsRun<'_> {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let text = String::from_utf8_lossy(line);
-        if self.started.is_none() && text.trim_start().starts_with("Running ") {
-            self.start_once();
-        }
-        self.log.write_all(line)?;
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.log.flush()
-    }
-}
-
-/// Commands that run one after another beside the other stages, when processors are idle.
-struct Beside {
-    name: &'static str,
-    thread: JoinHandle<(Vec<u8>, Outcome)>,
-}
-
-impl Beside {
-    fn start(name: &'static str, commands: Vec<Command>) -> Self {
-        let run = move || {
-            let mut output = Vec::new();
-            for command in &commands {
-                match run_logged(&mut in_background(command), &mut output) {
-                    Ok(true) => {}
-                    Ok(false) => {
-                        let failure = format!("{} failed", crate::process::shown(command));
-                        return (output, Err(Failure::Check(failure)));
-                    }
-                    Err(failure) => return (output, Err(failure)),
-                }
-            }
-            (output, Ok(()))
-        };
-        Self {
-            name,
-            thread: thread::spawn(run),
-        }
-    }
-
-    /// Waits for the commands, and prints what they printed.
-    fn join(self) -> Outcome {
-        let (output, outcome) = self
-            .thread
-            .join()
-            .map_err(|_| Failure::Check(format!("{} stopped by a panic", self.name)))?;
-        let _ = io::stdout().write_all(&output);
-        outcome
-    }
 }
 
 #[cfg(test)]
@@ -603,44 +530,5 @@ mod tests {
         assert_eq!(arguments[..2], ["--", "--skip"]);
         let skipped = arguments.iter().filter(|word| *word == "--skip").count();
         assert_eq!(skipped, bless::tests().count());
-    }
-
-    #[test]
-    fn commands_start_when_the_first_test_runs() {
-        let place = std::env::temp_dir().join(format!("xtask-{}", std::process::id()));
-        let mut touch = program("touch");
-        touch.arg(&place);
-        let mut log = Vec::new();
-        let mut tests = WhenTestsRun {
-            log: &mut log,
-            name: "test",
-            commands: vec![touch],
-            started: None,
-        };
-        let lines = ["   Compiling rocov v0.1.0\n", "     Running tests/abi.rs\n"];
-        tests.write_all(lines[0].as_bytes()).expect("a line");
-        assert!(tests.started.is_none());
-        tests.write_all(lines[1].as_bytes()).expect("a line");
-        assert!(tests.started.is_some());
-        assert_eq!(tests.start().join(), Ok(()));
-        assert!(place.exists());
-        fs::remove_file(&place).expect("the file");
-        assert_eq!(log, lines.concat().as_bytes());
-    }
-
-    #[test]
-    fn commands_beside_stop_at_the_first_failure() {
-        let shell = |script: &str| {
-            let mut shell = program("sh");
-            shell.args(["-c", script]);
-            shell
-        };
-        let beside = Beside::start(
-            "test",
-            vec![shell("true"), shell("exit 1"), shell("exit 2")],
-        );
-        let failure = beside.join().expect_err("the second fails");
-        assert_eq!(failure.to_string(), "sh -c exit 1 failed");
-        assert_eq!(Beside::start("test", vec![shell("true")]).join(), Ok(()));
     }
 }

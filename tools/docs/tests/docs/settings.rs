@@ -59,6 +59,9 @@ pub(crate) fn sources() -> Vec<Source> {
 /// Returns whether a file is part of what users run.
 pub(crate) fn is_product(path: &str) -> bool {
     let mut parts = path.split('/');
+    if path.starts_with("tools/xtask/") {
+        return false;
+    }
     path.ends_with(".py") || parts.any(|part| part == "src") && !parts.any(|part| part == "tests")
 }
 
