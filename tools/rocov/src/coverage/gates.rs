@@ -206,6 +206,7 @@ impl Gates {
         let mut broken = self.beyond(view);
         if self.all_kernels {
             broken.extend(uncovered_kernels(view));
+            broken.extend(uncovered_archs(view));
         }
         let excluded = view.excluded_lines();
         if let Some(most) = self.excluded_lines.filter(|most| excluded > *most) {
@@ -295,24 +296,50 @@ fn less(percent: f64, least: f64) -> String {
 
 /// The kernels in the files shown that did not run, per column.
 fn uncovered_kernels(view: &View) -> Vec<String> {
-    let mut broken = Vec::new();
-    for column in &view.columns {
-        for path in &view.paths {
-            let mapped = view.mapped(path);
-            let mut kernels: BTreeMap<(Place, &str), bool> = BTreeMap::new();
-            for record in column.defined_in(path) {
-                let function = &record.function;
-                if column.kernels.contains(symbol(&function.name)) {
-                    *kernels.entry(mapped.key(function)).or_default() |= record.counts.calls > 0;
-                }
-            }
-            let missed = kernels.into_iter().filter(|(_, ran)| !ran);
-            broken.extend(missed.map(|((start, name), _)| {
-                let (label, name) = (&column.label, shown(name));
-                let place = place_of(path, start.line);
-                format!("{label}: kernel {name} did not run{place}")
-            }));
+    let columns = view.columns.iter();
+    columns.flat_map(|column| uncovered_in(view, column)).collect()
+}
+
+/// The kernels for archs that nothing ran on, except those whose figures are carried forward; and a line for each of
+/// these archs.
+fn uncovered_archs(view: &View) -> Vec<String> {
+    let is_carried = |label: &str| view.carried.iter().any(|carried| carried.label == label);
+    let Some(other) = &view.other_archs else {
+        return Vec::new();
+    };
+    let columns = other.columns.iter();
+    let columns = columns.filter(|column| !is_carried(&column.label));
+    let lines = columns.flat_map(|column| {
+        let mut lines = uncovered_in(other, column);
+        if !lines.is_empty() {
+            lines.push(format!(
+                "{}: nothing ran on it: run the programs there, or name the archs that ran by --arch",
+                column.label
+            ));
         }
+        lines
+    });
+    lines.collect()
+}
+
+/// The kernels in the files shown that did not run in a column.
+fn uncovered_in(view: &View, column: &Column) -> Vec<String> {
+    let mut broken = Vec::new();
+    for path in &view.paths {
+        let mapped = view.mapped(path);
+        let mut kernels: BTreeMap<(Place, &str), bool> = BTreeMap::new();
+        for record in column.defined_in(path) {
+            let function = &record.function;
+            if column.kernels.contains(symbol(&function.name)) {
+                *kernels.entry(mapped.key(function)).or_default() |= record.counts.calls > 0;
+            }
+        }
+        let missed = kernels.into_iter().filter(|(_, ran)| !ran);
+        broken.extend(missed.map(|((start, name), _)| {
+            let (label, name) = (&column.label, shown(name));
+            let place = place_of(path, start.line);
+            format!("{label}: kernel {name} did not run{place}")
+        }));
     }
     broken
 }

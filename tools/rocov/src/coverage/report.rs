@@ -226,6 +226,23 @@ impl<'a> Report<'a> {
         Ok((view, warnings))
     }
 
+    /// Returns the view of other data under the rules of this report, and without what it excludes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a tool fails.
+    pub(crate) fn view_of(
+        &self,
+        other: &Report<'_>,
+        selection: &Selection,
+        installed: &LlvmTools,
+    ) -> Result<View> {
+        let Collected { sources, .. } = other.collected(selection, installed)?;
+        let is_wanted = |path: &str| selection.admits(path);
+        let exclusions = &self.exclusions;
+        Ok(View::by_rules(self.rules, exclusions, sources, By::Arch, is_wanted))
+    }
+
     /// Adds the figures of the tests, the tests of each line and the counts of each label to a view.
     fn evaluate_tests(
         &self,

@@ -236,6 +236,8 @@ pub(crate) struct View {
     pub(crate) changed: Option<Changed>,
     /// The columns of earlier runs that this report has none of, if the user wants them.
     pub(crate) carried: Vec<Carried>,
+    /// The code for archs that programs were compiled for and never ran on, if a gate asks for it.
+    pub(crate) other_archs: Option<Box<View>>,
     /// The selected components.
     pub(crate) components: Vec<Part>,
     /// The tests that profiles are labelled with, if the user asks for them.
@@ -315,6 +317,7 @@ impl View {
             misfits: BTreeMap::new(),
             changed: None,
             carried: Vec::new(),
+            other_archs: None,
             components: Vec::new(),
             tests: Vec::new(),
             line_tests: LineTests::default(),

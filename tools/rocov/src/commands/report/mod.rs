@@ -13,7 +13,7 @@ use crate::coverage::sources_to_show::SourcesToShow;
 use crate::coverage::staleness::Misfit;
 use crate::coverage::view::View;
 use crate::coverage::{Baseline, Change, Provenance, Report, SourceTexts, staleness};
-use crate::data::DataDirectory;
+use crate::data::{DataDirectory, Origins};
 use crate::data::components::Components;
 use crate::data::match_elfs::{MatchedElfs, NotOfComponents};
 use crate::dataset::DataSetInputs;
@@ -55,7 +55,7 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     let options = &arguments.options;
     let archs = &options.filters.arch;
     let texts = options.texts()?;
-    let compared = Compared::read(options)?;
+    let mut compared = Compared::read(options)?;
     let outputs = options.formats.outputs();
     let outputs = outputs.unwrap_or_else(|error| error.exit());
     let directories = arguments.directories();
@@ -130,6 +130,14 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
         false => Vec::new(),
     };
     missing.extend(absent);
+    if options.gates().all_kernels {
+        compared.other_archs = Warnings::printing(|warnings| {
+            let Some(other) = data.other_archs(archs, &components, warnings)? else {
+                return Ok(None);
+            };
+            view_of(other.data, &report, options, &mut installed, warnings).map(Some)
+        })?;
+    }
     let mut broken = write(
         &report, &data, arguments, &outputs, compared, texts, &installed,
     )?;
@@ -155,6 +163,8 @@ struct Compared {
     baseline: Option<Baseline>,
     /// The figures of archs that did not run.
     carried: Option<Baseline>,
+    /// The code for archs that nothing ran on.
+    other_archs: Option<View>,
 }
 
 impl Compared {
@@ -168,8 +178,28 @@ impl Compared {
             change: options.change()?,
             baseline: options.baseline().map(Baseline::read).transpose()?,
             carried: options.carried().map(Baseline::read).transpose()?,
+            other_archs: None,
         })
     }
+}
+
+/// The view of other data as `report` shows its own.
+///
+/// # Errors
+///
+/// Fails if the data cannot be read.
+fn view_of(
+    mut data: DataDirectory,
+    report: &Report<'_>,
+    options: &ReportOptions,
+    installed: &mut LlvmTools,
+    warnings: &mut Warnings,
+) -> Result<View> {
+    data.find_elfs(&[], warnings)?;
+    let mut matched = data.match_elfs(&[], &Components::default(), installed, warnings)?;
+    let merged = MergedProfiles::of_data(&mut matched, &data, installed, warnings)?;
+    let other = Report::of(&merged, &data, &Origins::default());
+    report.view_of(&other, &options.filters.selection()?, installed)
 }
 
 /// A line for each code object whose counts may be of a sample.
@@ -303,6 +333,7 @@ fn write(
         change,
         baseline,
         carried,
+        other_archs,
     }: Compared,
     texts: SourceTexts,
     installed: &LlvmTools,
@@ -330,6 +361,7 @@ fn write(
     if let Some(carried) = carried {
         view.carried = carried.carried(&view, is_reported, &today()?);
     }
+    view.other_archs = other_archs.map(Box::new);
     let html = options.formats.html.as_deref();
     if html.is_some() || has_gates {
         view.misfits = staleness::misfits(&view);
