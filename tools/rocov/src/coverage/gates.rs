@@ -9,7 +9,7 @@ use super::figures::{Figure, Figures, Measure};
 use super::function::Place;
 use super::line_table::place_of;
 use super::llvm_cov::symbol;
-use super::selection::{SourceGlobs, has_wildcard};
+use super::selection::{LEAVE_SOME, SourceGlobs, has_wildcard};
 use super::view::{Column, Row, View};
 use crate::support::demangle::shown;
 use crate::support::paths::{below, here};
@@ -201,7 +201,7 @@ impl Gates {
             return Vec::new();
         }
         if view.paths.is_empty() {
-            return vec!["no source file is left to report".to_owned()];
+            return vec![format!("no source file is left to report: {LEAVE_SOME}")];
         }
         let mut broken = self.beyond(view);
         if self.all_kernels {
@@ -212,7 +212,7 @@ impl Gates {
         if let Some(most) = self.excluded_lines.filter(|most| excluded > *most) {
             let lines = count(excluded, "line");
             broken.push(format!(
-                "all: {lines} excluded, more than {most}: look at them with --show"
+                "all: {lines} excluded, more than {most}: --show-excluded lists them and the reasons"
             ));
         }
         broken
@@ -227,7 +227,11 @@ impl Gates {
                 Some(sources) => sources.scopes(view),
                 None => vec![Scope::of(None, &view.table().total, view)],
             };
-            if let (Some(sources), true) = (&limit.of, scopes.is_empty()) {
+            // A component without sources has its own line.
+            let is_component = |word: &str| view.components.iter().any(|part| part.name == word);
+            if let (Some(sources), true) = (&limit.of, scopes.is_empty())
+                && !is_component(&sources.word)
+            {
                 broken.push(format!(
                     "no source of {} is reported: name a component, a source, a folder or a glob that has some",
                     sources.word
@@ -277,7 +281,7 @@ fn below_percent(least: f64, what: &str, label: &str, figure: Figure) -> Option<
     let percent = figure.percent().filter(|percent| *percent < least)?;
     let percent = less(percent, least);
     Some(format!(
-        "{label}: {percent}% of {what} ran ({} of {} did not), less than {least}%",
+        "{label}: {percent}% of {what} ran ({} of {} did not run), less than {least}%",
         figure.missed(),
         figure.total,
     ))
@@ -354,13 +358,13 @@ mod tests {
             let figure = Figure { covered, total };
             below_percent(least, "lines", "all", figure)
         };
-        let line = "all: 78.889% of lines ran (19 of 90 did not), less than 78.89%";
+        let line = "all: 78.889% of lines ran (19 of 90 did not run), less than 78.89%";
         assert_eq!(said(71, 90, 78.89).as_deref(), Some(line));
-        let line = "all: 78.88889% of lines ran (19 of 90 did not), less than 78.8889%";
+        let line = "all: 78.88889% of lines ran (19 of 90 did not run), less than 78.8889%";
         assert_eq!(said(71, 90, 78.8889).as_deref(), Some(line));
-        let line = "all: 78.89% of lines ran (19 of 90 did not), less than 79%";
+        let line = "all: 78.89% of lines ran (19 of 90 did not run), less than 79%";
         assert_eq!(said(71, 90, 79.0).as_deref(), Some(line));
-        let line = "all: 99.999% of lines ran (1 of 200000 did not), less than 100%";
+        let line = "all: 99.999% of lines ran (1 of 200000 did not run), less than 100%";
         assert_eq!(said(199_999, 200_000, 100.0).as_deref(), Some(line));
         assert_eq!(said(71, 90, 78.88), None);
     }

@@ -37,7 +37,7 @@ fn percentages_must_be_reached_on_each_arch_and_in_all() {
     assert_eq!(broken(&["--fail-under-lines=45.8"]), [""; 0]);
     assert_eq!(
         broken(&["--fail-under-lines=45.9"]),
-        ["gfx942: 45.83% of lines ran (13 of 24 did not), less than 45.9%"]
+        ["gfx942: 45.83% of lines ran (13 of 24 did not run), less than 45.9%"]
     );
     assert_eq!(
         broken(&["--fail-under-lines=45.9", "--arch=gfx90a"]),

@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 
 use crate::cli::{Output, ReportArguments, ReportOptions};
 use crate::coverage;
+use crate::coverage::selection::LEAVE_SOME;
 use crate::coverage::sources_to_show::SourcesToShow;
 use crate::coverage::staleness::Misfit;
 use crate::coverage::view::View;
@@ -343,7 +344,10 @@ fn write(
     let has_gates = gates.are_set();
     let selection = options.filters.selection()?;
     let (mut view, warnings) = report.view(&selection, options.by, installed)?;
-    print::warn(&warnings);
+    // A gate prints them.
+    if !has_gates {
+        print::warn(&warnings);
+    }
     let reported = view.everything().into_iter().map(PathBuf::from);
     let changed = change.iter().flat_map(Change::places);
     print::warn(&selection.idle(&reported.chain(changed).collect::<Vec<_>>()));
@@ -370,8 +374,7 @@ fn write(
     let is_judged = has_gates || change.is_some();
     if view.paths.is_empty() && (html.is_some() || !is_judged) {
         bail!(
-            "no source file is left to report: nothing was written: give --include, --exclude and --arch that \
-            leave some"
+            "no source file is left to report: nothing was written: {LEAVE_SOME}"
         );
     }
     if let Some(directory) = html {
@@ -410,7 +413,9 @@ fn write(
     if let Some(baseline) = baseline {
         let root = coverage::baseline::root(options.repository());
         let now = Baseline::of(&view, &root, &today()?);
-        broken.extend(baseline.losses(&now));
+        let file = options.baseline().unwrap_or(Path::new(""));
+        let lowering = coverage::baseline::lowering(file, &arguments.directories());
+        broken.extend(baseline.losses(&now, &lowering));
         let is_wanted = |label: &str| {
             is_reported(label) && !view.carried.iter().any(|carried| carried.label == label)
         };
