@@ -116,6 +116,11 @@ impl<'a> Report<'a> {
         self.exclusions = exclusions;
     }
 
+    /// A line for each exclusion of the user that has excluded nothing so far.
+    pub(crate) fn idle_exclusions(&self) -> Vec<String> {
+        self.exclusions.idle()
+    }
+
     /// Adds the figures of a component, which has the code objects with these identities.
     pub(crate) fn add_component(&mut self, name: String, identities: BTreeSet<String>) {
         self.components.push(ReportComponent { name, identities });

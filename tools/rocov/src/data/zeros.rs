@@ -259,7 +259,7 @@ pub(crate) fn of_other_archs(
     let mut wanted = WantedHere::new();
     for file in files {
         let runs = |processor: &&str| ran.iter().any(|arch| runs_on(processor, arch));
-        let others = file.code.processors().filter(|it| !runs(it));
+        let others = file.code.processors().filter(|processor| !runs(processor));
         for arch in others.collect::<BTreeSet<_>>() {
             let agent = agent_of(arch);
             for code in file.code.taken_by(&agent, Counted::WithCounters) {

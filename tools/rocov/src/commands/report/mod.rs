@@ -296,6 +296,7 @@ fn show(
     if shown.paths.is_empty() {
         bail!("no source can be shown: leave out --show to print the table");
     }
+    print::warn(&report.idle_exclusions());
     let headings = report.headings(arguments.verbose);
     let output = options.formats.output();
     print::to_file_or_stdout(output, |out| {
@@ -351,6 +352,7 @@ fn write(
     let reported = view.everything().into_iter().map(PathBuf::from);
     let changed = change.iter().flat_map(Change::places);
     print::warn(&selection.idle(&reported.chain(changed).collect::<Vec<_>>()));
+    print::warn(&report.idle_exclusions());
     view.texts.with_others_of(texts);
     view.changed = change
         .as_ref()
