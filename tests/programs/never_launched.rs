@@ -138,7 +138,7 @@ fn a_file_of_which_nothing_was_launched_is_reported_and_gates_name_its_kernels()
         let gate = ran.report(&options).with_status(3);
         assert_eq!(gate.stderr.lines().count(), 2, "{gate}");
         gate.says(&[
-            "gate: gfx90a: 37.50% of lines ran (5 of 8 did not), less than 50%",
+            "gate: gfx90a: 37.50% of lines ran (5 of 8 did not run), less than 50%",
             "gate: gfx90a: kernel scale(float*, float) did not run",
         ]);
         // A later run adds its counts.

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rocov_tests::cli::device::{CLANG, INSTRUMENTED, compile_source};
+use rocov_tests::cli::device::{
+    CLANG, INSTRUMENTED, compile, compile_bundle, compile_source, embed,
+};
 use rocov_tests::cli::registry::{code_object_of, document, kernel, load, write};
 use rocov_tests::cli::{data, profile};
 
@@ -115,6 +117,63 @@ fn kernels_that_never_ran_can_be_asked_for() {
         stderr(&output),
         "rocov: none of 2 kernels is listed: leave out --instrumented or --uncovered to list more\n"
     );
+}
+
+#[test]
+fn kernels_that_are_excluded_need_not_run() {
+    let place = Place::new();
+    measured(&place, &[0]);
+    let output = run(&mut command(
+        &place,
+        &["--uncovered", "--mangled", "--exclude-function=^scale"],
+    ));
+    let listed = stdout(&output);
+    assert!(listed.contains(FILL) && !listed.contains(SCALE), "{listed}");
+    assert_eq!(
+        stderr(&output),
+        "rocov: 1 kernel that never ran is excluded: leave out --uncovered to list all kernels\n"
+    );
+    // All kernels are listed, with the reason.
+    let json = json(&run(&mut command(
+        &place,
+        &["--json", "--exclude-function=^scale"],
+    )));
+    let kernels = json["kernels"].as_array().unwrap();
+    let scale = kernels
+        .iter()
+        .find(|kernel| kernel["name"] == SCALE)
+        .unwrap();
+    assert_eq!(scale["excluded"], "--exclude-function ^scale");
+}
+
+/// A program for two archs that ran on one of them.
+#[test]
+fn kernels_for_an_arch_that_nothing_ran_on_can_be_asked_for() {
+    let place = Place::new();
+    let bundle = compile_bundle(place.path(), &["gfx90a", "gfx942"], &INSTRUMENTED);
+    let program = embed(&bundle, place.path());
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    let object = code_object_of(&elf, vec![kernel("kernel", 0)]);
+    let loads = vec![load(&object, 0x1000, 1, None)];
+    write(&document(7, &[object], loads), &place.data());
+    place.profile(&elf, "gfx90a", 0, 1);
+    place.keep(&elf);
+    let object = format!("--object={}", program.display());
+    let listed = |arguments: &[&str]| {
+        let output = run(&mut command(
+            &place,
+            &[arguments, &["--json", &object]].concat(),
+        ));
+        let json = json(&output);
+        let kernels = json["kernels"].as_array().unwrap().iter();
+        let kernels = kernels.map(|kernel| (kernel["target"].to_string(), kernel["count"].clone()));
+        kernels.collect::<Vec<_>>()
+    };
+    let never = [("\"gfx942\"".to_owned(), Value::from(0))];
+    assert_eq!(listed(&["--uncovered"]), never);
+    assert_eq!(listed(&["--arch=gfx942"]), never);
+    assert_eq!(listed(&[]).len(), 1);
+    assert_eq!(listed(&["--uncovered", "--exclude-function=^kernel"]), []);
 }
 
 #[test]

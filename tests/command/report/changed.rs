@@ -122,7 +122,7 @@ Changed lines that did not run:
         )
     };
     assert_eq!(gates("62.5"), (Some(0), Vec::new()));
-    let line = "gfx942: 62.50% of changed lines ran (3 of 8 did not), less than 70%";
+    let line = "gfx942: 62.50% of changed lines ran (3 of 8 did not run), less than 70%";
     assert_eq!(gates("70"), (Some(3), vec![line.to_owned()]));
 }
 

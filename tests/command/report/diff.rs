@@ -128,11 +128,11 @@ fn lines_gained_and_lost_are_those_of_llvm_covs_counts() {
     let expected = "\
 before -> after
 
-        What              Before          After   Change
-gfx90a  lines       75.00% (6/8)  100.00% (8/8)  +25.00%
-gfx90a  functions  100.00% (1/1)  100.00% (1/1)        =
-gfx90a  regions     50.00% (3/6)   66.67% (4/6)  +16.67%
-gfx90a  branches    25.00% (1/4)   75.00% (3/4)  +50.00%
+        What              Before          After         Change
+gfx90a  lines       75.00% (6/8)  100.00% (8/8)  +25.00 points
+gfx90a  functions  100.00% (1/1)  100.00% (1/1)              =
+gfx90a  regions     50.00% (3/6)   66.67% (4/6)  +16.67 points
+gfx90a  branches    25.00% (1/4)   75.00% (3/4)  +50.00 points
 
 Files whose lines changed:
   kernel.hip, on gfx90a: 75.00% (6/8) -> 100.00% (8/8)
@@ -245,7 +245,7 @@ fn functions_are_known_though_the_source_is_another() {
     assert_eq!(said.lines().collect::<Vec<_>>(), expected);
     let markdown = fs::read_to_string(place.path().join("out.md")).unwrap();
     for part in [
-        "| gfx90a | functions | 80.00% (4/5) | 66.67% (4/6) | -13.33% |\n",
+        "| gfx90a | functions | 80.00% (4/5) | 66.67% (4/6) | -13.33 points |\n",
         "\n**Functions that ran and are gone**\n\n- kernel removed (one/src/k.hip:11), on gfx90a: had 3/3 lines\n",
         "\n**Changed functions, whose lines are not compared**\n\n- kernel grown (two/src/k.hip:9), on gfx90a: 3/3 -> 4/5 lines\n",
     ] {

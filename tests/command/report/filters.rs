@@ -98,7 +98,7 @@ fn what_matches_nothing_is_said() {
         assert_eq!(status, Some(1), "{said}");
         let expected = "rocov: --include nope* matches no source\n\
                         rocov: no source file is left to report: nothing was written: give --include, \
-                        --exclude and --arch that leave some\n";
+                        --exclude, --exclude-function, --exclude-line and --arch that leave some\n";
         assert_eq!(said, expected);
         assert!(!place.path().join("pages").exists());
     }

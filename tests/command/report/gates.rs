@@ -1,5 +1,7 @@
 //! The limits that a report must reach, and the exit status if it does not.
 
+use rocov::discover::host_files::build_of;
+use rocov::format::registry::model::HostRecord;
 use rocov_tests::cli::registry;
 
 use super::*;
@@ -35,7 +37,7 @@ fn percentages_must_be_reached_on_each_arch_and_in_all() {
     assert_eq!(broken(&["--fail-under-lines=45.8"]), [""; 0]);
     assert_eq!(
         broken(&["--fail-under-lines=45.9"]),
-        ["gfx942: 45.83% of lines ran (13 of 24 did not), less than 45.9%"]
+        ["gfx942: 45.83% of lines ran (13 of 24 did not run), less than 45.9%"]
     );
     assert_eq!(
         broken(&["--fail-under-lines=45.9", "--arch=gfx90a"]),
@@ -85,6 +87,68 @@ fn kernels_that_did_not_run_are_named_with_their_arch() {
     assert_eq!(lines, [line]);
     let arguments = ["--fail-uncovered-kernels", "--arch=gfx90a"];
     assert_eq!(broken(&place, &elfs, &arguments), [""; 0]);
+}
+
+/// A program for two archs that ran on one of them: no profile has the kernels of the other.
+#[test]
+fn kernels_for_an_arch_that_nothing_ran_on_did_not_run() {
+    let place = Place::new();
+    let bundle = compile_bundle(place.path(), &["gfx90a", "gfx942"], &INSTRUMENTED);
+    let program = embed(&bundle, place.path());
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    place.profile(&elf, "gfx90a", 0, 1);
+    let gates = |arguments: &[&str]| {
+        let mut command = place.command();
+        command.args(["--fail-uncovered-kernels", "--object"]);
+        let output = command.arg(&program).args(arguments).output().unwrap();
+        let said = stderr(&output);
+        let lines = said.lines();
+        let gates = lines.filter_map(|line| line.strip_prefix("rocov: gate: "));
+        let gates: Vec<_> = gates.map(str::to_owned).collect();
+        let expected = if gates.is_empty() { 0 } else { BROKEN };
+        assert_eq!(output.status.code(), Some(expected), "{said}");
+        // Its code is in no figure.
+        assert!(!stdout(&output).contains("gfx942"), "{output:?}");
+        gates
+    };
+    let source = data("kernel.hip");
+    let expected = [
+        format!("gfx942: kernel kernel did not run ({}:9)", source.display()),
+        "gfx942: nothing ran on it: run the programs there, or name the archs that ran by --arch"
+            .to_owned(),
+    ];
+    assert_eq!(gates(&[]), expected);
+    for arguments in [
+        &["--arch=gfx90a"][..],
+        &["--exclude-function=^kernel"],
+        &["--fail-under-lines=1", "--arch=gfx90a"],
+    ] {
+        assert_eq!(gates(arguments), [""; 0], "{arguments:?}");
+    }
+    // A process has named the program, and the user has not.
+    let mut document = registry::document(
+        4711,
+        &[registry::code_object_of(&elf, Vec::new())],
+        Vec::new(),
+    );
+    let real = program.canonicalize().unwrap();
+    document.processes[0].hosts.push(HostRecord {
+        path: real.display().to_string(),
+        build: build_of(&real).unwrap(),
+    });
+    registry::write(&document, &place.data());
+    place.keep(&elf);
+    let output = place.report(&[&"--fail-uncovered-kernels"]);
+    assert!(
+        stderr(&output).contains(&expected[0]),
+        "{}",
+        stderr(&output)
+    );
+    // It was built again, and has other code now.
+    document.processes[0].hosts[0].build = "of another".to_owned();
+    registry::write(&document, &place.data());
+    let output = place.report(&[&"--fail-uncovered-kernels"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn a_gate_can_be_of_a_file_a_folder_each_file_or_a_component() {
     assert_eq!(parts.broken(&["--fail-under-lines=archs.hip=45"]), [""; 0]);
     assert_eq!(
         parts.broken(&["--fail-under-lines=archs.hip=45.9"]),
-        ["gfx942: 45.83% of lines in archs.hip ran (13 of 24 did not), less than 45.9%"]
+        ["gfx942: 45.83% of lines in archs.hip ran (13 of 24 did not run), less than 45.9%"]
     );
     // A folder: its files together. 21 lines ran on gfx90a.
     let of_folder = format!("--fail-under-lines={folder}=1");
@@ -73,7 +73,7 @@ fn a_gate_can_be_of_a_file_a_folder_each_file_or_a_component() {
         #[expect(clippy::cast_precision_loss, reason = "few lines")]
         let percent = 21.0 / all as f64 * 100.0;
         format!(
-            "gfx90a: {percent:.2}% of lines in {place} ran ({missed} of {all} did not), less than 90%"
+            "gfx90a: {percent:.2}% of lines in {place} ran ({missed} of {all} did not run), less than 90%"
         )
     };
     let of_folder = format!("--fail-under-lines={folder}/=90");
@@ -86,7 +86,7 @@ fn a_gate_can_be_of_a_file_a_folder_each_file_or_a_component() {
     // A glob: each file.
     let broken = parts.broken(&["--fail-under-lines=**/*.hip=1", "--arch=gfx90a"]);
     let line = format!(
-        "gfx90a: 0.00% of lines in {folder}/kernel.hip ran ({kernel} of {kernel} did not), less than 1%"
+        "gfx90a: 0.00% of lines in {folder}/kernel.hip ran ({kernel} of {kernel} did not run), less than 1%"
     );
     assert_eq!(broken, [line]);
     // Several hold together with one of all.
@@ -152,7 +152,7 @@ fn a_project_has_its_components_in_a_file() {
     );
     let expected = [
         format!(
-            "gfx90a: 0.00% of lines in kernel ran ({kernel} of {kernel} did not), less than 50%"
+            "gfx90a: 0.00% of lines in kernel ran ({kernel} of {kernel} did not run), less than 50%"
         ),
         format!("gfx90a: {kernel} of {kernel} lines in kernel did not run, more than 0"),
     ];

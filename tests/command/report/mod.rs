@@ -10,6 +10,7 @@ mod checkouts;
 mod comment;
 mod diff;
 mod directories;
+mod exclusions;
 mod filters;
 mod formats;
 mod gates;

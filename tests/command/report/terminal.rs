@@ -118,6 +118,66 @@ fn a_table_fits_the_terminal_and_a_pipe_has_all_of_it() {
     assert!(ascii.contains(" 25.00% #####---------------"), "{ascii}");
 }
 
+/// The number of characters of the widest line.
+fn widest(text: &str) -> usize {
+    let lengths = text.lines().map(|line| line.trim_end().chars().count());
+    lengths.max().unwrap()
+}
+
+#[test]
+fn missing_lines_fit_the_terminal_too() {
+    let place = with_three_sources();
+    let many: String = (0..40)
+        .map(|number| format!("extern \"C\" __attribute__((global)) void k{number}() {{}}\n\n"))
+        .collect();
+    let path = place.path().join("holes.hip");
+    fs::write(&path, many).unwrap();
+    let elf = compile_source(&path, place.path(), "holes.elf", "gfx90a", &INSTRUMENTED);
+    place.profile(&elf, "gfx90a", 0, 0);
+    place.keep(&elf);
+    let all: Vec<_> = (0..40).map(|number| (2 * number + 1).to_string()).collect();
+    let all = all.join(", ");
+    let plain = stdout(&place.report(&[&"--show-missing"]));
+    assert!(plain.contains(&all), "{plain}");
+    for columns in [200, 120, 80, 60, 46] {
+        let columns = columns.to_string();
+        let variables = [("LC_ALL", "C.UTF-8"), ("COLUMNS", &*columns)];
+        let table = on_a_terminal(&place, "--color=never --show-missing", &variables);
+        let table = table.split_once("\r\n\r\n").unwrap().1;
+        let width = columns.parse().unwrap();
+        assert!(widest(table) <= width, "{columns}: {table}");
+        let row = table
+            .lines()
+            .find(|line| line.starts_with("holes.hip"))
+            .unwrap();
+        let missing = row.rsplit_once("   ").unwrap().1.trim_end();
+        let listed = missing.strip_suffix(", …").unwrap();
+        assert!(
+            all.starts_with(listed) && listed.len() > 5,
+            "{columns}: {row}"
+        );
+        // The rule is as long as the table.
+        let rule = table.lines().find(|line| line.starts_with("---")).unwrap();
+        assert_eq!(rule.trim_end().len(), widest(table), "{columns}: {table}");
+    }
+}
+
+#[test]
+fn a_terminal_may_know_its_columns_only() {
+    let place = with_three_sources();
+    let report = format!(
+        "stty rows 0 cols 50; {} report -q --color=never",
+        built("rocov").display()
+    );
+    let mut script = Command::new("script");
+    script
+        .args(["-qec", &report, "/dev/null"])
+        .env_remove("COLUMNS");
+    script.env("TERM", "xterm").current_dir(place.path());
+    let table = stdout(&run(&mut script));
+    assert!(widest(&table) <= 50, "{table}");
+}
+
 #[test]
 fn files_are_sorted_as_the_user_asks() {
     let place = with_three_sources();
@@ -174,6 +234,29 @@ fn a_watched_report_is_printed_again_when_the_data_changes() {
     assert_eq!(sent, 0);
     assert_eq!(watching.wait().unwrap().code(), Some(0));
     assert_eq!(lines.count(), 0);
+}
+
+#[test]
+fn a_watched_report_ends_when_nobody_reads_it() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    place.keep(&elf);
+    place.profile(&elf, "gfx90a", 0, 1);
+    let mut command = place.command();
+    let watching = command.arg("--watch").stdout(Stdio::piped()).spawn();
+    let mut watching = watching.unwrap();
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("TOTAL")));
+    drop(lines);
+    let is_over = (0..600).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        watching.try_wait().unwrap().is_some()
+    });
+    if !is_over {
+        watching.kill().unwrap();
+    }
+    let status = watching.wait().unwrap();
+    assert_eq!((is_over, status.code()), (true, Some(0)));
 }
 
 /// The output of `rocov report ARGUMENTS` on a terminal.

@@ -1,13 +1,14 @@
 //! The options that select sources, which several subcommands have.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 use regex::Regex;
 
 use super::exclusions::ExclusionArguments;
-use crate::coverage::{Exclusions, PathMap, PathMaps, Selection, SourceTexts};
+use crate::coverage::{Exclusions, PathMap, PathMaps, Selection, SourceTexts, View, ViewInput};
+use crate::data::labels::LabelPattern;
 
 /// The options that select the contents of a report.
 #[derive(Debug, Args)]
@@ -53,6 +54,32 @@ impl Filters {
             &self.exclude,
             &self.ignore_filename_regex,
         )
+    }
+
+    /// The view of data directories, or of a report in JSON, under these options: the counts of these labels, or all if
+    /// there are none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it has nothing to report, or cannot be read.
+    pub(crate) fn view(
+        &self,
+        paths: &[&Path],
+        labels: &[LabelPattern],
+        objects: &[PathBuf],
+        llvm_bin: Option<&Path>,
+    ) -> Result<View> {
+        let input = ViewInput {
+            paths,
+            labels,
+            selection: &self.selection()?,
+            archs: &self.arch,
+            objects,
+            all_builds: self.all_builds,
+            exclusions: self.exclusions(SourceTexts::default()),
+            llvm_bin,
+        };
+        input.view()
     }
 
     /// The exclusions, with those of comments in these texts.

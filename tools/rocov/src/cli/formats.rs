@@ -91,6 +91,10 @@ pub(crate) struct Formats {
     #[arg(long, conflicts_with = "show")]
     show_missing_lines: bool,
 
+    /// List the excluded lines below the table, with the reason for each
+    #[arg(long, conflicts_with = "show")]
+    show_excluded: bool,
+
     /// Color the table and annotated source: auto (on a terminal, unless NO_COLOR is set), always,
     /// never
     #[arg(
@@ -260,6 +264,7 @@ impl Formats {
             missing: MissingLines {
                 in_rows: self.show_missing,
                 at_end: self.show_missing_lines,
+                excluded: self.show_excluded,
             },
         })
     }

@@ -88,56 +88,50 @@ impl<T> Limited<T> {
 }
 
 impl GateArguments {
-    /// The least percentages, with their options.
-    fn percentages(&self) -> [(Measure, &'static str, &[Limited<f64>]); 4] {
+    /// The limits of each kind of figure: the least percentages, and the largest numbers of things that did not run.
+    fn limits(&self) -> [(Measure, &[Limited<f64>], &[Limited<u64>]); 4] {
         [
-            (Measure::Lines, "--fail-under-lines", &self.fail_under_lines),
+            (
+                Measure::Lines,
+                &self.fail_under_lines,
+                &self.fail_uncovered_lines,
+            ),
             (
                 Measure::Functions,
-                "--fail-under-functions",
                 &self.fail_under_functions,
+                &self.fail_uncovered_functions,
             ),
             (
                 Measure::Regions,
-                "--fail-under-regions",
                 &self.fail_under_regions,
+                &self.fail_uncovered_regions,
             ),
             (
                 Measure::Branches,
-                "--fail-under-branches",
                 &self.fail_under_branches,
+                &self.fail_uncovered_branches,
             ),
-        ]
-    }
-
-    /// The largest numbers of things that did not run.
-    fn numbers(&self) -> [(Measure, &[Limited<u64>]); 4] {
-        [
-            (Measure::Lines, &self.fail_uncovered_lines),
-            (Measure::Functions, &self.fail_uncovered_functions),
-            (Measure::Regions, &self.fail_uncovered_regions),
-            (Measure::Branches, &self.fail_uncovered_branches),
         ]
     }
 
     /// A line for each percentage that looks like a share of 1.
     pub(super) fn doubts(&self) -> Vec<String> {
-        let percentages = self.percentages().into_iter();
-        let percentages = percentages.flat_map(|(_, option, limits)| {
+        let percentages = self.limits().into_iter();
+        let percentages = percentages.flat_map(|(measure, limits, _)| {
             let limits = limits.iter();
-            limits.map(move |limit| (option, limit.of.as_ref(), limit.number))
+            limits.map(move |limit| (measure.name(), limit.of.as_ref(), limit.number))
         });
         let changed = self.fail_under_changed_lines;
-        let changed = changed.map(|percent| ("--fail-under-changed-lines", None, percent));
+        let changed = changed.map(|percent| ("changed-lines", None, percent));
         let small = percentages
             .chain(changed)
             .filter(|(_, _, percent)| 0.0 < *percent && *percent < 1.0);
-        let lines = small.map(|(option, of, percent)| {
+        let lines = small.map(|(name, of, percent)| {
             // Shares of two or three digits have no others in percent.
             let meant = (percent * 100_000.0).round() / 1000.0;
             let of = of.map_or(String::new(), |of| format!("{}=", of.word));
             format!(
-                "{option} {of}{percent} is {percent} percent: give {of}{meant} for {meant} percent"
+                "--fail-under-{name} {of}{percent} is {percent} percent: give {of}{meant} for {meant} percent"
             )
         });
         lines.collect()
@@ -145,26 +139,21 @@ impl GateArguments {
 
     /// The gates that these options set.
     pub(super) fn gates(&self) -> Gates {
-        let percentages = self.percentages().into_iter();
-        let percentages = percentages.flat_map(|(measure, _, limits)| {
-            let limits = limits.iter();
-            limits.map(move |limit| Limit {
+        let mut limits = Vec::new();
+        for (measure, percentages, numbers) in self.limits() {
+            limits.extend(percentages.iter().map(|limit| Limit {
                 measure,
                 bound: Bound::LeastPercent(limit.number),
                 of: limit.of.clone(),
-            })
-        });
-        let numbers = self.numbers().into_iter();
-        let numbers = numbers.flat_map(|(measure, limits)| {
-            let limits = limits.iter();
-            limits.map(move |limit| Limit {
+            }));
+            limits.extend(numbers.iter().map(|limit| Limit {
                 measure,
                 bound: Bound::MostMissed(limit.number),
                 of: limit.of.clone(),
-            })
-        });
+            }));
+        }
         Gates {
-            limits: percentages.chain(numbers).collect(),
+            limits,
             changed_lines: self.fail_under_changed_lines,
             all_kernels: self.fail_uncovered_kernels,
             excluded_lines: self.fail_excluded_lines,

@@ -8,13 +8,15 @@ use clap::{Args, ValueEnum};
 use glob::Pattern;
 
 use super::DEFAULT_DATA_DIRECTORY;
+use super::exclusions::ExclusionArguments;
 
 /// List the kernels that programs loaded, with their resources and coverage
 ///
 /// Reads the kernel registries of DIR, one for each process, and lists each kernel of each code object:
 /// registers, bytes of LDS and scratch, spilled registers, work-items of a wave, loads of its code
 /// object, whether it counts, entries by work-items, lines that ran, name and source. A value that no
-/// profile has is a dash. Leaves out the kernels of HIP itself, unless you ask for them.
+/// profile has is a dash. Leaves out the kernels of HIP itself, unless you ask for them. With --uncovered or --arch, also lists
+/// kernels that programs have for archs that nothing ran on. The exclusions of `[report]` in rocov.toml hold here.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0, also if no kernel is listed; 1 if no kernel has an arch or a name that you give, or if \
@@ -48,9 +50,12 @@ pub(crate) struct KernelsArguments {
     #[arg(long)]
     pub(crate) instrumented: bool,
 
-    /// List only kernels that never ran, by their profiles
+    /// List only kernels that never ran, also those for archs that nothing ran on. Leaves out what is excluded
     #[arg(long)]
     pub(crate) uncovered: bool,
+
+    #[command(flatten)]
+    pub(crate) exclusions: ExclusionArguments,
 
     /// Sort by this column: numbers from the largest, text from A
     #[arg(long, value_name = "COLUMN")]

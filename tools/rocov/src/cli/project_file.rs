@@ -29,6 +29,8 @@ const BASELINE: &str = "baseline";
 const SOURCES_KEY: &str = "sources";
 /// The option for them.
 const SOURCES: &str = "component-sources";
+/// The options of a report that other subcommands follow, too.
+const EXCLUSIONS: [&str; 3] = ["exclude-line", "exclude-function", "no-default-exclusions"];
 /// The limit in bytes for the file.
 const MAX: u64 = 1 << 20;
 
@@ -115,12 +117,16 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
             waiting.push((name.clone(), words));
         }
     }
-    // A baseline has the figures of the report.
-    if subcommand == BASELINE {
-        let own = table_of(BASELINE)?;
+    // A baseline has the figures of the report. What a report excludes is excluded everywhere.
+    if subcommand != REPORT {
+        let own = table_of(&subcommand)?;
+        let is_shared = |name: &str| match &*subcommand {
+            BASELINE => name != "output",
+            _ => EXCLUSIONS.contains(&name),
+        };
         for (name, value) in table_of(REPORT)?.into_iter().flatten() {
             let mut options = command.get_arguments();
-            let option = options.find(|it| it.get_long() == Some(name) && name != "output");
+            let option = options.find(|option| option.get_long() == Some(name) && is_shared(name));
             let is_own = own.is_some_and(|own| own.contains_key(name));
             if let Some(option) = option.filter(|_| !is_own) {
                 let matches = matches.subcommand_matches(&subcommand);

@@ -69,7 +69,7 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 
-    /// Print only errors, and gates that do not hold, on standard error
+    /// Print the report without warnings and progress: standard error has only errors, and gates that do not hold
     #[arg(short, long)]
     pub(crate) quiet: bool,
 

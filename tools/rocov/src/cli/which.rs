@@ -9,6 +9,7 @@ use std::str::FromStr;
 use clap::Args;
 use clap::error::ErrorKind;
 
+use super::exclusions::ExclusionArguments;
 use super::filters::MovedSources;
 use super::{DEFAULT_DATA_DIRECTORY, usage_error};
 use crate::dataset::RunCondition;
@@ -16,7 +17,8 @@ use crate::dataset::RunCondition;
 /// List the tests that reach a line, with their counts
 ///
 /// Tests are the labels of profiles, from `rocov run --label` or `--per-test`. FILE is a path from
-/// here, or the end of the path of a source that is elsewhere.
+/// here, or the end of the path of a source that is elsewhere. A column behind LINE, as editors write it, is ignored. If
+/// reports exclude the line, its answer has the reason, too: the exclusions of `[report]` in rocov.toml hold here.
 #[derive(Args)]
 #[command(override_usage = "rocov which FILE:LINE... [DIR] [OPTIONS]")]
 #[command(after_help = "\
@@ -43,6 +45,9 @@ pub(crate) struct WhichArguments {
     /// Add up the runs of all builds of a program or library, not only those of the newest
     #[arg(long)]
     pub(crate) all_builds: bool,
+
+    #[command(flatten)]
+    pub(crate) exclusions: ExclusionArguments,
 
     #[command(flatten)]
     pub(crate) moved: MovedSources,
@@ -114,10 +119,11 @@ impl FromStr for Operand {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        let line = text.rsplit_once(':').and_then(|(file, line)| {
-            let (file, line) = (file.into(), line.parse().ok()?);
-            Some(LineOfSource { file, line })
-        });
+        // Editors and compilers write a column behind the line, and grep a colon.
+        let is_column = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let before_column = text.rsplit_once(':').filter(|(_, it)| is_column(it));
+        let with_column = before_column.and_then(|(place, _)| LineOfSource::parse(place));
+        let line = with_column.or_else(|| LineOfSource::parse(text));
         Ok(line.map_or_else(|| Self::Directory(text.into()), Self::Line))
     }
 }
@@ -127,6 +133,15 @@ impl FromStr for Operand {
 pub(crate) struct LineOfSource {
     pub(crate) file: PathBuf,
     pub(crate) line: NonZeroU32,
+}
+
+impl LineOfSource {
+    /// Reads `FILE:LINE`.
+    fn parse(text: &str) -> Option<Self> {
+        let (file, line) = text.rsplit_once(':')?;
+        let (file, line) = (file.into(), line.parse().ok()?);
+        Some(Self { file, line })
+    }
 }
 
 impl fmt::Display for LineOfSource {

@@ -3,7 +3,8 @@
 use anyhow::{Context, anyhow};
 
 use crate::cli::BaselineArguments;
-use crate::coverage::{Baseline, SourceTexts, ViewInput, baseline};
+use crate::coverage::selection::LEAVE_SOME;
+use crate::coverage::{Baseline, baseline};
 use crate::support::time;
 use crate::term::exit_status::CommandResult;
 use crate::term::{exit_status, print};
@@ -20,29 +21,19 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
         .into());
     }
     let filters = &arguments.filters;
-    let input = ViewInput {
-        paths: &arguments.inputs(),
-        labels: &[],
-        selection: &filters.selection()?,
-        archs: &filters.arch,
-        objects: &arguments.objects,
-        all_builds: filters.all_builds,
-        exclusions: filters.exclusions(SourceTexts::default()),
-        llvm_bin: arguments.llvm_bin.as_deref(),
-    };
-    let mut view = input.view()?;
+    let (objects, llvm_bin) = (&arguments.objects, arguments.llvm_bin.as_deref());
+    let mut view = filters.view(&arguments.inputs(), &[], objects, llvm_bin)?;
     if view.paths.is_empty() {
-        return Err(anyhow!(
-            "no source file is left to report: nothing was written: give --include, --exclude and --arch that leave some"
-        )
-        .into());
+        return Err(
+            anyhow!("no source file is left to report: nothing was written: {LEAVE_SOME}").into(),
+        );
     }
     print::warn(&view.add_components(&arguments.source_components()?));
     let today = time::day(time::report_time()?);
     let mut stored = Baseline::of(&view, &baseline::root(None), &today);
     if is_there {
         let earlier = Baseline::read(file)?;
-        let losses = earlier.losses(&stored);
+        let losses = earlier.losses(&stored, &baseline::lowering(file, &arguments.inputs()));
         if !losses.is_empty() && !arguments.allow_drop {
             for line in &losses {
                 print::message(format_args!("gate: {line}"));

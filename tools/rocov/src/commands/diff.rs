@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, anyhow};
 
 use crate::cli::{DiffArguments, DiffSide};
-use crate::coverage::{Comparison, SourceTexts, View, ViewInput};
+use crate::coverage::{Comparison, View};
 use crate::render::comparison;
 use crate::render::comparison::ComparisonFormat;
 use crate::term::exit_status::CommandResult;
@@ -54,16 +54,7 @@ pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
 
 /// Reads a data directory, or a report in JSON.
 fn view(side: DiffSide<'_>, arguments: &DiffArguments) -> Result<View> {
+    let (objects, llvm_bin) = (&arguments.objects, arguments.llvm_bin.as_deref());
     let filters = &arguments.filters;
-    ViewInput {
-        paths: &[side.path],
-        labels: side.labels,
-        selection: &filters.selection()?,
-        archs: &filters.arch,
-        objects: &arguments.objects,
-        all_builds: filters.all_builds,
-        exclusions: filters.exclusions(SourceTexts::default()),
-        llvm_bin: arguments.llvm_bin.as_deref(),
-    }
-    .view()
+    filters.view(&[side.path], side.labels, objects, llvm_bin)
 }

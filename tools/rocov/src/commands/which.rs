@@ -47,6 +47,9 @@ struct LineAnswer {
     line: u32,
     /// The archs that have code on the line.
     archs: Vec<String>,
+    /// The reason why reports leave the line out, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excluded: Option<String>,
     /// The tests by label; the counts without a label come first.
     tests: Vec<TestCounts>,
 }
@@ -95,6 +98,11 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     let view = |sources| View::new(sources, By::Arch, |_| true);
     let whole = view(sources);
     let (mut answers, errors) = answers(&lines, &whole, &checkouts);
+    let exclusions = arguments.exclusions.exclusions(SourceTexts::default());
+    for answer in &mut answers {
+        let reason = exclusions.reason(&whole, &answer.source, answer.line);
+        answer.excluded = reason.map(|reason| reason.to_string());
+    }
     print::warn(&stale(&answers, &whole));
 
     // No other code objects say anything of these lines.
@@ -181,6 +189,7 @@ impl LineAnswer {
             source: source.to_owned(),
             line: line.number,
             archs: archs.collect(),
+            excluded: None,
             tests: Vec::new(),
         })
     }
@@ -216,6 +225,9 @@ impl LineAnswer {
             below(&self.source, &here()),
             self.line
         ))?;
+        if let Some(reason) = &self.excluded {
+            out.line(format_args!("excluded from reports: {reason}"))?;
+        }
         if self.tests.is_empty() {
             return out.line("no test reaches this line");
         }

@@ -105,6 +105,17 @@ impl BaselineColumn {
     }
 }
 
+/// The command that stores lower figures of `inputs` in the baseline at `file`.
+pub(crate) fn lowering<P: AsRef<Path>>(file: &Path, inputs: &[P]) -> String {
+    let mut words = vec!["rocov baseline".to_owned()];
+    let inputs = inputs
+        .iter()
+        .map(|input| input.as_ref().display().to_string());
+    words.extend(inputs);
+    words.push(format!("-o {} --update --allow-drop", file.display()));
+    words.join(" ")
+}
+
 /// The directory that paths of a baseline start from: the root of `repository`, or of the one that the current directory
 /// is in; else the current directory.
 pub(crate) fn root(repository: Option<&Path>) -> PathBuf {
@@ -144,10 +155,12 @@ impl Baseline {
             rocov_baseline: u32,
         }
         let name = path.display();
-        let text = read_input(path, MAX);
-        let text = text.with_context(|| {
-            format!("cannot read the baseline {name}: `rocov baseline -o {name}` writes one")
-        })?;
+        let text = match read_input(path, MAX) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                bail!("there is no baseline {name}: `rocov baseline -o {name}` writes one")
+            }
+            text => text.with_context(|| format!("cannot read the baseline {name}"))?,
+        };
         let is_none = || format!("{name} is no baseline: `rocov baseline` writes one");
         let Version { rocov_baseline } = serde_json::from_slice(&text).with_context(is_none)?;
         if rocov_baseline != VERSION {
@@ -165,6 +178,12 @@ impl Baseline {
         if !columns.all(is_valid) {
             bail!(
                 "{name} has a date or a figure that cannot be: write it anew with `rocov baseline`"
+            );
+        }
+        if baseline.columns.is_empty() {
+            bail!(
+                "{name} has the figures of no arch, so that every report would reach it: remove it, and write it anew with \
+                 `rocov baseline -o {name}`"
             );
         }
         Ok(baseline)
@@ -220,8 +239,8 @@ impl Baseline {
     }
 
     /// A line for each figure that is worse in `now`: a lower share of a kind ran, and more things did not. So code that
-    /// ran and is removed is no loss.
-    pub(crate) fn losses(&self, now: &Self) -> Vec<String> {
+    /// ran and is removed is no loss. `lowering` is the command that stores the lower figures.
+    pub(crate) fn losses(&self, now: &Self, lowering: &str) -> Vec<String> {
         let columns = self
             .columns
             .iter()
@@ -234,7 +253,7 @@ impl Baseline {
         };
         let columns = columns.chain(joined);
         columns
-            .flat_map(|(label, before, now)| losses_of(label, before, now))
+            .flat_map(|(label, before, now)| losses_of(label, before, now, lowering))
             .collect()
     }
 
@@ -318,7 +337,12 @@ fn of_part(part: &Part, label: Option<&str>) -> Option<Figures> {
 }
 
 /// A line for each figure of a column that is worse.
-fn losses_of(label: &str, before: &BaselineColumn, now: &BaselineColumn) -> Vec<String> {
+fn losses_of(
+    label: &str,
+    before: &BaselineColumn,
+    now: &BaselineColumn,
+    lowering: &str,
+) -> Vec<String> {
     let components = before.components.iter();
     let components = components.filter_map(|(name, shares)| {
         Some((Some(name.as_str()), *shares, *now.components.get(name)?))
@@ -342,8 +366,8 @@ fn losses_of(label: &str, before: &BaselineColumn, now: &BaselineColumn) -> Vec<
                 Some(_) => String::new(),
             };
             losses.push(format!(
-                "{label}: {} of {what} ran ({} of {} did not), less than {} ({} of {}) in the baseline of {}{files}: cover \
-                 them, or write the baseline anew with `rocov baseline --update --allow-drop`",
+                "{label}: {} of {what} ran ({} of {} did not run), less than {} ({} of {} did not run) in the baseline of {}{files}: \
+                 cover them, or store the lower figures with `{lowering}`",
                 later.percent_text(),
                 later.missed(),
                 later.total,
@@ -485,11 +509,13 @@ mod tests {
             "2026-11-28",
             &[("a.hip", (6, 10)), ("b.hip", (6, 10)), ("c.h", (0, 1))],
         );
-        let losses = baseline(&[("gfx90a", before)]).losses(&baseline(&[("gfx90a", now)]));
-        let start = "gfx90a: 57.14% of lines ran (9 of 21 did not), less than 70.00% (6 of 20) in the baseline of 2026-11-21, \
-                     most in a.hip (3 more), c.h (1 more): ";
+        let losses =
+            baseline(&[("gfx90a", before)]).losses(&baseline(&[("gfx90a", now)]), "command");
+        let start = "gfx90a: 57.14% of lines ran (9 of 21 did not run), less than 70.00% (6 of 20 did not run) in the baseline of \
+                     2026-11-21, most in a.hip (3 more), c.h (1 more): ";
         assert_eq!(losses.len(), 1);
         assert!(losses[0].starts_with(start), "{losses:?}");
+        assert!(losses[0].ends_with(" with `command`"), "{losses:?}");
     }
 
     #[test]

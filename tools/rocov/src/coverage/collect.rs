@@ -159,7 +159,7 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
 pub(super) struct ObjectCoverage {
     pub(super) records: Vec<Record>,
     /// The texts of the sources that hipRTC compiled.
-    texts: Texts,
+    pub(super) texts: Texts,
     activities: Activities,
     warnings: Vec<String>,
 }

@@ -8,7 +8,7 @@ use super::figures::{Figure, Figures, Measure};
 use super::function::{Place, symbol};
 use super::line_table::place_of;
 use super::part::Part;
-use super::selection::{SourceGlobs, has_wildcard};
+use super::selection::{LEAVE_SOME, SourceGlobs, has_wildcard};
 use super::view::{Column, Row, View};
 use crate::support::demangle::shown;
 use crate::support::paths::{below, here};
@@ -200,17 +200,18 @@ impl Gates {
             return Vec::new();
         }
         if view.paths.is_empty() {
-            return vec!["no source file is left to report".to_owned()];
+            return vec![format!("no source file is left to report: {LEAVE_SOME}")];
         }
         let mut broken = self.beyond(view);
         if self.all_kernels {
             broken.extend(uncovered_kernels(view));
+            broken.extend(uncovered_archs(view));
         }
         let excluded = view.excluded_lines();
         if let Some(most) = self.excluded_lines.filter(|most| excluded > *most) {
             let lines = count(excluded, "line");
             broken.push(format!(
-                "all: {lines} excluded, more than {most}: look at them with --show"
+                "all: {lines} excluded, more than {most}: --show-excluded lists them and the reasons"
             ));
         }
         broken
@@ -225,7 +226,11 @@ impl Gates {
                 Some(sources) => sources.scopes(view),
                 None => vec![Scope::of(None, &view.table().total, view)],
             };
-            if let (Some(sources), true) = (&limit.of, scopes.is_empty()) {
+            // A component without sources has its own line.
+            let is_component = |word: &str| view.components.iter().any(|part| part.name == word);
+            if let (Some(sources), true) = (&limit.of, scopes.is_empty())
+                && !is_component(&sources.word)
+            {
                 broken.push(format!(
                     "no source of {} is reported: name a component, a source, a folder or a glob that has some",
                     sources.word
@@ -275,7 +280,7 @@ fn below_percent(least: f64, what: &str, label: &str, figure: Figure) -> Option<
     let percent = figure.percent().filter(|percent| *percent < least)?;
     let percent = less(percent, least);
     Some(format!(
-        "{label}: {percent}% of {what} ran ({} of {} did not), less than {least}%",
+        "{label}: {percent}% of {what} ran ({} of {} did not run), less than {least}%",
         figure.missed(),
         figure.total,
     ))
@@ -294,24 +299,52 @@ fn less(percent: f64, least: f64) -> String {
 
 /// The kernels in the files shown that did not run, per column.
 fn uncovered_kernels(view: &View) -> Vec<String> {
-    let mut broken = Vec::new();
-    for column in &view.columns {
-        for path in &view.paths {
-            let mapped = view.mapped(path);
-            let mut kernels: BTreeMap<(Place, &str), bool> = BTreeMap::new();
-            for record in column.defined_in(path) {
-                let function = &record.function;
-                if column.kernels.contains(symbol(&function.name)) {
-                    *kernels.entry(mapped.key(function)).or_default() |= record.counts.calls > 0;
-                }
-            }
-            let missed = kernels.into_iter().filter(|(_, ran)| !ran);
-            broken.extend(missed.map(|((start, name), _)| {
-                let (label, name) = (&column.label, shown(name));
-                let place = place_of(path, start.line);
-                format!("{label}: kernel {name} did not run{place}")
-            }));
+    let columns = view.columns.iter();
+    columns
+        .flat_map(|column| uncovered_in(view, column))
+        .collect()
+}
+
+/// The kernels for archs that nothing ran on, except those whose figures are carried forward; and a line for each of
+/// these archs.
+fn uncovered_archs(view: &View) -> Vec<String> {
+    let is_carried = |label: &str| view.carried.iter().any(|carried| carried.label == label);
+    let Some(other) = &view.other_archs else {
+        return Vec::new();
+    };
+    let columns = other.columns.iter();
+    let columns = columns.filter(|column| !is_carried(&column.label));
+    let lines = columns.flat_map(|column| {
+        let mut lines = uncovered_in(other, column);
+        if !lines.is_empty() {
+            lines.push(format!(
+                "{}: nothing ran on it: run the programs there, or name the archs that ran by --arch",
+                column.label
+            ));
         }
+        lines
+    });
+    lines.collect()
+}
+
+/// The kernels in the files shown that did not run in a column.
+fn uncovered_in(view: &View, column: &Column) -> Vec<String> {
+    let mut broken = Vec::new();
+    for path in &view.paths {
+        let mapped = view.mapped(path);
+        let mut kernels: BTreeMap<(Place, &str), bool> = BTreeMap::new();
+        for record in column.defined_in(path) {
+            let function = &record.function;
+            if column.kernels.contains(symbol(&function.name)) {
+                *kernels.entry(mapped.key(function)).or_default() |= record.counts.calls > 0;
+            }
+        }
+        let missed = kernels.into_iter().filter(|(_, ran)| !ran);
+        broken.extend(missed.map(|((start, name), _)| {
+            let (label, name) = (&column.label, shown(name));
+            let place = place_of(path, start.line);
+            format!("{label}: kernel {name} did not run{place}")
+        }));
     }
     broken
 }
@@ -326,13 +359,13 @@ mod tests {
             let figure = Figure { covered, total };
             below_percent(least, "lines", "all", figure)
         };
-        let line = "all: 78.889% of lines ran (19 of 90 did not), less than 78.89%";
+        let line = "all: 78.889% of lines ran (19 of 90 did not run), less than 78.89%";
         assert_eq!(said(71, 90, 78.89).as_deref(), Some(line));
-        let line = "all: 78.88889% of lines ran (19 of 90 did not), less than 78.8889%";
+        let line = "all: 78.88889% of lines ran (19 of 90 did not run), less than 78.8889%";
         assert_eq!(said(71, 90, 78.8889).as_deref(), Some(line));
-        let line = "all: 78.89% of lines ran (19 of 90 did not), less than 79%";
+        let line = "all: 78.89% of lines ran (19 of 90 did not run), less than 79%";
         assert_eq!(said(71, 90, 79.0).as_deref(), Some(line));
-        let line = "all: 99.999% of lines ran (1 of 200000 did not), less than 100%";
+        let line = "all: 99.999% of lines ran (1 of 200000 did not run), less than 100%";
         assert_eq!(said(199_999, 200_000, 100.0).as_deref(), Some(line));
         assert_eq!(said(71, 90, 78.88), None);
     }

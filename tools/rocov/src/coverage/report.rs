@@ -117,6 +117,11 @@ impl<'a> Report<'a> {
         self.exclusions = exclusions;
     }
 
+    /// A line for each exclusion of the user that has excluded nothing so far.
+    pub(crate) fn idle_exclusions(&self) -> Vec<String> {
+        self.exclusions.idle()
+    }
+
     /// Adds the figures of a component, which has the code objects with these identities.
     pub(crate) fn add_component(&mut self, name: String, identities: BTreeSet<String>) {
         self.components.push(ReportComponent { name, identities });
@@ -225,6 +230,29 @@ impl<'a> Report<'a> {
             self.evaluate_tests(&mut view, selection, &checkouts, installed)?;
         }
         Ok((view, warnings))
+    }
+
+    /// Returns the view of other data under the rules of this report, and without what it excludes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a tool fails.
+    pub(crate) fn view_of(
+        &self,
+        other: &Report<'_>,
+        selection: &Selection,
+        installed: &LlvmTools,
+    ) -> Result<View> {
+        let Collected { sources, .. } = other.collected(selection, installed)?;
+        let is_wanted = |path: &str| selection.admits(path);
+        let exclusions = &self.exclusions;
+        Ok(View::by_rules(
+            self.rules,
+            exclusions,
+            sources,
+            By::Arch,
+            is_wanted,
+        ))
     }
 
     /// Adds the figures of the tests, the tests of each line and the counts of each label to a view.

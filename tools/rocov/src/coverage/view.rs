@@ -12,7 +12,7 @@ use foldhash::fast::RandomState;
 use super::activity::{self, Activities, Activity};
 use super::baseline::Carried;
 use super::changed::covered::Changed;
-use super::exclusions::{ExcludedLines, Exclusions};
+use super::exclusions::{ExcludedLines, Exclusions, Reason};
 use super::figures::Figures;
 use super::function::{Function, Place};
 use super::function_coverage::FunctionCoverage;
@@ -236,6 +236,8 @@ pub(crate) struct View {
     pub(crate) changed: Option<Changed>,
     /// The columns of earlier runs that this report has none of, if the user wants them.
     pub(crate) carried: Vec<Carried>,
+    /// The code for archs that programs were compiled for and never ran on, if a gate asks for it.
+    pub(crate) other_archs: Option<Box<View>>,
     /// The selected components.
     pub(crate) components: Vec<Part>,
     /// The tests that profiles are labelled with, if the user asks for them.
@@ -298,7 +300,7 @@ impl View {
         let columns: Vec<_> = groups
             .into_iter()
             .map(|((side, label), sources)| {
-                let left_out = |records: &mut _| exclusions.leave_out(records, &texts);
+                let left_out = |records: &mut _| exclusions.leave_out(records, &texts).lines;
                 Column::of(label, side, sources, rules, left_out)
             })
             .collect();
@@ -315,6 +317,7 @@ impl View {
             misfits: BTreeMap::new(),
             changed: None,
             carried: Vec::new(),
+            other_archs: None,
             components: Vec::new(),
             tests: Vec::new(),
             line_tests: LineTests::default(),
@@ -356,11 +359,24 @@ impl View {
         lines
     }
 
-    /// The lines of a file that are left out in each column that has code there.
-    pub(crate) fn excluded(&self, path: &str) -> BTreeSet<u32> {
-        let columns = self.columns.iter();
+    /// The lines of a file that are left out in each column that has code there, with the reasons.
+    pub(crate) fn excluded(&self, path: &str) -> BTreeMap<u32, &Reason> {
+        let columns = self.columns.iter().rev();
         let excluded = columns.filter_map(|column| column.excluded.get(path));
-        excluded.flatten().copied().collect()
+        let lines = excluded.flatten();
+        lines.map(|(line, reason)| (*line, reason)).collect()
+    }
+
+    /// The lines of a file that are left out, by the reasons, in the order of the first line.
+    pub(crate) fn excluded_by_reason(&self, path: &str) -> Vec<(&Reason, Vec<u32>)> {
+        let mut by_reason: Vec<(&Reason, Vec<u32>)> = Vec::new();
+        for (line, reason) in self.excluded(path) {
+            match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, lines)) => lines.push(line),
+                None => by_reason.push((reason, vec![line])),
+            }
+        }
+        by_reason
     }
 
     /// The number of lines that are left out of the files shown.

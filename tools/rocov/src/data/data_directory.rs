@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use rocov::format::registry::Grouped;
 use rocov::format::registry::model::{AgentRecord, Document};
-use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::layout::PROFRAW;
 use tempfile::TempDir;
 
@@ -20,19 +19,12 @@ use crate::data::names::{DeviceProfile, is_data_set, is_of_llvms_drain};
 use crate::data::profile_header;
 use crate::data::registries::{MergedRegistry, Origins, Registries, Registry};
 use crate::data::walk::{DirectoryWalk, FoundFile, Scope};
-use crate::data::zeros::{self, Completion, ZeroPlaces};
+use crate::data::zeros::{self, Completion, IN_A_DIRECTORY, ZeroPlaces};
 use crate::support::mmap;
 use crate::support::paths::Absent;
 use crate::term::plural::count;
 use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
-
-/// The files that are kept in a temporary directory.
-const IN_A_DIRECTORY: Keeping = Keeping {
-    document: DocumentWhen::None,
-    objects: ObjectsKept::Instrumented,
-    objects_max: u64::MAX,
-};
 
 /// All files of the directories that a user has named, and of those that belong to them.
 #[derive(Debug, Default)]
@@ -312,13 +304,7 @@ impl DataDirectory {
             .collect();
         for arch in archs {
             if !agents.iter().any(|agent| agent.name == arch) {
-                agents.push(AgentRecord {
-                    index: 0,
-                    name: arch.to_owned(),
-                    isa: None,
-                    uuid: None,
-                    node: None,
-                });
+                agents.push(zeros::agent_of(arch));
             }
         }
         let directory = TempDir::new().context("cannot make a temporary directory")?;

@@ -111,6 +111,16 @@ impl HostCode {
             .all(|offset| bundle::starts_at(file, offset))
     }
 
+    /// The processors that code objects with counters are for.
+    pub(crate) fn processors(&self) -> impl Iterator<Item = &str> {
+        let images = self
+            .containers
+            .iter()
+            .flat_map(|container| &container.images);
+        let counting = images.filter(|image| image.counts);
+        counting.filter_map(|image| image.target.split(':').next())
+    }
+
     /// The identities of all PTX.
     pub(crate) fn ptx_identities(&self) -> impl Iterator<Item = &str> {
         self.ptx.iter().map(|ptx| ptx.identity.as_str())

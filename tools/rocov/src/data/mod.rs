@@ -23,6 +23,7 @@ mod names;
 mod no_profiles;
 pub(crate) mod non_atomic;
 pub(crate) mod notes;
+pub(crate) mod other_archs;
 mod partial_profiles;
 mod process_place;
 pub(crate) mod profile_header;

@@ -23,12 +23,12 @@ use rocov::device::Agent;
 use rocov::discover::host_files::build_of;
 use rocov::drain::{ZeroProfile, ZeroWriter};
 use rocov::format::bundle::starts_at;
-use rocov::format::codeobject::Identity;
+use rocov::format::codeobject::{Identity, runs_on};
 use rocov::format::ptx::{Module, modules};
 use rocov::format::registry::model::{
     AgentRecord, CodeFileRecord, CodeObjectRecord, DeviceCodeRecord, Document, NeverLoadedRecord,
 };
-use rocov::settings::{DocumentWhen, Keeping};
+use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::layout::{DataLayout, OBJECTS, REGISTRIES, SIDE, source_identity};
 use rocov::store::{ProfileName, RegistryChange, change_registry};
 
@@ -38,6 +38,13 @@ use super::registries::{ProcessKey, Registries, Registry, RegistryProcess};
 use crate::support::{mmap, parallel};
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
+
+/// The settings of a temporary data directory.
+pub(super) const IN_A_DIRECTORY: Keeping = Keeping {
+    document: DocumentWhen::None,
+    objects: ObjectsKept::Instrumented,
+    objects_max: u64::MAX,
+};
 
 /// The destination of profiles of zeros.
 #[derive(Clone, Copy, Debug)]
@@ -240,6 +247,43 @@ pub(crate) fn for_objects(
     let keeping = Keeping::default();
     write(DataLayout::of_data(directory), keeping, &wanted, warnings);
     Ok(())
+}
+
+/// Writes profiles of zeros and device ELFs to `directory` for the code with counters in `files` that is for none of the
+/// archs that `ran`. Takes the code objects that are wanted, by their identity, of the archs that are. Returns their
+/// records. A file that is not the one that a process had is left out.
+pub(crate) fn of_other_archs(
+    files: &BTreeSet<CodeFileRecord>,
+    ran: &BTreeSet<&str>,
+    is_wanted: impl Fn(&str, &str) -> bool,
+    directory: &Path,
+    warnings: &mut Warnings,
+) -> Vec<CodeObjectRecord> {
+    let files = code_files(files.iter());
+    let files: Vec<_> = files.values().flatten().collect();
+    let mut wanted = WantedHere::new();
+    for file in files {
+        let runs = |processor: &&str| ran.iter().any(|arch| runs_on(processor, arch));
+        let others = file.code.processors().filter(|processor| !runs(processor));
+        for arch in others.collect::<BTreeSet<_>>() {
+            let agent = agent_of(arch);
+            for code in file.code.taken_by(&agent, Counted::WithCounters) {
+                if is_wanted(arch, code.identity) {
+                    let key = (arch, code.identity);
+                    wanted.entry(key).or_insert_with(|| Wanted {
+                        file,
+                        container: code.container,
+                        agent: arch_agent(&agent),
+                        counted: Counted::WithCounters,
+                        registry: &file.path,
+                    });
+                }
+            }
+        }
+    }
+    let layout = DataLayout::of_data(directory);
+    let records = write(layout, IN_A_DIRECTORY, &wanted, warnings);
+    records.into_iter().map(|(_, record)| record).collect()
 }
 
 /// Finds the code that a process could have loaded and did not. Adds it to the profiles `here`.
@@ -604,6 +648,17 @@ fn one_of_each(agents: &[AgentRecord]) -> Vec<&AgentRecord> {
     let mut first: Vec<_> = agents.iter().collect();
     first.retain(|agent| known.insert(agent.isa.as_ref().unwrap_or(&agent.name)));
     first
+}
+
+/// An agent of which only the architecture is known.
+pub(super) fn agent_of(arch: &str) -> AgentRecord {
+    AgentRecord {
+        index: 0,
+        name: arch.to_owned(),
+        isa: None,
+        uuid: None,
+        node: None,
+    }
 }
 
 /// An agent that stands for all of its architecture.

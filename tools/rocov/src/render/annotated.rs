@@ -2,13 +2,14 @@
 //! instructions come, for each line, the instructions that waves executed and the share of lanes that were active. The instances of a template follow
 //! its last line, each by itself. A source that stands for functions without lines has the calls of each.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 
 use crate::coverage::activity::Activity;
+use crate::coverage::exclusions::Reason;
 use crate::coverage::function::{Place, Span};
 use crate::coverage::line_table::is_without_lines;
 use crate::coverage::model::Record;
@@ -20,6 +21,8 @@ use crate::support::printable::{printable, printable_code};
 const NAME: Style = AnsiColor::Cyan.on_default();
 const NOT_RUN: Style = AnsiColor::Red.on_default();
 const MISSED: Style = Style::new().bg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
+
+const REASON: Style = Style::new().dimmed();
 
 /// The mark of a line that is left out, in place of a count.
 const EXCLUDED: &str = "excl";
@@ -126,10 +129,11 @@ impl Page<'_> {
         text: &[u8],
         counted: &CountedLines<'_>,
     ) -> io::Result<()> {
-        let count = match counted.counts.get(&number) {
-            Some(count) => short(*count),
-            None if counted.is_excluded(number) => EXCLUDED.to_owned(),
-            None => String::new(),
+        let excluded = counted.excluded(number);
+        let count = match (counted.counts.get(&number), excluded) {
+            (Some(count), _) => short(*count),
+            (None, Some(_)) => EXCLUDED.to_owned(),
+            (None, None) => String::new(),
         };
         write!(self.out, "{prefix}{number:>5}|{count:>7}|")?;
         if let Some(activities) = counted.activities {
@@ -153,6 +157,10 @@ impl Page<'_> {
             }
         }
         self.out.write_all(&printable_code(&text[written..]))?;
+        if let Some(reason) = excluded {
+            write!(self.out, "  ")?;
+            self.styled(REASON, &format!("[excluded: {reason}]"))?;
+        }
         writeln!(self.out)
     }
 
@@ -171,7 +179,7 @@ struct CountedLines<'a> {
     /// The executed instructions of lines; `None` if they are not counted or not shown.
     activities: Option<&'a BTreeMap<u32, Activity>>,
     /// The lines that are left out.
-    excluded: Option<&'a BTreeSet<u32>>,
+    excluded: Option<&'a BTreeMap<u32, Reason>>,
 }
 
 impl CountedLines<'_> {
@@ -185,8 +193,10 @@ impl CountedLines<'_> {
         }
     }
 
-    fn is_excluded(&self, line: u32) -> bool {
-        self.excluded.is_some_and(|lines| lines.contains(&line))
+    /// The reason why a line is left out, if it is.
+    fn excluded(&self, line: u32) -> Option<&Reason> {
+        let reason = self.excluded?.get(&line);
+        reason.filter(|_| !self.counts.contains_key(&line))
     }
 
     /// The parts of a line of `length` bytes that did not run, in order: from a byte up to another.

@@ -11,10 +11,16 @@ use crate::coverage::part::{OfColumn, Only, Part};
 use crate::coverage::view::View;
 use crate::term::lines::Lines;
 use crate::term::look::Look;
-use crate::term::table::Heading;
+use crate::term::table::{Heading, Narrowing};
 
 /// The heading of the tests that some of a test's counts may be of.
 pub(crate) const SHARED: &str = "Shared with";
+
+/// The columns of regions and of functions are the first that a narrow terminal lacks, and then the number of lines.
+const NARROWING: Narrowing<'_> = Narrowing {
+    left_out: &[5, 6, 9, 3, 4, 8, 1, 10],
+    names: 0,
+};
 
 /// The heading of the names of components.
 const COMPONENT: &str = "Component";
@@ -100,7 +106,7 @@ fn write_table(
             cells
         })
         .collect();
-    out.table_in(&headings, rows, look)
+    out.table_in(headings, rows, NARROWING, look)
 }
 
 /// A table of all parts of one kind: a row for each in each column of figures.

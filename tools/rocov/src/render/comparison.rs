@@ -116,13 +116,13 @@ fn rows(comparison: &Comparison, totals: &Totals) -> Vec<Vec<String>> {
     .collect()
 }
 
-/// The difference in percent, with a sign.
+/// The difference in percentage points, with a sign.
 fn difference(figure: Pair<Figure>) -> String {
     match (figure.before.percent(), figure.after.percent()) {
         (Some(before), Some(after)) if figure.before == figure.after && before == after => {
             "=".to_owned()
         }
-        (Some(before), Some(after)) => format!("{:+.2}%", after - before),
+        (Some(before), Some(after)) => format!("{:+.2} points", after - before),
         _ => "-".to_owned(),
     }
 }

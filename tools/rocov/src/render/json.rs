@@ -38,6 +38,9 @@ pub(super) fn write(view: &View, contents: JsonContents, out: &mut dyn Write) ->
         0 => {}
         lines => rocov["excluded_lines"] = json!(lines),
     }
+    if !summary_only && view.excluded_lines() > 0 {
+        rocov["exclusions"] = exclusions(view);
+    }
     if !view.carried.is_empty() {
         rocov["carried_forward"] = view.carried.iter().map(carried).collect();
     }
@@ -54,6 +57,26 @@ pub(super) fn write(view: &View, contents: JsonContents, out: &mut dyn Write) ->
         write_export(view, index, column, contents, out)?;
     }
     writeln!(out, "]}}")
+}
+
+/// The lines that are left out of each file, by the reasons.
+fn exclusions(view: &View) -> Value {
+    let files = view.paths.iter().flat_map(|path| {
+        let by_reason = view.excluded_by_reason(path).into_iter();
+        by_reason.map(move |(reason, lines)| {
+            let mut value = json!({
+                "filename": &**path,
+                "lines": lines,
+                "kind": reason.kind(),
+                "words": reason.words(),
+            });
+            if let Some(line) = reason.line() {
+                value["line"] = json!(line);
+            }
+            value
+        })
+    });
+    files.collect()
 }
 
 /// The figures of a column of earlier runs.
@@ -107,7 +130,7 @@ fn head(view: &View, column: &Column, contents: JsonContents) -> Head {
             JsonContents::All | JsonContents::Files => {
                 let excluded = column.excluded.iter();
                 excluded
-                    .map(|(path, lines)| (path.to_string(), lines.clone()))
+                    .map(|(path, lines)| (path.to_string(), lines.keys().copied().collect()))
                     .collect()
             }
         },

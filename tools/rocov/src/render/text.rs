@@ -8,6 +8,7 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 
+use super::grades::grade;
 use super::{breakdown, changed, excluded, uniformity};
 use crate::coverage::figures::{Figure, Figures, Measure};
 use crate::coverage::line::Line;
@@ -17,7 +18,7 @@ use crate::support::printable::printable;
 use crate::term::line_ranges::ranges;
 use crate::term::lines::Lines;
 use crate::term::look::{Bars, Look};
-use crate::term::shorten::shortened;
+use crate::term::shorten::{first_of, shortened};
 
 /// The heading of names.
 const NAME: &str = "Filename";
@@ -25,6 +26,10 @@ const NAME: &str = "Filename";
 const MISSING_HEADING: &str = "Missing";
 /// The smallest number of characters of a file's name, if a narrower layout has room for more.
 const NARROWEST: usize = 24;
+/// The number of characters that lines which did not run have at least, if they need so many.
+const MISSING_ROOM: usize = 16;
+/// The number of spaces before them.
+const MISSING_GAP: usize = 3;
 /// The numbers of characters of the shortest and of the longest bar.
 const BAR: [usize; 2] = [5, 20];
 
@@ -43,13 +48,15 @@ pub(crate) enum Order {
     Missed,
 }
 
-/// The places of the table that name the lines that did not run.
+/// The places of the table that name the lines that did not run, or are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct MissingLines {
     /// A column.
     pub(crate) in_rows: bool,
     /// A list below the table.
     pub(crate) at_end: bool,
+    /// A list of the lines that are left out, below the table.
+    pub(crate) excluded: bool,
 }
 
 /// How the table is written.
@@ -129,7 +136,15 @@ pub(super) fn write(
     out.section("Carried forward:", carried)?;
     if let Some(excluded) = excluded(view) {
         out.gap()?;
-        out.line(format_args!("excluded: {excluded} (--show marks them)"))?;
+        match missing.excluded {
+            true => out.line(format_args!("excluded: {excluded}"))?,
+            false => out.line(format_args!(
+                "excluded: {excluded} (--show-excluded lists them)"
+            ))?,
+        }
+    }
+    if missing.excluded {
+        write_excluded(view, &base, out)?;
     }
     uniformity::write_text(view, &base, out)?;
     breakdown::write_text(view, look, out)?;
@@ -271,10 +286,19 @@ struct Fitting {
     names: usize,
     /// The number of characters of bars, if there are bars.
     bar: Option<usize>,
+    /// The number of characters of lines that did not run, if the table names them.
+    missing: Option<usize>,
 }
 
 impl Fitting {
     fn of(rows: &[TableRow], look: Look) -> Self {
+        let missing = rows.iter().filter_map(|row| row.missing.as_ref());
+        let missing = missing
+            .map(|lines| lines.chars().count().max(MISSING_HEADING.len()))
+            .max();
+        // The room that they need, and that a layout leaves them at least.
+        let needed = missing.map_or(0, |missing| missing + MISSING_GAP);
+        let least = needed.min(MISSING_ROOM + MISSING_GAP);
         let longest = rows.iter().map(|row| row.name.chars().count()).max();
         let longest = longest.unwrap_or_default().max(NAME.len());
         let layouts = [Layout::Whole, Layout::Shares, Layout::Lines];
@@ -283,19 +307,25 @@ impl Fitting {
             let taken: usize = columns.iter().map(TextColumn::whole_width).sum();
             let room = look
                 .width
-                .map_or(usize::MAX, |width| width.saturating_sub(taken));
+                .map_or(usize::MAX, |width| width.saturating_sub(taken + least));
             let names = longest.min(room).max(NAME.len());
             // The gap before a bar is one space.
-            let left = look
-                .width
-                .map_or(BAR[1], |width| width.saturating_sub(taken + names + 1));
+            let left = look.width.map_or(BAR[1], |width| {
+                width.saturating_sub(taken + names + needed + 1)
+            });
             let is_drawn = look.bars.is_some() && left >= BAR[0];
+            let rest = |width: usize| width.saturating_sub(taken + names + MISSING_GAP);
+            let missing = missing.map(|missing| match (look.width, is_drawn) {
+                (Some(width), false) => missing.min(rest(width)).max(MISSING_HEADING.len()),
+                _ => missing,
+            });
             Self {
                 layout,
                 columns,
                 fits: room >= longest.min(NARROWEST),
                 names,
                 bar: is_drawn.then_some(left.min(BAR[1])),
+                missing,
             }
         });
         let [whole, shares, lines] = fittings;
@@ -340,7 +370,6 @@ fn write_table(
         row.name = printable(&row.name).into_owned();
     }
     let has_files = !rows.is_empty();
-    let names_missing = rows.iter().any(|row| row.missing.is_some());
     rows.push(TableRow {
         name: "TOTAL".to_owned(),
         figures: total,
@@ -360,10 +389,11 @@ fn write_table(
             width += bar + 1;
         }
     }
-    let rule = "-".repeat(width);
-    if names_missing {
-        head += &format!("   {MISSING_HEADING}");
+    if let Some(missing) = fitting.missing {
+        head += &format!("{:MISSING_GAP$}{MISSING_HEADING}", "");
+        width += MISSING_GAP + missing;
     }
+    let rule = "-".repeat(width);
     out.line(head.trim_end())?;
     out.line(&rule)?;
     for (number, row) in rows.iter().enumerate() {
@@ -386,20 +416,23 @@ fn write_table(
                 parts.extend([(None, " ".to_owned()), (color, covered), (dimmed, rest)]);
             }
         }
-        if let Some(lines) = row.missing.as_deref().filter(|lines| !lines.is_empty()) {
-            parts.push((None, format!("   {lines}")));
+        if let (Some(room), Some(lines)) = (fitting.missing, &row.missing)
+            && !lines.is_empty()
+        {
+            let lines = first_of(lines, room, mark);
+            parts.push((None, format!("{:MISSING_GAP$}{lines}", "")));
         }
         out.styled(parts)?;
     }
     Ok(())
 }
 
-/// The color that llvm-cov gives a percentage; none for other cells.
+/// The color of a percentage, by its grade; none for other cells.
 fn color(cell: &str) -> Option<Style> {
     let percent: f64 = cell.strip_suffix('%')?.parse().ok()?;
-    let color = match percent {
-        100.0 => AnsiColor::Green,
-        80.0.. => AnsiColor::Yellow,
+    let color = match grade(percent) {
+        "high" => AnsiColor::Green,
+        "medium" => AnsiColor::Yellow,
         _ => AnsiColor::Red,
     };
     Some(color.on_default())
@@ -428,6 +461,23 @@ fn write_missing(
     let missed = files.filter(|(_, lines)| !lines.is_empty());
     let missed = missed.map(|(path, lines)| format!("  {path}: {lines}"));
     out.section("Lines that did not run:", missed)
+}
+
+/// The lines that are left out, by the reasons.
+fn write_excluded(view: &View, base: &Path, out: &mut Lines<'_>) -> io::Result<()> {
+    let files = view.paths.iter().flat_map(|path| {
+        let by_reason = view.excluded_by_reason(path).into_iter();
+        by_reason.map(move |(reason, lines)| {
+            let (path, lines) = (below(path, base), ranges(lines).join(", "));
+            format!("  {path}: {lines}: {reason}")
+        })
+    });
+    let files: Vec<_> = files.collect();
+    if files.is_empty() {
+        out.gap()?;
+        return out.line("excluded: no lines");
+    }
+    out.section("Excluded lines:", files)
 }
 
 /// The lines that ran in one column and did not in another that has them too.

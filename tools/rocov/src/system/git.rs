@@ -116,14 +116,34 @@ impl Repository {
         let output = command::ended(&mut command)?;
         if !output.status.success() {
             bail!(
-                "git has no diff against {} in {}: {}: give a revision or range, such as main... or \
-                 HEAD~1, or a file with a unified diff",
+                "git has no diff against {} in {}: {}: give a revision that is there, such as {}, or a file with a unified \
+                 diff",
                 range.display(),
                 self.directory.display(),
-                reason(&output)
+                reason(&output),
+                self.some_revisions()
             );
         }
         Ok(output.stdout)
+    }
+
+    /// A few revisions that a diff can be made against: branches, and the commit before this one.
+    fn some_revisions(&self) -> String {
+        /// The largest number of branches.
+        const MOST: &str = "--count=3";
+        let mut command = git(&self.directory);
+        command.args([
+            "for-each-ref",
+            MOST,
+            "--sort=-committerdate",
+            "--format=%(refname:short)",
+        ]);
+        command.args(["refs/heads", "refs/remotes"]);
+        let output = command::ended(&mut command);
+        let names = output.map(|output| output.stdout).unwrap_or_default();
+        let names = String::from_utf8_lossy(&names);
+        let names = names.lines().chain(["HEAD~1"]);
+        names.collect::<Vec<_>>().join(" or ")
     }
 
     /// A revision and the paths of its files, from the root.

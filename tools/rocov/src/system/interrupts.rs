@@ -1,4 +1,4 @@
-//! The signals that end a command which waits: Ctrl-C, a hang-up and a request to end.
+//! The ends of a command which waits: Ctrl-C, a hang-up, a request to end, and a reader that is gone.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -44,4 +44,16 @@ impl Interrupts {
         let signal = unsafe { libc::sigtimedwait(&self.0, std::ptr::null_mut(), &time) };
         signal > 0
     }
+}
+
+/// Returns whether standard output is a pipe that nobody reads any more.
+pub(crate) fn output_is_closed() -> bool {
+    let mut output = libc::pollfd {
+        fd: libc::STDOUT_FILENO,
+        events: 0,
+        revents: 0,
+    };
+    // SAFETY: the pointer is to one live object, and the call does not wait.
+    let ready = unsafe { libc::poll(&raw mut output, 1, 0) };
+    ready > 0 && output.revents & libc::POLLERR != 0
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use super::look::{Bars, Look};
-use super::table::{Heading, shorten_names, table};
+use super::table::{Heading, Narrowing, fit, table};
 use crate::support::printable::printable;
 
 /// The largest number of characters of a message. Input that is repeated in one can be as long as a file.
@@ -94,22 +94,23 @@ impl<'a> Lines<'a> {
         self.0.write_all(table(headings, rows).as_bytes())
     }
 
-    /// Writes a table that a terminal has room for: the names in its first column may lose their middle.
+    /// Writes a table that a terminal has room for.
     ///
     /// # Errors
     ///
     /// Fails if it cannot be written.
     pub(crate) fn table_in(
         &mut self,
-        headings: &[Heading<'_>],
+        mut headings: Vec<Heading<'_>>,
         mut rows: Vec<Vec<String>>,
+        narrowing: Narrowing<'_>,
         look: Look,
     ) -> io::Result<()> {
         if let Some(width) = look.width {
             let mark = look.bars.unwrap_or(Bars::Ascii).ellipsis();
-            shorten_names(headings, &mut rows, width, mark);
+            fit(&mut headings, &mut rows, width, narrowing, mark);
         }
-        self.table(headings, &rows)
+        self.table(&headings, &rows)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::env;
 use std::io::{self, IsTerminal};
 
-use terminal_size::terminal_size_of;
+use rustix::termios::tcgetwinsize;
 
 /// The look of a text. By default it is plain, for a file or a program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,7 +34,9 @@ impl Look {
         }
         let columns = env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
         let columns = columns.filter(|columns| *columns > 0);
-        let actual = || terminal_size_of(io::stdout()).map(|(width, _)| width.0.into());
+        // A terminal may know its columns and no rows.
+        let size = || tcgetwinsize(io::stdout()).ok();
+        let actual = || Some(usize::from(size()?.ws_col)).filter(|columns| *columns > 0);
         let is_dumb = env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         Self {
             is_colored,

@@ -9,6 +9,18 @@ pub(crate) fn shortened(name: &str, width: usize, mark: &str) -> String {
     path(name, width, mark).unwrap_or_else(|| middle(name, width, mark))
 }
 
+/// As many of the first items of a list, with commas between them, as `width` characters have room for. `mark` stands for
+/// the others.
+pub(crate) fn first_of(list: &str, width: usize, mark: &str) -> String {
+    if list.chars().count() <= width {
+        return list.to_owned();
+    }
+    let ends = list.rmatch_indices(", ").map(|(at, _)| at);
+    let mut starts = ends.map(|end| format!("{}, {mark}", &list[..end]));
+    let fits = |text: &String| text.chars().count() <= width;
+    starts.find(fits).unwrap_or_else(|| mark.to_owned())
+}
+
 /// A path without folders of its middle. `None` if its last part does not fit.
 fn path(name: &str, width: usize, mark: &str) -> Option<String> {
     let first = name.split_inclusive('/').next()?;
@@ -51,6 +63,15 @@ mod tests {
             ("abc", 0, ""),
         ] {
             assert_eq!(shortened(name, width, "…"), expected, "{name} in {width}");
+        }
+        for (width, expected) in [
+            (13, "1-2, 5, 10-12"),
+            (12, "1-2, 5, …"),
+            (9, "1-2, 5, …"),
+            (8, "1-2, …"),
+            (3, "…"),
+        ] {
+            assert_eq!(first_of("1-2, 5, 10-12", width, "…"), expected);
         }
         assert_eq!(shortened("abcdefghij", 7, "..."), "ab...ij");
         assert_eq!(shortened("abcdefghij", 2, "..."), "..");

@@ -56,31 +56,97 @@ pub(crate) fn table(headings: &[Heading<'_>], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Shortens the names in the first column, so that the table is as wide as `width` characters, if it can be.
-pub(crate) fn shorten_names(
-    headings: &[Heading<'_>],
+/// The parts of a table that a narrow terminal has less of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Narrowing<'a> {
+    /// The columns that are left out, the first of these first.
+    pub(crate) left_out: &'a [usize],
+    /// The column with names, which lose their middle.
+    pub(crate) names: usize,
+}
+
+/// Leaves columns out of a table, and shortens names, so that it is as wide as `width` characters, if it can be.
+pub(crate) fn fit(
+    headings: &mut Vec<Heading<'_>>,
     rows: &mut [Vec<String>],
     width: usize,
+    narrowing: Narrowing<'_>,
     mark: &str,
 ) {
-    let others = headings
-        .iter()
-        .enumerate()
-        .skip(1)
-        .map(|(column, heading)| {
-            let cells = rows.iter().filter_map(|row| row.get(column));
-            let lengths = cells.map(|cell| cell.chars().count());
-            lengths.max().unwrap_or(0).max(heading.text.chars().count()) + 2
-        });
-    let room = width.saturating_sub(others.sum()).max(NARROWEST);
-    for name in rows.iter_mut().filter_map(|row| row.first_mut()) {
-        *name = shortened(&printable(name), room, mark);
+    let Narrowing { left_out, names } = narrowing;
+    let widths = headings.iter().enumerate().map(|(column, heading)| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        let lengths = cells.map(|cell| printable(cell).chars().count());
+        lengths.max().unwrap_or(0).max(heading.text.chars().count())
+    });
+    let widths: Vec<usize> = widths.collect();
+    let mut stays = vec![true; widths.len()];
+    // The room that the others leave for names; two spaces stand between columns.
+    let room = |stays: &[bool]| {
+        let others = widths.iter().zip(stays).enumerate();
+        let others = others.filter(|(column, (_, stays))| *column != names && **stays);
+        let taken: usize = others.map(|(_, (other, _))| other + 2).sum();
+        width.saturating_sub(taken)
+    };
+    let needed = widths.get(names).copied().unwrap_or(0).min(NARROWEST);
+    for column in left_out {
+        if room(&stays) >= needed {
+            break;
+        }
+        if let Some(stays) = stays.get_mut(*column) {
+            *stays = false;
+        }
     }
+    let room = room(&stays).max(NARROWEST);
+    for row in rows {
+        if let Some(name) = row.get_mut(names) {
+            *name = shortened(&printable(name), room, mark);
+        }
+        retain(row, &stays);
+    }
+    retain(headings, &stays);
+}
+
+/// Keeps the elements that stay, and those behind them all.
+fn retain<T>(elements: &mut Vec<T>, stays: &[bool]) {
+    let mut stays = stays.iter();
+    elements.retain(|_| stays.next().copied().unwrap_or(true));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_narrow_table_leaves_columns_out_and_shortens_names() {
+        let headings = [("N", true), ("NAME", false), ("M", true)];
+        let headings = headings.map(|(text, is_number)| Heading { text, is_number });
+        let rows = || {
+            vec![
+                ["123456", "abcdefghijklmnopqrst", "789"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ]
+        };
+        let narrowing = Narrowing {
+            left_out: &[0, 2],
+            names: 1,
+        };
+        // 6, 20 and 3 characters, with two spaces between them.
+        for (width, expected) in [
+            (
+                33,
+                "     N  NAME                    M\n123456  abcdefghijklmnopqrst  789\n",
+            ),
+            (25, "     N  NAME            M\n123456  abcdef~pqrst  789\n"),
+            (24, "NAME                   M\nabcdefghij~lmnopqrst  789\n"),
+            (14, "NAME\nabcdefg~opqrst\n"),
+        ] {
+            let (mut headings, mut rows) = (headings.to_vec(), rows());
+            fit(&mut headings, &mut rows, width, narrowing, "~");
+            assert_eq!(table(&headings, &rows), expected, "{width}");
+        }
+    }
 
     #[test]
     fn numbers_stand_on_the_right_and_long_cells_move_their_row_alone() {

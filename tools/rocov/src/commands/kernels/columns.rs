@@ -2,14 +2,16 @@
 
 use std::cmp::Ordering;
 use std::env;
+use std::io;
 use std::path::Path;
 
 use clap::ValueEnum;
 
 use super::row::Row;
 use crate::cli::KernelColumn;
-use crate::term::table;
-use crate::term::table::Heading;
+use crate::term::lines::Lines;
+use crate::term::look::Look;
+use crate::term::table::{Heading, Narrowing};
 
 /// The contents of a cell.
 enum Cell {
@@ -115,8 +117,28 @@ pub(super) fn compare(one: &Row, other: &Row, by: Option<KernelColumn>) -> Order
         .unwrap_or_else(|| one.code_object.cmp(&other.code_object))
 }
 
-/// The table of these rows.
-pub(super) fn table(rows: &[Row], mangled: bool) -> String {
+/// The columns that a narrow terminal lacks, the least important first, and the one with names.
+const LEFT_OUT: [KernelColumn; 11] = [
+    KernelColumn::Agprs,
+    KernelColumn::Spills,
+    KernelColumn::Scratch,
+    KernelColumn::Wavefront,
+    KernelColumn::Sgprs,
+    KernelColumn::Lds,
+    KernelColumn::Loads,
+    KernelColumn::Vgprs,
+    KernelColumn::Instrumented,
+    KernelColumn::Source,
+    KernelColumn::Lines,
+];
+
+/// Writes the table of these rows.
+pub(super) fn write(
+    rows: &[Row],
+    mangled: bool,
+    look: Look,
+    out: &mut Lines<'_>,
+) -> io::Result<()> {
     let columns = KernelColumn::value_variants();
     let headings: Vec<_> = columns.iter().map(|column| column.heading()).collect();
     let cells = |row: &Row| {
@@ -124,5 +146,11 @@ pub(super) fn table(rows: &[Row], mangled: bool) -> String {
         cells.map(Cell::text).collect()
     };
     let rows: Vec<_> = rows.iter().map(cells).collect();
-    table::table(&headings, &rows)
+    let place = |wanted: KernelColumn| columns.iter().position(|column| *column == wanted);
+    let left_out: Vec<_> = LEFT_OUT.into_iter().filter_map(place).collect();
+    let narrowing = Narrowing {
+        left_out: &left_out,
+        names: place(KernelColumn::Kernel).unwrap_or_default(),
+    };
+    out.table_in(headings, rows, narrowing, look)
 }

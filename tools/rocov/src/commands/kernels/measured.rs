@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::cli::KernelsArguments;
 use crate::coverage;
-use crate::coverage::FunctionFigures;
+use crate::coverage::{Exclusions, FunctionFigures};
 use crate::data::DataDirectory;
 use crate::data::matched_elfs::MatchedCodeObject;
 use crate::llvm::LlvmTools;
@@ -25,11 +25,11 @@ pub(super) type Measured = BTreeMap<String, BTreeMap<String, FunctionFigures>>;
 ///
 /// Fails if an object cannot be read.
 pub(super) fn of(
-    mut data: DataDirectory,
+    data: &DataDirectory,
     arguments: &KernelsArguments,
+    exclusions: &Exclusions,
     warnings: &mut Warnings,
 ) -> Result<Measured> {
-    data.find_elfs(&arguments.objects, warnings)?;
     let mut measured = Measured::new();
     if data.device.is_empty() {
         return Ok(measured);
@@ -42,7 +42,7 @@ pub(super) fn of(
         }
     };
     let mut matched = data.match_all_elfs();
-    matched.leave_out_damaged(&data, &mut installed, warnings);
+    matched.leave_out_damaged(data, &mut installed, warnings);
     let archs = matched.archs.iter();
     let objects: Vec<_> = archs
         .flat_map(|(arch, objects)| {
@@ -52,7 +52,7 @@ pub(super) fn of(
         })
         .collect();
     let found = parallel::map(&objects, |(arch, _, object)| {
-        Ok(functions(object, arch, &installed))
+        Ok(functions(object, arch, exclusions, &installed))
     })?;
     for ((_, identity, _), functions) in objects.iter().zip(found) {
         match functions {
@@ -73,12 +73,13 @@ pub(super) fn of(
 fn functions(
     object: &MatchedCodeObject<'_>,
     arch: &str,
+    exclusions: &Exclusions,
     installed: &LlvmTools,
 ) -> Result<(BTreeMap<String, FunctionFigures>, Vec<String>)> {
     let directory = temporary::directory()?;
     let files = object.files(arch, directory.path())?;
     let merged = directory.path().join("one.profdata");
     let (counts, said) = object_counts(object, merged, installed)?;
-    let functions = coverage::functions(&files, &counts, installed)?;
+    let functions = coverage::functions(&files, &counts, exclusions, installed)?;
     Ok((functions, said))
 }

@@ -10,11 +10,15 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 use glob::Pattern;
+use rocov::format::registry::model::Document;
 use serde::Serialize;
 
 use crate::cli::KernelsArguments;
+use crate::coverage::{Exclusions, SourceTexts};
 use crate::data::DataDirectory;
+use crate::data::components::Components;
 use crate::term::exit_status::{CommandResult, FAILED};
+use crate::term::look::Look;
 use crate::term::plural::count;
 use crate::term::print;
 use crate::term::remedy::explained;
@@ -49,8 +53,11 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
     }
     print::warn(&data.take_builds(arguments.all_builds));
     data.builds.leave_out(&mut registry.document);
-    let measured = Warnings::printing(|warnings| measured::of(data, arguments, warnings))?;
-    let mut rows = rows(registry.document, &measured);
+    let exclusions = arguments.exclusions.exclusions(SourceTexts::default());
+    let mut rows = Warnings::printing(|warnings| {
+        listed(data, registry.document, arguments, &exclusions, warnings)
+    })?;
+    print::warn(&exclusions.idle());
     check_filters(&rows, arguments)?;
     let with_hips = rows.len();
     if !arguments.all && arguments.name.is_empty() {
@@ -58,6 +65,18 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
     }
     let all = rows.len();
     rows.retain(|row| row.is_asked_for(arguments));
+    if arguments.uncovered {
+        let before = rows.len();
+        rows.retain(|row| row.excluded.is_none());
+        let excluded = before - rows.len();
+        if excluded > 0 {
+            let kernels = count(excluded, "kernel");
+            let are = if excluded == 1 { "is" } else { "are" };
+            print::warn(&[format!(
+                "{kernels} that never ran {are} excluded: leave out --uncovered to list all kernels"
+            )]);
+        }
+    }
     if all == 0 && with_hips > 0 {
         let kernels = count(with_hips, "kernel");
         print::warn(&[format!(
@@ -76,9 +95,40 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
             kernels: &rows,
         })?;
     } else {
-        print::text(columns::table(&rows, arguments.mangled).as_bytes())?;
+        let look = Look::for_stdout(false);
+        print::lines(|out| columns::write(&rows, arguments.mangled, look, out))?;
     }
     Ok(status(is_partial))
+}
+
+/// The kernels of a registry; and if the user may look for them, those for archs that nothing ran on.
+///
+/// # Errors
+///
+/// Fails if an object cannot be read.
+fn listed(
+    mut data: DataDirectory,
+    document: Document,
+    arguments: &KernelsArguments,
+    exclusions: &Exclusions,
+    warnings: &mut Warnings,
+) -> Result<Vec<Row>> {
+    data.find_elfs(&arguments.objects, warnings)?;
+    let measured = measured::of(&data, arguments, exclusions, warnings)?;
+    let mut listed = rows(document, &measured);
+    if !arguments.uncovered && arguments.arch.is_empty() {
+        return Ok(listed);
+    }
+    if let Some(mut others) = data.other_archs(&[], &Components::default(), warnings)? {
+        others.data.find_elfs(&[], warnings)?;
+        let measured = measured::of(&others.data, arguments, exclusions, warnings)?;
+        let document = Document {
+            code_objects: others.code_objects,
+            ..Document::default()
+        };
+        listed.extend(rows(document, &measured));
+    }
+    Ok(listed)
 }
 
 /// Checks that each arch and name that the user gives is one of a kernel's.

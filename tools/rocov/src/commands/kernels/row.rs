@@ -30,6 +30,9 @@ pub(super) struct Row {
     pub(super) count: Option<u64>,
     /// Its lines; `None` without a profile.
     pub(super) lines: Option<Figure>,
+    /// The reason why reports leave it out, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) excluded: Option<String>,
 }
 
 /// The kernels of all code objects.
@@ -59,6 +62,7 @@ pub(super) fn rows(document: Document, measured: &Measured) -> Vec<Row> {
                 loads: loads.get(&object.identity).copied().unwrap_or(0),
                 count: function.map(|function| function.count),
                 lines: function.map(|function| function.lines),
+                excluded: function.and_then(|function| function.excluded.clone()),
                 kernel,
             });
         }

@@ -10,13 +10,14 @@ use anyhow::{Result, bail};
 use crate::cli::{Output, ReportArguments, ReportOptions};
 use crate::coverage;
 use crate::coverage::misfit::Misfit;
+use crate::coverage::selection::LEAVE_SOME;
 use crate::coverage::sources_to_show::SourcesToShow;
 use crate::coverage::view::View;
 use crate::coverage::{Baseline, Change, Provenance, Report, SourceTexts, staleness};
-use crate::data::DataDirectory;
 use crate::data::components::Components;
 use crate::data::match_elfs::NotOfComponents;
 use crate::data::matched_elfs::MatchedElfs;
+use crate::data::{DataDirectory, Origins};
 use crate::dataset::DataSetInputs;
 use crate::llvm::LlvmTools;
 use crate::profdata::{MergedProfiles, host_counts, per_label, uniformity};
@@ -56,7 +57,7 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     let options = &arguments.options;
     let archs = &options.filters.arch;
     let texts = options.texts()?;
-    let compared = Compared::read(options)?;
+    let mut compared = Compared::read(options)?;
     let outputs = options.formats.outputs();
     let outputs = outputs.unwrap_or_else(|error| error.exit());
     let directories = arguments.directories();
@@ -131,6 +132,14 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
         false => Vec::new(),
     };
     missing.extend(absent);
+    if options.gates().all_kernels {
+        compared.other_archs = Warnings::printing(|warnings| {
+            let Some(other) = data.other_archs(archs, &components, warnings)? else {
+                return Ok(None);
+            };
+            view_of(other.data, &report, options, &mut installed, warnings).map(Some)
+        })?;
+    }
     let mut broken = write(
         &report, &data, arguments, &outputs, compared, texts, &installed,
     )?;
@@ -156,6 +165,8 @@ struct Compared {
     baseline: Option<Baseline>,
     /// The figures of archs that did not run.
     carried: Option<Baseline>,
+    /// The code for archs that nothing ran on.
+    other_archs: Option<View>,
 }
 
 impl Compared {
@@ -169,8 +180,28 @@ impl Compared {
             change: options.change()?,
             baseline: options.baseline().map(Baseline::read).transpose()?,
             carried: options.carried().map(Baseline::read).transpose()?,
+            other_archs: None,
         })
     }
+}
+
+/// The view of other data as `report` shows its own.
+///
+/// # Errors
+///
+/// Fails if the data cannot be read.
+fn view_of(
+    mut data: DataDirectory,
+    report: &Report<'_>,
+    options: &ReportOptions,
+    installed: &mut LlvmTools,
+    warnings: &mut Warnings,
+) -> Result<View> {
+    data.find_elfs(&[], warnings)?;
+    let mut matched = data.match_elfs(&[], &Components::default(), installed, warnings)?;
+    let merged = MergedProfiles::merge_data(&mut matched, &data, installed, warnings)?;
+    let other = Report::of(&merged, &data, &Origins::default());
+    report.view_of(&other, &options.filters.selection()?, installed)
 }
 
 /// A line for each code object whose counts may be of a sample.
@@ -266,6 +297,7 @@ fn show(
     if shown.paths.is_empty() {
         bail!("no source can be shown: leave out --show to print the table");
     }
+    print::warn(&report.idle_exclusions());
     let headings = report.headings(arguments.verbose);
     let output = options.formats.output();
     print::to_file_or_stdout(output, |out| {
@@ -304,6 +336,7 @@ fn write(
         change,
         baseline,
         carried,
+        other_archs,
     }: Compared,
     texts: SourceTexts,
     installed: &LlvmTools,
@@ -313,10 +346,14 @@ fn write(
     let has_gates = gates.are_set();
     let selection = options.filters.selection()?;
     let (mut view, warnings) = report.view(&selection, options.by, installed)?;
-    print::warn(&warnings);
+    // A gate prints them.
+    if !has_gates {
+        print::warn(&warnings);
+    }
     let reported = view.everything().into_iter().map(PathBuf::from);
     let changed = change.iter().flat_map(Change::places);
     print::warn(&selection.idle(&reported.chain(changed).collect::<Vec<_>>()));
+    print::warn(&report.idle_exclusions());
     view.texts.with_others_of(texts);
     view.changed = change
         .as_ref()
@@ -331,6 +368,7 @@ fn write(
     if let Some(carried) = carried {
         view.carried = carried.carried(&view, is_reported, &today()?);
     }
+    view.other_archs = other_archs.map(Box::new);
     let html = options.formats.html.as_deref();
     if html.is_some() || has_gates {
         view.misfits = staleness::misfits(&view);
@@ -338,10 +376,7 @@ fn write(
     // A gate reports an empty view itself, and a change need not have GPU code.
     let is_judged = has_gates || change.is_some();
     if view.paths.is_empty() && (html.is_some() || !is_judged) {
-        bail!(
-            "no source file is left to report: nothing was written: give --include, --exclude and --arch that \
-            leave some"
-        );
+        bail!("no source file is left to report: nothing was written: {LEAVE_SOME}");
     }
     if let Some(directory) = html {
         let misfits = unreported(&view).map(|(path, misfit)| misfit.about(path));
@@ -379,7 +414,9 @@ fn write(
     if let Some(baseline) = baseline {
         let root = coverage::baseline::root(options.repository());
         let now = Baseline::of(&view, &root, &today()?);
-        broken.extend(baseline.losses(&now));
+        let file = options.baseline().unwrap_or(Path::new(""));
+        let lowering = coverage::baseline::lowering(file, &arguments.directories());
+        broken.extend(baseline.losses(&now, &lowering));
         let is_wanted = |label: &str| {
             is_reported(label) && !view.carried.iter().any(|carried| carried.label == label)
         };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use crate::data::changes::fingerprint;
-use crate::system::interrupts::Interrupts;
+use crate::system::interrupts::{Interrupts, output_is_closed};
 use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::print;
 use crate::term::remedy::explained;
@@ -76,7 +76,8 @@ fn draw(report: &impl Fn() -> CommandResult, is_terminal: bool, is_first: bool) 
     }
 }
 
-/// Waits until the data is another than `before` and at rest. Returns false if an interrupt comes first.
+/// Waits until the data is another than `before` and at rest. Returns false if an interrupt comes first, or if nobody reads
+/// the report any more.
 fn changed(directories: &[PathBuf], before: u64, interrupts: &Interrupts) -> bool {
     let mut last = before;
     let mut restless: Option<Instant> = None;
@@ -91,7 +92,7 @@ fn changed(directories: &[PathBuf], before: u64, interrupts: &Interrupts) -> boo
             restless.get_or_insert_with(Instant::now);
         }
         last = now;
-        if interrupts.wait(INTERVAL.max(start.elapsed() * SHARE)) {
+        if interrupts.wait(INTERVAL.max(start.elapsed() * SHARE)) || output_is_closed() {
             return false;
         }
     }

@@ -2,11 +2,12 @@
 //!
 //! Each becomes a skipped region, as code behind `#if 0` is one, so that all formats leave it out.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::source_marks::SourceMarks;
+use super::reason::Reason;
+use super::source_marks::{MarkedLines, SourceMarks};
 use crate::coverage::function::{Branch, Function, Kind, Location, Place, Region, Span};
 use crate::coverage::inferred::innermost;
 use crate::coverage::model::Record;
@@ -19,10 +20,12 @@ pub(super) struct LeftOut<'a> {
     main: u32,
     /// For each file, the places of the expansions that lead to it.
     expansions: Vec<Vec<Place>>,
-    /// True if the whole function is one.
-    is_whole: bool,
+    /// The reason why the whole function is one.
+    whole: Option<Reason>,
     /// Code, with its lines, by the index of the file.
     hidden: Vec<(u32, Span)>,
+    /// The reasons for hidden code of the file that the function is defined in.
+    reasons: Vec<(Span, Reason)>,
     /// Code without its lines: uses of `assert`.
     asserts: Vec<(u32, Span)>,
     /// The places of code that is never reached.
@@ -44,24 +47,34 @@ impl<'a> LeftOut<'a> {
             marks,
             main,
             expansions: function.expansion_paths(),
-            is_whole: false,
+            whole: None,
             hidden: Vec::new(),
+            reasons: Vec::new(),
             asserts: Vec::new(),
             unreachable: Vec::new(),
             macros: BTreeSet::new(),
         };
         let of_main = &marks[main as usize];
         // A function starts at its brace, which may have a line of its own.
-        let is_at_start = |line: &u32| *line == start.line || *line + 1 == start.line;
-        let is_around =
-            |lines: &RangeInclusive<u32>| lines.contains(&start.line) && lines.contains(&end.line);
-        left_out.is_whole =
-            of_main.functions.iter().any(is_at_start) || of_main.lines.iter().any(is_around);
+        let is_at_start = |line: u32| line == start.line || line + 1 == start.line;
+        let is_around = |marked: &&MarkedLines| {
+            marked.lines.contains(&start.line) && marked.lines.contains(&end.line)
+        };
+        let by_comment = of_main
+            .functions
+            .iter()
+            .find(|(line, _)| is_at_start(*line))
+            .map(|(_, reason)| reason);
+        let by_lines = || {
+            let around = of_main.lines.iter().find(is_around);
+            around.map(|marked| &marked.reason)
+        };
+        left_out.whole = by_comment.or_else(by_lines).cloned();
         for (file, marks) in (0..).zip(marks) {
             let Some(extent) = extent(function, file) else {
                 continue;
             };
-            for lines in &marks.lines {
+            for MarkedLines { lines, reason } in &marks.lines {
                 let first = Place {
                     line: *lines.start(),
                     column: 1,
@@ -71,27 +84,128 @@ impl<'a> LeftOut<'a> {
                     end: marks.end_of(*lines.end()).min(extent.end),
                 };
                 if span.start < span.end {
-                    left_out.hidden.push((file, span));
+                    left_out.hide(file, span, reason.clone());
                 }
             }
             if keeps_unreachable {
                 continue;
             }
-            for place in marks
+            for (place, call) in marks
                 .unreachable
                 .iter()
-                .filter(|place| extent.start <= **place && **place < extent.end)
+                .filter(|(place, _)| extent.start <= *place && *place < extent.end)
             {
                 let span = unreachable(record, file, *place, marks);
                 left_out.unreachable.push((file, span));
-                left_out.hidden.push((file, span));
+                left_out.hide(file, span, Reason::Unreachable(call));
             }
+        }
+        for file in 0..function.filenames.len() {
+            left_out.close_regions(u32::try_from(file).unwrap_or(u32::MAX), record);
         }
         if !keeps_unreachable {
             left_out.find_asserts(function);
         }
         left_out.add_hidden_macros(function);
         left_out
+    }
+
+    /// Hides code for a reason.
+    fn hide(&mut self, file: u32, span: Span, reason: Reason) {
+        self.hidden.push((file, span));
+        if file == self.main {
+            self.reasons.push((span, reason));
+        }
+    }
+
+    /// Hides the rest of each region that has nothing but brackets beside hidden code, such as the closing brace on the next
+    /// line. The region of the function itself stays.
+    fn close_regions(&mut self, file: u32, record: &Record) {
+        if self.hidden.iter().all(|(other, _)| *other != file) {
+            return;
+        }
+        let start = extent(&record.function, file).map(|extent| extent.start);
+        let regions = record.regions(|other| other == file);
+        let regions = regions.filter(|region| region.kind == Kind::Code);
+        let mut spans: Vec<_> = regions.map(|region| region.span).collect();
+        spans.retain(|span| Some(span.start) != start);
+        // Inner regions before those around them.
+        spans.sort_by_key(|span| (span.end, Reverse(span.start)));
+        for span in spans {
+            self.close(file, span);
+        }
+    }
+
+    /// Hides the rest of a region if that is nothing but brackets.
+    fn close(&mut self, file: u32, region: Span) {
+        let is_inside = |(other, span): &(u32, Span)| {
+            *other == file && span.start < region.end && region.start < span.end
+        };
+        let mut inside: Vec<Span> = self
+            .hidden
+            .iter()
+            .filter(|hidden| is_inside(hidden))
+            .map(|(_, span)| *span)
+            .collect();
+        inside.sort();
+        let (Some(first), Some(end)) = (
+            inside.first().map(|span| span.start),
+            inside.iter().map(|span| span.end).max(),
+        ) else {
+            return;
+        };
+        let mut at = region.start;
+        let marks = &self.marks[file as usize];
+        for span in &inside {
+            if at < span.start && !marks.has_only_brackets(at, span.start) {
+                return;
+            }
+            at = at.max(span.end);
+        }
+        if at < region.end && !marks.has_only_brackets(at, region.end) {
+            return;
+        }
+        self.hidden.retain(|hidden| !is_inside(hidden));
+        let whole = Span {
+            start: first.min(region.start),
+            end: end.max(region.end),
+        };
+        self.hidden.push((file, whole));
+    }
+
+    /// The reason why the whole function is left out.
+    pub(super) fn whole(&self) -> Option<&Reason> {
+        self.whole.as_ref()
+    }
+
+    /// The reason why a line of the file that the function is defined in is left out: that of code on it, or else of the
+    /// nearest code.
+    pub(super) fn reason(&self, line: u32) -> Reason {
+        let lines = |span: &Span| span.start.line..=span.end.line;
+        let is_of_assert =
+            |(file, span): &(u32, Span)| *file == self.main && lines(span).contains(&line);
+        let distance = |span: &Span| {
+            let [before, behind] = [
+                span.start.line.saturating_sub(line),
+                line.saturating_sub(span.end.line),
+            ];
+            before.max(behind)
+        };
+        let mut here = self
+            .reasons
+            .iter()
+            .filter(|(span, _)| lines(span).contains(&line));
+        let here = here.next().map(|(_, reason)| reason);
+        let marked = || self.marks[self.main as usize].reason(line);
+        let known = self.whole.as_ref().or(here).or_else(marked);
+        if let Some(reason) = known {
+            return reason.clone();
+        }
+        let nearest = self.reasons.iter().min_by_key(|(span, _)| distance(span));
+        match nearest {
+            Some((_, reason)) if !self.asserts.iter().any(is_of_assert) => reason.clone(),
+            _ => Reason::Assert,
+        }
     }
 
     /// Finds the uses of `assert`. That of a system header is no expansion: its regions lie at the start of its use.
@@ -156,7 +270,7 @@ impl<'a> LeftOut<'a> {
 
     /// Takes the parts out of the function, and returns whether any of it stays.
     pub(super) fn take_from(&self, record: &mut Record) -> bool {
-        if self.is_whole {
+        if self.whole.is_some() {
             return false;
         }
         let mut function = Function::clone(&record.function);
@@ -243,10 +357,10 @@ impl<'a> LeftOut<'a> {
 
         let mut has_lines = false;
         if let Some(table) = &mut function.line_table {
-            let stays = table.lines.iter().map(|line| {
-                let marks = &self.marks[line.file as usize];
-                !marks.lines.iter().any(|lines| lines.contains(&line.line))
-            });
+            let stays = table
+                .lines
+                .iter()
+                .map(|line| self.marks[line.file as usize].reason(line.line).is_none());
             let stays: Vec<_> = stays.collect();
             keep(&mut table.lines, &stays);
             keep(&mut counts.lines, &stays);

@@ -5,7 +5,10 @@
 //! `__builtin_trap()` or at `std::unreachable()`. llvm-cov has no exclusions.
 
 mod left_out;
+mod reason;
 mod source_marks;
+
+pub(crate) use reason::Reason;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -16,6 +19,7 @@ use regex::RegexSet;
 use super::function::Function;
 use super::model::Record;
 use super::source_text::SourceTexts;
+use super::view::View;
 use crate::support::demangle::shown;
 use left_out::LeftOut;
 use source_marks::SourceMarks;
@@ -31,8 +35,16 @@ pub(crate) struct ExclusionRules {
     pub(crate) functions: Option<RegexSet>,
 }
 
-/// The lines with code that are left out, by source.
-pub(crate) type ExcludedLines = BTreeMap<Arc<str>, BTreeSet<u32>>;
+/// The lines with code that are left out, by source, each with the reason.
+pub(crate) type ExcludedLines = BTreeMap<Arc<str>, BTreeMap<u32, Reason>>;
+
+/// The code that is left out.
+#[derive(Debug, Default)]
+pub(crate) struct ExcludedCode {
+    pub(crate) lines: ExcludedLines,
+    /// Whole functions, by their mangled names.
+    pub(crate) functions: BTreeMap<Arc<str>, Reason>,
+}
 
 /// The exclusions of a report. Each source is read once.
 #[derive(Debug, Default)]
@@ -42,6 +54,8 @@ pub(crate) struct Exclusions {
     /// The texts of sources that no code object has.
     texts: Mutex<SourceTexts>,
     known: Mutex<HashMap<Arc<str>, Arc<SourceMarks>>>,
+    /// The regular expressions that the name of a function matches.
+    used: Mutex<BTreeSet<usize>>,
 }
 
 impl Exclusions {
@@ -51,6 +65,7 @@ impl Exclusions {
             rules: Some(rules),
             texts: Mutex::new(texts),
             known: Mutex::default(),
+            used: Mutex::default(),
         }
     }
 
@@ -71,13 +86,38 @@ impl Exclusions {
         faults
     }
 
-    /// Takes what is excluded out of `records`, and returns the lines. `texts` are those that code objects have.
-    pub(super) fn leave_out(
-        &self,
-        records: &mut Vec<Record>,
-        texts: &SourceTexts,
-    ) -> ExcludedLines {
-        let mut excluded = ExcludedLines::new();
+    /// A line for each regular expression of the user that has excluded nothing so far.
+    pub(crate) fn idle(&self) -> Vec<String> {
+        let Some(rules) = &self.rules else {
+            return Vec::new();
+        };
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_lines: BTreeSet<usize> = known
+            .values()
+            .flat_map(|marks| marks.patterns.iter().copied())
+            .collect();
+        let of_functions = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = |patterns: &[String], used: &BTreeSet<usize>, line: &dyn Fn(&str) -> String| {
+            let unused = patterns.iter().enumerate();
+            let unused = unused.filter(|(number, _)| !used.contains(number));
+            unused.map(|(_, regex)| line(regex)).collect::<Vec<_>>()
+        };
+        let lines = rules.lines.as_ref().map(|set| set.patterns());
+        let functions = rules.functions.as_ref().map(RegexSet::patterns);
+        let mut idle_ones = idle(lines.unwrap_or_default(), &of_lines, &|regex| {
+            format!(
+                "--exclude-line {regex} matches no line of a source: give one that does, or leave it out"
+            )
+        });
+        idle_ones.extend(idle(functions.unwrap_or_default(), &of_functions, &|regex| {
+            format!("--exclude-function {regex} matches no function: give one that does, or leave it out")
+        }));
+        idle_ones
+    }
+
+    /// Takes what is excluded out of `records`, and returns it. `texts` are those that code objects have.
+    pub(super) fn leave_out(&self, records: &mut Vec<Record>, texts: &SourceTexts) -> ExcludedCode {
+        let mut excluded = ExcludedCode::default();
         let Some(rules) = &self.rules else {
             return excluded;
         };
@@ -85,27 +125,71 @@ impl Exclusions {
             let function = Arc::clone(&record.function);
             let paths = function.filenames.iter();
             let marks: Vec<_> = paths.map(|path| self.marks(path, rules, texts)).collect();
-            let is_named = is_named(&function, rules.functions.as_ref());
-            if !is_named && marks.iter().all(|marks| marks.is_empty()) {
+            let by_name = self.reason_of_name(&function, rules.functions.as_ref());
+            if by_name.is_none() && marks.iter().all(|marks| marks.is_empty()) {
                 return true;
             }
             let before = record.lines(&record.segments());
             let left_out = LeftOut::new(record, &marks, rules.keeps_unreachable);
-            let stays = !is_named && left_out.take_from(record);
+            let stays = by_name.is_none() && left_out.take_from(record);
             let after: BTreeSet<u32> = match stays {
                 true => lines(record.lines(&record.segments())).collect(),
                 false => BTreeSet::new(),
             };
-            let mut gone = lines(before)
-                .filter(|line| !after.contains(line))
-                .peekable();
-            if gone.peek().is_some() {
+            let reason = |line: u32| by_name.clone().unwrap_or_else(|| left_out.reason(line));
+            let gone = lines(before).filter(|line| !after.contains(line));
+            let gone: BTreeMap<_, _> = gone.map(|line| (line, reason(line))).collect();
+            if !stays {
+                let start = function.start().line;
+                let whole = by_name.as_ref().or(left_out.whole());
+                let whole = whole.cloned().unwrap_or_else(|| left_out.reason(start));
+                excluded.functions.insert(Arc::clone(&function.name), whole);
+            }
+            if !gone.is_empty() {
                 let path = Arc::clone(function.main_path());
-                excluded.entry(path).or_default().extend(gone);
+                excluded.lines.entry(path).or_default().extend(gone);
             }
             stays
         });
         excluded
+    }
+
+    /// The reason why a line of a source is left out. `None` if some function of the view, which leaves nothing out, still has
+    /// the line.
+    pub(crate) fn reason(&self, view: &View, path: &str, line: u32) -> Option<Reason> {
+        let mut found = None;
+        for column in &view.columns {
+            let mut records: Vec<_> = column.defined_in(path).cloned().collect();
+            let excluded = self.leave_out(&mut records, &view.texts);
+            let has = |record: &Record| {
+                let mut here = lines(record.lines(&record.segments()));
+                here.any(|other| other == line)
+            };
+            if records.iter().any(has) {
+                return None;
+            }
+            let here = excluded.lines.get(path).and_then(|lines| lines.get(&line));
+            found = found.or(here.cloned());
+        }
+        found
+    }
+
+    /// The reason why a function is left out by its name.
+    fn reason_of_name(&self, function: &Function, names: Option<&RegexSet>) -> Option<Reason> {
+        let names = names?;
+        let matches = [
+            names.matches(&function.name),
+            names.matches(&shown(&function.name)),
+        ];
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = None;
+        for number in matches.iter().flatten() {
+            used.insert(number);
+            first = first.or(Some(number));
+        }
+        Some(Reason::FunctionPattern(
+            names.patterns()[first?].as_str().into(),
+        ))
     }
 
     /// The marks of the source at `path`; none if it cannot be read.
@@ -127,7 +211,7 @@ impl Exclusions {
                 texts.read(place)
             }
         };
-        let marks = SourceMarks::read(text.unwrap_or_default(), rules.lines.as_ref());
+        let marks = SourceMarks::read(&text.unwrap_or_default(), rules.lines.as_ref());
         let marks = Arc::new(marks);
         known().insert(Arc::clone(path), Arc::clone(&marks));
         marks
@@ -136,9 +220,4 @@ impl Exclusions {
 
 fn lines(counted: Vec<(u32, u64)>) -> impl Iterator<Item = u32> {
     counted.into_iter().map(|(line, _)| line)
-}
-
-fn is_named(function: &Function, names: Option<&RegexSet>) -> bool {
-    let is_match = |name: &str| names.is_some_and(|names| names.is_match(name));
-    is_match(&function.name) || names.is_some() && is_match(&shown(&function.name))
 }

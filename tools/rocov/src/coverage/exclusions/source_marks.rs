@@ -5,11 +5,14 @@
 //! [grcov](https://github.com/mozilla/grcov#excluding-lines) and
 //! [coverage.py](https://coverage.readthedocs.io/en/latest/excluding.html).
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use memchr::memmem;
 use regex::bytes::RegexSet;
 
+use super::reason::Reason;
 use crate::coverage::function::{Place, Span};
 
 /// The tools whose markers are read: `LCOV_EXCL_LINE`, and so on.
@@ -31,33 +34,42 @@ const NEEDLES: [&[u8]; 5] = [
     b"assert",
 ];
 
+/// Lines that are left out for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct MarkedLines {
+    pub(super) lines: RangeInclusive<u32>,
+    pub(super) reason: Reason,
+}
+
 /// The marks of a source. Lines count from 1.
 #[derive(Debug, Default)]
 pub(super) struct SourceMarks {
     /// The lines that are left out.
-    pub(super) lines: Vec<RangeInclusive<u32>>,
+    pub(super) lines: Vec<MarkedLines>,
     /// The lines whose branches are left out.
     pub(super) branches: Vec<RangeInclusive<u32>>,
-    /// The lines at which functions start, or just before these, that are left out.
-    pub(super) functions: Vec<u32>,
-    /// The places of calls that are never reached.
-    pub(super) unreachable: Vec<Place>,
+    /// The lines at which functions start, or just before these, that are left out, and the comments there.
+    pub(super) functions: Vec<(u32, Reason)>,
+    /// The places of calls that are never reached, and their names.
+    pub(super) unreachable: Vec<(Place, &'static str)>,
     /// The uses of `assert`, with their arguments.
     pub(super) asserts: Vec<Span>,
     /// A line for each marker that has no other end.
     pub(super) faults: Vec<String>,
-    /// The text, if there is a mark.
-    text: Vec<u8>,
+    /// The numbers of the patterns that match a line.
+    pub(super) patterns: BTreeSet<usize>,
+    /// The text without comments and strings, if there is a mark.
+    code: Vec<u8>,
     /// The offset of each line in the text.
     starts: Vec<usize>,
 }
 
 impl SourceMarks {
     /// Reads the marks of a text. A line that matches one of `patterns` is left out, too.
-    pub(super) fn read(text: Vec<u8>, patterns: Option<&RegexSet>) -> Self {
+    pub(super) fn read(text: &[u8], patterns: Option<&RegexSet>) -> Self {
         let may_have_marks = NEEDLES
             .iter()
-            .any(|needle| memmem::find(&text, needle).is_some());
+            .any(|needle| memmem::find(text, needle).is_some());
         if !may_have_marks && patterns.is_none() {
             return Self::default();
         }
@@ -70,29 +82,62 @@ impl SourceMarks {
             marks.starts.push(start);
             start += line.len() + 1;
             marks.read_markers(number, line, &mut open);
-            if patterns.is_some_and(|patterns| patterns.is_match(line)) {
-                marks.lines.push(number..=number);
+            if let Some(patterns) = patterns {
+                marks.read_patterns(number, line, patterns);
             }
             if memmem::find(line, b"no cover").is_some() && is_pragma(line) {
                 let end = number + suite(lines.clone().skip(number as usize), line);
-                marks.lines.push(number..=end);
+                marks.add_lines(number..=end, "pragma: no cover");
             }
-            marks.read_code(number, &code.code_of(line), &mut open.assert);
+            let code = code.code_of(line);
+            marks.read_code(number, &code, &mut open.assert);
+            marks.code.extend(code);
+            marks.code.push(b'\n');
         }
         let last = u32::try_from(marks.starts.len()).unwrap_or(u32::MAX);
-        for (prefix, first, ranges) in [
-            ("", open.lines, &mut marks.lines),
-            ("BR_", open.branches, &mut marks.branches),
-        ] {
+        for (prefix, first) in [("", open.lines), ("BR_", open.branches)] {
             let Some((tool, first)) = first else { continue };
             marks.faults.push(format!(
                 "{first}: {tool}_EXCL_{prefix}START has no {tool}_EXCL_{prefix}STOP behind it: write one, because the rest \
                  of the file is excluded"
             ));
-            ranges.push(first..=last);
+            match prefix {
+                "" => marks.add_lines(first..=last, &format!("{tool}_EXCL_START")),
+                _ => marks.branches.push(first..=last),
+            }
         }
-        marks.text = text;
         marks
+    }
+
+    /// Adds lines that a comment with these words leaves out. It is in the first of them.
+    fn add_lines(&mut self, lines: RangeInclusive<u32>, words: &str) {
+        let first = *lines.start();
+        let reason = Reason::Comment {
+            words: words.into(),
+            line: (first != *lines.end()).then_some(first),
+        };
+        self.lines.push(MarkedLines { lines, reason });
+    }
+
+    /// Adds a line if it matches a pattern.
+    fn read_patterns(&mut self, number: u32, line: &[u8], patterns: &RegexSet) {
+        let matching: Vec<_> = patterns.matches(line).iter().collect();
+        let Some(first) = matching.first() else {
+            return;
+        };
+        let pattern: Arc<str> = patterns.patterns()[*first].as_str().into();
+        self.patterns.extend(&matching);
+        self.lines.push(MarkedLines {
+            lines: number..=number,
+            reason: Reason::LinePattern(pattern),
+        });
+    }
+
+    /// The reason why a line is left out, if it has a mark.
+    pub(super) fn reason(&self, line: u32) -> Option<&Reason> {
+        let mut marked = self.lines.iter();
+        let marked = marked.find(|marked| marked.lines.contains(&line));
+        marked.map(|marked| &marked.reason)
     }
 
     /// Returns whether nothing is marked.
@@ -111,15 +156,26 @@ impl SourceMarks {
         Place { line, column }
     }
 
-    /// The text from a place up to another; empty if they do not lie in the text in this order.
+    /// The code from a place up to another, without comments and strings; empty if they do not lie in the text in this
+    /// order.
     pub(super) fn between(&self, start: Place, end: Place) -> &[u8] {
         let offset = |place: Place| {
             let line = self.starts.get((place.line as usize).checked_sub(1)?)?;
             line.checked_add((place.column as usize).checked_sub(1)?)
         };
         let range = offset(start).zip(offset(end));
-        let text = range.and_then(|(start, end)| self.text.get(start..end));
+        let text = range.and_then(|(start, end)| self.code.get(start..end));
         text.unwrap_or_default()
+    }
+
+    /// Returns whether nothing but brackets stands between two places, comments aside.
+    pub(super) fn has_only_brackets(&self, start: Place, end: Place) -> bool {
+        let code = self.between(start, end);
+        // A place that does not lie in the text has other code.
+        !code.is_empty()
+            && code
+                .iter()
+                .all(|byte| byte.is_ascii_whitespace() || b"(){};".contains(byte))
     }
 
     fn line(&self, line: u32) -> &[u8] {
@@ -130,8 +186,9 @@ impl SourceMarks {
         let end = self
             .starts
             .get(index + 1)
-            .map_or(self.text.len(), |next| next - 1);
-        self.text.get(*start..end).unwrap_or_default()
+            .map_or(self.code.len(), |next| *next)
+            .saturating_sub(1);
+        self.code.get(*start..end).unwrap_or_default()
     }
 
     /// Reads the markers of a line.
@@ -149,21 +206,31 @@ impl SourceMarks {
                 Some(what) => ("BR_", what),
                 None => ("", word),
             };
-            let (ranges, open) = match prefix {
-                "" => (&mut self.lines, &mut open.lines),
-                _ => (&mut self.branches, &mut open.branches),
+            let open = match prefix {
+                "" => &mut open.lines,
+                _ => &mut open.branches,
+            };
+            let mut add = |lines: RangeInclusive<u32>, words: String| match prefix {
+                "" => self.add_lines(lines, &words),
+                _ => self.branches.push(lines),
             };
             match what {
-                b"LINE" => ranges.push(number..=number),
+                b"LINE" => add(number..=number, format!("{tool}_EXCL_LINE")),
                 b"START" => _ = open.get_or_insert((tool, number)),
                 b"STOP" => match open.take() {
-                    Some((_, first)) => ranges.push(first..=number),
+                    Some((tool, first)) => add(first..=number, format!("{tool}_EXCL_START")),
                     None => self.faults.push(format!(
                         "{number}: {tool}_EXCL_{prefix}STOP has no {tool}_EXCL_{prefix}START before it: add it, or remove \
                          this one"
                     )),
                 },
-                b"FUNCTION" => self.functions.push(number),
+                b"FUNCTION" => {
+                    let reason = Reason::Comment {
+                        words: format!("{tool}_EXCL_FUNCTION").into(),
+                        line: Some(number),
+                    };
+                    self.functions.push((number, reason));
+                }
                 _ => {}
             }
         }
@@ -176,7 +243,8 @@ impl SourceMarks {
             column: u32::try_from(offset + 1).unwrap_or(u32::MAX),
         };
         for name in UNREACHABLE {
-            self.unreachable.extend(uses(code, name).map(place));
+            let calls = uses(code, name).map(|offset| (place(offset), name));
+            self.unreachable.extend(calls);
         }
         let mut starts = uses(code, ASSERT).peekable();
         if assert.is_none() && starts.peek().is_none() {
@@ -320,7 +388,14 @@ mod tests {
     use super::*;
 
     fn marks(text: &str) -> SourceMarks {
-        SourceMarks::read(text.as_bytes().to_vec(), None)
+        SourceMarks::read(text.as_bytes(), None)
+    }
+
+    fn lines(marks: &SourceMarks) -> Vec<(RangeInclusive<u32>, String)> {
+        let lines = marks.lines.iter();
+        lines
+            .map(|marked| (marked.lines.clone(), marked.reason.to_string()))
+            .collect()
     }
 
     #[test]
@@ -332,9 +407,18 @@ mod tests {
                  void f() {{ // {tool}_EXCL_FUNCTION\n"
             );
             let marks = marks(&text);
-            assert_eq!(marks.lines, [1..=1, 3..=5], "{tool}");
+            let expected = [
+                (1..=1, format!("{tool}_EXCL_LINE")),
+                (3..=5, format!("{tool}_EXCL_START in line 3")),
+            ];
+            assert_eq!(lines(&marks), expected);
             assert_eq!(marks.branches, [2..=2, 6..=8], "{tool}");
-            assert_eq!(marks.functions, [9], "{tool}");
+            let (line, reason) = &marks.functions[0];
+            assert_eq!(*line, 9);
+            assert_eq!(
+                reason.to_string(),
+                format!("{tool}_EXCL_FUNCTION in line 9")
+            );
             assert_eq!(marks.faults, [""; 0], "{tool}");
         }
         assert!(marks("x; // NOT_A_TOOL_EXCL_LINE\n").is_empty());
@@ -344,7 +428,8 @@ mod tests {
     #[test]
     fn a_marker_without_its_other_end_is_named() {
         let start = marks("a;\n// LCOV_EXCL_START\nb;\nc;");
-        assert_eq!(start.lines, [2..=4]);
+        let rest = (2..=4, "LCOV_EXCL_START in line 2".to_owned());
+        assert_eq!(lines(&start), [rest]);
         assert!(start.faults[0].starts_with("2: LCOV_EXCL_START has no LCOV_EXCL_STOP"));
         let stop = marks("a;\n// LCOV_EXCL_STOP\n");
         assert!(stop.is_empty());
@@ -354,8 +439,13 @@ mod tests {
     #[test]
     fn pragmas_exclude_a_line_or_a_clause_of_python() {
         let text = "def f(x):\n  a = 1  # pragma: no cover\n  if x:  # pragma: no cover\n    b = 2\n\n    c = 3\n  d = 4\n";
-        assert_eq!(marks(text).lines, [2..=2, 3..=6]);
-        assert_eq!(marks("a(); // pragma: no cover\nb();\n").lines, [1..=1]);
+        let expected = [
+            (2..=2, "pragma: no cover".to_owned()),
+            (3..=6, "pragma: no cover in line 3".to_owned()),
+        ];
+        assert_eq!(lines(&marks(text)), expected);
+        let line = &lines(&marks("a(); // pragma: no cover\nb();\n"))[0];
+        assert_eq!(line.0, 1..=1);
         assert!(marks("say(\"no cover\"); // a pragma of ours\n").is_empty());
     }
 
@@ -365,8 +455,13 @@ mod tests {
                     p(\"assert(q)\"); my_assert(r); static_assert(s);\nn = 1'000; std::unreachable(); assert(f(1) &&\n  2);\n";
         let marks = marks(text);
         let place = |place: Place| (place.line, place.column);
-        let unreachable: Vec<_> = marks.unreachable.iter().copied().map(place).collect();
-        assert_eq!(unreachable, [(1, 6), (6, 12)]);
+        let unreachable = marks.unreachable.iter();
+        let unreachable: Vec<_> = unreachable.map(|(at, name)| (place(*at), *name)).collect();
+        let expected = [
+            ((1, 6), "__builtin_unreachable"),
+            ((6, 12), "std::unreachable"),
+        ];
+        assert_eq!(unreachable, expected);
         let asserts = marks.asserts.iter();
         let asserts: Vec<_> = asserts
             .map(|span| [span.start, span.end].map(place))
@@ -376,11 +471,13 @@ mod tests {
 
     #[test]
     fn patterns_exclude_lines() {
-        let patterns = RegexSet::new(["NOLINT", r"^\s*log_"]).unwrap();
-        let text = b"a; // NOLINT\n  log_it();\nb;\n".to_vec();
-        assert_eq!(
-            SourceMarks::read(text, Some(&patterns)).lines,
-            [1..=1, 2..=2]
-        );
+        let patterns = RegexSet::new(["NOLINT", r"^\s*log_", "none"]).unwrap();
+        let marks = SourceMarks::read(b"a; // NOLINT\n  log_it();\nb;\n", Some(&patterns));
+        let expected = [
+            (1..=1, "--exclude-line NOLINT".to_owned()),
+            (2..=2, r"--exclude-line ^\s*log_".to_owned()),
+        ];
+        assert_eq!(lines(&marks), expected);
+        assert_eq!(marks.patterns, BTreeSet::from([0, 1]));
     }
 }

@@ -37,6 +37,12 @@ impl Folder {
     /// Fails if it has other files, or cannot be written to.
     pub(super) fn new(path: &Path) -> Result<Self> {
         let failed = || format!("cannot write to {}", path.display());
+        if path.is_file() {
+            bail!(
+                "{} is a file: give --html a folder, or a path that ends in .html for a single file",
+                path.display()
+            );
+        }
         fs::create_dir_all(path).with_context(failed)?;
         let previous = files(path).with_context(failed)?;
         let known = known(path).with_context(failed)?;

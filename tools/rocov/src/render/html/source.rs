@@ -1,7 +1,7 @@
 //! The page of a source file: every line with its count in each column, and its parts that did not run.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
@@ -17,6 +17,7 @@ use super::single::Site;
 use super::syntax::{Lexer, Token};
 use super::{Frame, Source, render};
 use crate::coverage::activity::Activity;
+use crate::coverage::exclusions::Reason;
 use crate::coverage::file::{Condition, File};
 use crate::coverage::line_table::is_without_lines;
 use crate::coverage::misfit::{Misfit, Stale};
@@ -28,6 +29,8 @@ struct Line {
     /// CSS classes: the columns that missed it or a part of it, and whether it ran nowhere or was changed.
     /// Spaces separate them.
     classes: String,
+    /// The reason why it is left out, if it is.
+    excluded: Option<String>,
     counts: Vec<Count>,
     /// The executed instructions, if they are counted on the line.
     activity: Option<LineActivity>,
@@ -195,7 +198,7 @@ struct Lines<'a> {
     /// Numbers of the lines that a change touched.
     changed: HashSet<u32>,
     /// Numbers of the lines that are left out.
-    excluded: BTreeSet<u32>,
+    excluded: BTreeMap<u32, &'a Reason>,
     /// False if the source is not the one that was compiled: places in it are of other text.
     fits: bool,
     lexer: Option<Lexer>,
@@ -299,6 +302,8 @@ impl Iterator for Lines<'_> {
         let below = self.templates.len() - above.count();
         let mut templates = self.templates.split_off(below);
         templates.reverse();
+        let excluded = self.excluded.get(&self.number);
+        let excluded = excluded.filter(|_| counted.is_none());
         Some(Line {
             number: self.number,
             classes: classes("x", counts.iter().map(is_missed))
@@ -309,11 +314,11 @@ impl Iterator for Lines<'_> {
                 } else {
                     ""
                 }
-                + if counted.is_none() && self.excluded.contains(&self.number) {
-                    "excluded "
-                } else {
-                    ""
+                + match excluded {
+                    Some(_) => "excluded ",
+                    None => "",
                 },
+            excluded: excluded.map(ToString::to_string),
             activity: self
                 .activities
                 .get(&self.number)

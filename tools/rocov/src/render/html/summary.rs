@@ -12,6 +12,7 @@ use super::never_ran::{KernelList, ShownKernels};
 use super::treemap::{Tile, tiles};
 use super::{Frame, Source, render};
 use crate::render::breakdown::{Listing, components};
+use crate::render::excluded;
 
 /// The largest number of files of which the directories are open at first.
 const OPEN: usize = 50;
@@ -177,6 +178,8 @@ struct Page<'a> {
     total: &'a Shown,
     metrics: Vec<&'static Metric>,
     components: Option<Listing<'a>>,
+    /// The number of lines that are left out, if there are any.
+    excluded: Option<String>,
     kernels: ShownKernels<'a>,
     tiles: Vec<Tile<'a>>,
     /// The number of files in which nothing is missed.
@@ -209,6 +212,7 @@ pub(super) fn write(
         total,
         metrics: total.metrics(),
         components: components(frame.view),
+        excluded: excluded(frame.view),
         kernels: kernels.shown(),
         tiles: tiles(&tree),
         whole: listed.iter().filter(|file| file.shown.is_whole()).count(),

@@ -1,0 +1,236 @@
+//! Exclusions: the lines that they leave out, and the reasons that reports give for them.
+
+use std::collections::BTreeMap;
+
+use rocov_tests::cli::registry;
+
+use super::*;
+use crate::report::archs::lcov_lines;
+use crate::report::pages::Pages;
+
+/// A kernel that ran once, and that has each kind of exclusion.
+const REASONS: &str = "\
+#define __global__ __attribute__((global))
+__attribute__((device, used)) void dump(int *p) {
+  *p = 1;
+}
+extern \"C\" __global__ void kernel(int *p) {
+  if (*p > 3) {
+    *p = 3; // LCOV_EXCL_LINE
+  }
+  if (*p < 0) {
+    __builtin_trap();
+  }
+  // LCOV_EXCL_START
+  if (*p == 2) {
+    *p = 4;
+  }
+  // LCOV_EXCL_STOP
+  *p += 1; // skip this
+}
+";
+const PATTERNS: [&str; 2] = ["--exclude-function=^dump", "--exclude-line=skip this"];
+
+/// The lines of each reason, by hand.
+const EXPECTED: [(&str, &[u32]); 5] = [
+    ("--exclude-function ^dump", &[2, 3, 4]),
+    ("LCOV_EXCL_LINE", &[7, 8]),
+    ("ends at __builtin_trap, by default", &[10, 11]),
+    // Comments have no code.
+    ("LCOV_EXCL_START in line 12", &[13, 14, 15]),
+    // A region of clang begins behind the call that does not return, and ends at the brace.
+    ("--exclude-line skip this", &[17, 18]),
+];
+
+/// A place with the data of a source. `count` gives that of a counter of the kernel; other functions did not run.
+fn ran(source: &str, count: fn(u64) -> u64) -> (Place, PathBuf) {
+    let place = Place::new();
+    let path = place.path().join("x.hip");
+    fs::write(&path, source).unwrap();
+    let flags = [&INSTRUMENTED[..], &["-O0"]].concat();
+    let elf = compile_source(&path, place.path(), "x.elf", "gfx90a", &flags);
+    let of_kernel = |name: &str, number: u64| if name == "kernel" { count(number) } else { 0 };
+    let profile = place.profile_path(&elf, "gfx90a", 0);
+    profile::write_counts(&elf, &of_kernel, RAW_VERSION, &profile);
+    place.keep(&elf);
+    (place, elf)
+}
+
+fn report(place: &Place, arguments: &[&str]) -> String {
+    let mut command = place.command();
+    let output = run(command.args(arguments));
+    assert_eq!(stderr(&output), "");
+    stdout(&output)
+}
+
+#[test]
+fn each_excluded_line_has_its_reason() {
+    let (place, _) = ran(REASONS, |number| u64::from(number == 0));
+    let report = |arguments: &[&str]| report(&place, &[&PATTERNS[..], arguments].concat());
+
+    let list = "\
+excluded: 12 lines, 3 by --exclude-function, 2 by --exclude-line, 5 by comments, 2 by default
+
+Excluded lines:
+  x.hip: 2-4: --exclude-function ^dump
+  x.hip: 7-8: LCOV_EXCL_LINE
+  x.hip: 10-11: ends at __builtin_trap, by default
+  x.hip: 13-15: LCOV_EXCL_START in line 12
+  x.hip: 17-18: --exclude-line skip this
+";
+    let said = report(&["--show-excluded"]);
+    let (_, found) = said.split_once("\n\n").unwrap();
+    assert!(found.ends_with(list), "{said}");
+    let said = report(&[]);
+    assert!(
+        said.contains(" by default (--show-excluded lists them)\n"),
+        "{said}"
+    );
+    // All others ran.
+    assert!(report(&["--fail-under-lines=100"]).contains("100.00%"));
+
+    let shown = report(&["--show"]);
+    let shown = shown
+        .lines()
+        .filter_map(|line| line.split_once("|   excl|"));
+    let shown = shown.map(|(number, text)| {
+        let (_, reason) = text.split_once("  [excluded: ").unwrap();
+        (
+            number.trim().parse().unwrap(),
+            reason.strip_suffix(']').unwrap().to_owned(),
+        )
+    });
+    let shown: BTreeMap<u32, String> = shown.collect();
+    let expected = EXPECTED.iter().flat_map(|(reason, lines)| {
+        let lines = lines.iter();
+        lines.map(move |line| (*line, (*reason).to_owned()))
+    });
+    let expected: BTreeMap<u32, String> = expected.collect();
+    assert_eq!(shown, expected);
+
+    let json = json(report(&["--json"]).into_bytes());
+    let exclusions = json["rocov"]["exclusions"].as_array().unwrap();
+    let lines = exclusions.iter().map(|it| it["lines"].clone());
+    let expected_lines = EXPECTED.iter().map(|(_, lines)| serde_json::json!(lines));
+    assert!(lines.eq(expected_lines), "{exclusions:?}");
+    assert_eq!(exclusions[2]["kind"], "default");
+    assert_eq!(exclusions[3]["line"], 12);
+    assert_eq!(exclusions[4]["words"], "skip this");
+
+    report(&["--html=pages"]);
+    let pages = Pages::read(&place.path().join("pages"));
+    let rows = crate::report::pages::all(pages.source("x.hip").root_element(), "tr.excluded");
+    let found = rows.into_iter().map(|row| {
+        let number = crate::report::pages::attribute(row, "id")[1..]
+            .parse()
+            .unwrap();
+        let why = crate::report::pages::all(row, ".why")[0];
+        let why = crate::report::pages::text(why);
+        (number, why.strip_prefix("excluded: ").unwrap().to_owned())
+    });
+    assert_eq!(found.collect::<BTreeMap<u32, String>>(), expected);
+    let index = crate::report::pages::text(pages.page("index.html"));
+    assert!(index.contains("excluded: 12 lines, "), "{index}");
+}
+
+#[test]
+fn a_line_that_is_asked_about_has_the_reason() {
+    let (place, elf) = ran(REASONS, |number| u64::from(number == 0));
+    let profile = place.profile_path(&elf, "gfx90a", 0);
+    let labelled = place.data().join("labels/unit");
+    fs::create_dir_all(&labelled).unwrap();
+    fs::rename(&profile, labelled.join(profile.file_name().unwrap())).unwrap();
+    let which = |arguments: &[&str]| {
+        let mut command = rocov();
+        command.current_dir(place.path()).arg("which");
+        let output = run(command.args(arguments).args(PATTERNS));
+        assert_eq!(stderr(&output), "");
+        stdout(&output)
+    };
+    for (reason, lines) in EXPECTED {
+        let place = format!("x.hip:{}", lines[0]);
+        let expected = format!("{place}\nexcluded from reports: {reason}\n");
+        assert!(which(&[&place]).starts_with(&expected), "{place}");
+    }
+    // A column, as editors and compilers write it.
+    for place in ["x.hip:6", "x.hip:6:7", "x.hip:6:"] {
+        let said = which(&[place]);
+        assert!(said.starts_with("x.hip:6\nTest "), "{place}: {said}");
+    }
+    let answer = json(which(&["x.hip:7", "--json"]).into_bytes());
+    assert_eq!(answer["lines"][0]["excluded"], "LCOV_EXCL_LINE");
+}
+
+/// Closing brackets belong to what stands before them. The regions of clang end there.
+const BRACKETS: &str = "\
+extern \"C\" __attribute__((global)) void kernel(int *p) {
+  if (*p > 3) {
+    *p = 3; // LCOV_EXCL_LINE
+  } // of the condition
+  if (*p > 4)
+  {
+    *p = 5; // LCOV_EXCL_LINE
+  }
+  for (int i = 9; i < *p; i++) {
+    // GCOVR_EXCL_START
+    *p -= i;
+    *p += 1;
+    // GCOVR_EXCL_STOP
+  }
+  if (*p > 6) {
+    *p = 6;
+    *p = 7; // LCOV_EXCL_LINE
+  }
+  if (*p != 7)
+    return;
+  *p = 8; // LCOV_EXCL_LINE
+}
+";
+
+#[test]
+fn brackets_behind_excluded_code_are_excluded_with_it() {
+    // The function, and the last condition.
+    let (place, _) = ran(BRACKETS, |number| u64::from(number == 0 || number == 5));
+    let json = json(report(&place, &["--json"]).into_bytes());
+    let excluded = &json["rocov"]["columns"][0]["excluded_lines"];
+    let excluded = excluded.as_object().unwrap().values().next().unwrap();
+    let expected = [3, 4, 6, 7, 8, 11, 12, 14, 17, 21, 22];
+    assert_eq!(*excluded, serde_json::json!(expected));
+    let lines = lcov_lines(&report(&place, &["--lcov"]));
+    let missed = lines.iter().filter(|(_, count)| *count == 0);
+    let missed: Vec<_> = missed.map(|(line, _)| *line).collect();
+    assert_eq!(missed, [16, 18]);
+}
+
+#[test]
+fn patterns_that_exclude_nothing_are_named() {
+    let (place, elf) = ran(REASONS, |number| u64::from(number == 0));
+    let lines = "rocov: --exclude-line nothing matches no line of a source: give one that does, or leave it out\n\
+                 rocov: --exclude-function ^none matches no function: give one that does, or leave it out\n";
+    let idle = ["--exclude-function=^none", "--exclude-line=nothing"];
+    for format in [&[][..], &["--show"], &["--lcov"]] {
+        let arguments = [&PATTERNS[..], &idle, format].concat();
+        let output = place.command().args(arguments).output().unwrap();
+        assert_eq!(stderr(&output), lines);
+        assert_eq!(output.status.code(), Some(0));
+    }
+    // The project's file has the same.
+    fs::create_dir(place.path().join(".git")).unwrap();
+    let text = "[report]\nexclude-function = ['^kernel', '^none']\n";
+    fs::write(place.path().join("rocov.toml"), text).unwrap();
+    let object = registry::code_object_of(&elf, vec![registry::kernel("kernel", 1)]);
+    let load = registry::load(&object, 0x7000, 1, None);
+    let document = registry::document(4711, &[object], vec![load]);
+    registry::write(&document, &place.data());
+    let mut command = rocov();
+    command
+        .current_dir(place.path())
+        .args(["kernels", "--json"]);
+    let output = command.output().unwrap();
+    assert!(stderr(&output).contains("--exclude-function ^none matches no function"));
+    let kernels = json(output.stdout);
+    assert_eq!(
+        kernels["kernels"][0]["excluded"],
+        "--exclude-function ^kernel"
+    );
+}

@@ -1,0 +1,76 @@
+//! The reasons why code is left out.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The reason why a line is left out.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reason {
+    /// A comment. `line` is its line if it is of other lines, too.
+    Comment { words: Arc<str>, line: Option<u32> },
+    /// The regular expression of `--exclude-line` that the line matches.
+    LinePattern(Arc<str>),
+    /// The regular expression of `--exclude-function` that the name of the function matches.
+    FunctionPattern(Arc<str>),
+    /// The call that the code ends at, which is never reached.
+    Unreachable(&'static str),
+    /// The failing side of `assert`.
+    Assert,
+}
+
+impl Reason {
+    /// The kind, as JSON has it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Comment { .. } => "comment",
+            Self::LinePattern(_) => "exclude-line",
+            Self::FunctionPattern(_) => "exclude-function",
+            Self::Unreachable(_) | Self::Assert => "default",
+        }
+    }
+
+    /// The words that exclude the code: those of a comment, a regular expression, or the name of a function or macro.
+    pub(crate) fn words(&self) -> &str {
+        match self {
+            Self::Comment { words, .. }
+            | Self::LinePattern(words)
+            | Self::FunctionPattern(words) => words,
+            Self::Unreachable(call) => call,
+            Self::Assert => "assert",
+        }
+    }
+
+    /// The line of a comment that is of several lines.
+    pub(crate) fn line(&self) -> Option<u32> {
+        match self {
+            Self::Comment { line, .. } => *line,
+            _ => None,
+        }
+    }
+
+    /// The name of the group that totals have it in.
+    pub(crate) fn group(&self) -> &'static str {
+        match self {
+            Self::Comment { .. } => "comments",
+            Self::LinePattern(_) => "--exclude-line",
+            Self::FunctionPattern(_) => "--exclude-function",
+            Self::Unreachable(_) | Self::Assert => "default",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Comment {
+                words,
+                line: Some(line),
+            } => write!(f, "{words} in line {line}"),
+            Self::Comment { words, line: None } => write!(f, "{words}"),
+            Self::LinePattern(regex) => write!(f, "--exclude-line {regex}"),
+            Self::FunctionPattern(regex) => write!(f, "--exclude-function {regex}"),
+            Self::Unreachable(call) => write!(f, "ends at {call}, by default"),
+            Self::Assert => write!(f, "failing side of assert, by default"),
+        }
+    }
+}
