@@ -13,6 +13,7 @@ use super::activity::{self, Activities, Activity};
 use super::baseline::Carried;
 use super::breakdown::Part;
 use super::changed::Changed;
+use super::earlier::Earlier;
 use super::exclusions::{ExcludedLines, Exclusions};
 use super::figures::Figures;
 use super::function::{Function, Place};
@@ -236,6 +237,8 @@ pub(crate) struct View {
     pub(crate) changed: Option<Changed>,
     /// The columns of earlier runs that this report has none of, if the user wants them.
     pub(crate) carried: Vec<Carried>,
+    /// The earlier report that pages compare this one with, if the user names one.
+    pub(crate) earlier: Option<Earlier>,
     /// The selected components.
     pub(crate) components: Vec<Part>,
     /// The tests that profiles are labelled with, if the user asks for them.
@@ -315,6 +318,7 @@ impl View {
             misfits: BTreeMap::new(),
             changed: None,
             carried: Vec::new(),
+            earlier: None,
             components: Vec::new(),
             tests: Vec::new(),
             line_tests: LineTests::default(),

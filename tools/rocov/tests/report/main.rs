@@ -12,6 +12,7 @@ mod comment;
 mod common;
 mod diff;
 mod directories;
+mod earlier;
 mod filters;
 mod formats;
 mod gates;
