@@ -3,6 +3,7 @@
 
 pub mod artifacts;
 pub mod command;
+pub mod comments;
 pub mod compile;
 pub mod compilers;
 pub mod cuda;
