@@ -8,11 +8,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rocov_tests::records;
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::cmake::Prefix;
 use crate::support::artifacts::{built, names, repository};
 use crate::support::command::{Ended, limited, run};
+use crate::support::comments::{GITHUB, Service};
 
 /// action.yml, as far as the tests need it.
 struct Action {
@@ -77,6 +79,8 @@ impl Step {
 /// A runner with a checked-out repository of one program.
 pub(crate) struct Runner {
     directory: TempDir,
+    /// The address of the service, if the test has a stand-in for it.
+    service: Option<String>,
 }
 
 /// The results of a job.
@@ -114,7 +118,10 @@ impl Runner {
     /// Two commits: the program, and a change to its kernel. The program is compiled for coverage.
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let runner = Self { directory };
+        let runner = Self {
+            directory,
+            service: None,
+        };
         let workspace = runner.path("work");
         fs::create_dir(&workspace).expect("a new directory");
         runner.git(&["init", "--quiet", "--initial-branch=main"]);
@@ -251,6 +258,11 @@ impl Runner {
                 "RUNNER_TOOL_CACHE",
                 self.path("tools").display().to_string(),
             );
+            if let Some(address) = &self.service {
+                set("GITHUB_ACTIONS", "true".to_owned());
+                set("GITHUB_API_URL", address.clone());
+                set("GITHUB_REPOSITORY", "owner/project".to_owned());
+            }
             // Nothing of the tests' own environment.
             let mut shell = limited("env");
             shell.arg("-i").current_dir(workspace);
@@ -315,6 +327,73 @@ fn a_pull_request_has_a_summary_annotations_and_a_gate() {
     assert_eq!(commands.matches("::warning ").count(), 1, "{commands}");
     let rest = "::notice title=rocov::1 more places did not run: see the summary of the run\n";
     assert!(commands.ends_with(rest), "{commands}");
+}
+
+/// The comment is on a stand-in for the service, which the action's own commands ask over HTTP.
+#[test]
+fn a_pull_request_has_one_comment_which_later_runs_replace() {
+    let mut runner = Runner::new();
+    runner.release();
+    let service = Service::new(&GITHUB, 1);
+    runner.service = Some(service.address.clone());
+    let base = runner.git(&["rev-parse", "HEAD~1"]);
+    let event = json!({"pull_request": {"number": 7, "base": {"sha": base}}}).to_string();
+    let job = |arguments: &str, token: &str| {
+        let inputs = [
+            ("run", arguments),
+            ("gpu", "model"),
+            ("comment", "true"),
+            ("token", token),
+        ];
+        let job = runner.job(&runner.path("work"), &event, &inputs);
+        assert_eq!(job.ended.status.code(), Some(0), "{}", job.ended);
+        job
+    };
+    let comment = |job: &Job| format!("<!-- rocov: coverage -->\n{}", job.summary);
+    let first = job("./scale 256", "secret");
+    let (comments, requests) = service.since();
+    assert_eq!(comments, [comment(&first)]);
+    assert_eq!(requests, ["GET", "POST"]);
+    // More of it runs now.
+    let second = job("./scale 100", "secret");
+    assert_ne!(first.summary, second.summary);
+    let (comments, requests) = service.since();
+    assert_eq!(comments, [comment(&second)]);
+    assert_eq!(requests, ["GET", "PATCH"]);
+
+    // Neither a token that cannot write nor none is a failure.
+    for (token, requests, part) in [
+        (
+            "wrong",
+            &["GET"][..],
+            "failed (401): Bad credentials: check the token",
+        ),
+        (
+            "",
+            &[],
+            "GITHUB_TOKEN is not set: give it to the step that comments",
+        ),
+    ] {
+        let job = job("./scale 100", token);
+        let commands = job.commands();
+        let warnings = commands.lines().filter(|line| line.contains(part));
+        let warnings: Vec<_> = warnings.collect();
+        assert_eq!(warnings.len(), 1, "{commands}");
+        assert!(
+            warnings[0].starts_with("::warning title=rocov::"),
+            "{commands}"
+        );
+        assert_eq!(service.since(), (vec![comment(&second)], owned(requests)));
+    }
+    // A push has no pull request.
+    let inputs = [("comment", "true"), ("token", "secret")];
+    let job = runner.job(&runner.path("work"), "{}", &inputs);
+    assert_eq!(job.ended.status.code(), Some(0), "{}", job.ended);
+    assert_eq!(service.since().1, [""; 0]);
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(ToString::to_string).collect()
 }
 
 #[test]

@@ -4,6 +4,7 @@
 pub mod artifacts;
 pub mod cli;
 pub mod command;
+pub mod comments;
 pub mod compile;
 pub mod compilers;
 pub mod cuda;

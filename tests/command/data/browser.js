@@ -161,6 +161,16 @@ const steps = {
     said.loaded = performance.getEntriesByType("resource").map((it) => it.name).filter((name) => !/browser\.js$/.test(name));
     return said;
   },
+  // A report that is compared with an earlier one: its index, and a source of it.
+  async earlier() {
+    const said = { overflow: overflow(), contrast: contrast() };
+    key("t", document.body);
+    said.contrastOfOther = contrast();
+    document.querySelector("#worse, #lost").click();
+    said.rows = texts(".files tbody th, .source tr[id] > th");
+    said.address = location.hash;
+    return said;
+  },
   // Opened with a choice in its address.
   async chosen() {
     return { lines: visible(".source tr[id]").map((it) => Number(it.id.slice(1))) };

@@ -12,7 +12,7 @@ const MISSED: [u32; 13] = [13, 16, 17, 18, 19, 20, 21, 27, 28, 31, 32, 33, 34];
 
 /// Opens a page of a report, has it do what tests/data/browser.js says for `step`, and returns what
 /// that found.
-fn browse(pages: &Pages, page: &str, step: &str, width: u32) -> Value {
+pub(crate) fn browse(pages: &Pages, page: &str, step: &str, width: u32) -> Value {
     let (page, fragment) = page.split_once('#').unwrap_or((page, ""));
     let path = pages.folder.join(page);
     let text = fs::read_to_string(&path).unwrap();

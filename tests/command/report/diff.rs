@@ -8,10 +8,17 @@ use super::*;
 use crate::report::repository::AFTER;
 
 /// The count of a function's counter, by its symbol and number.
-type Counts<'a> = &'a dyn Fn(&str, u64) -> u64;
+pub(crate) type Counts<'a> = &'a dyn Fn(&str, u64) -> u64;
 
 /// Writes a data directory of this name: `text` compiled for `arch` at `path`, and a profile.
-fn ran(place: &Place, name: &str, path: &str, text: &str, arch: &str, counts: Counts<'_>) {
+pub(crate) fn ran(
+    place: &Place,
+    name: &str,
+    path: &str,
+    text: &str,
+    arch: &str,
+    counts: Counts<'_>,
+) {
     let source = place.path().join(path);
     fs::create_dir_all(source.parent().unwrap()).unwrap();
     fs::write(&source, text).unwrap();
@@ -44,7 +51,7 @@ fn json(place: &Place) -> Value {
 }
 
 /// The lines of a data directory's only source on an arch, by llvm-cov.
-fn counted(place: &Place, name: &str, arch: &str) -> BTreeMap<u32, u64> {
+pub(crate) fn counted(place: &Place, name: &str, arch: &str) -> BTreeMap<u32, u64> {
     let directory = place.path().join(name);
     let objects = fs::read_dir(directory.join("objects")).unwrap();
     let mut elfs = objects.map(|it| it.unwrap().path());
@@ -143,7 +150,7 @@ Newly covered lines:
     assert_eq!(stdout(&output), expected);
 }
 
-const KERNELS: &str = "\
+pub(crate) const KERNELS: &str = "\
 #define __global__ __attribute__((global))
 #define KERNEL extern \"C\" __global__ void
 KERNEL moved(int *value) {
@@ -166,7 +173,7 @@ KERNEL started(int *value) {
 ";
 
 /// The source with a comment at the top, a kernel with a branch more, and others in place of one.
-fn later() -> String {
+pub(crate) fn later() -> String {
     let grown = "KERNEL grown(int *value) {\n  if (*value)\n    *value = 2;\n";
     let removed = "KERNEL removed(int *value) {\n  *value = 1;\n}\n";
     let added = removed.replace("removed", "added") + &removed.replace("removed", "unused");

@@ -10,6 +10,7 @@ mod checkouts;
 mod comment;
 mod diff;
 mod directories;
+mod earlier;
 mod exclusions;
 mod filters;
 mod formats;

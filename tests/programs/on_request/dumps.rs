@@ -7,6 +7,7 @@ use super::server::{Launches, answered, controlled};
 use crate::support::artifacts::built;
 use crate::support::command::{limited, run};
 use crate::support::json::json;
+use crate::support::schemas::validate;
 
 #[test]
 fn each_dump_has_what_was_counted_since_the_last() {
@@ -91,6 +92,7 @@ fn a_status_says_what_there_is() {
         .success()
         .silently()
         .stdout;
+    validate(&[("status", said.as_bytes())]);
     let found = json(said);
     assert_eq!(found["rocov_status"], 1);
     assert_eq!(found["pid"], server.pid());
@@ -99,6 +101,13 @@ fn a_status_says_what_there_is() {
     assert_eq!(found["label"], "a/b c");
     assert_eq!(found["left_out"], false);
     assert_eq!(found["directory"], data.display().to_string());
+
+    // Without a label.
+    let mut server = controlled().start();
+    server.launch(1, 1);
+    let said = run(&mut server.rocov(&["status", "--json"])).success();
+    validate(&[("status", said.stdout.as_bytes())]);
+    assert!(json(said.stdout)["label"].is_null());
 }
 
 /// No dump so far has the later counts of a running kernel.

@@ -294,7 +294,7 @@ function sort(table) {
 function sortKey(cell) {
   if (!cell) return [Infinity, 0];
   if (cell.tagName === "TH") return [cell.textContent.trim(), 0];
-  const [, covered, total] = /^[\d.]+% \(?(\d+)\/(\d+)\)?$/.exec(cell.textContent.trim()) ?? [];
+  const [, covered, total] = /^[\d.]+% \(?(\d+)\/(\d+)\)?(?: |$)/.exec(cell.textContent.trim()) ?? [];
   if (total !== undefined) return [covered / total, covered - total];
   const exact = find("data", cell)?.value ?? cell.textContent.trim();
   if (exact === "" || exact === "–" || exact === "-") return [Infinity, 0];

@@ -159,6 +159,16 @@ pub(crate) struct ReportOptions {
     )]
     carry_forward: Option<PathBuf>,
 
+    /// With --html, show in the pages what changed since BEFORE: a data directory or a file of `rocov report --json`, with
+    /// its lines, or a file of `rocov baseline`, with its figures. --baseline does the latter too
+    #[arg(
+        long,
+        value_name = "BEFORE",
+        requires = "html",
+        help_heading = "Contents"
+    )]
+    compare: Option<PathBuf>,
+
     /// Show also the coverage of each test, and the part that no other test has: each label of `rocov
     /// run --label`
     #[arg(long, conflicts_with = "show", help_heading = "Contents")]
@@ -292,6 +302,12 @@ impl ReportOptions {
     /// The file with the figures of archs that did not run.
     pub(crate) fn carried(&self) -> Option<&Path> {
         self.carry_forward.as_deref()
+    }
+
+    /// The report or the baseline that pages show the difference to.
+    pub(crate) fn compared(&self) -> Option<&Path> {
+        let baseline = self.baseline().filter(|_| self.formats.html.is_some());
+        self.compare.as_deref().or(baseline)
     }
 
     /// The gates that the report must pass.

@@ -132,9 +132,10 @@ impl Comments {
     }
 }
 
-/// A variable of the job.
+/// A variable of the job. Services set one to nothing if its value is a secret that the job may not have.
 fn variable(name: &str) -> Result<String> {
-    env::var(name).map_err(|_| anyhow!("{name} is not set: give it to the step that comments"))
+    let value = env::var(name).ok().filter(|value| !value.is_empty());
+    value.with_context(|| format!("{name} is not set: give it to the step that comments"))
 }
 
 /// A comment of at most so many characters: first without the lists that are folded, then without its end.

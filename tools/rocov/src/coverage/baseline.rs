@@ -46,7 +46,7 @@ pub(crate) struct BaselineColumn {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     components: BTreeMap<String, Shares>,
     /// By the path from the root of the repository.
-    files: BTreeMap<String, Shares>,
+    pub(crate) files: BTreeMap<String, Shares>,
 }
 
 /// The figures of several columns joined.
@@ -68,7 +68,7 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    fn of(figures: &Figures) -> Self {
+    pub(crate) fn of(figures: &Figures) -> Self {
         let share = |measure: Measure| {
             let figure = measure.of(figures);
             (figure.covered, figure.total)
@@ -90,6 +90,17 @@ impl Shares {
             Measure::Branches => self.branches,
         };
         Figure { total, covered }
+    }
+
+    /// The sum of two parts.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        let sum = |one: (u64, u64), other: (u64, u64)| (one.0 + other.0, one.1 + other.1);
+        Self {
+            lines: sum(self.lines, other.lines),
+            functions: sum(self.functions, other.functions),
+            regions: sum(self.regions, other.regions),
+            branches: sum(self.branches, other.branches),
+        }
     }
 
     fn is_valid(&self) -> bool {
@@ -225,6 +236,32 @@ impl Baseline {
                 of: labels,
             }),
         }
+    }
+
+    /// Returns whether a file is meant to be a baseline, and not a report.
+    pub(crate) fn is_at(path: &Path) -> bool {
+        #[derive(Deserialize)]
+        struct Marked {
+            #[serde(rename = "rocov_baseline")]
+            _version: serde::de::IgnoredAny,
+        }
+        let text = path.is_file().then(|| read_input(path, MAX));
+        let text = text.and_then(Result::ok).unwrap_or_default();
+        serde_json::from_slice::<Marked>(&text).is_ok()
+    }
+
+    /// The figures of a column.
+    pub(crate) fn column(&self, label: &str) -> Option<&BaselineColumn> {
+        self.columns.get(label)
+    }
+
+    /// The figures of these columns joined.
+    pub(crate) fn joined(&self, labels: &[&str]) -> Option<&BaselineColumn> {
+        if let [label] = labels {
+            return self.column(label);
+        }
+        let all = self.all.as_ref().filter(|all| all.of == labels);
+        all.map(|all| &all.figures)
     }
 
     /// This baseline with the columns of a later one in place of its own.

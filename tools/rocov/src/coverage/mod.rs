@@ -8,7 +8,8 @@
 //! [`uniformity`]. A [`file`] has its
 //! counts line by line, the [`instances`] of a template their own, and [`changed`] those of the lines of a change; [`resolve_source`] finds the file
 //! that a user means, and [`checkouts`] the sources that have several paths.
-//! A [`baseline`] has the figures of earlier runs. [`exclusions`] are left out of all that. A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports. The
+//! A [`baseline`] has the figures of earlier runs. [`exclusions`] are left out of all that. A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports, and
+//! pages show the [`earlier`] one inline. The
 //! [`provenance`] of a report tells where it comes from.
 
 pub(crate) mod activity;
@@ -18,6 +19,7 @@ pub(crate) mod changed;
 pub(crate) mod checkouts;
 pub(crate) mod collect;
 pub(crate) mod comparison;
+pub(crate) mod earlier;
 pub(crate) mod evaluate;
 pub(crate) mod exclusions;
 pub(crate) mod export;
@@ -63,6 +65,7 @@ pub(crate) use baseline::Baseline;
 pub(crate) use changed::Change;
 pub(crate) use collect::Collected;
 pub(crate) use comparison::Comparison;
+pub(crate) use earlier::Earlier;
 pub(crate) use exclusions::{ExclusionRules, Exclusions};
 pub(crate) use figures::{Figure, Measure};
 pub(crate) use function_figures::{FunctionFigures, functions};

@@ -12,6 +12,7 @@ use foldhash::fast::RandomState;
 use super::activity::{self, Activities, Activity};
 use super::baseline::Carried;
 use super::changed::covered::Changed;
+use super::earlier::Earlier;
 use super::exclusions::{ExcludedLines, Exclusions, Reason};
 use super::figures::Figures;
 use super::function::{Function, Place};
@@ -238,6 +239,8 @@ pub(crate) struct View {
     pub(crate) carried: Vec<Carried>,
     /// The code for archs that programs were compiled for and never ran on, if a gate asks for it.
     pub(crate) other_archs: Option<Box<View>>,
+    /// The earlier report that pages compare this one with, if the user names one.
+    pub(crate) earlier: Option<Earlier>,
     /// The selected components.
     pub(crate) components: Vec<Part>,
     /// The tests that profiles are labelled with, if the user asks for them.
@@ -318,6 +321,7 @@ impl View {
             changed: None,
             carried: Vec::new(),
             other_archs: None,
+            earlier: None,
             components: Vec::new(),
             tests: Vec::new(),
             line_tests: LineTests::default(),

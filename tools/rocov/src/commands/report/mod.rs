@@ -5,7 +5,7 @@ mod watch;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::cli::{Output, ReportArguments, ReportOptions};
 use crate::coverage;
@@ -13,7 +13,9 @@ use crate::coverage::misfit::Misfit;
 use crate::coverage::selection::LEAVE_SOME;
 use crate::coverage::sources_to_show::SourcesToShow;
 use crate::coverage::view::View;
-use crate::coverage::{Baseline, Change, Provenance, Report, SourceTexts, staleness};
+use crate::coverage::{
+    Baseline, Change, Earlier, Provenance, Report, Selection, SourceTexts, ViewInput, staleness,
+};
 use crate::data::components::Components;
 use crate::data::match_elfs::NotOfComponents;
 use crate::data::matched_elfs::MatchedElfs;
@@ -370,6 +372,11 @@ fn write(
     }
     view.other_archs = other_archs.map(Box::new);
     let html = options.formats.html.as_deref();
+    if let Some(before) = options.compared() {
+        let earlier = earlier(before, arguments, &view, &selection);
+        let earlier = earlier.with_context(|| format!("cannot compare with {}", before.display()));
+        view.earlier = Some(earlier?);
+    }
     if html.is_some() || has_gates {
         view.misfits = staleness::misfits(&view);
     }
@@ -429,6 +436,38 @@ fn write(
         broken.extend(view.changed.into_iter().flat_map(|it| it.left_out));
     }
     Ok(broken)
+}
+
+/// Reads the report or the baseline that pages show the difference to.
+///
+/// # Errors
+///
+/// Fails if it cannot be read.
+fn earlier(
+    before: &Path,
+    arguments: &ReportArguments,
+    now: &View,
+    selection: &Selection,
+) -> Result<Earlier> {
+    let options = &arguments.options;
+    let name = before.display().to_string();
+    if Baseline::is_at(before) {
+        let baseline = Baseline::read(before)?;
+        let root = coverage::baseline::root(options.repository());
+        let is_wanted = |path: &str| selection.admits(path);
+        return Ok(Earlier::of_baseline(name, &baseline, now, &root, is_wanted));
+    }
+    let input = ViewInput {
+        paths: &[before],
+        labels: &[],
+        selection,
+        archs: &options.filters.arch,
+        objects: &arguments.objects,
+        all_builds: options.filters.all_builds,
+        exclusions: options.exclusions()?,
+        llvm_bin: arguments.llvm_bin.as_deref(),
+    };
+    Ok(Earlier::of_view(name, &input.view()?, now))
 }
 
 /// The sources that do not fit the build and are not reported with a change.

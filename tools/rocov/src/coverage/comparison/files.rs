@@ -2,18 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 
 use super::pair::Pair;
 use crate::support::paths::common;
 
 /// Pairs the files before and after: by their paths, then by their paths from the directory that all
 /// others of their side are in. The rest has no partner.
-pub(super) fn pairs<'a>(
-    before: &'a [Arc<str>],
-    after: &'a [Arc<str>],
-) -> Vec<Pair<Option<&'a str>>> {
-    let set = |paths: &'a [Arc<str>]| paths.iter().map(|path| &**path).collect::<BTreeSet<&str>>();
+pub(super) fn pairs<'a>(before: &[&'a str], after: &[&'a str]) -> Vec<Pair<Option<&'a str>>> {
+    let set = |paths: &[&'a str]| paths.iter().copied().collect::<BTreeSet<_>>();
     let (before, after) = (set(before), set(after));
     let same = before.intersection(&after).copied();
     let mut pairs: Vec<_> = same.map(|path| (Some(path), Some(path))).collect();
@@ -44,9 +40,7 @@ mod tests {
 
     #[track_caller]
     fn check(before: &[&str], after: &[&str], expected: &[(Option<&str>, Option<&str>)]) {
-        let paths = |paths: &[&str]| paths.iter().map(|it| Arc::from(*it)).collect::<Vec<_>>();
-        let (before, after) = (paths(before), paths(after));
-        let found = pairs(&before, &after);
+        let found = pairs(before, after);
         let found: Vec<_> = found.iter().map(|it| (it.before, it.after)).collect();
         assert_eq!(found, expected);
     }

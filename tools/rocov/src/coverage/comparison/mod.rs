@@ -13,7 +13,6 @@ mod function;
 mod pair;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -126,17 +125,13 @@ impl Comparison {
             functions: Vec::new(),
             other_kinds: Vec::new(),
         };
-        let (before_with, before_without) = paths(before);
-        let (after_with, after_without) = paths(after);
-        let pairs = pairs(&before_with, &after_with)
-            .into_iter()
-            .map(|pair| Pair {
-                before: pair.before.into_iter().collect(),
-                after: pair.after.into_iter().collect(),
-            });
+        let pairs = file_pairs(before, after).into_iter().map(|pair| Pair {
+            before: pair.before.into_iter().collect(),
+            after: pair.after.into_iter().collect(),
+        });
         let without = Pair {
-            before: before_without,
-            after: after_without,
+            before: paths(before).1,
+            after: paths(after).1,
         };
         let pairs: Vec<Pair<Vec<&str>>> = pairs.chain([without]).collect();
         for (old, new) in columns(before, after) {
@@ -300,10 +295,14 @@ impl FunctionChange {
 }
 
 /// The source files, and the sources that stand for functions without lines. The latter have other paths after each build.
-fn paths(view: &View) -> (Vec<Arc<str>>, Vec<&str>) {
-    let (without, with): (Vec<_>, Vec<_>) = view.paths.iter().partition(|it| is_without_lines(it));
-    let without = without.into_iter().map(|path| &**path);
-    (with.into_iter().cloned().collect(), without.collect())
+fn paths(view: &View) -> (Vec<&str>, Vec<&str>) {
+    let paths = view.paths.iter().map(|path| &**path);
+    paths.partition(|path| !is_without_lines(path))
+}
+
+/// The source files of both, paired.
+pub(crate) fn file_pairs<'a>(before: &'a View, after: &'a View) -> Vec<Pair<Option<&'a str>>> {
+    pairs(&paths(before).0, &paths(after).0)
 }
 
 /// The columns that both have.

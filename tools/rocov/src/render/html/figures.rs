@@ -1,7 +1,13 @@
 //! Figures and counts as the pages show them.
 
+use std::cmp::Ordering;
+use std::iter;
+
+use crate::coverage::Earlier;
+use crate::coverage::baseline::Shares;
 use crate::coverage::changed::covered::ChangedSource;
-use crate::coverage::figures::{Figure, Figures};
+use crate::coverage::earlier::EarlierShares;
+use crate::coverage::figures::{Figure, Figures, Measure};
 use crate::coverage::file::File;
 use crate::coverage::view::{Row, View};
 use crate::render::grades::grade;
@@ -12,6 +18,8 @@ pub(super) struct Metric {
     /// The key in classes and names of a page.
     pub(super) key: &'static str,
     of: fn(&Cell) -> Figure,
+    /// The kind that an earlier report has, too.
+    measure: Option<Measure>,
 }
 
 /// All kinds, in the order that they are shown in.
@@ -20,36 +28,43 @@ static METRICS: [Metric; 7] = [
         name: "Changed lines",
         key: "changed",
         of: |it| it.changed,
+        measure: None,
     },
     Metric {
         name: "Lines",
         key: "lines",
         of: |it| it.figures.lines,
+        measure: Some(Measure::Lines),
     },
     Metric {
         name: "Functions",
         key: "functions",
         of: |it| it.figures.functions,
+        measure: Some(Measure::Functions),
     },
     Metric {
         name: "Regions",
         key: "regions",
         of: |it| it.figures.regions,
+        measure: Some(Measure::Regions),
     },
     Metric {
         name: "Branches",
         key: "branches",
         of: |it| it.figures.branches,
+        measure: Some(Measure::Branches),
     },
     Metric {
         name: "MC/DC",
         key: "mcdc",
         of: |it| it.figures.conditions,
+        measure: None,
     },
     Metric {
         name: "Kernels",
         key: "kernels",
         of: |it| it.kernels,
+        measure: None,
     },
 ];
 
@@ -75,6 +90,82 @@ pub(super) struct Shown {
     pub(super) columns: Vec<Option<Cell>>,
     /// The cell of all columns joined.
     pub(super) all: Cell,
+    /// The figures of an earlier report for each column, and last for all joined; empty if there is none.
+    before: Vec<Before>,
+}
+
+/// The figures of an earlier report in a column.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum Before {
+    /// The earlier report does not have the column.
+    #[default]
+    Unknown,
+    /// The column had no such code.
+    Absent,
+    Known(Shares),
+}
+
+impl Before {
+    /// Those of a source, for each column.
+    fn of(earlier: &Earlier, file: Option<&EarlierShares>) -> Vec<Self> {
+        let known = earlier.known().iter().enumerate();
+        let before = known.map(
+            |(index, is_known)| match file.and_then(|file| file[index]) {
+                _ if !is_known => Self::Unknown,
+                None => Self::Absent,
+                Some(shares) => Self::Known(shares),
+            },
+        );
+        before.collect()
+    }
+
+    fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Known(one), Self::Known(other)) => Self::Known(one.plus(&other)),
+            (known @ Self::Known(_), _) | (_, known @ Self::Known(_)) => known,
+            (Self::Absent, _) | (_, Self::Absent) => Self::Absent,
+            (Self::Unknown, Self::Unknown) => Self::Unknown,
+        }
+    }
+}
+
+/// The difference of a share to that of an earlier report.
+pub(super) struct Difference {
+    /// In percentage points with a sign, or `new`.
+    pub(super) text: String,
+    /// The class of its colour.
+    pub(super) class: &'static str,
+    /// The earlier share.
+    pub(super) before: String,
+}
+
+impl Difference {
+    /// `None` if the shares are equal.
+    fn of(before: Figure, now: Figure) -> Option<Self> {
+        let Some(earlier) = before.percent() else {
+            return Some(Self {
+                text: "new".to_owned(),
+                class: "new",
+                before: "not there before".to_owned(),
+            });
+        };
+        let points = now.percent()? - earlier;
+        let product = |one: u64, other: u64| u128::from(one) * u128::from(other);
+        let shares = [
+            product(before.covered, now.total),
+            product(now.covered, before.total),
+        ];
+        let (sign, class) = match shares[0].cmp(&shares[1]) {
+            Ordering::Less => ("+", "up"),
+            Ordering::Equal => return None,
+            Ordering::Greater => ("−", "down"),
+        };
+        Some(Self {
+            text: format!("{sign}{:.2}", points.abs()),
+            class,
+            before: format!("{} before", before.share_text()),
+        })
+    }
 }
 
 impl Shown {
@@ -83,11 +174,20 @@ impl Shown {
         Self {
             columns: vec![None; columns],
             all: Cell::default(),
+            before: Vec::new(),
         }
     }
 
     /// The cells of a file with this row.
-    pub(super) fn of(view: &View, row: &Row, file: &File, changed: Option<&ChangedSource>) -> Self {
+    pub(super) fn of(
+        view: &View,
+        path: &str,
+        row: &Row,
+        file: &File,
+        changed: Option<&ChangedSource>,
+    ) -> Self {
+        let earlier = view.earlier.as_ref();
+        let before = earlier.map(|earlier| Before::of(earlier, earlier.file(path)));
         let kernels = Kernels::of(view, file);
         let changed = changed.map(|it| it.figures(view)).unwrap_or_default();
         let cell = |index: usize| {
@@ -104,6 +204,15 @@ impl Shown {
                 kernels: kernels.all,
                 changed: changed.last().copied().unwrap_or_default(),
             },
+            before: before.unwrap_or_default(),
+        }
+    }
+
+    /// Cells without code of a source that only an earlier report has.
+    pub(super) fn gone(earlier: &Earlier, file: &EarlierShares) -> Self {
+        Self {
+            before: Before::of(earlier, Some(file)),
+            ..Self::none(file.len() - 1)
         }
     }
 
@@ -120,6 +229,12 @@ impl Shown {
                 add(sum.get_or_insert_default(), more);
             }
         }
+        if self.before.is_empty() {
+            self.before = vec![Before::Unknown; other.before.len()];
+        }
+        for (sum, more) in self.before.iter_mut().zip(&other.before) {
+            *sum = sum.plus(*more);
+        }
     }
 
     /// The kinds of things that there are.
@@ -128,13 +243,24 @@ impl Shown {
         METRICS.iter().filter(has).collect()
     }
 
-    /// The figures of each column, and of all joined if there are several.
-    pub(super) fn cells(&self) -> Vec<Option<Cell>> {
+    /// The figures of each column, and of all joined if there are several, each with the earlier ones.
+    pub(super) fn cells(&self) -> Vec<(Option<Cell>, Before)> {
         let mut cells = self.columns.clone();
         if cells.len() > 1 {
             cells.push(Some(self.all));
         }
-        cells
+        let before = self.before.iter().copied();
+        let before = before.chain(iter::repeat(Before::Unknown));
+        cells.into_iter().zip(before).collect()
+    }
+
+    /// Returns whether a lower share of the lines ran than before, in any column.
+    pub(super) fn is_worse(&self) -> bool {
+        let cells = self.cells();
+        let mut lines = cells
+            .iter()
+            .map(|(cell, before)| METRICS[1].difference(cell, *before));
+        lines.any(|difference| difference.is_some_and(|it| it.class == "down"))
     }
 
     /// The lines of all columns joined.
@@ -153,7 +279,7 @@ impl Shown {
     }
 
     /// Classes that say in which columns lines are missed, `x` and `x1` for the second, and whether
-    /// any are changed.
+    /// any are changed; and `worse` if fewer ran than before.
     pub(super) fn classes(&self) -> String {
         let missed = |cell: &Option<Cell>| cell.is_some_and(|it| it.misses_lines());
         let changed = if self.all.changed.total > 0 {
@@ -161,7 +287,8 @@ impl Shown {
         } else {
             ""
         };
-        classes("x", self.columns.iter().map(missed)) + changed
+        let worse = if self.is_worse() { "worse " } else { "" };
+        classes("x", self.columns.iter().map(missed)) + changed + worse
     }
 }
 
@@ -181,6 +308,18 @@ impl Metric {
     /// One figure of a cell; `None` of nothing.
     pub(super) fn of(&self, cell: &Option<Cell>) -> Option<Share> {
         Share::of(cell.as_ref().map(self.of)?)
+    }
+
+    /// The difference of one figure of a cell to the earlier one; `None` if there is none.
+    pub(super) fn difference(&self, cell: &Option<Cell>, before: Before) -> Option<Difference> {
+        let measure = self.measure?;
+        let now = cell.as_ref().map(self.of)?;
+        now.percent()?;
+        match before {
+            Before::Unknown => None,
+            Before::Absent => Difference::of(Figure::default(), now),
+            Before::Known(shares) => Difference::of(shares.figure(measure), now),
+        }
     }
 }
 
@@ -242,6 +381,8 @@ pub(super) struct Count {
     /// `None` if it is not there.
     pub(super) count: Option<u64>,
     pub(super) state: State,
+    /// True if it ran in an earlier report and does not now, or the other way round.
+    pub(super) has_turned: bool,
 }
 
 /// The meaning of a count, by the name of its class.
@@ -265,7 +406,16 @@ impl Count {
             Some(_) if is_partly => State::Partly,
             Some(_) => State::Ran,
         };
-        Self { count, state }
+        Self {
+            count,
+            state,
+            has_turned: false,
+        }
+    }
+
+    /// The cell with a mark, if an earlier report has it otherwise.
+    pub(super) fn turned_if(self, has_turned: bool) -> Self {
+        Self { has_turned, ..self }
     }
 
     /// Makes the cell of a line without code.
@@ -273,6 +423,7 @@ impl Count {
         Self {
             count: None,
             state: State::None,
+            has_turned: false,
         }
     }
 
@@ -283,6 +434,15 @@ impl Count {
             State::Missed => "miss",
             State::Absent => "absent",
             State::None => "none",
+        }
+    }
+
+    /// The class of a count that an earlier report has otherwise, after a space.
+    pub(super) fn turned(&self) -> &'static str {
+        match self.state {
+            _ if !self.has_turned => "",
+            State::Missed => " lost",
+            _ => " won",
         }
     }
 
@@ -310,6 +470,9 @@ impl Count {
     /// The meaning of a count that is more than a number.
     pub(super) fn meaning(&self) -> &'static str {
         match self.state {
+            State::Missed if self.has_turned => "not run, but ran before",
+            State::Ran if self.has_turned => "did not run before",
+            State::Partly if self.has_turned => "partly run, and did not run before",
             State::Partly => "partly run",
             State::Missed => "not run",
             State::Absent => "no such code here",

@@ -14,6 +14,7 @@ mod marks;
 mod never_ran;
 mod per_test;
 mod search;
+mod since;
 mod single;
 mod source;
 mod summary;
@@ -28,7 +29,7 @@ use anyhow::Result;
 use askama::Template;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::html::figures::{Cell, Shown};
+use super::html::figures::{Before, Cell, Shown};
 use super::html::functions::Listed;
 use super::html::never_ran::KernelList;
 use super::html::per_test::{TestSets, Tests};
@@ -89,7 +90,7 @@ pub(crate) fn write(
     progress::counted(sources.len(), "page", |done| {
         for (index, (source, (_, row))) in sources.iter().zip(view.rows()).enumerate() {
             let file = view.file(source.path);
-            let shown = Shown::of(view, row, &file, frame.changed(source));
+            let shown = Shown::of(view, source.path, row, &file, frame.changed(source));
             let before = index.checked_sub(1).map(|before| &sources[before]);
             let neighbours = [before, sources.get(index + 1)];
             total.add(&shown);
@@ -104,11 +105,15 @@ pub(crate) fn write(
         }
         anyhow::Ok(())
     })?;
+    let gone = frame.gone();
+    for (_, shown) in &gone {
+        total.add(shown);
+    }
     functions::write(&frame, &listed, &site)?;
     tests.write(&frame, &site)?;
     site.write("assets/search.js", |out| search::write(&listed, out))?;
     site.write(folder::INDEX, |out| {
-        summary::write(&frame, &listed, &total, &kernels, out)
+        summary::write(&frame, &listed, &gone, &total, &kernels, out)
     })?;
     site.publish()
 }
@@ -207,14 +212,29 @@ impl<'a> Frame<'a> {
         self.view.labels("all")
     }
 
-    /// The figures of each column with its name and which code it is of.
-    fn figures(&self, shown: &Shown) -> Vec<(String, &str, Option<Cell>)> {
+    /// The names of the sources that only the earlier report has, each with its earlier figures.
+    fn gone(&self) -> Vec<(String, Shown)> {
+        let earlier = self.view.earlier.iter();
+        let gone = earlier.flat_map(|earlier| {
+            let gone = earlier.gone(self.view);
+            gone.map(|(path, shares)| {
+                (
+                    below(path, &self.base).into_owned(),
+                    Shown::gone(earlier, shares),
+                )
+            })
+        });
+        gone.collect()
+    }
+
+    /// The figures of each column with its name, which code it is of, and the earlier ones.
+    fn figures(&self, shown: &Shown) -> Vec<(String, &str, Option<Cell>, Before)> {
         let origins = self.columns.iter().map(|it| &*it.origin);
         let origins = origins.chain(["all of these joined: code that ran on any of them"]);
         let labels = self.labels().into_iter().zip(origins);
         let cells = labels.zip(shown.cells());
         cells
-            .map(|((label, origin), cell)| (label, origin, cell))
+            .map(|((label, origin), (cell, before))| (label, origin, cell, before))
             .collect()
     }
 

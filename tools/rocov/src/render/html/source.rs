@@ -1,7 +1,7 @@
 //! The page of a source file: every line with its count in each column, and its parts that did not run.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
@@ -16,7 +16,9 @@ use super::per_test::TestSets;
 use super::single::Site;
 use super::syntax::{Lexer, Token};
 use super::{Frame, Source, render};
+use crate::coverage::Earlier;
 use crate::coverage::activity::Activity;
+use crate::coverage::earlier::TurnedLines;
 use crate::coverage::exclusions::Reason;
 use crate::coverage::file::{Condition, File};
 use crate::coverage::line_table::is_without_lines;
@@ -123,6 +125,10 @@ struct Page<'a> {
     /// True if the figures are of the best instance of each template, while lines have the counts of all.
     is_of_best_instance: bool,
     is_changed: bool,
+    /// The earlier report, if lines are compared with it.
+    earlier: Option<&'a Earlier>,
+    /// The number of lines that ran in it and do not run now, in any column.
+    lost: usize,
     test_sets: &'a TestSets<'a>,
     /// Made one at a time, as the page is written.
     lines: RefCell<Lines<'a>>,
@@ -164,6 +170,8 @@ pub(super) fn write(
         has_text,
         stale,
         is_changed: frame.changed(source).is_some(),
+        earlier: frame.view.earlier.as_ref().filter(|it| it.has_lines()),
+        lost: lines.lost().len(),
         has_branches: !file.branches.is_empty(),
         has_activity: !lines.activities.is_empty(),
         has_excluded: !lines.excluded.is_empty(),
@@ -197,6 +205,8 @@ struct Lines<'a> {
     missed: Vec<Missed<'a>>,
     /// Numbers of the lines that a change touched.
     changed: HashSet<u32>,
+    /// The lines of each column that ran in the earlier report or now only.
+    turned: Vec<TurnedLines>,
     /// Numbers of the lines that are left out.
     excluded: BTreeMap<u32, &'a Reason>,
     /// False if the source is not the one that was compiled: places in it are of other text.
@@ -234,6 +244,12 @@ impl<'a> Lines<'a> {
                 .into_iter()
                 .flatten()
                 .map(|line| line.number)
+                .collect(),
+            turned: frame
+                .view
+                .earlier
+                .iter()
+                .flat_map(|earlier| earlier.lines(source.path, frame.view))
                 .collect(),
             excluded: frame.view.excluded(source.path),
             missed: file.missed.iter().map(|spans| Missed::new(spans)).collect(),
@@ -284,6 +300,8 @@ impl Iterator for Lines<'_> {
         };
         let partly: Vec<_> = (0..missed.len()).map(is_partly).collect();
         let is_missed = |count: &Option<u64>| *count == Some(0);
+        let mut turned = self.turned.iter();
+        let is_lost = turned.any(|lines| lines.newly_missed.contains(&self.number));
         let runs_nowhere = counts.iter().max() == Some(&Some(0));
         let tokens = self.lexer.as_mut().map(|it| it.line(text));
         let tokens = tokens.unwrap_or_default();
@@ -309,6 +327,7 @@ impl Iterator for Lines<'_> {
             classes: classes("x", counts.iter().map(is_missed))
                 + &classes("p", partly.iter().copied())
                 + if runs_nowhere { "nowhere " } else { "" }
+                + if is_lost { "lost " } else { "" }
                 + if self.changed.contains(&self.number) {
                     "changed "
                 } else {
@@ -333,7 +352,11 @@ impl Iterator for Lines<'_> {
             templates,
             counts: match counted {
                 Some(line) => std::iter::zip(&line.counts, &partly)
-                    .map(|(count, is_partly)| Count::of(*count, *is_partly))
+                    .enumerate()
+                    .map(|(column, (count, is_partly))| {
+                        let has_turned = self.has_turned(column);
+                        Count::of(*count, *is_partly).turned_if(has_turned)
+                    })
                     .collect(),
                 None => partly.iter().map(|_| Count::none()).collect(),
             },
@@ -342,6 +365,19 @@ impl Iterator for Lines<'_> {
 }
 
 impl Lines<'_> {
+    /// Numbers of the lines that ran in the earlier report and do not run now, in any column.
+    fn lost(&self) -> BTreeSet<u32> {
+        let lines = self.turned.iter().flat_map(|lines| &lines.newly_missed);
+        lines.copied().collect()
+    }
+
+    /// Returns whether the present line ran in the earlier report or now only.
+    fn has_turned(&self, column: usize) -> bool {
+        self.turned.get(column).is_some_and(|lines| {
+            lines.newly_missed.contains(&self.number) || lines.newly_covered.contains(&self.number)
+        })
+    }
+
     /// The columns that missed a part of a line with these counts.
     fn place(&self, missed: &[usize], counts: &[Option<u64>]) -> Where {
         let ran = counts.iter().filter(|count| **count > Some(0)).count();

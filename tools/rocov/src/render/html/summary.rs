@@ -6,9 +6,10 @@ use std::io::Write;
 use anyhow::Result;
 use askama::Template;
 
-use super::figures::{Cell, Metric, Shown};
+use super::figures::{Before, Cell, Metric, Shown};
 use super::functions::Listed;
 use super::never_ran::{KernelList, ShownKernels};
+use super::since::Since;
 use super::treemap::{Tile, tiles};
 use super::{Frame, Source, render};
 use crate::render::breakdown::{Listing, components};
@@ -39,14 +40,16 @@ impl Row<'_> {
         path.strip_suffix(&self.name).unwrap_or_default()
     }
 
-    /// The figures of each column, and the link of those of lines.
-    fn cells(&self, metric: &Metric) -> Vec<(Option<Cell>, String)> {
+    /// The figures of each column, the earlier ones, and the link of those of lines.
+    fn cells(&self, metric: &Metric) -> Vec<(Option<Cell>, Before, String)> {
         let cells = self.shown.cells().into_iter().enumerate();
         let link = |column| match metric.key {
             "lines" => self.link(column),
             _ => String::new(),
         };
-        cells.map(|(column, cell)| (cell, link(column))).collect()
+        cells
+            .map(|(column, (cell, before))| (cell, before, link(column)))
+            .collect()
     }
 
     /// The target of a cell: the first place that the file misses in that column. Empty if it misses
@@ -95,6 +98,22 @@ impl<'a> Tree<'a> {
         }
         tree.shown.add(&file.shown);
         tree.files.push((rest, file));
+    }
+
+    /// Adds the earlier figures of a file that is gone to the directories that it was in.
+    fn add_gone(&mut self, path: &str, shown: &Shown) {
+        let mut tree = self;
+        let mut rest = path;
+        loop {
+            tree.shown.add(shown);
+            let Some((directory, inner)) = rest.split_once('/') else {
+                return;
+            };
+            let Some(inside) = tree.directories.get_mut(directory) else {
+                return;
+            };
+            (tree, rest) = (inside, inner);
+        }
     }
 
     /// The directory and its name with a slash. A directory with nothing but another one is one with it.
@@ -181,9 +200,12 @@ struct Page<'a> {
     /// The number of lines that are left out, if there are any.
     excluded: Option<String>,
     kernels: ShownKernels<'a>,
+    since: Option<Since<'a>>,
     tiles: Vec<Tile<'a>>,
     /// The number of files in which nothing is missed.
     whole: usize,
+    /// The number of files of which a lower share of the lines ran than before.
+    worse: usize,
     rows: Vec<Row<'a>>,
     files: usize,
     /// The number of directories.
@@ -195,6 +217,7 @@ struct Page<'a> {
 pub(super) fn write(
     frame: &Frame<'_>,
     listed: &[Listed<'_>],
+    gone: &[(String, Shown)],
     total: &Shown,
     kernels: &KernelList<'_>,
     out: &mut dyn Write,
@@ -202,6 +225,9 @@ pub(super) fn write(
     let mut tree = Tree::new(frame.columns.len());
     for file in listed {
         tree.add(&file.source.name, file);
+    }
+    for (path, shown) in gone {
+        tree.add_gone(path, shown);
     }
     let mut rows = Vec::new();
     let mut directories = 0;
@@ -214,8 +240,10 @@ pub(super) fn write(
         components: components(frame.view),
         excluded: excluded(frame.view),
         kernels: kernels.shown(),
+        since: Since::of(frame, listed, gone),
         tiles: tiles(&tree),
         whole: listed.iter().filter(|file| file.shown.is_whole()).count(),
+        worse: listed.iter().filter(|file| file.shown.is_worse()).count(),
         rows,
         files: listed.len(),
         directories,
