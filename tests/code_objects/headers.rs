@@ -125,7 +125,7 @@ fn read(file: &[u8]) {
         assert!(container.offset <= most && container.size > 0);
     }
     assert!(images(file).flatten().all(|it| it.bytes.len() <= most));
-    _ = Identity::of(file);
+    _ = Identity::from_image(file);
     _ = without_host_functions(file);
     _ = laid_out(file);
     let file = with_sections(file);

@@ -170,7 +170,7 @@ pub(crate) fn complete(
         of_registry.processes.insert(process.key.clone(), completed);
     }
     for ((profiles, side), wanted) in wanted {
-        let layout = DataLayout::of_places(&profiles, &side);
+        let layout = DataLayout::from_places(&profiles, &side);
         for (registry, object) in write(layout, places.keeping(), &wanted, warnings) {
             let of_registry = completion.registries.entry(registry.to_owned());
             of_registry.or_default().code_objects.push(object);
@@ -233,7 +233,7 @@ pub(crate) fn of_objects(
     }
     // The objects have the device ELFs.
     let keeping = Keeping::default();
-    write(DataLayout::of_data(directory), keeping, &wanted, warnings);
+    write(DataLayout::from_data(directory), keeping, &wanted, warnings);
     Ok(())
 }
 
@@ -297,7 +297,7 @@ fn write<'a>(
     wanted: &WantedHere<'a>,
     warnings: &mut Warnings,
 ) -> Vec<(&'a Path, CodeObjectRecord)> {
-    let name = ProfileName::of_zeros(layout.clone());
+    let name = ProfileName::zeros_in(layout.clone());
     let mut missing: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for ((arch, identity), wanted) in wanted {
         let is_there = Identity::from_digits(identity)
@@ -352,7 +352,7 @@ impl ZeroPlaces<'_> {
                 )
             }
             Self::Directory(directory, _) => {
-                let layout = DataLayout::of_data(directory);
+                let layout = DataLayout::from_data(directory);
                 (layout.profiles().to_owned(), layout.side().to_owned())
             }
         }

@@ -429,7 +429,7 @@ fn sum(profiles: &[&DeviceProfile]) -> Result<Sum> {
         let file = mmap::read(&profile.path)?;
         let added = match &mut sum {
             Some(sum) => sum.add(&file),
-            None => Sum::of(file).map(|it| sum = Some(it)),
+            None => Sum::new(file).map(|it| sum = Some(it)),
         };
         added.with_context(|| failed(profile))?;
     }

@@ -58,7 +58,7 @@ impl Release {
     }
 
     fn version(&self) -> Version {
-        Version::of_clang(self.number).unwrap()
+        Version::from_clang(self.number).unwrap()
     }
 
     /// Compiles and links translation units into one device ELF.
@@ -306,7 +306,7 @@ fn all_by(number: u32) {
         }
     }
     if number >= FIRST_WITH_SINGLE_BYTES {
-        let version = Version::of_word(version.word() | SINGLE_BYTE).unwrap();
+        let version = Version::from_word(version.word() | SINGLE_BYTE).unwrap();
         let flags = [
             "-Xclang",
             "-mllvm",
