@@ -44,6 +44,8 @@ pub(crate) fn pack(cubins: &[(Capability, &[u8])]) -> Vec<u8> {
 mod tests {
     use rocov::format::bundle::containers;
 
+    use super::*;
+
     /// `tests/cuda` compares with NVIDIA's fatbinary.
     #[test]
     fn a_fat_binary_has_its_cubins() {
