@@ -85,7 +85,9 @@ fn exit(program: &Path, step: &str, libraries: &[PathBuf], zero: &str) -> Durati
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = directory.path().join("data");
     let preloaded = ["librocov_modelgpu.so", "librocov.so"].map(built);
-    let preloaded = preloaded.map(|it| it.display().to_string()).join(":");
+    let preloaded = preloaded
+        .map(|library| library.display().to_string())
+        .join(":");
     let mut command = limited("env");
     command
         .arg(format!("LD_PRELOAD={preloaded}"))

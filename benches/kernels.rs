@@ -47,11 +47,13 @@ fn read<'data>(data: impl ReadRef<'data>, count: usize) {
     let code_object = CodeObject::parse(data).expect("a code object");
     black_box(code_object.target().expect("a target"));
     let kernels = code_object.kernels().expect("kernels");
-    assert!(kernels.len() == count && kernels.iter().all(|it| it.source.is_some()));
+    assert!(kernels.len() == count && kernels.iter().all(|kernel| kernel.source.is_some()));
 }
 
 fn compile(directory: &Path, count: usize) -> PathBuf {
-    let parameters: Vec<String> = (0..ARGUMENTS).map(|it| format!("float *p{it}")).collect();
+    let parameters: Vec<String> = (0..ARGUMENTS)
+        .map(|number| format!("float *p{number}"))
+        .collect();
     let parameters = parameters.join(", ");
     let mut text = String::new();
     for kernel in 0..count {

@@ -40,7 +40,7 @@ const ADD: &str = "--add";
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    if let Some(at) = arguments.iter().position(|it| it == ADD) {
+    if let Some(at) = arguments.iter().position(|argument| argument == ADD) {
         return add_all(
             Path::new(&arguments[at + 1]),
             arguments[at + 2].parse().unwrap(),
@@ -74,7 +74,7 @@ fn one_process(place: &Path) {
         write_atomic(&replaced, &ours).expect("it is written");
         let replacing = each(|| {
             let theirs = fs::read(&replaced).expect("it is read");
-            let mut sum = Sum::of(theirs).expect("a profile");
+            let mut sum = Sum::new(theirs).expect("a profile");
             sum.add(&ours).expect("of the same code");
             write_atomic(&replaced, sum.bytes()).expect("it is written");
         });
@@ -137,7 +137,9 @@ fn add_all(directory: &Path, first: usize) {
             times.push(start.elapsed());
         }
     }
-    times.iter().for_each(|it| println!("{}", it.as_nanos()));
+    times
+        .iter()
+        .for_each(|time| println!("{}", time.as_nanos()));
 }
 
 fn many_processes(place: &Path) {
@@ -185,7 +187,7 @@ fn add_at_once(directory: &Path, step: usize) -> (f64, Vec<Duration>) {
     for process in &mut processes {
         let said = BufReader::new(process.stdout.take().expect("it is piped"));
         let nanos = said.lines().map(|line| line.expect("a line").parse());
-        times.extend(nanos.map(|it| Duration::from_nanos(it.expect("a number"))));
+        times.extend(nanos.map(|nanoseconds| Duration::from_nanos(nanoseconds.expect("a number"))));
         assert!(process.wait().expect("it ends").success());
     }
     (begin.elapsed().as_secs_f64(), times)
@@ -200,7 +202,7 @@ fn check_sums(directory: &Path) {
         assert!(shown.status.success(), "{shown:?}");
         let shown = String::from_utf8(shown.stdout).expect("text");
         let expected = format!("Function count: {}", PROCESSES * ROUNDS);
-        let exact = shown.lines().filter(|it| it.trim() == expected).count();
+        let exact = shown.lines().filter(|line| line.trim() == expected).count();
         assert_eq!(
             exact, SHAPE.0,
             "functions with the exact sum in file {number}"

@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut paths = env::args_os().skip(1);
     let output = paths.next().ok_or("name the file to write")?;
     let first = paths.next().ok_or("name raw profiles")?;
-    let mut sum = Sum::of(fs::read(first)?)?;
+    let mut sum = Sum::new(fs::read(first)?)?;
     for path in paths {
         sum.add(&fs::read(path)?)?;
     }

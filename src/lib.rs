@@ -30,7 +30,7 @@
 //! use rocov::format::profraw::{ProfileError, Sum};
 //!
 //! fn merged(first: &[u8], second: &[u8]) -> Result<Vec<u8>, ProfileError> {
-//!     let mut sum = Sum::of(first)?;
+//!     let mut sum = Sum::new(first)?;
 //!     sum.add(second)?;
 //!     Ok(sum.bytes().to_vec())
 //! }

@@ -64,7 +64,7 @@ pub(crate) fn now() -> Duration {
 }
 
 /// The CPU time of all child processes that have ended, and of theirs.
-pub(crate) fn of_children() -> Duration {
+pub(crate) fn children_time() -> Duration {
     let mut used = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the call fills the structure, of which all bits may be zero.
     let used = unsafe {

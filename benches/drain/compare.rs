@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rocov::device::{Delegate, Device, DeviceError, DeviceRange, Executable, Take};
+use rocov::device::{Device, DeviceError, DeviceRange, Executable, Take};
+use rocov_tests::delegate::{AsDevice, Delegate};
 
 use crate::clock::{best, millis, timed};
 use crate::loads::session;
@@ -35,14 +36,14 @@ pub(crate) fn compare(
         }
         spent();
         counting.reads.set(0);
-        let (outcome, time) = timed(&spent, || session.drain(&counting, &name));
+        let (outcome, time) = timed(&spent, || session.drain(&AsDevice(&counting), &name));
         assert_eq!(
             outcome.files.len(),
             executables.len(),
             "{:?}",
             outcome.losses
         );
-        plan = Plan::of(&outcome.files, executables, device);
+        plan = Plan::new(&outcome.files, executables, device);
         time
     });
     let floor = best(TIMES, |directory| {
@@ -68,7 +69,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(files: &[PathBuf], executables: &[Executable], device: &dyn Device) -> Self {
+    fn new(files: &[PathBuf], executables: &[Executable], device: &dyn Device) -> Self {
         let files: Vec<Vec<u8>> = files
             .iter()
             .map(|file| fs::read(file).expect("a profile"))
@@ -89,7 +90,8 @@ impl Plan {
     fn carry_out(&self, device: &dyn Device, directory: &Path) {
         device.read_each(&self.ranges, &mut |place, read| {
             read.expect("device memory");
-            let [new, path] = ["tmp", "profraw"].map(|it| directory.join(format!("{place}.{it}")));
+            let [new, path] =
+                ["tmp", "profraw"].map(|extension| directory.join(format!("{place}.{extension}")));
             fs::write(&new, &self.files[place]).expect("room on the disk");
             fs::rename(&new, &path).expect("the same directory");
         });

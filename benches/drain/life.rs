@@ -95,7 +95,7 @@ fn life(count: usize, with: bool) -> [u64; 4] {
     let text = String::from_utf8(output.stdout).expect("text");
     let mut numbers = text
         .split_whitespace()
-        .map(|it| it.parse().expect("a number"));
+        .map(|word| word.parse().expect("a number"));
     let mut next = || numbers.next().expect("a number");
     let result = [next(), next(), next(), end - next()];
     let profiles = fs::read_dir(profiles).map_or(0, Iterator::count);

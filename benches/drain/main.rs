@@ -55,12 +55,12 @@ const IN_MEMORY: [usize; 4] = [10, 100, 1_000, 10_000];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let is_asked_for = |word: &str| arguments.iter().any(|it| it == word);
+    let is_asked_for = |word: &str| arguments.iter().any(|argument| argument == word);
     let is_long = is_asked_for("--long");
     let real = &ON_THE_REAL[..ON_THE_REAL.len() - usize::from(!is_long)];
     let memory = &IN_MEMORY[..IN_MEMORY.len() - usize::from(!is_long)];
     let image = fs::read(code_object("templates", "gfx90a", "-O1", 4)).expect("a code object");
-    if let Some(at) = arguments.iter().position(|it| it == life::LIVE) {
+    if let Some(at) = arguments.iter().position(|argument| argument == life::LIVE) {
         return life::live(&image, arguments[at + 1].parse().expect("a number"));
     }
     if is_asked_for(REAL) {

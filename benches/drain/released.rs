@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::clock::{micros, millis, of_children};
+use crate::clock::{children_time, micros, millis};
 use crate::support::artifacts::{built, repository};
 use crate::support::compile::Compilation;
 use crate::support::gpu::Stack;
@@ -80,7 +80,7 @@ fn measure_on(version: &str, limit: f64, exits: &Exits, is_long: bool) {
         let calls = DRAINS.map(|drain| exits.calls(drain, *count));
         let [before, with_llvms, with_rocovs] = times
             .each_ref()
-            .map(|(loads, _)| loads.iter().min().map_or(0.0, |it| micros(*it)));
+            .map(|(loads, _)| loads.iter().min().map_or(0.0, |time| micros(*time)));
         let load = |drain: f64| (drain - before) / *count as f64;
         let [none, llvms, rocovs] = times.map(|(_, mut ends)| {
             ends.sort();
@@ -166,9 +166,9 @@ impl Exits {
                 .env("HSA_TOOLS_LIB", &self.counter);
         }
         // LLVM's drain prints a line for each module that stays loaded.
-        let start = of_children();
+        let start = children_time();
         let output = command.stderr(Stdio::null()).output().expect("a program");
-        let all = of_children() - start;
+        let all = children_time() - start;
         assert!(output.status.success(), "{command:?}: {}", output.status);
         let text = String::from_utf8(output.stdout).expect("text");
         let main: u64 = text.trim().parse().expect("a number of nanoseconds");

@@ -37,8 +37,8 @@ pub(crate) fn measure(image: &[u8], counts: &[usize]) {
             let loaded = program.session.loaded(&fake, executable);
             loaded.expect("it is loaded");
         }
-        let dump = program.of(*count, |program| program.mark("dump"));
-        let window = program.of(*count, |program| {
+        let dump = program.time(*count, |program| program.mark("dump"));
+        let window = program.time(*count, |program| {
             program.session.go_on_in(Scope::LeftOut);
             program.mark_as(Scope::LeftOut, &Idle::new());
             program.session.go_on_in(Scope::Unlabelled);
@@ -46,8 +46,8 @@ pub(crate) fn measure(image: &[u8], counts: &[usize]) {
             program.mark_as(Scope::Unlabelled, &Idle::new());
             program.session.drain(program.fake, &program.name);
         });
-        let one = program.of(1, |program| program.mark("one"));
-        let none = program.of(0, |program| program.mark("none"));
+        let one = program.time(1, |program| program.mark("one"));
+        let none = program.time(0, |program| program.mark("none"));
         // The agent has the handle 0.
         let idle = Idle::from([(0, 1)]);
         program.mark_as(Scope::Unlabelled, &idle);
@@ -73,7 +73,7 @@ struct Program<'a> {
 impl Program<'_> {
     /// The time of `work` after a launch of this number of code objects: the least of several,
     /// because the first makes directories and files.
-    fn of(&mut self, launched: usize, mut work: impl FnMut(&mut Self)) -> Time {
+    fn time(&mut self, launched: usize, mut work: impl FnMut(&mut Self)) -> Time {
         let fake = self.fake;
         let times = (0..5).map(|_| {
             fake.launch(launched);

@@ -87,8 +87,8 @@ impl Pack {
         let lines = lines_on_host(&host_program(), "h3", &expected);
         fs::write(expected.join("h3"), lines).expect("a file can be written");
         let kernels = files_with_extension("testdata/kernels", "hip");
-        let names = kernels.iter().filter_map(|it| it.file_stem());
-        for name in names.map(|it| it.to_string_lossy()) {
+        let names = kernels.iter().filter_map(|path| path.file_stem());
+        for name in names.map(|name| name.to_string_lossy()) {
             if !ONLY_AMD.contains(&&*name) {
                 self.referee(&name);
             }
@@ -227,7 +227,10 @@ fn places(module: &Module<'_>) -> String {
             let Some((_, mark)) = line.split_once("// MARK ") else {
                 continue;
             };
-            let before = function.blocks.iter().rposition(|it| it.line <= number + 1);
+            let before = function
+                .blocks
+                .iter()
+                .rposition(|block| block.line <= number + 1);
             let block = before.expect("a mark is in a block");
             let _ = writeln!(places, "{} {}", mark.trim(), first + block);
         }

@@ -131,16 +131,18 @@ fn main() {
     // cargo passes --bench.
     let arguments: Vec<String> = std::env::args()
         .skip(1)
-        .filter(|it| it != "--bench")
+        .filter(|argument| argument != "--bench")
         .collect();
     let [folder, cuda, options @ ..] = arguments.as_slice() else {
         eprintln!("usage: cargo bench -p rocov --bench hardware -- FOLDER CUDA [PART=PATH]...");
         std::process::exit(2);
     };
     let option = |name: &str| {
-        let mut values = options.iter().filter_map(|it| it.strip_prefix(name));
+        let mut values = options
+            .iter()
+            .filter_map(|option| option.strip_prefix(name));
         values
-            .find_map(|it| it.strip_prefix('='))
+            .find_map(|value| value.strip_prefix('='))
             .map(PathBuf::from)
     };
     let cuda = PathBuf::from(cuda);

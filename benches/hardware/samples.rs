@@ -37,7 +37,7 @@ impl Pack {
     /// Compiles the programs of a checkout, in each way of counting.
     pub(crate) fn samples(&self, checkout: &Path) {
         for (folder, arguments) in PROGRAMS {
-            let program = Program::of(checkout, folder);
+            let program = Program::new(checkout, folder);
             let directory = fresh(&format!("samples/{}", program.name));
             fs::write(directory.join("arguments"), arguments).expect("a file can be written");
             for way in Way::ALL {
@@ -53,7 +53,7 @@ impl Pack {
             program
                 .sources
                 .iter()
-                .map(|it| self.object(program, it, way)),
+                .map(|source| self.object(program, source, way)),
         );
         // A preloaded library can stand before a shared runtime only. tools/dev/hardware puts the libraries into
         // the root of the pack.
@@ -70,7 +70,7 @@ impl Pack {
                 .includes(compilation)
                 .arguments(["-c", "-std=c++17", "-w"])
         };
-        if source.extension().is_none_or(|it| it != "cu") {
+        if source.extension().is_none_or(|extension| extension != "cu") {
             return host(Compilation::usual())
                 .arguments(["-I".into(), self.cuda.join("include")])
                 .source(source)
@@ -113,15 +113,18 @@ struct Program {
 }
 
 impl Program {
-    fn of(checkout: &Path, folder: &str) -> Self {
+    fn new(checkout: &Path, folder: &str) -> Self {
         let folder = checkout.join("Samples").join(folder);
         let inner = folder.join("src");
         let listed = if inner.is_dir() { &inner } else { &folder };
         let entries = fs::read_dir(listed)
             .unwrap_or_else(|error| panic!("cannot list {}: {error}", listed.display()));
         let mut sources: Vec<PathBuf> = entries
-            .map(|it| it.expect("a folder can be listed").path())
-            .filter(|it| it.extension().is_some_and(|it| it == "cu" || it == "cpp"))
+            .map(|entry| entry.expect("a folder can be listed").path())
+            .filter(|path| {
+                path.extension()
+                    .is_some_and(|extension| extension == "cu" || extension == "cpp")
+            })
             .collect();
         sources.sort();
         Self {

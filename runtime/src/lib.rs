@@ -24,4 +24,4 @@ use guest::reserve::Reserve;
 
 /// An allocator with a reserve: a guest must not end the program because memory is short.
 #[global_allocator]
-static ALLOCATOR: Reserve<System> = Reserve::of(System);
+static ALLOCATOR: Reserve<System> = Reserve::new(System);

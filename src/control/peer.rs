@@ -18,7 +18,7 @@ pub struct Peer {
 ///
 /// # Errors
 /// Fails if the kernel does not know.
-pub fn of(stream: &UnixStream) -> io::Result<Peer> {
+pub fn identify(stream: &UnixStream) -> io::Result<Peer> {
     let mut peer = libc::ucred {
         pid: 0,
         uid: libc::uid_t::MAX,
@@ -55,6 +55,6 @@ mod tests {
         let (stream, _other) = UnixStream::pair().unwrap();
         let user = std::fs::metadata("/proc/self").unwrap().uid();
         let pid = std::process::id();
-        assert_eq!(of(&stream).unwrap(), Peer { pid, user });
+        assert_eq!(identify(&stream).unwrap(), Peer { pid, user });
     }
 }

@@ -69,7 +69,9 @@ impl Request {
         let what = words.next().unwrap_or_default();
         match what {
             "status" => {
-                return words.next().map_or(Ok(Self::Status), |it| Err(unknown(it)));
+                return words
+                    .next()
+                    .map_or(Ok(Self::Status), |word| Err(unknown(word)));
             }
             "dump" => {}
             _ => return Err(unknown(what)),
@@ -120,7 +122,7 @@ mod tests {
     fn requests_are_read_as_they_are_written() {
         let dump = |label: Option<&str>, reset, window: Option<u64>| {
             Request::Dump(DumpRequest {
-                label: label.map(|it| it.parse().unwrap()),
+                label: label.map(|label| label.parse().unwrap()),
                 reset,
                 window: window.map(Duration::from_millis),
             })

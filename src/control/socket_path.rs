@@ -33,7 +33,7 @@ fn usual_directory(runtime: Option<&Path>, user: u32) -> PathBuf {
         path.is_absolute()
             && path
                 .metadata()
-                .is_ok_and(|it| it.is_dir() && it.uid() == user)
+                .is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == user)
     };
     match runtime.filter(is_own) {
         Some(runtime) => runtime.join("rocov"),

@@ -69,7 +69,7 @@ impl AtRest {
         Ok(Self {
             agent,
             uri,
-            identity: Identity::of(&elf)?,
+            identity: Identity::from_image(&elf)?,
             elf,
             memory,
             executions: None,
@@ -81,7 +81,7 @@ impl AtRest {
     ///
     /// # Errors
     /// Fails if no function of the module has a body.
-    pub fn of_ptx(
+    pub fn from_ptx(
         agent: Agent,
         uri: String,
         module: &Module<'_>,
@@ -90,7 +90,7 @@ impl AtRest {
         if records.is_empty() {
             return Err(NeverCompiledError::Empty);
         }
-        let version = Version::of_word(ptx::Options::default().version);
+        let version = Version::from_word(ptx::Options::default().version);
         let version = version.expect("rocov writes profiles of this version");
         let architecture = module.architecture().unwrap_or_default();
         let (data, names) = (records.data(&version, 0), records.names());
@@ -209,6 +209,6 @@ impl Device for AtRest {
 
     fn executions(&self) -> Option<&dyn Executions> {
         let executions = self.executions.as_ref();
-        executions.map(|it| it as &dyn Executions)
+        executions.map(|execution| execution as &dyn Executions)
     }
 }

@@ -57,19 +57,25 @@ impl Gpus {
     }
 
     /// The runtime of an executable or an agent with this handle.
-    fn of_handle(&self, handle: u64) -> Result<&dyn Device, DeviceError> {
+    fn by_handle(&self, handle: u64) -> Result<&dyn Device, DeviceError> {
         self.one(is_cuda(handle))
     }
 
     /// The runtime of a device address.
-    fn of_address(&self, address: u64) -> Result<&dyn Device, DeviceError> {
+    fn by_address(&self, address: u64) -> Result<&dyn Device, DeviceError> {
         self.one(is_cuda_address(address))
     }
 
     fn one(&self, is_cuda: bool) -> Result<&dyn Device, DeviceError> {
         let (found, runtime): (Option<&dyn Device>, _) = match is_cuda {
-            true => (self.cuda.as_ref().map(|it| it as _), "the CUDA driver"),
-            false => (self.hsa.as_ref().map(|it| it as _), "the HSA runtime"),
+            true => (
+                self.cuda.as_ref().map(|device| device as _),
+                "the CUDA driver",
+            ),
+            false => (
+                self.hsa.as_ref().map(|device| device as _),
+                "the HSA runtime",
+            ),
         };
         found.ok_or(DeviceError::NotRunning { runtime })
     }
@@ -93,7 +99,7 @@ impl Device for Gpus {
     }
 
     fn code_objects(&self, executable: Executable) -> Result<Vec<LoadedCodeObject>, DeviceError> {
-        self.of_handle(executable.0)?.code_objects(executable)
+        self.by_handle(executable.0)?.code_objects(executable)
     }
 
     fn symbol(
@@ -102,31 +108,31 @@ impl Device for Gpus {
         agent: u64,
         name: &str,
     ) -> Result<Option<Symbol>, DeviceError> {
-        self.of_handle(executable.0)?
+        self.by_handle(executable.0)?
             .symbol(executable, agent, name)
     }
 
     fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
-        self.of_handle(code_object.executable.0)?.image(code_object)
+        self.by_handle(code_object.executable.0)?.image(code_object)
     }
 
     fn held_image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
-        self.of_handle(code_object.executable.0)?
+        self.by_handle(code_object.executable.0)?
             .held_image(code_object)
     }
 
     fn source(&self, code_object: &LoadedCodeObject) -> Option<Arc<str>> {
-        let device = self.of_handle(code_object.executable.0).ok()?;
+        let device = self.by_handle(code_object.executable.0).ok()?;
         device.source(code_object)
     }
 
     fn has_lasting_image(&self, code_object: &LoadedCodeObject) -> bool {
-        let device = self.of_handle(code_object.executable.0);
-        device.is_ok_and(|it| it.has_lasting_image(code_object))
+        let device = self.by_handle(code_object.executable.0);
+        device.is_ok_and(|device| device.has_lasting_image(code_object))
     }
 
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
-        self.of_address(address)?.read(address, into)
+        self.by_address(address)?.read(address, into)
     }
 
     fn read_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
@@ -135,12 +141,12 @@ impl Device for Gpus {
         for run in
             ranges.chunk_by(|one, next| is_cuda_address(one.start) == is_cuda_address(next.start))
         {
-            match self.of_address(run[0].start) {
+            match self.by_address(run[0].start) {
                 Ok(device) => device.read_each(run, &mut |place, read| take(first + place, read)),
                 Err(error) => take(first, Err(error)),
             }
             for (place, range) in run.iter().enumerate().skip(1) {
-                if let Err(error) = self.of_address(range.start) {
+                if let Err(error) = self.by_address(range.start) {
                     take(first + place, Err(error));
                 }
             }
@@ -149,7 +155,7 @@ impl Device for Gpus {
     }
 
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
-        self.of_address(address)?.write(address, from)
+        self.by_address(address)?.write(address, from)
     }
 
     fn executions(&self) -> Option<&dyn Executions> {

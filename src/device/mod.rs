@@ -4,13 +4,11 @@
 //! faults. Nothing here knows of profiles.
 
 pub mod cuda;
-mod delegate;
 mod elf_bytes;
 pub mod elf_file;
 mod gpus;
 pub mod hsa;
 
-pub use delegate::Delegate;
 pub use elf_bytes::ElfBytes;
 pub use gpus::Gpus;
 

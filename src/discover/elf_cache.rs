@@ -96,15 +96,15 @@ impl Elfs {
         let size = (&image)
             .len()
             .map_err(|()| unreadable(std::io::ErrorKind::UnexpectedEof.into()))?;
-        let identity = match build_id.as_deref().and_then(Identity::of_build_id) {
+        let identity = match build_id.as_deref().and_then(Identity::from_build_id) {
             Some(identity) => identity,
             None => match image.in_memory() {
-                Some(bytes) => Identity::of_bytes(bytes),
+                Some(bytes) => Identity::from_bytes(bytes),
                 None => {
                     let mut reader = image.into_image();
                     let identity = reader
                         .rewind()
-                        .and_then(|()| Identity::of_contents(&mut reader));
+                        .and_then(|()| Identity::from_reader(&mut reader));
                     image = ElfBytes::new(reader);
                     identity.map_err(unreadable)?
                 }
@@ -135,10 +135,13 @@ impl Elfs {
             }
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
-        let is_of_runtime =
-            !kernels.is_empty() && kernels.iter().all(|it| it.name.starts_with(RUNTIME_KERNEL));
+        let is_of_runtime = !kernels.is_empty()
+            && kernels
+                .iter()
+                .all(|kernel| kernel.name.starts_with(RUNTIME_KERNEL));
         let is_traced = device.executions().is_some() && !elf.is_cubin() && !is_of_runtime;
-        let trace = is_traced.then(|| TraceRecords::of(&elf).map_err(|error| error.to_string()));
+        let trace = is_traced
+            .then(|| TraceRecords::from_code_object(&elf).map_err(|error| error.to_string()));
         let facts = Arc::new(ElfFacts {
             identity: identity.clone(),
             target: elf.target().unwrap_or_else(|_| agent.name.clone()),

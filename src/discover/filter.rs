@@ -57,7 +57,7 @@ impl Filter {
     #[must_use]
     pub fn admits(&self, origin: Option<&Path>) -> bool {
         let any =
-            |globs: &[Glob]| origin.is_some_and(|path| globs.iter().any(|it| it.matches(path)));
+            |globs: &[Glob]| origin.is_some_and(|path| globs.iter().any(|glob| glob.matches(path)));
         (self.only.is_empty() || any(&self.only)) && !any(&self.skip)
     }
 }
@@ -70,7 +70,10 @@ pub fn file_of(uri: &str) -> Option<PathBuf> {
 }
 
 fn parse(list: &str) -> Result<Vec<Glob>, FilterError> {
-    let globs = list.split(',').map(str::trim).filter(|it| !it.is_empty());
+    let globs = list
+        .split(',')
+        .map(str::trim)
+        .filter(|glob| !glob.is_empty());
     globs.map(Glob::parse).collect()
 }
 
@@ -91,7 +94,7 @@ impl Glob {
             true => Some(path.as_os_str()),
             false => path.file_name(),
         };
-        subject.is_some_and(|it| fast_glob::glob_match(&self.0, it.as_bytes()))
+        subject.is_some_and(|subject| fast_glob::glob_match(&self.0, subject.as_bytes()))
     }
 }
 

@@ -73,10 +73,10 @@ impl HostFiles {
 
     /// The file that code comes from, if it is known. `named` is the file that the runtime names, if it names
     /// one.
-    pub fn of(&mut self, named: Option<PathBuf>) -> Option<Arc<HostFile>> {
+    pub fn file(&mut self, named: Option<PathBuf>) -> Option<Arc<HostFile>> {
         let path = (self.place)(named)?;
         let build = (self.build)(&path)?;
-        let is_it = |it: &&Arc<HostFile>| *it.path == *path && it.build == build;
+        let is_it = |known: &&Arc<HostFile>| *known.path == *path && known.build == build;
         if let Some(known) = self.known.iter().find(is_it) {
             return Some(known.clone());
         }

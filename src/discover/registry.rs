@@ -148,7 +148,7 @@ impl Registry {
 
     /// Records at `time` that the process ends and has had device code in `files`, and whether the device counted
     /// what it executed.
-    pub fn ended_with(&mut self, mut files: Vec<CodeFile>, is_traced: bool, time: u64) {
+    pub fn record_end(&mut self, mut files: Vec<CodeFile>, is_traced: bool, time: u64) {
         // By their bytes: the names within paths take longer to compare.
         files.sort_by(|one, other| {
             let paths = one.path.as_os_str().cmp(other.path.as_os_str());
@@ -253,7 +253,7 @@ impl Registry {
     }
 
     /// Records the reason why the profile of load `generation` is partial. The first one stays.
-    pub fn lacks_counts(&mut self, generation: u64, reason: &str) {
+    pub fn note_missing_counts(&mut self, generation: u64, reason: &str) {
         if let Some(at) = self.position(generation)
             && self.loads[at].partial.is_none()
         {

@@ -12,7 +12,7 @@ pub(crate) fn elf(id: &[u8], kernels: &[(&str, u64)]) -> Arc<ElfFacts> {
         ..Kernel::default()
     };
     Arc::new(ElfFacts {
-        identity: Identity::of_build_id(id).expect("an id"),
+        identity: Identity::from_build_id(id).expect("an id"),
         target: "gfx90a".into(),
         size: 9000,
         build_id: Some(id.to_vec()),

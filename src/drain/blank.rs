@@ -19,7 +19,11 @@ impl Session {
     /// again.
     pub fn blank_tables(&mut self, device: &dyn Device) -> Outcome {
         let mut outcome = Outcome::default();
-        for load in self.loads.values_mut().filter(|it| it.blanked.is_none()) {
+        for load in self
+            .loads
+            .values_mut()
+            .filter(|load| load.blanked.is_none())
+        {
             match blank(device, load) {
                 Ok(tables) => load.blanked = Some(tables),
                 Err(error) => outcome.losses.push(Loss {
@@ -43,7 +47,7 @@ fn blank(device: &dyn Device, load: &Load) -> Result<Vec<BoundsTable>, ReadError
     for table in load.all_tables() {
         let (start, len) = (table.address, table.size);
         let is_ours = load.segment.contains(&DeviceRange { start, len });
-        if is_ours && TableLayout::of_size(len).is_ok() {
+        if is_ours && TableLayout::from_size(len).is_ok() {
             device.write(start, &zeroed(len)?)?;
         }
     }

@@ -110,13 +110,17 @@ impl File {
     /// Fails if the file cannot be read. A further addition could later count something twice.
     fn recall(&mut self, path: &Path) -> Result<(), OutputError> {
         let place = self.place(path).to_owned();
-        let mut unknown = self.live.values_mut().filter(|it| it.counts.is_none());
+        let mut unknown = self
+            .live
+            .values_mut()
+            .filter(|contribution| contribution.counts.is_none());
         let Some(contribution) = unknown.next() else {
             return Ok(());
         };
         let file = read_input(&place, MAX_PROFILE).map_err(OutputError::io("read", place))?;
-        let counts = Counts::of_profile(&file).ok();
-        contribution.counts = counts.filter(|it| Counted::of(it).digest() == contribution.digest);
+        let counts = Counts::from_profile(&file).ok();
+        contribution.counts =
+            counts.filter(|counts| Counted::from_counts(counts).digest() == contribution.digest);
         Ok(())
     }
 }
@@ -186,7 +190,11 @@ impl Ledger {
             return Ok(None);
         };
         file.forget_if_taken(path);
-        let is_known = |file: &File| file.live.get(&generation).map(|it| it.counts.clone());
+        let is_known = |file: &File| {
+            file.live
+                .get(&generation)
+                .map(|contribution| contribution.counts.clone())
+        };
         if is_known(file) == Some(None) {
             file.recall(path)?;
         }

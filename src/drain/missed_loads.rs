@@ -83,9 +83,9 @@ impl Session {
         let code_objects = device.code_objects(executable)?;
         let mut loads = self.registry.loads_of(executable);
         Ok(loads.all(|load| {
-            code_objects
-                .iter()
-                .any(|it| it.segment == load.segment && *it.uri == *load.uri)
+            code_objects.iter().any(|code_object| {
+                code_object.segment == load.segment && *code_object.uri == *load.uri
+            })
         }))
     }
 }

@@ -145,7 +145,7 @@ impl Session {
             let code_objects = device.code_objects(executable).unwrap_or_default();
             code_objects
                 .iter()
-                .for_each(|it| executions.forget(it.segment));
+                .for_each(|code_object| executions.forget(code_object.segment));
         }
         self.examine(device, executable, loader)
     }
@@ -189,13 +189,13 @@ impl Session {
         let now = clock::now();
         for mut found in found {
             let counts = found.is_instrumented();
-            let host = counts.then(|| self.files.of(origin(&found.code_object.uri)));
+            let host = counts.then(|| self.files.file(origin(&found.code_object.uri)));
             let host = host.flatten();
             let generation = self.registry.loaded_from(&found, host.clone(), now);
             not_kept.extend(self.keeper.keep(device, &mut found).err());
             let load = found.into_load(generation, host);
             instrumented += usize::from(load.is_some());
-            if let Some(load) = load.filter(|it| !self.takes_copies_only || !is_of_llvm(it)) {
+            if let Some(load) = load.filter(|load| !self.takes_copies_only || !is_of_llvm(load)) {
                 generations.push(generation);
                 self.loads.insert(generation, load);
             }
@@ -292,11 +292,19 @@ impl Session {
             Writes::All | Writes::New => &self.complete,
         };
         let is_due = |(_, load): &(&u64, &Load)| !done.has(load, idle);
-        let due: Vec<u64> = self.loads.iter().filter(is_due).map(|it| *it.0).collect();
+        let due: Vec<u64> = self
+            .loads
+            .iter()
+            .filter(is_due)
+            .map(|load| *load.0)
+            .collect();
         let (mut outcome, well) = self.drain_those(device, name, &due, writes, None);
         // A walk that broke off may have missed code that was loaded, and launched, past the hooks.
         if unseen.losses.is_empty() {
-            let well = || well.iter().filter_map(|it| self.loads.get(it));
+            let well = || {
+                well.iter()
+                    .filter_map(|generation| self.loads.get(generation))
+            };
             self.marked.record(well(), idle);
             if writes != Writes::Labels {
                 self.complete.record(well(), idle);
@@ -308,7 +316,7 @@ impl Session {
 
     /// Records the host files with device code that the process has had, whether the device counted what it
     /// executed, and `agents` if no load has shown any. The process ends. Does nothing if there are no agents.
-    pub fn ends_with(
+    pub fn record_end(
         &mut self,
         files: Vec<CodeFile>,
         is_traced: bool,
@@ -319,7 +327,7 @@ impl Session {
             self.registry.see_agents(&agents);
         }
         if self.registry.agents().next().is_some() {
-            self.registry.ended_with(files, is_traced, clock::now());
+            self.registry.record_end(files, is_traced, clock::now());
         }
     }
 
@@ -344,7 +352,7 @@ impl Session {
     ///
     /// If a destructor launches a kernel, HIP 5.2 and 5.7 write to a block of the heap that they have freed.
     /// The more the heap is used before, the more likely this ends the program.
-    pub fn ends(&mut self) {
+    pub fn begin_end(&mut self) {
         self.is_ending = true;
     }
 
@@ -410,7 +418,7 @@ impl Session {
     }
 
     /// Has the next load list the agents again, because another runtime has started.
-    pub fn has_more_agents(&mut self) {
+    pub fn forget_agents(&mut self) {
         self.agents.clear();
     }
 
@@ -492,18 +500,18 @@ impl Session {
         device.read_each(&ranges, &mut |place, read| {
             let load = loads[place];
             let mut memory = match read {
-                Ok(bytes) => CopiedMemory::of(device, ranges[place].start, bytes),
+                Ok(bytes) => CopiedMemory::new(device, ranges[place].start, bytes),
                 // The error of the copy appears later, when its bytes are needed.
                 Err(_) => CopiedMemory::none(device),
             };
             let books = (&mut self.ledger, &mut self.shares);
-            let mut pass = Pass::of(load, name, &self.scope, writes, books);
+            let mut pass = Pass::new(load, name, &self.scope, writes, books);
             pass.run(&mut memory, &mut self.names);
             if let Some(own) = &pass.own {
                 self.registry.profiled(load.generation, own);
             }
             if let Some(reason) = pass.partial() {
-                self.registry.lacks_counts(load.generation, &reason);
+                self.registry.note_missing_counts(load.generation, &reason);
             }
             outcome.files.append(&mut pass.files);
             outcome.taken.append(&mut pass.taken);

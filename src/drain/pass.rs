@@ -57,7 +57,7 @@ pub(super) struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     /// Makes the pass of `load` to files called `name`.
-    pub(super) fn of(
+    pub(super) fn new(
         load: &'a Load,
         name: &'a ProfileName,
         scope: &'a Scope,
@@ -89,7 +89,7 @@ impl<'a> Pass<'a> {
             self.causes.extend(written.err().map(Cause::Failed));
             return;
         }
-        let mut located = Located::of(memory, self.load);
+        let mut located = Located::take(memory, self.load);
         let doubts = std::mem::take(&mut located.doubts);
         if located.bounds.is_empty() {
             // Nothing else has the places of the sections, so an error in the tables is fatal.
@@ -107,7 +107,7 @@ impl<'a> Pass<'a> {
             let written = snapshot
                 .map_err(Error::from)
                 .and_then(|(snapshot, missing)| {
-                    self.lacks(missing);
+                    self.note_missing(missing);
                     match snapshot {
                         Snapshot::Known(known) => self.write_all(known, executions, which),
                         // Unreadable sections cannot be checked for zeros, or be split between labels.
@@ -123,7 +123,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Reports copies whose counts are missing. If the code never ran, they have none.
-    fn lacks(&mut self, missing: Vec<CopiesError>) {
+    fn note_missing(&mut self, missing: Vec<CopiesError>) {
         if self.writes != Writes::New {
             self.causes.extend(missing.into_iter().map(Cause::Partial));
         }
@@ -177,7 +177,7 @@ impl<'a> Pass<'a> {
         }
         let (identity, build_id) = match &self.load.elf {
             Some(elf) => (elf.identity.clone(), elf.build_id.as_deref()),
-            None => (Identity::of_sections([sections.names, records]), None),
+            None => (Identity::from_sections([sections.names, records]), None),
         };
         let parts = Parts {
             version,
@@ -197,7 +197,7 @@ impl<'a> Pass<'a> {
         } else {
             let step = self.put(&path, &parts)?;
             let (generation, is_pool) = (self.load.generation, self.name.is_pooled());
-            let counted = Counted::of_parts(&parts);
+            let counted = Counted::from_parts(&parts);
             self.ledger
                 .written(&path, generation, &counted, &step, is_pool);
             self.own = Some(self.ledger.place(&path).to_owned());
@@ -224,8 +224,8 @@ impl<'a> Pass<'a> {
         which: usize,
     ) -> Option<Counts> {
         let (generation, version) = (self.load.generation, &parts.version);
-        let counted = Counted::of_parts(parts);
-        let share = self.shares.of(generation, which)?;
+        let counted = Counted::from_parts(parts);
+        let share = self.shares.share(generation, which)?;
         share.begin(|| {
             let contributed = self.ledger.contributed(own, generation, &counted);
             contributed.unwrap_or_else(|error| {
@@ -255,7 +255,7 @@ impl<'a> Pass<'a> {
                 }
             }
         };
-        let share = self.shares.of(generation, which)?;
+        let share = self.shares.share(generation, which)?;
         if goes_elsewhere {
             share.leave_out(news, version);
         }
@@ -265,7 +265,7 @@ impl<'a> Pass<'a> {
     /// Writes the counts of `parts` to the file called `path`. Returns the step that it took.
     fn put(&mut self, path: &Path, parts: &Parts<'_>) -> Result<Step, Error> {
         let (generation, is_pool) = (self.load.generation, self.name.is_pooled());
-        let counted = Counted::of_parts(parts);
+        let counted = Counted::from_parts(parts);
         let step = self
             .ledger
             .step(path, generation, &counted, &parts.version, is_pool)?;
@@ -322,7 +322,7 @@ impl<'a> Pass<'a> {
         let identity = match &self.load.elf {
             Some(elf) => elf.identity.clone(),
             // The first and the last section do not change while kernels run: records and names.
-            None => Identity::of_sections(
+            None => Identity::from_sections(
                 [saved.sections.first(), saved.sections.last()]
                     .into_iter()
                     .flatten()

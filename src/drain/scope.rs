@@ -154,7 +154,10 @@ impl Scopes {
         let labels = self.labels();
         let below: Result<Vec<Label>, LabelError> = match labels.as_slice() {
             [] => within(self.base.as_ref(), label).map(|label| vec![label]),
-            labels => labels.iter().map(|it| within(Some(it), label)).collect(),
+            labels => labels
+                .iter()
+                .map(|outer| within(Some(outer), label))
+                .collect(),
         };
         below.map(|labels| self.scope_of(&labels))
     }
@@ -181,7 +184,7 @@ impl Scopes {
 
     /// If the labels cannot share a directory, the counts get none: the counts matter more than their labels.
     fn scope_of(&self, labels: &[Label]) -> Scope {
-        let shared = Label::sharing(labels).filter(|it| Some(it) != self.base.as_ref());
+        let shared = Label::sharing(labels).filter(|label| Some(label) != self.base.as_ref());
         shared.map_or(Scope::Unlabelled, Scope::Labelled)
     }
 }

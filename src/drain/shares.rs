@@ -36,7 +36,7 @@ impl Shares {
     }
 
     /// The share of load `generation` at its bounds number `which`. `None` unless shares are kept.
-    pub(super) fn of(&mut self, generation: u64, which: usize) -> Option<&mut Share> {
+    pub(super) fn share(&mut self, generation: u64, which: usize) -> Option<&mut Share> {
         if !self.is_asked_for {
             return None;
         }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     fn version() -> Version {
-        Version::of_word(10).unwrap()
+        Version::from_word(10).unwrap()
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
             share.advance(later.clone(), &version),
             counts(&[1, 0], 0b100)
         );
-        let rest = share.rest(&Counted::of(&later), &version);
+        let rest = share.rest(&Counted::from_counts(&later), &version);
         assert_eq!(rest, Some(counts(&[4, 0], 0b101)));
     }
 
@@ -140,6 +140,6 @@ mod tests {
         share.leave_out(before, &version);
         let after = counts(&[2], 0);
         assert_eq!(share.advance(after.clone(), &version), after);
-        assert_eq!(share.rest(&Counted::of(&after), &version), None);
+        assert_eq!(share.rest(&Counted::from_counts(&after), &version), None);
     }
 }

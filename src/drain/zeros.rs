@@ -34,7 +34,7 @@ impl ZeroWriter {
     /// the `kept` bytes of earlier ELFs.
     #[must_use]
     pub fn new(layout: DataLayout, keeping: Keeping, kept: u64) -> Self {
-        let name = ProfileName::of_zeros(layout);
+        let name = ProfileName::zeros_in(layout);
         let keeper = Keeper::new(keeping, Process::default(), &name).with_kept(kept);
         Self {
             name,

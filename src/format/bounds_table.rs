@@ -64,7 +64,7 @@ impl TableLayout {
     ///
     /// # Errors
     /// Fails if no known compiler emits a table of this size.
-    pub fn of_size(bytes: u64) -> Result<Self, UnknownTable> {
+    pub fn from_size(bytes: u64) -> Result<Self, UnknownTable> {
         LAYOUTS
             .into_iter()
             .find(|layout| layout.bytes() as u64 == bytes)
@@ -79,7 +79,7 @@ pub type Bounds = PerSection<(u64, u64)>;
 impl PerSection<(u64, u64)> {
     /// The bounds from an ELF's section headers, for a load at `load_delta`.
     #[must_use]
-    pub fn of_elf(sections: &ProfileSections, load_delta: u64) -> Self {
+    pub fn from_elf(sections: &ProfileSections, load_delta: u64) -> Self {
         let pair = |range: &Option<ElfRange>| {
             range.map_or((0, 0), |range| {
                 let start = range.address.wrapping_add(load_delta);
@@ -105,7 +105,7 @@ impl BoundsTable {
     /// # Errors
     /// Fails if no known layout has the size of `bytes`.
     pub fn decode(bytes: &[u8]) -> Result<Self, UnknownTable> {
-        let layout = TableLayout::of_size(bytes.len() as u64)?;
+        let layout = TableLayout::from_size(bytes.len() as u64)?;
         let mut words = vec![0_u64; layout.bytes() / 8];
         LittleEndian::read_u64_into(bytes, &mut words);
         let mut bounds = Bounds::default();

@@ -50,7 +50,7 @@ impl<'a> CopiedMemory<'a> {
     }
 
     /// Starts with `bytes`, which are those from `start` on.
-    pub(crate) fn of(device: &'a dyn Device, start: u64, bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(device: &'a dyn Device, start: u64, bytes: &'a [u8]) -> Self {
         let bytes = bytes.into();
         CopiedMemory {
             device,
@@ -117,7 +117,7 @@ pub(crate) fn first_look(load: &Load) -> DeviceRange {
     let mut max_gap = MAX_GAP;
     ranges.extend(load.version_word());
     if let Some(elf) = &load.elf {
-        let bounds = Bounds::of_elf(&elf.sections, load.load_delta);
+        let bounds = Bounds::from_elf(&elf.sections, load.load_delta);
         most_wanted = Some(range_of(bounds.counters));
         ranges.extend(bounds.iter().map(|(_, bounds)| range_of(*bounds)));
         if load.has_copies() {

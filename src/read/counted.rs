@@ -14,14 +14,14 @@ pub(crate) struct Counted<'a>(PerSection<&'a [u8]>);
 pub(crate) struct Digest(u128);
 
 impl<'a> Counted<'a> {
-    pub(crate) fn of_parts(parts: &Parts<'a>) -> Self {
+    pub(crate) fn from_parts(parts: &Parts<'a>) -> Self {
         Counted(PerSection::from_fn(|section| match section.is_counted() {
             true => *parts.sections.get(section),
             false => &[],
         }))
     }
 
-    pub(crate) fn of(counts: &'a Counts) -> Self {
+    pub(crate) fn from_counts(counts: &'a Counts) -> Self {
         Counted(counts.slices())
     }
 

@@ -58,7 +58,7 @@ impl Located {
     /// Finds the sections with the ELF's section headers and the tables. The headers take precedence: kernels
     /// can write to the table's memory. Without an ELF, every table with new bounds counts. Translation units
     /// that were linked together have equal tables.
-    pub(crate) fn of(memory: &mut CopiedMemory<'_>, load: &Load) -> Self {
+    pub(crate) fn take(memory: &mut CopiedMemory<'_>, load: &Load) -> Self {
         let (tables, mut doubts) = match &load.blanked {
             Some(tables) => (tables.clone(), Vec::new()),
             None => Self::tables(memory, load),
@@ -68,7 +68,7 @@ impl Located {
         let bounds = match &load.elf {
             None => tables.iter().map(|table| table.bounds).collect(),
             Some(elf) => {
-                let bounds = Bounds::of_elf(&elf.sections, load.load_delta);
+                let bounds = Bounds::from_elf(&elf.sections, load.load_delta);
                 // A table that could not be read is no evidence. If there is a larger problem, the read of
                 // the sections will fail.
                 doubts.retain(|doubt| !matches!(doubt, ReadError::Device(_)));
@@ -129,7 +129,7 @@ impl Located {
         }
         let clang = load.elf.as_ref().and_then(|elf| elf.clang);
         let version = clang
-            .and_then(Version::of_clang)
+            .and_then(Version::from_clang)
             .ok_or(SectionsError::Unversioned)?;
         Ok(version.word())
     }
@@ -138,7 +138,7 @@ impl Located {
 fn read_table(memory: &mut CopiedMemory<'_>, table: Symbol) -> Result<BoundsTable, ReadError> {
     let range = DeviceRange {
         start: table.address,
-        len: TableLayout::of_size(table.size)?.bytes() as u64,
+        len: TableLayout::from_size(table.size)?.bytes() as u64,
     };
     let [bytes] = memory.get([range])?;
     Ok(BoundsTable::decode(bytes)?)
@@ -172,7 +172,7 @@ fn find_copies(
         }
     };
     let is_single_byte = Version::counts_bytes(word);
-    Ok(CheckedCopies::of(
+    Ok(CheckedCopies::check(
         &tables,
         ranges,
         load.segment,
@@ -190,7 +190,7 @@ impl<'a> Snapshot<'a> {
         word: u64,
         checker: &mut NamesChecker,
     ) -> Result<(Self, Vec<CopiesError>), ReadError> {
-        let version = match Version::of_word(word) {
+        let version = match Version::from_word(word) {
             // Older versions are known, and this is not one of them: the word is damaged.
             Err(error @ ProfileError::UnknownVersion { found, max, .. }) if found <= max.into() => {
                 return Err(error.into());
@@ -263,8 +263,8 @@ pub(crate) fn zero(device: &dyn Device, load: &Load) -> Result<(), ReadError> {
         return Ok(());
     }
     let mut memory = CopiedMemory::none(device);
-    let located = Located::of(&mut memory, load);
-    let version = Version::of_word(located.version_word(&mut memory, load)?)?;
+    let located = Located::take(&mut memory, load);
+    let version = Version::from_word(located.version_word(&mut memory, load)?)?;
     for bounds in &located.bounds {
         let ranges = SectionRanges::check(bounds, load.segment, Some(&version))?;
         let copies = find_copies(&memory, load, &ranges, version.word())?;

@@ -43,8 +43,8 @@ impl KnownSnapshot<'_> {
     /// The sections of a load without counters.
     pub(crate) fn without_counters(load: &Load) -> Self {
         let clang = load.elf.as_ref().and_then(|elf| elf.clang);
-        let version = clang.and_then(Version::of_clang);
-        let usual = || Version::of_clang(USUAL_CLANG).expect("a known clang");
+        let version = clang.and_then(Version::from_clang);
+        let usual = || Version::from_clang(USUAL_CLANG).expect("a known clang");
         Self {
             version: version.unwrap_or_else(usual),
             records: CheckedRecords::default(),

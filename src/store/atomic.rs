@@ -54,7 +54,7 @@ pub fn write_own(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
 pub fn write_if_changed(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
     // Replaces a link, which reading would follow.
     let there = fs::symlink_metadata(path);
-    let is_same = there.is_ok_and(|it| it.is_file() && it.len() == contents.len() as u64)
+    let is_same = there.is_ok_and(|file| file.is_file() && file.len() == contents.len() as u64)
         && read_input(path, contents.len() as u64).is_ok_and(|old| old == contents);
     if !is_same {
         write_atomic(path, contents)?;
@@ -230,7 +230,7 @@ impl Temporary {
     fn is_at(&self, path: &Path) -> bool {
         let ours = uninterrupted(|| self.file.metadata());
         let there = uninterrupted(|| fs::symlink_metadata(path));
-        let id = |it: fs::Metadata| (it.dev(), it.ino());
+        let id = |file: fs::Metadata| (file.dev(), file.ino());
         ours.is_ok_and(|ours| there.is_ok_and(|there| id(there) == id(ours)))
     }
 

@@ -18,7 +18,7 @@ impl CacheEntry {
     /// The entry at `path`. A file was used when it was last written, or touched. A directory was used when a file in it
     /// was last written or read, as far as the file system tells. `None` if it is not there.
     #[must_use]
-    pub fn of(path: PathBuf) -> Option<Self> {
+    pub fn from_path(path: PathBuf) -> Option<Self> {
         let metadata = fs::symlink_metadata(&path).ok()?;
         let mut entry = Self {
             used: metadata.modified().ok()?,

@@ -151,7 +151,7 @@ impl Objects {
     /// Returns whether the directory of `path` had nothing when this process came there. Then this ELF is not there, unless
     /// another process has written it meanwhile: each looks for all other ELFs in vain, and a look takes as long as a
     /// rename.
-    fn is_new(&mut self, path: &Path) -> bool {
+    fn look_whether_new(&mut self, path: &Path) -> bool {
         let directory = path.parent().unwrap_or(path);
         match &self.first_look {
             Some((known, is_new)) if known == directory => *is_new,
@@ -177,7 +177,7 @@ impl Objects {
         if let Some(directory) = path.parent() {
             sweep_once(directory);
         }
-        if !self.is_new(path) && holds(path, identity, size) {
+        if !self.look_whether_new(path) && holds(path, identity, size) {
             return Ok(true);
         }
         if size > self.left {
@@ -217,5 +217,5 @@ fn holds(path: &Path, identity: &Identity, size: u64) -> bool {
 }
 
 fn is(bytes: &[u8], identity: &Identity, size: u64) -> bool {
-    bytes.len() as u64 == size && Identity::of(bytes).is_ok_and(|found| found == *identity)
+    bytes.len() as u64 == size && Identity::from_image(bytes).is_ok_and(|found| found == *identity)
 }

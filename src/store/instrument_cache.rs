@@ -72,11 +72,11 @@ impl InstrumentCache {
     /// The cache that the environment names: the directory in [`CACHE`], or else that in `$XDG_CACHE_HOME/rocov`
     /// or `~/.cache/rocov`. `None` without one.
     #[must_use]
-    pub fn of_user() -> Option<Self> {
-        Self::of(|name| env::var_os(name).filter(|value| !value.is_empty()))
+    pub fn for_user() -> Option<Self> {
+        Self::from_environment(|name| env::var_os(name).filter(|value| !value.is_empty()))
     }
 
-    fn of(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
+    fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let is_absolute = |path: &PathBuf| path.is_absolute();
         let path = |name: &str| variable(name).map(PathBuf::from);
         let directory = match path(CACHE.name) {
@@ -175,10 +175,10 @@ impl InstrumentCache {
     fn entries(&self, folder: CacheFolder) -> impl Iterator<Item = CacheEntry> {
         let found = self.found(folder);
         let found = found.into_iter().flat_map(move |path| match folder {
-            CacheFolder::Triton => in_directory(&path).map(|it| it.1).collect(),
+            CacheFolder::Triton => in_directory(&path).map(|entry| entry.1).collect(),
             _ => vec![path],
         });
-        found.filter_map(CacheEntry::of)
+        found.filter_map(CacheEntry::from_path)
     }
 
     /// The folders that are there, with what rocov has put into each: files, and directories of Triton's results.
@@ -192,10 +192,12 @@ impl InstrumentCache {
     fn found(&self, folder: CacheFolder) -> Vec<PathBuf> {
         let is_directory = |path: &PathBuf| {
             let metadata = fs::symlink_metadata(path);
-            metadata.is_ok_and(|it| it.is_dir())
+            metadata.is_ok_and(|metadata| metadata.is_dir())
         };
         let found = in_directory(&self.folder(folder));
-        let found = found.filter(|(name, _)| folder.has(name)).map(|it| it.1);
+        let found = found
+            .filter(|(name, _)| folder.has(name))
+            .map(|entry| entry.1);
         let mut found: Vec<_> = found
             .filter(|path| is_directory(path) == (folder == CacheFolder::Triton))
             .collect();
@@ -207,7 +209,7 @@ impl InstrumentCache {
 /// The names and paths of what is in a directory.
 fn in_directory(directory: &Path) -> impl Iterator<Item = (OsString, PathBuf)> + use<> {
     let found = fs::read_dir(directory).into_iter().flatten().flatten();
-    found.map(|it| (it.file_name(), it.path()))
+    found.map(|entry| (entry.file_name(), entry.path()))
 }
 
 /// Returns whether a name is a hash of 128 bits.
@@ -217,10 +219,10 @@ fn is_hash(name: &[u8]) -> bool {
 
 /// Returns whether a name is a version of rocov, and the number and the kind of its counters.
 fn is_release(name: &OsStr) -> bool {
-    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let name = name.to_str();
-    let name = name.map(|it| it.strip_suffix(OF_REACHED).unwrap_or(it));
-    let parts = name.and_then(|it| it.rsplit_once('-'));
+    let name = name.map(|name| name.strip_suffix(OF_REACHED).unwrap_or(name));
+    let parts = name.and_then(|name| name.rsplit_once('-'));
     parts.is_some_and(|(version, number)| {
         is_number(number)
             && version.split('.').count() == 3

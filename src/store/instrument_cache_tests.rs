@@ -49,10 +49,10 @@ fn the_environment_names_the_place() {
         (&[], None),
     ] {
         let variable = |name: &str| {
-            let found = variables.iter().find(|it| it.0 == name);
-            found.map(|it| it.1.into())
+            let found = variables.iter().find(|variable| variable.0 == name);
+            found.map(|found| found.1.into())
         };
-        let found = InstrumentCache::of(variable);
+        let found = InstrumentCache::from_environment(variable);
         let found = found.as_ref().map(InstrumentCache::directory);
         assert_eq!(found, place.map(Path::new), "{variables:?}");
     }
@@ -75,7 +75,7 @@ fn what_was_not_used_for_long_goes_first_in_each_folder() {
         fs::write(&foreign, [0; 1000]).unwrap();
         assert_eq!(read(&place(0)).unwrap(), [0; 100]);
         assert!(cache.write(folder, &place(3), &[1; 100]).unwrap());
-        let left: Vec<bool> = (0..4).map(|it| place(it).exists()).collect();
+        let left: Vec<bool> = (0..4).map(|number| place(number).exists()).collect();
         assert_eq!(left, [true, false, true, true], "{folder:?}");
         assert!(!cache.write(folder, &place(4), &[0; 301]).unwrap());
         assert_eq!(read(&place(4)), None, "it is larger than the folder");
@@ -240,7 +240,7 @@ fn several_writers_leave_whole_entries() {
                     let contents = vec![turn % 5; 100_000];
                     cache.write(CacheFolder::Code, &place, &contents).unwrap();
                     let found = read(&place);
-                    assert!(found.is_none_or(|it| it == contents));
+                    assert!(found.is_none_or(|found| found == contents));
                 }
             });
         }

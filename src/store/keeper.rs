@@ -121,12 +121,13 @@ impl Keeper {
     pub(crate) fn waits_for(&self, executable: Executable) -> bool {
         self.waiting
             .iter()
-            .any(|(_, it)| it.executable == executable)
+            .any(|(_, waiting)| waiting.executable == executable)
     }
 
     /// Forgets the device ELFs of an executable that wait for a drain: nothing of it was drained.
     pub(crate) fn forget(&mut self, executable: Executable) {
-        self.waiting.retain(|(_, it)| it.executable != executable);
+        self.waiting
+            .retain(|(_, waiting)| waiting.executable != executable);
     }
 
     /// Keeps a device ELF, whose identity is that of `image`. Opens it if there is none.

@@ -84,7 +84,7 @@ impl Label {
         }
         let parts: Vec<_> = labels
             .iter()
-            .map(|it| it.encoded.replace('/', "%2F"))
+            .map(|label| label.encoded.replace('/', "%2F"))
             .collect();
         let encoded = parts.join("&");
         let is_name = (1..=MAX_ENCODED).contains(&encoded.len());
@@ -159,7 +159,7 @@ mod tests {
         let shared = |path: &str| {
             let label = Label::from_directory(Path::new(path)).unwrap();
             let labels = label.shared().into_iter();
-            labels.map(|it| it.to_string()).collect::<Vec<_>>()
+            labels.map(|label| label.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(shared("unit/add"), ["unit/add"]);
         assert_eq!(shared("a%20%26%20b"), ["a & b"]);
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn several_share_a_directory() {
-        let labels: Vec<Label> = ["a/b", "c & d"].map(|it| it.parse().unwrap()).into();
+        let labels: Vec<Label> = ["a/b", "c & d"].map(|text| text.parse().unwrap()).into();
         let shared = Label::sharing(&labels).unwrap();
         assert_eq!(shared.directory(), Path::new("labels/a%2Fb&c%20%26%20d"));
         assert_eq!(shared.to_string(), "a/b & c & d");

@@ -48,7 +48,7 @@ pub struct DataLayout {
 impl DataLayout {
     /// The layout of the data directory `data`.
     #[must_use]
-    pub fn of_data(data: &Path) -> Self {
+    pub fn from_data(data: &Path) -> Self {
         Self {
             directory: data.to_owned(),
             profiles: data.join(PROFRAW),
@@ -59,7 +59,7 @@ impl DataLayout {
     /// The layout of a user's own pattern, whose profiles are in `profiles` or below. Set `is_unnamed` if the
     /// pattern names no directory, and `profiles` is the working directory.
     #[must_use]
-    pub fn of_pattern(profiles: &Path, is_unnamed: bool) -> Self {
+    pub fn from_pattern(profiles: &Path, is_unnamed: bool) -> Self {
         let directory = normal(profiles);
         let [named, unnamed] = sides(&directory);
         Self {
@@ -71,7 +71,7 @@ impl DataLayout {
 
     /// The layout of profiles in `profiles` and everything else in `side`.
     #[must_use]
-    pub fn of_places(profiles: &Path, side: &Path) -> Self {
+    pub fn from_places(profiles: &Path, side: &Path) -> Self {
         Self {
             directory: normal(profiles),
             profiles: profiles.to_owned(),
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn files_are_named_after_target_and_identity() {
-        let identity = Identity::of_build_id(&[0x0f, 0x3c, 0x9b]).unwrap();
+        let identity = Identity::from_build_id(&[0x0f, 0x3c, 0x9b]).unwrap();
         assert_eq!(
             device_elf_name("gfx90a:xnack-", &identity),
             "gfx90a-xnack-.0f3c9b.elf"
@@ -277,10 +277,10 @@ mod tests {
 
     #[test]
     fn what_lies_in_the_side_finds_the_profiles_from_there() {
-        let data = DataLayout::of_data(Path::new("/d"));
-        let named = DataLayout::of_pattern(Path::new("/w/x/../cov"), false);
-        let unnamed = DataLayout::of_pattern(Path::new("/w/here"), true);
-        let root = DataLayout::of_pattern(Path::new("/"), false);
+        let data = DataLayout::from_data(Path::new("/d"));
+        let named = DataLayout::from_pattern(Path::new("/w/x/../cov"), false);
+        let unnamed = DataLayout::from_pattern(Path::new("/w/here"), true);
+        let root = DataLayout::from_pattern(Path::new("/"), false);
         for (layout, profile, relative) in [
             (&data, "/d/profraw/7/x.profraw", "profraw/7/x.profraw"),
             (&data, "/elsewhere/x.profraw", "/elsewhere/x.profraw"),

@@ -35,7 +35,7 @@ pub fn partial_prefix() -> String {
 pub fn hold(file: &File) -> bool {
     match file.try_lock() {
         // If the metadata cannot be read, assume that the file is there: a new one would be no better.
-        Ok(()) => !file.metadata().is_ok_and(|it| it.nlink() == 0),
+        Ok(()) => !file.metadata().is_ok_and(|metadata| metadata.nlink() == 0),
         Err(TryLockError::WouldBlock) => false,
         // The file system has no locks, so no process takes the file for a leftover.
         Err(TryLockError::Error(_)) => true,
@@ -84,8 +84,8 @@ fn kernel() -> u32 {
     static KERNEL: OnceLock<u32> = OnceLock::new();
     *KERNEL.get_or_init(|| {
         let id = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let digits = id.get(..8).and_then(|it| str::from_utf8(it).ok());
-        digits.map_or(0, |it| u32::from_str_radix(it, 16).unwrap_or(0))
+        let digits = id.get(..8).and_then(|digits| str::from_utf8(digits).ok());
+        digits.map_or(0, |digits| u32::from_str_radix(digits, 16).unwrap_or(0))
     })
 }
 
@@ -104,7 +104,7 @@ mod tests {
 
     fn names(directory: &Path) -> BTreeSet<String> {
         let entries = fs::read_dir(directory).unwrap();
-        let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.collect()
     }
 

@@ -24,7 +24,7 @@ const TRIES: u32 = 10_000;
 /// without the lock finds old sums or new ones. If two additions happen during one read, it may mix them, but
 /// each count is one that was there.
 ///
-/// This does not read the records and names of the file. If they are damaged, their readers ([`Sum::of`])
+/// This does not read the records and names of the file. If they are damaged, their readers ([`Sum::new`])
 /// report it.
 ///
 /// A raw profile of equal code without room for this (a merge of others, or a profile of an earlier release)
@@ -39,14 +39,14 @@ pub fn add_to_pool(path: &Path, parts: &Parts<'_>) -> Result<(), OutputError> {
         source,
     };
     let ours = encode(parts);
-    let pooled = Pooled::of(&ours).map_err(refused)?;
+    let pooled = Pooled::new(&ours).map_err(refused)?;
     update_pooled(path, &|| pooled.file(), |file| {
         if add_in_place(file, &pooled).map_err(OutputError::io("add to", path))? {
             return Ok(None);
         }
-        let mut sum = Sum::of(read(file, path)?).map_err(refused)?;
+        let mut sum = Sum::new(read(file, path)?).map_err(refused)?;
         sum.add(&ours).map_err(refused)?;
-        let pooled = Pooled::of(sum.bytes()).map_err(refused)?;
+        let pooled = Pooled::new(sum.bytes()).map_err(refused)?;
         Ok(Some(pooled.file()))
     })
 }
@@ -60,7 +60,7 @@ fn add_in_place(file: &File, pooled: &Pooled<'_>) -> io::Result<bool> {
     let headers = [0, 1].map(|half| pooled.header(half));
     let mut header = vec![0; headers[0].len()];
     file.read_exact_at(&mut header, 0)?;
-    let Some(in_force) = headers.iter().position(|it| *it == header) else {
+    let Some(in_force) = headers.iter().position(|known| *known == header) else {
         return Ok(false);
     };
     let room = pooled.room();

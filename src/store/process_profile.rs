@@ -22,7 +22,7 @@ pub(crate) fn add_to_own(path: &Path, parts: &Parts<'_>) -> Result<(), OutputErr
         path: path.to_owned(),
         source,
     };
-    let mut sum = Sum::of(read(&file, path)?).map_err(refused)?;
+    let mut sum = Sum::new(read(&file, path)?).map_err(refused)?;
     sum.add(&ours).map_err(refused)?;
     write_atomic(path, sum.bytes())
 }

@@ -28,12 +28,12 @@ impl ProcessWord {
     /// A new word.
     #[must_use]
     pub fn random() -> Self {
-        Self::of_bits(random())
+        Self::from_bits(random())
     }
 
     /// The word of these bits, the lowest 40 of which matter.
     #[must_use]
-    pub fn of_bits(bits: u64) -> Self {
+    pub fn from_bits(bits: u64) -> Self {
         let digit = |place: usize| ALPHABET[(bits >> (5 * place)) as usize % ALPHABET.len()];
         Self((0..LEN).map(|place| char::from(digit(place))).collect())
     }
@@ -80,7 +80,7 @@ impl FromStr for ProcessWord {
     type Err = ProcessWordError;
 
     fn from_str(text: &str) -> Result<Self, ProcessWordError> {
-        let is_word = text.len() == LEN && text.bytes().all(|it| ALPHABET.contains(&it));
+        let is_word = text.len() == LEN && text.bytes().all(|byte| ALPHABET.contains(&byte));
         let word = || Self(text.to_owned());
         is_word
             .then(word)
@@ -124,7 +124,7 @@ mod tests {
         assert!(words.iter().all(|word| {
             word.to_string()
                 .parse()
-                .is_ok_and(|it: ProcessWord| it == *word)
+                .is_ok_and(|parsed: ProcessWord| parsed == *word)
         }));
         assert!("".parse::<ProcessWord>().is_err());
     }

@@ -30,7 +30,7 @@ pub struct Expansion {
 
 impl Expansion {
     /// The values of the process with this id and word on this machine, which has this value of `TMPDIR`.
-    pub fn of_process(pid: u32, word: ProcessWord, tmpdir: Option<OsString>) -> Self {
+    pub fn for_process(pid: u32, word: ProcessWord, tmpdir: Option<OsString>) -> Self {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let tmpdir = tmpdir.unwrap_or_else(|| "/tmp".into());
         Self {
@@ -135,7 +135,7 @@ impl ProfileName {
     /// has the process's word, before its extension: `4711-q3ovk2ya.profraw` for `%p.profraw`.
     ///
     /// A relative pattern starts at `directory`. All files that are not profiles go to the side of the
-    /// pattern's directory ([`DataLayout::of_pattern`]). That is the directory before the first specifier that
+    /// pattern's directory ([`DataLayout::from_pattern`]). That is the directory before the first specifier that
     /// differs between processes, so that one side has all files of the pattern.
     ///
     /// # Errors
@@ -206,9 +206,9 @@ impl ProfileName {
         let named = &fixed[..fixed.rfind('/').map_or(0, |slash| slash + 1)];
         let is_unnamed = Path::new(named)
             .components()
-            .all(|it| it == Component::CurDir);
-        let layout = DataLayout::of_pattern(&directory.join(named), is_unnamed);
-        let pooled = pieces.iter().any(|it| matches!(it, Piece::Pool(_)));
+            .all(|component| component == Component::CurDir);
+        let layout = DataLayout::from_pattern(&directory.join(named), is_unnamed);
+        let pooled = pieces.iter().any(|piece| matches!(piece, Piece::Pool(_)));
         let is_of_one_process = has_pid && !pooled && !values.word.is_empty();
         if is_of_one_process {
             let name = piece.rfind('/').map_or(0, |slash| slash + 1);
@@ -258,7 +258,7 @@ impl ProfileName {
             is_of_zeros: false,
             is_nowhere: true,
             label: None,
-            layout: DataLayout::of_data(Path::new("/dev/null")),
+            layout: DataLayout::from_data(Path::new("/dev/null")),
         }
     }
 
@@ -270,7 +270,7 @@ impl ProfileName {
 
     /// Names profiles of zeros in the places of `layout`.
     #[must_use]
-    pub fn of_zeros(layout: DataLayout) -> Self {
+    pub fn zeros_in(layout: DataLayout) -> Self {
         let base = layout.profiles().join(PROFRAW).with_extension(PROFRAW);
         Self {
             pieces: vec![Piece::Text(base.to_string_lossy().into_owned())],
@@ -287,7 +287,7 @@ impl ProfileName {
     /// Another name keeps its own place for them: a program may have chosen it for itself.
     #[must_use]
     pub fn in_data(mut self, data: &Path) -> Self {
-        let layout = DataLayout::of_data(data);
+        let layout = DataLayout::from_data(data);
         if !self.is_nowhere && layout.has(&self.layout) {
             self.layout = layout;
         }
@@ -345,7 +345,7 @@ impl ProfileName {
         let base = expanded.file_name().unwrap_or_default().to_string_lossy();
         let base = base
             .strip_suffix(PROFRAW)
-            .and_then(|it| it.strip_suffix('.'))
+            .and_then(|rest| rest.strip_suffix('.'))
             .unwrap_or(&base);
         let folder = self.layout.beside(&expanded, REGISTRIES);
         folder.join(format!("{base}{REGISTRY}"))
@@ -465,8 +465,9 @@ pub fn is_of_zeros(base: &str) -> bool {
 
 /// A host name as a part of a file name. It cannot lead out of the directory, whatever the host name is.
 fn name_part(host: &str) -> String {
-    let is_safe = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '_' | '-');
-    let part = host.replace(|it| !is_safe(it), "_");
+    let is_safe =
+        |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-');
+    let part = host.replace(|character| !is_safe(character), "_");
     match part.trim_matches('.') {
         "" => "_".to_owned(),
         _ => part,

@@ -28,7 +28,7 @@ fn no_host_name_leads_out_of_the_directory() {
             ..Expansion::default()
         };
         let name = ProfileName::parse("%h/x.profraw", &values, Path::new("/d")).unwrap();
-        let identity = Identity::of_sections([b"x".as_slice()]);
+        let identity = Identity::from_sections([b"x".as_slice()]);
         let profile = name.for_load("gfx90a", &identity, 0);
         let expected = Path::new(expected);
         assert_eq!(profile.parent(), expected.parent(), "{host:?}");
@@ -40,7 +40,7 @@ fn no_host_name_leads_out_of_the_directory() {
 }
 
 fn path(pattern: &str) -> String {
-    let identity = Identity::of_sections([b"x".as_slice()]);
+    let identity = Identity::from_sections([b"x".as_slice()]);
     let path = name(pattern)
         .unwrap()
         .for_load("gfx90a:xnack-", &identity, 3);
@@ -112,7 +112,7 @@ fn a_data_directory_has_the_names_that_are_its_own() {
             "{pattern}"
         );
     }
-    let identity = Identity::of_sections([b"x".as_slice()]);
+    let identity = Identity::from_sections([b"x".as_slice()]);
     let name = name("/data/profraw/%p.profraw");
     let profile = name.for_load("gfx90a", &identity, 0);
     let sections = name.for_sections(&profile, 3);
@@ -125,7 +125,7 @@ fn profiles_of_a_label_lie_below_and_registries_do_not() {
     let label = "unit tests/add".parse().ok();
     let labelled = name("d/%p.profraw").unwrap().with_label(label.clone());
     assert_eq!(labelled.label(), label.as_ref());
-    let identity = Identity::of_sections([b"x".as_slice()]);
+    let identity = Identity::from_sections([b"x".as_slice()]);
     let profile = labelled.for_load("gfx90a", &identity, 0);
     let below = format!("d/labels/unit%20tests/add/gfx90a.{identity}.0.42.profraw");
     assert_eq!(profile, Path::new("/data dir").join(below));
@@ -135,7 +135,7 @@ fn profiles_of_a_label_lie_below_and_registries_do_not() {
 
 #[test]
 fn profiles_of_zeros_have_one_name_in_all_processes() {
-    let identity = Identity::of_sections([b"x".as_slice()]);
+    let identity = Identity::from_sections([b"x".as_slice()]);
     for (pattern, expected) in [
         ("d/%p.profraw", "d/gfx90a.ID.0.zero.profraw"),
         ("d/raw-%4m", "d/gfx90a.ID.0.zero"),
@@ -163,7 +163,7 @@ fn pools_are_chosen_by_process() {
         path("a-%4m.profraw"),
         "/data dir/gfx90a-xnack-.ID.3.a-2.profraw"
     );
-    let identity = Identity::of_sections([b"x".as_slice()]);
+    let identity = Identity::from_sections([b"x".as_slice()]);
     let pool = name("d/%4m/%b-%m.profraw").unwrap();
     let profile = pool.for_build(Some("0f3c"), "gfx90a", &identity, 3);
     let expected = "/data dir/d/0f3c_2/gfx90a.ID.3.ID-0f3c_0.profraw";
@@ -216,7 +216,7 @@ fn a_name_with_a_process_id_has_the_word_of_the_process_too() {
         word: "q3ovk2ya".parse().unwrap(),
         ..Expansion::default()
     };
-    let identity = Identity::of_sections([b"x".as_slice()]);
+    let identity = Identity::from_sections([b"x".as_slice()]);
     for (pattern, profile, registry) in [
         ("%p.profraw", "42-q3ovk2ya.profraw", "42-q3ovk2ya"),
         ("%p/x.profraw", "x-q3ovk2ya.profraw", "x-q3ovk2ya"),

@@ -42,12 +42,12 @@ impl ProfilePlace {
 /// the end may be a regular one.
 fn is_of_kernel(path: &Path) -> bool {
     let is_in_kernel = |path: &Path| {
-        let parent = path.parent().and_then(|it| it.canonicalize().ok());
-        parent.is_some_and(|it| it.starts_with("/proc") || it.starts_with("/sys"))
+        let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
+        parent.is_some_and(|parent| parent.starts_with("/proc") || parent.starts_with("/sys"))
     };
     let target = fs::read_link(path).ok();
-    let target = target.map(|it| path.parent().unwrap_or(path).join(it));
-    is_in_kernel(path) || target.is_some_and(|it| is_in_kernel(&it))
+    let target = target.map(|target| path.parent().unwrap_or(path).join(target));
+    is_in_kernel(path) || target.is_some_and(|target| is_in_kernel(&target))
 }
 
 #[cfg(test)]

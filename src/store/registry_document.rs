@@ -38,7 +38,11 @@ pub(super) fn document(
     let mut distinct = BTreeMap::new();
     distinct.extend(loaded.map(|elf| ((&elf.identity, &elf.target), elf)));
     let mut hosts: Vec<&HostFile> = Vec::new();
-    for host in registry.loads().iter().filter_map(|it| it.host.as_deref()) {
+    for host in registry
+        .loads()
+        .iter()
+        .filter_map(|load| load.host.as_deref())
+    {
         if !hosts.contains(&host) {
             hosts.push(host);
         }
@@ -53,12 +57,16 @@ pub(super) fn document(
         loads: registry
             .loads()
             .iter()
-            .map(|it| load(it, layout, &hosts))
+            .map(|recorded| load(recorded, layout, &hosts))
             .collect(),
-        hosts: hosts.iter().map(|it| host(it)).collect(),
+        hosts: hosts.iter().map(|named| host(named)).collect(),
         device_code: device_code(registry, layout),
         never_loaded: Vec::new(),
-        stops: registry.stops().iter().map(|it| it.to_string()).collect(),
+        stops: registry
+            .stops()
+            .iter()
+            .map(|stop| stop.to_string())
+            .collect(),
         notes: Vec::new(),
     };
     Document {
@@ -124,7 +132,7 @@ fn host(host: &HostFile) -> HostRecord {
 /// Describes a load. `hosts` are the host files of the process.
 fn load(load: &Loaded, layout: &DataLayout, hosts: &[&HostFile]) -> LoadRecord {
     let host = load.host.as_deref();
-    let host = host.and_then(|host| hosts.iter().position(|it| *it == host));
+    let host = host.and_then(|host| hosts.iter().position(|known| *known == host));
     let elf = load.code_object.as_deref();
     let loaded = |address: u64| address.wrapping_add(load.load_delta);
     let kernel = |kernel: &Kernel| KernelAddress {

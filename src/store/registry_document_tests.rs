@@ -27,7 +27,7 @@ pub(super) fn registry(start: u64) -> Registry {
 }
 
 pub(super) fn layout() -> DataLayout {
-    DataLayout::of_data(Path::new("/data"))
+    DataLayout::from_data(Path::new("/data"))
 }
 
 pub(super) fn document_of(pid: u32, start: u64) -> Document {
@@ -42,7 +42,7 @@ fn a_document_has_each_code_object_once_and_each_load_with_its_addresses() {
     let identities: Vec<_> = document
         .code_objects
         .iter()
-        .map(|it| &*it.identity)
+        .map(|code_object| &*code_object.identity)
         .collect();
     assert_eq!(identities, ["31", "32"]);
     let one = &document.code_objects[0];

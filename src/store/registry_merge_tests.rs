@@ -58,7 +58,10 @@ fn sixty_four_processes_make_one_text_in_whatever_order_they_come() {
     };
     let text = merged(&mut (1..=64));
     assert_eq!(text, merged(&mut (1..=64).rev()));
-    assert_eq!(text, merged(&mut (1..=64).map(|it| (it * 37) % 64 + 1)));
+    assert_eq!(
+        text,
+        merged(&mut (1..=64).map(|number| (number * 37) % 64 + 1))
+    );
 }
 
 /// A merge keeps fields that a later version adds to a record.

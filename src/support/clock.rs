@@ -16,6 +16,6 @@ pub fn epoch() -> u64 {
 }
 
 fn nanoseconds(time: Timespec) -> u64 {
-    let [seconds, rest] = [time.tv_sec, time.tv_nsec].map(|it| u64::try_from(it).unwrap_or(0));
+    let [seconds, rest] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
     seconds.saturating_mul(1_000_000_000).saturating_add(rest)
 }

@@ -20,7 +20,7 @@ fn bounds() -> Bounds {
 }
 
 fn check(bounds: &Bounds) -> Result<SectionRanges, SectionsError> {
-    let version = Version::of_word(10).unwrap();
+    let version = Version::from_word(10).unwrap();
     SectionRanges::check(bounds, SEGMENT, Some(&version))
 }
 
@@ -73,7 +73,7 @@ fn sizes_are_limited_and_whole_numbers_of_elements() {
             data: (0x3000, 0x3000),
             ..bounds()
         };
-        let version = Version::of_word(version).unwrap();
+        let version = Version::from_word(version).unwrap();
         let ragged = SectionsError::Ragged {
             section: Section::Counters,
             found: counters,
@@ -82,7 +82,7 @@ fn sizes_are_limited_and_whole_numbers_of_elements() {
         let checked = SectionRanges::check(&bounds, SEGMENT, Some(&version));
         assert_eq!(checked, Err(ragged));
         // Counters of single bytes, and those of an unknown version, may have any size.
-        let single_byte = Version::of_word(1 << 60 | 10).unwrap();
+        let single_byte = Version::from_word(1 << 60 | 10).unwrap();
         for version in [None, Some(&single_byte)] {
             assert!(SectionRanges::check(&bounds, SEGMENT, version).is_ok());
         }
@@ -183,7 +183,7 @@ fn bounds_of_headers_are_where_the_elf_is_loaded() {
         data: at(0x30, 64),
         ..ProfileSections::default()
     };
-    let bounds = Bounds::of_elf(&sections, 0x1000);
+    let bounds = Bounds::from_elf(&sections, 0x1000);
     let expected = Bounds {
         names: (0x1010, 0x1013),
         counters: (0x1020, 0x1028),

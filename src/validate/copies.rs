@@ -156,7 +156,7 @@ impl CheckedCopies {
     /// Checks the tables of a code object that occupies `segment` and has sections at `sections`. Its counters have
     /// 8 bytes each, or 1 if `is_single_byte`. Each bad table costs only itself.
     #[must_use]
-    pub fn of(
+    pub fn check(
         tables: &CopiesTables,
         sections: &SectionRanges,
         segment: DeviceRange,

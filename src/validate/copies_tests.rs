@@ -19,7 +19,7 @@ fn sections() -> SectionRanges {
         bitmap: (0x4000, 0x4005),
         uniform: (0x5000, 0x5010),
     };
-    let version = Version::of_word(10).unwrap();
+    let version = Version::from_word(10).unwrap();
     SectionRanges::check(&bounds, SEGMENT, Some(&version)).unwrap()
 }
 
@@ -40,7 +40,7 @@ fn check(tables: Vec<CopiesTable>) -> CheckedCopies {
         tables,
         ..CopiesTables::default()
     };
-    CheckedCopies::of(&tables, &sections(), SEGMENT, false)
+    CheckedCopies::check(&tables, &sections(), SEGMENT, false)
 }
 
 /// The error of a bad table between two good ones.
@@ -210,7 +210,7 @@ fn counters_of_one_byte_have_no_copies_but_uniform_counters_may() {
         tables: vec![single, uniform],
         ..CopiesTables::default()
     };
-    let checked = CheckedCopies::of(&tables, &sections(), SEGMENT, true);
+    let checked = CheckedCopies::check(&tables, &sections(), SEGMENT, true);
     let lines: Vec<String> = checked.errors.iter().map(ToString::to_string).collect();
     assert_eq!(
         lines,

@@ -16,7 +16,10 @@ fn deflated(list: &[u8]) -> Vec<u8> {
 fn check(names: &[&[u8]]) -> Vec<Result<(), SectionsError>> {
     let mut checker = NamesChecker::default();
     let twice = [names, names].concat();
-    twice.into_iter().map(|it| checker.check(it)).collect()
+    twice
+        .into_iter()
+        .map(|names| checker.check(names))
+        .collect()
 }
 
 /// A compressed `list` with the declared `size`.

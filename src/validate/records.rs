@@ -130,7 +130,7 @@ pub fn check_records(
     let mut checked = CheckedRecords::default();
     for (index, record) in records.chunks_exact(layout.bytes as usize).enumerate() {
         let address = ranges.data.start.wrapping_add(index as u64 * layout.bytes);
-        let claim = Claim::of(index, record, address, ranges, version);
+        let claim = Claim::new(index, record, address, ranges, version);
         match claim.and_then(|claim| claim.with_sane(counters, version)) {
             Ok(claim) => claims.push(claim),
             Err(kind) => checked.leave_out(index, record, kind),
@@ -197,7 +197,7 @@ impl Claim {
         elsewhere == *other && hashes(self) == hashes(other)
     }
 
-    fn of(
+    fn new(
         index: usize,
         record: &[u8],
         address: u64,

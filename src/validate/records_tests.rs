@@ -67,7 +67,7 @@ fn records(wanted: &[Wanted], version: &Version) -> Vec<u8> {
 }
 
 fn checked(wanted: &[Wanted], word: u64, uniform_len: u64) -> CheckedRecords {
-    let version = Version::of_word(word).unwrap();
+    let version = Version::from_word(word).unwrap();
     let ranges = ranges(wanted.len(), &version, uniform_len);
     let counters = [0; COUNTERS_LEN as usize];
     check_records(&records(wanted, &version), &counters, &ranges, &version)
@@ -100,7 +100,7 @@ fn a_good_record_has_places_for_pointers_and_nothing_of_the_device() {
         ];
         let found = checked(&wanted, word, COUNTERS_LEN);
         assert_eq!(found.defects, [], "version {word}");
-        let layout = Version::of_word(word).unwrap().layout().record;
+        let layout = Version::from_word(word).unwrap().layout().record;
         let second = &found.bytes[layout.bytes as usize..];
         assert_eq!(second.len(), layout.bytes as usize);
         let mut expected = vec![0xee; layout.bytes as usize];
@@ -192,7 +192,7 @@ fn counters_are_of_one_record() {
 
 #[test]
 fn pointers_that_an_old_assembler_made_absolute_are_understood() {
-    let version = Version::of_word(8).unwrap();
+    let version = Version::from_word(8).unwrap();
     let layout = version.layout().record;
     let mut bytes = records(&[at(0, 2)], &version);
     let absolute = COUNTERS + 8 + layout.counter_ptr as u64;
@@ -211,7 +211,7 @@ fn a_count_that_no_reader_takes_costs_its_record() {
     let counters = |counts: [u64; 6]| counts.map(u64::to_le_bytes).concat();
     let wanted = [at(0, 2), at(16, 2), at(32, 2)];
     let checked = |counts, word| {
-        let version = Version::of_word(word).unwrap();
+        let version = Version::from_word(word).unwrap();
         let ranges = ranges(wanted.len(), &version, 0);
         let records = records(&wanted, &version);
         kinds(&check_records(
@@ -249,7 +249,7 @@ fn defects_say_which_and_why() {
 #[test]
 fn a_record_that_repeats_another_is_no_defect() {
     for word in [8, 9, 10, 11] {
-        let version = Version::of_word(word).unwrap();
+        let version = Version::from_word(word).unwrap();
         let bytes = version.layout().record.bytes as usize;
         let found = |wanted: &[Wanted], same: usize| {
             let mut records = records(wanted, &version);

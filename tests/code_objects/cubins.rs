@@ -320,7 +320,7 @@ fn llvm_reads_zeros_for_a_cubin_that_was_never_loaded() {
         };
         let device = AtRest::new(agent, "a cubin".to_owned(), read(&cubin)).expect("a cubin");
         let data = tempfile::tempdir().expect("a directory");
-        let layout = DataLayout::of_data(data.path());
+        let layout = DataLayout::from_data(data.path());
         let written = ZeroWriter::new(layout, Keeping::default(), 0).write(&device);
         assert!(
             written.outcome.losses.is_empty(),

@@ -129,7 +129,7 @@ fn read(file: &[u8]) {
             .flatten()
             .all(|image| image.bytes.len() <= most)
     );
-    _ = Identity::of(file);
+    _ = Identity::from_image(file);
     _ = without_host_functions(file);
     _ = laid_out(file);
     let file = with_sections(file);

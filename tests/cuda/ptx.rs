@@ -87,7 +87,7 @@ fn records(cubin: &[u8]) -> BTreeMap<(u64, u64), u32> {
     let elf = CodeObject::parse(laid_out.elf.as_slice()).expect("an ELF");
     assert!(elf.copies_tables().damage.is_empty());
     let data = elf.profile_sections().data.expect("it has records");
-    let layout = Version::of_word(10).expect("a known one").layout().record;
+    let layout = Version::from_word(10).expect("a known one").layout().record;
     let memory = &laid_out.memory[data.address as usize..][..data.size as usize];
     let word = |record: &[u8], at: usize| {
         u64::from_le_bytes(record[at..at + 8].try_into().expect("8 bytes"))

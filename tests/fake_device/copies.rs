@@ -7,7 +7,7 @@ use std::fs;
 
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSection};
-use rocov::device::{Delegate, Device, DeviceError, Executable};
+use rocov::device::{Device, DeviceError, Executable};
 use rocov::drain::{Cause, Idle, Outcome, Scope, Session};
 use rocov::format::profraw::SavedSections;
 use rocov::format::registry::model::Document;
@@ -16,6 +16,7 @@ use crate::fake_device::{FAILED, FakeDevice};
 use crate::kills::keeping;
 use crate::support::artifacts::repository;
 use crate::support::compile::{clang, code_object_of, device_only};
+use crate::support::delegate::{AsDevice, Delegate};
 use crate::support::profile::raw_profiles;
 use crate::{FIRST, SECOND, VECADD, counts, merged, output, profile_name, vecadd};
 
@@ -515,12 +516,12 @@ fn an_area_that_cannot_be_copied_for_a_while_loses_and_doubles_nothing() {
             is_failing: false.into(),
         };
         let mut session = Session::default();
-        session.loaded(&device, FIRST).unwrap();
+        session.loaded(&AsDevice(&device), FIRST).unwrap();
         count_everywhere(&device.inner);
-        session.drain(&device, &name);
+        session.drain(&AsDevice(&device), &name);
         device.is_failing.set(true);
         count_in(&device.inner, FIRST_AREA, 0, [1, 0]);
-        let outcome = session.drain(&device, &name);
+        let outcome = session.drain(&AsDevice(&device), &name);
         assert_eq!(
             lines(&outcome),
             ["counts are lost: hsa_memory_copy failed with status 0x1000: run the program again"]
@@ -528,7 +529,7 @@ fn an_area_that_cannot_be_copied_for_a_while_loses_and_doubles_nothing() {
         assert_eq!(raw_profiles(directory.path()).len(), 1);
         device.is_failing.set(false);
         count_in(&device.inner, SECOND_AREA, 0, [1, 0]);
-        session.drain(&device, &name);
+        session.drain(&AsDevice(&device), &name);
         let found = counts(&merged(directory.path()), TALLY);
         assert_eq!(found, [1113, 222], "{pattern}");
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use rocov::device::{
-    Delegate, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol,
+    Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol,
 };
 use rocov::drain::Session;
 use rocov::format::codeobject::Identity;
@@ -17,6 +17,7 @@ use rocov::validate::MAX_SECTION_BYTES;
 
 use crate::fake_device::FakeDevice;
 use crate::kills::keeping;
+use crate::support::delegate::{AsDevice, Delegate};
 use crate::support::profile::functions;
 use crate::{FIRST, SAXPY, VECADD, copies, loaded, output, vecadd};
 
@@ -61,11 +62,11 @@ impl Hostile {
         let start = Instant::now();
         let mut session = Session::default();
         let found = session
-            .loaded(self, FIRST)
+            .loaded(&AsDevice(self), FIRST)
             .map_or(0, |outcome| outcome.found);
         let mut files = Vec::new();
         for _ in 0..2 {
-            let outcome = session.drain(self, &name);
+            let outcome = session.drain(&AsDevice(self), &name);
             let is_said = !outcome.losses.is_empty() || !outcome.files.is_empty() || found == 0;
             assert!(is_said, "seed {seed}: no message about it");
             files.extend(outcome.files);
@@ -271,7 +272,7 @@ fn what_is_written_is_what_was_read() {
         (address, bytes)
     });
     let (_directory, name) = output();
-    let outcome = Session::default().drain(&device, &name);
+    let outcome = Session::default().drain(&AsDevice(&device), &name);
     assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
     let functions = functions(&outcome.files[0]);
     let [one, other] = [VECADD, SAXPY].map(|name| &functions[name]);
@@ -295,14 +296,14 @@ fn a_device_elf_that_was_replaced_is_not_kept() {
     });
     let (directory, name) = output();
     let mut session = keeping(&name);
-    let outcome = session.loaded(&device, FIRST).expect("a load");
+    let outcome = session.loaded(&AsDevice(&device), FIRST).expect("a load");
     assert!(outcome.not_kept.is_empty(), "{:?}", outcome.not_kept);
-    let outcome = session.drain(&device, &name);
+    let outcome = session.drain(&AsDevice(&device), &name);
     let [error] = outcome.not_kept.as_slice() else {
         panic!("{:?}", outcome.not_kept)
     };
     let line = error.to_string();
-    let identity = Identity::of(vecadd().as_slice()).expect("a device ELF");
+    let identity = Identity::from_image(vecadd().as_slice()).expect("a device ELF");
     let expected = format!(
         "the device ELF of code object {identity} is not kept: there is another in its place; give `rocov \
          report` the file that ran with --object"

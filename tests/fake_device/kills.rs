@@ -149,7 +149,7 @@ fn a_writer() {
                 }
                 Kind::LargeOwn => {
                     let sum = match &mut sum {
-                        None => sum.insert(Sum::of(one.as_slice()).expect("a profile")),
+                        None => sum.insert(Sum::new(one.as_slice()).expect("a profile")),
                         Some(sum) => {
                             sum.add(&one).expect("a profile of the same code");
                             sum

@@ -40,7 +40,7 @@ impl MadeUp {
     /// The parts of a profile after one run of all functions.
     pub(crate) fn parts(&self) -> Parts<'_> {
         Parts {
-            version: Version::of_word(10).expect("a known version"),
+            version: Version::from_word(10).expect("a known version"),
             build_id: None,
             sections: PerSection {
                 data: &self.records,

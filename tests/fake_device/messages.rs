@@ -83,7 +83,7 @@ fn sums() {
     let good = profile();
     let twice = good.repeat(2);
     let len = good.len();
-    let of = |file: &[u8]| Sum::of(file).expect_err("damage").to_string();
+    let of = |file: &[u8]| Sum::new(file).expect_err("damage").to_string();
     assert_eq!(
         of(&twice),
         format!(
@@ -92,7 +92,7 @@ fn sums() {
         )
     );
     let add = |file: &[u8]| {
-        let mut sum = Sum::of(good.as_slice()).expect("a profile");
+        let mut sum = Sum::new(good.as_slice()).expect("a profile");
         sum.add(file).expect_err("damage").to_string()
     };
     let other = encode(&MadeUp::new(1, 3).parts());
@@ -100,9 +100,9 @@ fn sums() {
         add(&other),
         "it is a profile of other code, although its name says otherwise"
     );
-    let mut counts = Counts::of_profile(&good).expect("a profile");
-    let version = Version::of_word(10).expect("a known version");
-    let fewer = Counts::of_profile(&other).expect("a profile");
+    let mut counts = Counts::from_profile(&good).expect("a profile");
+    let version = Version::from_word(10).expect("a known version");
+    let fewer = Counts::from_profile(&other).expect("a profile");
     assert_eq!(
         counts.add(&fewer, &version).unwrap_err().to_string(),
         "counters cannot be added: 24 bytes to 48"
@@ -205,7 +205,7 @@ fn ranges(bounds: &Bounds) -> Result<SectionRanges, SectionsError> {
         start: BASE,
         len: 4096,
     };
-    let version = Version::of_word(10).expect("a known version");
+    let version = Version::from_word(10).expect("a known version");
     SectionRanges::check(bounds, segment, Some(&version))
 }
 
@@ -242,7 +242,7 @@ fn sections() {
 
 #[test]
 fn records() {
-    let version = Version::of_word(10).expect("a known version");
+    let version = Version::from_word(10).expect("a known version");
     let ranges = ranges(&bounds()).expect("good sections");
     // NameRef, FuncHash, CounterPtr, BitmapPtr, FunctionPointer, Values; NumCounters, value sites.
     let record = |place: u64, start: u64, count: u64| {
@@ -311,7 +311,7 @@ fn names_of_files() {
 #[test]
 fn versions() {
     let unknown = |word: u64| {
-        let error = Version::of_word(word).expect_err("not known");
+        let error = Version::from_word(word).expect_err("not known");
         assert!(matches!(error, ProfileError::UnknownVersion { .. }));
         error.to_string()
     };

@@ -304,7 +304,7 @@ fn writes_that_were_cut_off_cost_nothing_that_was_there() {
     lost[new].fill(0);
     assert_eq!(lost[old.clone()], before[old]);
     // A reader gets the error, and does not take the wrong sums for the current ones.
-    let mut sum = Sum::of(before.clone()).expect("a pool");
+    let mut sum = Sum::new(before.clone()).expect("a pool");
     assert_eq!(sum.add(&lost), Err(ProfileError::NotWhole));
     sum.add(&cut).expect("the old sums are in force");
     for contents in [cut, lost] {
@@ -344,7 +344,7 @@ fn functions_that_ran_in_one_process_only_give_a_pool_their_size_of_waves() {
             record
         });
         made(&Parts {
-            version: Version::of_word(11).unwrap(),
+            version: Version::from_word(11).unwrap(),
             build_id: None,
             sections: PerSection {
                 data: &records.collect::<Vec<_>>().concat(),
@@ -360,7 +360,7 @@ fn functions_that_ran_in_one_process_only_give_a_pool_their_size_of_waves() {
     let made = fs::metadata(&path).unwrap().ino();
     profile([0, 64], [0, 7], add);
     assert_eq!(made, fs::metadata(&path).unwrap().ino(), "added in place");
-    let sum = Sum::of(fs::read(&path).unwrap()).unwrap();
+    let sum = Sum::new(fs::read(&path).unwrap()).unwrap();
     profile([64, 64], [5, 7], &mut |expected| {
         assert_eq!(sum.bytes(), encode(expected));
     });

@@ -104,7 +104,7 @@ fn a_load_is_written_with_its_profile_and_its_elf() {
     );
     assert!(process.start == one.time && one.time <= other.time);
     for (load, image) in [(one, vecadd()), (other, collatz())] {
-        let identity = Identity::of(&image).unwrap().to_string();
+        let identity = Identity::from_image(&image).unwrap().to_string();
         assert_eq!(load.code_object.as_ref(), Some(&identity));
         let profile = load.profile.as_ref().expect("a profile");
         assert!(
@@ -256,7 +256,7 @@ fn elfs_are_where_the_profiles_go() {
 #[test]
 fn an_elf_that_is_there_stays_and_anything_else_is_replaced() {
     let (directory, name) = output();
-    let identity = Identity::of(&vecadd()).unwrap();
+    let identity = Identity::from_image(&vecadd()).unwrap();
     let path = directory
         .path()
         .join(format!("objects/gfx90a.{identity}.elf"));
@@ -290,7 +290,7 @@ fn elfs_past_the_limit_are_not_kept_which_is_said_once() {
     let [complaint] = outcome.not_kept.as_slice() else {
         panic!("{:?}", outcome.not_kept)
     };
-    let identity = Identity::of(&collatz()).unwrap();
+    let identity = Identity::from_image(&collatz()).unwrap();
     let size = collatz().len();
     assert_eq!(
         complaint.to_string(),
@@ -349,7 +349,7 @@ fn a_full_disk_costs_what_is_kept_and_no_counts() {
 #[test]
 fn a_directory_in_the_way_costs_what_is_kept_and_no_counts() {
     let (directory, name) = output();
-    let identity = Identity::of(&vecadd()).unwrap();
+    let identity = Identity::from_image(&vecadd()).unwrap();
     let elf = directory
         .path()
         .join(format!("objects/gfx90a.{identity}.elf"));

@@ -64,7 +64,7 @@ fn a_device_of_version_11_becomes_a_file_of_version_11() {
     let mut table = BoundsTable::decode(&table).unwrap();
     assert_eq!(table.version, BASE + 0x100);
     table.bounds.bitmap = (BITMAP, BITMAP + 3);
-    let version = Version::of_word(WORD).unwrap();
+    let version = Version::from_word(WORD).unwrap();
     let segment = DeviceRange {
         start: BASE,
         len: 0x1_0000,
@@ -164,7 +164,7 @@ fn a_device_of_version_11_becomes_a_file_of_version_11() {
 
 #[test]
 fn uniform_counters_outside_their_section_cost_the_record() {
-    let version = Version::of_word(WORD).unwrap();
+    let version = Version::from_word(WORD).unwrap();
     let segment = DeviceRange {
         start: BASE,
         len: 0x1_0000,

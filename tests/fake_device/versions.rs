@@ -355,7 +355,7 @@ fn code_at_rest_has_counted_nothing() {
         let agent = device.agents().unwrap().remove(0);
         let at_rest = AtRest::new(agent, "branch.co".into(), elf).unwrap();
         let directory = TempDir::new().unwrap();
-        let layout = DataLayout::of_data(directory.path());
+        let layout = DataLayout::from_data(directory.path());
         let mut writer = ZeroWriter::new(layout, Keeping::default(), 0);
         let outcome = writer.write(&at_rest).outcome;
         assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);

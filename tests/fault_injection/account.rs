@@ -56,7 +56,7 @@ impl Account<'_> {
             )),
             name,
             directory: {
-                let profile = name.for_load("gfx90a", &Identity::of_sections([]), 0);
+                let profile = name.for_load("gfx90a", &Identity::from_sections([]), 0);
                 profile.parent().expect("a directory").to_owned()
             },
             written: BTreeMap::new(),

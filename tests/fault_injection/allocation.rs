@@ -37,7 +37,7 @@ static FOR_GOOD: AtomicBool = AtomicBool::new(false);
 static LARGEST: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 #[global_allocator]
-static ALLOCATOR: Reserve<Failing> = Reserve::of(Failing);
+static ALLOCATOR: Reserve<Failing> = Reserve::new(Failing);
 
 impl Failing {
     fn fails(size: usize) -> bool {

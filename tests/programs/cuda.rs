@@ -275,7 +275,7 @@ fn a_report_on_a_fat_binary_has_the_lines_of_llvm_cov() {
     let device = AtRest::new(agent, "a cubin".to_owned(), cubin).expect("a cubin");
     let data = images.path("data");
     let keeping = Keeping::default();
-    let written = ZeroWriter::new(DataLayout::of_data(&data), keeping, 0).write(&device);
+    let written = ZeroWriter::new(DataLayout::from_data(&data), keeping, 0).write(&device);
     assert!(
         written.outcome.losses.is_empty(),
         "{:?}",

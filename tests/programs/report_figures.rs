@@ -71,7 +71,7 @@ impl Ran {
                 .silently();
             // The interpreter names its profiles differently from librocov.
             let elf = std::fs::read(&object).expect("a code object can be read");
-            let identity = Identity::of(&elf).expect("a code object has an identity");
+            let identity = Identity::from_image(&elf).expect("a code object has an identity");
             let profile = ran.data().join(format!("{target}.{identity}.0.1.profraw"));
             std::fs::rename(the_profile(&place), profile).expect("a file can be renamed");
             ran.objects.push(object);

@@ -33,7 +33,7 @@ fn another(stack: Stack) -> PathBuf {
 
 pub(crate) fn identity_of(object: &Path) -> String {
     let bytes = std::fs::read(object).expect("a compiled code object");
-    let identity = Identity::of(&bytes).expect("a code object");
+    let identity = Identity::from_image(&bytes).expect("a code object");
     identity.as_str().to_owned()
 }
 

@@ -44,7 +44,7 @@ impl Data {
         let elfs = entries(&rest.join(OBJECTS));
         for elf in &elfs {
             let bytes = std::fs::read(elf).expect("a device ELF");
-            let identity = Identity::of(&bytes).expect("a device ELF");
+            let identity = Identity::from_image(&bytes).expect("a device ELF");
             let name = elf.to_string_lossy();
             assert!(
                 name.ends_with(&format!(".{identity}.elf")),

@@ -9,6 +9,7 @@ pub mod compile;
 pub mod compilers;
 pub mod cuda;
 pub mod data;
+pub mod delegate;
 pub mod gpu;
 pub mod instructions;
 pub mod json;

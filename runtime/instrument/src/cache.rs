@@ -25,8 +25,8 @@ pub(crate) struct Cache(InstrumentCache);
 
 impl Cache {
     /// The cache that the environment names. `None` if it names none.
-    pub(crate) fn of_user() -> Option<Self> {
-        InstrumentCache::of_user().map(Self)
+    pub(crate) fn for_user() -> Option<Self> {
+        InstrumentCache::for_user().map(Self)
     }
 
     /// The result with this key: code, or the reason why there is none. `None` if there is no entry, or a damaged one, or

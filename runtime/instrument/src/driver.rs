@@ -91,7 +91,7 @@ pub(crate) struct Options {
 
 impl Options {
     /// Those among the options of a program, and among the options of nvcc in a fat binary.
-    pub(crate) fn of(of_program: &[(c_int, *mut c_void)], of_nvcc: &str) -> Self {
+    pub(crate) fn new(of_program: &[(c_int, *mut c_void)], of_nvcc: &str) -> Self {
         let number = |wanted: c_int| {
             let found = of_program.iter().find(|(name, _)| *name == wanted);
             // The driver takes a number in place of the address.
@@ -109,7 +109,7 @@ impl Options {
 fn max_registers(options: &str) -> Option<u32> {
     let (_, rest) = options.split_once("maxrregcount")?;
     let number = rest.trim_start_matches(['=', ' ']);
-    let end = number.find(|it: char| !it.is_ascii_digit());
+    let end = number.find(|character: char| !character.is_ascii_digit());
     number[..end.unwrap_or(number.len())].parse().ok()
 }
 
@@ -350,12 +350,12 @@ mod tests {
             ("-maxrregcount", None),
             ("", None),
         ] {
-            let found = Options::of(&[], options).max_registers;
+            let found = Options::new(&[], options).max_registers;
             assert_eq!(found, expected, "{options}");
         }
         let given = [(0, std::ptr::without_provenance_mut(40))];
         assert_eq!(
-            Options::of(&given, "-maxrregcount=32").max_registers,
+            Options::new(&given, "-maxrregcount=32").max_registers,
             Some(40)
         );
     }

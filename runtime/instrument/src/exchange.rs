@@ -148,7 +148,10 @@ fn made_of(
     let mut all = Vec::new();
     for gpu in &gpus {
         let chosen = chosen(&code, *gpu)?;
-        if chosen.iter().any(|it| ptx::is_instrumented(&it.text)) {
+        if chosen
+            .iter()
+            .any(|chosen| ptx::is_instrumented(&chosen.text))
+        {
             return Ok(Outcome::AsItIs);
         }
         let mut target = None;
@@ -156,12 +159,12 @@ fn made_of(
             check_common(&chosen, &gpus)?;
             target = u32::try_from(10 * gpu.0 + gpu.1).ok();
         }
-        let of_nvcc = chosen.first().map_or("", |it| it.options.as_str());
+        let of_nvcc = chosen.first().map_or("", |first| first.options.as_str());
         let options = Options {
             target,
-            ..Options::of(options, of_nvcc)
+            ..Options::new(options, of_nvcc)
         };
-        let texts: Vec<String> = chosen.into_iter().map(|it| it.text).collect();
+        let texts: Vec<String> = chosen.into_iter().map(|chosen| chosen.text).collect();
         if purpose == Purpose::ToBeLinked {
             let made = to_be_linked(driver, *gpu, &texts, options, counting)?;
             return Ok(Outcome::ToBeLinked(made));
@@ -203,10 +206,10 @@ fn chosen(code: &Code<'_>, gpu: Capability) -> Result<Vec<Chosen>, Loss> {
 fn check_common(chosen: &[Chosen], gpus: &[Capability]) -> Result<(), Loss> {
     let architectures = chosen
         .iter()
-        .filter_map(|it| ptx_architecture(it.text.as_bytes()));
+        .filter_map(|chosen| ptx_architecture(chosen.text.as_bytes()));
     let own = architectures
         .into_iter()
-        .find(|it| it.ends_with(|last: char| last.is_ascii_alphabetic()));
+        .find(|architecture| architecture.ends_with(|last: char| last.is_ascii_alphabetic()));
     let Some(own) = own else { return Ok(()) };
     let gpus = gpus
         .iter()
@@ -221,7 +224,7 @@ fn check_common(chosen: &[Chosen], gpus: &[Capability]) -> Result<(), Loss> {
 fn packed(all: &[(Capability, &'static Made)]) -> &'static [u8] {
     static PACKED: Mutex<BTreeSet<&'static [u8]>> = Mutex::new(BTreeSet::new());
     let cubins = all.iter().map(|(gpu, made)| (*gpu, made.code.as_slice()));
-    let packed = fat_binary::of(&cubins.collect::<Vec<_>>());
+    let packed = fat_binary::pack(&cubins.collect::<Vec<_>>());
     let mut known = PACKED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = known.get(packed.as_slice()) {
         return known;
@@ -235,7 +238,7 @@ fn packed(all: &[(Capability, &'static Made)]) -> &'static [u8] {
 fn of_cubin(cubin: &[u8]) -> Result<Outcome, Loss> {
     let damaged = |error: CodeObjectError| Loss::Damaged(error.to_string());
     if is_instrumented(cubin).map_err(damaged)? {
-        let source = Cache::of_user().and_then(|cache| cache.source(cubin));
+        let source = Cache::for_user().and_then(|cache| cache.source(cubin));
         let Some(source) = source else {
             return Ok(Outcome::AsItIs);
         };
@@ -246,7 +249,7 @@ fn of_cubin(cubin: &[u8]) -> Result<Outcome, Loss> {
             is_cached: false,
         })));
     }
-    let kernels = CodeObject::parse(cubin).and_then(|it| it.kernels());
+    let kernels = CodeObject::parse(cubin).and_then(|cubin| cubin.kernels());
     if kernels.is_ok_and(|kernels| kernels.is_empty()) {
         return Ok(Outcome::AsItIs);
     }
@@ -319,7 +322,7 @@ fn made(
     if let Some(result) = results().get(&key) {
         return result.clone().map_err(Loss::Known);
     }
-    let cache = Cache::of_user();
+    let cache = Cache::for_user();
     let cached = cache.as_ref().and_then(|cache| cache.get(key));
     let is_cached = cached.is_some();
     let result = match cached {
@@ -407,7 +410,9 @@ fn parsed(texts: &[String]) -> Result<Vec<Module<'_>>, Loss> {
 
 /// PTX with counters.
 fn changed(modules: &[Module<'_>], choices: &ptx::Options) -> Result<Vec<String>, Loss> {
-    let changed = modules.iter().map(|it| ptx::instrument(it, choices));
+    let changed = modules
+        .iter()
+        .map(|module| ptx::instrument(module, choices));
     Ok(changed.collect::<Result<_, _>>()?)
 }
 
@@ -417,7 +422,11 @@ mod tests {
 
     #[test]
     fn a_key_depends_on_everything() {
-        let texts = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        let texts = |all: &[&str]| {
+            all.iter()
+                .map(|text| (*text).to_owned())
+                .collect::<Vec<_>>()
+        };
         let usual = Options::default();
         let limited = Options {
             max_registers: Some(32),

@@ -16,7 +16,7 @@ const FLAGS: u64 = 0x11;
 const ALIGNMENT: usize = 8;
 
 /// Packs cubins, each with the architecture that it is for.
-pub(crate) fn of(cubins: &[(Capability, &[u8])]) -> Vec<u8> {
+pub(crate) fn pack(cubins: &[(Capability, &[u8])]) -> Vec<u8> {
     let mut all = START.to_vec();
     all.extend([0; FAT_BINARY_HEADER - START.len()]);
     for ((major, minor), cubin) in cubins {
@@ -55,10 +55,10 @@ mod tests {
             elf
         };
         let cubins = [elf(1), elf(2)];
-        let packed = of(&[((8, 0), &cubins[0]), ((9, 0), &cubins[1])]);
+        let packed = pack(&[((8, 0), &cubins[0]), ((9, 0), &cubins[1])]);
         let found: Vec<_> = containers(&packed).collect::<Result<_, _>>().unwrap();
         assert_eq!(found.len(), 1);
-        let images = found[0].images.iter().map(|it| it.target.as_deref());
+        let images = found[0].images.iter().map(|image| image.target.as_deref());
         assert_eq!(images.collect::<Vec<_>>(), [Some("sm_80"), Some("sm_90")]);
         for (image, cubin) in found[0].images.iter().zip(&cubins) {
             assert!(image.bytes.starts_with(cubin));

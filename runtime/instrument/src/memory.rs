@@ -132,7 +132,7 @@ unsafe fn fat_binary(start: *const u8, magic: [u8; 4]) -> Option<&'static [u8]> 
     if magic != MAGIC {
         return None;
     }
-    // SAFETY: a fat binary has a header of so many bytes.
+    // SAFETY: a fat binary starts with a header of `FAT_BINARY_HEADER` bytes.
     let header = unsafe { &*start.cast::<[u8; FAT_BINARY_HEADER]>() };
     let size = usize::try_from(fat_binary_size(header)?).ok()?;
     // SAFETY: the memory can be read.

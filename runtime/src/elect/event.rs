@@ -46,165 +46,164 @@ pub(crate) struct NewSource {
     pub(crate) ptx_len: usize,
 }
 
-/// An event that a hook has seen, or a request of the program.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Event<'a> {
-    /// An executable was frozen.
-    Frozen(Executable),
-    /// An executable is about to be destroyed. [`RocovStatus::Loss`] forbids it.
-    Destroying(Executable),
-    /// HSA is about to be shut down, perhaps for good. [`RocovStatus::Loss`] forbids it.
-    ShuttingDown,
-    /// HSA was shut down.
-    ShutDown,
-    /// The process is about to end.
-    Exiting,
-    /// A queue was created.
-    QueueCreated(&'a NewQueue),
-    /// The queue at this address is about to be destroyed.
-    QueueDestroying(u64),
-    /// CUPTI has told of modules.
-    Cuda(&'a CudaEvent),
-    /// rocov has made a cubin of PTX, which is about to be loaded.
-    CudaSource(&'a NewSource),
-    /// `rocov_drain`.
-    Drain,
-    /// `rocov_reset`.
-    Reset,
-    /// `rocov_set_file`, with its argument.
-    SetFile(*const c_char),
-    /// `rocov_start`.
-    Start,
-    /// `rocov_stop`.
-    Stop,
-    /// `rocov_dump`, with its argument.
-    Dump(*const c_char),
-    /// `rocov_label_push`, with its argument.
-    LabelPush(*const c_char),
-    /// `rocov_label_pop`.
-    LabelPop,
-    /// A range opens within the last one of the calling thread.
-    RangePush(&'a NewRange),
-    /// The last range of the calling thread in this domain closes.
-    RangePop(u64),
-    /// A range opens that belongs to no thread.
-    RangeStart(&'a NewRange),
-    /// The range with this number closes.
-    RangeEnd(u64),
-    /// `rocov_code_loaded`.
-    CodeLoaded,
-    /// `rocov_code_unloading`.
-    CodeUnloading,
-    /// `rocov_kernel_stopped`, with its argument.
-    KernelStopped(*const c_char),
+/// The argument of an event, as copies of other builds understand it.
+trait Argument {
+    fn encode(self) -> u64;
+
+    /// # Safety
+    /// `argument` is from [`Argument::encode`] of a value of this type, whose sender waits for the answer.
+    unsafe fn decode(argument: u64) -> Self;
 }
 
-impl Event<'_> {
-    /// Returns the event as copies of other builds understand it.
-    pub(super) fn encode(self) -> (c_int, u64) {
-        match self {
-            Event::Frozen(executable) => (0, executable.0),
-            Event::Destroying(executable) => (1, executable.0),
-            Event::ShuttingDown => (2, 0),
-            Event::ShutDown => (3, 0),
-            Event::Exiting => (4, 0),
-            Event::Drain => (5, 0),
-            Event::Reset => (6, 0),
-            Event::SetFile(pattern) => (7, pattern as u64),
-            // 8 was an event of earlier builds.
-            Event::QueueCreated(queue) => (9, std::ptr::from_ref(queue) as u64),
-            Event::QueueDestroying(queue) => (10, queue),
-            Event::Start => (11, 0),
-            Event::Stop => (12, 0),
-            Event::Dump(label) => (13, label as u64),
-            Event::LabelPush(label) => (14, label as u64),
-            Event::LabelPop => (15, 0),
-            Event::CodeLoaded => (16, 0),
-            Event::CodeUnloading => (17, 0),
-            Event::Cuda(event) => (18, std::ptr::from_ref(event) as u64),
-            Event::RangePush(range) => (19, std::ptr::from_ref(range) as u64),
-            Event::RangePop(domain) => (20, domain),
-            Event::RangeStart(range) => (21, std::ptr::from_ref(range) as u64),
-            Event::RangeEnd(number) => (22, number),
-            Event::KernelStopped(reason) => (23, reason as u64),
-            Event::CudaSource(source) => (24, std::ptr::from_ref(source) as u64),
+impl Argument for u64 {
+    fn encode(self) -> u64 {
+        self
+    }
+
+    unsafe fn decode(argument: u64) -> Self {
+        argument
+    }
+}
+
+impl Argument for Executable {
+    fn encode(self) -> u64 {
+        self.0
+    }
+
+    unsafe fn decode(argument: u64) -> Self {
+        Self(argument)
+    }
+}
+
+impl Argument for *const c_char {
+    fn encode(self) -> u64 {
+        self as u64
+    }
+
+    unsafe fn decode(argument: u64) -> Self {
+        argument as Self
+    }
+}
+
+impl<T> Argument for &T {
+    fn encode(self) -> u64 {
+        std::ptr::from_ref(self) as u64
+    }
+
+    unsafe fn decode(argument: u64) -> Self {
+        // SAFETY: `encode` has taken this address of a `T`, which is valid until the sender has its answer.
+        unsafe { &*(argument as *const T) }
+    }
+}
+
+/// Makes the events from a table. Each row has the number of the event between copies; whether a `hook` has seen it, or
+/// it is a `request` of the program; and whether it matters `always`, because it affects later loads, or only once code
+/// is `loaded`.
+macro_rules! events {
+    ($($(#[$doc:meta])* $number:literal $origin:ident $time:ident $name:ident $(($type:ty))?,)*) => {
+        /// An event that a hook has seen, or a request of the program.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) enum Event<'a> {
+            $($(#[$doc])* $name $(($type))?,)*
         }
-    }
 
-    /// Returns whether this is a request of the program, and not an event that a hook has seen.
-    pub(crate) fn is_request(self) -> bool {
-        !matches!(
-            self,
-            Event::Frozen(_)
-                | Event::Destroying(_)
-                | Event::ShuttingDown
-                | Event::ShutDown
-                | Event::Exiting
-                | Event::QueueCreated(_)
-                | Event::QueueDestroying(_)
-                | Event::Cuda(_)
-                | Event::CudaSource(_)
-        )
-    }
+        impl<'a> Event<'a> {
+            /// Returns the event as copies of other builds understand it.
+            pub(super) fn encode(self) -> (c_int, u64) {
+                match self {
+                    $(events!(@pattern $name argument $($type)?) => {
+                        ($number, events!(@encode argument $($type)?))
+                    })*
+                }
+            }
 
-    /// Returns whether the event matters before any code is loaded: it affects later loads.
-    pub(super) fn affects_later_loads(self) -> bool {
-        matches!(
-            self,
-            Event::Frozen(_)
-                | Event::SetFile(_)
-                | Event::QueueCreated(_)
-                | Event::Start
-                | Event::Stop
-                | Event::LabelPush(_)
-                | Event::LabelPop
-                | Event::RangePush(_)
-                | Event::RangePop(_)
-                | Event::RangeStart(_)
-                | Event::RangeEnd(_)
-                | Event::Cuda(_)
-                | Event::CudaSource(_)
-        )
-    }
+            /// Returns whether this is a request of the program, and not an event that a hook has seen.
+            pub(crate) fn is_request(self) -> bool {
+                match self {
+                    $(Event::$name { .. } => events!(@is_request $origin),)*
+                }
+            }
 
-    /// Returns the event with this number; `None` for a number of a later build.
-    ///
-    /// # Safety
-    /// A copy of librocov has encoded both arguments, and waits for the answer.
-    pub(crate) unsafe fn decode(number: c_int, argument: u64) -> Option<Self> {
-        Some(match number {
-            0 => Event::Frozen(Executable(argument)),
-            1 => Event::Destroying(Executable(argument)),
-            2 => Event::ShuttingDown,
-            3 => Event::ShutDown,
-            4 => Event::Exiting,
-            5 => Event::Drain,
-            6 => Event::Reset,
-            7 => Event::SetFile(argument as *const c_char),
-            // SAFETY: `encode` has taken this address, which is valid until the sender has its answer.
-            9 => Event::QueueCreated(unsafe { &*(argument as *const NewQueue) }),
-            10 => Event::QueueDestroying(argument),
-            11 => Event::Start,
-            12 => Event::Stop,
-            13 => Event::Dump(argument as *const c_char),
-            14 => Event::LabelPush(argument as *const c_char),
-            15 => Event::LabelPop,
-            16 => Event::CodeLoaded,
-            17 => Event::CodeUnloading,
-            // SAFETY: as for a queue.
-            18 => Event::Cuda(unsafe { &*(argument as *const CudaEvent) }),
-            // SAFETY: as for a queue.
-            19 => Event::RangePush(unsafe { &*(argument as *const NewRange) }),
-            20 => Event::RangePop(argument),
-            // SAFETY: as for a queue.
-            21 => Event::RangeStart(unsafe { &*(argument as *const NewRange) }),
-            22 => Event::RangeEnd(argument),
-            23 => Event::KernelStopped(argument as *const c_char),
-            // SAFETY: as for a queue.
-            24 => Event::CudaSource(unsafe { &*(argument as *const NewSource) }),
-            _ => return None,
-        })
-    }
+            /// Returns whether the event matters before any code is loaded: it affects later loads.
+            pub(super) fn affects_later_loads(self) -> bool {
+                match self {
+                    $(Event::$name { .. } => events!(@affects_later_loads $time),)*
+                }
+            }
+
+            /// Returns the event with this number; `None` for a number of a later build.
+            ///
+            /// # Safety
+            /// A copy of librocov has encoded both arguments, and waits for the answer.
+            pub(crate) unsafe fn decode(number: c_int, argument: u64) -> Option<Self> {
+                Some(match number {
+                    // SAFETY: the argument belongs to an event of this number, as the caller promises.
+                    $($number => Event::$name $((unsafe { <$type>::decode(argument) }))?,)*
+                    _ => return None,
+                })
+            }
+        }
+    };
+    (@pattern $name:ident $argument:ident) => { Event::$name };
+    (@pattern $name:ident $argument:ident $type:ty) => { Event::$name($argument) };
+    (@encode $argument:ident) => { 0 };
+    (@encode $argument:ident $type:ty) => { $argument.encode() };
+    (@is_request hook) => { false };
+    (@is_request request) => { true };
+    (@affects_later_loads always) => { true };
+    (@affects_later_loads loaded) => { false };
+}
+
+// 8 was an event of earlier builds.
+events! {
+    /// An executable was frozen.
+    0 hook always Frozen(Executable),
+    /// An executable is about to be destroyed. [`RocovStatus::Loss`] forbids it.
+    1 hook loaded Destroying(Executable),
+    /// HSA is about to be shut down, perhaps for good. [`RocovStatus::Loss`] forbids it.
+    2 hook loaded ShuttingDown,
+    /// HSA was shut down.
+    3 hook loaded ShutDown,
+    /// The process is about to end.
+    4 hook loaded Exiting,
+    /// A queue was created.
+    9 hook always QueueCreated(&'a NewQueue),
+    /// The queue at this address is about to be destroyed.
+    10 hook loaded QueueDestroying(u64),
+    /// CUPTI has told of modules.
+    18 hook always Cuda(&'a CudaEvent),
+    /// rocov has made a cubin of PTX, which is about to be loaded.
+    24 hook always CudaSource(&'a NewSource),
+    /// `rocov_drain`.
+    5 request loaded Drain,
+    /// `rocov_reset`.
+    6 request loaded Reset,
+    /// `rocov_set_file`, with its argument.
+    7 request always SetFile(*const c_char),
+    /// `rocov_start`.
+    11 request always Start,
+    /// `rocov_stop`.
+    12 request always Stop,
+    /// `rocov_dump`, with its argument.
+    13 request loaded Dump(*const c_char),
+    /// `rocov_label_push`, with its argument.
+    14 request always LabelPush(*const c_char),
+    /// `rocov_label_pop`.
+    15 request always LabelPop,
+    /// A range opens within the last one of the calling thread.
+    19 request always RangePush(&'a NewRange),
+    /// The last range of the calling thread in this domain closes.
+    20 request always RangePop(u64),
+    /// A range opens that belongs to no thread.
+    21 request always RangeStart(&'a NewRange),
+    /// The range with this number closes.
+    22 request always RangeEnd(u64),
+    /// `rocov_code_loaded`.
+    16 request loaded CodeLoaded,
+    /// `rocov_code_unloading`.
+    17 request loaded CodeUnloading,
+    /// `rocov_kernel_stopped`, with its argument.
+    23 request loaded KernelStopped(*const c_char),
 }
 
 /// Calls `work` with the text at `argument`, or with `None` if that is null. If the text is not UTF-8,

@@ -29,9 +29,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::guest::elf_objects;
 use crate::guest::status::RocovStatus;
-use crate::guest::{boundary, process};
+use crate::guest::{boundary, elf_objects, process};
 use copies::block_of;
 use event::Event;
 use interposer::Interposer;

@@ -86,7 +86,8 @@ pub(super) unsafe fn exchange(id: u32, data: &CallData) -> Option<Replacement> {
     if !loads || words.is_null() {
         return None;
     }
-    // SAFETY: each of these calls has so many arguments, of a word each.
+    // SAFETY: `index` is the place of the code or of one of the options, which each of these calls has among its
+    // arguments, of a word each (cuda.h).
     let word = |index: usize| unsafe { *words.add(index) };
     if word(CODE) == 0 {
         return None;
@@ -118,7 +119,8 @@ pub(super) unsafe fn exchange(id: u32, data: &CallData) -> Option<Replacement> {
 pub(super) unsafe fn exchange_input(id: u32, data: &CallData) -> Option<Replacement> {
     let instrument = library()?;
     let words = data.parameters.cast::<u64>().cast_mut();
-    // SAFETY: both calls have so many arguments, of a word each.
+    // SAFETY: `index` is the place of the link or of a part of its input, which both calls have among their
+    // arguments, of a word each (cuda.h).
     let word = |index: usize| unsafe { *words.add(index) };
     if IS_ASKING.get() || word(INPUT) == 0 {
         return None;
@@ -134,7 +136,7 @@ pub(super) unsafe fn exchange_input(id: u32, data: &CallData) -> Option<Replacem
         // SAFETY: the driver takes a text there, or null.
         let name = unsafe { text(word(name)) };
         let size = (!is_path).then(|| word(INPUT_SIZE) as usize);
-        // SAFETY: the driver takes a path there, or so many bytes.
+        // SAFETY: the driver takes a path there if there is no `size`, else `size` bytes.
         boundary::guest("the exchange of CUDA code", || unsafe {
             note_uncounted(word(0), kind, word(INPUT), size, name);
         });
@@ -221,7 +223,7 @@ fn links() -> std::sync::MutexGuard<'static, BTreeMap<u64, Link>> {
 /// Notes an input that is neither PTX nor a fat binary, if it has no counters. An input in memory has a size.
 ///
 /// # Safety
-/// A path is there, or so many bytes.
+/// Without a `size`, a path ending with a zero is at `input`, else `size` readable bytes.
 unsafe fn note_uncounted(link: u64, kind: u32, input: u64, size: Option<usize>, name: String) {
     // SAFETY: as the caller promises.
     let counts = kind == CUBIN && unsafe { is_counting(input, size) };
@@ -233,7 +235,7 @@ unsafe fn note_uncounted(link: u64, kind: u32, input: u64, size: Option<usize>, 
 /// Returns whether a cubin has counters: those of clang, or those of a cubin that a run with counters has linked.
 ///
 /// # Safety
-/// A path is there, or so many bytes.
+/// Without a `size`, a path ending with a zero is at `input`, else `size` readable bytes.
 unsafe fn is_counting(input: u64, size: Option<usize>) -> bool {
     let Some(size) = size else {
         // SAFETY: as the caller promises.
@@ -246,14 +248,14 @@ unsafe fn is_counting(input: u64, size: Option<usize>) -> bool {
         return false;
     }
     let start = input as *const u8;
-    // SAFETY: so many bytes are there.
+    // SAFETY: there are `size` bytes, at least those of a header (checked above).
     let header = unsafe { &*start.cast::<[u8; ELF_HEADER]>() };
     if !header.starts_with(&elf::ELFMAG) {
         return false;
     }
     // The driver refuses a damaged cubin, whose header may tell of more than is there.
     let size = size.min(file_size(header));
-    // SAFETY: so many bytes are there.
+    // SAFETY: at most the caller's `size` bytes.
     let cubin = unsafe { std::slice::from_raw_parts(start, size) };
     is_instrumented(cubin).unwrap_or(false)
 }
@@ -355,21 +357,21 @@ unsafe fn take(answer: &ExchangeAnswer, is_path: bool, origin: Option<&Path>) ->
     if answer.cubins.is_null() {
         return None;
     }
-    // SAFETY: the answer has so many cubins.
+    // SAFETY: a non-null `cubins` has `cubins_len` elements, which stay.
     let cubins = unsafe { std::slice::from_raw_parts(answer.cubins, answer.cubins_len) };
     let mut sources = Vec::new();
-    for it in cubins {
-        if it.cubin.is_null() {
-            // SAFETY: the text has so many bytes.
-            let text = unsafe { std::slice::from_raw_parts(it.ptx.cast::<u8>(), it.ptx_len) };
+    for cubin in cubins {
+        if cubin.cubin.is_null() {
+            // SAFETY: the text at `ptx` has `ptx_len` bytes, which stay.
+            let text = unsafe { std::slice::from_raw_parts(cubin.ptx.cast::<u8>(), cubin.ptx_len) };
             sources.push(String::from_utf8_lossy(text).into_owned());
             continue;
         }
         send(Event::CudaSource(&NewSource {
-            cubin: it.cubin.cast(),
-            cubin_len: it.cubin_len,
-            ptx: it.ptx.cast(),
-            ptx_len: it.ptx_len,
+            cubin: cubin.cubin.cast(),
+            cubin_len: cubin.cubin_len,
+            ptx: cubin.ptx.cast(),
+            ptx_len: cubin.ptx_len,
         }));
     }
     if answer.code.is_null() {
@@ -393,7 +395,7 @@ unsafe fn take(answer: &ExchangeAnswer, is_path: bool, origin: Option<&Path>) ->
             sources,
         });
     }
-    // SAFETY: the answer has so many bytes, which stay.
+    // SAFETY: the code of an answer has `code_len` bytes, which stay.
     let code = unsafe { std::slice::from_raw_parts(answer.code.cast::<u8>(), size) };
     // A file of PTX ends without a zero.
     let end = code.len() - usize::from(!sources.is_empty());

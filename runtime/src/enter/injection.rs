@@ -159,7 +159,7 @@ unsafe fn resource(id: u32, data: &ResourceData) {
         (call.library, call.code)
     });
     let (library, code) = call.unwrap_or((0, std::ptr::null()));
-    let ordinal = CUPTI.get().map_or(0, |it| it.device_of(data.context));
+    let ordinal = CUPTI.get().map_or(0, |cupti| cupti.device_of(data.context));
     tell(&CudaEvent::Loaded(LoadedModule {
         context,
         ordinal: ordinal as i32,

@@ -128,7 +128,7 @@ unsafe extern "C" fn InitializeInjectionNvtx2(get_table: Option<GetTableFn>) -> 
 fn mark(message: Option<CString>) {
     let label = message.as_ref();
     send(Event::Dump(
-        label.map_or(std::ptr::null(), |it| it.as_ptr()),
+        label.map_or(std::ptr::null(), |label| label.as_ptr()),
     ));
 }
 
@@ -136,7 +136,9 @@ fn mark(message: Option<CString>) {
 fn with_range(domain: u64, message: Option<CString>, work: impl FnOnce(&NewRange)) -> u64 {
     let range = NewRange {
         domain,
-        label: message.as_ref().map_or(std::ptr::null(), |it| it.as_ptr()),
+        label: message
+            .as_ref()
+            .map_or(std::ptr::null(), |message| message.as_ptr()),
         number: AtomicU64::new(0),
     };
     work(&range);

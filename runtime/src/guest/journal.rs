@@ -92,7 +92,7 @@ fn note_program() {
         let word = word.to_string_lossy();
         let letters = word.chars().take(MOST_LETTERS);
         letters
-            .map(|it| if it.is_control() { ' ' } else { it })
+            .map(|letter| if letter.is_control() { ' ' } else { letter })
             .collect::<String>()
     });
     let words: Vec<_> = words.collect();
@@ -108,7 +108,7 @@ pub(crate) fn note_registry(path: &Path) {
 /// Notes that so many CUDA modules of a file ran uncounted, and the reason. Returns whether `rocov run` will read it, and
 /// print one line for all processes.
 pub(crate) fn note_uncounted(file: &str, reason: &str, modules: usize) -> bool {
-    let [file, reason] = [file, reason].map(|it| it.replace(['\n', '\t'], " "));
+    let [file, reason] = [file, reason].map(|text| text.replace(['\n', '\t'], " "));
     let parts = [modules.to_string(), file, reason].join("\t");
     write(["uncounted ", &parts].concat().as_bytes())
 }
@@ -135,7 +135,7 @@ fn this_process() -> String {
     let start = stat
         .rsplit_once(')')
         .and_then(|(_, rest)| rest.split_whitespace().nth(19));
-    let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |it| it.ino());
+    let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino());
     format!("{}:{}:{namespace}", process::id(), start.unwrap_or("0"))
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn word() -> ProcessWord {
         let bits = ProcessWord::random_bits();
         let _ = WORD.compare_exchange(0, bits, Ordering::Relaxed, Ordering::Relaxed);
     }
-    ProcessWord::of_bits(WORD.load(Ordering::Relaxed))
+    ProcessWord::from_bits(WORD.load(Ordering::Relaxed))
 }
 
 /// Gives a forked child a word of its own.

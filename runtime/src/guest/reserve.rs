@@ -47,7 +47,7 @@ struct Taken {
 }
 
 impl Taken {
-    fn of(word: u64) -> Self {
+    fn from_word(word: u64) -> Self {
         Self {
             blocks: (word >> 32) as u32,
             next: word as u32,
@@ -85,7 +85,7 @@ impl Taken {
 
 impl<A> Reserve<A> {
     /// Wraps `inner` with a reserve.
-    pub(crate) const fn of(inner: A) -> Self {
+    pub(crate) const fn new(inner: A) -> Self {
         Self {
             inner,
             taken: AtomicU64::new(0),
@@ -99,7 +99,7 @@ impl<A> Reserve<A> {
         let given = self
             .taken
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| {
-                let (taken, at) = Taken::of(word).with(layout)?;
+                let (taken, at) = Taken::from_word(word).with(layout)?;
                 start = at;
                 Some(taken.word())
             });
@@ -120,7 +120,7 @@ impl<A> Reserve<A> {
         let changed = self
             .taken
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| {
-                Some(Taken::of(word).without(start, size).word())
+                Some(Taken::from_word(word).without(start, size).word())
             });
         debug_assert!(changed.is_ok(), "it is always changed");
     }
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn blocks_do_not_share_bytes_and_their_room_comes_back() {
-        let reserve = Box::new(Reserve::of(Nothing));
+        let reserve = Box::new(Reserve::new(Nothing));
         // SAFETY: layouts are not empty, and each block is freed once with its own layout.
         unsafe {
             let first = reserve.alloc(layout(3, 1));
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn what_is_large_is_not_given() {
-        let reserve = Box::new(Reserve::of(Nothing));
+        let reserve = Box::new(Reserve::new(Nothing));
         // SAFETY: layouts are not empty.
         unsafe {
             assert!(reserve.alloc(layout(LARGEST_BLOCK + 1, 1)).is_null());

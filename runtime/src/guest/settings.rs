@@ -217,5 +217,5 @@ pub(crate) fn parse_name(pattern: &str) -> Result<ProfileName, PatternError> {
 }
 
 fn expansion() -> Expansion {
-    Expansion::of_process(std::process::id(), process_word::word(), variable("TMPDIR"))
+    Expansion::for_process(std::process::id(), process_word::word(), variable("TMPDIR"))
 }

@@ -55,7 +55,9 @@ pub(crate) fn loader() -> Loader {
                 false => found.file = Some(file.to_owned()),
             }
         }
-        of_callers.as_ref().is_none_or(|it| it.file.is_none())
+        of_callers
+            .as_ref()
+            .is_none_or(|loader| loader.file.is_none())
     });
     of_callers.unwrap_or(of_all)
 }

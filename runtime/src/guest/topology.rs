@@ -88,7 +88,8 @@ mod tests {
         fs::create_dir(directory.path().join("11")).expect("a directory can be made");
         let shown = |visible| {
             let agents = agents_in(directory.path(), visible).into_iter();
-            let agents = agents.map(|it| format!("{} {} of {:?}", it.index, it.name, it.node));
+            let agents =
+                agents.map(|agent| format!("{} {} of {:?}", agent.index, agent.name, agent.node));
             agents.collect::<Vec<_>>().join(", ")
         };
         assert_eq!(

@@ -32,7 +32,7 @@ pub(super) fn seen(event: &CudaEvent, entrances: &Entrances) {
             context,
             id,
             handle,
-        } => modules().has_handle(context, id, handle),
+        } => modules().note_handle(context, id, handle),
         CudaEvent::LoadReturns { context, id } => {
             modules().load_returns(context, id);
             call_returns();
@@ -65,7 +65,7 @@ pub(super) fn seen(event: &CudaEvent, entrances: &Entrances) {
 }
 
 /// Notes the PTX of a cubin that is about to be loaded.
-pub(super) fn has_source(source: &NewSource) {
+pub(super) fn note_source(source: &NewSource) {
     if !process::may_use_hsa() {
         return;
     }
@@ -76,7 +76,7 @@ pub(super) fn has_source(source: &NewSource) {
             std::slice::from_raw_parts(source.ptx, source.ptx_len),
         )
     };
-    modules().has_source(cubin, &String::from_utf8_lossy(ptx));
+    modules().note_source(cubin, &String::from_utf8_lossy(ptx));
 }
 
 /// Notes a module, for [`catch_up`].

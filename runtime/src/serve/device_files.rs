@@ -37,7 +37,7 @@ pub(super) fn record() {
         // Loads and drains have searched for LLVM's runtime. Without any, it has counted nothing either, and a
         // search through all files takes long.
         if !files.is_empty() && !state.stands_down() {
-            state.session.ends_with(files, counts_executions(), agents);
+            state.session.record_end(files, counts_executions(), agents);
         }
     });
 }

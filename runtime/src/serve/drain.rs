@@ -50,7 +50,7 @@ pub(crate) fn leaving() -> RocovStatus {
 
 /// Drains when exit handlers begin to run. [`leaving`] follows as the last of them.
 pub(crate) fn exit_begins() {
-    with_state(|state| state.session.ends());
+    with_state(|state| state.session.begin_end());
     let idle = wait_and_warn(None, Moment::Between);
     drain(&idle, Moment::Between);
     wait_for_callbacks();

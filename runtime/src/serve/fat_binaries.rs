@@ -49,7 +49,10 @@ pub(crate) fn forget(handle: usize, is_drainer: impl FnOnce() -> bool) {
     let (mut gone, unlooked) = {
         let mut all = all();
         // The latest is unregistered first.
-        let place = all.registered.iter().rposition(|it| it.handle == handle);
+        let place = all
+            .registered
+            .iter()
+            .rposition(|known| known.handle == handle);
         let Some(place) = place else { return };
         let gone = all.registered.remove(place);
         // All at once: when a program ends, it closes one library after the other.
@@ -83,7 +86,7 @@ pub(super) fn holders() -> Option<Vec<(usize, Arc<Holder>)>> {
     look(addresses, 0);
     let all = all();
     let open = all.registered.iter();
-    let open = open.filter_map(|it| Some((it.bundle, it.holder.clone()?)));
+    let open = open.filter_map(|fat_binary| Some((fat_binary.bundle, fat_binary.holder.clone()?)));
     let closed = all.closed.iter();
     let closed = closed.map(|(holder, bundle)| (*bundle, holder.clone()));
     let mut holders: Vec<_> = open.chain(closed).collect();
@@ -94,8 +97,10 @@ pub(super) fn holders() -> Option<Vec<(usize, Arc<Holder>)>> {
 
 /// Returns the addresses of the bundles whose objects are not known.
 fn unlooked(registered: &[Registered]) -> Vec<usize> {
-    let unlooked = registered.iter().filter(|it| it.holder.is_none());
-    unlooked.map(|it| it.bundle).collect()
+    let unlooked = registered
+        .iter()
+        .filter(|fat_binary| fat_binary.holder.is_none());
+    unlooked.map(|fat_binary| fat_binary.bundle).collect()
 }
 
 /// Looks for the objects of the bundles at `addresses`, and remembers them. Returns that of `wanted`.

@@ -81,7 +81,7 @@ pub(super) struct Waited {
 /// Waits until the known queues of these agents have no kernel left of those that they have now, but no
 /// longer than ROCOV_WAIT. If that is 0, after a stop, or on a thread of the runtimes, only looks which agents are idle.
 pub(super) fn wait(gpus: &Gpus, agents: &[u64]) -> Waited {
-    let (of_cuda, of_hsa): (Vec<u64>, Vec<u64>) = agents.iter().partition(|it| is_cuda(**it));
+    let (of_cuda, of_hsa): (Vec<u64>, Vec<u64>) = agents.iter().partition(|agent| is_cuda(**agent));
     let mut waited = match gpus.hsa() {
         Some(device) => wait_for_queues(device, &of_hsa),
         None => Waited::default(),
@@ -91,7 +91,7 @@ pub(super) fn wait(gpus: &Gpus, agents: &[u64]) -> Waited {
     }
     // Before the wait: a launch during it is not part of it.
     let moment = modules::moment();
-    match gpus.cuda().map(|it| it.wait(&of_cuda, patience())) {
+    match gpus.cuda().map(|cuda| cuda.wait(&of_cuda, patience())) {
         Some(Ok(true)) => waited.idle.extend(
             of_cuda
                 .into_iter()

@@ -40,49 +40,52 @@ pub(crate) fn dispatch(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
             elect::pin();
             service::start();
         }
-        return request(event, entrances);
     }
-    seen(event, entrances)
+    handle(event, entrances)
 }
 
-/// Serves an event that a hook has seen.
-fn seen(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
+/// Handles each event in its own way.
+#[expect(unsafe_code, reason = "reads the arguments of the C interface")]
+fn handle(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
     match event {
         Event::Frozen(executable) => {
             elect::pin();
             loads::frozen(executable, entrances);
             service::start();
+            RocovStatus::Ok
         }
-        Event::Destroying(executable) => return loads::destroying(executable),
+        Event::Destroying(executable) => loads::destroying(executable),
         Event::ShuttingDown => {
             service::pause();
-            return loads::shutting_down();
+            loads::shutting_down()
         }
         Event::ShutDown => {
             loads::shut_down();
             service::resume();
+            RocovStatus::Ok
         }
         Event::Exiting => {
             let status = drain::leaving();
             service::leave();
-            return status;
+            status
         }
         Event::QueueCreated(queue) => {
             elect::pin();
             kernel_wait::created(queue);
+            RocovStatus::Ok
         }
-        Event::QueueDestroying(queue) => kernel_wait::destroying(queue),
-        Event::Cuda(event) => cuda::seen(event, entrances),
-        Event::CudaSource(source) => cuda::has_source(source),
-        _ => return RocovStatus::Nothing,
-    }
-    RocovStatus::Ok
-}
-
-/// Serves a request of the program.
-#[expect(unsafe_code, reason = "reads the arguments of the C interface")]
-fn request(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
-    match event {
+        Event::QueueDestroying(queue) => {
+            kernel_wait::destroying(queue);
+            RocovStatus::Ok
+        }
+        Event::Cuda(event) => {
+            cuda::seen(event, entrances);
+            RocovStatus::Ok
+        }
+        Event::CudaSource(source) => {
+            cuda::note_source(source);
+            RocovStatus::Ok
+        }
         Event::Drain => drain::draining(Moment::Asked),
         Event::Reset => drain::reset(),
         Event::SetFile(pattern) => {
@@ -126,6 +129,5 @@ fn request(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
             // SAFETY: the argument of `rocov_kernel_stopped` is null or NUL terminated.
             unsafe { with_text("rocov_kernel_stopped", reason, loads::kernel_stopped) }
         }
-        _ => RocovStatus::Nothing,
     }
 }

@@ -33,11 +33,11 @@ pub(super) struct State {
 
 impl State {
     fn new() -> Self {
-        Self::of_pattern(None)
+        Self::with_pattern(None)
     }
 
     /// Makes the state of a process whose program has given this pattern for names, which is valid.
-    fn of_pattern(pattern: Option<String>) -> Self {
+    fn with_pattern(pattern: Option<String>) -> Self {
         let name = pattern.as_deref().map(settings::parse_name);
         let name = name
             .and_then(Result::ok)
@@ -65,7 +65,7 @@ impl State {
     /// stay open.
     fn follow_fork(&mut self) {
         if self.of != std::process::id() {
-            let own = Self::of_pattern(self.pattern.take());
+            let own = Self::with_pattern(self.pattern.take());
             let Self { scopes, .. } = std::mem::replace(self, own);
             self.scopes = scopes;
             self.session.go_on_in(self.scopes.current());
@@ -90,7 +90,7 @@ impl State {
                 }
                 Late::Loaded(executable, origin) => {
                     static ONCE: Once = Once::new();
-                    ONCE.call_once(|| self.session.has_more_agents());
+                    ONCE.call_once(|| self.session.forget_agents());
                     let loader = || Loader {
                         file: origin.clone(),
                         is_hip: false,

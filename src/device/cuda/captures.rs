@@ -22,7 +22,7 @@ impl Captures {
     /// Notes that a capture on `stream` has ended. Does nothing if none is known.
     pub fn ended(&self, stream: u64) {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = streams.iter().rposition(|it| *it == stream) {
+        if let Some(place) = streams.iter().rposition(|known| *known == stream) {
             streams.swap_remove(place);
         }
     }

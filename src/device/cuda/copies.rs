@@ -150,7 +150,7 @@ impl CudaDevice {
             let stream = entered.stream()?;
             let room = all.min(MOST_STAGED).max(longest);
             let is_much = all > MOST_PAGEABLE
-                || here.iter().map(|it| it.pieces.len()).sum::<usize>() > MOST_PIECES;
+                || here.iter().map(|copies| copies.pieces.len()).sum::<usize>() > MOST_PIECES;
             let is_idle = || match entered.work_so_far(context, self.modules.captures())? {
                 Some(work) => work.is_done(),
                 None => Ok(false),

@@ -447,7 +447,7 @@ impl<'a> Staging<'a> {
     /// The first `bytes` bytes. No copy is under way.
     pub(super) fn contents(&self, bytes: usize) -> &[u8] {
         assert!(bytes <= self.bytes, "inside the memory");
-        // SAFETY: the allocation has so many bytes, which copies have written.
+        // SAFETY: the allocation has `self.bytes` bytes, at least `bytes` (checked above), which copies have written.
         unsafe { std::slice::from_raw_parts(self.start, bytes) }
     }
 }

@@ -130,7 +130,7 @@ impl Modules {
         if !is_instrumented(loaded.cubin)? {
             return Ok(None);
         }
-        let identity = Identity::of_contents(&mut Cursor::new(loaded.cubin)).ok();
+        let identity = Identity::from_reader(&mut Cursor::new(loaded.cubin)).ok();
         let Some(laid_out) = self.layout(loaded.cubin, identity.as_ref())? else {
             return Ok(None);
         };
@@ -156,8 +156,8 @@ impl Modules {
     }
 
     /// Notes that rocov has made a cubin from this PTX.
-    pub fn has_source(&self, cubin: &[u8], ptx: &str) {
-        if let Ok(identity) = Identity::of_contents(&mut Cursor::new(cubin)) {
+    pub fn note_source(&self, cubin: &[u8], ptx: &str) {
+        if let Ok(identity) = Identity::from_reader(&mut Cursor::new(cubin)) {
             let mut inner = self.inner();
             inner.sources.entry(identity).or_insert_with(|| ptx.into());
         }
@@ -182,10 +182,10 @@ impl Modules {
     }
 
     /// Notes the handle of the module with this number in `context`.
-    pub fn has_handle(&self, context: u64, id: u32, handle: u64) {
+    pub fn note_handle(&self, context: u64, id: u32, handle: u64) {
         let mut inner = self.inner();
         let mut modules = inner.modules.values_mut();
-        if let Some(module) = modules.find(|it| it.context == context && it.id == id) {
+        if let Some(module) = modules.find(|module| module.context == context && module.id == id) {
             module.handle = Some(handle);
         }
     }
@@ -194,7 +194,7 @@ impl Modules {
     pub fn load_returns(&self, context: u64, id: u32) {
         let mut inner = self.inner();
         let mut modules = inner.modules.values_mut();
-        if let Some(module) = modules.find(|it| it.context == context && it.id == id) {
+        if let Some(module) = modules.find(|module| module.context == context && module.id == id) {
             module.is_being_loaded = false;
         }
     }
@@ -213,14 +213,16 @@ impl Modules {
 
     /// Forgets a library.
     pub fn library_gone(&self, library: u64) {
-        self.inner().libraries.retain(|(it, _)| *it != library);
+        self.inner()
+            .libraries
+            .retain(|(known, _)| *known != library);
     }
 
     /// The file that a library comes from.
     #[must_use]
     pub fn origin_of(&self, library: u64) -> Option<PathBuf> {
         let inner = self.inner();
-        let found = inner.libraries.iter().find(|(it, _)| *it == library);
+        let found = inner.libraries.iter().find(|(known, _)| *known == library);
         found.and_then(|(_, origin)| origin.clone())
     }
 
@@ -288,7 +290,7 @@ impl Modules {
     pub(super) fn is_of_another(&self, handle: u64, number: u64) -> bool {
         let inner = self.inner();
         let mut modules = inner.modules.iter();
-        modules.any(|(it, module)| *it != number && module.handle == Some(handle))
+        modules.any(|(other, module)| *other != number && module.handle == Some(handle))
     }
 
     /// The libraries of which no module is known in `context`, the first loaded first.
@@ -296,17 +298,17 @@ impl Modules {
         let inner = self.inner();
         let has_module = |library: u64| {
             let mut modules = inner.modules.values();
-            modules.any(|it| it.context == context && it.library == Some(library))
+            modules.any(|module| module.context == context && module.library == Some(library))
         };
         let libraries = inner.libraries.iter().map(|(library, _)| *library);
-        libraries.filter(|it| !has_module(*it)).collect()
+        libraries.filter(|library| !has_module(*library)).collect()
     }
 
     /// The contexts with modules on the GPUs that `is_wanted` takes, by their agents.
     pub(super) fn contexts(&self, is_wanted: impl Fn(u64) -> bool) -> Vec<u64> {
         let inner = self.inner();
         let modules = inner.modules.values();
-        let wanted = modules.filter(|it| is_wanted(agent_of(it.ordinal)));
+        let wanted = modules.filter(|cubin| is_wanted(agent_of(cubin.ordinal)));
         let mut contexts: Vec<u64> = wanted.map(|module| module.context).collect();
         contexts.sort_unstable();
         contexts.dedup();

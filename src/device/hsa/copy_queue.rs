@@ -61,7 +61,7 @@ impl Lane {
     }
 
     /// Records a started copy from or to `range` with that signal.
-    pub(super) fn has_sent(&mut self, range: DeviceRange) {
+    pub(super) fn note_sent(&mut self, range: DeviceRange) {
         self.sent.push(range);
     }
 

@@ -88,7 +88,7 @@ fn waited(copying: &Copying, copies: usize, value: impl Fn(i64) -> i64) -> Lane 
     let mut lane = Lane::new(&API, AGENT).unwrap();
     for _ in 0..copies {
         lane.signal(&API).unwrap();
-        lane.has_sent(RANGE);
+        lane.note_sent(RANGE);
     }
     VALUE.set(value(VALUE.get()));
     let mut since = Stopwatch::after(Duration::from_secs(60));
@@ -151,7 +151,7 @@ fn an_agent_that_is_stuck_is_waited_for_once() {
     let mut lanes = [(); 2].map(|()| {
         let mut lane = Lane::new(&API, AGENT).unwrap();
         lane.signal(&API).unwrap();
-        lane.has_sent(RANGE);
+        lane.note_sent(RANGE);
         lane
     });
     let long_ago = || Stopwatch::after(Duration::from_secs(60));

@@ -1,6 +1,6 @@
 //! Finds the HSA runtime that the process has loaded, and its functions.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::mem::size_of;
 
 use libloading::os::unix::{Library, RTLD_LAZY};
@@ -270,9 +270,9 @@ pub(super) fn check(call: &'static str, status: abi::Status) -> Result<(), Devic
 /// not loaded: system calls, in a process that does not use GPUs.
 #[must_use]
 pub fn is_loaded() -> bool {
-    unsafe extern "C" fn visit(object: *const PhdrInfo, _: usize, _: *mut c_void) -> c_int {
+    unsafe extern "C" fn visit(object: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
         // SAFETY: the dynamic linker passes a valid object.
-        let name = unsafe { (*object).name };
+        let name = unsafe { (*object).dlpi_name };
         if name.is_null() {
             return 0;
         }
@@ -282,21 +282,5 @@ pub fn is_loaded() -> bool {
         c_int::from(file.starts_with(b"libhsa-runtime64.so"))
     }
     // SAFETY: the callback matches the interface and keeps nothing.
-    unsafe { dl_iterate_phdr(visit, std::ptr::null_mut()) != 0 }
-}
-
-/// The first fields of `struct dl_phdr_info` of <link.h>.
-#[repr(C)]
-struct PhdrInfo {
-    _address: usize,
-    name: *const c_char,
-}
-
-unsafe extern "C" {
-    /// Calls `callback` for each object of the process until it returns a non-zero value. Returns the last
-    /// value (glibc, musl).
-    fn dl_iterate_phdr(
-        callback: unsafe extern "C" fn(*const PhdrInfo, usize, *mut c_void) -> c_int,
-        data: *mut c_void,
-    ) -> c_int;
+    unsafe { libc::dl_iterate_phdr(Some(visit), std::ptr::null_mut()) != 0 }
 }

@@ -308,7 +308,7 @@ impl<'a> Window<'a> {
             (api.async_copy)(to, to_agent, from, from_agent, len, 0, none, signal)
         };
         (status == abi::SUCCESS).then(|| {
-            lanes[place].has_sent(range);
+            lanes[place].note_sent(range);
             place
         })
     }

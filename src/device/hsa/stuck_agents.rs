@@ -46,7 +46,7 @@ impl Copying {
         let abandoned = self.abandoned();
         match range {
             None => !abandoned.is_empty(),
-            Some(range) => abandoned.iter().any(|it| it.overlaps(&range)),
+            Some(range) => abandoned.iter().any(|used| used.overlaps(&range)),
         }
     }
 

@@ -50,7 +50,7 @@ impl Records {
     /// The size of all counters in bytes.
     #[must_use]
     pub fn counters_len(&self) -> u64 {
-        let counters = self.records.iter().map(|it| u64::from(it.counters));
+        let counters = self.records.iter().map(|record| u64::from(record.counters));
         8 * counters.sum::<u64>()
     }
 
@@ -106,7 +106,7 @@ impl TraceRecords {
     ///
     /// # Errors
     /// Fails if [`trace::functions`] does.
-    pub fn of<'data, R: ReadRef<'data>>(
+    pub fn from_code_object<'data, R: ReadRef<'data>>(
         code_object: &CodeObject<'data, R>,
     ) -> Result<Self, CodeObjectError> {
         let mut all = Self::default();
@@ -140,7 +140,7 @@ mod tests {
             .flat_map(u64::to_le_bytes)
             .collect();
         for clang in [15, 18, 22, 23] {
-            let version = Version::of_clang(clang).unwrap();
+            let version = Version::from_clang(clang).unwrap();
             let (data, names) = (records.data(&version, 0), records.names());
             let file = encode(&Parts {
                 version,
@@ -153,7 +153,7 @@ mod tests {
                 },
                 names_address: 0,
             });
-            let functions = Sum::of(file).unwrap().functions().unwrap();
+            let functions = Sum::new(file).unwrap().functions().unwrap();
             let of = |kind: Kind, symbol: &str, code: &[u8]| {
                 let name = kind.record_name(symbol);
                 functions[&(name_ref(name.as_bytes()), kind.hash(code))]

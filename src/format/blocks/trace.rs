@@ -60,9 +60,10 @@ pub fn functions<'data, R: ReadRef<'data>>(
     code_object: &CodeObject<'data, R>,
 ) -> Result<Vec<FunctionCode<'data>>, CodeObjectError> {
     let mut functions = code_object.functions()?;
-    functions.sort_unstable_by_key(|it| (it.address, it.code.len(), it.name));
-    functions.dedup_by_key(|it| (it.address, it.code.len()));
-    let sizes = functions.iter().map(|it| it.code.len() as u64);
+    functions
+        .sort_unstable_by_key(|function| (function.address, function.code.len(), function.name));
+    functions.dedup_by_key(|function| (function.address, function.code.len()));
+    let sizes = functions.iter().map(|function| function.code.len() as u64);
     code_object.check_total("functions", sizes)?;
     Ok(functions)
 }

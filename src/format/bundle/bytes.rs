@@ -19,7 +19,7 @@ enum Source<'data> {
 
 impl<'data> Bytes<'data> {
     /// Bytes of the file itself.
-    pub(super) fn of_file(file: &'data [u8]) -> Self {
+    pub(super) fn from_file(file: &'data [u8]) -> Self {
         Bytes {
             source: Source::File(file),
             range: 0..file.len(),
@@ -69,7 +69,7 @@ impl Deref for Bytes<'_> {
 
 impl Default for Bytes<'_> {
     fn default() -> Self {
-        Bytes::of_file(&[])
+        Bytes::from_file(&[])
     }
 }
 

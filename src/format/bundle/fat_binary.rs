@@ -118,7 +118,7 @@ pub fn packed_ptx(bytes: &[u8]) -> Result<Vec<PackedPtx<'_>>, BundleError> {
         if entry.kind == PTX {
             found.push(PackedPtx {
                 entry,
-                file: Bytes::of_file(bytes),
+                file: Bytes::from_file(bytes),
             });
         }
     }
@@ -186,7 +186,7 @@ pub fn ptx_architecture(text: &[u8]) -> Option<String> {
 /// runs on all later GPUs (PTX ISA, ".target").
 #[must_use]
 pub fn runs_ptx(gpu: u64, architecture: &str) -> bool {
-    let digits = architecture.trim_end_matches(|it: char| it.is_ascii_alphabetic());
+    let digits = architecture.trim_end_matches(|character: char| character.is_ascii_alphabetic());
     let Ok(own) = digits.parse::<u64>() else {
         return false;
     };
@@ -388,7 +388,9 @@ fn elf_size(bytes: &[u8]) -> Option<usize> {
         (header.e_phoff(LittleEndian), size_of_val(segments)),
     ];
     let of_headers = of_headers.map(|(start, size)| (start, size as u64));
-    let of_sections = sections.iter().filter_map(|it| it.file_range(LittleEndian));
+    let of_sections = sections
+        .iter()
+        .filter_map(|section| section.file_range(LittleEndian));
     let parts = of_sections.chain(of_headers);
     let ends = parts.map(|(start, size)| start.saturating_add(size));
     usize::try_from(ends.max()?).ok()
@@ -409,6 +411,6 @@ fn ptx_target(text: &[u8]) -> Option<String> {
         .lines()
         .filter_map(|line| line.trim().strip_prefix(".target"));
     let target = directives.next()?.trim().strip_prefix("sm_")?;
-    let end = target.find(|it: char| !it.is_ascii_alphanumeric());
+    let end = target.find(|character: char| !character.is_ascii_alphanumeric());
     Some(target[..end.unwrap_or(target.len())].to_owned())
 }

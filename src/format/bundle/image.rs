@@ -44,7 +44,7 @@ pub enum Content {
 
 impl<'data> Image<'data> {
     /// An image by its id in a bundle: the bytes `place` of the container at `start` in `file`.
-    pub(super) fn of_bundle(
+    pub(super) fn from_bundle(
         id: String,
         file: &Bytes<'data>,
         start: usize,
@@ -95,7 +95,7 @@ impl<'data> Image<'data> {
     /// # Errors
     /// Fails if the image is not a code object.
     pub fn identity(&self) -> Result<Identity, CodeObjectError> {
-        Identity::of(&self.bytes)
+        Identity::from_image(&self.bytes)
     }
 }
 

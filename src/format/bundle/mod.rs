@@ -61,7 +61,7 @@ pub fn containers(file: &[u8]) -> Containers<'_> {
         }
     };
     Containers {
-        file: Bytes::of_file(file),
+        file: Bytes::from_file(file),
         sections: sections.into(),
         error,
         is_scanning: false,
@@ -76,7 +76,7 @@ pub fn containers(file: &[u8]) -> Containers<'_> {
 /// Fails if there is no container, or it is damaged.
 pub fn container_at(file: &[u8], offset: usize) -> Result<Container<'_>, BundleError> {
     let start = offset.min(file.len());
-    parse(&Bytes::of_file(file), start..file.len(), u64::MAX)
+    parse(&Bytes::from_file(file), start..file.len(), u64::MAX)
 }
 
 /// Returns whether a container or a code object starts at `offset` of `file`, by its first bytes.

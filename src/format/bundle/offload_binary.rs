@@ -170,7 +170,7 @@ fn entries<'data>(
         let entry = Entry::read(&mut cursor)?;
         let image = entry.id(&cursor, &entries, header.version).and_then(|id| {
             let range = cursor.range(format!("image {id}"), entry.image, entry.image_size)?;
-            Ok(Image::of_bundle(id, file, start, range))
+            Ok(Image::from_bundle(id, file, start, range))
         });
         entries.push(image);
     }

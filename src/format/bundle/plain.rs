@@ -39,7 +39,7 @@ pub(super) fn parse<'data>(
                 0 => 0..0,
                 _ => cursor.range(format!("image {id}"), offset, size)?,
             };
-            Ok(Image::of_bundle(id, file, start, range))
+            Ok(Image::from_bundle(id, file, start, range))
         });
         entries.push(image);
     }

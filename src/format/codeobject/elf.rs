@@ -140,8 +140,8 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     ) -> Result<(), CodeObjectError> {
         let notes = segments
             .iter()
-            .filter(|it| it.p_type(LittleEndian) == PT_NOTE);
-        self.check_total("notes", notes.map(|it| it.p_filesz(LittleEndian)))
+            .filter(|segment| segment.p_type(LittleEndian) == PT_NOTE);
+        self.check_total("notes", notes.map(|note| note.p_filesz(LittleEndian)))
     }
 
     /// Rejects sections with these numbers if together they are longer than the file. Skips numbers without a
@@ -151,8 +151,8 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         parts: &'static str,
         indices: impl Iterator<Item = usize>,
     ) -> Result<(), CodeObjectError> {
-        let sections = indices.filter_map(|it| self.sections.section(SectionIndex(it)).ok());
-        let ranges = sections.filter_map(|it| it.file_range(LittleEndian));
+        let sections = indices.filter_map(|index| self.sections.section(SectionIndex(index)).ok());
+        let ranges = sections.filter_map(|section| section.file_range(LittleEndian));
         self.check_total(parts, ranges.map(|(_, size)| size))
     }
 
@@ -250,7 +250,9 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             size: symbol.size,
         };
         let symbols = self.symbols()?;
-        let named = symbols.iter().filter(|it| it.name.starts_with(prefix));
+        let named = symbols
+            .iter()
+            .filter(|symbol| symbol.name.starts_with(prefix));
         Ok(named.map(variable).collect())
     }
 
@@ -260,7 +262,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// Fails if the symbol table is damaged.
     pub fn variable(&self, name: &[u8]) -> Result<Option<ElfRange>, CodeObjectError> {
         let symbols = self.symbols()?;
-        let found = symbols.iter().find(|it| it.name == name);
+        let found = symbols.iter().find(|symbol| symbol.name == name);
         Ok(found.map(|symbol| ElfRange {
             address: symbol.address,
             size: symbol.size,
@@ -275,7 +277,10 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         let table = self.sections.symbols(LittleEndian, self.data, SHT_DYNSYM)?;
         let names = self.names_of(&table)?;
         let mut symbols = Vec::new();
-        for symbol in table.iter().filter(|it| !it.is_undefined(LittleEndian)) {
+        for symbol in table
+            .iter()
+            .filter(|table| !table.is_undefined(LittleEndian))
+        {
             symbols.push(ElfSymbol {
                 name: symbol.name(LittleEndian, names)?,
                 address: symbol.st_value(LittleEndian),
@@ -338,7 +343,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             let offset = address.checked_sub(segment.p_vaddr(LittleEndian));
             segment.p_type(LittleEndian) == PT_LOAD
                 && is_executable
-                && offset.is_some_and(|it| it < segment.p_memsz(LittleEndian))
+                && offset.is_some_and(|offset| offset < segment.p_memsz(LittleEndian))
         }))
     }
 

@@ -12,7 +12,7 @@ type Segment = (u32, u64, u64);
 /// A code object of [`LEN`] bytes with nothing but these segments.
 fn elf(segments: &[Segment]) -> Vec<u8> {
     let words =
-        |words: &[u64]| -> Vec<u8> { words.iter().flat_map(|it| it.to_le_bytes()).collect() };
+        |words: &[u64]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
     let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
     elf.resize(16, 0);
     elf.extend([3_u16, EM_AMDGPU.0].map(u16::to_le_bytes).concat());
@@ -38,7 +38,7 @@ fn constant(segments: &[Segment], most: u64) -> Result<Vec<usize>, String> {
     let parsed = CodeObject::parse(&cache).unwrap();
     let constant = parsed
         .constant_segments(most)
-        .map_err(|it| it.to_string())?;
+        .map_err(|error| error.to_string())?;
     Ok(constant.into_iter().map(|(_, bytes)| bytes.len()).collect())
 }
 

@@ -26,21 +26,21 @@ impl Identity {
     ///
     /// # Errors
     /// Fails if `image` is not a code object.
-    pub fn of(image: &[u8]) -> Result<Self, CodeObjectError> {
+    pub fn from_image(image: &[u8]) -> Result<Self, CodeObjectError> {
         let by_id = CodeObject::parse(image)?.build_id()?;
-        let by_id = by_id.and_then(Self::of_build_id);
-        Ok(by_id.unwrap_or_else(|| Self::of_bytes(&with_sections(image))))
+        let by_id = by_id.and_then(Self::from_build_id);
+        Ok(by_id.unwrap_or_else(|| Self::from_bytes(&with_sections(image))))
     }
 
     /// The identity of a code object with this build id. `None` if the id is empty.
     #[must_use]
-    pub fn of_build_id(id: &[u8]) -> Option<Self> {
+    pub fn from_build_id(id: &[u8]) -> Option<Self> {
         (!id.is_empty()).then(|| Self(hex(id)))
     }
 
     /// The identity of a code object without a build id: the hash of all its bytes.
     #[must_use]
-    pub fn of_bytes(bytes: &[u8]) -> Self {
+    pub fn from_bytes(bytes: &[u8]) -> Self {
         Self(hex(&xxh3_128(bytes).to_be_bytes()))
     }
 
@@ -49,7 +49,7 @@ impl Identity {
     ///
     /// # Errors
     /// Fails if `image` cannot be read.
-    pub fn of_contents(mut image: impl Read) -> io::Result<Self> {
+    pub fn from_reader(mut image: impl Read) -> io::Result<Self> {
         let mut hash = Xxh3::new();
         let mut piece = vec![0; 32 << 10];
         loop {
@@ -63,9 +63,9 @@ impl Identity {
     }
 
     /// The identity of a code object whose ELF cannot be read: a hash of sections that are also on the
-    /// device. It differs from the one of [`Identity::of`].
+    /// device. It differs from the one of [`Identity::from_image`].
     #[must_use]
-    pub fn of_sections<'a>(sections: impl IntoIterator<Item = &'a [u8]>) -> Self {
+    pub fn from_sections<'a>(sections: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hash = Xxh3::new();
         sections
             .into_iter()
@@ -135,10 +135,10 @@ mod tests {
 
     #[test]
     fn what_is_no_code_object_has_no_identity() {
-        assert!(Identity::of(b"").is_err());
-        assert!(Identity::of(b"\x7fELF and then nothing").is_err());
+        assert!(Identity::from_image(b"").is_err());
+        assert!(Identity::from_image(b"\x7fELF and then nothing").is_err());
         let host = std::fs::read("/proc/self/exe").unwrap();
-        let error = Identity::of(&host).unwrap_err();
+        let error = Identity::from_image(&host).unwrap_err();
         assert_eq!(
             error.to_string(),
             "not a code object: ELF machine 0x3e, expected 0xe0 (AMDGPU) or 0xbe (CUDA)"

@@ -79,9 +79,11 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         if let Some(target) = target::of_flags(flags, abi_version) {
             return Ok(target);
         }
-        let metadata = Metadata::of(self)?;
+        let metadata = Metadata::parse(self)?;
         // Four parts come before it: architecture, vendor, system, environment.
-        let named = metadata.target().and_then(|it| it.splitn(5, '-').nth(4));
+        let named = metadata
+            .target()
+            .and_then(|target| target.splitn(5, '-').nth(4));
         let unknown = CodeObjectError::UnknownProcessor { found: flags };
         named.map(str::to_owned).ok_or(unknown)
     }
@@ -108,14 +110,14 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         if self.is_cubin() {
             return self.cubin_kernels();
         }
-        let notes = Metadata::of(self)?.kernels()?;
+        let notes = Metadata::parse(self)?.kernels()?;
         let names: Vec<_> = notes.iter().map(|note| note.name).collect();
         let names = openmp::profile_names(self, &names)?;
         let functions = Functions::named(names.iter().map(String::as_str));
         let counted = functions.counted(self)?;
         let sources = functions.sources(self);
         let sources = sources.unwrap_or_else(|_| vec![None; notes.len()]);
-        let descriptors = Descriptors::of(self)?;
+        let descriptors = Descriptors::new(self)?;
         let mut kernels = Vec::with_capacity(notes.len());
         for ((note, instrumented), source) in notes.into_iter().zip(counted).zip(sources) {
             let place = descriptors.place(note.symbol)?;

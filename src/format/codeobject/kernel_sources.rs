@@ -40,7 +40,7 @@ impl Functions {
         let records = code_object.section(b"__llvm_prf_data")?;
         let words = records.chunks_exact(8).map(LittleEndian::read_u64);
         let counted: HashSet<u64> = words.filter(|word| wanted.contains(word)).collect();
-        Ok(self.0.iter().map(|it| counted.contains(it)).collect())
+        Ok(self.0.iter().map(|name| counted.contains(name)).collect())
     }
 
     /// The source file of each function from its coverage mapping, in their order. `None` for functions
@@ -54,7 +54,11 @@ impl Functions {
             code_object.section(b"__llvm_covfun")?,
             &self.set(),
         )?;
-        Ok(self.0.iter().map(|it| sources.get(it).cloned()).collect())
+        Ok(self
+            .0
+            .iter()
+            .map(|name| sources.get(name).cloned())
+            .collect())
     }
 
     fn set(&self) -> HashSet<u64> {

@@ -23,7 +23,7 @@ pub(super) struct Metadata<'data> {
 }
 
 impl<'data> Metadata<'data> {
-    pub(super) fn of<R: ReadRef<'data>>(
+    pub(super) fn parse<R: ReadRef<'data>>(
         code_object: &CodeObject<'data, R>,
     ) -> Result<Self, CodeObjectError> {
         let notes = code_object.notes(OWNER, TYPE)?;
@@ -137,7 +137,7 @@ impl<'a> Note<'a> {
             // Most of a kernel is its arguments.
             let value = self.value()?;
             if let Value::Text(key) = key
-                && let Some(at) = KEYS.iter().position(|it| it.as_bytes() == key)
+                && let Some(at) = KEYS.iter().position(|known| known.as_bytes() == key)
             {
                 fields.0[at] = Some(value);
             }

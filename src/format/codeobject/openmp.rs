@@ -48,7 +48,9 @@ fn names(mut section: &[u8]) -> Vec<String> {
     let mut names = Vec::new();
     let mut room = MAX_NAMES;
     while let Some((list, rest)) = next_list(section, &mut room) {
-        let list = list.split(|byte| *byte == 1).filter(|it| !it.is_empty());
+        let list = list
+            .split(|byte| *byte == 1)
+            .filter(|entry| !entry.is_empty());
         names.extend(list.map(|name| String::from_utf8_lossy(name).into_owned()));
         section = rest;
     }

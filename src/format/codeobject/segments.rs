@@ -28,7 +28,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         let segments = self.segments()?;
         let loaded = || {
             let all = segments.iter();
-            all.filter(|it| it.p_type(LittleEndian) == PT_LOAD)
+            all.filter(|segment| segment.p_type(LittleEndian) == PT_LOAD)
         };
         let mut size = 0;
         for segment in loaded() {

@@ -107,7 +107,8 @@ pub fn runs_on(target: &str, isa: &str) -> bool {
         let generic = GENERIC.iter().find(|(name, _)| *name == codes);
         codes == agents || generic.is_some_and(|(_, processors)| processors.contains(&agents))
     };
-    of_code.next().is_some_and(takes) && of_code.all(|it| of_agent.clone().any(|has| has == it))
+    of_code.next().is_some_and(takes)
+        && of_code.all(|feature| of_agent.clone().any(|has| has == feature))
 }
 
 /// Returns whether `name` begins as the name of a GPU's processor does: `gfx90a`, `sm_90`.
@@ -136,7 +137,7 @@ pub fn processor_of_version(version: u64) -> Option<String> {
 /// A feature that is not named may be on or off. Version 3 could not name a feature that is off.
 pub(super) fn of_flags(flags: u32, abi_version: u8) -> Option<String> {
     let number = (flags & 0xff) as u8;
-    let (_, processor) = PROCESSORS.iter().find(|(it, _)| *it == number)?;
+    let (_, processor) = PROCESSORS.iter().find(|(known, _)| *known == number)?;
     // 0: not supported, 1: any, 2: off, 3: on.
     let [xnack, sramecc] = if abi_version <= ABI_VERSION_3 {
         [flags >> 8 & 1, flags >> 9 & 1].map(|bit| 3 * bit)
@@ -189,7 +190,10 @@ mod tests {
         let is_known = |name| PROCESSORS.iter().any(|(_, known)| *known == name);
         for (generic, processors) in GENERIC {
             assert!(is_known(generic), "{generic}");
-            assert!(processors.iter().all(|it| is_known(it)), "{generic}");
+            assert!(
+                processors.iter().all(|processor| is_known(processor)),
+                "{generic}"
+            );
         }
         let generic = PROCESSORS
             .iter()

@@ -43,8 +43,10 @@ pub(crate) fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
-        let hex = after.get(..2).and_then(|it| std::str::from_utf8(it).ok());
-        match hex.and_then(|it| u8::from_str_radix(it, 16).ok()) {
+        let hex = after
+            .get(..2)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        match hex.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             Some(byte) if first == b'%' => {
                 bytes.push(byte);
                 rest = &after[2..];

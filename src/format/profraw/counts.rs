@@ -16,7 +16,7 @@ impl PerSection<Vec<u8>> {
     ///
     /// # Errors
     /// Fails if `file` is not a raw profile of a known version, or is cut short.
-    pub fn of_profile(file: &[u8]) -> Result<Self, ProfileError> {
+    pub fn from_profile(file: &[u8]) -> Result<Self, ProfileError> {
         let profile = RawProfile::parse(file)?;
         Ok(Self::from_fn(|section| match section.is_counted() {
             true => file[profile.sections.get(section).clone()].to_vec(),

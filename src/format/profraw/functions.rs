@@ -41,7 +41,13 @@ impl FunctionCounts {
     /// # Errors
     /// Fails if the sizes of the two differ. `self` does not change then.
     pub fn add(&mut self, more: &Self) -> Result<(), ProfileError> {
-        let bytes = |it: &Self| [8 * it.counters.len(), 8 * it.uniform.len(), it.bitmap.len()];
+        let bytes = |counts: &Self| {
+            [
+                8 * counts.counters.len(),
+                8 * counts.uniform.len(),
+                counts.bitmap.len(),
+            ]
+        };
         let mut bytes = bytes(more).into_iter().zip(bytes(self));
         if let Some((found, expected)) = bytes.find(|(found, expected)| found != expected) {
             return Err(ProfileError::Mismatch { found, expected });

@@ -24,7 +24,7 @@ fn profile(word: u64, data: &[u8], counters: &[u8]) -> Result<CountsByFunction, 
     let names = b"\x01\x00f";
     let bitmap = [0b101];
     let file = encode(&Parts {
-        version: Version::of_word(word)?,
+        version: Version::from_word(word)?,
         build_id: None,
         sections: PerSection {
             data,
@@ -35,7 +35,7 @@ fn profile(word: u64, data: &[u8], counters: &[u8]) -> Result<CountsByFunction, 
         },
         names_address: 0,
     });
-    Sum::of(file)?.functions()
+    Sum::new(file)?.functions()
 }
 
 fn counts(counters: &[u64], bitmap: &[u8]) -> FunctionCounts {
@@ -50,7 +50,7 @@ fn counts(counters: &[u64], bitmap: &[u8]) -> FunctionCounts {
 fn each_function_has_its_counts() {
     let counters: Vec<u8> = [3_u64, 0, 9]
         .iter()
-        .flat_map(|it| it.to_le_bytes())
+        .flat_map(|number| number.to_le_bytes())
         .collect();
     let expected = [
         ((7, 5), counts(&[3, 0], &[0b101])),

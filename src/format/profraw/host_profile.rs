@@ -68,7 +68,7 @@ impl<'a> HostProfile<'a> {
         let table_names = profile.header.word(Word::VNamesSize);
         tail.take("names of virtual tables", table_names, 1)?;
         let records = &file[profile.sections.data.clone()];
-        let addresses = Addresses::of(records, &layout, tables);
+        let addresses = Addresses::new(records, &layout, tables);
         let functions = functions::read(&profile, file, |index, record| {
             if layout.value_site_numbers(record).all(|number| number == 0) {
                 return Ok(ValueProfile::default());
@@ -130,7 +130,7 @@ struct Addresses {
 }
 
 impl Addresses {
-    fn of(records: &[u8], layout: &RecordLayout, tables: &[u8]) -> Self {
+    fn new(records: &[u8], layout: &RecordLayout, tables: &[u8]) -> Self {
         let mut functions = HashMap::new();
         for record in records.chunks_exact(layout.bytes as usize) {
             let address = LittleEndian::read_u64(&record[layout.function_pointer..]);

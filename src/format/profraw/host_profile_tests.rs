@@ -23,7 +23,7 @@ fn profile() -> Vec<u8> {
     records[52..58].copy_from_slice(&[1, 0, 1, 0, 1, 0]);
     let counters: Vec<u8> = [5_u64, 6].into_iter().flat_map(u64::to_le_bytes).collect();
     let mut file = encode(&Parts {
-        version: Version::of_word(VERSION).unwrap(),
+        version: Version::from_word(VERSION).unwrap(),
         build_id: Some(&[0xab; 20]),
         sections: PerSection {
             data: &records,

@@ -387,7 +387,7 @@ impl Version {
     /// The version that front-end instrumentation of clang `major` writes, for a code object without a
     /// version word. `None` for an unknown clang.
     #[must_use]
-    pub fn of_clang(major: u32) -> Option<Self> {
+    pub fn from_clang(major: u32) -> Option<Self> {
         let layout = LAYOUTS.iter().find(|layout| layout.llvm.contains(&major))?;
         let word = u64::from(layout.version);
         Some(Self { word, layout })
@@ -397,7 +397,7 @@ impl Version {
     ///
     /// # Errors
     /// Fails if the version is unknown. rocov does not guess its layout.
-    pub fn of_word(word: u64) -> Result<Self, ProfileError> {
+    pub fn from_word(word: u64) -> Result<Self, ProfileError> {
         let (number, _) = Self::split(word);
         match LAYOUTS
             .iter()
@@ -414,7 +414,7 @@ impl Version {
 
     /// The version with counters of one byte each.
     #[must_use]
-    pub fn of_bytes(self) -> Self {
+    pub fn with_byte_counters(self) -> Self {
         Self {
             word: self.word | SINGLE_BYTE,
             ..self
@@ -487,7 +487,7 @@ mod tests {
 
     #[test]
     fn a_clang_writes_the_version_of_its_llvm() {
-        let number = |clang| Version::of_clang(clang).map(|version| version.word());
+        let number = |clang| Version::from_clang(clang).map(|version| version.word());
         let versions = [13, 14, 17, 18, 19, 22, 23, 24, 25].map(number);
         let [eight, nine, ten, eleven] = [8, 9, 10, 11].map(Some);
         let expected = [None, eight, eight, nine, ten, ten, eleven, eleven, None];
@@ -496,7 +496,7 @@ mod tests {
 
     #[test]
     fn variants_are_in_the_highest_bits_of_a_word() {
-        let version = Version::of_word(1 << 60 | 9).unwrap();
+        let version = Version::from_word(1 << 60 | 9).unwrap();
         assert_eq!((version.word(), version.layout().version), (1 << 60 | 9, 9));
         assert_eq!(version.layout().value_kind_last(), 1);
         assert_eq!(Version::split(0x81 << 55 | 10), (10, 0x81 << 55));
@@ -506,7 +506,7 @@ mod tests {
                 min: 8,
                 max: 11,
             };
-            assert_eq!(Version::of_word(1 << 60 | found), Err(unknown));
+            assert_eq!(Version::from_word(1 << 60 | found), Err(unknown));
         }
     }
 }

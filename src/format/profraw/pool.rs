@@ -35,7 +35,7 @@ impl<'a> Pooled<'a> {
     ///
     /// # Errors
     /// Fails if `plain` is not one.
-    pub(crate) fn of(plain: &'a [u8]) -> Result<Self, ProfileError> {
+    pub(crate) fn new(plain: &'a [u8]) -> Result<Self, ProfileError> {
         let profile = RawProfile::parse(plain)?;
         let code = code(plain, &profile);
         Ok(Pooled {

@@ -6,7 +6,7 @@ use crate::format::sections::PerSection;
 
 /// A profile with all kinds of counts, each of them `count`.
 fn profile(version: u64, count: u8) -> Vec<u8> {
-    let version = Version::of_word(version).unwrap();
+    let version = Version::from_word(version).unwrap();
     let counters = u64::from(count).to_le_bytes().repeat(3);
     let record = version.layout().record;
     let bitmap = [count; 5];
@@ -41,9 +41,9 @@ fn added(file: &[u8], pooled: &Pooled<'_>, half: usize) -> Vec<u8> {
 fn a_pool_gives_back_all_kinds_of_counts() {
     for version in [8, 9, 10, 11] {
         let (one, two) = (profile(version, 1), profile(version, 2));
-        let pooled = Pooled::of(&two).unwrap();
-        let file = added(&Pooled::of(&one).unwrap().file(), &pooled, 1);
-        let counts = |file: &[u8]| Counts::of_profile(Sum::of(file).unwrap().bytes()).unwrap();
+        let pooled = Pooled::new(&two).unwrap();
+        let file = added(&Pooled::new(&one).unwrap().file(), &pooled, 1);
+        let counts = |file: &[u8]| Counts::from_profile(Sum::new(file).unwrap().bytes()).unwrap();
         // 1 and 2 are 3, added or joined.
         assert_eq!(counts(&file), counts(&profile(version, 3)));
         // The counts of the old set, because the new set is damaged.
@@ -57,7 +57,7 @@ fn a_pool_gives_back_all_kinds_of_counts() {
 fn a_pool_is_a_profile_of_its_sums_at_any_time() {
     for version in [8, 9, 10, 11] {
         let one = profile(version, 1);
-        let pooled = Pooled::of(&one).unwrap();
+        let pooled = Pooled::new(&one).unwrap();
         let mut file = pooled.file();
         for sum in 1..=4 {
             let half = usize::from(sum) % 2;
@@ -68,17 +68,17 @@ fn a_pool_is_a_profile_of_its_sums_at_any_time() {
             // A reader without support for pools.
             let parsed = RawProfile::parse(&file).unwrap();
             parsed.check_counts(&file).unwrap();
-            let mut expected = Counts::of_profile(&profile(version, sum)).unwrap();
+            let mut expected = Counts::from_profile(&profile(version, sum)).unwrap();
             // Bitmaps are joined, not added.
             expected.bitmap.fill(1);
-            assert_eq!(Counts::of_profile(&file).unwrap(), expected);
+            assert_eq!(Counts::from_profile(&file).unwrap(), expected);
             assert_eq!(file[parsed.sections.names], *b"name");
             // Without the room, it is the output of `encode`.
-            let mut plain = Sum::of(one.clone()).unwrap();
+            let mut plain = Sum::new(one.clone()).unwrap();
             for _ in 1..sum {
                 plain.add(&one).unwrap();
             }
-            assert_eq!(Sum::of(file.clone()).unwrap().bytes(), plain.bytes());
+            assert_eq!(Sum::new(file.clone()).unwrap().bytes(), plain.bytes());
         }
     }
 }
@@ -86,7 +86,7 @@ fn a_pool_is_a_profile_of_its_sums_at_any_time() {
 #[test]
 fn where_what_is_in_force_is_damaged_the_other_half_is_left() {
     let one = profile(11, 1);
-    let pooled = Pooled::of(&one).unwrap();
+    let pooled = Pooled::new(&one).unwrap();
     let first = pooled.file();
     let room = pooled.room();
     for at in [0, 30, room.len() - 1] {
@@ -95,19 +95,19 @@ fn where_what_is_in_force_is_damaged_the_other_half_is_left() {
         file[room.end + at] ^= 1;
         let parsed = RawProfile::parse(&file).unwrap();
         assert_eq!(parsed.check_counts(&file), Err(ProfileError::NotWhole));
-        assert_eq!(Sum::of(file.clone()).unwrap().bytes(), one);
-        let mut sum = Sum::of(one.clone()).unwrap();
+        assert_eq!(Sum::new(file.clone()).unwrap().bytes(), one);
+        let mut sum = Sum::new(one.clone()).unwrap();
         assert_eq!(sum.add(&file), Err(ProfileError::NotWhole));
         assert!(!pooled.add_to(&mut file[room.end..][..room.len()]));
         // The first half is in force. The second has sums that never were.
         let mut file = added(&first, &pooled, 1);
         let header = pooled.header(0);
         file[..header.len()].copy_from_slice(&header);
-        let two = Sum::of(added(&first, &pooled, 1)).unwrap();
+        let two = Sum::new(added(&first, &pooled, 1)).unwrap();
         file[room.start + at] ^= 1;
-        assert_eq!(Sum::of(file.clone()).unwrap().bytes(), two.bytes());
+        assert_eq!(Sum::new(file.clone()).unwrap().bytes(), two.bytes());
         file[room.end + at] ^= 1;
-        assert_eq!(Sum::of(file).unwrap_err(), ProfileError::NotWhole);
+        assert_eq!(Sum::new(file).unwrap_err(), ProfileError::NotWhole);
     }
 }
 
@@ -116,11 +116,11 @@ fn counts_of_other_code_are_not_added() {
     let [one, other] = [10, 11].map(|version| profile(version, 1));
     let mut names = one.clone();
     *names.iter_mut().rfind(|byte| **byte == b'e').unwrap() = b'z';
-    let pooled = Pooled::of(&one).unwrap();
+    let pooled = Pooled::new(&one).unwrap();
     let file = pooled.file();
     let half = &file[pooled.room()];
     for other in [&other, &names] {
-        let other = Pooled::of(other).unwrap();
+        let other = Pooled::new(other).unwrap();
         let mut counts = half.to_vec();
         assert!(!other.add_to(&mut counts));
         assert_eq!(counts, half);
@@ -132,5 +132,5 @@ fn what_has_no_room_is_no_pool() {
     let one = profile(11, 1);
     let parsed = RawProfile::parse(&one).unwrap();
     assert_eq!(parsed.check_counts(&one), Ok(()));
-    assert_eq!(Sum::of(one.clone()).unwrap().bytes(), one);
+    assert_eq!(Sum::new(one.clone()).unwrap().bytes(), one);
 }

@@ -43,7 +43,7 @@ impl Header {
     /// # Errors
     /// Fails if the version is unknown or the header is cut short.
     pub fn parse(file: &[u8]) -> Result<Self, ProfileError> {
-        let version = Version::of_word(Self::version_word(file)?)?;
+        let version = Version::from_word(Self::version_word(file)?)?;
         let bytes = version.layout().header_bytes();
         let Some((head, _)) = file.split_at_checked(bytes) else {
             return Err(truncated("the header", bytes as u64, file));
@@ -189,7 +189,7 @@ fn check_binary_ids(mut ids: &[u8]) -> Result<(), ProfileError> {
         let room = rest.len() as u64;
         let end = found
             .checked_next_multiple_of(8)
-            .filter(|it| *it <= room && found > 0);
+            .filter(|end| *end <= room && found > 0);
         let Some(end) = end else {
             return Err(ProfileError::BinaryId { found, room });
         };

@@ -20,7 +20,7 @@ fn profile(word: u64, counters: &[u8], bitmap: u8) -> Sum {
         LittleEndian::write_u32(&mut record[60..], bitmap);
     }
     let file = encode(&Parts {
-        version: Version::of_word(word).unwrap(),
+        version: Version::from_word(word).unwrap(),
         build_id: None,
         sections: PerSection {
             data: &data,
@@ -31,11 +31,14 @@ fn profile(word: u64, counters: &[u8], bitmap: u8) -> Sum {
         },
         names_address: 0,
     });
-    Sum::of(file).unwrap()
+    Sum::new(file).unwrap()
 }
 
 fn words(counts: [u64; 3]) -> Vec<u8> {
-    counts.iter().flat_map(|it| it.to_le_bytes()).collect()
+    counts
+        .iter()
+        .flat_map(|count| count.to_le_bytes())
+        .collect()
 }
 
 fn count(record: u32, kind: CountKind, index: u32, count: u64) -> RecordCount {

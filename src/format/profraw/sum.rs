@@ -19,7 +19,7 @@ impl Sum {
     /// # Errors
     /// Fails if `file` is not a raw profile of a known version, is cut short, or has parts that rocov does
     /// not add.
-    pub fn of(file: impl AsRef<[u8]> + Into<Vec<u8>>) -> Result<Self, ProfileError> {
+    pub fn new(file: impl AsRef<[u8]> + Into<Vec<u8>>) -> Result<Self, ProfileError> {
         let profile = parse_whole(file.as_ref())?;
         let (file, profile) = room::plain(file, profile)?;
         Ok(Self { file, profile })
@@ -29,7 +29,7 @@ impl Sum {
     /// place, both files must be equal: then they are of the same code and version.
     ///
     /// # Errors
-    /// Fails if they differ, for the reasons of [`Sum::of`], or if the counts in force in `file` are not
+    /// Fails if they differ, for the reasons of [`Sum::new`], or if the counts in force in `file` are not
     /// whole: an addition would silently lose the older ones. The sum does not change then.
     pub fn add(&mut self, file: &[u8]) -> Result<(), ProfileError> {
         let theirs = parse_whole(file)?;

@@ -20,7 +20,7 @@ fn counts(counters: &[u64]) -> Counts {
 
 #[test]
 fn counts_add_and_stop_at_the_limit_of_the_reader() {
-    let version = Version::of_word(10).unwrap();
+    let version = Version::from_word(10).unwrap();
     let mut sum = counts(&[1, 0, MAX_COUNT - 1, u64::MAX]);
     sum.add(&counts(&[2, 0, 5, u64::MAX]), &version).unwrap();
     assert_eq!(sum, counts(&[3, 0, MAX_COUNT, MAX_COUNT]));
@@ -28,7 +28,7 @@ fn counts_add_and_stop_at_the_limit_of_the_reader() {
 
 #[test]
 fn single_byte_counters_and_bitmaps_join() {
-    let version = Version::of_word(1 << 60 | 10).unwrap();
+    let version = Version::from_word(1 << 60 | 10).unwrap();
     let mut sum = Counts {
         counters: vec![0xff, 0, 0xff, 0],
         bitmap: vec![1, 6],
@@ -51,7 +51,7 @@ fn what_is_new_is_told_from_what_was_there() {
         bitmap: vec![bitmap],
         ..counts
     };
-    let version = Version::of_word(10).unwrap();
+    let version = Version::from_word(10).unwrap();
     // The second counter was reset in between.
     let news = with(counts(&[5, 3, 7]), 6).since(&with(counts(&[2, 4, 7]), 3), &version);
     assert_eq!(news, with(counts(&[3, 3, 0]), 4));
@@ -60,7 +60,7 @@ fn what_is_new_is_told_from_what_was_there() {
         ..Counts::default()
     };
     let ten = version;
-    let version = Version::of_word(1 << 60 | 10).unwrap();
+    let version = Version::from_word(1 << 60 | 10).unwrap();
     // The last counter was reset in between.
     let news = reached(&[0, 0, 0xff, 0xff]).since(&reached(&[0, 0xff, 0xff, 0]), &version);
     assert_eq!(news, reached(&[0xff, 0, 0xff, 0xff]));
@@ -84,7 +84,7 @@ fn what_is_new_is_told_from_what_was_there() {
 
 #[test]
 fn other_code_is_refused() {
-    let version = Version::of_word(10).unwrap();
+    let version = Version::from_word(10).unwrap();
     let mut sum = counts(&[7]);
     let error = sum.add(&counts(&[1, 2]), &version).unwrap_err();
     assert_eq!(
@@ -99,7 +99,7 @@ fn other_code_is_refused() {
 
 /// A profile of two functions with `counters` each. Another `hash` makes other functions.
 fn profile(word: u64, hash: u8, counters: &[u8]) -> Vec<u8> {
-    let version = Version::of_word(word).unwrap();
+    let version = Version::from_word(word).unwrap();
     let bytes = version.layout().record.bytes as usize;
     encode(&Parts {
         version,
@@ -124,7 +124,7 @@ fn files_add_where_nothing_but_counts_differs() {
         (11, 1, 2, 3),
         (1 << 60 | 10, u64::MAX, 0xff00, 0xff00),
     ] {
-        let mut sum = Sum::of(profile(word, 7, &twice(one))).unwrap();
+        let mut sum = Sum::new(profile(word, 7, &twice(one))).unwrap();
         sum.add(&profile(word, 7, &twice(two))).unwrap();
         let part = |part: &Range<usize>| sum.bytes()[part.clone()].to_vec();
         assert_eq!(part(&sum.profile().sections.counters), twice(both));
@@ -150,9 +150,9 @@ fn the_counts_of_a_file_are_those_it_was_made_of() {
         ..Counts::default()
     };
     let file = profile(11, 7, &expected.counters);
-    assert_eq!(Counts::of_profile(&file), Ok(expected.clone()));
+    assert_eq!(Counts::from_profile(&file), Ok(expected.clone()));
     // A file of other counts, with these counts in their place.
-    let version = Version::of_word(11).unwrap();
+    let version = Version::from_word(11).unwrap();
     let other = Parts {
         version,
         build_id: None,
@@ -171,7 +171,7 @@ fn the_counts_of_a_file_are_those_it_was_made_of() {
 #[test]
 fn sections_that_a_version_does_not_have_are_in_none_of_its_files() {
     for word in [8, 9, 10, 11] {
-        let version = Version::of_word(word).unwrap();
+        let version = Version::from_word(word).unwrap();
         let bytes = version.layout().record.bytes as usize;
         let file = encode(&Parts {
             version,
@@ -185,7 +185,7 @@ fn sections_that_a_version_does_not_have_are_in_none_of_its_files() {
             },
             names_address: 0,
         });
-        let sum = Sum::of(file.as_slice()).unwrap();
+        let sum = Sum::new(file.as_slice()).unwrap();
         assert_eq!(
             &file[sum.profile().sections.names.clone()],
             b"names",
@@ -202,7 +202,7 @@ fn sections_that_a_version_does_not_have_are_in_none_of_its_files() {
 #[test]
 fn files_of_other_code_and_damaged_ones_are_told_apart() {
     let good = profile(10, 7, &[1; 16]);
-    let mut sum = Sum::of(good.clone()).unwrap();
+    let mut sum = Sum::new(good.clone()).unwrap();
     let mut other_names = good.clone();
     *other_names.iter_mut().rfind(|byte| **byte == b's').unwrap() = b'z';
     for other in [
@@ -214,7 +214,7 @@ fn files_of_other_code_and_damaged_ones_are_told_apart() {
         assert_eq!(sum.add(&other), Err(ProfileError::OtherCode));
     }
     // Only the header tells these apart: records have no place for the data after the counters.
-    let mut first = Sum::of(profile(8, 7, &[1; 16])).unwrap();
+    let mut first = Sum::new(profile(8, 7, &[1; 16])).unwrap();
     let other = profile(8, 7, &[1; 24]);
     assert_eq!(first.add(&other), Err(ProfileError::OtherCode));
     let two = [good.as_slice(), &good].concat();
@@ -222,7 +222,7 @@ fn files_of_other_code_and_damaged_ones_are_told_apart() {
         end: good.len(),
         found: good.len(),
     };
-    assert_eq!(Sum::of(two.clone()).unwrap_err(), more);
+    assert_eq!(Sum::new(two.clone()).unwrap_err(), more);
     assert_eq!(sum.add(&two), Err(more));
     assert!(matches!(
         sum.add(&good[..good.len() - 1]),
@@ -237,7 +237,7 @@ fn files_of_other_code_and_damaged_ones_are_told_apart() {
 
 /// A profile of version 11 with two records of these sizes of waves, and with these counts.
 fn waves(sizes: [u16; 2], counts: [u64; 2]) -> Vec<u8> {
-    let version = Version::of_word(11).unwrap();
+    let version = Version::from_word(11).unwrap();
     let data: Vec<u8> = [1_u64, 2]
         .into_iter()
         .zip(sizes)
@@ -264,7 +264,7 @@ fn waves(sizes: [u16; 2], counts: [u64; 2]) -> Vec<u8> {
 
 #[test]
 fn functions_that_ran_in_one_profile_only_give_their_size_of_waves() {
-    let mut sum = Sum::of(waves([64, 0], [5, 0])).unwrap();
+    let mut sum = Sum::new(waves([64, 0], [5, 0])).unwrap();
     sum.add(&waves([0, 64], [0, 7])).unwrap();
     assert_eq!(sum.bytes(), waves([64, 64], [5, 7]));
     sum.add(&waves([0, 0], [0, 0])).unwrap();

@@ -37,7 +37,7 @@ pub enum ValueKind {
 impl ValueKind {
     const ALL: [Self; 3] = [Self::IndirectCall, Self::MemorySize, Self::VirtualTable];
 
-    fn of(number: u32) -> Option<Self> {
+    fn from_number(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u32 == number)
     }
 }
@@ -82,7 +82,7 @@ impl ValueProfile {
         for _ in 0..number {
             let header = part(bytes, at, KIND_HEADER as u64)?;
             let found = LittleEndian::read_u32(header);
-            let kind = ValueKind::of(found).filter(|_| found <= max);
+            let kind = ValueKind::from_number(found).filter(|_| found <= max);
             let kind = kind.filter(|kind| !profile.kinds.contains_key(kind));
             let kind = kind.ok_or(ValueProfileError::Kind { found, max })?;
             let sites = u64::from(LittleEndian::read_u32(&header[4..]));
@@ -92,7 +92,7 @@ impl ValueProfile {
             for number in numbers {
                 let values = part(bytes, at, u64::from(*number) * VALUE as u64)?;
                 at += values.len();
-                of_kind.push(values.chunks_exact(VALUE).map(ValueCount::of).collect());
+                of_kind.push(values.chunks_exact(VALUE).map(ValueCount::new).collect());
             }
             profile.kinds.insert(kind, of_kind);
         }
@@ -168,7 +168,7 @@ impl ValueProfile {
 }
 
 impl ValueCount {
-    fn of(bytes: &[u8]) -> Self {
+    fn new(bytes: &[u8]) -> Self {
         Self {
             value: LittleEndian::read_u64(bytes),
             count: LittleEndian::read_u64(&bytes[8..]),
@@ -179,7 +179,7 @@ impl ValueCount {
 /// The values with the largest counts, these first.
 fn most_frequent(site: &[ValueCount]) -> Site {
     let mut site = site.to_vec();
-    site.sort_by_key(|it| Reverse(it.count));
+    site.sort_by_key(|value| Reverse(value.count));
     site.truncate(MAX_VALUES);
     site
 }
@@ -189,8 +189,8 @@ fn most_frequent(site: &[ValueCount]) -> Site {
 /// additions. llvm-profdata takes the values of a raw profile in any order.
 fn sum(site: &[ValueCount], more: &[ValueCount]) -> Site {
     let [mut site, mut more] = [site, more].map(most_frequent);
-    site.sort_by_key(|it| it.value);
-    more.sort_by_key(|it| it.value);
+    site.sort_by_key(|value| value.value);
+    more.sort_by_key(|value| value.value);
     let mut all = Vec::with_capacity(site.len().max(more.len()));
     let mut site = site.into_iter().peekable();
     for it in more {

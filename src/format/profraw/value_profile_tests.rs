@@ -145,6 +145,10 @@ fn a_site_keeps_the_largest_counts() {
     assert_eq!(found.len(), MAX_VALUES);
     // 150 to 199 are in both.
     assert_eq!((found[0].value, found[0].count), (399, 399));
-    assert!(found.iter().any(|it| (it.value, it.count) == (150, 300)));
-    assert!(found.iter().all(|it| it.value > 144));
+    assert!(
+        found
+            .iter()
+            .any(|value| (value.value, value.count) == (150, 300))
+    );
+    assert!(found.iter().all(|value| value.value > 144));
 }

@@ -23,7 +23,7 @@ fn a_file_with_all_parts() {
     let counters = words(&[5, 6, 7]);
     let uniform = words(&[1, 2, 3]);
     let file = encode(&Parts {
-        version: Version::of_word(11).unwrap(),
+        version: Version::from_word(11).unwrap(),
         build_id: Some(&[1, 2, 3]),
         sections: PerSection {
             data: &records(9, &[0, 0, 0], &[16, 16, 2]),
@@ -74,7 +74,7 @@ fn a_file_with_all_parts() {
 
 #[test]
 fn a_file_of_single_bytes_and_without_the_rest() {
-    let version = Version::of_word(1 << 60 | 10).unwrap();
+    let version = Version::from_word(1 << 60 | 10).unwrap();
     let file = encode(&Parts {
         version,
         build_id: None,
@@ -118,7 +118,7 @@ fn a_file_of_single_bytes_and_without_the_rest() {
 #[test]
 fn headers_are_read_as_they_are_written() {
     use crate::format::profraw::{Header, ProfileError, RawProfile};
-    let version = Version::of_word(8).unwrap();
+    let version = Version::from_word(8).unwrap();
     let file = encode(&Parts {
         version,
         build_id: None,

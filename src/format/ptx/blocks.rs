@@ -57,7 +57,7 @@ struct Labels<'text, 'all> {
 }
 
 impl<'text, 'all> Labels<'text, 'all> {
-    fn of(statements: &'all Statements<'text>) -> Result<Self, PtxError> {
+    fn new(statements: &'all Statements<'text>) -> Result<Self, PtxError> {
         let mut found = Self {
             statements,
             labels: HashMap::new(),
@@ -126,7 +126,7 @@ impl<'text, 'all> Labels<'text, 'all> {
                     found: list.to_owned(),
                 })?;
                 let labels = labels.iter();
-                labels.map(|it| self.label(statement, it)).collect()
+                labels.map(|label| self.label(statement, label)).collect()
             }
             _ => Ok(Vec::new()),
         }
@@ -138,8 +138,8 @@ impl Blocks {
     ///
     /// # Errors
     /// Fails if a branch leads to no label of its scope, or if an instruction that is no branch names a label.
-    pub(super) fn of(statements: &Statements<'_>) -> Result<Self, PtxError> {
-        let labels = Labels::of(statements)?;
+    pub(super) fn new(statements: &Statements<'_>) -> Result<Self, PtxError> {
+        let labels = Labels::new(statements)?;
         check_operands(statements, &labels)?;
         let mut branches: Vec<(usize, Vec<usize>)> = Vec::new();
         let mut reached = HashSet::new();
@@ -208,7 +208,7 @@ impl Blocks {
         }
         let loops = last_of.into_iter();
         let mut loops: Vec<Loop> = loops.map(|(head, last)| Loop { head, last }).collect();
-        loops.sort_unstable_by_key(|it| it.head);
+        loops.sort_unstable_by_key(|span| span.head);
         Ok(Self {
             reaches_end: reached.iter().any(|label| block_behind(*label).is_none()),
             reached: reached.into_iter().filter_map(block_behind).collect(),

@@ -37,7 +37,7 @@ pub(super) fn immediate_dominators(
         let mut is_done = true;
         for node in order.iter().rev().skip(1) {
             let known = before[*node].iter().copied();
-            let known = known.filter(|it| dominators[*it].is_some());
+            let known = known.filter(|block| dominators[*block].is_some());
             let found = known.reduce(|mut one, mut other| {
                 while one != other {
                     let lower = if rank[one] < rank[other] {
@@ -65,7 +65,7 @@ pub(super) struct DominatorTree {
 }
 
 impl DominatorTree {
-    pub(super) fn of(dominators: &[Option<usize>], root: usize) -> Self {
+    pub(super) fn new(dominators: &[Option<usize>], root: usize) -> Self {
         let mut children = vec![Vec::new(); dominators.len()];
         for (node, dominator) in dominators.iter().enumerate() {
             if let Some(dominator) = dominator.filter(|_| node != root) {

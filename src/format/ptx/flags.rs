@@ -45,7 +45,7 @@ pub(super) fn flags(function: &PtxFunction<'_>, depths: &[usize], calls: &[usize
         flag.blocks.push(block);
         flag.at = flag
             .at
-            .map(|at| std::cmp::min_by_key(at, block, |it| depths[*it]));
+            .map(|at| std::cmp::min_by_key(at, block, |place| depths[*place]));
     }
     flags
 }
@@ -71,11 +71,11 @@ fn heads(function: &PtxFunction<'_>, calls: &[usize]) -> Vec<usize> {
     }
     let dominators = immediate_dominators(&next, &before, 0);
     let later = immediate_dominators(&before, &next, outside);
-    let on_all_ways_on = DominatorTree::of(&later, outside);
+    let on_all_ways_on = DominatorTree::new(&later, outside);
     let mut heads: Vec<usize> = (0..outside).collect();
     for (block, head) in heads.iter_mut().enumerate() {
         let mut above = block;
-        while let Some(dominator) = dominators[above].filter(|it| *it != above) {
+        while let Some(dominator) = dominators[above].filter(|dominator| *dominator != above) {
             if on_all_ways_on.dominates(block, dominator) {
                 *head = dominator;
             }

@@ -16,14 +16,14 @@ fn found(body: &str) -> Vec<(Vec<usize>, Option<usize>)> {
     let text = format!("{HEAD}{body}}}\n");
     let module = Module::parse(&text).unwrap();
     let function = &module.functions[0];
-    let plan = Plan::of(function, &HashSet::new(), Counting::Reached, false);
+    let plan = Plan::new(function, &HashSet::new(), Counting::Reached, false);
     for (number, flag) in plan.flags.iter().enumerate() {
         let way = flag.at.map(|at| plan.ways[at]);
-        assert!(way.is_none_or(|it| it == Way::Flag(number)), "{body}");
+        assert!(way.is_none_or(|way| way == Way::Flag(number)), "{body}");
     }
     plan.flags
         .into_iter()
-        .map(|it| (it.blocks, it.at))
+        .map(|flag| (flag.blocks, flag.at))
         .collect()
 }
 
@@ -98,7 +98,7 @@ fn flags_of_random_functions_tell_what_ran() {
         // The callee ends no thread, or any of them.
         let may_end = turn % 2 == 0;
         let ending: HashSet<&str> = may_end.then_some("f").into_iter().collect();
-        let plan = Plan::of(function, &ending, Counting::Reached, false);
+        let plan = Plan::new(function, &ending, Counting::Reached, false);
         all += function.body.blocks.spans.len();
         shared += function.body.blocks.spans.len() - plan.flags.len();
         for _ in 0..12 {

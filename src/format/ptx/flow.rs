@@ -154,12 +154,19 @@ pub(super) fn derivation(
     }
     let flows = flows(&tree, &others, count);
     for block in (0..count).filter(|block| depth(*block) > 0 && !is_counted[*block]) {
-        let leaving = tree.iter().zip(&flows).filter(|(it, _)| it.from == block);
+        let leaving = tree
+            .iter()
+            .zip(&flows)
+            .filter(|(edge, _)| edge.from == block);
         let mut sum: BTreeMap<Source, i64> = BTreeMap::new();
         for (other, factor) in leaving.flat_map(|(_, flow)| flow) {
             *sum.entry(sources[*other]).or_default() += factor;
         }
-        for (other, _) in others.iter().enumerate().filter(|(_, it)| it.from == block) {
+        for (other, _) in others
+            .iter()
+            .enumerate()
+            .filter(|(_, edge)| edge.from == block)
+        {
             *sum.entry(sources[other]).or_default() += 1;
         }
         sum.retain(|_, factor| *factor != 0);
@@ -171,7 +178,7 @@ pub(super) fn derivation(
     let saved: u64 = found.blocks.keys().map(|block| runs(depth(*block))).sum();
     let counted = others
         .iter()
-        .filter(|it| !matches!(it.place, Place::Block(_)));
+        .filter(|edge| !matches!(edge.place, Place::Block(_)));
     let paid: u64 = counted.map(cost).sum();
     (saved > paid || !has_registers).then_some(found)
 }
@@ -191,8 +198,8 @@ fn edges(function: &PtxFunction<'_>) -> Vec<Edge> {
     let mut add = |from: usize, to: usize, place: Place| match found
         .iter_mut()
         .rev()
-        .take_while(|it| it.from == from)
-        .find(|it| it.to == to)
+        .take_while(|edge| edge.from == from)
+        .find(|edge| edge.to == to)
     {
         Some(known) => known.place = Place::Nowhere,
         None => found.push(Edge { from, to, place }),
@@ -288,7 +295,7 @@ fn flows(tree: &[Edge], others: &[Edge], outside: usize) -> Vec<BTreeMap<usize, 
     let mut is_known = vec![false; tree.len()];
     let mut leaves: Vec<usize> = (0..nodes).filter(|node| left[*node] == 1).collect();
     while let Some(leaf) = leaves.pop() {
-        let Some(number) = at[leaf].iter().copied().find(|it| !is_known[*it]) else {
+        let Some(number) = at[leaf].iter().copied().find(|edge| !is_known[*edge]) else {
             continue;
         };
         is_known[number] = true;

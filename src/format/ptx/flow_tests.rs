@@ -73,7 +73,7 @@ struct Run<'text> {
 }
 
 impl<'text> Run<'text> {
-    fn of(text: &'text str) -> Self {
+    fn new(text: &'text str) -> Self {
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         let mut labels = HashMap::new();
         let mut tables = HashMap::new();
@@ -131,10 +131,11 @@ impl<'text> Run<'text> {
                     at = self.labels[labels[random.below(labels.len())]];
                     continue;
                 }
-                _ => match computed(opcode, &operands[1..], |it| self.value(it)) {
+                _ => match computed(opcode, &operands[1..], |operand| self.value(operand)) {
                     Some(value) => value,
                     None => {
-                        let is_code = opcode.starts_with(|it: char| it.is_ascii_lowercase());
+                        let is_code =
+                            opcode.starts_with(|character: char| character.is_ascii_lowercase());
                         assert!(!is_code || opcode == "bar.sync", "{line}");
                         continue;
                     }
@@ -170,7 +171,7 @@ impl<'text> Run<'text> {
                 | ("mov.u32", [_, "%smid" | "%warpid"]) => {}
                 ("and.b32", ["%rocov_t", "%rocov_t", _]) => {}
                 (_, [to, ..]) if to.starts_with("%rocov_") && !opcode.starts_with("setp") => {
-                    let value = computed(opcode, &operands[1..], |it| self.value(it));
+                    let value = computed(opcode, &operands[1..], |operand| self.value(operand));
                     let value = value.unwrap_or_else(|| panic!("{line}"));
                     self.registers.insert(to, value);
                 }
@@ -199,10 +200,10 @@ fn computed(opcode: &str, operands: &[&str], value: impl Fn(&str) -> u64) -> Opt
         Some(
             "mov" | "or" | "and" | "add" | "sub" | "cvt" | "bfe" | "shr" | "shl" | "mul" | "popc",
         )
-        | Some("lop3") => operands.iter().map(|it| value(it)).collect(),
+        | Some("lop3") => operands.iter().map(|operand| value(operand)).collect(),
         _ => return None,
     };
-    let narrow = |it: u64| it & u64::from(u32::MAX);
+    let narrow = |number: u64| number & u64::from(u32::MAX);
     Some(match (opcode, all.as_slice()) {
         ("mov.u32" | "mov.b32" | "mov.b64" | "cvt.u64.u32", [one]) => *one,
         ("cvt.u32.u64", [one]) => narrow(*one),
@@ -232,7 +233,7 @@ struct Warp<'text> {
 impl Warp<'_> {
     /// The values of an operand.
     fn values(&self, operand: &str) -> Vec<u64> {
-        self.lanes.iter().map(|it| it.value(operand)).collect()
+        self.lanes.iter().map(|lane| lane.value(operand)).collect()
     }
 
     /// Runs the code that brings the counts of a whole warp to memory. Returns what it adds, by the number of the counter.
@@ -316,7 +317,8 @@ impl Warp<'_> {
                 }
                 (_, [_, inputs @ ..]) => {
                     let lanes = self.lanes.iter();
-                    let results = lanes.map(|lane| computed(opcode, inputs, |it| lane.value(it)));
+                    let results =
+                        lanes.map(|lane| computed(opcode, inputs, |operand| lane.value(operand)));
                     match results.collect() {
                         Some(results) => results,
                         None => {
@@ -348,7 +350,7 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         }
         let module = Module::parse(&plain).unwrap();
         let function = &module.functions[0];
-        let plan = Plan::of(
+        let plan = Plan::new(
             function,
             &std::collections::HashSet::new(),
             Counting::Exact,
@@ -361,13 +363,16 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         let marks = plain.lines().enumerate().filter_map(|(line, text)| {
             let mark = text.strip_prefix("mov.u32 %mark, ")?;
             let mark: u64 = mark.trim_end_matches(';').parse().unwrap();
-            let block = function.blocks.iter().rposition(|it| it.line <= line + 1);
+            let block = function
+                .blocks
+                .iter()
+                .rposition(|block| block.line <= line + 1);
             Some((mark, block.unwrap()))
         });
         let marks: Vec<(u64, usize)> = marks.collect();
         let mut all: HashMap<usize, Vec<Run<'_>>> = HashMap::new();
         for _ in 0..6 {
-            let mut run = Run::of(&counting);
+            let mut run = Run::new(&counting);
             if !run.run(&mut random, 4000) {
                 continue;
             }
@@ -388,7 +393,7 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
             };
             let memory = warp.leave();
             for (mark, block) in &marks {
-                let runs = warp.lanes.iter().filter_map(|it| it.marks.get(mark));
+                let runs = warp.lanes.iter().filter_map(|lane| lane.marks.get(mark));
                 let added = memory.get(block).copied().unwrap_or(0);
                 assert_eq!(
                     added,

@@ -59,7 +59,10 @@ impl Options {
     pub fn for_kernels_of(plain: &[u8]) -> Result<Self, CodeObjectError> {
         let kernels = CodeObject::parse(plain)?.kernels()?;
         Ok(Self {
-            registers: kernels.into_iter().map(|it| (it.name, it.vgprs)).collect(),
+            registers: kernels
+                .into_iter()
+                .map(|kernel| (kernel.name, kernel.vgprs))
+                .collect(),
             ..Self::default()
         })
     }
@@ -89,7 +92,7 @@ impl Default for Options {
 /// blocks.
 pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxError> {
     let target = module.architecture();
-    let architecture = target.filter(|it| *it >= FIRST_ARCHITECTURE);
+    let architecture = target.filter(|target| *target >= FIRST_ARCHITECTURE);
     let architecture = architecture.ok_or_else(|| PtxError::Target {
         line: module.header.target_line,
         found: module.target.to_owned(),
@@ -108,7 +111,11 @@ pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxE
         let found = found.to_owned();
         return Err(PtxError::Counts { line, found });
     }
-    let blocks: usize = module.functions.iter().map(|it| it.blocks.len()).sum();
+    let blocks: usize = module
+        .functions
+        .iter()
+        .map(|function| function.blocks.len())
+        .sum();
     if blocks > MAX_BLOCKS {
         return Err(PtxError::TooMany {
             found: blocks,
@@ -118,7 +125,7 @@ pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxE
     if blocks == 0 {
         return Ok(module.text.to_owned());
     }
-    let unit = Unit::of(module, options.counting);
+    let unit = Unit::new(module, options.counting);
     let mut edits = Edits::default();
     let has_sums = architecture >= FIRST_WITH_SUMS;
     let needed = match (options.counting, has_sums) {
@@ -138,7 +145,7 @@ pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxE
             continue;
         }
         let in_memory = options.functions_in_memory && !function.is_kernel;
-        let plan = Plan::of(function, &ending, options.counting, in_memory);
+        let plan = Plan::new(function, &ending, options.counting, in_memory);
         let (unit, plan) = (&unit, &plan);
         let memory = match options.counting {
             Counting::Exact => Memory::Counts(Flush {
@@ -266,7 +273,7 @@ impl Editor<'_, '_> {
                     let calls = self
                         .function
                         .instructions()
-                        .any(|(_, _, it)| matches!(it.flow, Flow::Call { .. }));
+                        .any(|(_, _, instruction)| matches!(instruction.flow, Flow::Call { .. }));
                     let limit = register_limit(*plain, plan.registers(), calls);
                     format!(".maxnreg {limit}")
                 }
@@ -328,7 +335,12 @@ impl Editor<'_, '_> {
             let Flow::Branch { label, start, end } = it.flow else {
                 continue;
             };
-            if self.plan.exits.iter().any(|it| it.from.contains(&branch)) {
+            if self
+                .plan
+                .exits
+                .iter()
+                .any(|exit| exit.from.contains(&branch))
+            {
                 continue;
             }
             let detour = format!("$rocov_edge{number}");
@@ -448,7 +460,10 @@ fn register_limit(plain: u32, counters: u32, calls: bool) -> u32 {
     let most = THREADS
         .into_iter()
         .map(|threads| REGISTERS / threads / 8 * 8);
-    let most = most.into_iter().find(|it| *it >= plain).unwrap_or(MOST);
+    let most = most
+        .into_iter()
+        .find(|limit| *limit >= plain)
+        .unwrap_or(MOST);
     wanted
         .max(plain.next_multiple_of(8))
         .max(ALL_THREADS)
@@ -461,15 +476,16 @@ mod tests {
 
     #[test]
     fn blocks_keep_their_largest_size() {
-        let few =
-            [0, 32, 33, 64, 65, 81, 128, 129, 200, 255].map(|it| register_limit(it, 8, false));
+        let few = [0, 32, 33, 64, 65, 81, 128, 129, 200, 255]
+            .map(|registers| register_limit(registers, 8, false));
         assert_eq!(few, [32, 32, 40, 64, 72, 88, 128, 136, 200, 255]);
-        let many = [0, 32, 64, 65, 81, 129, 255].map(|it| register_limit(it, 40, false));
+        let many =
+            [0, 32, 64, 65, 81, 129, 255].map(|registers| register_limit(registers, 40, false));
         assert_eq!(many, [40, 64, 64, 72, 96, 144, 255]);
         // A few registers more leave room for fewer threads.
         let near = [register_limit(21, 12, false), register_limit(20, 20, false)];
         assert_eq!(near, [32, 40]);
-        let calling = [0, 32, 64, 65, 255].map(|it| register_limit(it, 0, true));
+        let calling = [0, 32, 64, 65, 255].map(|registers| register_limit(registers, 0, true));
         assert_eq!(calling, [64, 64, 64, 72, 255]);
     }
 }

@@ -128,14 +128,16 @@ impl<'text> Module<'text> {
     /// The function with this symbol.
     #[must_use]
     pub fn function(&self, symbol: &str) -> Option<&PtxFunction<'text>> {
-        self.functions.iter().find(|it| it.symbol == symbol)
+        self.functions
+            .iter()
+            .find(|function| function.symbol == symbol)
     }
 
     /// The number of the target's architecture, such as 90 for `sm_90a`.
     #[must_use]
     pub fn architecture(&self) -> Option<u32> {
         let digits = self.target.strip_prefix("sm_")?;
-        let end = digits.find(|it: char| !it.is_ascii_digit());
+        let end = digits.find(|character: char| !character.is_ascii_digit());
         digits[..end.unwrap_or(digits.len())].parse().ok()
     }
 }
@@ -197,7 +199,10 @@ impl<'text> Reader<'text> {
             }
         }
         let functions = std::mem::take(&mut self.functions);
-        self.module.functions = functions.into_iter().map(|it| self.named(it)).collect();
+        self.module.functions = functions
+            .into_iter()
+            .map(|function| self.named(function))
+            .collect();
         Ok(self.module)
     }
 
@@ -361,7 +366,7 @@ impl<'text> Reader<'text> {
             return Err(PtxError::RepeatedFunction { line, found });
         }
         let statements = statements::read(&mut self.lexer)?;
-        let blocks = Blocks::of(&statements)?;
+        let blocks = Blocks::new(&statements)?;
         let text = &self.module.text[first.start..=statements.end];
         self.functions.push(PtxFunction {
             symbol,
@@ -414,7 +419,7 @@ impl<'text> Reader<'text> {
                 continue;
             };
             // Ways join at a block that is only a jump. It has no line if it has no position of its own.
-            let begins = function.blocks.last().map(|it| it.line) == Some(statement.line);
+            let begins = function.blocks.last().map(|block| block.line) == Some(statement.line);
             let is_join = begins && !instruction.is_guarded;
             if is_join && !is_new && matches!(instruction.flow, Flow::Branch { .. }) {
                 continue;
@@ -428,7 +433,9 @@ impl<'text> Reader<'text> {
         }
         for block in &mut function.blocks {
             let mut seen = HashSet::new();
-            block.positions.retain(|it| seen.insert(Arc::as_ptr(it)));
+            block
+                .positions
+                .retain(|position| seen.insert(Arc::as_ptr(position)));
         }
         function
     }
@@ -444,7 +451,7 @@ impl<'text> Reader<'text> {
         let site = last.get(&outer);
         let mut inlined_at = vec![CallSite {
             place: outer,
-            function: site.and_then(|it| it.function.clone()),
+            function: site.and_then(|site| site.function.clone()),
         }];
         if let Some(site) = site {
             let more = site.inlined_at.iter().take(MAX_INLINED - 1);
@@ -469,11 +476,14 @@ impl<'text> Reader<'text> {
 
 /// The first name of counters in the text, and its line.
 fn counting(text: &str) -> Option<(usize, &str)> {
-    let all = COUNTING.iter().filter_map(|it| text.find(it));
+    let all = COUNTING.iter().filter_map(|name| text.find(name));
     let at = all.min()?;
-    let is_name = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '$' | '%');
+    let is_name =
+        |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '$' | '%');
     let name = &text[at..];
-    let end = name.find(|it| !is_name(it)).unwrap_or(name.len());
+    let end = name
+        .find(|character| !is_name(character))
+        .unwrap_or(name.len());
     Some((text[..at].matches('\n').count() + 1, &name[..end]))
 }
 

@@ -17,7 +17,7 @@ const MAX_BLOCKS: usize = 1024;
 
 /// The statements that leave the function by an exit of their own: returns, and branches to a block that only returns.
 pub(super) fn apart(function: &PtxFunction<'_>) -> HashSet<usize> {
-    let Some(ways) = Ways::of(function) else {
+    let Some(ways) = Ways::new(function) else {
         return HashSet::new();
     };
     if ways.next.len() > MAX_BLOCKS {
@@ -26,9 +26,9 @@ pub(super) fn apart(function: &PtxFunction<'_>) -> HashSet<usize> {
     let meeting = ways.meeting();
     let mut apart = HashSet::new();
     for (block, next) in ways.next.iter().enumerate() {
-        let meets = meeting[block].is_some_and(|it| it != ways.outside());
+        let meets = meeting[block].is_some_and(|meeting| meeting != ways.outside());
         let (late, early): (Vec<usize>, Vec<usize>) =
-            next.iter().partition(|it| ways.may_wait[**it]);
+            next.iter().partition(|block| ways.may_wait[**block]);
         if meets || late.is_empty() || next.len() < 2 {
             continue;
         }
@@ -65,12 +65,14 @@ struct Ways {
 
 impl Ways {
     /// `None` if no thread waits for others.
-    fn of(function: &PtxFunction<'_>) -> Option<Self> {
+    fn new(function: &PtxFunction<'_>) -> Option<Self> {
         let blocks = &function.body.blocks;
         let spans = &blocks.spans;
         let block_of = |number: usize| spans.partition_point(|span| span.last < number);
         let outside = spans.len();
-        let waiting = function.instructions().filter(|(_, _, it)| waits(it));
+        let waiting = function
+            .instructions()
+            .filter(|(_, _, instruction)| waits(instruction));
         let waiting: Vec<usize> = waiting.map(|(number, _, _)| block_of(number)).collect();
         if waiting.is_empty() {
             return None;
@@ -102,7 +104,7 @@ impl Ways {
             if from == outside || only_leaves[from] {
                 continue;
             }
-            let is_end = only_leaves.get(to).is_none_or(|it| *it);
+            let is_end = only_leaves.get(to).is_none_or(|is_leaf| *is_leaf);
             let to = if is_end { outside } else { to };
             if !ways.next[from].contains(&to) {
                 ways.next[from].push(to);

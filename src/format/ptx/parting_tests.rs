@@ -69,7 +69,7 @@ fn comes(next: &[Vec<usize>], from: usize, targets: &[usize], left_out: usize) -
     from != left_out
         && targets
             .iter()
-            .any(|it| *it != left_out && known.contains(it))
+            .any(|target| *target != left_out && known.contains(target))
 }
 
 /// If two threads part, and one comes to the common exit while the other may wait, then there is a block that they both
@@ -101,12 +101,12 @@ fn no_thread_waits_at_a_common_exit() {
         let text = format!("{HEAD}{body}ret;\n}}\n");
         let module = Module::parse(&text).unwrap();
         let function = &module.functions[0];
-        let Some(ways) = Ways::of(function) else {
+        let Some(ways) = Ways::new(function) else {
             continue;
         };
         let apart = apart(function);
         let outside = ways.outside();
-        let is_common = |block: usize| ways.exits[block].iter().any(|it| !apart.contains(it));
+        let is_common = |block: usize| ways.exits[block].iter().any(|exit| !apart.contains(exit));
         let leaving: Vec<usize> = (0..outside).filter(|block| is_common(*block)).collect();
         let spans = &function.body.blocks.spans;
         let waiting: Vec<usize> = (0..outside)
@@ -114,14 +114,14 @@ fn no_thread_waits_at_a_common_exit() {
                 let own = spans[*block].first..=spans[*block].last;
                 function
                     .instructions()
-                    .any(|(number, _, it)| own.contains(&number) && waits(it))
+                    .any(|(number, _, instruction)| own.contains(&number) && waits(instruction))
             })
             .collect();
         (common, own) = (common + leaving.len(), own + apart.len());
         for (block, next) in ways.next.iter().enumerate() {
             for (one, other) in next
                 .iter()
-                .flat_map(|one| next.iter().map(move |it| (one, it)))
+                .flat_map(|one| next.iter().map(move |other| (one, other)))
             {
                 // One thread leaves by a way of its own, or goes on, and the other goes on.
                 let leaves = match *one == outside {
@@ -132,8 +132,8 @@ fn no_thread_waits_at_a_common_exit() {
                     continue;
                 }
                 let meet = (0..outside)
-                    .filter(|it| *it != block)
-                    .any(|it| !comes(&ways.next, block, &[outside], it));
+                    .filter(|other| *other != block)
+                    .any(|other| !comes(&ways.next, block, &[outside], other));
                 assert!(meet, "block {block}: {one} and {other} of\n{text}");
             }
         }

@@ -87,19 +87,21 @@ pub(super) struct Plan<'text> {
 
 impl<'text> Plan<'text> {
     /// With `in_memory`, all blocks are counted in memory at once.
-    pub(super) fn of(
+    pub(super) fn new(
         function: &PtxFunction<'text>,
         ending: &HashSet<&str>,
         counting: Counting,
         in_memory: bool,
     ) -> Self {
-        let calls = function.instructions().filter(|(_, _, it)| match it.flow {
-            Flow::Call { callee } => may_end(ending, callee),
-            _ => false,
-        });
+        let calls = function
+            .instructions()
+            .filter(|(_, _, instruction)| match instruction.flow {
+                Flow::Call { callee } => may_end(ending, callee),
+                _ => false,
+            });
         let calls: Vec<usize> = calls.map(|(number, _, _)| number).collect();
         if counting == Counting::Reached {
-            return Self::of_flags(function, calls, in_memory);
+            return Self::with_flags(function, calls, in_memory);
         }
         let (ways, derivation) = match in_memory {
             true => (
@@ -108,8 +110,8 @@ impl<'text> Plan<'text> {
             ),
             false => ways(function, calls.is_empty()),
         };
-        let numbers = ways.iter().filter(|it| matches!(it, Way::Number(_)));
-        let last_bit = ways.iter().rposition(|it| *it == Way::Bit);
+        let numbers = ways.iter().filter(|way| matches!(way, Way::Number(_)));
+        let last_bit = ways.iter().rposition(|way| *way == Way::Bit);
         let mut plan = Plan {
             words: last_bit.map_or(0, |last| last / WORD + 1),
             numbers: numbers.count(),
@@ -121,7 +123,7 @@ impl<'text> Plan<'text> {
             end: None,
         };
         plan.find_exits(function);
-        let waiting = plan.ways.iter().filter(|it| **it != Way::Direct).count();
+        let waiting = plan.ways.iter().filter(|way| **way != Way::Direct).count();
         let flushes = plan.exits.len() + plan.calls.len();
         if waiting.saturating_mul(flushes) > MAX_FLUSHED {
             plan.ways.fill(Way::Direct);
@@ -132,11 +134,14 @@ impl<'text> Plan<'text> {
     }
 
     /// The plan of a function that only records which blocks ran.
-    fn of_flags(function: &PtxFunction<'text>, calls: Vec<usize>, in_memory: bool) -> Self {
+    fn with_flags(function: &PtxFunction<'text>, calls: Vec<usize>, in_memory: bool) -> Self {
         let depths = depths(function);
         let mut flags = flags(function, &depths, &calls);
         // The first flag is that of all calls.
-        if let Some(others) = flags.get_mut(1..).filter(|it| it.len() >= MAX_WORDS * WORD) {
+        if let Some(others) = flags
+            .get_mut(1..)
+            .filter(|others| others.len() >= MAX_WORDS * WORD)
+        {
             others.sort_by_key(|flag| std::cmp::Reverse(flag.at.map(|at| depths[at])));
         }
         let mut plan = Plan {
@@ -231,8 +236,11 @@ impl<'text> Plan<'text> {
         block: Option<usize>,
         opcode: &'text str,
     ) {
-        let mut shared = self.exits.iter_mut().filter(|it| !is_apart && !it.is_apart);
-        match shared.find(|it| it.opcode == opcode) {
+        let mut shared = self
+            .exits
+            .iter_mut()
+            .filter(|exit| !is_apart && !exit.is_apart);
+        match shared.find(|exit| exit.opcode == opcode) {
             Some(exit) => exit.from.push(number),
             None => self.exits.push(Exit {
                 from: vec![number],
@@ -263,9 +271,9 @@ fn ways(function: &PtxFunction<'_>, may_derive: bool) -> (Vec<Way>, Derivation) 
     let derivation = Some(count)
         .filter(|count| may_derive && *count <= MAX_WORDS * WORD && in_loops.len() <= MAX_DERIVED)
         .and_then(|_| derivation(function, &depths, in_loops.len() <= MAX_NUMBERS))
-        .filter(|it| {
-            let counted = in_loops.len() - it.blocks.len();
-            counted + it.registers <= MAX_SOURCES
+        .filter(|derivation| {
+            let counted = in_loops.len() - derivation.blocks.len();
+            counted + derivation.registers <= MAX_SOURCES
         });
     if derivation.is_none() {
         // The innermost ones run most often.
@@ -283,7 +291,7 @@ fn ways(function: &PtxFunction<'_>, may_derive: bool) -> (Vec<Way>, Derivation) 
 fn sets_registers(function: &PtxFunction<'_>) -> bool {
     function
         .instructions()
-        .any(|(_, _, it)| it.name() == "setmaxnreg")
+        .any(|(_, _, instruction)| instruction.name() == "setmaxnreg")
 }
 
 /// The number of loops around each block.
@@ -327,14 +335,15 @@ pub(super) fn ending<'text>(functions: &[PtxFunction<'text>]) -> HashSet<&'text 
     let mut ending: HashSet<&'text str> = HashSet::new();
     loop {
         let before = ending.len();
-        for function in functions.iter().filter(|it| !it.is_kernel) {
-            let ends = function
-                .instructions()
-                .any(|(number, _, it)| match it.flow {
-                    Flow::Exit => !is_unreachable(function, number),
-                    Flow::Call { callee } => may_end(&ending, callee),
-                    _ => false,
-                });
+        for function in functions.iter().filter(|function| !function.is_kernel) {
+            let ends =
+                function
+                    .instructions()
+                    .any(|(number, _, instruction)| match instruction.flow {
+                        Flow::Exit => !is_unreachable(function, number),
+                        Flow::Call { callee } => may_end(&ending, callee),
+                        _ => false,
+                    });
             if ends {
                 ending.insert(function.symbol);
             }

@@ -33,7 +33,11 @@ impl Module<'_> {
     /// The records of its functions that have a body, if each block has a counter.
     pub(crate) fn records(&self) -> Records {
         let mut records = Records::default();
-        for function in self.functions.iter().filter(|it| !it.blocks.is_empty()) {
+        for function in self
+            .functions
+            .iter()
+            .filter(|function| !function.blocks.is_empty())
+        {
             // A text of 4 GiB is more than a fat binary may unpack to.
             let count = u32::try_from(function.blocks.len()).unwrap_or(u32::MAX);
             records.push(Kind::Ptx, function.symbol, function.text.as_bytes(), count);
@@ -59,8 +63,11 @@ pub(super) fn words_for(blocks: usize) -> usize {
 }
 
 impl Unit {
-    pub(super) fn of(module: &Module<'_>, counting: Counting) -> Self {
-        let blocks = module.functions.iter().map(|it| it.blocks.len());
+    pub(super) fn new(module: &Module<'_>, counting: Counting) -> Self {
+        let blocks = module
+            .functions
+            .iter()
+            .map(|function| function.blocks.len());
         let words = match counting {
             Counting::Exact => 0,
             Counting::Reached => blocks.clone().map(words_for).sum(),
@@ -104,10 +111,10 @@ impl Unit {
     /// The declarations of all variables.
     pub(super) fn variables(&self, module: &Module<'_>, version: u64) -> Result<String, PtxError> {
         let unknown = PtxError::Version { found: version };
-        let version = Version::of_word(version).map_err(|_| unknown)?;
+        let version = Version::from_word(version).map_err(|_| unknown)?;
         let version = match self.counting {
             Counting::Exact => version,
-            Counting::Reached => version.of_bytes(),
+            Counting::Reached => version.with_byte_counters(),
         };
         let mut code = format!(
             "\n.weak .global .align 8 .u64 {VERSION_SYMBOL} = {};\n",

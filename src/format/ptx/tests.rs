@@ -108,7 +108,7 @@ fn a_jump_where_ways_join_is_no_line() {
     );
     let module = Module::parse(&text).unwrap();
     let found = module.functions[0].blocks.iter().map(|block| {
-        let lines = block.positions.iter().map(|it| it.place.line);
+        let lines = block.positions.iter().map(|position| position.place.line);
         lines.collect::<Vec<_>>()
     });
     let expected = [vec![4, 5], vec![], vec![5], vec![5]];
@@ -124,7 +124,10 @@ fn kernels_and_functions_with_a_body_are_found() {
          .visible .entry k(.param .u64 .ptr .align 1 p) .maxntid 128, 1, 1 .minnctapersm 2 .pragma \"x\"; \n{{ ret; }}"
     );
     let module = Module::parse(&text).unwrap();
-    let found = module.functions.iter().map(|it| (it.symbol, it.is_kernel));
+    let found = module
+        .functions
+        .iter()
+        .map(|function| (function.symbol, function.is_kernel));
     assert_eq!(found.collect::<Vec<_>>(), [("f", false), ("k", true)]);
     assert_eq!(
         (module.version, module.target, module.architecture()),
@@ -255,7 +258,7 @@ fn stripped(text: &str) -> Vec<String> {
     let mut inner = false;
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let is_own = ["rocov_", "__llvm_profile_raw_version", ".maxntid"];
-        let is_own = is_own.iter().any(|it| line.contains(it));
+        let is_own = is_own.iter().any(|own| line.contains(own));
         // A flush begins with a scope, and ends with one.
         inner |= line.starts_with("$rocov_exit");
         if !is_own && !inner {

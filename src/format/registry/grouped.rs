@@ -41,7 +41,7 @@ pub struct Grouped {
 impl Grouped {
     /// An empty document that keeps the record of each process. It has only the groups of documents that are added.
     #[must_use]
-    pub fn of_processes() -> Self {
+    pub fn for_processes() -> Self {
         Self {
             keeps_processes: true,
             ..Self::default()
@@ -85,8 +85,11 @@ impl Grouped {
         } = &self.merged;
         json::to_text(&Text {
             rocov_registry: VERSION,
-            code_objects: code_objects.values().map(|it| &**it).collect(),
-            processes: processes.values().map(|it| &**it).collect(),
+            code_objects: code_objects
+                .values()
+                .map(|code_object| &**code_object)
+                .collect(),
+            processes: processes.values().map(|process| &**process).collect(),
             groups: self.groups.records(),
         })
     }

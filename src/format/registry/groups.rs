@@ -72,7 +72,7 @@ impl Groups {
             let key = (load.agent, load.code_object, file, load.host, load.partial);
             *loads.entry(key).or_default() += 1;
         }
-        let runs = Runs::of(&process.host, process.pid, process.start);
+        let runs = Runs::new(&process.host, process.pid, process.start);
         self.add(
             &process.agents,
             process.hosts,
@@ -152,15 +152,21 @@ impl Groups {
         }
         let agents = agents
             .iter()
-            .map(|it| (it.index, it.name.clone(), it.isa.clone()));
+            .map(|agent| (agent.index, agent.name.clone(), agent.isa.clone()));
         let kind = Kind {
             agents: agents.collect(),
-            hosts: hosts.into_iter().map(|it| (it.path, it.build)).collect(),
+            hosts: hosts
+                .into_iter()
+                .map(|host| (host.path, host.build))
+                .collect(),
             zeros: device_code
                 .as_ref()
-                .map(|it| (it.profiles.clone(), it.traced)),
+                .map(|device_code| (device_code.profiles.clone(), device_code.traced)),
         };
-        group.code_files = device_code.into_iter().flat_map(|it| it.files).collect();
+        group.code_files = device_code
+            .into_iter()
+            .flat_map(|code| code.files)
+            .collect();
         for never in never_loaded {
             let key = (never.file, never.build, never.agent);
             let identities = group.never_loaded.entry(key).or_default();

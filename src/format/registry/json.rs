@@ -185,7 +185,7 @@ mod tests {
     fn each_record_has_a_line_with_whole_addresses() {
         let text = String::from_utf8(document().to_json()).unwrap();
         let line = r#"{"name":"k","object":"0x7f31c0de0040","entry":"0x7f31c0de1000"}"#;
-        assert!(text.lines().any(|it| it.trim() == line), "{text}");
+        assert!(text.lines().any(|found| found.trim() == line), "{text}");
         assert!(text.contains(r#""delta":"0xfffffffffffff000""#), "{text}");
         assert!(text.starts_with(r#"{"rocov_registry":1,"code_objects":[],"processes":["#));
     }

@@ -81,8 +81,12 @@ impl Merged {
     pub fn to_json(&self) -> Vec<u8> {
         json::to_text(&Pool {
             rocov_registry: VERSION,
-            code_objects: self.code_objects.values().map(|it| &**it).collect(),
-            processes: self.processes.values().map(|it| &**it).collect(),
+            code_objects: self
+                .code_objects
+                .values()
+                .map(|code_object| &**code_object)
+                .collect(),
+            processes: self.processes.values().map(|process| &**process).collect(),
         })
     }
 }

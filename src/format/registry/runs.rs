@@ -18,7 +18,7 @@ pub struct Runs(BTreeSet<u64>);
 impl Runs {
     /// The set of one process: of its host, its number, and its start in nanoseconds of the host's boot clock.
     #[must_use]
-    pub fn of(host: &str, pid: u32, start: u64) -> Self {
+    pub fn new(host: &str, pid: u32, start: u64) -> Self {
         let key = [
             host.as_bytes(),
             b"\0",
@@ -49,7 +49,7 @@ impl Runs {
     /// The number of processes that are in `others` too.
     #[must_use]
     pub fn shared_with(&self, others: &Self) -> usize {
-        self.0.iter().filter(|it| others.0.contains(it)).count()
+        self.0.iter().filter(|run| others.0.contains(run)).count()
     }
 }
 

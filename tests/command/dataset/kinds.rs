@@ -22,7 +22,7 @@ const WITH_LINES: [&str; 1] = ["-gline-tables-only"];
 
 /// Writes the raw profile of these records, with made-up counts.
 fn write(records: &Records, counters: usize, seed: u64, path: &Path) {
-    let version = Version::of_clang(22).unwrap();
+    let version = Version::from_clang(22).unwrap();
     let counters = (0..counters as u64).map(|index| match (index / 2 + seed) % 4 {
         // A wave with all of its lanes, or nothing.
         0 => 0,
@@ -75,7 +75,8 @@ impl Fleet {
     /// A run with a trace of a device ELF.
     fn traced(&self, run: &str, elf: &Path, seed: u64) {
         let bytes = fs::read(elf).unwrap();
-        let traced = TraceRecords::of(&CodeObject::parse(&bytes[..]).unwrap()).unwrap();
+        let traced =
+            TraceRecords::from_code_object(&CodeObject::parse(&bytes[..]).unwrap()).unwrap();
         let counters = traced
             .functions
             .iter()

@@ -188,7 +188,7 @@ fn a_profile_whose_binary_id_is_longer_than_all_is_rejected() {
     let mut bytes = fs::read(&files[0]).unwrap();
     bytes[16..24].copy_from_slice(&16_u64.to_le_bytes());
     let head: Vec<u8> = bytes.drain(..128.min(bytes.len())).collect();
-    let header = rocov::format::profraw::Version::of_word(u64::from_le_bytes(
+    let header = rocov::format::profraw::Version::from_word(u64::from_le_bytes(
         head[8..16].try_into().unwrap(),
     ));
     let size = header.unwrap().layout().header_bytes();

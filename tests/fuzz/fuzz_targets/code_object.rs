@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use rocov::format::codeobject::{CodeObject, Identity};
 
 fuzz_target!(|file: &[u8]| {
-    let identity = Identity::of(file);
+    let identity = Identity::from_image(file);
     let Ok(elf) = CodeObject::parse(file) else {
         return;
     };

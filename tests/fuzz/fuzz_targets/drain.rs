@@ -47,6 +47,6 @@ fn check(path: &Path) {
         return;
     }
     RawProfile::parse(&file).expect("a raw profile");
-    let mut sum = Sum::of(file.clone()).expect("a profile can be added to");
+    let mut sum = Sum::new(file.clone()).expect("a profile can be added to");
     sum.add(&file).expect("a profile can be added to itself");
 }

@@ -17,7 +17,7 @@ fuzz_target!(|damage: Damage| {
     let directory = tempfile::tempdir_in("/dev/shm").expect("memory for files");
     let path = directory.path().join("pool");
     let ours = Parts {
-        version: Version::of_word(10).expect("a known version"),
+        version: Version::from_word(10).expect("a known version"),
         build_id: None,
         sections: PerSection {
             data: &[7; 64],
@@ -47,7 +47,7 @@ fuzz_target!(|damage: Damage| {
             // An addition of counts does not read records and names; readers report damage there.
             let is_same = |part: Range<usize>| file.get(part.clone()) == good.get(part);
             if is_same(data) && is_same(names) {
-                Sum::of(after).expect("what is added to is whole");
+                Sum::new(after).expect("what is added to is whole");
             }
         }
         Err(_) => assert_eq!(after, file, "what is refused is left alone"),

@@ -42,7 +42,7 @@ fuzz_target!(|file: &[u8]| {
     ] {
         assert!(file.get(part.clone()).is_some(), "parts lie in the file");
     }
-    let Ok(mut sum) = Sum::of(file) else { return };
+    let Ok(mut sum) = Sum::new(file) else { return };
     let before = sum.bytes().to_vec();
     let _ = sum.functions();
     if sum.add(file).is_err() {

@@ -20,7 +20,7 @@ fuzz_target!(|input: (u64, [u16; 10], &[u8])| {
         let _ = SectionRanges::check(&table.bounds, segment(memory), None);
         let _ = SectionRanges::check_version(table.version, segment(memory));
     }
-    let Ok(version) = Version::of_word(word) else {
+    let Ok(version) = Version::from_word(word) else {
         return;
     };
     let at = |place: usize| BASE + u64::from(places[place]);
@@ -40,7 +40,7 @@ fuzz_target!(|input: (u64, [u16; 10], &[u8])| {
         memory.get(start..start + range.len as usize).unwrap_or(&[])
     };
     let tables = CopiesTables::decode(memory);
-    let copies = CheckedCopies::of(&tables, &ranges, segment(memory), version.is_single_byte());
+    let copies = CheckedCopies::check(&tables, &ranges, segment(memory), version.is_single_byte());
     for area in copies.areas {
         assert!(segment(memory).contains(&area.memory) && area.stride as u64 <= area.memory.len);
         let counted: usize = area.ranges.iter().map(|(_, place)| place.len()).sum();
@@ -70,7 +70,7 @@ fuzz_target!(|input: (u64, [u16; 10], &[u8])| {
         names_address: ranges.names.start,
     });
     RawProfile::parse(&file).expect("a raw profile");
-    let mut sum = Sum::of(file.clone()).expect("a profile can be added to");
+    let mut sum = Sum::new(file.clone()).expect("a profile can be added to");
     sum.add(&file).expect("a profile can be added to itself");
 });
 

@@ -23,7 +23,7 @@ fuzz_target!(|words: (&str, &str)| {
         tmpdir: "/tmp".into(),
     };
     if let Ok(name) = ProfileName::parse(one, &values, Path::new(DIRECTORY)) {
-        let identity = Identity::of_sections([other.as_bytes()]);
+        let identity = Identity::from_sections([other.as_bytes()]);
         let profile = name.for_load(other, &identity, 0);
         let file = profile.file_name().expect("a profile has a name");
         let file = file.to_string_lossy();
@@ -32,7 +32,7 @@ fuzz_target!(|words: (&str, &str)| {
         assert!(name.for_registry().starts_with(name.layout().side()));
     }
     let name = ProfileName::parse("%h/%p", &values, Path::new(DIRECTORY)).expect("a good pattern");
-    let identity = Identity::of_sections([other.as_bytes()]);
+    let identity = Identity::from_sections([other.as_bytes()]);
     let profile = name.for_load("gfx90a", &identity, 0);
     let directory = profile.parent().expect("a profile has a directory");
     let below = directory.strip_prefix(DIRECTORY).expect("below it");

@@ -9,7 +9,8 @@ use object::{Object, ObjectSection, ObjectSymbol};
 
 /// The identity that librocov gives a code object without a build id.
 pub fn identity(elf: &Path) -> String {
-    let identity = rocov::format::codeobject::Identity::of(&fs::read(elf).unwrap()).unwrap();
+    let identity =
+        rocov::format::codeobject::Identity::from_image(&fs::read(elf).unwrap()).unwrap();
     identity.as_str().to_owned()
 }
 

@@ -119,12 +119,21 @@ fn on_path(name: &str) -> Option<PathBuf> {
 /// # Errors
 /// Fails if a step does.
 fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, Loss> {
-    let is_ptx = |it: &&OsString| Path::new(it).extension().is_some_and(|it| it == "ptx");
-    let after = |name: &str| arguments.iter().skip_while(move |it| *it != name).nth(1);
+    let is_ptx = |path: &&OsString| {
+        Path::new(path)
+            .extension()
+            .is_some_and(|extension| extension == "ptx")
+    };
+    let after = |name: &str| {
+        arguments
+            .iter()
+            .skip_while(move |argument| *argument != name)
+            .nth(1)
+    };
     let (Some(input), Some(output), Some(cache)) = (
         arguments.iter().find(is_ptx),
         after("-o"),
-        InstrumentCache::of_user(),
+        InstrumentCache::for_user(),
     ) else {
         return Ok(None);
     };
@@ -153,9 +162,13 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, Loss> 
         path: place.clone(),
         source,
     })?;
-    let with_place = arguments
-        .iter()
-        .map(|it| if it == input { place.as_os_str() } else { it });
+    let with_place = arguments.iter().map(|argument| {
+        if argument == input {
+            place.as_os_str()
+        } else {
+            argument
+        }
+    });
     let with_place: Vec<&OsStr> = with_place.collect();
     let done = assembled(real, &with_place);
     let _ = fs::remove_file(&place);

@@ -56,5 +56,5 @@ fn has_section(object: &Object, kind: Kind) -> Option<bool> {
     let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
     let sections = header.sections(LittleEndian, &cache).ok()?;
     let section = sections.section_by_name(LittleEndian, kind.section);
-    Some(section.is_some_and(|(_, it)| it.sh_flags(LittleEndian).contains(SHF_ALLOC)))
+    Some(section.is_some_and(|(_, header)| header.sh_flags(LittleEndian).contains(SHF_ALLOC)))
 }

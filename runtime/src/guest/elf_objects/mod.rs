@@ -127,7 +127,7 @@ impl Files {
                 let place = object
                     .segments
                     .iter()
-                    .position(|it| it.contains(&address))?;
+                    .position(|segment| segment.contains(&address))?;
                 let place = self.known.len() + place;
                 let segments = object.segments.into_iter();
                 self.known
@@ -179,9 +179,12 @@ unsafe extern "C" fn find_holders(
     // SAFETY: the dynamic linker has passed the object to this callback.
     let headers = unsafe { program_headers(object) };
     let mut holder = None;
-    for header in headers.iter().filter(|it| it.p_type == libc::PT_LOAD) {
+    for header in headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_LOAD)
+    {
         let segment = range_of(object, header);
-        let place = |address| search.addresses.partition_point(|it| *it < address);
+        let place = |address| search.addresses.partition_point(|known| *known < address);
         let (first, last) = (place(segment.start), place(segment.end));
         for found in &mut search.found[first..last] {
             let holder = holder.get_or_insert_with(|| {
@@ -255,7 +258,7 @@ fn range_of(object: &libc::dl_phdr_info, header: &libc::Elf64_Phdr) -> Range<usi
 pub(crate) fn executable_file() -> Option<PathBuf> {
     static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
     // Every load of a code object asks for it, and the kernel takes long for all mappings.
-    let file = FILE.get_or_init(|| executable().map(|it| it.mapped_file()));
+    let file = FILE.get_or_init(|| executable().map(|executable| executable.mapped_file()));
     file.clone()
 }
 

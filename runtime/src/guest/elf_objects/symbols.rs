@@ -89,7 +89,7 @@ impl Symbols {
         loop {
             // SAFETY: a symbol in a bucket.
             let (found, (symbol, symbols_name)) =
-                unsafe { (self.hashes.of(index), self.symbol(index)) };
+                unsafe { (self.hashes.hash(index), self.symbol(index)) };
             if found | 1 == hash | 1 && symbol.st_shndx != 0 && symbols_name == name {
                 return Some(self.load_bias.wrapping_add(symbol.st_value as usize));
             }
@@ -168,7 +168,7 @@ impl GnuHash {
     ///
     /// # Safety
     /// `symbol` is in some bucket.
-    unsafe fn of(&self, symbol: u32) -> u32 {
+    unsafe fn hash(&self, symbol: u32) -> u32 {
         // SAFETY: a symbol in a bucket has an entry.
         unsafe { *self.chains.add((symbol - self.first) as usize) }
     }

@@ -95,7 +95,7 @@ fn other(why: &str) -> io::Error {
 /// # Errors
 /// Fails if the client is another user; the text names who may ask.
 pub(super) fn admits(stream: &UnixStream) -> Result<(), String> {
-    let peer = peer::of(stream).map(|peer| peer.user);
+    let peer = peer::identify(stream).map(|peer| peer.user);
     if peer.is_ok_and(|peer| peer == 0 || peer == effective_user_id()) {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use crate::format::bundle::*;
 fn said(file: &[u8]) -> Vec<String> {
     images(file)
         .filter_map(Result::err)
-        .map(|it| it.to_string())
+        .map(|error| error.to_string())
         .collect()
 }
 
@@ -198,7 +198,7 @@ fn declared_sizes_that_are_wrong() {
         let header = Compressed {
             unpacked,
             size,
-            ..Compressed::of(&plain, 3, 0)
+            ..Compressed::new(&plain, 3, 0)
         };
         header.with(&zlib(&plain))
     };
@@ -230,7 +230,7 @@ fn declared_sizes_that_are_wrong() {
 fn a_frame_that_needs_a_large_window() {
     // Such a frame would fill 4 TB before a byte comes out.
     let packed = b"\x28\xb5\x2f\xfd\0\xff\x02\0\x10x\x02\0\x10x";
-    let file = Compressed::of(b"", 3, 1).with(packed);
+    let file = Compressed::new(b"", 3, 1).with(packed);
     let expected = "the compressed bundle at offset 0x0 cannot be unpacked as zstd: it needs a window \
                     of 4123168604160 bytes, 8388608 are allowed";
     assert_eq!(message(&file), expected);
@@ -241,7 +241,7 @@ fn contents_that_are_not_what_was_compressed() {
     let plain = small();
     let header = Compressed {
         hash: *b"\x01\x23\x45\x67\x89\xab\xcd\xef",
-        ..Compressed::of(&plain, 3, 1)
+        ..Compressed::new(&plain, 3, 1)
     };
     let said = message(&header.with(&zstd(&plain)));
     let start = "the compressed bundle at offset 0x0 unpacks to bytes with the hash ";
@@ -390,7 +390,7 @@ fn ids_that_are_longer_than_any() {
         file.extend(key);
         file.resize(length, b'x');
         let container = containers(&file).next().unwrap().unwrap();
-        let ids: Vec<String> = container.images.into_iter().map(|it| it.id).collect();
+        let ids: Vec<String> = container.images.into_iter().map(|image| image.id).collect();
         let said = container.damage.iter().map(ToString::to_string);
         (ids, said.collect::<Vec<_>>())
     };

@@ -78,7 +78,7 @@ fn images_of_all_kinds_are_read() {
     let found: Vec<_> = [&file[..], &program]
         .iter()
         .flat_map(|file| containers(file))
-        .map(|it| it.expect("a fat binary"))
+        .map(|container| container.expect("a fat binary"))
         .collect();
     assert_eq!(found.len(), 3);
     for container in found {
@@ -86,7 +86,11 @@ fn images_of_all_kinds_are_read() {
         let unpacked = (other.len() + PTX.len()) as u64;
         assert_eq!(container.packing, Packing::FatBinary { unpacked });
         assert_eq!(container.size, file.len());
-        let bytes: Vec<&[u8]> = container.images.iter().map(|it| &it.bytes[..]).collect();
+        let bytes: Vec<&[u8]> = container
+            .images
+            .iter()
+            .map(|image| &image.bytes[..])
+            .collect();
         // The text of PTX ends before its padding.
         assert_eq!(bytes[..4], [&one[..], &other, PTX, PTX]);
         let contents = container.images.iter().map(Image::content);
@@ -107,11 +111,14 @@ fn images_of_all_kinds_are_read() {
             "lto_80",
             "sm_80 (kind 0x40)",
         ];
-        let names = names.map(|it| format!("cuda-nvptx64-nvidia-cuda--{it}"));
+        let names = names.map(|name| format!("cuda-nvptx64-nvidia-cuda--{name}"));
         assert_eq!(ids(&container), names);
     }
-    let devices: Vec<_> = images(&file).map(|it| it.expect("a cubin")).collect();
-    let targets: Vec<_> = devices.iter().map(|it| it.target.as_deref()).collect();
+    let devices: Vec<_> = images(&file).map(|image| image.expect("a cubin")).collect();
+    let targets: Vec<_> = devices
+        .iter()
+        .map(|image| image.target.as_deref())
+        .collect();
     assert_eq!(targets, [Some("sm_90"); 2]);
 }
 
@@ -153,15 +160,15 @@ fn parts_of_cubins_are_no_code_objects() {
 fn damage_is_named() {
     for (file, expected) in [
         (
-            changed(LZ4, |it| it.truncate(100)),
+            changed(LZ4, |bytes| bytes.truncate(100)),
             "the list of entries of the CUDA fat binary at offset 0x0 ends at 0x98, after the last byte at 0x64",
         ),
         (
-            changed(LZ4, |it| it[IMAGE_SIZE + 2] = 1),
+            changed(LZ4, |bytes| bytes[IMAGE_SIZE + 2] = 1),
             "the image of the CUDA fat binary at offset 0x0 ends at 0x10098, after the last byte at 0x98",
         ),
         (
-            changed(LZ4, |it| it[HEADER_SIZE] = 8),
+            changed(LZ4, |bytes| bytes[HEADER_SIZE] = 8),
             "the entry of the CUDA fat binary at offset 0x10 says that it has 8 bytes, its header has 64",
         ),
         (
@@ -170,16 +177,16 @@ fn damage_is_named() {
              (zstd)",
         ),
         (
-            changed(LZ4, |it| it[UNPACKED] += 1),
+            changed(LZ4, |bytes| bytes[UNPACKED] += 1),
             "the image of a CUDA fat binary at offset 0x50 unpacks to 67 bytes, its header says 68",
         ),
         (
-            changed(LZ4, |it| it[UNPACKED + 5] = 1),
+            changed(LZ4, |bytes| bytes[UNPACKED + 5] = 1),
             "the image of a CUDA fat binary at offset 0x50 says that it unpacks to 1099511627843 bytes, 4294967296 are \
              allowed",
         ),
         (
-            changed(LZ4, |it| it[ENTRY + 65] = 0xff),
+            changed(LZ4, |bytes| bytes[ENTRY + 65] = 0xff),
             "the image of a CUDA fat binary at offset 0x50 cannot be unpacked as LZ4: the LZ4 block is cut short",
         ),
     ] {

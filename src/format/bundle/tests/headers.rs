@@ -69,7 +69,11 @@ fn read(file: &[u8]) {
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     }
-    assert!(images(file).flatten().all(|it| it.bytes.len() <= most));
+    assert!(
+        images(file)
+            .flatten()
+            .all(|image| image.bytes.len() <= most)
+    );
 }
 
 fn hosts() -> Vec<Vec<u8>> {
@@ -133,7 +137,7 @@ fn an_offset_and_a_size_at_bounds_are_no_panic() {
 #[test]
 fn an_empty_section_behind_the_end_has_no_code() {
     let all = |file: &[u8]| {
-        let found = images(file).map(|it| it.map(|_| ()).map_err(|it| it.to_string()));
+        let found = images(file).map(|image| image.map(|_| ()).map_err(|error| error.to_string()));
         found.collect::<Vec<_>>()
     };
     for file in &hosts()[..2] {

@@ -9,7 +9,7 @@ fn found(file: &[u8]) -> Vec<(Option<String>, Vec<u8>)> {
     images(file)
         .map(|image| {
             let image = image.unwrap();
-            assert_eq!(image.identity, Identity::of(&image.bytes).unwrap());
+            assert_eq!(image.identity, Identity::from_image(&image.bytes).unwrap());
             (image.target, image.bytes.to_vec())
         })
         .collect()
@@ -113,7 +113,9 @@ fn containers_follow_each_other_after_zeros() {
         file.extend_from_slice(part);
         file.resize(file.len().next_multiple_of(4096), 0);
     }
-    let starts: Vec<_> = containers(&file).map(|it| it.unwrap().offset).collect();
+    let starts: Vec<_> = containers(&file)
+        .map(|container| container.unwrap().offset)
+        .collect();
     assert_eq!(starts.len(), 5);
     assert!(starts.is_sorted() && starts.iter().all(|start| start % 4096 == 0));
     assert_eq!(found(&file).len(), 5);
@@ -133,7 +135,7 @@ fn host_files_have_them_in_sections() {
     let file = host(&sections);
     assert_eq!(found(&file), expected());
     let names: Vec<_> = containers(&file)
-        .map(|it| it.unwrap().section.unwrap())
+        .map(|container| container.unwrap().section.unwrap())
         .collect();
     assert_eq!(names, [".hip_fatbin", ".llvm.offloading"]);
 }
@@ -152,7 +154,7 @@ fn bundles_of_a_host_file_without_section_headers_are_found_by_their_pages() {
     file[40..48].fill(0); // e_shoff
     file[60..64].fill(0); // e_shnum, e_shstrndx
     let all: Vec<_> = containers(&file)
-        .map(|it| it.map(|it| it.section))
+        .map(|found| found.map(|container| container.section))
         .collect();
     assert!(matches!(&all[..], [Ok(None), Ok(None)]), "{all:?}");
     assert_eq!(found(&file), expected());
@@ -176,7 +178,10 @@ fn images_of_other_devices_are_listed_and_not_taken() {
     let container = containers(&file).next().unwrap().unwrap();
     let contents: Vec<_> = container.images.iter().map(Image::content).collect();
     assert_eq!(
-        contents.iter().filter(|it| **it == Content::Other).count(),
+        contents
+            .iter()
+            .filter(|content| **content == Content::Other)
+            .count(),
         2
     );
 }

@@ -126,7 +126,7 @@ pub(super) struct Compressed {
 
 impl Compressed {
     /// The true header for compressed `bytes`.
-    pub(super) fn of(bytes: &[u8], version: u16, method: u16) -> Self {
+    pub(super) fn new(bytes: &[u8], version: u16, method: u16) -> Self {
         Self {
             version,
             method,
@@ -161,7 +161,7 @@ impl Compressed {
 /// `bytes` compressed, with a true header.
 pub(super) fn compressed(bytes: &[u8], version: u16, method: u16) -> Vec<u8> {
     let packed = [zlib, zstd][usize::from(method)](bytes);
-    Compressed::of(bytes, version, method).with(&packed)
+    Compressed::new(bytes, version, method).with(&packed)
 }
 
 /// An offload binary for HIP with an image for each target.

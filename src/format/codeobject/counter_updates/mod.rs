@@ -37,7 +37,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         if self.is_cubin() {
             return Ok(Vec::new());
         }
-        let Some(generation) = Generation::of(&self.target()?) else {
+        let Some(generation) = Generation::for_target(&self.target()?) else {
             return Ok(Vec::new());
         };
         let relocations = OnceCell::new();

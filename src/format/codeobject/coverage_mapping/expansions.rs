@@ -24,7 +24,7 @@ pub(super) fn set_counters(
     // Inner files come first: the counter of an expansion may be that of an expansion in its file.
     let depths = depths(regions, &expansion)?;
     // A key of a region has all expansions around it.
-    let of_regions = regions.iter().map(|it| depths[it.file as usize]);
+    let of_regions = regions.iter().map(|region| depths[region.file as usize]);
     let nesting = of_regions.chain(depths.iter().copied());
     if nesting.sum::<usize>() > MAX_NESTING {
         return Err(CoverageError::Nesting);
@@ -47,7 +47,7 @@ fn depths(
     regions: &[MappedRegion],
     expansion: &[Option<usize>],
 ) -> Result<Vec<usize>, CoverageError> {
-    let around = |file: usize| expansion[file].map(|it| regions[it].file as usize);
+    let around = |file: usize| expansion[file].map(|region| regions[region].file as usize);
     let mut depths = vec![None; expansion.len()];
     for file in 0..expansion.len() {
         // The files on the way out to one whose depth is known.
@@ -60,7 +60,9 @@ fn depths(
             way.push(file);
             outer = around(file);
         }
-        let first = outer.and_then(|file| depths[file]).map_or(0, |it| it + 1);
+        let first = outer
+            .and_then(|file| depths[file])
+            .map_or(0, |depth| depth + 1);
         for (depth, file) in (first..).zip(way.into_iter().rev()) {
             depths[file] = Some(depth);
         }

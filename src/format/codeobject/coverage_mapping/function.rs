@@ -64,7 +64,7 @@ pub fn mapped_functions(
         let Some(functions) = in_list.remove(&list.hash()) else {
             continue;
         };
-        let places = functions.iter().flat_map(|it| &mappings[*it].files);
+        let places = functions.iter().flat_map(|index| &mappings[*index].files);
         let paths = list.paths(&places.copied().collect::<HashSet<_>>(), &mut room)?;
         let paths = paths.into_iter().map(|(place, path)| (place, path.into()));
         let paths: HashMap<u64, Arc<str>> = paths.collect();

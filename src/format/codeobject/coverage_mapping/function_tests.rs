@@ -75,7 +75,7 @@ fn every_kind_of_region() {
     let (one, two) = (Counter::Value(0), Counter::Value(1));
     let (expansion, third) = (Counter::Difference(1), Counter::Difference(1));
     assert_eq!((function.name, function.hash), (7, 8));
-    let files: Vec<_> = function.files.iter().map(|it| &**it).collect();
+    let files: Vec<_> = function.files.iter().map(|file| &**file).collect();
     assert_eq!(files, ["/a/b", "/a", "/a/b"]);
     assert_eq!(
         function.expressions,
@@ -177,8 +177,14 @@ fn damage_is_named() {
 
 /// Files that each expand to the next one, and code in the last.
 fn nested(expansions: u32) -> Vec<u8> {
-    let bits = |it: u32, shift: u32| (it >> shift) as u8 & 0x7f;
-    let number = |it| [bits(it, 0) | 0x80, bits(it, 7) | 0x80, bits(it, 14)];
+    let bits = |number: u32, shift: u32| (number >> shift) as u8 & 0x7f;
+    let number = |number| {
+        [
+            bits(number, 0) | 0x80,
+            bits(number, 7) | 0x80,
+            bits(number, 14),
+        ]
+    };
     let mut mapping = number(expansions + 1).to_vec();
     mapping.resize(mapping.len() + expansions as usize + 1, 0);
     mapping.push(0);
@@ -229,7 +235,10 @@ fn the_first_record_of_a_function_that_is_used_counts() {
         vec![used(5), other.clone(), unused(LIST), used(6)],
     ] {
         let found = read(&records).unwrap();
-        let hashes: Vec<_> = found.iter().map(|it| (it.name, it.hash)).collect();
+        let hashes: Vec<_> = found
+            .iter()
+            .map(|function| (function.name, function.hash))
+            .collect();
         assert_eq!(hashes, [(7, 5), (1, 0)]);
         assert_eq!(*found[0].files[0], *"/c/d");
     }

@@ -52,7 +52,7 @@ fn mapped(functions: &[u8], wanted: &HashSet<u64>) -> Result<HashMap<u64, Mapped
     let mut found: HashMap<u64, Mapped> = HashMap::new();
     for record in FunctionRecords::new(functions) {
         let record = record?;
-        let is_known = |it: &Mapped| !it.is_unused;
+        let is_known = |mapped: &Mapped| !mapped.is_unused;
         if !wanted.contains(&record.name) || found.get(&record.name).is_some_and(is_known) {
             continue;
         }

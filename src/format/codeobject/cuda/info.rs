@@ -108,7 +108,7 @@ mod tests {
         ]
         .concat();
         let found = attributes(".nv.info", &data).unwrap();
-        let kinds: Vec<_> = found.iter().map(|it| it.kind).collect();
+        let kinds: Vec<_> = found.iter().map(|attribute| attribute.kind).collect();
         assert_eq!(kinds, [REGISTERS, PARAM_SIZE, ONE_ARCHITECTURE]);
         assert_eq!(found[0].words().collect::<Vec<_>>(), [22, 16]);
         assert_eq!([found[1].number(), found[2].number()], [24, 1]);

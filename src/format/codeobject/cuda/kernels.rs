@@ -46,7 +46,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         let compatibility = self.attributes(".nv.compat").unwrap_or_default();
         let is_for_one = compatibility
             .iter()
-            .any(|it| it.kind == ONE_ARCHITECTURE && it.number() == 1);
+            .any(|attribute| attribute.kind == ONE_ARCHITECTURE && attribute.number() == 1);
         let target = target::of_flags(flags, abi_version, is_for_one);
         target.ok_or(CodeObjectError::UnknownProcessor { found: flags })
     }
@@ -69,12 +69,16 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         let [registers, stacks, frames] = [REGISTERS, MIN_STACK_SIZE, FRAME_SIZE].map(of_all);
         let sections = self.sections()?;
         self.check_total("sections of attributes", info_sizes(&sections))?;
-        let sizes = Sizes::of(&sections);
+        let sizes = Sizes::new(&sections);
         let mut kernels = Vec::with_capacity(names.len());
         let all = symbols.kernels.iter().zip(names).zip(counted).zip(sources);
         for ((((number, _), name), instrumented), source) in all {
             let own = self.attributes(&format!("{INFO}.{name}"))?;
-            let own_number = |kind| own.iter().find(|it| it.kind == kind).map(Attribute::number);
+            let own_number = |kind| {
+                own.iter()
+                    .find(|attribute| attribute.kind == kind)
+                    .map(Attribute::number)
+            };
             let stack = stacks.get(number).or_else(|| frames.get(number));
             let shared = sizes.of_kernel(&sizes.shared, &name);
             let reserved = match symbols.reserves_shared {
@@ -135,15 +139,17 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
 
 /// The sizes of sections with attributes.
 fn info_sizes(sections: &[ElfSection]) -> impl Iterator<Item = u64> {
-    let named = sections.iter().filter(|it| it.name.starts_with(INFO));
-    named.map(|it| it.size)
+    let named = sections
+        .iter()
+        .filter(|section| section.name.starts_with(INFO));
+    named.map(|section| section.size)
 }
 
 /// The values of an attribute that has a function's number before each, by that number.
 fn of_functions(attributes: &[Attribute<'_>], kind: u8) -> HashMap<usize, u32> {
-    let all = attributes.iter().filter(|it| it.kind == kind);
-    let pairs = all.filter_map(|it| {
-        let mut words = it.words();
+    let all = attributes.iter().filter(|attribute| attribute.kind == kind);
+    let pairs = all.filter_map(|attribute| {
+        let mut words = attribute.words();
         Some((words.next()? as usize, words.next()?))
     });
     pairs.collect()
@@ -151,16 +157,20 @@ fn of_functions(attributes: &[Attribute<'_>], kind: u8) -> HashMap<usize, u32> {
 
 /// The number of instructions that store or load a spilled register.
 fn spills(attributes: &[Attribute<'_>]) -> u32 {
-    let annotations = attributes.iter().filter(|it| it.kind == ANNOTATIONS);
-    let kinds = annotations.flat_map(|it| it.words().step_by(2));
-    let spills = kinds.filter(|it| *it == SPILL).count();
+    let annotations = attributes
+        .iter()
+        .filter(|attribute| attribute.kind == ANNOTATIONS);
+    let kinds = annotations.flat_map(|annotation| annotation.words().step_by(2));
+    let spills = kinds.filter(|kind| *kind == SPILL).count();
     u32::try_from(spills).unwrap_or(u32::MAX)
 }
 
 /// The most threads in a block.
 fn block(attributes: &[Attribute<'_>]) -> u32 {
-    let bounds = attributes.iter().find(|it| it.kind == MAX_THREADS);
-    let threads = bounds.map(|it| it.words().take(3).fold(1, u32::saturating_mul));
+    let bounds = attributes
+        .iter()
+        .find(|attribute| attribute.kind == MAX_THREADS);
+    let threads = bounds.map(|bound| bound.words().take(3).fold(1, u32::saturating_mul));
     threads.unwrap_or(MAX_BLOCK)
 }
 
@@ -175,14 +185,14 @@ struct Sizes<'a> {
 }
 
 impl<'a> Sizes<'a> {
-    fn of(sections: &'a [ElfSection]) -> Self {
+    fn new(sections: &'a [ElfSection]) -> Self {
         let (mut shared, mut constant) = (HashMap::new(), HashMap::new());
         let mut common = 0_u64;
         for section in sections {
             if let Some(kernel) = section.name.strip_prefix(".nv.shared.") {
                 shared.insert(kernel, section.size);
             } else if let Some(bank) = section.name.strip_prefix(".nv.constant") {
-                let after = bank.trim_start_matches(|it: char| it.is_ascii_digit());
+                let after = bank.trim_start_matches(|character: char| character.is_ascii_digit());
                 match after.strip_prefix('.') {
                     Some(kernel) => {
                         let sum: &mut u64 = constant.entry(kernel).or_default();

@@ -70,7 +70,7 @@ pub struct CountedVariable {
 pub fn is_instrumented(cubin: &[u8]) -> Result<bool, CodeObjectError> {
     let names = CodeObject::parse(cubin)?.symbol_names()?;
     // A symbol may have the end of another's name.
-    Ok(names.windows(RECORDS.len()).any(|it| it == RECORDS))
+    Ok(names.windows(RECORDS.len()).any(|window| window == RECORDS))
 }
 
 /// The ELF of a code object that has sections of profile data: of an instrumented cubin the laid-out one, and `elf` itself of
@@ -93,7 +93,7 @@ pub fn laid_out(cubin: &[u8]) -> Result<Option<LaidOut>, CodeObjectError> {
     if !code_object.is_cubin() || code_object.has_section(data) {
         return Ok(None);
     }
-    let variables = Variables::of(&code_object)?;
+    let variables = Variables::new(&code_object)?;
     let records = variables.named(RECORDS);
     let Some(first) = records.first() else {
         return Ok(None);
@@ -108,7 +108,7 @@ pub fn laid_out(cubin: &[u8]) -> Result<Option<LaidOut>, CodeObjectError> {
     ];
     let constant: Vec<usize> = constant
         .into_iter()
-        .flat_map(|it| variables.named(it))
+        .flat_map(|prefix| variables.named(prefix))
         .collect();
     variables.check_total("profile variables", &constant)?;
     let layout = Layout {
@@ -181,7 +181,7 @@ fn version_of<'data, R: ReadRef<'data>>(
         72 => 11,
         _ => 10,
     });
-    let version = Version::of_word(word).ok();
+    let version = Version::from_word(word).ok();
     let fits = version.filter(|version| version.layout().record.bytes == bytes);
     Ok(fits.ok_or(CubinError::Records { found: bytes })?)
 }
@@ -264,7 +264,7 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
             }
         }
         let mut seen = HashSet::new();
-        found.retain(|it| !self.places.contains_key(it) && seen.insert(*it));
+        found.retain(|variable| !self.places.contains_key(variable) && seen.insert(*variable));
         Ok(found)
     }
 
@@ -313,7 +313,7 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
             let own = self.places[record];
             for address in self.variables.pointers(*record)? {
                 let at = address.at as usize;
-                let target = address.target.and_then(|it| self.places.get(&it));
+                let target = address.target.and_then(|target| self.places.get(&target));
                 if let Some(target) = target {
                     let distance = target.wrapping_add(address.offset).wrapping_sub(own);
                     LittleEndian::write_u64(&mut bytes[at..at + 8], distance);
@@ -376,10 +376,10 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
         let mut areas = Vec::new();
         for table in &self.tables {
             let addresses = self.variables.pointers(*table)?;
-            let area = addresses.iter().find(|it| it.at == AREA_IN_TABLE);
+            let area = addresses.iter().find(|address| address.at == AREA_IN_TABLE);
             areas.extend(
-                area.and_then(|it| it.target)
-                    .filter(|it| !self.places.contains_key(it)),
+                area.and_then(|address| address.target)
+                    .filter(|variable| !self.places.contains_key(variable)),
             );
         }
         areas.dedup();
@@ -396,9 +396,9 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
                 .to_vec();
             for address in self.variables.pointers(*table)? {
                 let at = address.at as usize;
-                let target = address.target.and_then(|it| self.places.get(&it));
+                let target = address.target.and_then(|target| self.places.get(&target));
                 // A counter without a record has no place. The check of the table reports address 0.
-                let target = target.map_or(0, |it| it.wrapping_add(address.offset));
+                let target = target.map_or(0, |place| place.wrapping_add(address.offset));
                 // A damaged table has no contents.
                 if let Some(word) = bytes.get_mut(at..at + 8) {
                     LittleEndian::write_u64(word, target);

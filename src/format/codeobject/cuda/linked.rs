@@ -184,7 +184,7 @@ impl Linked {
         let unloaded: u64 = self
             .sections
             .iter()
-            .map(|it| it.contents.len() as u64 + 8)
+            .map(|section| section.contents.len() as u64 + 8)
             .sum();
         let all = (cubin.len() + self.contents.len() + 4 * PAGE) as u64;
         let mut elf = room_for(
@@ -196,7 +196,7 @@ impl Linked {
         let loaded_at = elf.len();
         elf.extend_from_slice(&self.contents);
 
-        let mut headers = Headers::of(cubin)?;
+        let mut headers = Headers::parse(cubin)?;
         for section in &self.sections {
             let offset = if section.of.is_loaded {
                 loaded_at + section.address.saturating_sub(self.start) as usize
@@ -248,7 +248,7 @@ struct Headers {
 
 impl Headers {
     /// The headers of `cubin`, which was parsed before.
-    fn of(cubin: &[u8]) -> Result<Self, CodeObjectError> {
+    fn parse(cubin: &[u8]) -> Result<Self, CodeObjectError> {
         let cut = || CodeObjectError::Cut;
         let word = |at: usize| LittleEndian::read_u64(&cubin[at..]) as usize;
         if cubin.len() < FILE_HEADER {
@@ -261,7 +261,7 @@ impl Headers {
         let mut headers = cubin.get(start..end).ok_or_else(cut)?.to_vec();
         let names = headers
             .get(names_section * SECTION_HEADER..)
-            .filter(|it| it.len() >= SECTION_HEADER);
+            .filter(|header| header.len() >= SECTION_HEADER);
         let names = names.ok_or_else(cut)?;
         let offset = LittleEndian::read_u64(&names[24..]) as usize;
         let size = LittleEndian::read_u64(&names[32..]) as usize;
@@ -359,7 +359,7 @@ impl Headers {
             let at = LittleEndian::read_u32(header) as usize;
             self.names
                 .get(at..)
-                .is_some_and(|it| it.starts_with(name.as_bytes()))
+                .is_some_and(|found| found.starts_with(name.as_bytes()))
         };
         self.headers
             .chunks_exact(SECTION_HEADER)

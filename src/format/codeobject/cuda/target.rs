@@ -41,7 +41,7 @@ pub fn rank(target: &str) -> Option<(u32, bool)> {
 /// The number of an architecture, and the letter after it.
 fn version(architecture: &str) -> Option<(u32, &str)> {
     let version = architecture.strip_prefix("sm_")?;
-    let digits = version.trim_end_matches(|it: char| it.is_ascii_lowercase());
+    let digits = version.trim_end_matches(|character: char| character.is_ascii_lowercase());
     Some((digits.parse().ok()?, &version[digits.len()..]))
 }
 
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn the_latest_and_most_special_code_ranks_highest() {
         let targets = ["gfx90a", "sm_80", "sm_86", "sm_90", "sm_90a"];
-        assert!(targets.is_sorted_by_key(|it| rank(it)));
+        assert!(targets.is_sorted_by_key(|target| rank(target)));
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl<'data, 'elf, R: ReadRef<'data>> Variables<'data, 'elf, R> {
     ///
     /// # Errors
     /// Fails if either is damaged.
-    pub(super) fn of(code_object: &'elf CodeObject<'data, R>) -> Result<Self, CodeObjectError> {
+    pub(super) fn new(code_object: &'elf CodeObject<'data, R>) -> Result<Self, CodeObjectError> {
         let mut variables = Variables {
             code_object,
             all: Vec::new(),
@@ -118,7 +118,7 @@ impl<'data, 'elf, R: ReadRef<'data>> Variables<'data, 'elf, R> {
                 .check_total("names of variables", [named].into_iter())?;
             found_by_symbol.push((index.0, found));
         }
-        found_by_symbol.sort_by_key(|(_, it)| (it.section, it.value));
+        found_by_symbol.sort_by_key(|(_, variable)| (variable.section, variable.value));
         for (number, (symbol, variable)) in found_by_symbol.into_iter().enumerate() {
             self.targets.insert(symbol, Target::Variable(number));
             self.all.push(variable);
@@ -130,8 +130,8 @@ impl<'data, 'elf, R: ReadRef<'data>> Variables<'data, 'elf, R> {
         let CodeObject { data, sections, .. } = self.code_object;
         let (data, all) = (*data, sections.enumerate());
         let tables: Vec<_> = all
-            .filter(|(_, it)| [SHT_REL, SHT_RELA].contains(&it.sh_type(LittleEndian)))
-            .map(|(index, it)| (index.0, it))
+            .filter(|(_, section)| [SHT_REL, SHT_RELA].contains(&section.sh_type(LittleEndian)))
+            .map(|(index, section)| (index.0, section))
             .collect();
         self.code_object
             .check_sections("relocations", tables.iter().map(|(index, _)| *index))?;
@@ -176,7 +176,7 @@ impl<'data, 'elf, R: ReadRef<'data>> Variables<'data, 'elf, R> {
     /// The numbers of the variables whose names start with `prefix`.
     pub(super) fn named(&self, prefix: &[u8]) -> Vec<usize> {
         let all = self.all.iter().enumerate();
-        let named = all.filter(|(_, it)| it.name.starts_with(prefix));
+        let named = all.filter(|(_, variable)| variable.name.starts_with(prefix));
         named.map(|(number, _)| number).collect()
     }
 
@@ -263,7 +263,7 @@ impl<'data, 'elf, R: ReadRef<'data>> Variables<'data, 'elf, R> {
                 let place = (section, relocation.addend);
                 let after = self
                     .all
-                    .partition_point(|it| (it.section, it.value) <= place);
+                    .partition_point(|symbol| (symbol.section, symbol.value) <= place);
                 let number = after.checked_sub(1)?;
                 let variable = &self.all[number];
                 let offset = relocation.addend.checked_sub(variable.value)?;

@@ -152,7 +152,7 @@ fn document() -> Document {
         notes: process.notes.clone(),
         processes: vec![MachineRecord {
             machine: "node7".into(),
-            runs: Runs::of("node7", 1, 1),
+            runs: Runs::new("node7", 1, 1),
         }],
     };
     Document {
@@ -334,7 +334,7 @@ fn profiles(pattern: &str) -> ProfileName {
 
 #[test]
 fn the_chapter_on_files_has_the_names_that_are_made() {
-    let identity = Identity::of_build_id(&[0x0f, 0x3c, 0x9b]).expect("an identity");
+    let identity = Identity::from_build_id(&[0x0f, 0x3c, 0x9b]).expect("an identity");
     let own = profiles("%p-mfzwizlt.profraw");
     let label: Label = "unit".parse().expect("a label");
     let profile = own.for_load("gfx90a", &identity, 3);

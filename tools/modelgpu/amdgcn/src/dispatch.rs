@@ -6,13 +6,13 @@ pub use crate::wave::MAX_SCRATCH;
 use crate::code::Code;
 use crate::code_object::{KernelDescriptor, KernelIdentity};
 use crate::error::{DispatchError, LaunchProblem};
+use crate::launch::{Dispatch, item_ids, scratch_size};
 use crate::memory::{AddressSpace, View};
 use crate::packet::DispatchPacket;
 use crate::schedule;
 use crate::target::Target;
 use crate::wave::Mode;
 
-use crate::launch::{Dispatch, item_ids, scratch_size};
 /// Runs one AQL kernel dispatch to its end, for the target of `code`, on the calling thread and, if
 /// it is long enough, on further threads of `context`.
 ///

@@ -292,7 +292,7 @@ impl<'a> Worker<'a> {
             workgroup
                 .waves
                 .iter()
-                .filter(|it| it.state == state)
+                .filter(|wave| wave.state == state)
                 .count()
         };
         let pc = workgroup.waves[wave].pc;

@@ -135,7 +135,7 @@ pub(crate) struct ActiveLanes {
 impl ActiveLanes {
     /// The number of lanes in `exec`.
     #[inline(always)]
-    pub(crate) fn of(&mut self, exec: u64) -> u32 {
+    pub(crate) fn count(&mut self, exec: u64) -> u32 {
         if self.exec != exec {
             *self = Self {
                 exec,
@@ -192,6 +192,6 @@ mod tests {
     fn lanes_are_those_of_the_latest_mask() {
         let mut lanes = ActiveLanes::default();
         let masks = [0, 1, 1, u64::MAX, 0, 0xf0];
-        assert_eq!(masks.map(|exec| lanes.of(exec)), [0, 1, 1, 64, 0, 4]);
+        assert_eq!(masks.map(|exec| lanes.count(exec)), [0, 1, 1, 64, 0, 4]);
     }
 }

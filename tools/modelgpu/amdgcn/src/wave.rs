@@ -350,6 +350,6 @@ impl<F: Copy> Leveled<F> {
     /// The function for waves of this size, at their level.
     #[inline]
     pub(crate) fn for_wave(&self, wave: &Wave) -> Fitted<F> {
-        self.select(wave.simd).of(wave.size)
+        self.select(wave.simd).fit(wave.size)
     }
 }

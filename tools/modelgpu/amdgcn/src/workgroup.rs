@@ -166,7 +166,7 @@ fn take_turn<const TRACED: bool>(
             _ => code.fetch(pc, &mut surroundings.memory),
         }
         .map_err(|fault| (pc, fault))?;
-        let lanes = if TRACED { active.of(wave.exec()) } else { 0 };
+        let lanes = if TRACED { active.count(wave.exec()) } else { 0 };
         if let (true, Some(tally)) = (TRACED, code.tally()) {
             tally.count(index, lanes);
         }

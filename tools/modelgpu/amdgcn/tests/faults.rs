@@ -526,7 +526,7 @@ fn races_and_unwritten_bytes_of_lds_are_told() {
     let told = mistakes(&racing, true);
     let race = told
         .iter()
-        .find(|it| it.other.is_some())
+        .find(|mistake| mistake.other.is_some())
         .unwrap_or_else(|| panic!("no race: {told:?}"));
     let message = race.to_string();
     for part in [

@@ -121,7 +121,7 @@ impl Gpu for Device {
         let done = kernel::run(self, &mut code, apertures, &self.warned, threads, launch)
             .map_err(|fault| self.explained(fault))?;
         if let Some(instructions) = &self.model.instructions {
-            let symbol = kernel::Symbol::of(self, launch).to_string();
+            let symbol = kernel::Symbol::new(self, launch).to_string();
             instructions.add(self.target.name(), symbol, done);
         }
         Ok(done)

@@ -267,8 +267,12 @@ impl Memory {
         let table = self.lock();
         let first = start.saturating_sub(table.largest);
         let mut below = (table.by_address).range((first, 0)..(start.saturating_add(len), 0));
-        let is_of_driver = |it: &Allocation| it.backing != Backing::Borrowed || it.mapped != 0;
-        below.any(|(_, it)| is_of_driver(it) && it.va + it.size > start)
+        let is_of_driver = |allocation: &Allocation| {
+            allocation.backing != Backing::Borrowed || allocation.mapped != 0
+        };
+        below.any(|(_, allocation)| {
+            is_of_driver(allocation) && allocation.va + allocation.size > start
+        })
     }
 
     /// Attaches what a program tells about an allocation to those that import it.
@@ -397,8 +401,8 @@ impl Table {
     fn at(&self, address: u64) -> impl Iterator<Item = &Allocation> {
         let below = self.by_address.range(..=(address, u64::MAX)).rev();
         let allocations = below.map(|(_, allocation)| allocation);
-        let near = allocations.take_while(move |it| address - it.va < self.largest);
-        near.filter(move |it| address - it.va < it.size)
+        let near = allocations.take_while(move |allocation| address - allocation.va < self.largest);
+        near.filter(move |allocation| address - allocation.va < allocation.size)
     }
 
     fn insert(&mut self, mut allocation: Allocation) -> Allocation {

@@ -175,7 +175,7 @@ impl Model {
         let node = match nodes.iter().find(|node| node.is(buffer.node)) {
             Some(node) => *node,
             None => {
-                let node = Node::of_process(buffer.process, buffer.descriptor, buffer.node)?;
+                let node = Node::for_process(buffer.process, buffer.descriptor, buffer.node)?;
                 // Kernels may use the memory until the process ends.
                 let node: &'static Node = Box::leak(Box::new(node));
                 nodes.push(node);

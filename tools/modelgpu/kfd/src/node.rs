@@ -37,7 +37,7 @@ impl Node {
     ///
     /// # Errors
     /// Fails if that process has ended, belongs to another user, or has another file there.
-    pub(crate) fn of_process(process: u32, descriptor: RawFd, id: FileId) -> Result<Self, Errno> {
+    pub(crate) fn for_process(process: u32, descriptor: RawFd, id: FileId) -> Result<Self, Errno> {
         let file = sys::open_of_process(process, descriptor)?;
         if sys::file_id(file.as_raw_fd()) != Some(id) {
             return Err(Errno(libc::ENODEV));

@@ -176,28 +176,32 @@ impl Svm {
         };
         for attribute in attributes {
             match attribute.kind {
-                svm_attribute::PREFERRED_LOCATION => attribute.value = common(|it| it.preferred),
-                svm_attribute::PREFETCH_LOCATION => attribute.value = common(|it| it.prefetched),
+                svm_attribute::PREFERRED_LOCATION => {
+                    attribute.value = common(|page| page.preferred)
+                }
+                svm_attribute::PREFETCH_LOCATION => {
+                    attribute.value = common(|page| page.prefetched)
+                }
                 svm_attribute::ACCESS
                 | svm_attribute::ACCESS_IN_PLACE
                 | svm_attribute::NO_ACCESS => {
                     let gpu = gpu::index_of(attribute.value, gpus).ok_or(Errno(libc::EINVAL))?;
-                    attribute.kind = if all().all(|it| it.access[gpu] == Access::InPlace) {
+                    attribute.kind = if all().all(|page| page.access[gpu] == Access::InPlace) {
                         svm_attribute::ACCESS_IN_PLACE
-                    } else if all().all(|it| it.access[gpu] != Access::None) {
+                    } else if all().all(|page| page.access[gpu] != Access::None) {
                         svm_attribute::ACCESS
                     } else {
                         svm_attribute::NO_ACCESS
                     };
                 }
                 svm_attribute::SET_FLAGS => {
-                    attribute.value = all().fold(u32::MAX, |flags, it| flags & it.flags);
+                    attribute.value = all().fold(u32::MAX, |flags, page| flags & page.flags);
                 }
                 svm_attribute::CLEAR_FLAGS => {
-                    attribute.value = !all().fold(0, |flags, it| flags | it.flags);
+                    attribute.value = !all().fold(0, |flags, page| flags | page.flags);
                 }
                 svm_attribute::GRANULARITY => {
-                    attribute.value = all().map(|it| it.granularity).min().unwrap_or_default();
+                    attribute.value = all().map(|page| page.granularity).min().unwrap_or_default();
                 }
                 _ => return Err(Errno(libc::EINVAL)),
             }

@@ -165,7 +165,7 @@ pub(crate) fn readable_mappings() -> Vec<(u64, u64)> {
         let end = u64::from_str_radix(end, 16).ok()?;
         let is_own = ["/memfd:kfd", "/memfd:renderD"]
             .iter()
-            .any(|it| rest.contains(it));
+            .any(|flag| rest.contains(flag));
         (rest.starts_with('r') && !is_own).then_some((start, end))
     };
     maps.lines().filter_map(mapping).collect()

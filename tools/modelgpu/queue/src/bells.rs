@@ -75,7 +75,7 @@ impl Bells {
     /// Forgets this queue.
     pub(crate) fn forget(&self, queue: &dyn Listener) {
         let mut watch = self.lock();
-        let is_other = |it: &Arc<dyn Listener>| !std::ptr::addr_eq(Arc::as_ptr(it), queue);
+        let is_other = |other: &Arc<dyn Listener>| !std::ptr::addr_eq(Arc::as_ptr(other), queue);
         watch.queues.retain(is_other);
         let watcher = match watch.queues.is_empty() {
             true => watch.watcher.take(),

@@ -98,7 +98,7 @@ pub struct Symbol<'a> {
 
 impl<'a> Symbol<'a> {
     /// The symbol of a launched kernel.
-    pub fn of(gpu: &'a dyn Gpu, launch: &Launch<'_>) -> Self {
+    pub fn new(gpu: &'a dyn Gpu, launch: &Launch<'_>) -> Self {
         Self {
             gpu,
             object: DispatchPacket::parse(launch.packet).kernel_object,

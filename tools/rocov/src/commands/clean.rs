@@ -93,7 +93,7 @@ fn clean_caches(dry_run: bool) -> CommandResult {
         .map(|directory| (directory.to_owned(), entries()))
         .into_iter()
         .collect();
-    let instrumented = InstrumentCache::of_user();
+    let instrumented = InstrumentCache::for_user();
     folders.extend(instrumented.iter().flat_map(InstrumentCache::folders));
     let Some((first, _)) = folders.first().cloned() else {
         return Err(

@@ -36,7 +36,7 @@ impl Extract {
     }
 
     fn from_ptx(ptx: &Ptx<'_>) -> Result<Self> {
-        let identity = Identity::of_contents(ptx.text)?;
+        let identity = Identity::from_reader(ptx.text)?;
         Ok(Self {
             target: ptx.architecture.to_owned(),
             bytes: ptx.text.to_vec(),

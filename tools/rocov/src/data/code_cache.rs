@@ -134,7 +134,7 @@ impl CodeCache {
 
     /// Removes the oldest entries beyond the limit.
     fn trim(&self) {
-        shrink(self.entries().filter_map(CacheEntry::of), self.max);
+        shrink(self.entries().filter_map(CacheEntry::from_path), self.max);
     }
 
     /// The paths of the entries that are there.

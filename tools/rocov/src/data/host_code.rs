@@ -223,7 +223,7 @@ fn ptx_text<'a>(image: &'a Image<'_>) -> Option<&'a str> {
 
 /// PTX that was never compiled, as if `agent` had it loaded.
 fn never_compiled(agent: &Agent, module: &Module<'_>) -> Result<AtRest> {
-    Ok(AtRest::of_ptx(agent.clone(), "PTX".to_owned(), module)?)
+    Ok(AtRest::from_ptx(agent.clone(), "PTX".to_owned(), module)?)
 }
 
 impl CodeContainer {

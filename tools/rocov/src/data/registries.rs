@@ -413,7 +413,7 @@ impl From<ProcessPart> for RegistryProcess {
     fn from(process: ProcessPart) -> Self {
         let started = process.start.saturating_add(process.epoch);
         Self {
-            runs: Runs::of(&process.host, process.pid, process.start),
+            runs: Runs::new(&process.host, process.pid, process.start),
             key: ProcessKey::Process {
                 start: process.start,
                 pid: process.pid,

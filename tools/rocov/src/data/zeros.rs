@@ -182,7 +182,7 @@ pub(crate) fn complete(
         of_registry.processes.insert(process.key.clone(), completed);
     }
     for ((profiles, side), wanted) in wanted {
-        let layout = DataLayout::of_places(&profiles, &side);
+        let layout = DataLayout::from_places(&profiles, &side);
         for (registry, object) in write(layout, places.keeping(), &wanted, warnings) {
             let of_registry = completion.registries.entry(registry.to_owned());
             of_registry.or_default().code_objects.push(object);
@@ -245,7 +245,7 @@ pub(crate) fn for_objects(
     }
     // The objects have the device ELFs.
     let keeping = Keeping::default();
-    write(DataLayout::of_data(directory), keeping, &wanted, warnings);
+    write(DataLayout::from_data(directory), keeping, &wanted, warnings);
     Ok(())
 }
 
@@ -281,7 +281,7 @@ pub(crate) fn of_other_archs(
             }
         }
     }
-    let layout = DataLayout::of_data(directory);
+    let layout = DataLayout::from_data(directory);
     let records = write(layout, IN_A_DIRECTORY, &wanted, warnings);
     records.into_iter().map(|(_, record)| record).collect()
 }
@@ -346,7 +346,7 @@ fn write<'a>(
     wanted: &WantedHere<'a>,
     warnings: &mut Warnings,
 ) -> Vec<(&'a Path, CodeObjectRecord)> {
-    let name = ProfileName::of_zeros(layout.clone());
+    let name = ProfileName::zeros_in(layout.clone());
     let mut missing: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for ((arch, identity), wanted) in wanted {
         let is_there = Identity::from_digits(identity)
@@ -401,7 +401,7 @@ impl ZeroPlaces<'_> {
                 )
             }
             Self::Directory(directory, _) => {
-                let layout = DataLayout::of_data(directory);
+                let layout = DataLayout::from_data(directory);
                 (layout.profiles().to_owned(), layout.side().to_owned())
             }
         }

@@ -244,7 +244,7 @@ fn code(
                 if !wanted.contains(&key) {
                     continue;
                 }
-                let sum = Sum::of(profile.data().to_vec());
+                let sum = Sum::new(profile.data().to_vec());
                 let sum = sum.with_context(|| {
                     format!(
                         "{}: the profile of code object {} is damaged",

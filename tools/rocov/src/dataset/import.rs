@@ -440,7 +440,7 @@ fn sum(profiles: &[&DeviceProfile]) -> Result<Sum> {
         let file = mmap::read(&profile.path)?;
         let added = match &mut sum {
             Some(sum) => sum.add(&file),
-            None => Sum::of(file).map(|first| sum = Some(first)),
+            None => Sum::new(file).map(|first| sum = Some(first)),
         };
         added.with_context(|| failed(profile))?;
     }

@@ -162,7 +162,7 @@ impl LlvmTools {
         }
         let found: Vec<_> = self.tools.iter().map(Tools::to_string).collect();
         let found = found.join(", ");
-        match Version::of_word(raw_version) {
+        match Version::from_word(raw_version) {
             Ok(version) => anyhow!(
                 "raw profile version {raw_version} is read by the tools of {}, found {found}: \
                  install those or give --llvm-bin",
@@ -184,7 +184,7 @@ fn none(place: &str) -> Error {
 /// The releases of LLVM whose tools read raw profiles of this layout.
 fn releases(layout: &VersionLayout) -> String {
     let (first, last) = (layout.llvm.start(), layout.llvm.end());
-    match Version::of_clang(last + 1) {
+    match Version::from_clang(last + 1) {
         Some(_) if first == last => format!("LLVM {first}"),
         Some(_) => format!("LLVM {first} to {last}"),
         None => format!("LLVM {first} or later"),
@@ -198,7 +198,7 @@ mod tests {
     fn installed(versions: &[u32]) -> LlvmTools {
         let tools = versions.iter().map(|llvm| Tools {
             llvm: *llvm,
-            raw_version: Version::of_clang(*llvm).map(|version| version.layout().version),
+            raw_version: Version::from_clang(*llvm).map(|version| version.layout().version),
             profdata: format!("/llvm-profdata-{llvm}").into(),
             cov: format!("/llvm-cov-{llvm}").into(),
         });

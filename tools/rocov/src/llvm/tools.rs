@@ -36,7 +36,7 @@ impl Tools {
         let released = released(&cov);
         // llvm-cov tells the version: up to LLVM 15, llvm-profdata knows no --version.
         let llvm = released.or_else(|| version(&cov))?;
-        let known = Version::of_clang(llvm).map(|version| version.layout().version);
+        let known = Version::from_clang(llvm).map(|version| version.layout().version);
         Some(Self {
             llvm,
             // A development version may read another than the release of its number.

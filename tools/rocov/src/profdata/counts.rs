@@ -39,14 +39,14 @@ impl ProfileCounts {
     pub(crate) fn read(paths: &[&Path]) -> Result<Self> {
         let failed = |path: &Path| format!("cannot read {}", path.display());
         let (first, more) = paths.split_first().context("no raw profile is given")?;
-        let mut sum = Sum::of(mmap::read(first)?).with_context(|| failed(first))?;
+        let mut sum = Sum::new(mmap::read(first)?).with_context(|| failed(first))?;
         let version = *sum.profile().header.version();
         let mut functions = CountsByFunction::new();
         for path in more {
             let profile = mmap::read(path)?;
             if version.is_single_byte() {
                 // A sum of bytes would only tell that one of the profiles reached a block.
-                let more = Sum::of(profile).and_then(|more| {
+                let more = Sum::new(profile).and_then(|more| {
                     match more.profile().header.version().word() == version.word() {
                         true => more.functions(),
                         false => Err(ProfileError::OtherCode),
@@ -168,7 +168,7 @@ impl ProfileCounts {
 /// Fails if the profile is damaged.
 pub(super) fn unread(path: &Path) -> Result<Option<ProfileError>> {
     let profile = mmap::read(path)?;
-    match Sum::of(profile).and_then(|sum| sum.functions()) {
+    match Sum::new(profile).and_then(|sum| sum.functions()) {
         Ok(_) => Ok(None),
         Err(reason @ (ProfileError::MoreParts { .. } | ProfileError::UnknownVersion { .. })) => {
             Ok(Some(reason))

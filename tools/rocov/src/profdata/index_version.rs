@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn forms(hashes: &[u64], clang: RangeInclusive<u32>) -> (bool, bool) {
-        let version = Version::of_word(10).unwrap();
+        let version = Version::from_word(10).unwrap();
         let hashes = hashes.iter().copied();
         let found = FunctionHashes::from_clang(&version, &clang, hashes).known();
         (found.has_long, found.has_short)

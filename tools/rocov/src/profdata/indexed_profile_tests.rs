@@ -137,7 +137,7 @@ fn llvm_profdata_shows_equal_counts_and_summaries() {
 /// the indexed profile.
 fn shows_equal(release: u32, directory: &TempDir, raw: &[u8], sparse: bool, what: &str) -> u64 {
     let path = |name: &str| directory.path().join(name);
-    let mut sum = Sum::of(raw.to_vec()).unwrap();
+    let mut sum = Sum::new(raw.to_vec()).unwrap();
     let is_single_byte = sum.profile().header.version().is_single_byte();
     let runs = if is_single_byte { 1 } else { 2 };
     if runs == 2 {
@@ -185,7 +185,7 @@ fn shows_equal(release: u32, directory: &TempDir, raw: &[u8], sparse: bool, what
 #[test]
 fn the_version_tells_the_hashes_of_functions() {
     let directory = tempfile::tempdir().unwrap();
-    let sum = |kind: usize| Sum::of(raw_profile(&directory, 22, KINDS[kind], 3)).unwrap();
+    let sum = |kind: usize| Sum::new(raw_profile(&directory, 22, KINDS[kind], 3)).unwrap();
     let [front_end, ir] = [0, 1].map(sum);
     // Raw version 10 is that of LLVM 19 to 22, and the hashes of these functions have one form.
     for (clangs, forms, expected) in [
@@ -212,7 +212,7 @@ fn the_version_tells_the_hashes_of_functions() {
 #[test]
 fn a_function_with_other_counters_is_left_out() {
     let directory = tempfile::tempdir().unwrap();
-    let sum = Sum::of(raw_profile(&directory, 22, KINDS[0], 3)).unwrap();
+    let sum = Sum::new(raw_profile(&directory, 22, KINDS[0], 3)).unwrap();
     let mut profile = IndexedProfile::default();
     profile
         .add(NamedCounts::from_sum(&sum, None).unwrap(), "one")

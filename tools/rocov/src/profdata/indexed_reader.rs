@@ -49,7 +49,7 @@ pub(super) fn read(file: &[u8]) -> Result<NamedCounts> {
     };
     Ok(NamedCounts {
         variant,
-        version: Version::of_word(raw | variant)?,
+        version: Version::from_word(raw | variant)?,
         functions,
         names: Arc::new(names),
         hashes: FunctionHashes::from_index(number, variant),

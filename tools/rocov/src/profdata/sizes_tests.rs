@@ -277,7 +277,7 @@ fn raw_profiles_have_parts_of_all_sizes() {
         let Some(release) = Release::find(number, "parts of all sizes") else {
             continue;
         };
-        let version = Version::of_word(version).unwrap();
+        let version = Version::from_word(version).unwrap();
         for functions in NUMBERS.map(|number| self::functions(number, &mut random)) {
             let place = Place(tempfile::tempdir().unwrap());
             let one = place.path("one.profraw");
@@ -289,7 +289,7 @@ fn raw_profiles_have_parts_of_all_sizes() {
                 );
                 let options: &[&str] = if is_sparse { &["--sparse"] } else { &[] };
                 let theirs = place.merged(&release, "theirs", &[&one, &one], options);
-                let mut sum = Sum::of(fs::read(&one).unwrap()).unwrap();
+                let mut sum = Sum::new(fs::read(&one).unwrap()).unwrap();
                 sum.add(&fs::read(&one).unwrap()).unwrap();
                 let mut profile = IndexedProfile::default();
                 let counts = NamedCounts::from_sum(&sum, Some(number..=number)).unwrap();

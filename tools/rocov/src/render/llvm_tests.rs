@@ -115,7 +115,7 @@ fn has_functions(library: &Path) -> bool {
 fn exports(release: &Release, library: &Path, seed: u64) -> Exports {
     let directory = TempDir::new().unwrap();
     let [raw, indexed] = ["raw", "indexed.profdata"].map(|name| directory.path().join(name));
-    let version = Version::of_clang(release.number).unwrap();
+    let version = Version::from_clang(release.number).unwrap();
     fs::write(&raw, profile(library, version, &mut Random(seed))).unwrap();
     let mut merge = Command::new(release.program("llvm-profdata"));
     command::output(merge.arg("merge").arg(&raw).arg("-o").arg(&indexed)).unwrap();

@@ -26,7 +26,7 @@ pub(super) enum Generation {
 
 impl Generation {
     /// The generation of a target, such as `gfx90a:xnack-`. `None` if its encodings are not known.
-    pub(super) fn of(target: &str) -> Option<Self> {
+    pub(super) fn for_target(target: &str) -> Option<Self> {
         let generations = [
             ("gfx9", Self::Gfx9),
             ("gfx10", Self::Gfx10),
@@ -54,7 +54,7 @@ impl Register {
     /// Codes from this one on are constants and others.
     const FIRST_CONSTANT: u32 = 128;
 
-    fn of(code: u32) -> Option<Self> {
+    fn from_code(code: u32) -> Option<Self> {
         let is_register = !(Self::FIRST_CONSTANT..Self::FIRST_VECTOR).contains(&code);
         is_register.then_some(Self(code as u16))
     }

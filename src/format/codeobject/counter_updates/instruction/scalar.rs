@@ -42,7 +42,7 @@ impl Code {
             Generation::Gfx10 => 0x1a,
             Generation::Gfx11 | Generation::Gfx12 => 0x0f,
         };
-        let from = Register::of(source);
+        let from = Register::from_code(source);
         let copied = from.map(|from| (to, from));
         let of_count = |count| Instruction::writing(words, to.and_next(count));
         match opcode {
@@ -81,7 +81,7 @@ impl Code {
         if !ADDS.contains(&opcode) && !has_64 {
             return instruction;
         }
-        let action = match sources.map(Register::of) {
+        let action = match sources.map(Register::from_code) {
             [Some(from), None] => self.add(to, from, sources[1]),
             [None, Some(from)] => self.add(to, from, sources[0]),
             _ => None,

@@ -42,7 +42,7 @@ impl Code {
                 ..Instruction::other(words)
             };
         }
-        let from = (words == 1).then(|| Register::of(source)).flatten();
+        let from = (words == 1).then(|| Register::from_code(source)).flatten();
         self.move_of(bits(self.first, 16, 9), to, from, words)
     }
 
@@ -124,7 +124,7 @@ impl Code {
             // Comparisons.
             0..0x100 => Instruction::writing(words, Register::scalar(to).and_next(2)),
             _ if (moves..moves + 0x80).contains(&opcode) => {
-                let from = (words == 2).then(|| Register::of(bits(self.second, 8, 0)));
+                let from = (words == 2).then(|| Register::from_code(bits(self.second, 8, 0)));
                 self.move_of(opcode - moves, to, from.flatten(), words)
             }
             _ if writes_scalar => Instruction::writing(words, Register::scalar(to).and_next(1)),
@@ -148,7 +148,8 @@ impl Code {
         let words = self.long_words();
         let to = Register::vector(self.first);
         if self.generation.is_gfx9() && opcode == MOVE {
-            let sources = [bits(self.second, 8, 0), bits(self.second, 17, 9)].map(Register::of);
+            let sources =
+                [bits(self.second, 8, 0), bits(self.second, 17, 9)].map(Register::from_code);
             let takes_high = [11, 12].map(|place| bits(self.first, place, place) == 1);
             let chosen = |index: usize| {
                 let source = sources[index];
@@ -189,7 +190,9 @@ impl Code {
         let to = [to, other].map(Register::vector);
         let copied = [0, 1].map(|index| {
             let is_move = opcodes[index] == MOVE;
-            let from = is_move.then(|| Register::of(sources[index])).flatten();
+            let from = is_move
+                .then(|| Register::from_code(sources[index]))
+                .flatten();
             from.map(|from| (to[index], from))
         });
         Instruction {

@@ -107,7 +107,7 @@ fn main() {
     if let [first, object, name] = &arguments[..]
         && first == REPEAT
     {
-        let kernel = KERNELS.iter().find(|it| it.name == name);
+        let kernel = KERNELS.iter().find(|kernel| kernel.name == name);
         Other::repeat(kernel.expect("a kernel's name"), Path::new(object));
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -115,11 +115,11 @@ fn main() {
     let host = compile_host(directory);
     let (targets, names): (Vec<_>, Vec<_>) = arguments
         .into_iter()
-        .filter(|it| !it.starts_with("--"))
-        .partition(|it| Target::ALL.iter().any(|target| target.name() == it));
+        .filter(|argument| !argument.starts_with("--"))
+        .partition(|argument| Target::ALL.iter().any(|target| target.name() == argument));
     let kernels: Vec<&Kernel> = KERNELS
         .iter()
-        .filter(|it| names.is_empty() || names.iter().any(|name| name == it.name))
+        .filter(|kernel| names.is_empty() || names.iter().any(|name| name == kernel.name))
         .collect();
     let kernels = &kernels[..];
     let is_wanted =
@@ -162,7 +162,7 @@ fn main() {
 
 /// Prints the times of one thread and of all, beside the gain of processes that share nothing.
 fn compare_threads(target: Target, object: &Path, kernels: &[&Kernel]) {
-    let threads = std::thread::available_parallelism().map_or(1, |it| it.get());
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
     println!("\n{target}, times on 1 and on {threads} threads; CPU time of all threads");
     println!("kernel            one ms    all ms   gain  one cpu ms  all cpu ms   more  processes");
     let mut logarithms = [0.0; 3];
@@ -183,7 +183,8 @@ fn compare_threads(target: Target, object: &Path, kernels: &[&Kernel]) {
             times[2].push(run(1));
         }
         let [one, all, beside] = times.map(|times| {
-            [0, 1].map(|clock| median(times.iter().map(|it| it[clock]).collect()).as_secs_f64())
+            [0, 1]
+                .map(|clock| median(times.iter().map(|times| times[clock]).collect()).as_secs_f64())
         });
         let figures = [
             one[0] / all[0],
@@ -403,17 +404,19 @@ fn compare(kernel: &Kernel, model: &[u8], host: &[u8]) {
             Exact => bytes.iter().map(|byte| f64::from(*byte)).collect(),
             Single => bytes
                 .chunks_exact(4)
-                .map(|it| f32::from_le_bytes(it.try_into().expect("four bytes")).into())
+                .map(|chunk| f32::from_le_bytes(chunk.try_into().expect("four bytes")).into())
                 .collect(),
             Double => bytes
                 .chunks_exact(8)
-                .map(|it| f64::from_le_bytes(it.try_into().expect("eight bytes")))
+                .map(|chunk| f64::from_le_bytes(chunk.try_into().expect("eight bytes")))
                 .collect(),
         }
     };
     let (model, host) = (numbers(model), numbers(host));
     assert_eq!(model.len(), host.len(), "{}", kernel.name);
-    let largest = host.iter().fold(0f64, |largest, it| largest.max(it.abs()));
+    let largest = host
+        .iter()
+        .fold(0f64, |largest, number| largest.max(number.abs()));
     // An exact result has a tolerance of 0, but mandelbrot, whose loops end by a comparison of floats.
     let differing = model
         .iter()

@@ -296,7 +296,9 @@ fn add_copies(arena: &Arena, bounds: u64, counters: u64, counts: &mut [u64]) -> 
         let ranges = read_words(arena, at + HEADER, (size - HEADER) / 8)?;
         // The counter of each word of a copy.
         let words = ranges.chunks_exact(2);
-        let words: Vec<u64> = words.flat_map(|it| (it[0]..it[1]).step_by(8)).collect();
+        let words: Vec<u64> = words
+            .flat_map(|pair| (pair[0]..pair[1]).step_by(8))
+            .collect();
         let stride = (words.len() as u64 * 8).next_multiple_of(128);
         let mut copy = area;
         while stride > 0 && copy + stride <= area_end {

@@ -78,8 +78,8 @@ pub(crate) fn line_of(file: &[u8], address: u64) -> Option<SourceLine> {
         let found = elf
             .section_headers
             .iter()
-            .find(|it| elf.shdr_strtab.get_at(it.sh_name) == Some(id.name()));
-        let bytes = found.and_then(|it| file.get(it.file_range()?));
+            .find(|header| elf.shdr_strtab.get_at(header.sh_name) == Some(id.name()));
+        let bytes = found.and_then(|header| file.get(header.file_range()?));
         Ok(EndianSlice::new(bytes.unwrap_or_default(), LittleEndian))
     };
     let dwarf = Dwarf::load(section).ok()?;

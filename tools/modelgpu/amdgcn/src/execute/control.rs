@@ -146,7 +146,7 @@ impl Control {
         match self {
             Self::Ask => true,
             Self::GetRegister => matches!(
-                RegisterField::of(instruction).register,
+                RegisterField::new(instruction).register,
                 RegisterField::SHADER_CYCLES | RegisterField::SHADER_CYCLES_HIGH
             ),
             _ => false,
@@ -239,7 +239,7 @@ impl Control {
                 wave.set_pair(instruction.dst, next);
             }
             Self::GetRegister => {
-                let field = RegisterField::of(instruction);
+                let field = RegisterField::new(instruction);
                 let generation = surroundings.target.generation();
                 let is_gfx9 = generation == Generation::Gfx9;
                 let is_gfx12 = generation == Generation::Gfx12;
@@ -346,7 +346,7 @@ impl RegisterField {
     /// The wave's XCC, from gfx940 on.
     const XCC_ID: u32 = 20;
 
-    fn of(instruction: &Instruction) -> Self {
+    fn new(instruction: &Instruction) -> Self {
         let immediate = instruction.immediate as u32;
         let size = (immediate >> 11 & 31) + 1;
         Self {
@@ -363,7 +363,7 @@ fn set_mode(
     wave: &mut Wave,
     target: Target,
 ) -> Result<(), Fault> {
-    let field = RegisterField::of(instruction);
+    let field = RegisterField::new(instruction);
     if field.register != RegisterField::MODE {
         return Err(unmodelled(
             instruction,

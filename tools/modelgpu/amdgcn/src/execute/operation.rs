@@ -1,4 +1,4 @@
-//! What instructions do, as data. The modules of the families have the tables of these, and execute them.
+//! The operations of instructions, as data. The modules of the families have the tables of these, and execute them.
 
 use super::memory::{AtomicFunction, MemoryOperation};
 use super::scalar::ScalarOperation;

@@ -64,7 +64,7 @@ pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Opera
     ];
     families
         .into_iter()
-        .find(|(prefixes, _)| prefixes.iter().any(|it| mnemonic.starts_with(it)))
+        .find(|(prefixes, _)| prefixes.iter().any(|prefix| mnemonic.starts_with(prefix)))
         .map(|(_, refusal)| refusal)
 }
 

@@ -211,7 +211,7 @@ pub(crate) fn in_mnemonics_of(target: Target, body: &str) -> String {
         let (first, rest) = line.split_at(line.find(' ').unwrap_or(line.len()));
         let suffix = ["_e32", "_e64", "_dpp", "_sdwa"]
             .into_iter()
-            .find(|it| first.ends_with(it));
+            .find(|suffix| first.ends_with(suffix));
         let suffix = suffix.unwrap_or_default();
         let name = first.strip_suffix(suffix).unwrap_or(first);
         // The assembler writes the bit itself.

@@ -55,7 +55,7 @@ const MORE_TARGETS: &[Target] = &[Target::Gfx1100, Target::Gfx950, Target::Gfx12
 /// of the other targets too. If `ROCOV_TEST_LEVELS` is `all`, each has all targets at each level: compilers take nearly
 /// all of the time.
 pub(crate) fn objects() -> Vec<Object> {
-    let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|it| it == "all");
+    let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all");
     let mut objects = Vec::new();
     for (folder, needs, levels) in FOLDERS.into_iter().rev() {
         for (place, source) in hip_sources(folder).into_iter().enumerate() {

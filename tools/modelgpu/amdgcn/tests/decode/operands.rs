@@ -98,7 +98,7 @@ impl Decoded {
             Self::Code(LITERAL) => value.is_some_and(|value| {
                 let is_half = ["_f16", "_b16", "_i16", "_u16"]
                     .iter()
-                    .any(|it| listed.mnemonic.ends_with(it));
+                    .any(|suffix| listed.mnemonic.ends_with(suffix));
                 let short = listed.size == 4 || is_half;
                 value == listed.literal.into()
                     || short && value == (listed.literal & SHORT_LITERAL).into()

@@ -51,7 +51,8 @@ fn folded_offsets_change_nothing() {
         let folded = compile(&[]);
         let listing = tool("llvm-objdump-22", &["-d", text(&object)]);
         for (kernel, instructions) in KERNELS {
-            let [wanted, found] = [&hidden, &folded].map(|it| run(it, kernel, &input, WORKGROUP));
+            let [wanted, found] =
+                [&hidden, &folded].map(|object| run(object, kernel, &input, WORKGROUP));
             assert_eq!(found, wanted, "{target} {kernel}");
             assert!(found.iter().any(|value| *value != 0), "{target} {kernel}");
             let body = listing

@@ -297,7 +297,7 @@ fn typed_loads() -> Vec<Case> {
             );
             let case = Case::new(name, body, integers(), move |_, lane| {
                 let [first, second, third, _] =
-                    element(lane, (10, 0)).map(|it| loaded(it).unwrap_or(0));
+                    element(lane, (10, 0)).map(|offset| loaded(offset).unwrap_or(0));
                 let all = match prefix {
                     "tbuffer" => [first, second, third],
                     _ => [1f32.to_bits(), third, first],

@@ -264,7 +264,7 @@ enum OtherHalf {
 }
 
 impl OtherHalf {
-    fn of(body: &str) -> Self {
+    fn new(body: &str) -> Self {
         let writes = |line: &&str| line.split_whitespace().nth(1) == Some("v10,");
         let mut writers = body.lines().filter(writes);
         match (writers.next(), writers.next()) {
@@ -313,7 +313,7 @@ impl Want {
             _ => false,
         };
         let keeps = r0 >> 16 == 0x5a5a && self.accepts([r0 & 0xffff, r1, r2, r3]);
-        match OtherHalf::of(body) {
+        match OtherHalf::new(body) {
             OtherHalf::Kept if is_half => keeps,
             OtherHalf::KeptOrReplaced if is_half => keeps || self.accepts(result),
             _ => self.accepts(result),

@@ -107,12 +107,16 @@ mod tests {
             let tested: BTreeSet<&str> = cases_on(target, &cases)
                 .into_iter()
                 .map(|(_, mnemonic)| mnemonic)
-                .chain(modelled.iter().copied().filter(|it| {
+                .chain(modelled.iter().copied().filter(|mnemonic| {
                     ["v_wmma_", "v_swmmac_", "global_load_tr_"]
                         .iter()
-                        .any(|family| it.starts_with(family))
+                        .any(|family| mnemonic.starts_with(family))
                 }))
-                .chain(ending.into_iter().filter(|it| modelled.contains(it)))
+                .chain(
+                    ending
+                        .into_iter()
+                        .filter(|mnemonic| modelled.contains(mnemonic)),
+                )
                 .collect();
             let untested: Vec<_> = modelled.difference(&tested).collect();
             assert!(

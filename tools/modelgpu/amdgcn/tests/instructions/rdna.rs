@@ -185,7 +185,7 @@ fn updates_of_exec() -> Vec<Case> {
 fn comparisons() -> Vec<Case> {
     let names = executed(Target::Gfx1100).values();
     let names: std::collections::BTreeSet<_> =
-        names.filter(|it| it.starts_with("v_cmpx_")).collect();
+        names.filter(|name| name.starts_with("v_cmpx_")).collect();
     let mut cases = Vec::new();
     for name in names {
         let plain = name.replace("v_cmpx_", "v_cmp_");

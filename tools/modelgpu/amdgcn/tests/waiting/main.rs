@@ -53,7 +53,7 @@ fn launch(
 fn words(program: &Program, address: u64, count: u32) -> Vec<u32> {
     let bytes = program.arena().read(address, 4 * u64::from(count));
     let bytes = bytes.expect("a mapped buffer");
-    let word = |it: &[u8]| u32::from_le_bytes(it.try_into().expect("four bytes"));
+    let word = |data: &[u8]| u32::from_le_bytes(data.try_into().expect("four bytes"));
     bytes.chunks_exact(4).map(word).collect()
 }
 

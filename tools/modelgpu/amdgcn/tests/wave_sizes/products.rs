@@ -404,7 +404,7 @@ fn finish(
     assert!(
         mnemonics
             .iter()
-            .any(|it| it.starts_with("v_wmma_") || it.starts_with("v_swmmac_")),
+            .any(|mnemonic| mnemonic.starts_with("v_wmma_") || mnemonic.starts_with("v_swmmac_")),
         "{what} {kernel}: {mnemonics:?}"
     );
     let found = program

@@ -38,7 +38,7 @@ macro_rules! with_path {
                 // SAFETY: the C library's function of this name has this type.
                 let real = unsafe { mem::transmute::<*mut c_void, Real>(real) };
                 // SAFETY: the caller's promise.
-                let target = unsafe { Target::of(path) };
+                let target = unsafe { Target::from_path(path) };
                 // SAFETY: the caller's promise, with another C string as the path.
                 unsafe { real($($before,)? target.path(path) $(, $after)*) }
             }

@@ -14,7 +14,7 @@ unsafe fn open_path(dir: c_int, path: *const c_char, flags: c_int, mode: u32) ->
     let creates = flags & (libc::O_CREAT | libc::O_TMPFILE) != 0;
     let mode = if creates { mode } else { 0 };
     // SAFETY: the caller's promise.
-    let target = unsafe { Target::of(path) };
+    let target = unsafe { Target::from_path(path) };
     match target.device() {
         Some(device) => to_c(guard(|| open_device(device, flags))),
         // SAFETY: the path is the caller's or our own C string.

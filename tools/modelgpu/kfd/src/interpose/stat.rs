@@ -35,7 +35,7 @@ fn disguise(status: &mut libc::stat, device: DeviceNode) {
 /// As for C's `fstatat`.
 unsafe fn stat_at(dir: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int) -> c_int {
     // SAFETY: the caller's promise.
-    let target = unsafe { Target::of(path) };
+    let target = unsafe { Target::from_path(path) };
     // SAFETY: the path is the caller's or our own C string.
     let result = unsafe { sys::fstatat(dir, target.path(path), status, flags) };
     if result != 0 {
@@ -175,7 +175,7 @@ unsafe extern "C" fn statx(
     status: *mut libc::statx,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let target = unsafe { Target::of(path) };
+    let target = unsafe { Target::from_path(path) };
     let real = target.path(path);
     // SAFETY: the path is the caller's or our own C string.
     let result = unsafe { libc::syscall(libc::SYS_statx, dir, real, flags, mask, status) };

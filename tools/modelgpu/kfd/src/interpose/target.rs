@@ -42,7 +42,7 @@ impl Target {
     ///
     /// # Safety
     /// `path` must be null or a C string.
-    pub(super) unsafe fn of(path: *const c_char) -> Self {
+    pub(super) unsafe fn from_path(path: *const c_char) -> Self {
         // SAFETY: the path is not null, so it is a C string with a readable first byte.
         if path.is_null() || unsafe { *path } != b'/' as c_char {
             return Self::Untouched;
@@ -52,11 +52,11 @@ impl Target {
         if !paths::is_ours(bytes) {
             return Self::Untouched;
         }
-        guard(|| Ok(Self::of_driver(bytes))).unwrap_or(Self::Untouched)
+        guard(|| Ok(Self::from_driver_path(bytes))).unwrap_or(Self::Untouched)
     }
 
     /// A path that may be the driver's.
-    pub(super) fn of_driver(path: &[u8]) -> Self {
+    pub(super) fn from_driver_path(path: &[u8]) -> Self {
         let Some(config) = config() else {
             return Self::Untouched;
         };

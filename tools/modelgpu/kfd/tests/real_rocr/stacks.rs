@@ -35,7 +35,7 @@ pub(crate) fn here() -> Vec<String> {
             true => names.push(name.to_string()),
             false => {
                 assert!(
-                    !expected.split_whitespace().any(|it| it == name),
+                    !expected.split_whitespace().any(|word| word == name),
                     "{name} was fetched (ROCOV_STACKS_EXPECTED) and is not there"
                 );
                 // Written around the capture of passing tests' output, so that the line is always

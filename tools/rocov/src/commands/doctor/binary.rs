@@ -160,7 +160,7 @@ impl Facts {
         let kind = Instrumentation::from_word(*word);
         let (version, _) = Version::split(*word);
         let found = format!("{name}: {kind}, raw version {version}, {}", self.counters);
-        if let Err(ProfileError::UnknownVersion { min, max, .. }) = Version::of_word(*word) {
+        if let Err(ProfileError::UnknownVersion { min, max, .. }) = Version::from_word(*word) {
             return Finding::missing(
                 subject,
                 found,
@@ -219,7 +219,7 @@ fn version_word<'a>(code_object: &CodeObject<'a, &'a [u8]>) -> Result<u64, CodeO
             }
         }
     }
-    let of_clang = code_object.clang_version().and_then(Version::of_clang);
+    let of_clang = code_object.clang_version().and_then(Version::from_clang);
     Ok(of_clang.map_or(0, |version| version.word()))
 }
 

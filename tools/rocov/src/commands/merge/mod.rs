@@ -130,7 +130,7 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     let mut gathered = Gathered {
         overlaps: arguments.data().is_some_and(|data| inputs.overlap(data)),
         registry: match arguments.processes {
-            true => Grouped::of_processes(),
+            true => Grouped::for_processes(),
             false => Grouped::default(),
         },
         ..Gathered::default()

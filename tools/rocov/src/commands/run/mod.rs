@@ -226,7 +226,7 @@ impl Environment {
             };
             variables.push((INSTRUMENT.name, counting.word().into()));
             check_cache_size();
-            let cache = InstrumentCache::of_user();
+            let cache = InstrumentCache::for_user();
             triton = cache.as_ref().and_then(|cache| cache.use_triton(counting));
             if let (Some(cache), Some(_)) = (cache, &triton) {
                 variables.extend(for_triton(&cache, counting)?);
@@ -301,7 +301,7 @@ impl Environment {
             command,
             notes,
         } = noted;
-        let values = Expansion::of_process(pid, word, env::var_os("TMPDIR"));
+        let values = Expansion::for_process(pid, word, env::var_os("TMPDIR"));
         let Some(path) = self.registry_of(&values) else {
             return;
         };

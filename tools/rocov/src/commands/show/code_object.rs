@@ -21,7 +21,7 @@ pub(super) fn describe(description: &mut Description, elf: &[u8]) {
     let clang = clang.map_or(String::new(), |version| format!(", clang {version}"));
     description.line(1, headline(&clang));
     fact(description, "target", code_object.target());
-    fact(description, "identity", Identity::of(elf));
+    fact(description, "identity", Identity::from_image(elf));
     fact(description, "build id", code_object.build_id().map(hex));
     let with_sections = with_sections(elf);
     let profiled = CodeObject::parse(&*with_sections).unwrap_or(code_object);
@@ -64,7 +64,7 @@ pub(super) fn summary(elf: &[u8]) -> Result<String, CodeObjectError> {
         true => ", instrumented",
         false => "",
     };
-    let identity = Identity::of(elf)?;
+    let identity = Identity::from_image(elf)?;
     Ok(format!("{identity}, {}{counted}", count(kernels, "kernel")))
 }
 

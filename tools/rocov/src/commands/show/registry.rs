@@ -73,7 +73,7 @@ fn describe_code_object(
         description.damaged(format_args!("code object {}: {damage}", record.identity));
     }
     let Some(file) = &record.file else { return };
-    let identity = map(&directory.join(file)).and_then(|elf| Ok(Identity::of(&elf)?));
+    let identity = map(&directory.join(file)).and_then(|elf| Ok(Identity::from_image(&elf)?));
     match identity {
         Ok(identity) if identity.as_str() == record.identity => {}
         Ok(identity) => description.damaged(format_args!(

@@ -68,7 +68,7 @@ impl Compilations for Release {
     }
 
     fn version(&self) -> Version {
-        Version::of_clang(self.number).unwrap()
+        Version::from_clang(self.number).unwrap()
     }
 
     fn compile_units(&self, sources: &[PathBuf], elf: &Path) {
@@ -314,7 +314,7 @@ fn all_by(number: u32) {
         }
     }
     if number >= FIRST_WITH_SINGLE_BYTES {
-        let version = Version::of_word(version.word() | SINGLE_BYTE).unwrap();
+        let version = Version::from_word(version.word() | SINGLE_BYTE).unwrap();
         let flags = [
             "-Xclang",
             "-mllvm",

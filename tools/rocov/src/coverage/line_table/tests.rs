@@ -558,7 +558,7 @@ fn lines_of_ptx_have_the_threads_of_their_blocks() {
         ((name_ref(name.as_bytes()), function.hash), counts)
     });
     let counts = ProfileCounts {
-        version: Version::of_clang(22).unwrap(),
+        version: Version::from_clang(22).unwrap(),
         functions: counts.collect(),
     };
     let records = table

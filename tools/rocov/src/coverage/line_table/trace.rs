@@ -63,7 +63,11 @@ pub(crate) fn read(contents: &[u8], path: &Path) -> Result<Listed> {
         warnings,
         ..Listed::default()
     };
-    without_lines.finish(Kind::Trace, Identity::of(contents)?.as_str(), &mut listed);
+    without_lines.finish(
+        Kind::Trace,
+        Identity::from_image(contents)?.as_str(),
+        &mut listed,
+    );
     Ok(listed)
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn ask(pid: u32, request: &Request) -> Result<Answer> {
             return Err(error).with_context(|| format!("cannot connect to {}", socket.display()));
         }
     };
-    let listening = peer::of(&stream)?.pid;
+    let listening = peer::identify(&stream)?.pid;
     if listening != pid {
         bail!(
             "process {listening} listens on {}, which has the number {pid} in another PID namespace: ask there",

@@ -114,7 +114,7 @@ pub(super) struct Buffer {
 
 impl Buffer {
     /// Returns `None` for the scratch buffer.
-    pub(super) fn of(
+    pub(super) fn new(
         instruction: &Instruction,
         wave: &Wave,
         target: Target,
@@ -221,7 +221,7 @@ impl Buffer {
             }
             (own, other) => own.unwrap_or(other),
         };
-        Format::of(format)
+        Format::from_buffer(format)
             .map(Some)
             .ok_or_else(|| unmodelled(instruction, "this format"))
     }

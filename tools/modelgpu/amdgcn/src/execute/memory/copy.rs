@@ -51,7 +51,7 @@ pub(super) fn execute(
     };
     let addresses = operation.addresses(instruction, wave)?;
     for lane in active(wave.exec()) {
-        let (_, address) = addresses.of(lane, instruction, wave);
+        let (_, address) = addresses.place(lane, instruction, wave);
         for (start, size) in chunks(bytes.into()) {
             let address = address.wrapping_add(start.into());
             let value = surroundings

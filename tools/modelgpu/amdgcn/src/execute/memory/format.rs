@@ -55,7 +55,7 @@ pub(super) enum Precision {
 
 impl Format {
     /// The format of an instruction or a resource; `None` for a number that the model lacks.
-    pub(super) fn of(format: BufferFormat) -> Option<Self> {
+    pub(super) fn from_buffer(format: BufferFormat) -> Option<Self> {
         match format {
             BufferFormat::Split(data, number) => Self::new(data, number),
             BufferFormat::Joined(0) => Self::new(0, 0),
@@ -71,13 +71,13 @@ impl Format {
     }
 
     /// The format of an image, which also may be one of sRGB.
-    pub(super) fn of_image(format: BufferFormat) -> Option<Self> {
+    pub(super) fn from_image(format: BufferFormat) -> Option<Self> {
         match format {
             BufferFormat::Split(10, 9) | BufferFormat::Joined(66) => Some(Self {
                 widths: [8; 4],
                 number: Number::Srgb,
             }),
-            other => Self::of(other),
+            other => Self::from_buffer(other),
         }
     }
 

@@ -70,7 +70,7 @@ impl MemoryOperation {
         }
         surroundings.memory.refresh();
         if self.segment == Segment::Buffer
-            && let Some(buffer) = buffer::Buffer::of(instruction, wave, surroundings.target)?
+            && let Some(buffer) = buffer::Buffer::new(instruction, wave, surroundings.target)?
         {
             return buffer.execute(self.action, instruction, wave, surroundings);
         }
@@ -95,7 +95,7 @@ impl MemoryOperation {
         while left != 0 {
             let lane = left.trailing_zeros() as usize % LANES;
             left &= left - 1;
-            let (space, address) = addresses.of(lane, instruction, wave);
+            let (space, address) = addresses.place(lane, instruction, wave);
             let mut target = LaneAccess {
                 instruction,
                 is_lds: self.segment == Segment::Lds,

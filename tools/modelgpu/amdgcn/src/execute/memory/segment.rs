@@ -410,7 +410,12 @@ impl Addresses {
     }
 
     /// The memory that a lane points at, and the address or offset in it.
-    pub(super) fn of(&self, lane: usize, instruction: &Instruction, wave: &Wave) -> (Space, u64) {
+    pub(super) fn place(
+        &self,
+        lane: usize,
+        instruction: &Instruction,
+        wave: &Wave,
+    ) -> (Space, u64) {
         let register = instruction.src[0];
         let vector = match self.vector {
             VectorPart::Absent => 0,

@@ -104,7 +104,7 @@ impl LdsWatch {
         };
         let pc = wave.pc.wrapping_sub(instruction.size.into());
         for lane in active(wave.exec()) {
-            let (space, address) = addresses.of(lane, instruction, wave);
+            let (space, address) = addresses.place(lane, instruction, wave);
             if space != Space::Lds {
                 continue;
             }

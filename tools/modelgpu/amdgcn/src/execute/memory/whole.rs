@@ -177,7 +177,8 @@ fn global(
         } => {
             let words = words_of(bytes);
             let read = |register: usize| -> Longs {
-                let [low, high] = [register, register + words - 1].map(|it| &wave.vectors[it]);
+                let [low, high] =
+                    [register, register + words - 1].map(|index| &wave.vectors[index]);
                 let high_bits = if words == 1 { 0 } else { u64::MAX << 32 };
                 std::array::from_fn(|lane| {
                     u64::from(low[lane]) | u64::from(high[lane]) << 32 & high_bits

@@ -147,7 +147,7 @@ pub(crate) struct Fitted<F>(F);
 
 impl<F: Copy> Selected<F> {
     #[inline(always)]
-    pub(crate) fn of(self, size: WaveSize) -> Fitted<F> {
+    pub(crate) fn fit(self, size: WaveSize) -> Fitted<F> {
         Fitted(match size {
             WaveSize::Wave32 => self.0.half,
             WaveSize::Wave64 => self.0.whole,

@@ -9,17 +9,16 @@
 use super::super::simd::{Fitted, Leveled, ProductsFunction, leveled};
 use super::super::value::{self, Half, Kind};
 use super::super::{Operation, float, scalar_source, unmodelled};
+use super::operation::MatrixElement::{
+    Brain, Byte, Double, Eight, FlushedBrain, FlushedHalf, Half as Halves, NegatedDouble, Scaled,
+    Short, Single,
+};
 use super::operation::{Matrix, MatrixElement, VectorOperation};
 use super::small::{self, Format};
 use crate::error::Fault;
 use crate::isa::{Instruction, MatrixControl, MatrixScales, Operand};
 use crate::lanes::LANES;
 use crate::wave::Wave;
-
-use super::operation::MatrixElement::{
-    Brain, Byte, Double, Eight, FlushedBrain, FlushedHalf, Half as Halves, NegatedDouble, Scaled,
-    Short, Single,
-};
 
 const fn dense(size: usize, depth: usize, blocks: usize, element: MatrixElement) -> Operation {
     Operation::Vector(VectorOperation::Matrix(Matrix {

@@ -26,7 +26,6 @@ mod small;
 mod trigonometry;
 mod wmma;
 
-use crate::lanes::{LANES, Longs, Words, active};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -34,6 +33,7 @@ use super::value::Kind;
 use super::{Operation, Table, unmodelled};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
+use crate::lanes::{LANES, Longs, Words, active};
 use crate::target::Target;
 use crate::wave::Wave;
 use gather::Gather;

@@ -281,7 +281,8 @@ impl VectorStep {
                     Some(place) => &behind[place],
                     None => &before[place],
                 };
-                run.of(size).call([source(a), source(b), source(c)], target);
+                run.fit(size)
+                    .call([source(a), source(b), source(c)], target);
             }
             Run::Select(mask) => {
                 let mask = wave.mask(*mask);
@@ -299,7 +300,7 @@ impl VectorStep {
                 let Registers {
                     vectors, results, ..
                 } = &mut *wave.vectors;
-                run.of(size)
+                run.fit(size)
                     .call([&vectors[a], &vectors[b], &vectors[c]], &mut results[0]);
                 simd.blend(&mut vectors[self.target], &results[0], lanes);
             }
@@ -309,9 +310,9 @@ impl VectorStep {
                     vectors, results, ..
                 } = &mut *wave.vectors;
                 let [half, joined, ..] = results;
-                (run.of(size)).call([&vectors[a], &vectors[b], &vectors[c]], half);
+                (run.fit(size)).call([&vectors[a], &vectors[b], &vectors[c]], half);
                 let old = &vectors[self.target];
-                join.of(size).call([half, old, old], joined);
+                join.fit(size).call([half, old, old], joined);
                 simd.blend(&mut vectors[self.target], joined, lanes);
             }
             Run::Twice(run, second) => {
@@ -321,7 +322,7 @@ impl VectorStep {
                         vectors, results, ..
                     } = &mut *wave.vectors;
                     let sources = [&vectors[a], &vectors[b], &vectors[c]];
-                    run.of(size).call(sources, &mut results[number]);
+                    run.fit(size).call(sources, &mut results[number]);
                 }
                 let Registers {
                     vectors, results, ..
@@ -336,7 +337,7 @@ impl VectorStep {
                     vectors, results, ..
                 } = &mut *wave.vectors;
                 let sources = [both(vectors, a), both(vectors, b), both(vectors, c)];
-                run.of(size).call(sources, results);
+                run.fit(size).call(sources, results);
                 simd.blend(&mut vectors[self.target], &results[0], lanes);
                 if *wide {
                     simd.blend(&mut vectors[self.target + 1], &results[1], lanes);
@@ -359,7 +360,7 @@ impl VectorStep {
                     simd.spread(carry, incoming);
                 }
                 let sources = [both(vectors, a), both(vectors, b), both(vectors, c)];
-                run.of(size).call(sources, incoming, results, outgoing);
+                run.fit(size).call(sources, incoming, results, outgoing);
                 simd.blend(&mut vectors[self.target], &results[0], lanes);
                 if *wide {
                     simd.blend(&mut vectors[self.target + 1], &results[1], lanes);
@@ -380,7 +381,7 @@ impl VectorStep {
                     vectors, results, ..
                 } = &mut *wave.vectors;
                 let sources = [both(vectors, a), both(vectors, b)];
-                run.of(size).call(sources, *accepted, &mut results[0]);
+                run.fit(size).call(sources, *accepted, &mut results[0]);
                 let mask = simd.pack(&results[0]) & lanes;
                 wave.set_mask(*target, mask);
                 if *writes_exec {

@@ -25,7 +25,7 @@ pub(super) enum Rounding {
 
 impl Rounding {
     /// The rounding of a kind's results.
-    fn of(mode: Mode, kind: Kind) -> Self {
+    fn new(mode: Mode, kind: Kind) -> Self {
         let field = match kind {
             Kind::F32 => mode.0,
             _ => mode.0 >> 2,
@@ -81,7 +81,7 @@ impl PackedRounding {
             return None;
         }
         let half = rounded(&instruction.mnemonic.replacen("_pk_", "_", 1))?;
-        let rounding = Rounding::of(mode, half.result);
+        let rounding = Rounding::new(mode, half.result);
         Some(Self { half, rounding })
     }
 
@@ -177,7 +177,7 @@ impl Rounded {
         let gather = Gather::new(instruction, wave)?;
         let sources = gather.all_longs(self.sources)?;
         let lanes = gather.lanes();
-        let rounding = Rounding::of(wave.mode, self.result);
+        let rounding = Rounding::new(wave.mode, self.result);
         let mut results: Longs = std::array::from_fn(|lane| {
             self.result(
                 [sources[0][lane], sources[1][lane], sources[2][lane]],

@@ -42,7 +42,7 @@ enum Layout {
 
 impl Layout {
     /// The layout of an instruction that begins with a dword.
-    fn of(first: u32, generation: Generation) -> Option<Self> {
+    fn from_word(first: u32, generation: Generation) -> Option<Self> {
         Some(match (generation, first >> 26) {
             (_, 0..=0x1f) => Self::ShortVector,
             (_, 0x20..=0x2f) => Self::Scalar,
@@ -77,7 +77,7 @@ pub(crate) fn decode(words: [u32; 4], target: Target) -> Result<Instruction, Dec
     };
     let words = Words { words, target };
     let first = words.words[0];
-    let layout = Layout::of(first, target.generation()).ok_or(error)?;
+    let layout = Layout::from_word(first, target.generation()).ok_or(error)?;
     let scales = vector::scales(words);
     let words = if scales.is_some() {
         words.behind_scales()

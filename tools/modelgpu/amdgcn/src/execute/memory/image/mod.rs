@@ -124,9 +124,9 @@ impl Image {
         if control.tells_residence {
             return Err(unmodelled(instruction, "a register for missing memory"));
         }
-        let resource = Resource::of(instruction, wave, surroundings.target)?;
+        let resource = Resource::new(instruction, wave, surroundings.target)?;
         let sampler = match self {
-            Self::Sample(_) | Self::Gather(_) => Some(Sampler::of(instruction, wave)?),
+            Self::Sample(_) | Self::Gather(_) => Some(Sampler::new(instruction, wave)?),
             _ => None,
         };
         for lane in active(wave.exec()) {

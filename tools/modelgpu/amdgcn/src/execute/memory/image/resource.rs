@@ -34,7 +34,7 @@ struct Fields {
 }
 
 impl Fields {
-    fn of(words: [u32; 8], target: Target) -> Self {
+    fn new(words: [u32; 8], target: Target) -> Self {
         let [_, second, third, fourth, fifth, sixth, ..] = words;
         // TYPE: a volume, or several layers.
         let has_depth = fourth >> 28 >= 10;
@@ -71,7 +71,7 @@ impl Fields {
 }
 
 impl Resource {
-    pub(super) fn of(
+    pub(super) fn new(
         instruction: &Instruction,
         wave: &Wave,
         target: Target,
@@ -86,8 +86,8 @@ impl Resource {
             pitch,
             first_layer,
             levels,
-        } = Fields::of(words, target);
-        let format = Format::of_image(format)
+        } = Fields::new(words, target);
+        let format = Format::from_image(format)
             .filter(|format| format.size() != 0)
             .ok_or_else(|| unmodelled(instruction, "this format"))?;
         let (dimensions, has_layers) = match words[3] >> 28 {

@@ -52,7 +52,7 @@ enum Edge {
 }
 
 impl Sampler {
-    pub(super) fn of(instruction: &Instruction, wave: &Wave) -> Result<Self, Fault> {
+    pub(super) fn new(instruction: &Instruction, wave: &Wave) -> Result<Self, Fault> {
         let word = |place| wave.word(Operand(instruction.src[2].0 + place));
         let edge = |field: u32| match field & 7 {
             0 => Ok(Edge::Wrap),

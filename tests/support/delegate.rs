@@ -1,16 +1,14 @@
-//! Devices in front of another device.
+//! Devices in front of another device, which count, change or fail single calls.
 
 use std::sync::Arc;
 
-use super::{
+use rocov::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
-    Symbol, Take, one_by_one,
+    Symbol, Take,
 };
 
-/// A device in front of another: it has the other carry out every call that it does not define itself.
-///
-/// Tests use it to count, change or fail single calls. [`Delegate::read_each`] calls [`Delegate::read`] for each
-/// range.
+/// The calls of a device in front of another. The other carries out each call that it does not define itself, apart from
+/// [`Delegate::read_each`], which calls [`Delegate::read`] for each range.
 #[allow(missing_docs, reason = "each function is that of `Device`")]
 #[allow(
     clippy::missing_errors_doc,
@@ -45,6 +43,10 @@ pub trait Delegate {
         self.device().image(code_object)
     }
 
+    fn held_image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
+        self.image(code_object)
+    }
+
     fn source(&self, code_object: &LoadedCodeObject) -> Option<Arc<str>> {
         self.device().source(code_object)
     }
@@ -58,7 +60,14 @@ pub trait Delegate {
     }
 
     fn read_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
-        one_by_one(ranges, take, |address, into| self.read(address, into));
+        for (place, range) in ranges.iter().enumerate() {
+            let mut bytes = vec![0; range.len as usize];
+            let read = match bytes.is_empty() {
+                true => Ok(()),
+                false => self.read(range.start, &mut bytes),
+            };
+            take(place, read.map(|()| bytes.as_slice()));
+        }
     }
 
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
@@ -70,17 +79,20 @@ pub trait Delegate {
     }
 }
 
-impl<T: Delegate> Device for T {
+/// A [`Delegate`] as a device.
+pub struct AsDevice<'a>(pub &'a dyn Delegate);
+
+impl Device for AsDevice<'_> {
     fn agents(&self) -> Result<Vec<Agent>, DeviceError> {
-        Delegate::agents(self)
+        self.0.agents()
     }
 
     fn executables(&self) -> Result<Vec<Executable>, DeviceError> {
-        Delegate::executables(self)
+        self.0.executables()
     }
 
     fn code_objects(&self, executable: Executable) -> Result<Vec<LoadedCodeObject>, DeviceError> {
-        Delegate::code_objects(self, executable)
+        self.0.code_objects(executable)
     }
 
     fn symbol(
@@ -89,34 +101,38 @@ impl<T: Delegate> Device for T {
         agent: u64,
         name: &str,
     ) -> Result<Option<Symbol>, DeviceError> {
-        Delegate::symbol(self, executable, agent, name)
+        self.0.symbol(executable, agent, name)
     }
 
     fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
-        Delegate::image(self, code_object)
+        self.0.image(code_object)
+    }
+
+    fn held_image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
+        self.0.held_image(code_object)
     }
 
     fn source(&self, code_object: &LoadedCodeObject) -> Option<Arc<str>> {
-        Delegate::source(self, code_object)
+        self.0.source(code_object)
     }
 
     fn has_lasting_image(&self, code_object: &LoadedCodeObject) -> bool {
-        Delegate::has_lasting_image(self, code_object)
+        self.0.has_lasting_image(code_object)
     }
 
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
-        Delegate::read(self, address, into)
+        self.0.read(address, into)
     }
 
     fn read_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
-        Delegate::read_each(self, ranges, take);
+        self.0.read_each(ranges, take);
     }
 
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
-        Delegate::write(self, address, from)
+        self.0.write(address, from)
     }
 
     fn executions(&self) -> Option<&dyn Executions> {
-        Delegate::executions(self)
+        self.0.executions()
     }
 }
