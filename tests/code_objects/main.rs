@@ -78,8 +78,8 @@ fn kernels_of<'data>(data: impl ReadRef<'data>) -> Result<Vec<Kernel>, CodeObjec
 /// parts.
 fn kernels(path: &Path) -> Vec<Kernel> {
     let bytes = std::fs::read(path).expect("a file");
-    let kernels = kernels_of(bytes.as_slice());
-    let kernels = kernels.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let kernels =
+        kernels_of(bytes.as_slice()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let file = std::fs::File::open(path).expect("a file");
     let lazily = kernels_of(&ReadCache::new(file)).expect("the same");
     assert_eq!(lazily, kernels, "{}", path.display());

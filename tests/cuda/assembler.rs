@@ -89,14 +89,15 @@ fn a_kernel_of_triton_counts_and_keeps_its_ptx() {
     let Some(of) = Assembly::new(with_lines) else {
         return;
     };
-    let ours = of.assemble(of.stand_in(&of.cache()), "kernel.cubin");
-    let ours = ours.success();
+    let ours = of
+        .assemble(of.stand_in(&of.cache()), "kernel.cubin")
+        .success();
     // Triton prints what ptxas tells of registers.
     let (rocovs, others) = split(&ours);
     assert!(rocovs.is_empty(), "{ours}");
     assert!(others.iter().any(|line| line.contains("Used ")), "{ours}");
-    let left = fs::read_dir(of.place.path()).expect("it can be listed");
-    let mut left: Vec<_> = left
+    let mut left: Vec<_> = fs::read_dir(of.place.path())
+        .expect("it can be listed")
         .map(|entry| entry.expect("a file").file_name())
         .collect();
     left.sort();

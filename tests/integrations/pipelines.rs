@@ -20,9 +20,12 @@ fn items<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
 /// The value of a key in YAML, without quotes and comments.
 fn value<'a>(text: &'a str, key: &str) -> &'a str {
     let mut lines = text.lines().map(str::trim);
-    let found = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
-    let found = found.unwrap_or_else(|| panic!("no {key}"));
-    let found = found.split(" #").next().unwrap_or_default();
+    let found = lines
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
+        .unwrap_or_else(|| panic!("no {key}"))
+        .split(" #")
+        .next()
+        .unwrap_or_default();
     found.trim_matches(['"', '\''])
 }
 
@@ -57,8 +60,7 @@ fn the_job_of_gitlab_reports_and_gives_the_figure_of_the_badge() {
     );
 
     // GitLab takes the last match in the log.
-    let pattern = value(&text, "coverage");
-    let pattern = pattern.trim_matches('/');
+    let pattern = value(&text, "coverage").trim_matches('/');
     let search = "import re, sys; print(re.findall(sys.argv[1], sys.argv[2], re.M)[-1])";
     let mut python = limited("python3");
     python.args(["-c", search, pattern, &ended.stdout]);

@@ -105,10 +105,14 @@ fn assert_trace_agrees(stack: Stack, data: &Path) {
         );
         assert!(!executed.ends_with(",0"), "{title}: {executed}");
     }
-    let shown = reported(data, &["--counts", "trace", "--show"]).success();
-    let shown = shown.silently().stdout;
-    let store = shown.lines().find(|line| line.contains("values[i] *= 2;"));
-    let store = store.unwrap_or_else(|| panic!("{title}: {shown}"));
+    let shown = reported(data, &["--counts", "trace", "--show"])
+        .success()
+        .silently()
+        .stdout;
+    let store = shown
+        .lines()
+        .find(|line| line.contains("values[i] *= 2;"))
+        .unwrap_or_else(|| panic!("{title}: {shown}"));
     assert!(store.starts_with("    4|     40|"), "{title}: {store}");
     assert!(shown.lines().count() < 20, "{title}: {shown}");
 }

@@ -123,8 +123,12 @@ fn units_of_static_libraries_count() {
         .stdout
         .split_once("host: 1 profile")
         .expect("the host's table");
-    let row = host.lines().find(|line| line.starts_with("two.hip"));
-    let row: Vec<_> = row.expect("a row").split_whitespace().collect();
+    let row: Vec<_> = host
+        .lines()
+        .find(|line| line.starts_with("two.hip"))
+        .expect("a row")
+        .split_whitespace()
+        .collect();
     assert_eq!(row[7..10], ["3", "0", "100.00%"], "{ended}");
 }
 

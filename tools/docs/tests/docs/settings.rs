@@ -67,8 +67,8 @@ const OF_BUILD: [&str; 3] = ["ROCOV_PARTS", "ROCOV_PASS_CLANGS", "ROCOV_SOURCE_T
 
 #[test]
 fn every_variable_has_a_row_and_every_row_a_reader() {
-    let sources = sources().into_iter();
-    let sources: Vec<_> = sources
+    let sources: Vec<_> = sources()
+        .into_iter()
         .map(|source| (names(&source.text), source.path))
         .collect();
     for (names, path) in sources.iter().filter(|(_, path)| is_product(path)) {

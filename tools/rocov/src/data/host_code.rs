@@ -242,11 +242,11 @@ impl CodeContainer {
     /// The `counted` code objects that `agent` could load. Leaves out those for generic processors if there is one
     /// for its own, and cubins for other architectures than the latest.
     fn taken_by(&self, agent: &AgentRecord, counted: Counted) -> Vec<CountingCode<'_>> {
-        let taken = self
+        let taken: Vec<_> = self
             .images
             .iter()
-            .filter(|image| takes(agent, &image.target));
-        let taken: Vec<_> = taken.collect();
+            .filter(|image| takes(agent, &image.target))
+            .collect();
         let has_own = taken.iter().any(|image| !is_generic(&image.target));
         let rank = |image: &&CodeImage| cuda::rank(&image.target);
         let highest = taken.iter().map(rank).max().flatten();
@@ -255,8 +255,9 @@ impl CodeContainer {
             .filter(|image| !(has_own && is_generic(&image.target)) && rank(image) == highest);
         let is_counted =
             |image: &&CodeImage| image.counts || counted == Counted::Traced && highest.is_none();
-        let counting = chosen.filter(is_counted);
-        let counting = counting.filter_map(|image| image.identity.as_deref());
+        let counting = chosen
+            .filter(is_counted)
+            .filter_map(|image| image.identity.as_deref());
         counting
             .map(|identity| CountingCode {
                 container: self.offset,
@@ -278,9 +279,11 @@ pub(crate) fn at_rest(
     wanted: &[(&str, &Agent, Counted)],
 ) -> Result<Vec<AtRest>> {
     let container = bundle::container_at(file, offset)?;
-    let images = container.images.iter();
-    let images = images.filter_map(|image| Some((image.identity().ok()?, image)));
-    let images: Vec<_> = images.collect();
+    let images: Vec<_> = container
+        .images
+        .iter()
+        .filter_map(|image| Some((image.identity().ok()?, image)))
+        .collect();
     let found = wanted.iter().map(|(identity, agent, counted)| {
         let image = images.iter().find(|(file, _)| file.as_str() == *identity);
         let Some((_, image)) = image else {
@@ -358,8 +361,11 @@ mod tests {
         ] {
             // A modelled GPU counts nothing of it.
             for counted in [Counted::WithCounters, Counted::Traced] {
-                let taken = container.taken_by(&agent(gpu, None), counted);
-                let taken: Vec<_> = taken.iter().map(|image| image.identity).collect();
+                let taken: Vec<_> = container
+                    .taken_by(&agent(gpu, None), counted)
+                    .iter()
+                    .map(|image| image.identity)
+                    .collect();
                 assert_eq!(taken, expected, "{gpu} {counted:?}");
             }
         }
@@ -392,8 +398,11 @@ mod tests {
         ] {
             let container = container(images);
             for (agent, expected) in [(&known, of_known), (&unknown, of_unknown)] {
-                let taken = container.taken_by(agent, Counted::WithCounters);
-                let taken: Vec<_> = taken.iter().map(|image| image.identity).collect();
+                let taken: Vec<_> = container
+                    .taken_by(agent, Counted::WithCounters)
+                    .iter()
+                    .map(|image| image.identity)
+                    .collect();
                 assert_eq!(taken, expected, "{images:?} {agent:?}");
             }
         }

@@ -112,8 +112,10 @@ impl Pool {
             // Profiles with and without the records of a trace are two files.
             let free =
                 (AGENT..).map(|agent| name.for_build(build.as_deref(), arch, &identity, agent));
-            let path = free.into_iter().find(|path| !path.exists());
-            let path = path.context("no number of a GPU is free")?;
+            let path = free
+                .into_iter()
+                .find(|path| !path.exists())
+                .context("no number of a GPU is free")?;
             make_all(path.parent().unwrap_or(&path))?;
             write_new(&path, summed.bytes)?;
             pool.profiles.entry(arch.clone()).or_default().push(path);

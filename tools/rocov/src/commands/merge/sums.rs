@@ -202,8 +202,9 @@ impl Adder<'_> {
         let size = file.len();
         // A sum starts with the counts that are whole, if need be with those before.
         let checked = RawProfile::parse(&file).and_then(|profile| profile.check_counts(&file));
-        let sum = checked.and_then(|()| Sum::of(file));
-        let sum = sum.with_context(|| cannot_merge(path))?;
+        let sum = checked
+            .and_then(|()| Sum::of(file))
+            .with_context(|| cannot_merge(path))?;
         // Another profile of the code object may have whole names, and profiles of others are merged anyway.
         let names = &sum.bytes()[sum.profile().sections.names.clone()];
         for_each_name(names, |_| {}).with_context(|| cannot_merge(path))?;
