@@ -52,11 +52,11 @@ fn kinds(compiler: &'static str, target: &str, version: u8) -> PathBuf {
 
 /// kinds.hip by every compiler for every target that it knows.
 fn all_kinds() -> Vec<PathBuf> {
-    let of = |&(compiler, targets): &(&'static str, &[&str])| {
+    let compile_all = |&(compiler, targets): &(&'static str, &[&str])| {
         let compiled = targets.iter().map(move |target| kinds(compiler, target, 4));
         compiled.collect::<Vec<_>>()
     };
-    COMPILERS.iter().flat_map(of).collect()
+    COMPILERS.iter().flat_map(compile_all).collect()
 }
 
 /// The sources of testdata/kernels for both targets, as other tests run them.

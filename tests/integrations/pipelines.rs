@@ -211,16 +211,18 @@ fn shards_of_a_test_node_are_reported_on_another() {
 fn a_run_that_measures_nothing_fails() {
     let runner = Runner::new();
     let workspace = runner.path("work");
-    let of = |script: &str| run(&mut shell(&workspace, script));
-    let ended = of("rocov run --strict --gpu model -- true").with_status(3);
+    let run_script = |script: &str| run(&mut shell(&workspace, script));
+    let ended = run_script("rocov run --strict --gpu model -- true").with_status(3);
     ended.says(&["nothing was drained"]);
-    of("rocov report").with_status(1).says(&["rocov-data"]);
-    of("rocov run --gpu model -- ./scale 64").success();
-    let ended = of("rocov report --component libother.so --fail-under-lines 1");
+    run_script("rocov report")
+        .with_status(1)
+        .says(&["rocov-data"]);
+    run_script("rocov run --gpu model -- ./scale 64").success();
+    let ended = run_script("rocov report --component libother.so --fail-under-lines 1");
     ended
         .with_status(1)
         .says(&["no code object was loaded from libother.so"]);
-    let ended = of("rocov report --exclude '*.hip' --fail-under-lines 1");
+    let ended = run_script("rocov report --exclude '*.hip' --fail-under-lines 1");
     assert_ne!(ended.status.code(), Some(0), "{ended}");
 }
 

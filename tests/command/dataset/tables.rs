@@ -138,9 +138,9 @@ fn the_questions_have_the_answers_of_reports() {
     ]);
     fleet.import(&["run2", "run3"]);
     let archs = ["gfx90a", "gfx942"];
-    let of =
+    let lines_of =
         |inputs: &[&str]| archs.map(|arch| lines(&fleet, &[inputs, &["--arch", arch]].concat()));
-    let (old, new) = (of(&["run1"]), of(&["run2", "run3"]));
+    let (old, new) = (lines_of(&["run1"]), lines_of(&["run2", "run3"]));
     let (file, number) = old[0]
         .iter()
         .find(|(_, ran)| **ran)

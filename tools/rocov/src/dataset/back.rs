@@ -103,8 +103,8 @@ pub(crate) fn pool(
         })
         .collect();
     let pool = Pool::write(
-        sums.iter().map(|(of, summed)| PooledProfile {
-            of,
+        sums.iter().map(|(key, summed)| PooledProfile {
+            key,
             is_of_zeros: summed.is_of_zeros,
             bytes: summed.sum.bytes(),
         }),
@@ -285,12 +285,12 @@ fn add_counts(
     let failed = || damaged(&set.name(part));
     file.read(&columns, |rows| {
         let (functions, indices, counts) = (rows.ints(5), rows.ints(6), rows.longs(7));
-        let of = |row: usize| [1, 2, 3].map(|column| &rows.bytes(column)[row]);
+        let keys_in = |row: usize| [1, 2, 3].map(|column| &rows.bytes(column)[row]);
         let mut start = 0;
         while start < counts.len() {
-            let same = (start + 1..counts.len()).take_while(|row| of(*row) == of(start));
+            let same = (start + 1..counts.len()).take_while(|row| keys_in(*row) == keys_in(start));
             let end = start + 1 + same.count();
-            let key = key(&part.arch, of(start));
+            let key = key(&part.arch, keys_in(start));
             let mut summed = sums.get_mut(&key);
             for row in start..end {
                 if !runs.has(&rows.bytes(0)[row]) {

@@ -37,7 +37,7 @@ pub(crate) struct CodeObjectKey {
 
 /// The sum of the profiles of a code object, for a pooled directory.
 pub(crate) struct PooledProfile<'a> {
-    pub(crate) of: &'a CodeObjectKey,
+    pub(crate) key: &'a CodeObjectKey,
     /// True if all of them are of zeros: of code that was never launched.
     pub(crate) is_of_zeros: bool,
     /// The raw profile.
@@ -102,7 +102,7 @@ impl Pool {
                 identity,
                 build,
                 label,
-            } = summed.of;
+            } = summed.key;
             let identity = Identity::from_digits(identity)
                 .with_context(|| format!("`{identity}` is not an identity"))?;
             let name = match summed.is_of_zeros {

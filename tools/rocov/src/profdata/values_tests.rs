@@ -112,7 +112,11 @@ impl Instrumented {
 
     /// The profiles, merged by rocov and by llvm-profdata into files of this name.
     fn merged(&self, name: &str, profiles: &[PathBuf]) -> [PathBuf; 2] {
-        let path = |of: &str| self.directory.path().join(format!("{of}-{name}.profdata"));
+        let path = |reader: &str| {
+            self.directory
+                .path()
+                .join(format!("{reader}-{name}.profdata"))
+        };
         let [ours, theirs] = ["ours", "theirs"].map(path);
         let mut profile = IndexedProfile::default();
         let mut known = KnownNames::default();

@@ -35,9 +35,9 @@ pub(super) struct Summed {
 
 impl Summed {
     /// The sum, for a pooled directory.
-    fn pooled<'a>(&'a self, of: &'a CodeObjectKey) -> PooledProfile<'a> {
+    fn pooled<'a>(&'a self, key: &'a CodeObjectKey) -> PooledProfile<'a> {
         PooledProfile {
-            of,
+            key,
             is_of_zeros: self.is_of_zeros,
             bytes: self.sum.bytes(),
         }
@@ -58,7 +58,7 @@ impl Sums {
     /// The sums, for a pooled directory.
     pub(super) fn pooled(&self) -> impl Iterator<Item = PooledProfile<'_>> {
         let sums = self.code_objects.iter();
-        sums.map(|(of, summed)| summed.pooled(of))
+        sums.map(|(key, summed)| summed.pooled(key))
     }
 }
 
