@@ -208,8 +208,10 @@ fn described(said: &str) -> BTreeMap<String, (u32, u32, u32)> {
     let pieces = said.split("Compiling entry function '").skip(1);
     let kernels = pieces.map(|piece| {
         let (name, facts) = piece.split_once('\'').expect("a name");
-        let facts = facts.lines().find(|line| line.contains("Used "));
-        let facts = facts.expect("a line with registers");
+        let facts = facts
+            .lines()
+            .find(|line| line.contains("Used "))
+            .expect("a line with registers");
         let stack = before(facts, " bytes cumulative stack size");
         let sizes = (
             before(facts, " registers"),

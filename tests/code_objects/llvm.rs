@@ -114,8 +114,10 @@ pub(crate) fn descriptors(file: &Path) -> BTreeMap<String, Fields> {
 pub(crate) fn sources(file: &Path) -> BTreeMap<String, String> {
     let text = printed("llvm-cov-22", &["export", "-empty-profile"], file);
     let export: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let functions = export["data"][0]["functions"].as_array();
-    let functions = functions.expect("the functions").iter();
+    let functions = export["data"][0]["functions"]
+        .as_array()
+        .expect("the functions")
+        .iter();
     let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
     functions
         .map(|function| (text(&function["name"]), text(&function["filenames"][0])))

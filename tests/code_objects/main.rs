@@ -52,11 +52,11 @@ fn kinds(compiler: &'static str, target: &str, version: u8) -> PathBuf {
 
 /// kinds.hip by every compiler for every target that it knows.
 fn all_kinds() -> Vec<PathBuf> {
-    let of = |&(compiler, targets): &(&'static str, &[&str])| {
+    let compile_all = |&(compiler, targets): &(&'static str, &[&str])| {
         let compiled = targets.iter().map(move |target| kinds(compiler, target, 4));
         compiled.collect::<Vec<_>>()
     };
-    COMPILERS.iter().flat_map(of).collect()
+    COMPILERS.iter().flat_map(compile_all).collect()
 }
 
 /// The sources of testdata/kernels for both targets, as other tests run them.
@@ -78,8 +78,8 @@ fn kernels_of<'data>(data: impl ReadRef<'data>) -> Result<Vec<Kernel>, CodeObjec
 /// parts.
 fn kernels(path: &Path) -> Vec<Kernel> {
     let bytes = std::fs::read(path).expect("a file");
-    let kernels = kernels_of(bytes.as_slice());
-    let kernels = kernels.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let kernels =
+        kernels_of(bytes.as_slice()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let file = std::fs::File::open(path).expect("a file");
     let lazily = kernels_of(&ReadCache::new(file)).expect("the same");
     assert_eq!(lazily, kernels, "{}", path.display());

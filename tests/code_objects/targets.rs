@@ -100,8 +100,7 @@ fn without_them_the_flags_name_the_features() {
         let mut decided: Vec<String> = words[1..].to_vec();
         decided.retain(|word| word.ends_with(['+', '-']));
         decided.sort();
-        let expected = [words[0].clone()].into_iter().chain(decided);
-        let expected: Vec<String> = expected.collect();
+        let expected: Vec<String> = [words[0].clone()].into_iter().chain(decided).collect();
         assert_eq!(target, Ok(expected.join(":")), "{words:?}");
     }
 }

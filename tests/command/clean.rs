@@ -101,10 +101,11 @@ impl Place {
             }
         }
         let data = self.path().join("data");
-        let names = files
+        let mut names: Vec<_> = files
             .iter()
-            .map(|file| file.strip_prefix(&data).unwrap().to_str().unwrap());
-        let mut names: Vec<_> = names.map(str::to_owned).collect();
+            .map(|file| file.strip_prefix(&data).unwrap().to_str().unwrap())
+            .map(str::to_owned)
+            .collect();
         names.sort();
         names
     }
@@ -231,8 +232,8 @@ fn the_cache_goes_only_if_it_is_named() {
         let output = place
             .clean(arguments)
             .env("XDG_CACHE_HOME", &caches)
-            .output();
-        let output = output.unwrap();
+            .output()
+            .unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         stdout(&output)
     };

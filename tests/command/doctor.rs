@@ -361,10 +361,10 @@ fn json_has_the_same_findings() {
     assert_eq!(document["rocov_doctor"], 1);
     assert_eq!(document["complete"], false);
     let findings = document["findings"].as_array().unwrap();
-    let missing = findings
+    let missing: Vec<_> = findings
         .iter()
-        .filter(|finding| finding["state"] == "missing");
-    let missing: Vec<_> = missing.collect();
+        .filter(|finding| finding["state"] == "missing")
+        .collect();
     assert_eq!(missing.len(), 1, "{}", said.text);
     assert!(
         missing[0]["remedy"]

@@ -111,8 +111,8 @@ fn clang_offload_bundler_takes_out_the_same() {
 fn section(file: &Path, name: &str) -> Vec<u8> {
     let contents = fs::read(file).unwrap();
     let file = object::File::parse(&*contents).unwrap();
-    let section = object::Object::section_by_name(&file, name);
-    let section = section.unwrap_or_else(|| panic!("no section {name}"));
+    let section =
+        object::Object::section_by_name(&file, name).unwrap_or_else(|| panic!("no section {name}"));
     object::ObjectSection::data(&section).unwrap().to_vec()
 }
 
@@ -198,8 +198,11 @@ fn compile_whole(directory: &Path, flags: &[&str]) -> PathBuf {
 /// Targets of the device ELFs in `file`.
 fn targets(file: &Path) -> Vec<String> {
     let listed = stdout(&run(rocov().args(["extract", "--list"]).arg(file)));
-    let targets = listed.lines().map(|line| line.split(' ').next().unwrap());
-    let mut targets: Vec<_> = targets.map(str::to_owned).collect();
+    let mut targets: Vec<_> = listed
+        .lines()
+        .map(|line| line.split(' ').next().unwrap())
+        .map(str::to_owned)
+        .collect();
     targets.sort_unstable();
     targets
 }

@@ -228,8 +228,11 @@ fn flags_for_a_clang_that_crashes_on_them_are_not_printed() {
     let clang = directory.path().join("clang++-14");
     fs::write(&clang, "#!/bin/sh\necho Debian clang version 14.0.6\n").unwrap();
     fs::set_permissions(&clang, fs::Permissions::from_mode(0o755)).unwrap();
-    let output = rocov().args(["flags", "--clang"]).arg(&clang).output();
-    let output = output.unwrap();
+    let output = rocov()
+        .args(["flags", "--clang"])
+        .arg(&clang)
+        .output()
+        .unwrap();
     let message = failure(&output, 1);
     assert!(
         message.contains("LLVM 14") && message.contains("15 or later"),
@@ -242,8 +245,8 @@ fn flags_for_a_clang_that_crashes_on_them_are_not_printed() {
 fn flags_for_openmp_need_a_clang_that_counts_there() {
     let output = rocov()
         .args(["flags", "--openmp", "--clang", "clang++-19"])
-        .output();
-    let output = output.unwrap();
+        .output()
+        .unwrap();
     let message = failure(&output, 1);
     assert!(
         message.contains("LLVM 19") && message.contains("20 or later"),

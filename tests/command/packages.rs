@@ -245,8 +245,9 @@ fn binding(program: &Path, symbol: &str, prepare: impl Fn(&mut Command)) -> (Str
     let bindings = String::from_utf8_lossy(&output.stderr).into_owned();
     let start = format!("binding file {} ", program.display());
     let mut lines = bindings.lines();
-    let line = lines.find(|line| line.contains(&start) && line.contains(symbol));
-    let line = line.unwrap_or_else(|| panic!("{symbol}: {bindings}"));
+    let line = lines
+        .find(|line| line.contains(&start) && line.contains(symbol))
+        .unwrap_or_else(|| panic!("{symbol}: {bindings}"));
     (stdout(&output), line.to_owned())
 }
 

@@ -153,8 +153,11 @@ fn a_directory_that_is_gone_has_no_file() {
         let script = "mkdir gone && cd gone && rmdir ../gone && exec \"$0\" \"$@\"";
         let mut shell = Command::new("sh");
         shell.current_dir(directory.path()).args(["-c", script]);
-        let output = shell.arg(rocov().get_program()).args(arguments).output();
-        let output = output.unwrap();
+        let output = shell
+            .arg(rocov().get_program())
+            .args(arguments)
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
     }
 }

@@ -197,8 +197,9 @@ fn what_is_no_regular_file_is_no_input() {
             ("report FILE", 1),
             ("kernels FILE", 1),
         ] {
-            let words = arguments.split(' ');
-            let words = words.map(|word| if word == "FILE" { name } else { word });
+            let words = arguments
+                .split(' ')
+                .map(|word| if word == "FILE" { name } else { word });
             let mut command = rocov();
             command.args(words).current_dir(place.path());
             // Mapping a file needs address space of its size.
@@ -283,8 +284,10 @@ fn a_planted_entry_of_the_cache_is_ignored_and_written_anew() {
     };
     let before = report();
     let directory = cache.path().join("rocov/device-code");
-    let entries = fs::read_dir(&directory).unwrap();
-    let entries: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    let entries: Vec<_> = fs::read_dir(&directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     let [entry] = &entries[..] else {
         panic!("{entries:?}")
     };

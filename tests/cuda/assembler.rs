@@ -86,36 +86,37 @@ fn a_kernel_of_triton_counts_and_keeps_its_ptx() {
             &text[at..]
         )
     };
-    let Some(of) = Assembly::new(with_lines) else {
+    let Some(assembly) = Assembly::new(with_lines) else {
         return;
     };
-    let ours = of.assemble(of.stand_in(&of.cache()), "kernel.cubin");
-    let ours = ours.success();
+    let ours = assembly
+        .assemble(assembly.stand_in(&assembly.cache()), "kernel.cubin")
+        .success();
     // Triton prints what ptxas tells of registers.
     let (rocovs, others) = split(&ours);
     assert!(rocovs.is_empty(), "{ours}");
     assert!(others.iter().any(|line| line.contains("Used ")), "{ours}");
-    let left = fs::read_dir(of.place.path()).expect("it can be listed");
-    let mut left: Vec<_> = left
+    let mut left: Vec<_> = fs::read_dir(assembly.place.path())
+        .expect("it can be listed")
         .map(|entry| entry.expect("a file").file_name())
         .collect();
     left.sort();
     assert_eq!(left, ["cache", "kernel.cubin", "kernel.ptx"]);
-    let text = of.text();
+    let text = assembly.text();
     let (plant, expected) = numbered(&text);
     let all: usize = expected.iter().map(|(_, blocks)| blocks.len()).sum();
-    let cubin = of.path("kernel.cubin");
+    let cubin = assembly.path("kernel.cubin");
     let found: Vec<u64> = counters(&cubin).iter().map(|(_, count)| *count).collect();
     assert_eq!(found, [all as u64]);
-    let bytes = of.bytes("kernel.cubin");
+    let bytes = assembly.bytes("kernel.cubin");
     let elf = ElfFile64::<object::LittleEndian>::parse(&*bytes).expect("a cubin");
     assert!(elf.section_by_name(".debug_line").is_some());
 
     let data = data();
-    let mut command = of
+    let mut command = assembly
         .uncounted
         .command(data.path(), &[step("data", &cubin), plant.clone()]);
-    let ended = run(command.env("ROCOV_CACHE", of.cache())).success();
+    let ended = run(command.env("ROCOV_CACHE", assembly.cache())).success();
     assert_eq!(lines(&ended, "uncounted").len(), 0, "{ended}");
     let found = counts(&profiles(data.path()), data.path());
     for (name, blocks) in &expected {
@@ -139,11 +140,11 @@ fn failures_of_the_assembler_are_its_own() {
         |_: &str| "no PTX".to_owned(),
         |_: &str| String::new(),
     ] {
-        let Some(of) = Assembly::new(change) else {
+        let Some(assembly) = Assembly::new(change) else {
             return;
         };
-        let real = of.really("real.cubin");
-        let ours = of.assemble(of.stand_in(&of.cache()), "ours.cubin");
+        let real = assembly.really("real.cubin");
+        let ours = assembly.assemble(assembly.stand_in(&assembly.cache()), "ours.cubin");
         assert!(!real.status.success(), "{real}");
         assert_eq!(ours.status.code(), real.status.code(), "{ours}");
         assert_eq!(
@@ -151,19 +152,19 @@ fn failures_of_the_assembler_are_its_own() {
             (&real.stdout, &real.stderr),
             "{ours}"
         );
-        assert!(!of.path("ours.cubin").exists());
-        assert!(!of.cache().exists());
+        assert!(!assembly.path("ours.cubin").exists());
+        assert!(!assembly.cache().exists());
     }
 }
 
 #[test]
 fn calls_without_ptx_are_the_real_ones() {
-    let Some(of) = Assembly::new(str::to_owned) else {
+    let Some(assembly) = Assembly::new(str::to_owned) else {
         return;
     };
     for arguments in [&["--version"][..], &["--help"], &["--no-such-option"], &[]] {
-        let real = run(limited(of.uncounted.tool("ptxas")).args(arguments));
-        let ours = run(of.stand_in(&of.cache()).args(arguments));
+        let real = run(limited(assembly.uncounted.tool("ptxas")).args(arguments));
+        let ours = run(assembly.stand_in(&assembly.cache()).args(arguments));
         assert_eq!(ours.status.code(), real.status.code(), "{ours}");
         assert_eq!(ours.stdout, real.stdout, "{ours}");
         assert_eq!(ours.stderr, real.stderr, "{ours}");
@@ -172,15 +173,17 @@ fn calls_without_ptx_are_the_real_ones() {
 
 #[test]
 fn a_kernel_that_cannot_be_kept_is_assembled_without_counters() {
-    let Some(of) = Assembly::new(str::to_owned) else {
+    let Some(assembly) = Assembly::new(str::to_owned) else {
         return;
     };
-    of.really("ours.cubin").success();
-    let real = of.bytes("ours.cubin");
-    fs::remove_file(of.path("ours.cubin")).expect("it was made");
+    assembly.really("ours.cubin").success();
+    let real = assembly.bytes("ours.cubin");
+    fs::remove_file(assembly.path("ours.cubin")).expect("it was made");
     // No directory can be made below a file, whoever the user is.
-    let closed = of.path("kernel.ptx").join("cache");
-    let ours = of.assemble(of.stand_in(&closed), "ours.cubin").success();
+    let closed = assembly.path("kernel.ptx").join("cache");
+    let ours = assembly
+        .assemble(assembly.stand_in(&closed), "ours.cubin")
+        .success();
     let (rocovs, _) = split(&ours);
     assert_eq!(rocovs.len(), 1, "{ours}");
     assert!(
@@ -190,15 +193,15 @@ fn a_kernel_that_cannot_be_kept_is_assembled_without_counters() {
         "{ours}"
     );
     assert!(rocovs[0].contains("ROCOV_CACHE"), "{ours}");
-    assert_eq!(of.bytes("ours.cubin"), real);
+    assert_eq!(assembly.bytes("ours.cubin"), real);
     // Without a cache at all, Triton's kernels are its own.
-    let mut without = of.stand_in(&closed);
+    let mut without = assembly.stand_in(&closed);
     for name in ["ROCOV_CACHE", "XDG_CACHE_HOME", "HOME"] {
         without.env_remove(name);
     }
-    let ours = of.assemble(without, "ours.cubin").success();
+    let ours = assembly.assemble(without, "ours.cubin").success();
     assert!(split(&ours).0.is_empty(), "{ours}");
-    assert_eq!(of.bytes("ours.cubin"), real);
+    assert_eq!(assembly.bytes("ours.cubin"), real);
 }
 
 #[test]
@@ -206,34 +209,36 @@ fn ptx_that_counts_by_clang_stays_as_it_is() {
     let counted = |uncounted: &Uncounted| {
         fs::read_to_string(uncounted.setup.cubin.with_extension("ptx")).expect("it was made")
     };
-    let Some(of) = Uncounted::get().and_then(|uncounted| {
+    let Some(assembly) = Uncounted::get().and_then(|uncounted| {
         let text = counted(&uncounted);
         Assembly::new(|_| text)
     }) else {
         return;
     };
-    of.really("ours.cubin").success();
-    let real = of.bytes("ours.cubin");
-    let ours = of
-        .assemble(of.stand_in(&of.cache()), "ours.cubin")
+    assembly.really("ours.cubin").success();
+    let real = assembly.bytes("ours.cubin");
+    let ours = assembly
+        .assemble(assembly.stand_in(&assembly.cache()), "ours.cubin")
         .success();
     assert!(split(&ours).0.is_empty(), "{ours}");
-    assert_eq!(of.bytes("ours.cubin"), real);
+    assert_eq!(assembly.bytes("ours.cubin"), real);
 }
 
 #[test]
 fn an_assembler_that_cannot_be_run_is_named() {
-    let Some(of) = Assembly::new(str::to_owned) else {
+    let Some(assembly) = Assembly::new(str::to_owned) else {
         return;
     };
-    let mut command = of.stand_in(&of.cache());
+    let mut command = assembly.stand_in(&assembly.cache());
     command.env("ROCOV_PTXAS", "/none/ptxas");
-    of.assemble(command, "ours.cubin")
+    assembly
+        .assemble(command, "ours.cubin")
         .with_status(1)
         .says(&["rocov: cannot run /none/ptxas: ", "set ROCOV_PTXAS"]);
     let mut command = limited("env");
     command.args(["-u", "ROCOV_PTXAS", "PATH=/none"]);
-    of.assemble_by(command.arg(built("rocov-ptxas")), "ours.cubin")
+    assembly
+        .assemble_by(command.arg(built("rocov-ptxas")), "ours.cubin")
         .with_status(1)
         .says(&["rocov: Triton's ptxas is not found: set ROCOV_PTXAS to its path\n"]);
 }

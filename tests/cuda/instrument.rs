@@ -142,8 +142,11 @@ pub(crate) fn numbered(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
         (format!("rocov-ptx;{}", function.symbol), blocks.collect())
     });
     let functions: Vec<(String, Vec<u64>)> = functions.collect();
-    let all = functions.iter().flat_map(|(_, blocks)| blocks);
-    let all: Vec<String> = all.map(u64::to_string).collect();
+    let all: Vec<String> = functions
+        .iter()
+        .flat_map(|(_, blocks)| blocks)
+        .map(u64::to_string)
+        .collect();
     (Uncounted::plant(text, &all.join(",")), functions)
 }
 
@@ -166,18 +169,20 @@ pub(crate) fn reached(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
     let all = functions.iter().flat_map(|(_, blocks)| blocks);
     bytes.extend(all.map(|ran| if *ran == 1 { 0 } else { 0xff }));
     bytes.resize(bytes.len().next_multiple_of(8), 0xff);
-    let all = bytes.chunks_exact(8);
-    let all = all.map(|chunk| u64::from_le_bytes(chunk.try_into().expect("8 bytes")).to_string());
-    let all: Vec<String> = all.collect();
+    let all: Vec<String> = bytes
+        .chunks_exact(8)
+        .map(|chunk| u64::from_le_bytes(chunk.try_into().expect("8 bytes")).to_string())
+        .collect();
     (Uncounted::plant(text, &all.join(",")), functions)
 }
 
 /// The identities in the names of the files with an extension.
 pub(crate) fn identities(folder: &Path, extension: &str) -> Vec<String> {
     let files = fs::read_dir(folder).expect("there are files");
-    let names = files.map(|file| file.expect("it can be listed").file_name());
-    let names = names.map(|name| name.to_string_lossy().into_owned());
-    let names = names.filter(|name| name.ends_with(extension));
+    let names = files
+        .map(|file| file.expect("it can be listed").file_name())
+        .map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| name.ends_with(extension));
     let mut found: Vec<String> = names
         .map(|name| name.split('.').nth(1).unwrap_or_default().to_owned())
         .collect();
@@ -309,8 +314,8 @@ fn extracted(uncounted: &Uncounted, fat_binary: &Path) -> String {
     let mut cuobjdump = limited(uncounted.tool("cuobjdump"));
     cuobjdump.current_dir(place.path());
     run(cuobjdump.args(["-xptx", "all"]).arg(fat_binary)).success();
-    let files = fs::read_dir(place.path()).expect("it can be listed");
-    let files: Vec<PathBuf> = files
+    let files: Vec<PathBuf> = fs::read_dir(place.path())
+        .expect("it can be listed")
         .map(|file| file.expect("it can be listed").path())
         .collect();
     assert_eq!(files.len(), 1, "{files:?}");
@@ -666,8 +671,7 @@ fn a_library_counts_on_gpus_of_several_architectures() {
         let objects = data.path().join("objects");
         assert_eq!(identities(&objects, ".ptx").len(), 2);
         // Each architecture without counters and with them.
-        let noted = fs::read_to_string(uncounted.directory.path().join("compiled"));
-        let mut noted: Vec<_> = noted
+        let mut noted: Vec<_> = fs::read_to_string(uncounted.directory.path().join("compiled"))
             .expect("it was noted")
             .lines()
             .map(str::to_owned)
@@ -680,8 +684,8 @@ fn a_library_counts_on_gpus_of_several_architectures() {
     let mut cuobjdump = limited(uncounted.tool("cuobjdump"));
     cuobjdump.current_dir(place.path());
     run(cuobjdump.args(["-xelf", "all"]).arg(&loaded)).success();
-    let files = fs::read_dir(place.path()).expect("it can be listed");
-    let files: Vec<PathBuf> = files
+    let files: Vec<PathBuf> = fs::read_dir(place.path())
+        .expect("it can be listed")
         .map(|file| file.expect("it can be listed").path())
         .collect();
     let theirs = place.path().join("theirs");
@@ -751,9 +755,10 @@ fn code_that_the_program_links_counts() {
         return;
     };
     let texts = units();
-    let files =
-        [0, 1].map(|number: usize| uncounted.file(&format!("{number}.ptx"), &texts[number]));
-    let files = files.map(|path| path.display().to_string()).join(",");
+    let files = [0, 1]
+        .map(|number: usize| uncounted.file(&format!("{number}.ptx"), &texts[number]))
+        .map(|path| path.display().to_string())
+        .join(",");
     let (plants, expected): (Vec<_>, Vec<_>) = texts.iter().map(|text| numbered(text)).unzip();
     // Each unit without counters for its registers, and both for the program.
     for (how, compilations) in [("link", 4), ("link-files", 6), ("link", 8)] {

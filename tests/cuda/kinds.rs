@@ -188,8 +188,10 @@ fn reports(counted: &Counted) {
     // Annotated source, of device code only, writes large counts short.
     if kind != "host" {
         let shown = counted.report(data, &[&"--show"]);
-        let line = shown.lines().find(|line| line.contains("void histogram("));
-        let line = line.unwrap_or_else(|| panic!("{kind}: {shown}"));
+        let line = shown
+            .lines()
+            .find(|line| line.contains("void histogram("))
+            .unwrap_or_else(|| panic!("{kind}: {shown}"));
         let count = line.split('|').nth(1).unwrap_or_default().trim();
         assert!(!["", "0"].contains(&count), "{kind}: {line}");
     }
@@ -230,8 +232,10 @@ fn kernels(counted: &Counted) {
         .stdout;
     let listed = json(&listed);
     let rows = listed["kernels"].as_array().expect("rows");
-    let row = rows.iter().find(|row| row["name"] == function.as_str());
-    let row = row.unwrap_or_else(|| panic!("{kind}: {rows:?}"));
+    let row = rows
+        .iter()
+        .find(|row| row["name"] == function.as_str())
+        .unwrap_or_else(|| panic!("{kind}: {rows:?}"));
     assert_eq!(row["count"], *calls, "{kind}: {row}");
     assert!(row["lines"]["covered"].as_u64() > Some(0), "{kind}: {row}");
     rocov(&[&"export", &"--format", &"rocpd", &data.path()]).success();
@@ -242,8 +246,10 @@ fn kernels(counted: &Counted) {
 fn tests(counted: &Counted) {
     let (kind, data) = (counted.kind, counted.data.path());
     let report = counted.report(data, &[&"--per-test"]);
-    let row = report.lines().find(|line| line.starts_with(LABEL));
-    let row = row.unwrap_or_else(|| panic!("{kind}: {report}"));
+    let row = report
+        .lines()
+        .find(|line| line.starts_with(LABEL))
+        .unwrap_or_else(|| panic!("{kind}: {report}"));
     assert!(!row.contains(" 0.00%"), "{kind}: {row}");
     let all = lines(&counted.lcov(data));
     // A line of the kernel that ran.
@@ -256,8 +262,10 @@ fn tests(counted: &Counted) {
         repository("testdata/cuda/kernels.cu").display()
     );
     let which = rocov(&[&"which", &source, &data]).success().stdout;
-    let row = which.lines().find(|line| line.starts_with(LABEL));
-    let row = row.unwrap_or_else(|| panic!("{kind} {source}: {which}"));
+    let row = which
+        .lines()
+        .find(|line| line.starts_with(LABEL))
+        .unwrap_or_else(|| panic!("{kind} {source}: {which}"));
     assert!(
         row.ends_with(&format!(" {count}")),
         "{kind}: {row}, not {count}"
@@ -266,8 +274,10 @@ fn tests(counted: &Counted) {
     let saved = nothing.path().join("saved.json");
     counted.report(data, &[&"--json", &"-o", &saved]);
     let diff = rocov(&[&"diff", &saved, &data]).success().stdout;
-    let figures = diff.lines().find(|line| line.contains(" lines "));
-    let figures = figures.unwrap_or_else(|| panic!("{kind}: {diff}"));
+    let figures = diff
+        .lines()
+        .find(|line| line.contains(" lines "))
+        .unwrap_or_else(|| panic!("{kind}: {diff}"));
     assert!(
         figures.contains('%') && !figures.contains(" 0.00%"),
         "{kind}: {figures}"
@@ -287,8 +297,9 @@ fn merged(counted: &Counted) {
     );
     let profiles = place.path().join("profiles");
     rocov(&[&"merge", &data, &"-o", &profiles]).success();
-    let files = fs::read_dir(&profiles).expect("profiles");
-    let files = files.map(|file| file.expect("a profile").path());
+    let files = fs::read_dir(&profiles)
+        .expect("profiles")
+        .map(|file| file.expect("a profile").path());
     let shown: String = files
         .filter(|file| file.extension() == Some("profdata".as_ref()))
         .map(|file| {

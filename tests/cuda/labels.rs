@@ -18,8 +18,8 @@ fn data() -> TempDir {
 /// Runs `all`, in which `FILE` stands for the cubin.
 fn done(setup: &Setup, options: &[&str], all: &str, data: &Path) -> Ended {
     let file = setup.cubin.display().to_string();
-    let all = all.split_whitespace();
     let all: Vec<String> = all
+        .split_whitespace()
         .map(|step| {
             step.replace("FILE", &file)
                 .replace("BIN", "__profc__Z6bin_off")
@@ -176,8 +176,8 @@ fn another_tool_keeps_nvtx() {
     };
     let data = place.path().join("data");
     let mut command = ran(setup, &program, &["--nvtx"], &data);
-    let ended = run(command.env("NVTX_INJECTION64_PATH", "/nowhere/tool.so")).success();
-    let ended = ended
+    let ended = run(command.env("NVTX_INJECTION64_PATH", "/nowhere/tool.so"))
+        .success()
         .says(&["NVTX_INJECTION64_PATH names /nowhere/tool.so: ranges of NVTX are not labels"]);
     assert_eq!(ended.stdout, "levels -2 -2\n");
     assert!(!data.join("profraw/labels").exists());

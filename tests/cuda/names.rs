@@ -30,8 +30,9 @@ fn functions_of_all_kinds_are_drained() {
                 let mut all = vec![step("load", &cubin)];
                 // A number for each variable, and one more for each of its words.
                 for (number, (name, words)) in (1..).zip(counters(&cubin)) {
-                    let words = (0..words).map(|word| (number * 100 + word).to_string());
-                    let words: Vec<_> = words.collect();
+                    let words: Vec<_> = (0..words)
+                        .map(|word| (number * 100 + word).to_string())
+                        .collect();
                     all.push(format!("plant:{name}:{}", words.join(",")));
                 }
                 assert_eq!(all.len(), 1 + FUNCTIONS.len(), "{what}: {all:?}");

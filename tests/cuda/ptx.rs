@@ -92,8 +92,7 @@ fn records(cubin: &[u8]) -> BTreeMap<(u64, u64), u32> {
     let word = |record: &[u8], at: usize| {
         u64::from_le_bytes(record[at..at + 8].try_into().expect("8 bytes"))
     };
-    let records = memory.chunks_exact(layout.bytes as usize);
-    let records = records.map(|record| {
+    let records = memory.chunks_exact(layout.bytes as usize).map(|record| {
         let count = word(record, layout.num_counters) as u32;
         ((word(record, 0), word(record, 8)), count)
     });
@@ -136,9 +135,11 @@ fn counted_text_is_assembled_and_has_the_blocks_of_the_compiler() {
             let text = compiled(setup, compiler, name, arch, level);
             let module = Module::parse(&text).expect(&what);
             if release >= FIRST_WITH_COMMENTS {
-                let ours = module.functions.iter();
-                let ours = ours.map(|function| (function.symbol, function.blocks.len()));
-                let ours: BTreeMap<_, _> = ours.collect();
+                let ours: BTreeMap<_, _> = module
+                    .functions
+                    .iter()
+                    .map(|function| (function.symbol, function.blocks.len()))
+                    .collect();
                 assert_eq!(ours, blocks_of_clang(&text), "{what}");
             }
             let cubin = place.path().join("it.cubin");
@@ -170,8 +171,10 @@ fn all_forms_of_statements_are_assembled_with_counters() {
         let what = path.display().to_string();
         let text = fs::read_to_string(&path).expect(&what);
         let module = Module::parse(&text).unwrap_or_else(|error| panic!("{what}: {error}"));
-        let found = module.functions.iter();
-        let found = found.map(|function| format!("{} {}", function.symbol, function.blocks.len()));
+        let found = module
+            .functions
+            .iter()
+            .map(|function| format!("{} {}", function.symbol, function.blocks.len()));
         let found = format!("// blocks: {}", found.collect::<Vec<_>>().join(", "));
         assert_eq!(text.lines().next(), Some(found.as_str()), "{what}");
         // ptxas of CUDA 12 takes PTX before 9.0.
@@ -224,8 +227,10 @@ fn units_with_one_function_are_linked() {
     let bytes = fs::read(&linked).expect("it was made");
     assert_eq!(records(&bytes).len(), 3);
     let laid_out = laid_out(&bytes).expect("a cubin").expect("it counts");
-    let areas = laid_out.counted.iter();
-    let areas = areas.filter(|area| area.name.starts_with("__rocov_copies_area"));
+    let areas = laid_out
+        .counted
+        .iter()
+        .filter(|area| area.name.starts_with("__rocov_copies_area"));
     assert_eq!(areas.count(), 3);
 }
 

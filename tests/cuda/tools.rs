@@ -33,8 +33,9 @@ fn reports_have_the_figures_of_llvm_cov() {
     let merged = data.path().join("merged.profdata");
     merge(&profiles(data.path()), &merged);
     let objects = data.path().join("objects");
-    let elf = std::fs::read_dir(objects).expect("an ELF is kept").next();
-    let elf = elf
+    let elf = std::fs::read_dir(objects)
+        .expect("an ELF is kept")
+        .next()
         .expect("an ELF is kept")
         .expect("it can be listed")
         .path();
@@ -66,8 +67,10 @@ fn clang_optimizes_by_the_profile_of_its_target() {
     let calls = r#""function_entry_count", i64 999}"#;
     let has_calls = |part: &str, target: &str| {
         let target = format!("--offload-arch={target}");
-        let flags = printed.split_whitespace();
-        let flags: Vec<&str> = flags.chain(["-O1", part, &target]).collect();
+        let flags: Vec<&str> = printed
+            .split_whitespace()
+            .chain(["-O1", part, &target])
+            .collect();
         setup.ir("kernels.cu", &flags).contains(calls)
     };
     assert!(has_calls("--cuda-device-only", "sm_90"), "{printed}");
@@ -166,8 +169,10 @@ fn tests_have_their_own_figures() {
         let percent: f64 = percent[..percent.find('}').expect("an end")]
             .parse()
             .expect("a number");
-        let row = report.lines().find(|line| line.starts_with(label));
-        let row = row.unwrap_or_else(|| panic!("no {label}: {report}"));
+        let row = report
+            .lines()
+            .find(|line| line.starts_with(label))
+            .unwrap_or_else(|| panic!("no {label}: {report}"));
         assert!(
             row.contains(&format!(" {percent:.2}% ")),
             "{row}: {percent}"
@@ -194,8 +199,9 @@ fn tests_have_their_own_figures() {
         &"unit/a",
         &"--label",
         &"unit/b",
-    ]);
-    let diff = diff.success().stdout;
+    ])
+    .success()
+    .stdout;
     // Line 7 is the last of `bin_of`, lines 5 and 6 return early.
     for part in ["on sm_90: 7\n", "on sm_90: 5-6\n"] {
         assert!(diff.contains(part), "{diff}");
@@ -244,8 +250,9 @@ fn kernels_have_the_resources_that_nvidias_tool_tells() {
         rest.split_whitespace().next().map(str::to_owned)
     };
     let mut kernels = limited(built("rocov"));
-    let listed = run(kernels.args(["kernels", "--mangled"]).arg(data.path()));
-    let listed = listed.success().stdout;
+    let listed = run(kernels.args(["kernels", "--mangled"]).arg(data.path()))
+        .success()
+        .stdout;
     let rows = listed
         .lines()
         .skip(1)
@@ -286,8 +293,11 @@ fn one_report_has_the_archs_of_both_makers() {
     let counted = functions(&merged_of_arch(data.path(), "gfx90a"));
     let plants = [BIN_OF, HISTOGRAM].map(|name| {
         let function = &counted[name];
-        let counts = [&[function.calls], &function.blocks[..]].concat();
-        let counts: Vec<_> = counts.iter().map(u64::to_string).collect();
+        let counts: Vec<_> = [&[function.calls], &function.blocks[..]]
+            .concat()
+            .iter()
+            .map(u64::to_string)
+            .collect();
         format!("plant:__profc_{name}:{}", counts.join(","))
     });
     let mut all = vec![step("load", &setup.cubin)];
@@ -300,8 +310,10 @@ fn one_report_has_the_archs_of_both_makers() {
         let kernels = lcov
             .split("end_of_record")
             .find(|word| word.contains("kernels.cu"));
-        let lines = kernels.expect("lines of the kernels").lines();
-        let lines = lines.filter(|line| line.starts_with("DA:"));
+        let lines = kernels
+            .expect("lines of the kernels")
+            .lines()
+            .filter(|line| line.starts_with("DA:"));
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
     let lines = of_arch("sm_90");

@@ -23,8 +23,10 @@ use session::Session;
 
 /// Uses the blocks of a page.
 fn use_page(path: &str) {
-    let page = PAGES.iter().find(|page| page.path == path);
-    let page = page.unwrap_or_else(|| panic!("{path} is not in the table of pages"));
+    let page = PAGES
+        .iter()
+        .find(|page| page.path == path)
+        .unwrap_or_else(|| panic!("{path} is not in the table of pages"));
     let text = fs::read_to_string(repository(path)).expect("a page");
     let Some(mut session) = Session::begin(page) else {
         return;

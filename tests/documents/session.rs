@@ -86,8 +86,8 @@ pub(super) struct Session {
 impl Session {
     /// `None` if something that the page needs is not unpacked here. Standard error then names it.
     pub(super) fn begin(page: &'static Page) -> Option<Self> {
-        let needed = page.needs.iter().map(|need| need.environment());
-        let needed: Option<Vec<String>> = needed.collect();
+        let needed: Option<Vec<String>> =
+            page.needs.iter().map(|need| need.environment()).collect();
         let directory = tempfile::tempdir().expect("a temporary directory");
         let session = Self {
             page,
@@ -173,8 +173,11 @@ impl Session {
             Use::Elsewhere(_) => {
                 let steps = block.steps().unwrap_or_default();
                 let commands = steps.into_iter().map(|step| step.command);
-                let commands = [mark.before.to_owned()].into_iter().chain(commands);
-                let commands = commands.collect::<Vec<_>>().join("\n");
+                let commands = [mark.before.to_owned()]
+                    .into_iter()
+                    .chain(commands)
+                    .collect::<Vec<_>>()
+                    .join("\n");
                 self.elsewhere.push((place.clone(), self.here(&commands)));
             }
         }
@@ -218,8 +221,9 @@ impl Session {
     /// The lines of a text, with marks for what no page can know.
     fn lines(&self, text: &str) -> Vec<String> {
         let directory = self.path(".").canonicalize().expect("the page's directory");
-        let text = text.replace(&*directory.to_string_lossy(), "HERE");
-        let text = text.replace(&*repository("").to_string_lossy(), "HERE/");
+        let text = text
+            .replace(&*directory.to_string_lossy(), "HERE")
+            .replace(&*repository("").to_string_lossy(), "HERE/");
         let unknown = |pattern: &str| Regex::new(pattern).expect("a pattern");
         let text = unknown(r"\b[0-9a-f]{32}\b").replace_all(&text, "IDENTITY");
         let text = self

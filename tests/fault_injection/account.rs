@@ -70,8 +70,10 @@ impl Account<'_> {
 
     pub(crate) fn load(&mut self, (executable, kernel): (Executable, &'static str)) {
         self.device.load(executable, 0, &image(kernel));
-        let outcome = self.session.loaded(&self.device, executable);
-        let outcome = outcome.expect("the device does not fail");
+        let outcome = self
+            .session
+            .loaded(&self.device, executable)
+            .expect("the device does not fail");
         self.say(&outcome);
         self.pending.insert(executable, 0);
     }
@@ -138,9 +140,9 @@ impl Account<'_> {
         for (path, contents) in profiles(&self.directory) {
             let profile = RawProfile::parse(&contents)
                 .unwrap_or_else(|error| panic!("{}: {error}: {}", path.display(), self.what));
-            let counters = contents[profile.sections.counters].chunks_exact(8);
-            let mut counters =
-                counters.map(|counter| u64::from_le_bytes(counter.try_into().expect("8 bytes")));
+            let mut counters = contents[profile.sections.counters]
+                .chunks_exact(8)
+                .map(|counter| u64::from_le_bytes(counter.try_into().expect("8 bytes")));
             let first = counters.next().expect("a counter");
             assert!(
                 counters.all(|counter| counter == first),

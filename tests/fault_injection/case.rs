@@ -149,5 +149,7 @@ impl Case<'_> {
 
 /// Returns whether a call about `struck` may affect `place`.
 fn is_about(struck: Option<Place>, (executable, agent): Place) -> bool {
-    struck.is_none_or(|(of, on)| of == executable && (on == 0 || on == agent))
+    struck.is_none_or(|(struck_executable, on)| {
+        struck_executable == executable && (on == 0 || on == agent)
+    })
 }

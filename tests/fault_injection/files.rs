@@ -109,8 +109,8 @@ impl Place {
     fn check(&self, function: &str, what: &str) {
         for directory in written_to(self.directory.path()) {
             let entries = fs::read_dir(directory).into_iter().flatten();
-            let names = entries.map(|entry| entry.expect("an entry").file_name());
-            let names: Vec<String> = names
+            let names: Vec<String> = entries
+                .map(|entry| entry.expect("an entry").file_name())
                 .map(|name| name.to_string_lossy().into_owned())
                 .collect();
             let left = |end| names.iter().filter(|name| name.ends_with(end)).count();

@@ -80,8 +80,11 @@ pub(crate) fn files(directory: &Path) -> Files {
     for folder in [PROFRAW, REGISTRIES, SECTIONS] {
         let entries = fs::read_dir(directory.join(folder)).into_iter().flatten();
         for path in entries.map(|entry| entry.expect("an entry").path()) {
-            let name = path.strip_prefix(directory).expect("a path in it");
-            let name = name.to_string_lossy().into_owned();
+            let name = path
+                .strip_prefix(directory)
+                .expect("a path in it")
+                .to_string_lossy()
+                .into_owned();
             files.insert(name, fs::read(&path).expect("a file"));
         }
     }

@@ -54,8 +54,8 @@ impl Drained {
             built("librocov_modelgpu.so"),
             built("librocov.so"),
             preloaded(&repository("tests/fault_injection/runtime_faults.c")),
-        ];
-        let libraries = libraries.map(|library| library.display().to_string());
+        ]
+        .map(|library| library.display().to_string());
         let mut command = limited("env");
         command
             .arg(format!("LD_PRELOAD={}", libraries.join(":")))

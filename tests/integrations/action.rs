@@ -34,8 +34,13 @@ impl Action {
     fn read() -> Self {
         let text = fs::read_to_string(repository("tools/action/action.yml")).expect("a file");
         let (head, steps) = text.split_once("\n  steps:\n").expect("steps");
-        let inputs = head.split_once("\ninputs:\n").expect("inputs").1;
-        let inputs = inputs.split_once("\noutputs:\n").expect("outputs").0;
+        let inputs = head
+            .split_once("\ninputs:\n")
+            .expect("inputs")
+            .1
+            .split_once("\noutputs:\n")
+            .expect("outputs")
+            .0;
         let mut defaults = BTreeMap::new();
         let mut input = "";
         for line in inputs.lines() {
@@ -496,8 +501,10 @@ fn a_release_is_installed_only_if_it_is_what_its_sums_say() {
 /// The steps of the first workflow in a document. Each has its keys, and the inputs of an action as `with KEY`.
 fn steps_of(document: &str) -> Vec<BTreeMap<String, String>> {
     let text = fs::read_to_string(repository(document)).expect("a document");
-    let blocks = text.split("```yaml\n").skip(1);
-    let mut blocks = blocks.filter_map(|block| block.split("```").next());
+    let mut blocks = text
+        .split("```yaml\n")
+        .skip(1)
+        .filter_map(|block| block.split("```").next());
     let block = blocks.find(|block| block.contains("uses: OWNER/rocov/tools/action"));
     let mut steps: Vec<BTreeMap<String, String>> = Vec::new();
     let mut is_input = false;
@@ -538,8 +545,11 @@ fn the_workflows_of_the_documents_work_as_written() {
         let workspace = runner.path("work");
         let steps = steps_of(document);
         let (action, before) = steps.split_last().expect("steps");
-        let commands = before.iter().filter_map(|step| step.get("run"));
-        let commands: Vec<_> = commands.map(String::as_str).collect();
+        let commands: Vec<_> = before
+            .iter()
+            .filter_map(|step| step.get("run"))
+            .map(String::as_str)
+            .collect();
         // The README leaves the build to the reader.
         let usual = ["cmake -B build && cmake --build build"];
         for command in if commands.is_empty() {

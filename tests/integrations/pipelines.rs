@@ -20,9 +20,12 @@ fn items<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
 /// The value of a key in YAML, without quotes and comments.
 fn value<'a>(text: &'a str, key: &str) -> &'a str {
     let mut lines = text.lines().map(str::trim);
-    let found = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
-    let found = found.unwrap_or_else(|| panic!("no {key}"));
-    let found = found.split(" #").next().unwrap_or_default();
+    let found = lines
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
+        .unwrap_or_else(|| panic!("no {key}"))
+        .split(" #")
+        .next()
+        .unwrap_or_default();
     found.trim_matches(['"', '\''])
 }
 
@@ -57,8 +60,7 @@ fn the_job_of_gitlab_reports_and_gives_the_figure_of_the_badge() {
     );
 
     // GitLab takes the last match in the log.
-    let pattern = value(&text, "coverage");
-    let pattern = pattern.trim_matches('/');
+    let pattern = value(&text, "coverage").trim_matches('/');
     let search = "import re, sys; print(re.findall(sys.argv[1], sys.argv[2], re.M)[-1])";
     let mut python = limited("python3");
     python.args(["-c", search, pattern, &ended.stdout]);
@@ -209,16 +211,18 @@ fn shards_of_a_test_node_are_reported_on_another() {
 fn a_run_that_measures_nothing_fails() {
     let runner = Runner::new();
     let workspace = runner.path("work");
-    let of = |script: &str| run(&mut shell(&workspace, script));
-    let ended = of("rocov run --strict --gpu model -- true").with_status(3);
+    let run_script = |script: &str| run(&mut shell(&workspace, script));
+    let ended = run_script("rocov run --strict --gpu model -- true").with_status(3);
     ended.says(&["nothing was drained"]);
-    of("rocov report").with_status(1).says(&["rocov-data"]);
-    of("rocov run --gpu model -- ./scale 64").success();
-    let ended = of("rocov report --component libother.so --fail-under-lines 1");
+    run_script("rocov report")
+        .with_status(1)
+        .says(&["rocov-data"]);
+    run_script("rocov run --gpu model -- ./scale 64").success();
+    let ended = run_script("rocov report --component libother.so --fail-under-lines 1");
     ended
         .with_status(1)
         .says(&["no code object was loaded from libother.so"]);
-    let ended = of("rocov report --exclude '*.hip' --fail-under-lines 1");
+    let ended = run_script("rocov report --exclude '*.hip' --fail-under-lines 1");
     assert_ne!(ended.status.code(), Some(0), "{ended}");
 }
 

@@ -72,8 +72,7 @@ fn the_pages_say_what_each_arch_misses_as_llvm_cov_does() {
             assert_eq!(short(&count), line.count, "{arch}: line {number}");
             // llvm-cov marks the whole of a missed line. Other lines are the host's.
             if !["", "0"].contains(&line.count.as_str()) {
-                let marks = all(*row, "mark").into_iter();
-                let marks = marks.filter(|mark| {
+                let marks = all(*row, "mark").into_iter().filter(|mark| {
                     let on = mark.value().attr("data-on");
                     on.is_none_or(|on| on.split(", ").any(|name| name == *arch))
                 });
@@ -104,8 +103,9 @@ struct Line {
 
 /// The program's source, by `llvm-cov show`.
 fn shown_by_llvm_cov(data: &Path, arch: &str) -> Vec<Line> {
-    let objects = std::fs::read_dir(data.join("objects")).expect("device ELFs are kept");
-    let mut objects = objects.map(|entry| entry.expect("an entry").path());
+    let mut objects = std::fs::read_dir(data.join("objects"))
+        .expect("device ELFs are kept")
+        .map(|entry| entry.expect("an entry").path());
     let is_of_arch = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(arch)

@@ -170,8 +170,9 @@ impl Project {
     /// A report on `data` as a tracefile, and its standard error.
     #[track_caller]
     fn report(&self, data: &[&str], options: &[&str]) -> (String, String) {
-        let ended = self.rocov(&[&["report", "--lcov"], data, options].concat());
-        let ended = ended.success();
+        let ended = self
+            .rocov(&[&["report", "--lcov"], data, options].concat())
+            .success();
         (ended.stdout, ended.stderr)
     }
 
@@ -356,8 +357,11 @@ fn a_number_that_comes_back_hides_no_build() {
     run_as("data");
     run_as("fresh");
     let registries = names(&project.path("data/registry"));
-    let numbers = registries.iter().filter_map(|name| name.split_once('-'));
-    let numbers: BTreeSet<_> = numbers.map(|(number, _)| number).collect();
+    let numbers: BTreeSet<_> = registries
+        .iter()
+        .filter_map(|name| name.split_once('-'))
+        .map(|(number, _)| number)
+        .collect();
     assert_eq!((registries.len(), numbers.len()), (2, 1), "one number");
     let expected = project.silent(&["fresh"], &[]);
     assert_eq!(project.report(&["data"], &[]).0, expected);

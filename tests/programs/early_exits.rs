@@ -30,8 +30,9 @@ fn lines_behind_early_exits_have_the_counts_in_memory() {
 
     let path = repository("testdata/programs").join(SOURCE);
     let text = std::fs::read_to_string(path).expect("the source");
-    let marked = (1..).zip(text.lines());
-    let marked = marked.filter_map(|(number, line)| line.contains(MARK).then_some(number));
+    let marked = (1..)
+        .zip(text.lines())
+        .filter_map(|(number, line)| line.contains(MARK).then_some(number));
     let expected: Vec<(usize, u64)> = marked.zip(times).collect();
     assert!(expected.iter().any(|(_, count)| *count > 0));
     assert!(expected.iter().any(|(_, count)| *count == 0));

@@ -116,8 +116,11 @@ fn whole_profiles(data: &Path) -> Vec<PathBuf> {
             .any(|process| !process.loads.is_empty())
     });
     // A parent that leaves the GPU to its child has launched no kernel.
-    let profiles = data.profiles.into_iter().filter(|path| !is_of_zeros(path));
-    let profiles: Vec<_> = profiles.collect();
+    let profiles: Vec<_> = data
+        .profiles
+        .into_iter()
+        .filter(|path| !is_of_zeros(path))
+        .collect();
     assert_eq!(used.count(), profiles.len(), "registries");
     assert_eq!(data.elfs.len(), 1, "device ELFs");
     profiles

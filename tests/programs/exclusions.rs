@@ -78,14 +78,21 @@ fn code_that_is_excluded_is_not_missed() {
 
     // Formats leave the lines out; annotated source marks them.
     let lcov = report(&data, &["--lcov", BY_NAME]).success().stdout;
-    let lines = lcov.lines().filter_map(|line| line.strip_prefix("DA:"));
-    let lines = lines.map(|line| line.split(',').next().expect("a number"));
-    let lines: BTreeSet<u64> = lines.map(|line| line.parse().expect("a number")).collect();
+    let lines: BTreeSet<u64> = lcov
+        .lines()
+        .filter_map(|line| line.strip_prefix("DA:"))
+        .map(|line| line.split(',').next().expect("a number"))
+        .map(|line| line.parse().expect("a number"))
+        .collect();
     assert!(lines.is_disjoint(&all), "{lcov}");
-    let shown = report(&data, &["--show", BY_NAME]).success().stdout;
-    let shown = shown.lines().filter(|line| line.contains("|   excl|"));
-    let shown = shown.map(|line| line.split('|').next().expect("a number").trim());
-    let shown: BTreeSet<u64> = shown.map(|line| line.parse().expect("a number")).collect();
+    let shown: BTreeSet<u64> = report(&data, &["--show", BY_NAME])
+        .success()
+        .stdout
+        .lines()
+        .filter(|line| line.contains("|   excl|"))
+        .map(|line| line.split('|').next().expect("a number").trim())
+        .map(|line| line.parse().expect("a number"))
+        .collect();
     assert_eq!(shown, all);
 
     let most = format!("--fail-excluded-lines={}", all.len());

@@ -25,8 +25,9 @@ fn program(more: &[&str]) -> Program {
 }
 
 fn files_below(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).expect("a directory that can be listed");
-    let entries = entries.map(|entry| entry.expect("an entry").path());
+    let entries = fs::read_dir(directory)
+        .expect("a directory that can be listed")
+        .map(|entry| entry.expect("an entry").path());
     entries
         .flat_map(|path| match path.is_dir() {
             true => files_below(&path),
@@ -109,8 +110,11 @@ fn a_sandbox_may_forbid_what_is_not_needed() {
     // A forbidden call ends the process, so the sandbox works.
     let forbidden = run(program(&["-ldl"]).alone().arg("forbidden"));
     // `timeout` ends like its command, or reports the signal like a shell.
-    let signal = forbidden.status.code().map(|code| code - 128);
-    let signal = signal.or(forbidden.status.signal());
+    let signal = forbidden
+        .status
+        .code()
+        .map(|code| code - 128)
+        .or(forbidden.status.signal());
     assert_eq!(signal, Some(SIGSYS), "{forbidden}");
 }
 

@@ -104,8 +104,11 @@ fn counts_and_lines_are_those_of_the_sample() {
     for (name, source, start) in KERNELS {
         let kernel = one(&all, name);
         let symbol = kernel["name"].as_str().expect("a symbol");
-        let calls = counts.iter().filter_map(|functions| functions.get(symbol));
-        let calls: u64 = calls.map(|function| function.calls).sum();
+        let calls: u64 = counts
+            .iter()
+            .filter_map(|functions| functions.get(symbol))
+            .map(|function| function.calls)
+            .sum();
         assert_eq!(kernel["count"], calls, "{name}");
         assert_eq!(kernel["loads"], RUNS, "{name}");
         assert_eq!(kernel["instrumented"], true, "{name}");

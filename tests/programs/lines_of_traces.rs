@@ -102,8 +102,12 @@ fn helpers_are_not_reported() {
         for part in ["debian12", "llvm.amdgcn", "__rocov", "__llvm_profile"] {
             assert!(!table.contains(part), "{debug}: {part} in {table}");
         }
-        let total = table.lines().find(|line| line.starts_with("TOTAL"));
-        let total: Vec<&str> = total.expect("a total").split_whitespace().collect();
+        let total: Vec<&str> = table
+            .lines()
+            .find(|line| line.starts_with("TOTAL"))
+            .expect("a total")
+            .split_whitespace()
+            .collect();
         assert_eq!(total[4..6], [functions, "1"], "{debug}: {table}");
     }
 }
@@ -178,8 +182,8 @@ fn lines_have_the_counts_that_the_source_gives() {
     let source = std::fs::read_dir(pages.join("source"))
         .expect("pages")
         .next();
-    let source = std::fs::read_to_string(source.expect("one").expect("a page").path());
-    let source = source.expect("a page");
+    let source =
+        std::fs::read_to_string(source.expect("one").expect("a page").path()).expect("a page");
     assert!(source.contains("few-lanes\">25%<"), "{source}");
 
     let source = repository("testdata/programs").join(KERNELS);
@@ -296,8 +300,10 @@ fn code_without_debug_information_has_functions_and_instructions() {
     show.args(["show", "--disassemble", "branch"]).arg(&data);
     let listing = run(&mut show).success().silently().stdout;
     let executed = |instruction: &str| {
-        let line = listing.lines().find(|line| line.contains(instruction));
-        let line = line.unwrap_or_else(|| panic!("{instruction} in {listing}"));
+        let line = listing
+            .lines()
+            .find(|line| line.contains(instruction))
+            .unwrap_or_else(|| panic!("{instruction} in {listing}"));
         let numbers = line
             .split_whitespace()
             .take(2)

@@ -338,8 +338,13 @@ impl Pair {
             .arg("--quiet")
             .arg("--pgo")
             .arg(&place);
-        let flags = run(&mut merge).success().silently().stdout;
-        let flags: Vec<OsString> = flags.split_whitespace().map(OsString::from).collect();
+        let flags: Vec<OsString> = run(&mut merge)
+            .success()
+            .silently()
+            .stdout
+            .split_whitespace()
+            .map(OsString::from)
+            .collect();
         let profiles: Vec<PathBuf> = names(&place).iter().map(|name| place.join(name)).collect();
         let (source, base) = match &self.kind {
             Kind::Program(_) => (
@@ -390,8 +395,9 @@ impl Pair {
 
 /// The flags of a source that needs no header of HIP.
 fn without_headers() -> Vec<OsString> {
-    let flags = ["-x", "hip", "-nogpuinc", "-nogpulib", "-std=c++17", "-I"];
-    let mut flags: Vec<OsString> = flags.map(OsString::from).into();
+    let mut flags: Vec<OsString> = ["-x", "hip", "-nogpuinc", "-nogpulib", "-std=c++17", "-I"]
+        .map(OsString::from)
+        .into();
     flags.push(repository("testdata/kernels").into());
     flags
 }

@@ -283,8 +283,9 @@ fn a_report_of_code_that_is_not_instrumented() {
 
 #[test]
 fn a_report_without_a_coverage_mapping() {
-    let flags = ["-Xarch_device", "-fprofile-instr-generate", "-Xarch_device"];
-    let mut flags: Vec<OsString> = flags.map(OsString::from).to_vec();
+    let mut flags: Vec<OsString> = ["-Xarch_device", "-fprofile-instr-generate", "-Xarch_device"]
+        .map(OsString::from)
+        .to_vec();
     flags.extend(["-fprofile-update=atomic".into(), "-include".into()]);
     flags.push(crate::support::compile::device_header().into());
     let program = Program::with_flags(

@@ -104,9 +104,10 @@ fn ends_well(ended: &Ended) {
 /// The figures of each file in a report on one arch.
 fn lines(json: &str) -> Vec<(String, u64, u64)> {
     let json: Value = serde_json::from_str(json).expect("JSON");
-    let files = json["data"][0]["files"].as_array();
-    let files = files.unwrap_or_else(|| panic!("{json:#}")).iter();
-    let mut files: Vec<_> = files
+    let mut files: Vec<_> = json["data"][0]["files"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{json:#}"))
+        .iter()
         .map(|file| {
             let name = Path::new(file["filename"].as_str().unwrap()).file_name();
             let lines = &file["summary"]["lines"];
@@ -120,8 +121,10 @@ fn lines(json: &str) -> Vec<(String, u64, u64)> {
 }
 
 fn sorted(expected: &[&[(&str, u64, u64)]]) -> Vec<(String, u64, u64)> {
-    let expected = expected.iter().copied().flatten();
     let mut expected: Vec<_> = expected
+        .iter()
+        .copied()
+        .flatten()
         .map(|(name, count, covered)| ((*name).to_owned(), *count, *covered))
         .collect();
     expected.sort();
@@ -213,8 +216,8 @@ fn a_library_that_was_removed_or_replaced_is_named() {
 
 /// A program with librocov, without `rocov run`: as if librocov were linked into it.
 fn without_run(program: &Program, data: &Path, steps: &[&str]) -> Ended {
-    let libraries = ["librocov_modelgpu.so", "librocov.so"].map(built);
-    let libraries = libraries
+    let libraries = ["librocov_modelgpu.so", "librocov.so"]
+        .map(built)
         .map(|library| library.display().to_string())
         .join(":");
     let mut command = limited("env");
@@ -416,11 +419,12 @@ fn a_report_on_an_object_counts_all_of_it() {
     command.arg(ran.data()).arg("--").arg(&program.file);
     run(command.arg("add")).success().silently();
     ran.reports(&[&ADDED]);
-    let objects = [&program.file, &library];
-    let objects = objects.map(|path| format!("--object={}", path.display()));
+    let objects = [&program.file, &library].map(|path| format!("--object={}", path.display()));
     let report = |objects: &[String]| {
-        let options = ["--json", "--summary-only"].into_iter();
-        let options: Vec<_> = options.chain(objects.iter().map(String::as_str)).collect();
+        let options: Vec<_> = ["--json", "--summary-only"]
+            .into_iter()
+            .chain(objects.iter().map(String::as_str))
+            .collect();
         lines(&ran.report(&options).success().silently().stdout)
     };
     assert_eq!(report(&objects[..1]), sorted(&[&ADDED, &SCALE]));

@@ -130,8 +130,10 @@ impl Ran {
 /// The counts of the lines of a source in a report in the form of lcov.
 fn lines(lcov: &str, name: &str) -> BTreeMap<usize, u64> {
     let start = |line: &&str| line.starts_with("SF:") && line.ends_with(&format!("/{name}"));
-    let record = lcov.lines().skip_while(|line| !start(line));
-    let record = record.take_while(|line| *line != "end_of_record");
+    let record = lcov
+        .lines()
+        .skip_while(|line| !start(line))
+        .take_while(|line| *line != "end_of_record");
     let counts = record.filter_map(|line| line.strip_prefix("DA:")?.split_once(','));
     counts
         .map(|(line, count)| {
@@ -170,8 +172,10 @@ fn on_host(sources: &[&str], name: &str) -> BTreeMap<usize, u64> {
 /// The lines of a source that end with a comment.
 fn marked(name: &str, mark: &str) -> Vec<usize> {
     let text = std::fs::read_to_string(source(name)).expect("the source is there");
-    let lines = text.lines().enumerate();
-    let lines = lines.filter(|(_, line)| line.ends_with(mark));
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.ends_with(mark));
     lines.map(|(at, _)| at + 1).collect()
 }
 
@@ -188,8 +192,11 @@ fn is_right(device: &BTreeMap<usize, u64>, sources: &[&str], name: &str) {
     for (line, count) in device.iter().filter(|(line, _)| !in_threads.contains(line)) {
         assert_eq!(Some(count), host.get(line), "{name}:{line}");
     }
-    let never = device.iter().filter(|(_, count)| **count == 0);
-    let never: Vec<_> = never.map(|(line, _)| *line).collect();
+    let never: Vec<_> = device
+        .iter()
+        .filter(|(_, count)| **count == 0)
+        .map(|(line, _)| *line)
+        .collect();
     let shown = marked(name, "// never");
     assert!(
         shown.iter().all(|line| never.contains(line)),

@@ -100,11 +100,11 @@ fn a_number_comes_again() {
     ended.success().silently();
     has_launches(&data.join(PROFRAW), RUNS, RUNS as usize);
     let data = Data::read(&data);
-    let numbers = data
+    let numbers: std::collections::BTreeSet<_> = data
         .registries
         .iter()
-        .map(|registry| registry.processes[0].pid);
-    let numbers: std::collections::BTreeSet<_> = numbers.collect();
+        .map(|registry| registry.processes[0].pid)
+        .collect();
     assert_eq!(numbers.len(), 1, "one number: {numbers:?}");
 }
 
@@ -132,8 +132,8 @@ fn no_pattern_replaces_a_file_of_another_process() {
             match is_told && number > 0 {
                 false => _ = ended.silently(),
                 true => {
-                    let first = raw_profiles(&place).into_iter();
-                    let first = first
+                    let first = raw_profiles(&place)
+                        .into_iter()
                         .min_by_key(|path| path.as_os_str().len())
                         .expect("a profile");
                     let line = format!(

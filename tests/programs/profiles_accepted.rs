@@ -52,8 +52,8 @@ fn by_the_first_release_with_its_raw_version() {
     let version = Compiler::usual().raw_version();
     let first = RELEASES
         .into_iter()
-        .find(|release| raw_version_of(*release) == version);
-    let first = first.expect("the tests' compiler is a release of the list");
+        .find(|release| raw_version_of(*release) == version)
+        .expect("the tests' compiler is a release of the list");
     if let Some(first) = Compiler::find(first) {
         accepted_by(first);
     }

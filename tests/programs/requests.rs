@@ -145,8 +145,10 @@ fn executed_instructions_are_where_counters_would_be() {
     traced(&["orphans", "10"], &[]).has(&[("", 1)]);
     let ran = traced(&["load", "50"], &[]);
     let all: Vec<PathBuf> = ran.profiles().into_values().flatten().collect();
-    let launched = ran.ended.stdout.strip_suffix(" launches\n");
-    let launched: u64 = launched
+    let launched: u64 = ran
+        .ended
+        .stdout
+        .strip_suffix(" launches\n")
         .and_then(|text| text.parse().ok())
         .expect("a number");
     assert_eq!(ran.launches(&all), launched, "{}", ran.ended);
@@ -186,8 +188,10 @@ fn a_program_under_load_is_dumped_a_thousand_times() {
     let ran = requests(Stack::usual(), &["load", "1000"], &[]);
     let profiles = ran.profiles();
     let all: Vec<PathBuf> = profiles.values().flatten().cloned().collect();
-    let launched = ran.ended.stdout.strip_suffix(" launches\n");
-    let launched: u64 = launched
+    let launched: u64 = ran
+        .ended
+        .stdout
+        .strip_suffix(" launches\n")
         .and_then(|text| text.parse().ok())
         .expect("a number");
     assert_eq!(ran.launches(&all), launched, "{}", ran.ended);

@@ -85,14 +85,14 @@ fn the_compiler_takes_the_printed_options_and_the_counts_are_exact() {
 /// Checks that the lines of the trace are lines of the counters, in one source with its text. All of them ran.
 fn assert_trace_agrees(stack: Stack, data: &Path) {
     let title = stack.title();
-    let of = |kind: &str| {
+    let lines_by = |kind: &str| {
         let report = reported(data, &["--counts", kind, "--lcov"]).success();
         let lines = report.stdout.lines().map(str::to_owned);
         let with = ["SF:", "DA:"];
         let lines = lines.filter(|line| with.iter().any(|prefix| line.starts_with(prefix)));
         lines.collect::<Vec<_>>()
     };
-    let (mapping, trace) = (of("mapping"), of("trace"));
+    let (mapping, trace) = (lines_by("mapping"), lines_by("trace"));
     assert_eq!(trace[0], mapping[0], "{title}: the source");
     assert!(trace.contains(&"DA:4,40".to_owned()), "{title}: {trace:?}");
     // Optimized code leaves few lanes at the bracket that closes the kernel.
@@ -105,10 +105,14 @@ fn assert_trace_agrees(stack: Stack, data: &Path) {
         );
         assert!(!executed.ends_with(",0"), "{title}: {executed}");
     }
-    let shown = reported(data, &["--counts", "trace", "--show"]).success();
-    let shown = shown.silently().stdout;
-    let store = shown.lines().find(|line| line.contains("values[i] *= 2;"));
-    let store = store.unwrap_or_else(|| panic!("{title}: {shown}"));
+    let shown = reported(data, &["--counts", "trace", "--show"])
+        .success()
+        .silently()
+        .stdout;
+    let store = shown
+        .lines()
+        .find(|line| line.contains("values[i] *= 2;"))
+        .unwrap_or_else(|| panic!("{title}: {shown}"));
     assert!(store.starts_with("    4|     40|"), "{title}: {store}");
     assert!(shown.lines().count() < 20, "{title}: {shown}");
 }
@@ -262,9 +266,9 @@ fn units_that_hiprtc_links_count_exactly() {
                 panic!("{title}: {profiles:?}");
             };
             let found = functions_by(Compiler::usual().tool("llvm-profdata"), profile);
-            let of = |name: &str| (found[name].calls, found[name].blocks.clone());
-            assert_eq!(of("kern"), (64, vec![40]), "{title}");
-            assert_eq!(of("_Z5twicei"), (40, vec![20]), "{title}");
+            let counts_of = |name: &str| (found[name].calls, found[name].blocks.clone());
+            assert_eq!(counts_of("kern"), (64, vec![40]), "{title}");
+            assert_eq!(counts_of("_Z5twicei"), (40, vec![20]), "{title}");
             let lcov = reported(&data, &["--lcov"]).success().silently().stdout;
             let with = |start| {
                 lcov.lines()

@@ -70,8 +70,10 @@ impl Traced {
 
     /// The device ELF that rocov has kept for the report.
     fn elf(&self) -> PathBuf {
-        let objects = std::fs::read_dir(self.data.join("objects")).expect("device ELFs");
-        let mut objects: Vec<_> = objects.map(|entry| entry.expect("an ELF").path()).collect();
+        let mut objects: Vec<_> = std::fs::read_dir(self.data.join("objects"))
+            .expect("device ELFs")
+            .map(|entry| entry.expect("an ELF").path())
+            .collect();
         assert_eq!(objects.len(), 1, "{objects:?}");
         objects.remove(0)
     }
@@ -100,8 +102,10 @@ impl Traced {
     #[track_caller]
     fn is_straight(&self, function: &str, executed: Executed) {
         let instructions = &disassembled(&self.elf())[function];
-        let end = instructions.iter().position(|(_, text)| text == "s_endpgm");
-        let end = end.expect("an end");
+        let end = instructions
+            .iter()
+            .position(|(_, text)| text == "s_endpgm")
+            .expect("an end");
         let starts: Vec<usize> = instructions[..=end].iter().map(|(word, _)| *word).collect();
         let words = self.words(function).into_iter().enumerate();
         for (word, found) in words {
@@ -209,8 +213,9 @@ fn code_that_is_unloaded_keeps_its_counts() {
     let registry = registries.last().expect("one").expect("an entry").path();
     let registry = json(std::fs::read_to_string(registry).expect("text"));
     let loads = registry["processes"][0]["loads"].as_array().expect("loads");
-    let places = loads.iter().filter(|load| load["profile"].is_string());
-    let places: Vec<&str> = places
+    let places: Vec<&str> = loads
+        .iter()
+        .filter(|load| load["profile"].is_string())
         .map(|load| load["base"].as_str().expect("an address"))
         .collect();
     assert_eq!(places.len(), 4, "{loads:?}");

@@ -165,8 +165,12 @@ fn the_text_has_the_figures_of_files_and_the_divergent_lines() {
     });
     assert_eq!(shown.collect::<Vec<_>>(), shares.collect::<Vec<_>>());
 
-    let total = report.lines().find(|line| line.starts_with("TOTAL"));
-    let total: Vec<_> = total.expect("a total").split_whitespace().collect();
+    let total: Vec<_> = report
+        .lines()
+        .find(|line| line.starts_with("TOTAL"))
+        .expect("a total")
+        .split_whitespace()
+        .collect();
     let unknown = stated.values().filter(|(_, uniform)| uniform.is_none());
     let numbers = [stated.len(), divergent.count(), unknown.count()];
     assert_eq!(total[1..4], numbers.map(|number| number.to_string()));
@@ -181,8 +185,9 @@ fn code_without_uniform_counters_is_named() {
     let failed = run(&mut new.report(&[&without])).with_status(1);
     failed.says(&["has uniform counters", "clang 23 or later"]);
 
-    let both = run(new.report(&[&data, &without]).args(["--json"])).success();
-    let both = both.says(&["1 of 2 code objects", "clang 23 or later"]);
+    let both = run(new.report(&[&data, &without]).args(["--json"]))
+        .success()
+        .says(&["1 of 2 code objects", "clang 23 or later"]);
     let lines = reported(&both.stdout);
     // The other half of the executions is not known.
     let unknown = stated(2)

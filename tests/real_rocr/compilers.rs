@@ -108,8 +108,10 @@ fn without_the_device_header() {
     let takes_none = |compiler: &&Compiler| (18..23).contains(&compiler.release);
     for compiler in compilers().filter(takes_none) {
         let mut flags = flags_for(compiler.clang, &[]);
-        let include = flags.iter().position(|flag| flag == "-include");
-        let include = include.expect("the device header is among the flags");
+        let include = flags
+            .iter()
+            .position(|flag| flag == "-include")
+            .expect("the device header is among the flags");
         flags.drain(include..include + 2);
         let object = compiled(compiler.clang, flags);
         assert!(!symbols(&object).contains("__llvm_profile_sections"));

@@ -134,8 +134,8 @@ fn functions_of_unused_code_are_reported_as_not_run() {
         let loads = processes().flat_map(|process| &process.loads);
         let loaded: BTreeSet<_> = loads.filter_map(|load| load.code_object.as_ref()).collect();
         assert!(loaded.contains(&used));
-        let never = processes().flat_map(|process| &process.never_loaded);
-        let never: BTreeSet<_> = never
+        let never: BTreeSet<_> = processes()
+            .flat_map(|process| &process.never_loaded)
             .flat_map(|code_object| &code_object.code_objects)
             .collect();
         assert_eq!(never.len(), UNUSED.len());

@@ -80,8 +80,10 @@ impl Compiler {
     /// The compiler of most tests: clang 22, or the release that `ROCOV_TEST_CLANG` names.
     pub fn usual() -> &'static Self {
         let named = env::var("ROCOV_TEST_CLANG").ok();
-        let release = named.as_deref().map_or(Ok(TAKES_ALL_HEADERS), str::parse);
-        let release = release.expect("ROCOV_TEST_CLANG is a release of clang");
+        let release = named
+            .as_deref()
+            .map_or(Ok(TAKES_ALL_HEADERS), str::parse)
+            .expect("ROCOV_TEST_CLANG is a release of clang");
         Self::find(release).unwrap_or_else(|| panic!("clang {release} is not here"))
     }
 

@@ -47,11 +47,11 @@ impl Program {
         change: impl Fn(&str) -> String,
         more: &[&str],
     ) -> Self {
-        let flags = flags_for(compiler.clang, &[]);
-        let flags = flags
+        let flags: Vec<_> = flags_for(compiler.clang, &[])
             .iter()
-            .map(|flag| flag.to_str().expect("flags in UTF-8"));
-        let flags: Vec<_> = flags.map(|flag| change(flag).into()).collect();
+            .map(|flag| flag.to_str().expect("flags in UTF-8"))
+            .map(|flag| change(flag).into())
+            .collect();
         Self::compiled(compiler, stack, sources, &flags, more, &[])
     }
 
@@ -153,9 +153,9 @@ pub fn flags_for(compiler: &str, options: &[&str]) -> Vec<OsString> {
 pub fn link_flags() -> Vec<OsString> {
     let library = static_library();
     let mut flags = limited(built("rocov"));
-    let flags = run_once(flags.args(["flags", "--link"]));
-    let flags = flags.success().silently();
-    let flags: Vec<OsString> = flags
+    let flags: Vec<OsString> = run_once(flags.args(["flags", "--link"]))
+        .success()
+        .silently()
         .stdout
         .split_whitespace()
         .map(OsString::from)

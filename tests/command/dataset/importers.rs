@@ -52,8 +52,8 @@ fn importers_at_once_add_each_run_once() {
     }
     let runs: Vec<&str> = runs.iter().map(String::as_str).collect();
     let added = thread::scope(|scope| {
-        let importers = [&runs[..4], &runs[2..], &runs[..]];
-        let importers = importers.map(|runs| scope.spawn(|| fleet.import(runs)));
+        let importers =
+            [&runs[..4], &runs[2..], &runs[..]].map(|runs| scope.spawn(|| fleet.import(runs)));
         importers.map(|importer| importer.join().unwrap())
     });
     let added = added.iter().map(|line| {
@@ -115,9 +115,11 @@ fn a_kill_at_any_time_loses_nothing() {
     let last = fleet.output(&[&["export"], &runs[..], &options].concat());
     assert_eq!(stderr(&last), "", "{}", stdout(&last));
     assert_eq!(report(&fleet, &["set"]), report(&fleet, &runs));
-    let leftovers = fs::read_dir(fleet.path("set")).unwrap();
-    let leftovers = leftovers.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let leftovers: Vec<_> = leftovers.filter(|name| name.starts_with('.')).collect();
+    let leftovers: Vec<_> = fs::read_dir(fleet.path("set"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with('.'))
+        .collect();
     assert!(
         leftovers.is_empty() || stdout(&last).contains(": 0 runs"),
         "{leftovers:?}"

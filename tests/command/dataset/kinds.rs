@@ -207,8 +207,11 @@ fn counts_of_line_tables_are_those_of_the_raw_profiles() {
         lines,
         crate::dataset::tables::lines(&fleet, &["run3", "run4"])
     );
-    let traced = kernels.iter().filter(|(kinds, _)| kinds == "trace");
-    let traced: Vec<_> = traced.map(|(_, name)| name.as_str()).collect();
+    let traced: Vec<_> = kernels
+        .iter()
+        .filter(|(kinds, _)| kinds == "trace")
+        .map(|(_, name)| name.as_str())
+        .collect();
     assert!(traced.contains(&"scale"), "{kernels:?}");
 }
 

@@ -127,8 +127,10 @@ mod with_engine {
             let answer = answer
                 .into_iter()
                 .map(|row| sorted(row.into_iter().map(|cell| cell.1).collect()));
-            let rows = rows.as_array().unwrap().iter();
             let rows: Vec<_> = rows
+                .as_array()
+                .unwrap()
+                .iter()
                 .map(|row| sorted(row.as_array().unwrap().clone()))
                 .collect();
             assert_eq!(answer.collect::<Vec<_>>(), rows, "{name}");

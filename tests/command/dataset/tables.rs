@@ -138,9 +138,9 @@ fn the_questions_have_the_answers_of_reports() {
     ]);
     fleet.import(&["run2", "run3"]);
     let archs = ["gfx90a", "gfx942"];
-    let of =
+    let lines_of =
         |inputs: &[&str]| archs.map(|arch| lines(&fleet, &[inputs, &["--arch", arch]].concat()));
-    let (old, new) = (of(&["run1"]), of(&["run2", "run3"]));
+    let (old, new) = (lines_of(&["run1"]), lines_of(&["run2", "run3"]));
     let (file, number) = old[0]
         .iter()
         .find(|(_, ran)| **ran)
@@ -204,14 +204,19 @@ fn the_questions_have_the_answers_of_reports() {
     let place = format!("{name}:{number}");
     let which = fleet.done(&["which", &place, "run1", "--json"]);
     let which: Value = serde_json::from_str(&which).unwrap();
-    let tests = which["lines"][0]["tests"].as_array().unwrap();
-    let tests: BTreeSet<&str> = tests
+    let tests: BTreeSet<&str> = which["lines"][0]["tests"]
+        .as_array()
+        .unwrap()
         .iter()
         .filter_map(|test| test["label"].as_str())
         .collect();
     assert!(tests.len() > 1);
-    let asked = answers["tests_to_run"].as_array().unwrap();
-    let asked: BTreeSet<&str> = asked.iter().map(|row| row[0].as_str().unwrap()).collect();
+    let asked: BTreeSet<&str> = answers["tests_to_run"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row[0].as_str().unwrap())
+        .collect();
     assert_eq!(asked, tests);
     // Kernels that no run launched, by the functions of the report of all runs.
     let mut idle = Vec::new();

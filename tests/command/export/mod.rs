@@ -274,10 +274,10 @@ fn a_file_that_is_there_is_kept_unless_forced() {
         fs::read(&file).unwrap() == first,
         "one registry, one database"
     );
-    let names = fs::read_dir(place.path())
+    let mut names: Vec<_> = fs::read_dir(place.path())
         .unwrap()
-        .map(|entry| entry.unwrap().file_name());
-    let mut names: Vec<_> = names.collect();
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     names.sort();
     assert_eq!(names, ["out.db", "rocov-data"], "nothing else is left");
 

@@ -22,8 +22,7 @@ fn source() -> String {
     let mut text = String::from("static bool bits[64];\n");
     let mut calls = String::new();
     for number in 0..=CONDITIONS {
-        let conditions = (0..number).map(|bit| format!("bits[{bit}]"));
-        let conditions: Vec<_> = conditions.collect();
+        let conditions: Vec<_> = (0..number).map(|bit| format!("bits[{bit}]")).collect();
         let all = if number == 0 {
             "true".to_owned()
         } else {

@@ -224,8 +224,11 @@ fn ir_level_instrumentation() {
 fn in_guide(start: &str) -> String {
     let guide = repository("docs/src/guides/ranks.md");
     let guide = fs::read_to_string(guide).unwrap();
-    let lines = guide.lines().skip_while(|line| !line.starts_with(start));
-    let lines: Vec<_> = lines.take_while(|line| *line != "```").collect();
+    let lines: Vec<_> = guide
+        .lines()
+        .skip_while(|line| !line.starts_with(start))
+        .take_while(|line| *line != "```")
+        .collect();
     lines.join("\n")
 }
 

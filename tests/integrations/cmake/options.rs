@@ -37,8 +37,12 @@ impl Commands {
 
     /// The options of rocov in the only command whose output has `part` in its path.
     fn rocovs(&self, part: &str) -> Vec<String> {
-        let commands = self.0.as_array().expect("commands").iter();
-        let commands = commands.map(|command| command["command"].as_str().expect("a command"));
+        let commands = self
+            .0
+            .as_array()
+            .expect("commands")
+            .iter()
+            .map(|command| command["command"].as_str().expect("a command"));
         let found: Vec<_> = commands.filter(|command| command.contains(part)).collect();
         let [command] = &found[..] else {
             panic!("{} commands with {part}: {:?}", found.len(), self.0);

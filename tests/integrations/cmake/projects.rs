@@ -74,15 +74,15 @@ fn three_targets_count_each_for_its_tests() {
     );
 
     // 2 values have no neighbours, and 1000 have two each, but for the first and the last.
-    let of = |source, text| reaching(&project, source, text);
-    let copied = of("on_amd.hip", "to[i] = from[i];");
+    let tests_reaching = |source, text| reaching(&project, source, text);
+    let copied = tests_reaching("on_amd.hip", "to[i] = from[i];");
     assert_eq!(copied, expected([("on_amd/edges", 2)]));
-    let mean = of("on_amd.hip", "to[i] = mean_at");
+    let mean = tests_reaching("on_amd.hip", "to[i] = mean_at");
     assert_eq!(mean, expected([("on_amd/middle", 1000)]));
-    let left = of("mean.h", "sum += values[i - 1];");
+    let left = tests_reaching("mean.h", "sum += values[i - 1];");
     assert_eq!(left, expected([("on_amd/middle", 999)]));
     // 256 work-items a block, so that the last block is not full.
-    let beyond = of("on_amd.hip", "return; // beyond");
+    let beyond = tests_reaching("on_amd.hip", "return; // beyond");
     assert_eq!(
         beyond,
         expected([("on_amd/edges", 254), ("on_amd/middle", 24)])
@@ -111,20 +111,30 @@ fn units_of_static_libraries_count() {
     let target = "the project has a target coverage: rocov's is rocov-coverage";
     assert!(configured.stdout.contains(target), "{configured}");
     let ended = project.build("rocov-coverage").success();
-    let of = |source, text| reaching(&project, source, text);
+    let tests_reaching = |source, text| reaching(&project, source, text);
     assert_eq!(
-        of("half.hip", "return value / 2;"),
+        tests_reaching("half.hip", "return value / 2;"),
         expected([("halves", 5)])
     );
-    assert_eq!(of("two.hip", "value = 0; // never"), expected([]));
-    assert_eq!(of("two.hip", "half_of(value);"), expected([("halves", 5)]));
+    assert_eq!(
+        tests_reaching("two.hip", "value = 0; // never"),
+        expected([])
+    );
+    assert_eq!(
+        tests_reaching("two.hip", "half_of(value);"),
+        expected([("halves", 5)])
+    );
     // The host's code is in the program: run_two is one function of 3 lines.
     let (_, host) = ended
         .stdout
         .split_once("host: 1 profile")
         .expect("the host's table");
-    let row = host.lines().find(|line| line.starts_with("two.hip"));
-    let row: Vec<_> = row.expect("a row").split_whitespace().collect();
+    let row: Vec<_> = host
+        .lines()
+        .find(|line| line.starts_with("two.hip"))
+        .expect("a row")
+        .split_whitespace()
+        .collect();
     assert_eq!(row[7..10], ["3", "0", "100.00%"], "{ended}");
 }
 

@@ -73,13 +73,14 @@ fn calls_of_a_server(with_rocov: bool) -> Vec<Call> {
     let traced = tempfile::tempdir().expect("a temporary directory");
     let log = traced.path().join("log");
     // The server must not be the tracer's child, so that it keeps its announced number.
-    let strace = ["strace", "-D", "-ff", "-k", "-q", "-e", "signal=none", "-e"];
-    let strace = strace.into_iter().map(str::to_owned);
-    let strace = strace.chain([
-        format!("trace={CALLS}"),
-        "-o".into(),
-        log.display().to_string(),
-    ]);
+    let strace = ["strace", "-D", "-ff", "-k", "-q", "-e", "signal=none", "-e"]
+        .into_iter()
+        .map(str::to_owned)
+        .chain([
+            format!("trace={CALLS}"),
+            "-o".into(),
+            log.display().to_string(),
+        ]);
     let mut starting = controlled().under(strace);
     if !with_rocov {
         starting = starting.without_rocov();
@@ -144,8 +145,9 @@ fn all_are_closed_when_another_program_starts() {
 /// The descriptors of a process, and their targets.
 fn open(server: &Server) -> Vec<(PathBuf, PathBuf)> {
     let directory = format!("/proc/{}/fd", server.pid());
-    let entries = fs::read_dir(directory).expect("the server lives");
-    let entries = entries.map(|entry| entry.expect("an entry").path());
+    let entries = fs::read_dir(directory)
+        .expect("the server lives")
+        .map(|entry| entry.expect("an entry").path());
     let mut open: Vec<_> = entries
         // It may have closed since the listing.
         .filter_map(|entry| Some((entry.clone(), fs::read_link(entry).ok()?)))
@@ -163,8 +165,10 @@ fn ours(server: &Server) -> Vec<String> {
         let info = path.to_string_lossy().replace("/fd/", "/fdinfo/");
         let info = fs::read_to_string(info).unwrap_or_default();
         let mut words = info.split_whitespace();
-        let flags = words.find(|word| *word == "flags:").and(words.next());
-        let flags = flags.and_then(|digits| i32::from_str_radix(digits, 8).ok());
+        let flags = words
+            .find(|word| *word == "flags:")
+            .and(words.next())
+            .and_then(|digits| i32::from_str_radix(digits, 8).ok());
         let for_others = flags.unwrap_or_default() & libc::O_CLOEXEC == 0;
         !for_others
             && ["pipe:", "socket:"]

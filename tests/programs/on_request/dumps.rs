@@ -124,8 +124,8 @@ fn kernels_that_still_run_are_told() {
     // and then the dump has nothing new.
     let files = said
         .strip_suffix("; kernels still run, and their counts go to the next dump\n")
-        .and_then(|rest| rest.strip_prefix("dump-1: "));
-    let files = files.unwrap_or_else(|| panic!("{said}"));
+        .and_then(|rest| rest.strip_prefix("dump-1: "))
+        .unwrap_or_else(|| panic!("{said}"));
     assert!(["1 file", "nothing was counted"].contains(&files), "{said}");
     assert_eq!(server.written().all(), 2);
 }

@@ -147,11 +147,12 @@ fn a_stale_socket_is_cleaned() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let sockets = directory.path().join("sockets");
     let mut other = Command::new("sleep");
-    let other = other
+    let mut other = other
         .arg("60")
         .env("ROCOV_CONTROL", &sockets)
-        .stdin(Stdio::null());
-    let mut other = other.spawn().expect("a process");
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("a process");
     leave_socket(&sockets, other.id());
     let mut dump = limited(built("rocov"));
     dump.arg("dump").arg(other.id().to_string());

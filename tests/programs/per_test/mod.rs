@@ -120,8 +120,10 @@ impl Run {
         which.arg(format!("{}:{line}", path.display()));
         let found = json(run(&mut which).success().silently().stdout);
         let tests = found["lines"][0]["tests"].as_array().expect("tests");
-        let labels = tests.iter().map(|test| test["label"].as_str());
-        let labels = labels.map(|label| label.unwrap_or_default().to_owned());
+        let labels = tests
+            .iter()
+            .map(|test| test["label"].as_str())
+            .map(|label| label.unwrap_or_default().to_owned());
         labels.collect()
     }
 }

@@ -149,10 +149,15 @@ fn tally_source() -> PathBuf {
 fn each_test_is_a_row_of_the_table() {
     let read = |path: PathBuf| std::fs::read_to_string(path).expect("a file of the repository");
     let table = read(repository("docs/src/internals/beside-llvm.md"));
-    let rows = table.lines().filter_map(|line| line.strip_suffix("` |"));
-    let mut rows: Vec<&str> = rows.filter_map(|row| row.rsplit('`').next()).collect();
-    let sources = files_with_extension("tests/programs/released", "rs");
-    let sources: Vec<String> = sources.into_iter().map(read).collect();
+    let mut rows: Vec<&str> = table
+        .lines()
+        .filter_map(|line| line.strip_suffix("` |"))
+        .filter_map(|row| row.rsplit('`').next())
+        .collect();
+    let sources: Vec<String> = files_with_extension("tests/programs/released", "rs")
+        .into_iter()
+        .map(read)
+        .collect();
     let functions = sources
         .iter()
         .flat_map(|source| source.split("#[test]\nfn "));

@@ -96,9 +96,9 @@ impl Toolchain {
     #[track_caller]
     fn counts(self, profile: &Path, name: &str) -> (u64, Vec<u64>) {
         let functions = self.functions(profile);
-        let function = functions.get(name);
-        let function =
-            function.unwrap_or_else(|| panic!("no {name} in {profile:?}: {functions:?}"));
+        let function = functions
+            .get(name)
+            .unwrap_or_else(|| panic!("no {name} in {profile:?}: {functions:?}"));
         (function.calls, function.blocks.clone())
     }
 

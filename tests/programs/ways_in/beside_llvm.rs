@@ -167,8 +167,8 @@ fn code_with_copies_of_its_counters_is_rocovs() {
     let copies = released.code_object(&copies, &bare, "copies.module");
     let plain = released.code_object(&source("tally.hip"), &[], "tally-released.module");
     // One launch in the plain counters, and one in copies.
-    let launches = ["_Z5tallyPjj", "_Z15tally_in_copiesPjj"];
-    let launches = launches.map(|kernel| format!("launch:{kernel}:{TALLIED}"));
+    let launches = ["_Z5tallyPjj", "_Z15tally_in_copiesPjj"]
+        .map(|kernel| format!("launch:{kernel}:{TALLIED}"));
     let other = format!("launch:{KERNEL}:{TALLIED}");
     for unload in [&["unload"][..], &[]] {
         for (drainer, is_llvms) in [("rocov", false), ("llvm", true)] {

@@ -30,8 +30,12 @@ fn ways(stack: Stack, directory: &Path) -> Vec<Way> {
     let spec = expand(&repository("testdata/kernels/collatz.spec"), directory);
     let version = stack.code_object_version();
     let module = code_object("collatz", TARGET, "-O1", version);
-    let runner = stack.runner(TARGET, directory);
-    let runner = runner.get_args().last().expect("the runner").to_owned();
+    let runner = stack
+        .runner(TARGET, directory)
+        .get_args()
+        .last()
+        .expect("the runner")
+        .to_owned();
     let mut never_unloaded = vec![runner, "--keep-loaded".into()];
     never_unloaded.extend([module, spec, directory.to_owned()].map(OsString::from));
     vec![

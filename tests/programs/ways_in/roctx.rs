@@ -43,8 +43,8 @@ fn ranges_are_labels_where_asked_for() {
         let preloaded = std::slice::from_ref(&librocov);
         let ended = ended(data.path(), preloaded, &roctx, "ROCOV_ROCTX=1");
         assert!(ended.stdout.ends_with(levels), "{ended}");
-        let of = |label: &str| calls(&data.path().join("profraw/labels").join(label));
-        let found = ["start%20up", "train", "train/step%201"].map(of);
+        let calls_with = |label: &str| calls(&data.path().join("profraw/labels").join(label));
+        let found = ["start%20up", "train", "train/step%201"].map(calls_with);
         assert_eq!((found, calls(data.path())), ([1, 2, 1], 1), "{ended}");
         // rocov reports a range that cannot be a label.
         assert_eq!(

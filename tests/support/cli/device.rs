@@ -91,8 +91,9 @@ fn compile_by(
     static COMPILED: Mutex<BTreeMap<Vec<OsString>, Vec<u8>>> = Mutex::new(BTreeMap::new());
     let words = [command.get_program()]
         .into_iter()
-        .chain(command.get_args());
-    let words = words.map(OsStr::to_owned).collect();
+        .chain(command.get_args())
+        .map(OsStr::to_owned)
+        .collect();
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     match compiled.entry(words) {
         Entry::Occupied(elf) => std::fs::write(&path, elf.get()).unwrap(),

@@ -47,8 +47,10 @@ fn the_summary_has_every_chapter() {
 /// Returns the lines of the blocks of shell commands in a document.
 fn commands(path: &str) -> Vec<String> {
     let text = read(&repository(path));
-    let blocks = text.split("```sh\n").skip(1);
-    let blocks = blocks.filter_map(|block| block.split("```").next());
+    let blocks = text
+        .split("```sh\n")
+        .skip(1)
+        .filter_map(|block| block.split("```").next());
     blocks.flat_map(str::lines).map(str::to_owned).collect()
 }
 

@@ -131,8 +131,7 @@ fn items(statuses: &str) -> Vec<&str> {
     let mut items = Vec::new();
     let mut rest = statuses.trim_end_matches([' ', '.']);
     let ends = |rest: &str| {
-        let ends = rest.match_indices([';', ',']);
-        let mut ends = ends.filter(|(at, mark)| {
+        let mut ends = rest.match_indices([';', ',']).filter(|(at, mark)| {
             let next = rest[at + 1..].trim_start().chars().next();
             *mark == ";" || next.is_some_and(|next| next.is_ascii_digit())
         });
@@ -249,8 +248,9 @@ fn calls<'a>(line: &'a str, commands: &[String]) -> Vec<(&'a str, Vec<&'a str>)>
         if !commands.iter().any(|known| known == command) {
             return None;
         }
-        let options = words.take_while(|word| !matches!(*word, "--" | "&&"));
-        let options = options.filter(|word| word.starts_with("--"));
+        let options = words
+            .take_while(|word| !matches!(*word, "--" | "&&"))
+            .filter(|word| word.starts_with("--"));
         let name = |option: &'a str| {
             let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
             option

@@ -457,10 +457,11 @@ fn messages_are_as_reviewed() {
 #[test]
 fn only_few_sources_write_to_standard_error() {
     let sources = sources();
-    let printers = sources
+    let printers: Vec<_> = sources
         .iter()
-        .filter(|(path, source)| collected(path, source).prints);
-    let printers: Vec<_> = printers.map(|(path, _)| path.as_str()).collect();
+        .filter(|(path, source)| collected(path, source).prints)
+        .map(|(path, _)| path.as_str())
+        .collect();
     assert_eq!(
         printers, PRINTERS,
         "print messages through `log` in librocov, and through `term::print` in the command"
@@ -587,8 +588,9 @@ const WITHOUT_STEP: [(&str, &[&str]); 4] = [
 
 /// Returns whether a part of the text is a next step.
 fn has_step(text: &str) -> bool {
-    let parts = text.split([':', ';', ',', '(']);
-    let parts = parts.flat_map(|part| part.split(" or "));
+    let parts = text
+        .split([':', ';', ',', '('])
+        .flat_map(|part| part.split(" or "));
     let mut words = parts.filter_map(|part| part.split_whitespace().next());
     words.any(|word| STEPS.contains(&word))
 }
@@ -603,8 +605,10 @@ fn each_message_names_the_next_step() {
     let whole = templates.iter().filter(is_of_user);
     // Two words are the noun of a number.
     let is_sentence = |text: &str| text.split_whitespace().count() > 2;
-    let lacking = whole.filter(|template| !has_step(&template.text) && is_sentence(&template.text));
-    let lacking: BTreeSet<_> = lacking.map(|text| text.text.as_str()).collect();
+    let lacking: BTreeSet<_> = whole
+        .filter(|template| !has_step(&template.text) && is_sentence(&template.text))
+        .map(|template| template.text.as_str())
+        .collect();
     let missing: Vec<_> = lacking
         .iter()
         .filter(|text| !excused.contains(text))
@@ -633,8 +637,11 @@ fn no_message_has_a_clause_as_its_subject() {
         let mut words = parts.filter_map(|part| part.split_whitespace().next());
         words.any(|word| CLAUSES.contains(&word.to_lowercase().as_str()))
     };
-    let found = templates.iter().filter(|template| starts(&template.text));
-    let found: Vec<_> = found.map(|text| &text.text).collect();
+    let found: Vec<_> = templates
+        .iter()
+        .filter(|template| starts(&template.text))
+        .map(|template| &template.text)
+        .collect();
     assert!(found.is_empty(), "start with the subject: {found:#?}");
 }
 

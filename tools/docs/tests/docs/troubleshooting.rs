@@ -47,9 +47,11 @@ fn source() -> String {
 pub(crate) fn chapter() -> String {
     let templates = templates();
     let source = source();
-    let parts = source.lines().map(Line::parse);
-    let parts = parts.filter(|line| matches!(line, Line::Part(_)));
-    let parts: Vec<_> = parts.collect();
+    let parts: Vec<_> = source
+        .lines()
+        .map(Line::parse)
+        .filter(|line| matches!(line, Line::Part(_)))
+        .collect();
     let is_elsewhere = |message: &Template| parts.iter().any(|part| part.has(message));
     let mut chapter = String::new();
     let mut is_quote = false;
@@ -66,8 +68,11 @@ pub(crate) fn chapter() -> String {
             let is_part = matches!(line, Line::Part(_));
             line.has(message) && (is_part || !is_elsewhere(message))
         };
-        let messages = templates.iter().filter(is_here);
-        let messages: BTreeSet<_> = messages.map(|message| code(&message.text)).collect();
+        let messages: BTreeSet<_> = templates
+            .iter()
+            .filter(is_here)
+            .map(|message| code(&message.text))
+            .collect();
         assert!(
             !messages.is_empty(),
             "no source prints a message for {text}"

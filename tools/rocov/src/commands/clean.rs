@@ -138,8 +138,8 @@ fn clean_caches(dry_run: bool) -> CommandResult {
 ///
 /// Fails if it is a link or no directory.
 fn places(directory: &Path) -> Result<Vec<PathBuf>> {
-    let absolute = std::path::absolute(directory);
-    let absolute = absolute.with_context(|| format!("cannot find {}", directory.display()))?;
+    let absolute = std::path::absolute(directory)
+        .with_context(|| format!("cannot find {}", directory.display()))?;
     let absolute = normal(&absolute);
     let written = directory.file_name().map_or(&*absolute, |_| directory);
     let mut places = Vec::new();
@@ -169,8 +169,9 @@ fn places(directory: &Path) -> Result<Vec<PathBuf>> {
 impl Cleaner {
     /// A directory and, if nothing is left in it, the directory itself.
     fn whole(&mut self, directory: &Path) -> Result<()> {
-        let cleaned = self.directory(directory);
-        let cleaned = cleaned.with_context(|| format!("cannot read {}", directory.display()))?;
+        let cleaned = self
+            .directory(directory)
+            .with_context(|| format!("cannot read {}", directory.display()))?;
         if cleaned.is_own && cleaned.is_empty {
             self.remove_directory(directory);
             // The folder of the sides of working directories.
@@ -302,8 +303,11 @@ impl Cleaner {
                 about += &format!("{}\n", path.display());
             }
         }
-        let kinds = self.removed.iter();
-        let kinds: Vec<_> = kinds.map(|(what, number)| count(*number, what)).collect();
+        let kinds: Vec<_> = self
+            .removed
+            .iter()
+            .map(|(what, number)| count(*number, what))
+            .collect();
         let directory = directory.display();
         about += &match (kinds.as_slice(), self.dry_run) {
             ([], _) if !self.kept.is_empty() => String::new(),
@@ -312,8 +316,12 @@ impl Cleaner {
             (kinds, false) => format!("{directory}: removed {}\n", kinds.join(", ")),
         };
         if !self.foreign.is_empty() {
-            let named = self.foreign.iter().take(MOST_NAMED);
-            let mut named: Vec<_> = named.map(|path| path.display().to_string()).collect();
+            let mut named: Vec<_> = self
+                .foreign
+                .iter()
+                .take(MOST_NAMED)
+                .map(|path| path.display().to_string())
+                .collect();
             if self.foreign.len() > MOST_NAMED {
                 named.push("…".to_owned());
             }

@@ -69,8 +69,8 @@ impl Comments {
         let Some(number) = event["pull_request"]["number"].as_u64() else {
             return Ok(None);
         };
-        let api = env::var("GITHUB_API_URL");
-        let api = api.unwrap_or_else(|_| "https://api.github.com".to_owned());
+        let api =
+            env::var("GITHUB_API_URL").unwrap_or_else(|_| "https://api.github.com".to_owned());
         let issues = format!("{api}/repos/{}/issues", variable("GITHUB_REPOSITORY")?);
         Ok(Some(Self {
             list: format!("{issues}/{number}/comments"),

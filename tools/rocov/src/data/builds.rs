@@ -61,8 +61,8 @@ impl Builds {
             let newest = of_file.iter().max_by_key(|(build, last)| (**last, *build));
             let others = of_file
                 .keys()
-                .filter(|older| Some(*older) != newest.map(|(build, _)| build));
-            let others = others.map(|build| (file.clone(), build.clone()));
+                .filter(|older| Some(*older) != newest.map(|(build, _)| build))
+                .map(|build| (file.clone(), build.clone()));
             builds.older.extend(others);
         }
         builds.older_code_objects = builds.code_objects_of_older(registries);
@@ -254,8 +254,11 @@ impl Builds {
         let about = |file: &String| {
             let builds = &self.files[file];
             let newest = builds.values().max().copied().unwrap_or_default();
-            let runs = left_out.iter().filter(|(path, _)| path == file);
-            let runs = runs.map(|build| self.processes[build]).sum();
+            let runs = left_out
+                .iter()
+                .filter(|(path, _)| path == file)
+                .map(|build| self.processes[build])
+                .sum();
             format!(
                 "{}: {} in {place}: rocov takes the newest ({}) and leaves out {} of older ones; \
                  --all-builds adds them up, `rocov clean` starts anew",

@@ -66,8 +66,9 @@ fn a_damaged_entry_is_written_anew() {
     tried.find("aa");
     let entries = tried.entries();
     let whole = fs::read(&entries[0]).unwrap();
-    let other = String::from_utf8(whole.clone()).unwrap();
-    let other = other.replace("\"rocov_device_code\":4", "\"rocov_device_code\":5");
+    let other = String::from_utf8(whole.clone())
+        .unwrap()
+        .replace("\"rocov_device_code\":4", "\"rocov_device_code\":5");
     for damaged in [&whole[..whole.len() / 2], b"", other.as_bytes()] {
         let before = tried.looks.get();
         fs::write(&entries[0], damaged).unwrap();

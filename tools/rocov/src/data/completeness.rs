@@ -121,8 +121,8 @@ fn loaded<'a>(registries: &'a Registries, builds: &Builds) -> BTreeSet<(String, 
             .filter(|registry| registry.is_named)
     };
     let objects = named().flat_map(|registry| &registry.code_objects);
-    let instrumented = objects.filter(|object| object.instrumented);
-    let instrumented: BTreeSet<_> = instrumented
+    let instrumented: BTreeSet<_> = objects
+        .filter(|object| object.instrumented)
         .map(|object| object.identity.as_str())
         .collect();
     let mut loaded = BTreeSet::new();

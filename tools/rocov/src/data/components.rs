@@ -28,8 +28,10 @@ impl Components {
     ///
     /// Fails if there are none of one of them.
     pub(crate) fn from_files(files: &[PathBuf], origins: &mut Origins) -> Result<Self> {
-        let components = files.iter().map(|path| Component::from_file(path, origins));
-        let components: Vec<_> = components.collect::<Result<_>>()?;
+        let components: Vec<_> = files
+            .iter()
+            .map(|path| Component::from_file(path, origins))
+            .collect::<Result<_>>()?;
         for component in &components {
             for identity in &component.identities {
                 origins.learn(identity, &component.path);

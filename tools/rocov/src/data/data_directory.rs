@@ -268,8 +268,10 @@ impl DataDirectory {
             return Ok(());
         }
         let elfs = self.kept.files.iter().chain(&self.named);
-        let known = elfs.flat_map(|file| &file.elfs);
-        let known: BTreeSet<_> = known.map(|elf| elf.identity.as_str()).collect();
+        let known: BTreeSet<_> = elfs
+            .flat_map(|file| &file.elfs)
+            .map(|elf| elf.identity.as_str())
+            .collect();
         let registries = self.registries();
         let named = || {
             registries
@@ -298,8 +300,9 @@ impl DataDirectory {
             .iter()
             .map(|profile| profile.arch.as_str())
             .collect();
-        let agents = named().flat_map(|(_, process)| &process.agents).cloned();
-        let mut agents: Vec<_> = agents
+        let mut agents: Vec<_> = named()
+            .flat_map(|(_, process)| &process.agents)
+            .cloned()
             .filter(|agent| archs.contains(agent.name.as_str()))
             .collect();
         for arch in archs {
@@ -375,10 +378,10 @@ impl DataDirectory {
             return Vec::new();
         }
         let builds = &self.builds;
-        let left_out = self
+        let left_out: Vec<_> = self
             .device
-            .extract_if(.., |profile| builds.is_of_older(profile));
-        let left_out: Vec<_> = left_out.collect();
+            .extract_if(.., |profile| builds.is_of_older(profile))
+            .collect();
         self.host.retain(|path| !builds.is_host_of_older(path));
         builds.about(&left_out, self)
     }
@@ -404,8 +407,11 @@ impl DataDirectory {
                 ));
             }
         }
-        let identities = self.device.iter().map(|profile| profile.identity.as_str());
-        let identities: BTreeSet<_> = identities.collect();
+        let identities: BTreeSet<_> = self
+            .device
+            .iter()
+            .map(|profile| profile.identity.as_str())
+            .collect();
         for (identity, (path, _)) in &self.elf_paths {
             if identities.contains(identity.as_str()) {
                 self.kept.add(path, identity);

@@ -74,8 +74,12 @@ impl MatchedElfs<'_> {
         let is_idle =
             |pattern: &&LabelPattern| !labels.iter().any(|label| pattern.matches(label.as_deref()));
         if let Some(pattern) = patterns.iter().find(is_idle) {
-            let known = labels.into_iter().flatten().flat_map(Label::shared);
-            let known: BTreeSet<_> = known.map(|pattern| pattern.to_string()).collect();
+            let known: BTreeSet<_> = labels
+                .into_iter()
+                .flatten()
+                .flat_map(Label::shared)
+                .map(|pattern| pattern.to_string())
+                .collect();
             if known.is_empty() {
                 return Err(data.no_labels());
             }
@@ -100,10 +104,12 @@ impl MatchedCodeObject<'_> {
     fn select_labels(&mut self, patterns: &[LabelPattern]) {
         let is_wanted =
             |label: Option<&Label>| patterns.iter().any(|pattern| pattern.matches(label));
-        let wanted = self.profiles.iter().copied();
-        let wanted =
-            wanted.filter(|profile| profile.is_of_zeros || is_wanted(profile.label.as_ref()));
-        let wanted: Vec<_> = wanted.collect();
+        let wanted: Vec<_> = self
+            .profiles
+            .iter()
+            .copied()
+            .filter(|profile| profile.is_of_zeros || is_wanted(profile.label.as_ref()))
+            .collect();
         match wanted.is_empty() {
             true => self.is_silent = true,
             false => self.profiles = wanted,

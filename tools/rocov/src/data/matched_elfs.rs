@@ -228,8 +228,10 @@ impl<'a> MatchedElfs<'a> {
             }
             lines.push(line);
         }
-        let unused = self.unused.iter();
-        let unused = unused.filter(|(file, _)| !stale.contains(file.path.as_path()));
+        let unused = self
+            .unused
+            .iter()
+            .filter(|(file, _)| !stale.contains(file.path.as_path()));
         lines.extend(unused.map(|(file, elfs)| without_a_profile(file, elfs)));
         lines
     }

@@ -28,14 +28,18 @@ impl ObjectFile {
 impl MatchedElfs<'_> {
     /// Looks for such code in the code objects that have counts.
     pub(super) fn find_non_atomic(&mut self) {
-        let objects = self.archs.values_mut().flat_map(BTreeMap::values_mut);
-        let mut objects: Vec<_> = objects.filter(|object| object.counted() > 0).collect();
+        let mut objects: Vec<_> = self
+            .archs
+            .values_mut()
+            .flat_map(BTreeMap::values_mut)
+            .filter(|object| object.counted() > 0)
+            .collect();
         let code: Vec<_> = objects
             .iter()
             .map(|object| (object.file, object.elf))
             .collect();
-        let found = parallel::map(&code, |(file, elf)| Ok(file.non_atomic(elf)));
-        let found = found.expect("looking at code does not fail");
+        let found = parallel::map(&code, |(file, elf)| Ok(file.non_atomic(elf)))
+            .expect("looking at code does not fail");
         for (object, found) in objects.iter_mut().zip(found) {
             object.non_atomic = found;
         }
@@ -57,8 +61,11 @@ impl DataDirectory {
             return None;
         }
         let origins = self.origins();
-        let objects = matched.archs.values().flatten();
-        let objects = objects.filter(|(identity, _)| found.contains(*identity));
+        let objects = matched
+            .archs
+            .values()
+            .flatten()
+            .filter(|(identity, _)| found.contains(*identity));
         let files = objects.map(|(identity, object)| {
             let origin = origins.get(identity);
             origin.unwrap_or(&object.file.path).to_path_buf()
@@ -104,8 +111,8 @@ pub(crate) fn line_of_run(registries: &BTreeSet<PathBuf>) -> Option<String> {
         .processes()
         .flat_map(|(_, process)| process.loaded());
     let loaded: BTreeSet<_> = processes.map(|(_, identity)| identity).collect();
-    let loaded = loaded.into_iter();
     let loaded: Vec<_> = loaded
+        .into_iter()
         .filter_map(|identity| Some((identity, kept.get(identity)?.as_path())))
         .collect();
     let origins = registries.origins();

@@ -39,8 +39,8 @@ impl Instrumentation {
         let head = head(path)?;
         let word = head
             .strip_prefix(&INDEXED_MAGIC)
-            .and_then(|digits| digits.as_array());
-        let word = word.with_context(|| format!("{} is no indexed profile", path.display()))?;
+            .and_then(|digits| digits.as_array())
+            .with_context(|| format!("{} is no indexed profile", path.display()))?;
         let word = u64::from_le_bytes(*word);
         if Version::counts_bytes(word) {
             bail!(

@@ -243,8 +243,11 @@ impl Registries {
 impl Registry {
     fn new(path: &Path, is_named: bool, part: DocumentPart) -> Self {
         let processes = part.processes.into_iter().map(RegistryProcess::from);
-        let groups = part.groups.into_iter().enumerate();
-        let groups = groups.map(|(number, group)| RegistryProcess::from_group(number, group));
+        let groups = part
+            .groups
+            .into_iter()
+            .enumerate()
+            .map(|(number, group)| RegistryProcess::from_group(number, group));
         Self {
             path: path.to_owned(),
             side: paths_start(path),
@@ -470,8 +473,10 @@ impl Origins {
             absolute.canonicalize().unwrap_or(absolute)
         };
         let file = real(file);
-        let loaded = self.0.iter();
-        let loaded = loaded.filter(move |(_, origin)| real(origin) == file);
+        let loaded = self
+            .0
+            .iter()
+            .filter(move |(_, origin)| real(origin) == file);
         loaded.map(|(identity, _)| identity.as_str())
     }
 

@@ -322,13 +322,13 @@ mod tests {
 
     #[test]
     fn neighbours_are_of_different_code_objects() {
-        let names = [
+        let mut names = [
             "gfx90a.aa.0.1.profraw",
             "gfx90a.aa.0.2.profraw",
             "gfx90a.bb.0.1.profraw",
             "1.profraw",
-        ];
-        let mut names = names.map(|name| Name::from(OsString::from(name)));
+        ]
+        .map(|name| Name::from(OsString::from(name)));
         names.sort_by(|a, b| a.process_first().cmp(&b.process_first()));
         assert_eq!(
             names.map(|name| name.name),

@@ -116,15 +116,16 @@ impl CountedPtx {
     /// Reads the PTX beside the registries, if any of the files has some. That of code which was never loaded is left out.
     fn read<'a>(files: &CodeFiles<'_>, registries: impl Iterator<Item = &'a Registry>) -> Self {
         let files = files.values().flatten();
-        let never_loaded = files.flat_map(|file| file.code.ptx_identities());
-        let never_loaded: BTreeSet<&str> = never_loaded.collect();
+        let never_loaded: BTreeSet<&str> =
+            files.flat_map(|file| file.code.ptx_identities()).collect();
         let mut functions = BTreeMap::new();
         for registry in registries.filter(|_| !never_loaded.is_empty()) {
             functions.entry(registry.side.clone()).or_insert_with(|| {
                 let kept = fs::read_dir(registry.side.join(OBJECTS))
                     .into_iter()
-                    .flatten();
-                let kept = kept.flatten().map(|file| file.path());
+                    .flatten()
+                    .flatten()
+                    .map(|file| file.path());
                 let of_processes = kept.filter(|path| {
                     source_identity(path).is_some_and(|identity| !never_loaded.contains(identity))
                 });
@@ -177,8 +178,10 @@ pub(crate) fn complete(
     for (registry, process, code) in processes() {
         let here = wanted.entry(places.layout(registry, code)).or_default();
         let completed = complete_process(registry, process, code, &files, &counted, here);
-        let of_registry = completion.registries.entry(registry.path.clone());
-        let of_registry = of_registry.or_default();
+        let of_registry = completion
+            .registries
+            .entry(registry.path.clone())
+            .or_default();
         of_registry.processes.insert(process.key.clone(), completed);
     }
     for ((profiles, side), wanted) in wanted {
@@ -224,8 +227,10 @@ pub(crate) fn for_objects(
     warnings: &mut Warnings,
 ) -> Result<()> {
     let cache = CodeCache::for_user();
-    let files = objects.iter().map(|path| CodeFile::from_path(path, &cache));
-    let files: Vec<_> = files.collect::<Result<_>>()?;
+    let files: Vec<_> = objects
+        .iter()
+        .map(|path| CodeFile::from_path(path, &cache))
+        .collect::<Result<_>>()?;
     let mut wanted = WantedHere::new();
     for (path, file) in objects.iter().zip(&files) {
         for agent in one_of_each(agents) {
@@ -365,8 +370,9 @@ fn write<'a>(
     for ((path, container), wanted) in missing {
         let contents = &wanted[0].1.file.contents;
         let code = wanted.iter();
-        let code = code.map(|(identity, code)| (*identity, &code.agent, code.counted));
-        let code: Vec<_> = code.collect();
+        let code: Vec<_> = code
+            .map(|(identity, code)| (*identity, &code.agent, code.counted))
+            .collect();
         match at_rest(contents, container, &code) {
             Ok(devices) => {
                 for (device, (_, wanted)) in devices.iter().zip(&wanted) {
@@ -557,8 +563,8 @@ fn code_files<'a>(records: impl Iterator<Item = &'a CodeFileRecord>) -> CodeFile
     let records: BTreeSet<_> = records.collect();
     let records: Vec<_> = records.into_iter().collect();
     let cache = CodeCache::for_user();
-    let found = parallel::map(&records, |record| Ok(CodeFile::open(record, &cache)));
-    let found = found.expect("each file has its own result");
+    let found = parallel::map(&records, |record| Ok(CodeFile::open(record, &cache)))
+        .expect("each file has its own result");
     records.into_iter().zip(found).collect()
 }
 

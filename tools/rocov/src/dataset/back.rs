@@ -85,8 +85,7 @@ pub(crate) fn pool(
     let code = code(set, &keys, elfs.path())?;
     let mut sums = BTreeMap::new();
     for (key, is_of_zeros) in keys {
-        let blank = code.get(&(key.arch.clone(), key.identity.clone()));
-        let blank = blank.with_context(|| {
+        let blank = code.get(&(key.arch.clone(), key.identity.clone())).with_context(|| {
             let (path, identity) = (set.path().display(), &key.identity);
             format!("{path} has counts of code object {identity}, and not the code object: import a run of it again")
         })?;
@@ -104,16 +103,16 @@ pub(crate) fn pool(
         })
         .collect();
     let pool = Pool::write(
-        sums.iter().map(|(of, summed)| PooledProfile {
-            of,
+        sums.iter().map(|(key, summed)| PooledProfile {
+            key,
             is_of_zeros: summed.is_of_zeros,
             bytes: summed.sum.bytes(),
         }),
         place,
     )?;
-    let kept = fs::read_dir(elfs.path())?;
-    let kept = kept.map(|entry| entry.map(|entry| entry.path()));
-    let mut kept = kept.collect::<Result<Vec<_>, _>>()?;
+    let mut kept = fs::read_dir(elfs.path())?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()?;
     // It keeps the PTX beside each.
     kept.retain(|path| path.extension().is_none_or(|extension| extension != PTX));
     kept.sort();
@@ -218,10 +217,10 @@ fn code(
     keys: &BTreeMap<CodeObjectKey, bool>,
     directory: &Path,
 ) -> Result<HashMap<(String, String), Sum>> {
-    let wanted = keys
+    let wanted: HashSet<_> = keys
         .keys()
-        .map(|key| (key.arch.clone(), key.identity.clone()));
-    let wanted: HashSet<_> = wanted.collect();
+        .map(|key| (key.arch.clone(), key.identity.clone()))
+        .collect();
     let mut found = HashMap::new();
     for opened in set.files(&set.parts(&CODE_OBJECT, &[])?, &CODE_OBJECT) {
         let (part, file) = opened?;
@@ -244,8 +243,7 @@ fn code(
                 if !wanted.contains(&key) {
                     continue;
                 }
-                let sum = Sum::new(profile.data().to_vec());
-                let sum = sum.with_context(|| {
+                let sum = Sum::new(profile.data().to_vec()).with_context(|| {
                     format!(
                         "{}: the profile of code object {} is damaged",
                         set.name(part),
@@ -287,12 +285,12 @@ fn add_counts(
     let failed = || damaged(&set.name(part));
     file.read(&columns, |rows| {
         let (functions, indices, counts) = (rows.ints(5), rows.ints(6), rows.longs(7));
-        let of = |row: usize| [1, 2, 3].map(|column| &rows.bytes(column)[row]);
+        let keys_in = |row: usize| [1, 2, 3].map(|column| &rows.bytes(column)[row]);
         let mut start = 0;
         while start < counts.len() {
-            let same = (start + 1..counts.len()).take_while(|row| of(*row) == of(start));
+            let same = (start + 1..counts.len()).take_while(|row| keys_in(*row) == keys_in(start));
             let end = start + 1 + same.count();
-            let key = key(&part.arch, of(start));
+            let key = key(&part.arch, keys_in(start));
             let mut summed = sums.get_mut(&key);
             for row in start..end {
                 if !runs.has(&rows.bytes(0)[row]) {

@@ -76,8 +76,8 @@ impl Code {
             paths: HashMap::new(),
         };
         let descriptions = code.index.descriptions();
-        let paths = descriptions.flat_map(|description| &description.filenames);
-        let paths: HashMap<_, _> = paths
+        let paths: HashMap<_, _> = descriptions
+            .flat_map(|description| &description.filenames)
             .map(|path| (Arc::clone(path), (&**path).into()))
             .collect();
         code.paths = paths;
@@ -158,8 +158,8 @@ impl Code {
         let inlined = self
             .index
             .listed()
-            .filter(|function| !own_names.contains(&*function.name));
-        let inlined = inlined.map(|function| ("", Some(function), 0));
+            .filter(|function| !own_names.contains(&*function.name))
+            .map(|function| ("", Some(function), 0));
         let numbered = numbered.chain(more).chain(inlined);
         for (number, (name, function, counters)) in numbered.enumerate() {
             let [functions, regions, branches] = &mut all;

@@ -287,8 +287,7 @@ impl TableFile {
 
     /// The file with the contents `content`.
     fn new(content: Content, name: String, table: &'static DataTable) -> Result<Self> {
-        let reader = SerializedFileReader::new(content);
-        let reader = reader.with_context(|| damaged(&name))?;
+        let reader = SerializedFileReader::new(content).with_context(|| damaged(&name))?;
         let version = value(&reader, VERSION_KEY);
         let known = version.and_then(|text| text.parse().ok());
         let Some(known @ 1..=VERSION) = known else {
@@ -338,8 +337,10 @@ impl TableFile {
             let (mut readers, mut rest) = parts.with_context(|| damaged(&self.name))?;
             while rest > 0 {
                 let number = rest.min(ROWS_AT_ONCE);
-                let values = readers.iter_mut().map(|reader| reader.next(number));
-                let values = values.collect::<Result<_>>();
+                let values = readers
+                    .iter_mut()
+                    .map(|reader| reader.next(number))
+                    .collect::<Result<_>>();
                 take(&RowGroup {
                     values: values.with_context(|| damaged(&self.name))?,
                     number,

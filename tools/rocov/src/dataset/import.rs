@@ -217,13 +217,13 @@ impl Identified {
             for DeviceProfile { path, .. } in &data.device {
                 contents.update(path.file_name().unwrap_or_default().as_encoded_bytes());
                 contents.update(&mmap::read(path)?);
-                let changed = fs::metadata(path).and_then(|metadata| metadata.modified());
-                let changed = changed
+                let changed = fs::metadata(path)
+                    .and_then(|metadata| metadata.modified())
                     .ok()
-                    .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-                let changed = changed.map_or(0, |duration| {
-                    u64::try_from(duration.as_nanos()).unwrap_or(0)
-                });
+                    .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+                    .map_or(0, |duration| {
+                        u64::try_from(duration.as_nanos()).unwrap_or(0)
+                    });
                 (first, last) = (first.min(changed), last.max(changed));
             }
             run = format!("{:032x}", contents.digest128());
@@ -449,7 +449,10 @@ fn sum(profiles: &[&DeviceProfile]) -> Result<Sum> {
 
 /// A label as its directory is called, without the directory of all labels.
 fn encoded(directory: PathBuf) -> String {
-    let names = directory.iter().skip(1);
-    let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
+    let names: Vec<_> = directory
+        .iter()
+        .skip(1)
+        .map(|name| name.to_string_lossy())
+        .collect();
     names.join("/")
 }

@@ -304,8 +304,10 @@ mod tests {
                 format!("{name} {}", cells.next().unwrap())
             });
             let columns: Vec<_> = columns.collect();
-            let expected = table.columns.iter();
-            let expected = expected.map(|(name, kind)| format!("{name} {}", kind.name()));
+            let expected = table
+                .columns
+                .iter()
+                .map(|(name, kind)| format!("{name} {}", kind.name()));
             assert_eq!(columns, expected.collect::<Vec<_>>(), "{}", table.name);
         }
     }

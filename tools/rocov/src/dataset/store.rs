@@ -668,8 +668,11 @@ fn sort_out(runs: &[RunRows], known: &Known, place: &str) -> (Vec<usize>, Added)
         if known.keys.contains(&run.run) || names.contains(&*run.run) {
             added.known += 1;
         } else if let Some(other) = run.processes.iter().find_map(other_of) {
-            let shared = run.processes.iter();
-            let shared = shared.filter(|process| other_of(process).is_some()).count();
+            let shared = run
+                .processes
+                .iter()
+                .filter(|process| other_of(process).is_some())
+                .count();
             added.refused.push(format!(
                 "{} has {} of run {other}, which {place} has: import each process once, or remove that run",
                 run.place,

@@ -144,8 +144,9 @@ impl IndexedProfile {
     pub(crate) fn bytes(&self, sparse: bool) -> Result<Vec<u8>> {
         let variant = self.variant;
         let ran = |of_name: &OfName| of_name.values().any(|counts| !counts.is_nothing());
-        let functions = self.functions.iter();
-        let functions: Vec<_> = functions
+        let functions: Vec<_> = self
+            .functions
+            .iter()
             .filter(|(_, function)| !sparse || ran(function))
             .collect();
         let version = self.version();
@@ -155,9 +156,10 @@ impl IndexedProfile {
         for is_sensitive in
             iter::once(false).chain((variant & CONTEXT_SENSITIVE != 0).then_some(true))
         {
-            let records = functions.iter().flat_map(|(_, of_name)| *of_name);
-            let records =
-                records.filter(|(hash, _)| (*hash & CONTEXT_SENSITIVE_HASH != 0) == is_sensitive);
+            let records = functions
+                .iter()
+                .flat_map(|(_, of_name)| *of_name)
+                .filter(|(hash, _)| (*hash & CONTEXT_SENSITIVE_HASH != 0) == is_sensitive);
             push(
                 &mut bytes,
                 profile_summary::words(records.map(|(_, counts)| counts)),
@@ -181,8 +183,7 @@ impl IndexedProfile {
                 u16::try_from(bucket.len()).context("the profiles have too many functions")?;
             bytes.extend(len.to_le_bytes());
             for (hash, of_name) in bucket {
-                let name = names.get(hash);
-                let name = name.with_context(|| {
+                let name = names.get(hash).with_context(|| {
                     format!("the profiles have no name for the function {hash:#018x}")
                 })?;
                 let mut data = Vec::new();

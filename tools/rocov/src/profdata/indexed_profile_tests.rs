@@ -233,17 +233,17 @@ fn a_function_with_other_counters_is_left_out() {
 #[test]
 fn a_counter_is_uniform_from_nine_tenths_on() {
     // As `llvm-profdata-23 show` prints of profiles with these counts.
-    let of = |counters: &[u64], uniform: &[u64]| {
+    let marks = |counters: &[u64], uniform: &[u64]| {
         uniformity(&FunctionCounts {
             counters: counters.to_vec(),
             uniform: uniform.to_vec(),
             ..FunctionCounts::default()
         })
     };
-    assert_eq!(of(&[1000, 1000], &[899, 900]), [0xfe]);
-    assert_eq!(of(&[10, 11], &[9, 9]), [0xfd]);
-    assert_eq!(of(&[0, u64::MAX], &[0, u64::MAX]), [0xff]);
-    assert_eq!(of(&[1; 9], &[0; 9]), [0, 0xfe]);
-    assert_eq!(of(&[1; 8], &[1; 8]), [0xff]);
-    assert!(of(&[1; 9], &[]).is_empty());
+    assert_eq!(marks(&[1000, 1000], &[899, 900]), [0xfe]);
+    assert_eq!(marks(&[10, 11], &[9, 9]), [0xfd]);
+    assert_eq!(marks(&[0, u64::MAX], &[0, u64::MAX]), [0xff]);
+    assert_eq!(marks(&[1; 9], &[0; 9]), [0, 0xfe]);
+    assert_eq!(marks(&[1; 8], &[1; 8]), [0xff]);
+    assert!(marks(&[1; 9], &[]).is_empty());
 }

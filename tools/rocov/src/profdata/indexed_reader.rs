@@ -132,8 +132,10 @@ struct Bytes<'a> {
 
 impl<'a> Bytes<'a> {
     fn at(file: &'a [u8], place: u64) -> Result<Self> {
-        let at = usize::try_from(place).ok().filter(|at| *at <= file.len());
-        let at = at.ok_or_else(|| cut(place, file))?;
+        let at = usize::try_from(place)
+            .ok()
+            .filter(|at| *at <= file.len())
+            .ok_or_else(|| cut(place, file))?;
         Ok(Self { file, at })
     }
 
@@ -154,8 +156,9 @@ impl<'a> Bytes<'a> {
     fn take(&mut self, number: u64) -> Result<&'a [u8]> {
         let needed = number.saturating_add(self.at as u64);
         let end = usize::try_from(needed).ok();
-        let taken = end.and_then(|end| self.file.get(self.at..end));
-        let taken = taken.ok_or_else(|| cut(needed, self.file))?;
+        let taken = end
+            .and_then(|end| self.file.get(self.at..end))
+            .ok_or_else(|| cut(needed, self.file))?;
         self.at += taken.len();
         Ok(taken)
     }

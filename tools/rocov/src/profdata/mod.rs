@@ -130,22 +130,24 @@ impl<'a> MergedProfiles<'a> {
                     each_counted(objects, directory.path(), installed, warnings)?
                 }
             };
-            let objects = objects.iter().zip(counts);
-            let objects = objects.map(|((identity, object), counts)| {
-                let elf = object.file.place(object.elf, name, directory.path())?;
-                let ptx = object.file.ptx();
-                let files: Vec<_> = [elf.clone()].into_iter().chain(ptx.clone()).collect();
-                Ok(MergedObject {
-                    identity,
-                    file: object.file,
-                    kinds: kinds::kinds(&files, &counts),
-                    elf,
-                    ptx,
-                    counts,
-                    raw: object.counted(),
-                    non_atomic: object.non_atomic,
-                })
-            });
+            let objects = objects
+                .iter()
+                .zip(counts)
+                .map(|((identity, object), counts)| {
+                    let elf = object.file.place(object.elf, name, directory.path())?;
+                    let ptx = object.file.ptx();
+                    let files: Vec<_> = [elf.clone()].into_iter().chain(ptx.clone()).collect();
+                    Ok(MergedObject {
+                        identity,
+                        file: object.file,
+                        kinds: kinds::kinds(&files, &counts),
+                        elf,
+                        ptx,
+                        counts,
+                        raw: object.counted(),
+                        non_atomic: object.non_atomic,
+                    })
+                });
             let objects = objects.collect::<Result<_>>()?;
             archs.push(MergedArch {
                 name,

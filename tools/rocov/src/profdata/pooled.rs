@@ -37,7 +37,7 @@ pub(crate) struct CodeObjectKey {
 
 /// The sum of the profiles of a code object, for a pooled directory.
 pub(crate) struct PooledProfile<'a> {
-    pub(crate) of: &'a CodeObjectKey,
+    pub(crate) key: &'a CodeObjectKey,
     /// True if all of them are of zeros: of code that was never launched.
     pub(crate) is_of_zeros: bool,
     /// The raw profile.
@@ -102,7 +102,7 @@ impl Pool {
                 identity,
                 build,
                 label,
-            } = summed.of;
+            } = summed.key;
             let identity = Identity::from_digits(identity)
                 .with_context(|| format!("`{identity}` is not an identity"))?;
             let name = match summed.is_of_zeros {
@@ -112,8 +112,10 @@ impl Pool {
             // Profiles with and without the records of a trace are two files.
             let free =
                 (AGENT..).map(|agent| name.for_build(build.as_deref(), arch, &identity, agent));
-            let path = free.into_iter().find(|path| !path.exists());
-            let path = path.context("no number of a GPU is free")?;
+            let path = free
+                .into_iter()
+                .find(|path| !path.exists())
+                .context("no number of a GPU is free")?;
             make_all(path.parent().unwrap_or(&path))?;
             write_new(&path, summed.bytes)?;
             pool.profiles.entry(arch.clone()).or_default().push(path);

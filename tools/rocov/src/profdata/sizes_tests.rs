@@ -52,8 +52,9 @@ fn functions(number: u64, random: &mut Random) -> Vec<Sized> {
             59 => BITMAP,
             many => many.saturating_sub(18),
         };
-        let bitmap = (0..bytes).map(|_| random.next() as u8);
-        let bitmap = bitmap.map(|byte| if index % 11 == 3 { 0 } else { byte });
+        let bitmap = (0..bytes)
+            .map(|_| random.next() as u8)
+            .map(|byte| if index % 11 == 3 { 0 } else { byte });
         let sites = [0, 1].map(|kind| (0..index % (5 + kind)).map(|n| n * n * 15).collect());
         Sized {
             name: format!("function_{index}"),
@@ -86,8 +87,12 @@ fn text(functions: &[Sized], has_bitmaps: bool) -> String {
                 writeln!(text, "{byte:#x}").unwrap();
             }
         }
-        let kinds = function.sites.iter().enumerate();
-        let kinds: Vec<_> = kinds.filter(|(_, sites)| !sites.is_empty()).collect();
+        let kinds: Vec<_> = function
+            .sites
+            .iter()
+            .enumerate()
+            .filter(|(_, sites)| !sites.is_empty())
+            .collect();
         if !kinds.is_empty() {
             writeln!(text, "{}", kinds.len()).unwrap();
         }

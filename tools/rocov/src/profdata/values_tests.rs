@@ -101,8 +101,10 @@ impl Instrumented {
         program.env("LLVM_VP_MAX_NUM_VALS_PER_SITE", room);
         program.env("LLVM_PROFILE_FILE", run.join("%m.profraw"));
         command::output(&mut program).unwrap();
-        let files = fs::read_dir(run).unwrap();
-        let mut files: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
+        let mut files: Vec<_> = fs::read_dir(run)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         files.sort();
         assert_eq!(files.len(), 3);
         files
@@ -110,7 +112,11 @@ impl Instrumented {
 
     /// The profiles, merged by rocov and by llvm-profdata into files of this name.
     fn merged(&self, name: &str, profiles: &[PathBuf]) -> [PathBuf; 2] {
-        let path = |of: &str| self.directory.path().join(format!("{of}-{name}.profdata"));
+        let path = |reader: &str| {
+            self.directory
+                .path()
+                .join(format!("{reader}-{name}.profdata"))
+        };
         let [ours, theirs] = ["ours", "theirs"].map(path);
         let mut profile = IndexedProfile::default();
         let mut known = KnownNames::default();
@@ -188,8 +194,11 @@ fn llvm_profdata_shows_equal_values() {
         assert_eq!(grouped, flat, "{number}");
         // Indexed profiles among the inputs, and two profiles in one file.
         let mixed = program.merged("some", &runs[..2].concat());
-        let both = runs[2].iter().map(|path| fs::read(path).unwrap());
-        let both = both.collect::<Vec<_>>().concat();
+        let both = runs[2]
+            .iter()
+            .map(|path| fs::read(path).unwrap())
+            .collect::<Vec<_>>()
+            .concat();
         let path = program.directory.path().join("both.profraw");
         fs::write(&path, both).unwrap();
         let mut inputs = mixed.to_vec();

@@ -79,9 +79,10 @@ impl PerTest {
     /// Fails if it is neither one of ctest on a build directory nor a script.
     pub(crate) fn from_command(command: &[OsString]) -> Result<Self> {
         let is_script = command.first().is_some_and(|program| is_script(program));
-        let stand_in = is_script.then(stand_in).transpose();
-        let stand_in =
-            stand_in.context("cannot make a stand-in for ctest in the temporary directory")?;
+        let stand_in = is_script
+            .then(stand_in)
+            .transpose()
+            .context("cannot make a stand-in for ctest in the temporary directory")?;
         let command = match &stand_in {
             Some(_) => command.to_vec(),
             None => labelled(command)?,
@@ -160,13 +161,14 @@ pub(crate) fn become_ctest() -> Result<()> {
     }
     let rocov = env::current_exe()?;
     let is_rocov = |place: &PathBuf| place.canonicalize().is_ok_and(|place| place == rocov);
-    let ctest = on_path(name).find(|place| !is_rocov(place));
-    let ctest = ctest.with_context(|| {
-        format!(
-            "{} is not on PATH: install CMake, or add its directory",
-            name.display()
-        )
-    })?;
+    let ctest = on_path(name)
+        .find(|place| !is_rocov(place))
+        .with_context(|| {
+            format!(
+                "{} is not on PATH: install CMake, or add its directory",
+                name.display()
+            )
+        })?;
     let asked: Vec<_> = [ctest.into()].into_iter().chain(arguments).collect();
     let informs = |argument: &OsString| {
         let argument = argument.to_string_lossy();
@@ -181,8 +183,9 @@ pub(crate) fn become_ctest() -> Result<()> {
         false => asked,
     };
     let stand_ins = on_path(name).filter(is_rocov);
-    let directories = stand_ins.filter_map(|place| Some(place.parent()?.to_owned()));
-    let directories: Vec<_> = directories.collect();
+    let directories: Vec<_> = stand_ins
+        .filter_map(|place| Some(place.parent()?.to_owned()))
+        .collect();
     for directory in directories.iter().filter(|_| is_test_run) {
         // Without it, rocov says at the end that no test has a label.
         _ = fs::write(directory.join(HAS_LABELLED), "");

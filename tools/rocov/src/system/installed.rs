@@ -272,8 +272,9 @@ mod tests {
     fn the_table_has_all_parts() {
         let libraries = [DRAIN, MODEL_GPU, INSTRUMENT].map(|name| format!("lib/{name}"));
         let assemblers = ASSEMBLERS.map(|(part, _)| part);
-        let others = [STATIC_DRAIN, HEADER, LINKER, OPENMP_LINKER];
-        let others = others.into_iter().chain(assemblers);
+        let others = [STATIC_DRAIN, HEADER, LINKER, OPENMP_LINKER]
+            .into_iter()
+            .chain(assemblers);
         for part in libraries.iter().map(String::as_str).chain(others) {
             assert!(source(part).is_some(), "{part}");
         }

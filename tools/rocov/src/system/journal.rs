@@ -226,8 +226,12 @@ impl Notes {
 
     fn noted(&self, ending: &Ending<'_>, is_alive: impl Fn(&JournalProcess) -> bool) -> Vec<Noted> {
         // A process that still runs may write its registry anew.
-        let over = self.0.iter().filter(|(process, _)| !is_alive(process));
-        let over: Vec<_> = over.filter(|(_, notes)| notes.has("counts")).collect();
+        let over: Vec<_> = self
+            .0
+            .iter()
+            .filter(|(process, _)| !is_alive(process))
+            .filter(|(_, notes)| notes.has("counts"))
+            .collect();
         let cut_off = over.iter().filter(|(_, notes)| notes.lack_last_drain());
         let others = cut_off.count().saturating_sub(1);
         let all = over.into_iter().map(|(process, notes)| {

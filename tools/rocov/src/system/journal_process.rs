@@ -121,13 +121,13 @@ mod tests {
         let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
         let start: u64 = stat.split(' ').nth(21).unwrap().parse().unwrap();
         let namespace = fs::metadata("/proc/self/ns/pid").unwrap().ino();
-        let of =
+        let named =
             |start: u64, namespace: u64| process(&format!("{}:{start}:{namespace}", child.id()));
         let all = [
-            of(start, namespace),
-            of(start + 1, namespace),
-            of(start, namespace + 1),
-            of(0, 0),
+            named(start, namespace),
+            named(start + 1, namespace),
+            named(start, namespace + 1),
+            named(0, 0),
         ];
         let alive: Vec<_> = all.iter().map(JournalProcess::is_alive).collect();
         assert_eq!(alive, [true, false, false, true]);

@@ -134,8 +134,8 @@ fn registries_are_paths_to_the_end_of_the_line() {
     let lines: &[u8] = b"7 hip\n7 registry /d/a b.kernels.json\n8 registry /d/\xff\n7 ended\n8 reg";
     fs::write(journal.path(), lines).unwrap();
     let paths = journal.registries().unwrap();
-    let expected = ["/d/a b.kernels.json".as_bytes(), b"/d/\xff"];
-    let expected = expected.map(|path| PathBuf::from(OsStr::from_bytes(path)));
+    let expected = ["/d/a b.kernels.json".as_bytes(), b"/d/\xff"]
+        .map(|path| PathBuf::from(OsStr::from_bytes(path)));
     assert_eq!(paths, BTreeSet::from(expected));
 }
 

@@ -16,8 +16,9 @@ use crate::support::temporary::without_path;
 /// Fails if they cannot.
 pub(crate) fn check(directory: &Path) -> Result<()> {
     let mut above = directory.ancestors();
-    let there = above.find(|path| fs::symlink_metadata(path).is_ok());
-    let there = there.unwrap_or(Path::new("/"));
+    let there = above
+        .find(|path| fs::symlink_metadata(path).is_ok())
+        .unwrap_or(Path::new("/"));
     // A file without a name, if the file system has such.
     let made = match fs::metadata(there) {
         Ok(metadata) if !metadata.is_dir() => Err(io::ErrorKind::NotADirectory.into()),

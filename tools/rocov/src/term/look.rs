@@ -51,8 +51,11 @@ impl Bars {
     fn from_locale() -> Self {
         let names = ["LC_ALL", "LC_CTYPE", "LANG"];
         let values = names.iter().filter_map(|name| env::var(name).ok());
-        let locale = values.into_iter().find(|value| !value.is_empty());
-        let locale = locale.unwrap_or_default().to_ascii_lowercase();
+        let locale = values
+            .into_iter()
+            .find(|value| !value.is_empty())
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         match locale.contains("utf-8") || locale.contains("utf8") {
             true => Self::Blocks,
             false => Self::Ascii,

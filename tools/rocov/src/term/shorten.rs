@@ -26,8 +26,11 @@ fn path(name: &str, width: usize, mark: &str) -> Option<String> {
     let first = name.split_inclusive('/').next()?;
     let fits = |text: &String| text.chars().count() <= width;
     let with = |start: &str| {
-        let rests = name.match_indices('/').map(|(at, _)| &name[at..]);
-        let rests = rests.skip(1).filter(|rest| rest.len() > 1);
+        let rests = name
+            .match_indices('/')
+            .map(|(at, _)| &name[at..])
+            .skip(1)
+            .filter(|rest| rest.len() > 1);
         rests.map(|rest| format!("{start}{mark}{rest}")).find(fits)
     };
     let rests = name.match_indices('/').map(|(at, _)| &name[at..]);

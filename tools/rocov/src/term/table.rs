@@ -150,11 +150,11 @@ mod tests {
 
     #[test]
     fn numbers_stand_on_the_right_and_long_cells_move_their_row_alone() {
-        let headings = [("N", true), ("NAME", false), ("FILE", false)];
-        let headings = headings.map(|(text, is_number)| Heading { text, is_number });
+        let headings = [("N", true), ("NAME", false), ("FILE", false)]
+            .map(|(text, is_number)| Heading { text, is_number });
         let long = "x".repeat(WIDEST + 1);
-        let rows = [["7", "a", "f"], ["1234", &long, "g"], ["", "longer", ""]];
-        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        let rows = [["7", "a", "f"], ["1234", &long, "g"], ["", "longer", ""]]
+            .map(|row| row.map(str::to_owned).to_vec());
         let expected =
             format!("   N  NAME    FILE\n   7  a       f\n1234  {long}  g\n      longer\n");
         assert_eq!(table(&headings, &rows), expected);

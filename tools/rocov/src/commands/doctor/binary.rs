@@ -197,8 +197,10 @@ fn contents<'a>(code_object: &CodeObject<'a, &'a [u8]>) -> String {
     let Some(first) = kernels.first() else {
         return String::new();
     };
-    let source = kernels.iter().find_map(|kernel| kernel.source.as_deref());
-    let source = source.map(|path| format!("{}: ", below(path, &here())));
+    let source = kernels
+        .iter()
+        .find_map(|kernel| kernel.source.as_deref())
+        .map(|path| format!("{}: ", below(path, &here())));
     let more = match kernels.len() - 1 {
         0 => String::new(),
         more => format!(" and {more} more"),

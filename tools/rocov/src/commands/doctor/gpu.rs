@@ -138,8 +138,7 @@ mod tests {
                 format!("simd_count 1\ngfx_target_version {version}\ndrm_render_minor {minor}\n");
             fs::write(nodes.join(node).join("properties"), text).unwrap();
         }
-        let found = check(&dev, &nodes, false);
-        let found: Vec<_> = found
+        let found: Vec<_> = check(&dev, &nodes, false)
             .iter()
             .map(|finding| {
                 (

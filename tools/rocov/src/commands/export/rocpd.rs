@@ -43,8 +43,10 @@ pub(super) fn export(arguments: &ExportArguments) -> CommandResult {
     print::warn(registry.about_groups().as_slice());
     let is_partial = !registry.unread.is_empty();
     let document = &registry.document;
-    let output = arguments.output.clone();
-    let output = output.unwrap_or_else(|| directory.join(DATABASE));
+    let output = arguments
+        .output
+        .clone()
+        .unwrap_or_else(|| directory.join(DATABASE));
     let write = |path: &Path| {
         write(document, path).with_context(|| format!("cannot write {}", output.display()))
     };
@@ -304,8 +306,8 @@ impl<'a> Writer<'a> {
         target: &str,
     ) -> Result<()> {
         let name = format!("{}{DESCRIPTOR_SUFFIX}", address.name);
-        let display_name = kernel.and_then(|kernel| kernel.display_name.clone());
-        let display_name = display_name
+        let display_name = kernel
+            .and_then(|kernel| kernel.display_name.clone())
             .or_else(|| demangle(&address.name))
             .unwrap_or_else(|| address.name.clone());
         self.string(&name)?;

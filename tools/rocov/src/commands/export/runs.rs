@@ -50,11 +50,11 @@ pub(super) fn export(arguments: &ExportArguments) -> CommandResult {
 fn commit_here() -> Result<String> {
     let commit = Repository::discover(Path::new("."))
         .ok()
-        .and_then(|repository| repository.commit());
-    let commit = commit.ok_or_else(|| {
-        anyhow!(
-            "no git work tree is here to tell the commit that was tested: give it with --commit"
-        )
-    })?;
+        .and_then(|repository| repository.commit())
+        .ok_or_else(|| {
+            anyhow!(
+                "no git work tree is here to tell the commit that was tested: give it with --commit"
+            )
+        })?;
     Ok(commit.hash)
 }

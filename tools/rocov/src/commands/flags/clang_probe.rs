@@ -93,9 +93,10 @@ impl ClangProbe {
 
     /// The flags that give the options to the linking of OpenMP's device code, when it becomes machine code.
     pub(super) fn openmp_linking(&self) -> Vec<OsString> {
-        let given = self.options.iter();
-        let given =
-            given.flat_map(|option| ["-Xoffload-linker".into(), format!("-mllvm={option}").into()]);
+        let given = self
+            .options
+            .iter()
+            .flat_map(|option| ["-Xoffload-linker".into(), format!("-mllvm={option}").into()]);
         given.collect()
     }
 

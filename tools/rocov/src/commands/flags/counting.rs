@@ -130,8 +130,10 @@ fn names(compiler: &DeviceCompiler<'_>) -> Result<Option<PathBuf>> {
 /// Prints a line about fast counters, once for each compiler: a build asks for flags again and again. A file in the user's
 /// cache remembers it.
 fn say_once(clang: &Clang) {
-    let path = clang.path.canonicalize();
-    let path = path.unwrap_or_else(|_| clang.path.clone());
+    let path = clang
+        .path
+        .canonicalize()
+        .unwrap_or_else(|_| clang.path.clone());
     let mut hash = Crc::new();
     hash.update(path.as_os_str().as_encoded_bytes());
     let said = user_directory("XDG_CACHE_HOME", ".cache").map(|cache| {

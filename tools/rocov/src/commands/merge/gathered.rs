@@ -119,8 +119,11 @@ impl Gathered {
         if arguments.indexed().is_none() {
             return Ok(());
         }
-        let elfs = self.elfs().into_iter();
-        let elfs: BTreeMap<_, _> = elfs.map(|(key, path)| (&*key.identity, path)).collect();
+        let elfs: BTreeMap<_, _> = self
+            .elfs()
+            .into_iter()
+            .map(|(key, path)| (&*key.identity, path))
+            .collect();
         let elfs: Vec<_> = elfs.into_iter().collect();
         let origin = |identity: &str| self.origins.get(identity).map(Path::to_owned);
         match non_atomic::line_of_kept(&elfs, origin) {
@@ -211,8 +214,11 @@ impl Gathered {
 
     /// Makes the error that a merge lacks damaged or missing inputs.
     pub(super) fn incomplete(&self) -> Error {
-        let missing = self.damaged.iter().filter(|input| is_missing(&input.error));
-        let missing = missing.count();
+        let missing = self
+            .damaged
+            .iter()
+            .filter(|input| is_missing(&input.error))
+            .count();
         let mut inputs = Vec::new();
         if let number @ 1.. = self.damaged.len() - missing {
             inputs.push(count(number, "damaged input"));

@@ -153,8 +153,9 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     }
     gathered.repeated = repeated.clone();
     gathered.zeros = std::mem::take(&mut inputs.data.zeros);
-    let damaged = std::mem::take(&mut inputs.data.damaged).into_iter();
-    let damaged = damaged.map(|(path, error)| Damaged { path, error });
+    let damaged = std::mem::take(&mut inputs.data.damaged)
+        .into_iter()
+        .map(|(path, error)| Damaged { path, error });
     gathered.damaged.extend(damaged);
     let threads = arguments
         .num_threads

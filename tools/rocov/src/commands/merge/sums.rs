@@ -35,9 +35,9 @@ pub(super) struct Summed {
 
 impl Summed {
     /// The sum, for a pooled directory.
-    fn pooled<'a>(&'a self, of: &'a CodeObjectKey) -> PooledProfile<'a> {
+    fn pooled<'a>(&'a self, key: &'a CodeObjectKey) -> PooledProfile<'a> {
         PooledProfile {
-            of,
+            key,
             is_of_zeros: self.is_of_zeros,
             bytes: self.sum.bytes(),
         }
@@ -58,7 +58,7 @@ impl Sums {
     /// The sums, for a pooled directory.
     pub(super) fn pooled(&self) -> impl Iterator<Item = PooledProfile<'_>> {
         let sums = self.code_objects.iter();
-        sums.map(|(of, summed)| summed.pooled(of))
+        sums.map(|(key, summed)| summed.pooled(key))
     }
 }
 
@@ -202,8 +202,9 @@ impl Adder<'_> {
         let size = file.len();
         // A sum starts with the counts that are whole, if need be with those before.
         let checked = RawProfile::parse(&file).and_then(|profile| profile.check_counts(&file));
-        let sum = checked.and_then(|()| Sum::new(file));
-        let sum = sum.with_context(|| cannot_merge(path))?;
+        let sum = checked
+            .and_then(|()| Sum::new(file))
+            .with_context(|| cannot_merge(path))?;
         // Another profile of the code object may have whole names, and profiles of others are merged anyway.
         let names = &sum.bytes()[sum.profile().sections.names.clone()];
         for_each_name(names, |_| {}).with_context(|| cannot_merge(path))?;

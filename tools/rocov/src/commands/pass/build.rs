@@ -68,8 +68,9 @@ fn compile(clang: &Clang, headers: &Path, output: &Path) -> Result<()> {
     for source in SOURCES {
         fs::write(work.join(source.name), source.text).context("cannot write a temporary file")?;
     }
-    let units = SOURCES.iter().map(|source| Path::new(source.name));
-    let units: Vec<_> = units
+    let units: Vec<_> = SOURCES
+        .iter()
+        .map(|source| Path::new(source.name))
         .filter(|name| name.extension().is_some_and(|extension| extension == "cpp"))
         .map(|name| work.join(name))
         .collect();

@@ -87,13 +87,18 @@ mod tests {
             let (words, _) = rest.split_once(')').unwrap();
             words.split_whitespace().collect::<Vec<_>>()
         };
-        let units = SOURCES.iter().map(|source| source.name);
-        let units: BTreeSet<_> = units.filter(|name| name.ends_with(".cpp")).collect();
+        let units: BTreeSet<_> = SOURCES
+            .iter()
+            .map(|source| source.name)
+            .filter(|name| name.ends_with(".cpp"))
+            .collect();
         let of_cmake = in_command("add_library").into_iter();
         assert_eq!(of_cmake.skip(2).collect::<BTreeSet<_>>(), units);
-        let options = in_command("target_compile_options");
-        let options = options.iter().filter(|word| word.starts_with("-f"));
-        let options: BTreeSet<_> = options.copied().collect();
+        let options: BTreeSet<_> = in_command("target_compile_options")
+            .iter()
+            .filter(|word| word.starts_with("-f"))
+            .copied()
+            .collect();
         assert!(options.len() > 2, "{options:?}");
         assert!(
             options.is_subset(&FLAGS.into_iter().collect()),

@@ -55,10 +55,11 @@ fn pattern_in(directory: &Path) -> PathBuf {
 pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     let environment = Environment::new(arguments)
         .map_err(|error| Failure::new(exit_status::RUN_FAILED, error))?;
-    let per_test = arguments.per_test;
-    let per_test = per_test.then(|| PerTest::from_command(&arguments.command));
-    let per_test = per_test.transpose();
-    let per_test = per_test.map_err(|error| Failure::new(exit_status::RUN_FAILED, error))?;
+    let per_test = arguments
+        .per_test
+        .then(|| PerTest::from_command(&arguments.command))
+        .transpose()
+        .map_err(|error| Failure::new(exit_status::RUN_FAILED, error))?;
     let command = per_test.as_ref().map(|per_test| &per_test.command);
     let (program, program_arguments) = command
         .unwrap_or(&arguments.command)
@@ -89,8 +90,10 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
             print::message(format_args!("{name}={}", value.display()));
         }
     }
-    let made = environment.directory.as_deref();
-    let made = made.filter(|directory| !directory.exists());
+    let made = environment
+        .directory
+        .as_deref()
+        .filter(|directory| !directory.exists());
     let (pid, ended) =
         child_process::run(&mut command).map_err(|error| not_started(program, error))?;
     let registries = journal.registries().unwrap_or_default();
@@ -127,8 +130,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     for noted in journal.noted(&ending).unwrap_or_default() {
         environment.note(noted, since);
     }
-    let missed_ctest = per_test.as_ref().is_some_and(PerTest::missed_ctest);
-    let missed_ctest = missed_ctest.then(|| {
+    let missed_ctest = per_test.as_ref().is_some_and(PerTest::missed_ctest).then(|| {
         "no test has a label, as the command did not start ctest by its name: call `ctest` in it, or leave out \
          --per-test"
             .to_owned()
@@ -510,8 +512,12 @@ fn say_misplaced_option(command: &[OsString]) {
         .filter_map(clap::Arg::get_long)
         .collect();
     let is_ours = |argument: &&str| {
-        let name = argument.strip_prefix("--").unwrap_or_default();
-        let name = name.split('=').next().unwrap_or_default();
+        let name = argument
+            .strip_prefix("--")
+            .unwrap_or_default()
+            .split('=')
+            .next()
+            .unwrap_or_default();
         options.contains(&name)
     };
     let mut arguments = arguments.iter().filter_map(|argument| argument.to_str());

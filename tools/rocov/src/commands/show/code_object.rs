@@ -17,8 +17,9 @@ pub(super) fn describe(description: &mut Description, elf: &[u8]) {
             return description.damaged(error);
         }
     };
-    let clang = code_object.clang_version();
-    let clang = clang.map_or(String::new(), |version| format!(", clang {version}"));
+    let clang = code_object
+        .clang_version()
+        .map_or(String::new(), |version| format!(", clang {version}"));
     description.line(1, headline(&clang));
     fact(description, "target", code_object.target());
     fact(description, "identity", Identity::from_image(elf));

@@ -38,8 +38,10 @@ fn describe_container(description: &mut Description, container: &Container<'_>) 
         Packing::FatBinary { unpacked: 0 } => String::new(),
         Packing::FatBinary { unpacked } => format!(", unpacks to {unpacked}"),
     };
-    let section = container.section.as_ref();
-    let section = section.map(|name| format!(" in {}", name));
+    let section = container
+        .section
+        .as_ref()
+        .map(|name| format!(" in {}", name));
     description.line(
         1,
         format_args!(

@@ -76,8 +76,11 @@ pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
         )
         .into());
     }
-    let lines = text.lines().map(|line| printable_code(line.as_bytes()));
-    let lines: Vec<_> = lines.flat_map(|line| [line, b"\n"[..].into()]).collect();
+    let lines: Vec<_> = text
+        .lines()
+        .map(|line| printable_code(line.as_bytes()))
+        .flat_map(|line| [line, b"\n"[..].into()])
+        .collect();
     print::text(&lines.concat())?;
     Ok(0)
 }

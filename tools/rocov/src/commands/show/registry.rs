@@ -35,8 +35,9 @@ pub(super) fn describe(path: &Path, file: &[u8]) -> Description {
     for code_object in &document.code_objects {
         describe_code_object(&mut description, code_object, directory);
     }
-    let identities = document.code_objects.iter();
-    let identities: BTreeSet<_> = identities
+    let identities: BTreeSet<_> = document
+        .code_objects
+        .iter()
         .map(|code_object| code_object.identity.as_str())
         .collect();
     for process in &document.processes {
