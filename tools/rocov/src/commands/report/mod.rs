@@ -9,7 +9,6 @@ use anyhow::{Result, bail};
 
 use crate::cli::{Output, ReportArguments, ReportOptions};
 use crate::coverage;
-use crate::coverage::selection::LEAVE_SOME;
 use crate::coverage::sources_to_show::SourcesToShow;
 use crate::coverage::staleness::Misfit;
 use crate::coverage::view::View;
@@ -376,7 +375,8 @@ fn write(
     let is_judged = has_gates || change.is_some();
     if view.paths.is_empty() && (html.is_some() || !is_judged) {
         bail!(
-            "no source file is left to report: nothing was written: {LEAVE_SOME}"
+            "no source file is left to report: nothing was written: give --include, --exclude, --exclude-function, \
+             --exclude-line and --arch that leave some"
         );
     }
     if let Some(directory) = html {
