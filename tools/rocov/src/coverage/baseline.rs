@@ -107,9 +107,14 @@ impl BaselineColumn {
 
 /// The command that stores lower figures of `inputs` in the baseline at `file`.
 pub(crate) fn lowering<P: AsRef<Path>>(file: &Path, inputs: &[P]) -> String {
-    let inputs = inputs.iter().map(|input| format!("{} ", input.as_ref().display()));
+    let inputs = inputs
+        .iter()
+        .map(|input| format!("{} ", input.as_ref().display()));
     let inputs: String = inputs.collect();
-    format!("rocov baseline {inputs}-o {} --update --allow-drop", file.display())
+    format!(
+        "rocov baseline {inputs}-o {} --update --allow-drop",
+        file.display()
+    )
 }
 
 /// The directory that paths of a baseline start from: the root of `repository`, or of the one that the current directory
@@ -505,7 +510,8 @@ mod tests {
             "2026-11-28",
             &[("a.hip", (6, 10)), ("b.hip", (6, 10)), ("c.h", (0, 1))],
         );
-        let losses = baseline(&[("gfx90a", before)]).losses(&baseline(&[("gfx90a", now)]), "command");
+        let losses =
+            baseline(&[("gfx90a", before)]).losses(&baseline(&[("gfx90a", now)]), "command");
         let start = "gfx90a: 57.14% of lines ran (9 of 21 did not run), less than 70.00% (6 of 20 did not run) in the baseline of \
                      2026-11-21, most in a.hip (3 more), c.h (1 more): ";
         assert_eq!(losses.len(), 1);

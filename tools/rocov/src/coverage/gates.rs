@@ -305,7 +305,9 @@ fn less(percent: f64, least: f64) -> String {
 /// The kernels in the files shown that did not run, per column.
 fn uncovered_kernels(view: &View) -> Vec<String> {
     let columns = view.columns.iter();
-    columns.flat_map(|column| uncovered_in(view, column)).collect()
+    columns
+        .flat_map(|column| uncovered_in(view, column))
+        .collect()
 }
 
 /// The kernels for archs that nothing ran on, except those whose figures are carried forward; and a line for each of

@@ -245,7 +245,13 @@ impl<'a> Report<'a> {
         let Collected { sources, .. } = other.collected(selection, installed)?;
         let is_wanted = |path: &str| selection.admits(path);
         let exclusions = &self.exclusions;
-        Ok(View::by_rules(self.rules, exclusions, sources, By::Arch, is_wanted))
+        Ok(View::by_rules(
+            self.rules,
+            exclusions,
+            sources,
+            By::Arch,
+            is_wanted,
+        ))
     }
 
     /// Adds the figures of the tests, the tests of each line and the counts of each label to a view.

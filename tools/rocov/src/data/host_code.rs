@@ -112,7 +112,10 @@ impl HostCode {
 
     /// The processors that code objects with counters are for.
     pub(crate) fn processors(&self) -> impl Iterator<Item = &str> {
-        let images = self.containers.iter().flat_map(|container| &container.images);
+        let images = self
+            .containers
+            .iter()
+            .flat_map(|container| &container.images);
         let counting = images.filter(|image| image.counts);
         counting.filter_map(|image| image.target.split(':').next())
     }

@@ -47,7 +47,8 @@ impl DataDirectory {
         let mut files = BTreeSet::new();
         for (_, process) in named() {
             let never_loaded = process.never_loaded.iter();
-            let never_loaded = never_loaded.map(|never| of_build(&never.file, never.build.as_ref()));
+            let never_loaded =
+                never_loaded.map(|never| of_build(&never.file, never.build.as_ref()));
             let hosts = process.hosts.iter();
             let hosts = hosts.map(|host| of_build(&host.path, Some(&host.build)));
             files.extend(hosts.chain(never_loaded).filter(|file| {
@@ -61,7 +62,8 @@ impl DataDirectory {
         let given = objects.chain(components.iter().map(|component| &component.path));
         files.extend(given.map(|path| of_build(&path.to_string_lossy(), None)));
         let is_wanted = |arch: &str, identity: &str| {
-            (archs.is_empty() || archs.iter().any(|wanted| wanted == arch)) && components.have(identity)
+            (archs.is_empty() || archs.iter().any(|wanted| wanted == arch))
+                && components.have(identity)
         };
         let directory = TempDir::new().context("cannot make a temporary directory")?;
         let code_objects =

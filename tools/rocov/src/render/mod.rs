@@ -44,7 +44,9 @@ fn excluded(view: &View) -> Option<String> {
     }
     let lines = groups.values().sum();
     let groups = groups.iter();
-    let groups: Vec<_> = groups.map(|(group, lines)| format!("{lines} by {group}")).collect();
+    let groups: Vec<_> = groups
+        .map(|(group, lines)| format!("{lines} by {group}"))
+        .collect();
     (lines > 0).then(|| format!("{}, {}", count(lines, "line"), groups.join(", ")))
 }
 

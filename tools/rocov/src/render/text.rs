@@ -138,7 +138,9 @@ pub(super) fn write(
         out.gap()?;
         match missing.excluded {
             true => out.line(format_args!("excluded: {excluded}"))?,
-            false => out.line(format_args!("excluded: {excluded} (--show-excluded lists them)"))?,
+            false => out.line(format_args!(
+                "excluded: {excluded} (--show-excluded lists them)"
+            ))?,
         }
     }
     if missing.excluded {
@@ -291,7 +293,9 @@ struct Fitting {
 impl Fitting {
     fn of(rows: &[TableRow], look: Look) -> Self {
         let missing = rows.iter().filter_map(|row| row.missing.as_ref());
-        let missing = missing.map(|lines| lines.chars().count().max(MISSING_HEADING.len())).max();
+        let missing = missing
+            .map(|lines| lines.chars().count().max(MISSING_HEADING.len()))
+            .max();
         // The room that they need, and that a layout leaves them at least.
         let needed = missing.map_or(0, |missing| missing + MISSING_GAP);
         let least = needed.min(MISSING_ROOM + MISSING_GAP);
@@ -306,9 +310,9 @@ impl Fitting {
                 .map_or(usize::MAX, |width| width.saturating_sub(taken + least));
             let names = longest.min(room).max(NAME.len());
             // The gap before a bar is one space.
-            let left = look
-                .width
-                .map_or(BAR[1], |width| width.saturating_sub(taken + names + needed + 1));
+            let left = look.width.map_or(BAR[1], |width| {
+                width.saturating_sub(taken + names + needed + 1)
+            });
             let is_drawn = look.bars.is_some() && left >= BAR[0];
             let rest = |width: usize| width.saturating_sub(taken + names + MISSING_GAP);
             let missing = missing.map(|missing| match (look.width, is_drawn) {

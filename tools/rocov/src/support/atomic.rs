@@ -31,7 +31,10 @@ pub(crate) struct Partial<P> {
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let Ok(there) = fs::metadata(path) else {
         if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
-            bail!("{}: its name is that of a directory, give a file", cannot_write(path));
+            bail!(
+                "{}: its name is that of a directory, give a file",
+                cannot_write(path)
+            );
         }
         let temporary = beside(path)?;
         write(&temporary.path)?;

@@ -130,7 +130,12 @@ impl Repository {
         /// The largest number of branches.
         const MOST: &str = "--count=3";
         let mut command = git(&self.directory);
-        command.args(["for-each-ref", MOST, "--sort=-committerdate", "--format=%(refname:short)"]);
+        command.args([
+            "for-each-ref",
+            MOST,
+            "--sort=-committerdate",
+            "--format=%(refname:short)",
+        ]);
         command.args(["refs/heads", "refs/remotes"]);
         let output = command::ended(&mut command);
         let names = output.map(|output| output.stdout).unwrap_or_default();

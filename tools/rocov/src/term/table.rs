@@ -121,14 +121,23 @@ mod tests {
     fn a_narrow_table_leaves_columns_out_and_shortens_names() {
         let headings = [("N", true), ("NAME", false), ("M", true)];
         let headings = headings.map(|(text, is_number)| Heading { text, is_number });
-        let rows = || vec![["123456", "abcdefghijklmnopqrst", "789"].map(str::to_owned).to_vec()];
+        let rows = || {
+            vec![
+                ["123456", "abcdefghijklmnopqrst", "789"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ]
+        };
         let narrowing = Narrowing {
             left_out: &[0, 2],
             names: 1,
         };
         // 6, 20 and 3 characters, with two spaces between them.
         for (width, expected) in [
-            (33, "     N  NAME                    M\n123456  abcdefghijklmnopqrst  789\n"),
+            (
+                33,
+                "     N  NAME                    M\n123456  abcdefghijklmnopqrst  789\n",
+            ),
             (25, "     N  NAME            M\n123456  abcdef~pqrst  789\n"),
             (24, "NAME                   M\nabcdefghi~lmnopqrst  789\n"),
             (14, "NAME\nabcdefg~opqrst\n"),

@@ -3,9 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::device::{
-    CLANG, INSTRUMENTED, compile, compile_bundle, compile_source, embed,
-};
+use crate::common::device::{CLANG, INSTRUMENTED, compile, compile_bundle, compile_source, embed};
 use crate::common::registry::{code_object_of, document, kernel, load, write};
 use crate::common::{data, profile};
 use crate::*;
@@ -122,7 +120,10 @@ fn kernels_that_never_ran_can_be_asked_for() {
 fn kernels_that_are_excluded_need_not_run() {
     let place = Place::new();
     measured(&place, &[0]);
-    let output = run(&mut command(&place, &["--uncovered", "--mangled", "--exclude-function=^scale"]));
+    let output = run(&mut command(
+        &place,
+        &["--uncovered", "--mangled", "--exclude-function=^scale"],
+    ));
     let listed = stdout(&output);
     assert!(listed.contains(FILL) && !listed.contains(SCALE), "{listed}");
     assert_eq!(
@@ -130,9 +131,15 @@ fn kernels_that_are_excluded_need_not_run() {
         "rocov: 1 kernel that never ran is excluded: leave out --uncovered to list all kernels\n"
     );
     // All kernels are listed, with the reason.
-    let json = json(&run(&mut command(&place, &["--json", "--exclude-function=^scale"])));
+    let json = json(&run(&mut command(
+        &place,
+        &["--json", "--exclude-function=^scale"],
+    )));
     let kernels = json["kernels"].as_array().unwrap();
-    let scale = kernels.iter().find(|kernel| kernel["name"] == SCALE).unwrap();
+    let scale = kernels
+        .iter()
+        .find(|kernel| kernel["name"] == SCALE)
+        .unwrap();
     assert_eq!(scale["excluded"], "--exclude-function ^scale");
 }
 
@@ -150,7 +157,10 @@ fn kernels_for_an_arch_that_nothing_ran_on_can_be_asked_for() {
     place.keep(&elf);
     let object = format!("--object={}", program.display());
     let listed = |arguments: &[&str]| {
-        let output = run(&mut command(&place, &[arguments, &["--json", &object]].concat()));
+        let output = run(&mut command(
+            &place,
+            &[arguments, &["--json", &object]].concat(),
+        ));
         let json = json(&output);
         let kernels = json["kernels"].as_array().unwrap().iter();
         let kernels = kernels.map(|kernel| (kernel["target"].to_string(), kernel["count"].clone()));

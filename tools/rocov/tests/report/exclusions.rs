@@ -81,15 +81,23 @@ Excluded lines:
     let (_, found) = said.split_once("\n\n").unwrap();
     assert!(found.ends_with(list), "{said}");
     let said = report(&[]);
-    assert!(said.contains(" by default (--show-excluded lists them)\n"), "{said}");
+    assert!(
+        said.contains(" by default (--show-excluded lists them)\n"),
+        "{said}"
+    );
     // All others ran.
     assert!(report(&["--fail-under-lines=100"]).contains("100.00%"));
 
     let shown = report(&["--show"]);
-    let shown = shown.lines().filter_map(|line| line.split_once("|   excl|"));
+    let shown = shown
+        .lines()
+        .filter_map(|line| line.split_once("|   excl|"));
     let shown = shown.map(|(number, text)| {
         let (_, reason) = text.split_once("  [excluded: ").unwrap();
-        (number.trim().parse().unwrap(), reason.strip_suffix(']').unwrap().to_owned())
+        (
+            number.trim().parse().unwrap(),
+            reason.strip_suffix(']').unwrap().to_owned(),
+        )
     });
     let shown: BTreeMap<u32, String> = shown.collect();
     let expected = EXPECTED.iter().flat_map(|(reason, lines)| {
@@ -212,9 +220,14 @@ fn patterns_that_exclude_nothing_are_named() {
     let document = registry::document(4711, &[object], vec![load]);
     registry::write(&document, &place.data());
     let mut command = rocov();
-    command.current_dir(place.path()).args(["kernels", "--json"]);
+    command
+        .current_dir(place.path())
+        .args(["kernels", "--json"]);
     let output = command.output().unwrap();
     assert!(stderr(&output).contains("--exclude-function ^none matches no function"));
     let kernels = json(output.stdout);
-    assert_eq!(kernels["kernels"][0]["excluded"], "--exclude-function ^kernel");
+    assert_eq!(
+        kernels["kernels"][0]["excluded"],
+        "--exclude-function ^kernel"
+    );
 }

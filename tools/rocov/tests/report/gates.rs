@@ -139,7 +139,11 @@ fn kernels_for_an_arch_that_nothing_ran_on_did_not_run() {
     registry::write(&document, &place.data());
     place.keep(&elf);
     let output = place.report(&[&"--fail-uncovered-kernels"]);
-    assert!(stderr(&output).contains(&expected[0]), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains(&expected[0]),
+        "{}",
+        stderr(&output)
+    );
     // It was built again, and has other code now.
     document.processes[0].hosts[0].build = "of another".to_owned();
     registry::write(&document, &place.data());

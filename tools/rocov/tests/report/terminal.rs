@@ -125,7 +125,9 @@ fn widest(text: &str) -> usize {
 #[test]
 fn missing_lines_fit_the_terminal_too() {
     let place = with_three_sources();
-    let many: String = (0..40).map(|number| format!("extern \"C\" __attribute__((global)) void k{number}() {{}}\n\n")).collect();
+    let many: String = (0..40)
+        .map(|number| format!("extern \"C\" __attribute__((global)) void k{number}() {{}}\n\n"))
+        .collect();
     let path = place.path().join("holes.hip");
     fs::write(&path, many).unwrap();
     let elf = compile_source(&path, place.path(), "holes.elf", "gfx90a", &INSTRUMENTED);
@@ -142,10 +144,16 @@ fn missing_lines_fit_the_terminal_too() {
         let table = table.split_once("\r\n\r\n").unwrap().1;
         let width = columns.parse().unwrap();
         assert!(widest(table) <= width, "{columns}: {table}");
-        let row = table.lines().find(|line| line.starts_with("holes.hip")).unwrap();
+        let row = table
+            .lines()
+            .find(|line| line.starts_with("holes.hip"))
+            .unwrap();
         let missing = row.rsplit_once("   ").unwrap().1.trim_end();
         let listed = missing.strip_suffix(", …").unwrap();
-        assert!(all.starts_with(listed) && listed.len() > 5, "{columns}: {row}");
+        assert!(
+            all.starts_with(listed) && listed.len() > 5,
+            "{columns}: {row}"
+        );
         // The rule is as long as the table.
         let rule = table.lines().find(|line| line.starts_with("---")).unwrap();
         assert_eq!(rule.trim_end().len(), widest(table), "{columns}: {table}");
@@ -160,7 +168,9 @@ fn a_terminal_may_know_its_columns_only() {
         env!("CARGO_BIN_EXE_rocov")
     );
     let mut script = Command::new("script");
-    script.args(["-qec", &report, "/dev/null"]).env_remove("COLUMNS");
+    script
+        .args(["-qec", &report, "/dev/null"])
+        .env_remove("COLUMNS");
     script.env("TERM", "xterm").current_dir(place.path());
     let table = stdout(&run(&mut script));
     assert!(widest(&table) <= 50, "{table}");

@@ -182,14 +182,19 @@ impl<'a> LeftOut<'a> {
     /// nearest code.
     pub(super) fn reason(&self, line: u32) -> Reason {
         let lines = |span: &Span| span.start.line..=span.end.line;
-        let is_of_assert = |(file, span): &(u32, Span)| {
-            *file == self.main && lines(span).contains(&line)
-        };
+        let is_of_assert =
+            |(file, span): &(u32, Span)| *file == self.main && lines(span).contains(&line);
         let distance = |span: &Span| {
-            let [before, behind] = [span.start.line.saturating_sub(line), line.saturating_sub(span.end.line)];
+            let [before, behind] = [
+                span.start.line.saturating_sub(line),
+                line.saturating_sub(span.end.line),
+            ];
             before.max(behind)
         };
-        let mut here = self.reasons.iter().filter(|(span, _)| lines(span).contains(&line));
+        let mut here = self
+            .reasons
+            .iter()
+            .filter(|(span, _)| lines(span).contains(&line));
         let here = here.next().map(|(_, reason)| reason);
         let marked = || self.marks[self.main as usize].reason(line);
         let known = self.whole.as_ref().or(here).or_else(marked);
@@ -352,9 +357,10 @@ impl<'a> LeftOut<'a> {
 
         let mut has_lines = false;
         if let Some(table) = &mut function.line_table {
-            let stays = table.lines.iter().map(|line| {
-                self.marks[line.file as usize].reason(line.line).is_none()
-            });
+            let stays = table
+                .lines
+                .iter()
+                .map(|line| self.marks[line.file as usize].reason(line.line).is_none());
             let stays: Vec<_> = stays.collect();
             keep(&mut table.lines, &stays);
             keep(&mut counts.lines, &stays);

@@ -105,7 +105,9 @@ impl Exclusions {
         let lines = rules.lines.as_ref().map(|set| set.patterns());
         let functions = rules.functions.as_ref().map(RegexSet::patterns);
         let mut idle_ones = idle(lines.unwrap_or_default(), &of_lines, &|regex| {
-            format!("--exclude-line {regex} matches no line of a source: give one that does, or leave it out")
+            format!(
+                "--exclude-line {regex} matches no line of a source: give one that does, or leave it out"
+            )
         });
         idle_ones.extend(idle(functions.unwrap_or_default(), &of_functions, &|regex| {
             format!("--exclude-function {regex} matches no function: give one that does, or leave it out")
@@ -175,14 +177,19 @@ impl Exclusions {
     /// The reason why a function is left out by its name.
     fn reason_of_name(&self, function: &Function, names: Option<&RegexSet>) -> Option<Reason> {
         let names = names?;
-        let matches = [names.matches(&function.name), names.matches(&shown(&function.name))];
+        let matches = [
+            names.matches(&function.name),
+            names.matches(&shown(&function.name)),
+        ];
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let mut first = None;
         for number in matches.iter().flatten() {
             used.insert(number);
             first = first.or(Some(number));
         }
-        Some(Reason::FunctionPattern(names.patterns()[first?].as_str().into()))
+        Some(Reason::FunctionPattern(
+            names.patterns()[first?].as_str().into(),
+        ))
     }
 
     /// The marks of the source at `path`; none if it cannot be read.

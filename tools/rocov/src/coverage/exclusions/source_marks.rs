@@ -415,7 +415,10 @@ mod tests {
             assert_eq!(marks.branches, [2..=2, 6..=8], "{tool}");
             let (line, reason) = &marks.functions[0];
             assert_eq!(*line, 9);
-            assert_eq!(reason.to_string(), format!("{tool}_EXCL_FUNCTION in line 9"));
+            assert_eq!(
+                reason.to_string(),
+                format!("{tool}_EXCL_FUNCTION in line 9")
+            );
             assert_eq!(marks.faults, [""; 0], "{tool}");
         }
         assert!(marks("x; // NOT_A_TOOL_EXCL_LINE\n").is_empty());
