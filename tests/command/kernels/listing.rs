@@ -65,6 +65,30 @@ gfx942:sramecc+     42     22     16  1002     2002       6    64      1  yes   
 }
 
 #[test]
+fn a_narrow_terminal_has_fewer_columns() {
+    let place = Place::new();
+    two_processes(&place);
+    let widest = |columns: &str| {
+        let mut script = Command::new("script");
+        let kernels = format!("{} kernels", env!("CARGO_BIN_EXE_rocov"));
+        script.args(["-qec", &kernels, "/dev/null"]);
+        script.env("COLUMNS", columns).current_dir(place.path());
+        let table = stdout(&run(&mut script));
+        for heading in ["ARCH", "COUNT", "KERNEL"] {
+            assert!(table.contains(heading), "{columns}: {table}");
+        }
+        let lengths = table.lines().map(|line| line.trim_end().chars().count());
+        lengths.max().unwrap()
+    };
+    for columns in ["100", "80", "60", "40"] {
+        assert!(widest(columns) <= columns.parse().unwrap(), "{columns}");
+    }
+    // As wide as in a file.
+    let whole = table(&place, &[]);
+    assert_eq!(Some(widest("200")), whole.lines().map(str::len).max());
+}
+
+#[test]
 fn hips_own_kernels_are_listed_if_they_are_asked_for() {
     let place = Place::new();
     let own = "__amd_rocclr_copyBuffer";

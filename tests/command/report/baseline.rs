@@ -115,7 +115,7 @@ fn figures_only_rise_unless_the_user_lets_them_drop() {
         gates[0].contains("archs.hip (11 more): cover them, or"),
         "{gates:?}"
     );
-    let lowering = "store the lower figures with `rocov baseline rocov-data -o rocov-baseline.json --update --allow-drop`";
+    let lowering = "write the lower figures with `rocov baseline rocov-data -o rocov-baseline.json --update --allow-drop`";
     assert!(gates[0].ends_with(lowering), "{gates:?}");
     assert_eq!(based.gates("baseline", &["--update"], 3), gates);
     assert_eq!(based.text(), stored);

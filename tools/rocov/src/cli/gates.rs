@@ -49,7 +49,8 @@ pub(crate) struct GateArguments {
     #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number, conflicts_with = "show")]
     fail_uncovered_branches: Vec<Limited<u64>>,
 
-    /// Fail when a kernel did not run, on an arch that it was compiled for
+    /// Fail when a kernel did not run on an arch that it was compiled for, even if nothing ran there. --arch names the archs
+    /// that count
     #[arg(long, conflicts_with = "show")]
     fail_uncovered_kernels: bool,
 

@@ -117,7 +117,7 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
             waiting.push((name.clone(), words));
         }
     }
-    // A baseline has the figures of the report. What a report excludes is excluded everywhere.
+    // A baseline has the figures of the report. The exclusions of a report hold everywhere.
     if subcommand != REPORT {
         let own = table_of(&subcommand)?;
         let is_shared = |name: &str| match &*subcommand {

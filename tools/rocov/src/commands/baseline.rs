@@ -3,7 +3,6 @@
 use anyhow::{Context, anyhow};
 
 use crate::cli::BaselineArguments;
-use crate::coverage::selection::LEAVE_SOME;
 use crate::coverage::{Baseline, baseline};
 use crate::support::time;
 use crate::term::exit_status::CommandResult;
@@ -24,9 +23,11 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
     let (objects, llvm_bin) = (&arguments.objects, arguments.llvm_bin.as_deref());
     let mut view = filters.view(&arguments.inputs(), &[], objects, llvm_bin)?;
     if view.paths.is_empty() {
-        return Err(
-            anyhow!("no source file is left to report: nothing was written: {LEAVE_SOME}").into(),
-        );
+        return Err(anyhow!(
+            "no source file is left to report: nothing was written: give --include, --exclude, --exclude-function, \
+             --exclude-line and --arch that leave some"
+        )
+        .into());
     }
     print::warn(&view.add_components(&arguments.source_components()?));
     let today = time::day(time::report_time()?);

@@ -118,13 +118,14 @@ impl BaselineColumn {
 
 /// The command that stores lower figures of `inputs` in the baseline at `file`.
 pub(crate) fn lowering<P: AsRef<Path>>(file: &Path, inputs: &[P]) -> String {
-    let mut words = vec!["rocov baseline".to_owned()];
     let inputs = inputs
         .iter()
-        .map(|input| input.as_ref().display().to_string());
-    words.extend(inputs);
-    words.push(format!("-o {} --update --allow-drop", file.display()));
-    words.join(" ")
+        .map(|input| format!("{} ", input.as_ref().display()));
+    let inputs: String = inputs.collect();
+    format!(
+        "rocov baseline {inputs}-o {} --update --allow-drop",
+        file.display()
+    )
 }
 
 /// The directory that paths of a baseline start from: the root of `repository`, or of the one that the current directory
@@ -404,7 +405,7 @@ fn losses_of(
             };
             losses.push(format!(
                 "{label}: {} of {what} ran ({} of {} did not run), less than {} ({} of {} did not run) in the baseline of {}{files}: \
-                 cover them, or store the lower figures with `{lowering}`",
+                 cover them, or write the lower figures with `{lowering}`",
                 later.percent_text(),
                 later.missed(),
                 later.total,

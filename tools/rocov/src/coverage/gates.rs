@@ -8,7 +8,7 @@ use super::figures::{Figure, Figures, Measure};
 use super::function::{Place, symbol};
 use super::line_table::place_of;
 use super::part::Part;
-use super::selection::{LEAVE_SOME, SourceGlobs, has_wildcard};
+use super::selection::{SourceGlobs, has_wildcard};
 use super::view::{Column, Row, View};
 use crate::support::demangle::shown;
 use crate::support::paths::{below, here};
@@ -200,7 +200,11 @@ impl Gates {
             return Vec::new();
         }
         if view.paths.is_empty() {
-            return vec![format!("no source file is left to report: {LEAVE_SOME}")];
+            return vec![
+                "no source file is left to report: give --include, --exclude, --exclude-function, --exclude-line and --arch \
+                 that leave some"
+                    .to_owned(),
+            ];
         }
         let mut broken = self.beyond(view);
         if self.all_kernels {
@@ -211,7 +215,7 @@ impl Gates {
         if let Some(most) = self.excluded_lines.filter(|most| excluded > *most) {
             let lines = count(excluded, "line");
             broken.push(format!(
-                "all: {lines} excluded, more than {most}: --show-excluded lists them and the reasons"
+                "all: {lines} excluded, more than {most}: look at the reasons with --show-excluded"
             ));
         }
         broken

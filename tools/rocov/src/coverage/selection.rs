@@ -10,10 +10,6 @@ use anyhow::{Context, Result, bail};
 use regex::Regex;
 use rocov::discover::filter::Filter;
 
-/// The next step if a report has no source.
-pub(crate) const LEAVE_SOME: &str =
-    "give --include, --exclude, --exclude-function, --exclude-line and --arch that leave some";
-
 /// A directory that sources have moved to since they were compiled: `FROM=TO`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathMap {

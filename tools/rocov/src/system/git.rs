@@ -142,8 +142,13 @@ impl Repository {
         let output = command::ended(&mut command);
         let names = output.map(|output| output.stdout).unwrap_or_default();
         let names = String::from_utf8_lossy(&names);
-        let names = names.lines().chain(["HEAD~1"]);
-        names.collect::<Vec<_>>().join(" or ")
+        let before = "HEAD~1";
+        let has_before = self.has_revision(before.as_ref());
+        let names: Vec<_> = names.lines().chain(has_before.then_some(before)).collect();
+        match names.is_empty() {
+            true => "HEAD".to_owned(),
+            false => names.join(" or "),
+        }
     }
 
     /// A revision and the paths of its files, from the root.

@@ -139,7 +139,7 @@ mod tests {
                 "     N  NAME                    M\n123456  abcdefghijklmnopqrst  789\n",
             ),
             (25, "     N  NAME            M\n123456  abcdef~pqrst  789\n"),
-            (24, "NAME                   M\nabcdefghij~lmnopqrst  789\n"),
+            (24, "NAME                   M\nabcdefghi~lmnopqrst  789\n"),
             (14, "NAME\nabcdefg~opqrst\n"),
         ] {
             let (mut headings, mut rows) = (headings.to_vec(), rows());

@@ -10,7 +10,6 @@ use anyhow::{Context, Result, bail};
 use crate::cli::{Output, ReportArguments, ReportOptions};
 use crate::coverage;
 use crate::coverage::misfit::Misfit;
-use crate::coverage::selection::LEAVE_SOME;
 use crate::coverage::sources_to_show::SourcesToShow;
 use crate::coverage::view::View;
 use crate::coverage::{
@@ -383,7 +382,10 @@ fn write(
     // A gate reports an empty view itself, and a change need not have GPU code.
     let is_judged = has_gates || change.is_some();
     if view.paths.is_empty() && (html.is_some() || !is_judged) {
-        bail!("no source file is left to report: nothing was written: {LEAVE_SOME}");
+        bail!(
+            "no source file is left to report: nothing was written: give --include, --exclude, --exclude-function, \
+             --exclude-line and --arch that leave some"
+        );
     }
     if let Some(directory) = html {
         let misfits = unreported(&view).map(|(path, misfit)| misfit.about(path));
