@@ -3,7 +3,7 @@
 use anyhow::{Context, anyhow};
 
 use crate::cli::BaselineArguments;
-use crate::coverage::{Baseline, SourceTexts, ViewInput, baseline};
+use crate::coverage::{Baseline, Rules, SourceTexts, ViewInput, baseline};
 use crate::support::time;
 use crate::term::exit_status::CommandResult;
 use crate::term::{exit_status, print};
@@ -28,6 +28,7 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
         objects: &arguments.objects,
         all_builds: filters.all_builds,
         exclusions: filters.exclusions(SourceTexts::default()),
+        rules: Rules::Own,
         llvm_bin: arguments.llvm_bin.as_deref(),
     };
     let mut view = input.view()?;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, anyhow};
 
 use crate::cli::{DiffArguments, DiffSide};
-use crate::coverage::{Comparison, SourceTexts, View, ViewInput};
+use crate::coverage::{Comparison, Rules, SourceTexts, View, ViewInput};
 use crate::render::comparison;
 use crate::render::comparison::ComparisonFormat;
 use crate::term::exit_status::CommandResult;
@@ -63,6 +63,7 @@ fn view(side: DiffSide<'_>, arguments: &DiffArguments) -> Result<View> {
         objects: &arguments.objects,
         all_builds: filters.all_builds,
         exclusions: filters.exclusions(SourceTexts::default()),
+        rules: Rules::Own,
         llvm_bin: arguments.llvm_bin.as_deref(),
     }
     .view()
