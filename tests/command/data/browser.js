@@ -161,6 +161,29 @@ const steps = {
     said.loaded = performance.getEntriesByType("resource").map((it) => it.name).filter((name) => !/browser\.js$/.test(name));
     return said;
   },
+  // All pages of a single file by the rules of axe, in light and in dark.
+  async axe() {
+    const script = document.createElement("script");
+    await new Promise((done, failed) => {
+      Object.assign(script, { src: document.axe, onload: done, onerror: failed });
+      document.head.append(script);
+    });
+    const said = { pages: [], violations: [] };
+    const pages = [...document.querySelectorAll("script[data-page]")].map((it) => it.dataset.page);
+    for (const name of pages.filter((page) => page.endsWith(".html"))) {
+      location.hash = `#/${name}`;
+      for (let wait = 0; wait < 40 && single.page !== name; ++wait) await pause();
+      for (const details of document.querySelectorAll("details")) details.open = true;
+      for (let theme = 0; theme < 2; ++theme) {
+        key("t", document.body);
+        const { passes, violations } = await axe.run({ preload: false });
+        if (passes.some(({ id }) => id === "color-contrast")) said.pages.push(single.page);
+        said.violations.push(...violations.map(({ id, nodes }) =>
+          `${name}: ${id} at ${nodes.slice(0, 3).map(({ target }) => target).join(", ")}`));
+      }
+    }
+    return said;
+  },
   // A report that is compared with an earlier one: its index, and a source of it.
   async earlier() {
     const said = { overflow: overflow(), contrast: contrast() };

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rocov_tests::artifacts::built;
 use rocov_tests::cli::failure;
 use rocov_tests::cli::registry::{code_object, document, kernel, load, write};
 
@@ -70,7 +71,7 @@ fn a_narrow_terminal_has_fewer_columns() {
     two_processes(&place);
     let widest = |columns: &str| {
         let mut script = Command::new("script");
-        let kernels = format!("{} kernels", env!("CARGO_BIN_EXE_rocov"));
+        let kernels = format!("{} kernels", built("rocov").display());
         script.args(["-qec", &kernels, "/dev/null"]);
         script.env("COLUMNS", columns).current_dir(place.path());
         let table = stdout(&run(&mut script));

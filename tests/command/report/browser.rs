@@ -1,5 +1,6 @@
 //! The pages in a browser: Chromium, without a network, from files.
 
+use rocov_tests::unpacked::not_run;
 use scraper::Html;
 use serde_json::{Value, json};
 
@@ -196,6 +197,62 @@ fn a_single_file_has_all_pages() {
     assert_eq!(said["chosen"], format!("#/{source}#only-1"));
     assert_eq!(said["back"], json!(["archs.hip"]));
     assert_eq!(said["loaded"], json!([]));
+}
+
+/// The release of axe-core from npm.
+const AXE: &str = "axe-core@4.14.1";
+
+/// The script of axe, which npm installs once beside the build; `None` if it cannot be had.
+fn axe() -> Option<PathBuf> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("axe");
+    let script = target.join("node_modules/axe-core/axe.min.js");
+    if !script.is_file() {
+        let mut npm = Command::new("npm");
+        npm.args("install --silent --no-audit --no-fund --fetch-retries=1 --prefix".split(' '));
+        let installed = npm.arg(&target).arg(AXE).output();
+        installed.ok().filter(|output| output.status.success())?;
+    }
+    Some(script)
+}
+
+/// Each kind of page, with everything unfolded, in light and in dark.
+#[test]
+fn no_page_breaks_a_rule_of_axe_for_accessibility() {
+    let Some(axe) = axe() else {
+        not_run("axe-core on the pages: npm does not install it");
+        return;
+    };
+    let labelled = Labelled::new();
+    labelled.add_all();
+    let place = &labelled.place;
+    let command = |options: &[&str]| {
+        let mut command = place.command();
+        run(command.args(options));
+    };
+    command(&["--json", "--label=add", "-o", "before.json"]);
+    let options = [
+        "--html=labelled/report.html",
+        "--per-test",
+        "--title=Sample",
+    ];
+    command(&[&options[..], &["--compare=before.json"]].concat());
+    let (archs, elfs) = Place::with_archs();
+    archs.of_archs(&elfs, &["--html=archs/report.html"]);
+    for (folder, least) in [
+        // The first page, functions, tests, a source, and three tests.
+        (place.path().join("labelled"), 7),
+        (archs.path().join("archs"), 3),
+    ] {
+        let page = folder.join("report.html");
+        let text = fs::read_to_string(&page).unwrap();
+        let script = format!("<script>document.axe = '{}'</script></body>", axe.display());
+        fs::write(&page, text.replace("</body>", &script)).unwrap();
+        let said = browse(&Pages::read(&folder), "report.html", "axe", 1280);
+        assert_eq!(said["violations"], json!([]));
+        // Each page is looked at twice, and has text.
+        let pages = said["pages"].as_array().unwrap();
+        assert!(pages.len() >= 2 * least, "{pages:?}");
+    }
 }
 
 #[test]

@@ -7,7 +7,9 @@ use clap::Args;
 use regex::Regex;
 
 use super::exclusions::ExclusionArguments;
-use crate::coverage::{Exclusions, PathMap, PathMaps, Selection, SourceTexts, View, ViewInput};
+use crate::coverage::{
+    Exclusions, PathMap, PathMaps, Rules, Selection, SourceTexts, View, ViewInput,
+};
 use crate::data::labels::LabelPattern;
 
 /// The options that select the contents of a report.
@@ -77,6 +79,7 @@ impl Filters {
             objects,
             all_builds: self.all_builds,
             exclusions: self.exclusions(SourceTexts::default()),
+            rules: Rules::Own,
             llvm_bin,
         };
         input.view()

@@ -19,7 +19,7 @@ pub(crate) struct Earlier {
     pub(crate) name: String,
     /// The day of a baseline.
     pub(crate) date: Option<String>,
-    /// Whether each column has earlier figures, and last the joined ones.
+    /// True for each column that has earlier figures; the last entry is that of the joined ones.
     known: Vec<bool>,
     /// The figures by the path that the later report has for a source, or of a source that this one lacks.
     files: BTreeMap<String, EarlierShares>,
@@ -124,7 +124,7 @@ impl Earlier {
         files.filter(move |(path, _)| is_gone(path) && !is_without_lines(path))
     }
 
-    /// Whether each column has earlier figures, and last the joined ones.
+    /// True for each column that has earlier figures; the last entry is that of the joined ones.
     pub(crate) fn known(&self) -> &[bool] {
         &self.known
     }

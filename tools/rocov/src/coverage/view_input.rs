@@ -30,6 +30,7 @@ pub(crate) struct ViewInput<'a> {
     pub(crate) all_builds: bool,
     /// The code that is left out of data directories. A report lacks that of its own.
     pub(crate) exclusions: Exclusions,
+    pub(crate) rules: Rules,
     pub(crate) llvm_bin: Option<&'a Path>,
 }
 
@@ -58,7 +59,15 @@ impl ViewInput<'_> {
             let names = sources.iter().map(|source| &*source.arch);
             check_archs(names, archs, &path.display())?;
             sources.retain(|source| archs.is_empty() || archs.contains(&source.arch));
-            return Ok(View::new(sources, By::Arch, |path| selection.admits(path)));
+            let is_wanted = |path: &str| selection.admits(path);
+            let none = Exclusions::none();
+            return Ok(View::by_rules(
+                self.rules,
+                &none,
+                sources,
+                By::Arch,
+                is_wanted,
+            ));
         }
         let mut installed = LlvmTools::find_any(self.llvm_bin)?;
         Warnings::printing(|warnings| {
@@ -74,7 +83,7 @@ impl ViewInput<'_> {
             matched.select_labels(self.labels, &data)?;
             let merged = MergedProfiles::merge_data(&mut matched, &data, &installed, warnings)?;
             let mut report = Report::of(&merged, &data, &Origins::default());
-            report.follow(Rules::Own, self.exclusions);
+            report.follow(self.rules, self.exclusions);
             let (view, said) = report.view(selection, By::Arch, &installed)?;
             warnings.extend(said);
             Ok(view)

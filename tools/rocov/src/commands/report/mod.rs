@@ -467,6 +467,7 @@ fn earlier(
         objects: &arguments.objects,
         all_builds: options.filters.all_builds,
         exclusions: options.exclusions()?,
+        rules: options.rules(),
         llvm_bin: arguments.llvm_bin.as_deref(),
     };
     Ok(Earlier::of_view(name, &input.view()?, now))
