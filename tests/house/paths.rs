@@ -73,11 +73,13 @@ pub(crate) fn written(tokens: &[(Token, usize)], module: &[String]) -> Vec<Writt
         let is = |index: usize, token: Token| {
             tokens.get(index).is_some_and(|(found, _)| *found == token)
         };
-        if word(at) == "mod" && is(at + 2, Token::Sign('{')) {
+        // The name of one that a macro makes has a `$`.
+        let name = at + 1 + usize::from(is(at + 1, Token::Sign('$')));
+        if word(at) == "mod" && is(name + 1, Token::Sign('{')) {
             depth += 1;
             inline.push(depth);
-            here.push(word(at + 1).to_owned());
-            at += 3;
+            here.push(word(name).to_owned());
+            at = name + 2;
             continue;
         }
         if word(at) == "pub" {

@@ -100,7 +100,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     let (mut answers, errors) = answers(&lines, &whole, &checkouts);
     let exclusions = arguments.exclusions.exclusions(SourceTexts::default());
     for answer in &mut answers {
-        let reason = exclusions.reason(&whole, &answer.source, answer.line);
+        let reason = whole.reason(&exclusions, &answer.source, answer.line);
         answer.excluded = reason.map(|reason| reason.to_string());
     }
     print::warn(&stale(&answers, &whole));

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use rocov::store::read_input;
 use serde::{Deserialize, Serialize};
 
+use super::baseline_column::{BaselineColumn, Carried, Shares};
 use super::figures::{Figure, Figures, Measure};
 use super::part::Part;
 use super::view::View;
@@ -36,84 +37,12 @@ pub(crate) struct Baseline {
     all: Option<BaselineColumns>,
 }
 
-/// The figures of one column.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct BaselineColumn {
-    /// The day of the report, in UTC: `2026-11-28`.
-    pub(crate) date: String,
-    pub(crate) total: Shares,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    components: BTreeMap<String, Shares>,
-    /// By the path from the root of the repository.
-    pub(crate) files: BTreeMap<String, Shares>,
-}
-
 /// The figures of several columns joined.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct BaselineColumns {
     of: Vec<String>,
     #[serde(flatten)]
     figures: BaselineColumn,
-}
-
-/// How much of each kind ran: covered things, and all.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Shares {
-    lines: (u64, u64),
-    functions: (u64, u64),
-    regions: (u64, u64),
-    branches: (u64, u64),
-}
-
-impl Shares {
-    pub(crate) fn of(figures: &Figures) -> Self {
-        let share = |measure: Measure| {
-            let figure = measure.of(figures);
-            (figure.covered, figure.total)
-        };
-        Self {
-            lines: share(Measure::Lines),
-            functions: share(Measure::Functions),
-            regions: share(Measure::Regions),
-            branches: share(Measure::Branches),
-        }
-    }
-
-    /// The figure of one kind.
-    pub(crate) fn figure(&self, measure: Measure) -> Figure {
-        let (covered, total) = match measure {
-            Measure::Lines => self.lines,
-            Measure::Functions => self.functions,
-            Measure::Regions => self.regions,
-            Measure::Branches => self.branches,
-        };
-        Figure { total, covered }
-    }
-
-    /// The sum of two parts.
-    pub(crate) fn plus(&self, other: &Self) -> Self {
-        let sum = |one: (u64, u64), other: (u64, u64)| (one.0 + other.0, one.1 + other.1);
-        Self {
-            lines: sum(self.lines, other.lines),
-            functions: sum(self.functions, other.functions),
-            regions: sum(self.regions, other.regions),
-            branches: sum(self.branches, other.branches),
-        }
-    }
-
-    fn is_valid(&self) -> bool {
-        let figures = Measure::ALL.map(|measure| self.figure(measure));
-        figures.iter().all(|figure| figure.covered <= figure.total)
-    }
-}
-
-impl BaselineColumn {
-    fn shares(&self) -> impl Iterator<Item = &Shares> {
-        let parts = self.components.values().chain(self.files.values());
-        parts.chain([&self.total])
-    }
 }
 
 /// The command that stores lower figures of `inputs` in the baseline at `file`.
@@ -133,26 +62,6 @@ pub(crate) fn lowering<P: AsRef<Path>>(file: &Path, inputs: &[P]) -> String {
 pub(crate) fn root(repository: Option<&Path>) -> PathBuf {
     let found = Repository::discover(repository.unwrap_or(Path::new("."))).ok();
     found.and_then(|found| found.root).unwrap_or_else(here)
-}
-
-/// A column of a baseline that a report has no runs of.
-#[derive(Debug)]
-pub(crate) struct Carried {
-    pub(crate) label: String,
-    pub(crate) column: BaselineColumn,
-    /// The days from its date to that of the report.
-    pub(crate) days: u64,
-}
-
-impl Carried {
-    /// The age in words.
-    pub(crate) fn age(&self) -> String {
-        match self.days {
-            0 => "of today".to_owned(),
-            1 => "1 day old".to_owned(),
-            days => format!("{days} days old"),
-        }
-    }
 }
 
 impl Baseline {

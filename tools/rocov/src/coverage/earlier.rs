@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::baseline::{Baseline, Shares};
+use super::baseline::Baseline;
+use super::baseline_column::Shares;
 use super::comparison::{Comparison, FunctionChange, FunctionFate, file_pairs};
 use super::line_table::is_without_lines;
 use super::view::View;

@@ -14,6 +14,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod baseline;
+pub(crate) mod baseline_column;
 pub(crate) mod breakdown;
 pub(crate) mod changed;
 pub(crate) mod checkouts;

@@ -10,9 +10,8 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::activity::{self, Activities, Activity};
-use super::baseline::Carried;
+use super::baseline_column::Carried;
 use super::changed::covered::Changed;
-use super::earlier::Earlier;
 use super::exclusions::{ExcludedLines, Exclusions, Reason};
 use super::figures::Figures;
 use super::function::{Function, Place};
@@ -239,8 +238,6 @@ pub(crate) struct View {
     pub(crate) carried: Vec<Carried>,
     /// The code for archs that programs were compiled for and never ran on, if a gate asks for it.
     pub(crate) other_archs: Option<Box<View>>,
-    /// The earlier report that pages compare this one with, if the user names one.
-    pub(crate) earlier: Option<Earlier>,
     /// The selected components.
     pub(crate) components: Vec<Part>,
     /// The tests that profiles are labelled with, if the user asks for them.
@@ -275,6 +272,26 @@ impl Row {
 }
 
 impl View {
+    /// The reason why a line of a source is left out. `None` if some function of this view,
+    /// which leaves nothing out, still has the line.
+    pub(crate) fn reason(&self, exclusions: &Exclusions, path: &str, line: u32) -> Option<Reason> {
+        let mut found = None;
+        for column in &self.columns {
+            let mut records: Vec<_> = column.defined_in(path).cloned().collect();
+            let excluded = exclusions.leave_out(&mut records, &self.texts);
+            let has = |record: &Record| {
+                let here = record.lines(&record.segments());
+                here.iter().any(|(other, _)| *other == line)
+            };
+            if records.iter().any(has) {
+                return None;
+            }
+            let here = excluded.lines.get(path).and_then(|lines| lines.get(&line));
+            found = found.or(here.cloned());
+        }
+        found
+    }
+
     /// Shows these sources of counts by rocov's own rules, with nothing left out, and of the source files those that
     /// `is_wanted`.
     pub(crate) fn new(sources: Vec<Source>, by: By, is_wanted: impl Fn(&str) -> bool) -> Self {
@@ -321,7 +338,6 @@ impl View {
             changed: None,
             carried: Vec::new(),
             other_archs: None,
-            earlier: None,
             components: Vec::new(),
             tests: Vec::new(),
             line_tests: LineTests::default(),

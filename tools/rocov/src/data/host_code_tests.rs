@@ -1,4 +1,4 @@
-//! Which code in a container an agent takes.
+//! The code in a container that an agent takes.
 
 use super::*;
 

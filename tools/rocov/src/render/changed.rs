@@ -80,7 +80,7 @@ pub(super) fn write_markdown(
         let here = here();
         for file in &changed.files {
             let name = Inline::code(&below(&file.path, &here));
-            let missed = super::markdown::missed(view, &file.lines);
+            let missed = super::missed_lines::missed(view, &file.lines);
             out.row(&row(name, file.figures(view), &missed))?;
         }
         if changed.files.len() > 1 {

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::{JsonContents, breakdown, changed, uniformity};
-use crate::coverage::baseline::Carried;
+use super::{breakdown, changed, uniformity};
+use crate::coverage::baseline_column::Carried;
 use crate::coverage::figures::{Figure, Figures, Measure};
 use crate::coverage::function::{DecisionOutcome, Function, Location, Marks, Region, Sides};
 use crate::coverage::model::Record;
@@ -351,4 +351,14 @@ fn summary(figures: &Figures) -> Value {
         "branches": long(figures.branches),
         "mcdc": long(figures.conditions),
     })
+}
+
+/// The contents of a report in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JsonContents {
+    All,
+    /// No functions.
+    Files,
+    /// Figures only.
+    Summary,
 }

@@ -2,17 +2,14 @@
 
 use std::io::{self, Write};
 
+use super::excluded::excluded;
 use super::markdown_text::{Inline, Markdown};
-use super::{breakdown, changed, excluded};
+use super::missed_lines::missed;
+use super::{breakdown, changed};
 use crate::coverage::figures::{Figures, Measure};
-use crate::coverage::line::Line;
 use crate::coverage::report::too_low;
 use crate::coverage::view::{Row, View};
 use crate::support::paths::{below, here};
-use crate::term::line_ranges::ranges;
-
-/// Ranges of lines that are shown of a file: a comment may have 65,536 characters.
-const MOST_RANGES: usize = 12;
 
 pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let out = &mut Markdown::new(out);
@@ -75,22 +72,4 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
 /// The figures of a row in each column, and in all of them.
 fn figures(view: &View, row: &Row) -> Vec<Option<Figures>> {
     view.each(|index| row.columns[index], Some(row.all))
-}
-
-/// The numbers of `lines` that ran in no column, then of those that ran in another one.
-pub(super) fn missed(view: &View, lines: &[Line]) -> String {
-    let missed = view.missed(lines);
-    let mut parts = vec![shortened(ranges(missed.nowhere))];
-    let here = missed.here.into_iter();
-    parts.extend(here.map(|(label, lines)| format!("on {label}: {}", shortened(ranges(lines)))));
-    parts.retain(|part| !part.is_empty());
-    parts.join("; ")
-}
-
-fn shortened(mut ranges: Vec<String>) -> String {
-    if ranges.len() > MOST_RANGES {
-        ranges.truncate(MOST_RANGES);
-        ranges.push("…".to_owned());
-    }
-    ranges.join(", ")
 }

@@ -8,6 +8,7 @@ mod breakdown;
 mod changed;
 mod cobertura;
 pub(crate) mod comparison;
+mod excluded;
 mod grades;
 mod html;
 mod json;
@@ -16,6 +17,7 @@ mod lcov;
 mod llvm_tests;
 mod markdown;
 mod markdown_text;
+mod missed_lines;
 mod sarif;
 mod sonar;
 mod text;
@@ -24,6 +26,7 @@ mod xml;
 
 pub(crate) use breakdown::SHARED;
 pub(crate) use html::write as write_html;
+pub(crate) use json::JsonContents;
 pub(crate) use text::{MissingLines, Order, TableStyle};
 
 use std::collections::BTreeMap;
@@ -32,23 +35,6 @@ use std::io::Write;
 use anyhow::Result;
 
 use crate::coverage::view::View;
-use crate::term::plural::count;
-
-/// The number of lines that are left out, with the groups of reasons, as a text; `None` if there are none.
-fn excluded(view: &View) -> Option<String> {
-    let mut groups: BTreeMap<&str, usize> = BTreeMap::new();
-    for path in &view.paths {
-        for reason in view.excluded(path).values() {
-            *groups.entry(reason.group()).or_default() += 1;
-        }
-    }
-    let lines = groups.values().sum();
-    let groups = groups.iter();
-    let groups: Vec<_> = groups
-        .map(|(group, lines)| format!("{lines} by {group}"))
-        .collect();
-    (lines > 0).then(|| format!("{}, {}", count(lines, "line"), groups.join(", ")))
-}
 
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,16 +55,6 @@ pub(crate) enum Format {
     /// The changed lines that did not run.
     Sarif,
     Badge,
-}
-
-/// The contents of a report in JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum JsonContents {
-    All,
-    /// No functions.
-    Files,
-    /// Figures only.
-    Summary,
 }
 
 impl Format {

@@ -8,8 +8,9 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 
+use super::excluded::excluded;
 use super::grades::grade;
-use super::{breakdown, changed, excluded, uniformity};
+use super::{breakdown, changed, uniformity};
 use crate::coverage::figures::{Figure, Figures, Measure};
 use crate::coverage::line::Line;
 use crate::coverage::view::View;

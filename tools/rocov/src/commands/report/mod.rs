@@ -371,10 +371,11 @@ fn write(
     }
     view.other_archs = other_archs.map(Box::new);
     let html = options.formats.html.as_deref();
+    let mut earlier = None;
     if let Some(before) = options.compared() {
-        let earlier = earlier(before, arguments, &view, &selection);
-        let earlier = earlier.with_context(|| format!("cannot compare with {}", before.display()));
-        view.earlier = Some(earlier?);
+        let read = self::earlier(before, arguments, &view, &selection);
+        let read = read.with_context(|| format!("cannot compare with {}", before.display()));
+        earlier = Some(read?);
     }
     if html.is_some() || has_gates {
         view.misfits = staleness::misfits(&view);
@@ -393,6 +394,7 @@ fn write(
         let provenance = Provenance::of(&view, data.registries(), options.repository())?;
         let page = render::write_html(
             &view,
+            earlier.as_ref(),
             &provenance,
             options.formats.title.as_deref(),
             directory,

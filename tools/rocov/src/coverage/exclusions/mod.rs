@@ -19,7 +19,6 @@ use regex::RegexSet;
 use super::function::Function;
 use super::model::Record;
 use super::source_text::SourceTexts;
-use super::view::View;
 use crate::support::demangle::shown;
 use left_out::LeftOut;
 use source_marks::SourceMarks;
@@ -152,26 +151,6 @@ impl Exclusions {
             stays
         });
         excluded
-    }
-
-    /// The reason why a line of a source is left out. `None` if some function of the view, which leaves nothing out, still has
-    /// the line.
-    pub(crate) fn reason(&self, view: &View, path: &str, line: u32) -> Option<Reason> {
-        let mut found = None;
-        for column in &view.columns {
-            let mut records: Vec<_> = column.defined_in(path).cloned().collect();
-            let excluded = self.leave_out(&mut records, &view.texts);
-            let has = |record: &Record| {
-                let mut here = lines(record.lines(&record.segments()));
-                here.any(|other| other == line)
-            };
-            if records.iter().any(has) {
-                return None;
-            }
-            let here = excluded.lines.get(path).and_then(|lines| lines.get(&line));
-            found = found.or(here.cloned());
-        }
-        found
     }
 
     /// The reason why a function is left out by its name.

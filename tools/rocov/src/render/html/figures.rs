@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::iter;
 
 use crate::coverage::Earlier;
-use crate::coverage::baseline::Shares;
+use crate::coverage::baseline_column::Shares;
 use crate::coverage::changed::covered::ChangedSource;
 use crate::coverage::earlier::EarlierShares;
 use crate::coverage::figures::{Figure, Figures, Measure};
@@ -181,12 +181,12 @@ impl Shown {
     /// The cells of a file with this row.
     pub(super) fn of(
         view: &View,
+        earlier: Option<&Earlier>,
         path: &str,
         row: &Row,
         file: &File,
         changed: Option<&ChangedSource>,
     ) -> Self {
-        let earlier = view.earlier.as_ref();
         let before = earlier.map(|earlier| Before::of(earlier, earlier.file(path)));
         let kernels = Kernels::of(view, file);
         let changed = changed.map(|it| it.figures(view)).unwrap_or_default();

@@ -4,8 +4,8 @@ use anyhow::Result;
 use askama::Template;
 
 use super::figures::{Count, Shown, classes};
+use super::frame::{Frame, Source, render};
 use super::single::Site;
-use super::{Frame, Source, render};
 use crate::coverage::file::File;
 use crate::coverage::function::symbol;
 use crate::coverage::view::View;

@@ -1,8 +1,8 @@
 //! The instances of templates on the page of a source: their calls, the lines that each did not run, and its
 //! counts.
 
-use super::Frame;
 use super::figures::{Count, classes};
+use super::frame::Frame;
 use crate::coverage::function::symbol;
 use crate::coverage::instances::{Template, TemplateInstance};
 use crate::support::demangle::shown;

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use super::figures::Count;
+use super::frame::{Source, page};
 use super::per_test::LineTests;
-use super::{Source, page};
 use crate::coverage::file::{File, Instance};
 use crate::coverage::function::symbol;
 use crate::coverage::view::View;

@@ -10,8 +10,8 @@ use std::io::Write;
 use anyhow::Result;
 use askama::Template;
 
+use super::frame::{Frame, Source, page, render};
 use super::single::Site;
-use super::{Frame, Source, page, render};
 use crate::coverage::file::File;
 use crate::coverage::view::View;
 use crate::render::breakdown::{self, Listing};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Frame;
 use super::figures::Shown;
+use super::frame::Frame;
 use super::functions::Listed;
 use crate::coverage::Earlier;
 
@@ -40,7 +40,7 @@ impl<'a> Since<'a> {
         listed: &'a [Listed<'_>],
         gone: &'a [(String, Shown)],
     ) -> Option<Self> {
-        let earlier = frame.view.earlier.as_ref()?;
+        let earlier = frame.earlier?;
         let mut lost: BTreeMap<_, (_, Vec<&str>)> = BTreeMap::new();
         for it in earlier.lost_functions() {
             let place = (it.filename.as_str(), it.line, it.symbol.as_str());

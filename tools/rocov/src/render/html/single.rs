@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
+use super::assets::{SCRIPT, STYLE};
 use super::folder::{Folder, INDEX};
-use super::{SCRIPT, STYLE};
 use crate::term::print;
 
 /// The endings of a file; the path of a folder has another one.

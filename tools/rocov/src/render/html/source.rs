@@ -9,13 +9,13 @@ use anyhow::Result;
 use askama::Template;
 
 use super::figures::{Count, Metric, Shown, classes};
+use super::frame::{Frame, Source, render};
 use super::functions::{Function, Listed};
 use super::instances::Instances;
 use super::marks::{Missed, between, is_label, is_of_switch, name_at, pieces};
 use super::per_test::TestSets;
 use super::single::Site;
 use super::syntax::{Lexer, Token};
-use super::{Frame, Source, render};
 use crate::coverage::Earlier;
 use crate::coverage::activity::Activity;
 use crate::coverage::earlier::TurnedLines;
@@ -170,7 +170,7 @@ pub(super) fn write(
         has_text,
         stale,
         is_changed: frame.changed(source).is_some(),
-        earlier: frame.view.earlier.as_ref().filter(|it| it.has_lines()),
+        earlier: frame.earlier.filter(|it| it.has_lines()),
         lost: lines.lost().len(),
         has_branches: !file.branches.is_empty(),
         has_activity: !lines.activities.is_empty(),
@@ -246,7 +246,6 @@ impl<'a> Lines<'a> {
                 .map(|line| line.number)
                 .collect(),
             turned: frame
-                .view
                 .earlier
                 .iter()
                 .flat_map(|earlier| earlier.lines(source.path, frame.view))

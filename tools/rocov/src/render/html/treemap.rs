@@ -2,7 +2,7 @@
 //! with code, its colour for the share of them that ran.
 
 use super::figures::{Share, Shown};
-use super::summary::Tree;
+use super::tree::Tree;
 
 /// The largest number of rectangles. If there are more files, the map shows folders.
 const LARGEST: usize = 400;
