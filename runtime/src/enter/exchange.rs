@@ -465,7 +465,8 @@ fn library() -> Option<InstrumentFn> {
         found
             .inspect_err(|error| {
                 log::warn(format_args!(
-                    "cannot instrument CUDA code: {error}; install {LIBRARY} of this release beside librocov.so"
+                    "cannot instrument CUDA code: {error}; install {file} of this release beside librocov.so",
+                    file = LIBRARY
                 ));
             })
             .ok()

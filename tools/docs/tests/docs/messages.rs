@@ -14,6 +14,7 @@ use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Ident, Meta, Token, Type};
 
+use crate::settings::constants;
 use crate::{files_below, read, repository};
 
 /// The folders with the sources of what users run.
@@ -30,7 +31,7 @@ const OTHER_TEXTS: [&str; 6] = [
     "src/format/ptx/flush.rs",
     "src/format/ptx/instrument.rs",
     "src/format/ptx/records.rs",
-    "src/settings/table.rs",
+    "src/settings/variables.rs",
     "tools/rocov/src/commands/export/rocpd.rs",
     "tools/rocov/src/commands/export/rocpd_schema.rs",
 ];
@@ -415,7 +416,7 @@ impl Collector<'_> {
     }
 }
 
-/// Returns a format string with `{}` for each value, in one line.
+/// Returns a format string with `{}` for each value but names of variables, in one line.
 fn without_values(format: &str) -> String {
     let mut text = String::new();
     let mut rest = format.trim_end_matches('\n');
@@ -426,8 +427,8 @@ fn without_values(format: &str) -> String {
         if let Some(after) = rest.strip_prefix(doubled) {
             text.push_str(doubled);
             rest = after;
-        } else if let Some((_, after)) = rest.split_once('}') {
-            text.push_str("{}");
+        } else if let Some((value, after)) = rest.split_once('}') {
+            text.push_str(constants().get(value).map_or("{}", String::as_str));
             rest = after;
         }
     }
@@ -534,6 +535,7 @@ const WITHOUT_STEP: [(&str, &[&str]); 4] = [
         "a value has the next step, or says what is expected",
         &[
             "LLVM_PROFILE_FILE: {}; rocov writes nothing, and the counts of this process are lost",
+            "ROCOV_CACHE_MAX: {}; rocov uses {}",
             "ROCOV_LABEL: {}; rocov leaves the label out",
             "ROCOV_ONLY, ROCOV_SKIP: {}; rocov drains everything",
             "a CUDA module of {} runs uncounted: {}",

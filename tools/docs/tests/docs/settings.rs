@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use rocov::settings::SETTINGS;
 
@@ -68,6 +69,19 @@ pub(crate) fn is_product(path: &str) -> bool {
 /// Variables of the build of rocov, which no installed part reads (`tools/rocov/build.rs`).
 const OF_BUILD: [&str; 3] = ["ROCOV_PARTS", "ROCOV_PASS_CLANGS", "ROCOV_SOURCE_TREE"];
 
+/// The names of the variables, by the constants of the table.
+pub(crate) fn constants() -> &'static BTreeMap<String, String> {
+    static CONSTANTS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+        let table = read(&repository(TABLE));
+        let rows = table.lines().filter_map(|line| {
+            let (constant, name) = line.trim().strip_suffix(" {")?.split_once(" = ")?;
+            Some((constant.to_owned(), name.trim_matches('"').to_owned()))
+        });
+        rows.collect()
+    });
+    &CONSTANTS
+}
+
 /// The names in a source.
 struct Named {
     path: String,
@@ -101,14 +115,9 @@ fn every_variable_has_a_row_and_every_row_a_reader() {
             );
         }
     }
-    let table = read(&repository(TABLE));
-    let constants: BTreeMap<_, _> = table
-        .lines()
-        .filter_map(|line| line.trim().strip_suffix(" {")?.split_once(" = "))
-        .map(|(constant, name)| (name.trim_matches('"'), constant))
-        .collect();
     for setting in SETTINGS {
-        let constant = constants[setting.name];
+        let constant = constants().iter().find(|(_, name)| *name == setting.name);
+        let (constant, _) = constant.expect("a setting has a constant");
         assert!(
             sources.iter().any(|source| {
                 source.names.contains(setting.name) || source.words.contains(constant)
