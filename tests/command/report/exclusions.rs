@@ -63,6 +63,21 @@ fn report(place: &Place, arguments: &[&str]) -> String {
     stdout(&output)
 }
 
+/// Clang maps no code of a function with its attribute.
+#[test]
+fn a_function_with_clangs_attribute_is_in_no_report() {
+    let (place, _) = ran(
+        "#define __global__ __attribute__((global))\n\
+         __attribute__((device, used, no_profile_instrument_function)) void skipped(int *p) {\n  \
+         *p = 1;\n}\n\
+         extern \"C\" __global__ void kernel(int *p) {\n  *p = 2;\n}\n",
+        |_| 1,
+    );
+    let tracefile = report(&place, &["--lcov", "--fail-under-lines=100"]);
+    let expected: Vec<_> = (5..=7).map(|line| (line, 1)).collect();
+    assert_eq!(lcov_lines(&tracefile), expected);
+}
+
 #[test]
 fn each_excluded_line_has_its_reason() {
     let (place, _) = ran(REASONS, |number| u64::from(number == 0));
