@@ -406,7 +406,7 @@ set_tests_properties(setup PROPERTIES FIXTURES_SETUP fixture)
 /// arguments of each on a line.
 fn build_tests(place: &Place) -> [PathBuf; 2] {
     let names = ["source", "build", "out", "script"];
-    let [source, build, out, script] = names.map(|it| place.directory.path().join(it));
+    let [source, build, out, script] = names.map(|name| place.directory.path().join(name));
     let record = r#"line=$(printf '%s|' "$ROCOV_LABEL" "$OWN" "$@"); echo "$line""#;
     fs::write(&script, format!("{record} >>{}", out.display())).unwrap();
     fs::create_dir_all(source.join("below")).unwrap();

@@ -157,7 +157,10 @@ fn a_code_object_has_facts_sections_and_kernels() {
         "  build id      c0ffee".to_owned(),
         "  instrumented  yes".to_owned(),
     ] {
-        assert!(shown.lines().any(|it| it == line), "no {line:?} in {shown}");
+        assert!(
+            shown.lines().any(|other| other == line),
+            "no {line:?} in {shown}"
+        );
     }
     // Sections as readelf sees them.
     let listed = stdout(&run(Command::new("llvm-readelf-22")

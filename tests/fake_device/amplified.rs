@@ -12,7 +12,7 @@ const NAMES: &[u8] =
 const TABLE: &[u8] = b"\0__llvm_profile_sections_unit\0";
 
 fn words(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|it| it.to_le_bytes()).collect()
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// A section's header.
@@ -120,8 +120,8 @@ fn said(elf: Vec<u8>) -> Vec<String> {
     let device = AtRest::new(agent, "a.co".into(), elf).expect("a code object");
     let (_directory, name) = output();
     let outcome = Session::default().drain(&device, &name);
-    let said = outcome.losses.iter().map(|it| {
-        let line = it.to_string();
+    let said = outcome.losses.iter().map(|loss| {
+        let line = loss.to_string();
         line.split_once(" on gfx90a 0: ")
             .expect("the agent")
             .1
@@ -145,7 +145,7 @@ fn of_bad_records_the_first_are_said_and_how_many_more() {
         assert!(
             said[..50]
                 .iter()
-                .all(|it| it.contains(" has no counters; "))
+                .all(|line| line.contains(" has no counters; "))
         );
         assert_eq!(said.last().map(String::as_str), Some(last));
     }
@@ -158,11 +158,15 @@ fn tables_without_end_are_not_looked_at() {
     let different = said(elf(64, 1000, 56));
     let disagreements = different
         .iter()
-        .filter(|it| it.contains("the headers are used"));
+        .filter(|line| line.contains("the headers are used"));
     assert_eq!(disagreements.count(), 100);
-    assert!(different.iter().any(|it| it == rest), "{}", different.len());
+    assert!(
+        different.iter().any(|line| line == rest),
+        "{}",
+        different.len()
+    );
     let sizes = said(elf(64, 1000, 57));
     let bad = "__llvm_profile_sections has 57 bytes, expected 56 or 72";
-    assert_eq!(sizes.iter().filter(|it| *it == bad).count(), 100);
-    assert!(sizes.iter().any(|it| it == rest), "{}", sizes.len());
+    assert_eq!(sizes.iter().filter(|size| *size == bad).count(), 100);
+    assert!(sizes.iter().any(|size| size == rest), "{}", sizes.len());
 }

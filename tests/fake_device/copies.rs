@@ -472,7 +472,7 @@ fn saved_sections_have_the_counts_of_copies() {
     let counters = saved
         .sections
         .iter()
-        .find(|it| it.name == "counters")
+        .find(|section| section.name == "counters")
         .unwrap();
     let expected = [1111_u64, 222].map(u64::to_le_bytes).concat();
     assert_eq!(counters.bytes, expected);

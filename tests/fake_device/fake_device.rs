@@ -60,7 +60,7 @@ impl FakeDevice {
         let elf = ElfFile64::<LittleEndian>::parse(image).expect("a device ELF");
         let len = elf
             .segments()
-            .map(|it| it.address() + it.size())
+            .map(|segment| segment.address() + segment.size())
             .max()
             .expect("a segment");
         let base = self.next_base;
@@ -85,19 +85,19 @@ impl FakeDevice {
         let symbols = elf
             .dynamic_symbols()
             .filter(ObjectSymbol::is_definition)
-            .map(|it| {
+            .map(|dynamic_symbol| {
                 (
-                    it.name().expect("a name").to_owned(),
-                    (it.address(), it.size()),
+                    dynamic_symbol.name().expect("a name").to_owned(),
+                    (dynamic_symbol.address(), dynamic_symbol.size()),
                 )
             })
             .collect();
         let sections = elf
             .sections()
-            .map(|it| {
+            .map(|section| {
                 (
-                    it.name().expect("a name").to_owned(),
-                    (it.address(), it.size()),
+                    section.name().expect("a name").to_owned(),
+                    (section.address(), section.size()),
                 )
             })
             .collect();
@@ -163,12 +163,12 @@ impl FakeDevice {
     }
 
     /// The code objects of an executable; none if it is destroyed.
-    fn of(&self, executable: Executable) -> &[Loaded] {
+    fn all_loaded(&self, executable: Executable) -> &[Loaded] {
         self.loaded.get(&executable).map_or(&[], Vec::as_slice)
     }
 
     fn loaded(&self, executable: Executable) -> &Loaded {
-        self.of(executable).first().expect("loaded")
+        self.all_loaded(executable).first().expect("loaded")
     }
 
     /// Device address and size of a symbol.
@@ -199,7 +199,9 @@ impl FakeDevice {
 
     fn loaded_mut(&mut self, executable: Executable) -> &mut Loaded {
         let loaded = self.loaded.get_mut(&executable);
-        loaded.and_then(|it| it.first_mut()).expect("loaded")
+        loaded
+            .and_then(|object| object.first_mut())
+            .expect("loaded")
     }
 
     /// The load address of a code object.
@@ -209,8 +211,8 @@ impl FakeDevice {
 
     /// Names of the symbols that the loader knows.
     pub(crate) fn symbols(&self, executable: Executable) -> impl Iterator<Item = &str> {
-        let of_executable = self.of(executable).iter();
-        of_executable.flat_map(|it| it.symbols.keys().map(String::as_str))
+        let of_executable = self.all_loaded(executable).iter();
+        of_executable.flat_map(|object| object.symbols.keys().map(String::as_str))
     }
 
     /// Reads device memory.
@@ -230,7 +232,7 @@ impl FakeDevice {
     /// Makes every copy from the code object of `executable` fail.
     pub(crate) fn break_reads(&mut self, executable: Executable) {
         let loaded = self.loaded.get(&executable).into_iter().flatten();
-        self.unreadable.extend(loaded.map(|it| it.base));
+        self.unreadable.extend(loaded.map(|object| object.base));
     }
 }
 
@@ -258,20 +260,24 @@ impl Device for FakeDevice {
 
     fn code_objects(&self, executable: Executable) -> Result<Vec<LoadedCodeObject>, DeviceError> {
         Ok(self
-            .of(executable)
+            .all_loaded(executable)
             .iter()
-            .map(|it| LoadedCodeObject {
+            .map(|object| LoadedCodeObject {
                 executable,
-                agent: it.agent,
-                uri: format!("memory://1#offset={:#x}&size={}", it.base, it.image.len()),
+                agent: object.agent,
+                uri: format!(
+                    "memory://1#offset={:#x}&size={}",
+                    object.base,
+                    object.image.len()
+                ),
                 segment: DeviceRange {
-                    start: it.base,
-                    len: it.len,
+                    start: object.base,
+                    len: object.len,
                 },
-                load_delta: it.base,
+                load_delta: object.base,
                 storage: Some(DeviceRange {
-                    start: it.base,
-                    len: it.image.len() as u64,
+                    start: object.base,
+                    len: object.image.len() as u64,
                 }),
             })
             .collect())
@@ -283,8 +289,12 @@ impl Device for FakeDevice {
         agent: u64,
         name: &str,
     ) -> Result<Option<Symbol>, DeviceError> {
-        let of_agent = self.of(executable).iter().filter(|it| it.agent == agent);
-        let mut found = of_agent.filter_map(|it| it.symbols.get(name).map(|it2| (it.base, *it2)));
+        let of_agent = self
+            .all_loaded(executable)
+            .iter()
+            .filter(|object| object.agent == agent);
+        let mut found =
+            of_agent.filter_map(|object| object.symbols.get(name).map(|it2| (object.base, *it2)));
         Ok(found.next().map(|(base, (address, size))| Symbol {
             address: base + address,
             size,
@@ -294,9 +304,9 @@ impl Device for FakeDevice {
     fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
         let base = code_object.segment.start;
         let loaded = self
-            .of(code_object.executable)
+            .all_loaded(code_object.executable)
             .iter()
-            .find(|it| it.base == base && !self.images_gone && !it.image.is_empty());
+            .find(|object| object.base == base && !self.images_gone && !object.image.is_empty());
         match loaded {
             Some(loaded) => Ok(Box::new(io::Cursor::new(loaded.image.clone()))),
             None => Err(DeviceError::Image {
@@ -356,7 +366,7 @@ fn renamed(image: &[u8], from: &str, to: &str) -> Vec<u8> {
     let old = [from.as_bytes(), b"\0"].concat();
     let at = table
         .windows(old.len())
-        .position(|it| it == old)
+        .position(|window| window == old)
         .expect("the name");
     let new = table.len() as u32;
     table.extend_from_slice(to.as_bytes());

@@ -47,10 +47,10 @@ impl Hostile {
         Self {
             inner,
             rng: RefCell::new(Rng::with_seed(seed)),
-            memory: Box::new(|_, it| it),
-            symbol: Box::new(|_, it| it),
-            code_object: Box::new(|_, it| it),
-            image: Box::new(|_, it| it),
+            memory: Box::new(|_, value| value),
+            symbol: Box::new(|_, value| value),
+            code_object: Box::new(|_, value| value),
+            image: Box::new(|_, value| value),
             has_lasting_image: false,
             largest: RefCell::default(),
         }
@@ -102,7 +102,7 @@ impl Delegate for Hostile {
         let code_objects = self.inner.code_objects(executable)?.into_iter();
         let mut rng = self.rng.borrow_mut();
         Ok(code_objects
-            .map(|it| (self.code_object)(&mut rng, it))
+            .map(|code_object| (self.code_object)(&mut rng, code_object))
             .collect())
     }
 
@@ -113,7 +113,7 @@ impl Delegate for Hostile {
         name: &str,
     ) -> Result<Option<Symbol>, DeviceError> {
         let symbol = self.inner.symbol(executable, agent, name)?;
-        Ok(symbol.map(|it| (self.symbol)(&mut self.rng.borrow_mut(), it)))
+        Ok(symbol.map(|symbol| (self.symbol)(&mut self.rng.borrow_mut(), symbol)))
     }
 
     fn has_lasting_image(&self, _code_object: &LoadedCodeObject) -> bool {
@@ -145,7 +145,7 @@ fn in_range(
 ) -> Lie<(u64, Vec<u8>)> {
     Box::new(move |rng, (address, mut bytes)| {
         for at in (start..start + len).step_by(8) {
-            let place = at.checked_sub(address).map(|it| it as usize);
+            let place = at.checked_sub(address).map(|number| number as usize);
             let word = place.and_then(|place| bytes.get_mut(place..place.checked_add(8)?));
             if let Some(word) = word {
                 let old = u64::from_le_bytes((&*word).try_into().expect("8 bytes"));

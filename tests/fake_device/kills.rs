@@ -76,7 +76,7 @@ fn log(directory: &Path, pid: u32) -> PathBuf {
 fn own(directory: &Path, pid: u32) -> PathBuf {
     let name = format!("own-{pid}.profraw");
     let mut files = raw_profiles(directory).into_iter();
-    let found = files.find(|it| it.to_string_lossy().ends_with(&name));
+    let found = files.find(|file| file.to_string_lossy().ends_with(&name));
     found.unwrap_or(directory.join(name))
 }
 
@@ -243,7 +243,7 @@ impl Figures {
             counters.extend(&function.blocks);
         }
         let first = counters[0];
-        if counters.iter().any(|it| *it != first) || !(done..=begun).contains(&first) {
+        if counters.iter().any(|counter| *counter != first) || !(done..=begun).contains(&first) {
             let place = path.display();
             let line = format!("{place}: {counters:?}, expected {done} to {begun}");
             self.torn.push(line.chars().take(300).collect());
@@ -285,7 +285,7 @@ impl Figures {
         };
         let pools: Vec<_> = raw_profiles(directory)
             .into_iter()
-            .filter(|it| it.to_string_lossy().ends_with("app-0.profraw"))
+            .filter(|profile| profile.to_string_lossy().ends_with("app-0.profraw"))
             .collect();
         assert_eq!(pools.len(), 1, "all counts are in the pool: {pools:?}");
         self.check(&pools[0], with_ours);

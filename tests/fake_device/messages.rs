@@ -261,7 +261,7 @@ fn records() {
         };
         let line = defect.to_string();
         let line = line.strip_prefix("record 1 (name hash 0x00000000000000a1) ");
-        let line = line.and_then(|it| it.strip_suffix("; its counts are left out"));
+        let line = line.and_then(|rest| rest.strip_suffix("; its counts are left out"));
         line.expect("the record, and what becomes of it").to_owned()
     };
     assert_eq!(said(record(1, 24, 0), 0), "has no counters");

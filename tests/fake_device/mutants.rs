@@ -86,7 +86,7 @@ struct Places {
 
 impl Places {
     /// The places in an unchanged code object: the table's last word points at the version.
-    fn of(device: &FakeDevice) -> Self {
+    fn new(device: &FakeDevice) -> Self {
         let (start, len) = device.find(FIRST, "__llvm_profile_sections");
         let version = device.peek(start + len - 8, 8);
         Self {
@@ -181,7 +181,7 @@ fn drain(seed: u64, directory: &Path, originals: &[FakeDevice], bystander: &[u8]
     let mut rng = Rng::with_seed(seed);
     let mut device = rng.choice(originals).expect("some").clone();
     device.load(SECOND, 0, &collatz());
-    let places = Places::of(&device);
+    let places = Places::new(&device);
     let changes = (0..rng.usize(1..=3))
         .map(|_| mutate(&mut rng, &mut device, &places))
         .collect();
@@ -194,7 +194,7 @@ fn drain(seed: u64, directory: &Path, originals: &[FakeDevice], bystander: &[u8]
     let (bystanders, mut own): (Vec<_>, Vec<_>) = outcome.files.into_iter().partition(|file| {
         let bytes = fs::read(file).expect("a reported file");
         // A pool has further bytes beside the current counts; only the counts may differ.
-        RawProfile::parse(&bytes).is_ok_and(|it| bytes[it.sections.names] == *bystander)
+        RawProfile::parse(&bytes).is_ok_and(|profile| bytes[profile.sections.names] == *bystander)
     });
     assert_eq!(bystanders.len(), 1, "seed {seed} {changes:?}");
     let is_said = !outcome.losses.is_empty() || found.as_ref().is_ok_and(|found| *found == 0);

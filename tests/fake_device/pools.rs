@@ -172,7 +172,7 @@ fn what_is_no_file_is_left_alone_and_counts_and_registry_are_beside_it() {
         );
         for pool in &pools {
             assert!(!fs::symlink_metadata(pool).unwrap().is_file());
-            let [good, elsewhere] = ["good", "elsewhere"].map(|it| pool.with_extension(it));
+            let [good, elsewhere] = ["good", "elsewhere"].map(|path| pool.with_extension(path));
             if elsewhere.exists() {
                 assert_eq!(fs::read(elsewhere).unwrap(), fs::read(good).unwrap());
             }
@@ -245,7 +245,9 @@ fn a_pool_of_other_code_or_damaged_is_left_alone_and_counts_are_beside_it() {
         let beside = raw_profiles(directory.path());
         assert_eq!(beside.len(), 2, "{beside:?}");
         assert_eq!(counts(&merged(directory.path()), VECADD), [210, 2]);
-        beside.iter().for_each(|it| fs::remove_file(it).unwrap());
+        beside
+            .iter()
+            .for_each(|profile| fs::remove_file(profile).unwrap());
     }
 }
 

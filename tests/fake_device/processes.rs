@@ -37,7 +37,7 @@ fn count(path: &Path, counters: usize) -> u64 {
     let functions = functions(path);
     let function = &functions[&made_up::name(0)];
     assert_eq!(function.blocks.len() + 1, counters);
-    let is_torn = function.blocks.iter().any(|it| *it != function.calls);
+    let is_torn = function.blocks.iter().any(|block| *block != function.calls);
     assert!(!is_torn, "{} has parts of sums", path.display());
     function.calls
 }
@@ -53,7 +53,7 @@ fn a_process() {
     let [directory, files, rounds, counters] = task.split(':').collect::<Vec<_>>()[..] else {
         panic!("{task}")
     };
-    let [files, rounds, counters] = [files, rounds, counters].map(|it| it.parse().unwrap());
+    let [files, rounds, counters] = [files, rounds, counters].map(|word| word.parse().unwrap());
     let profile = MadeUp::new(1, counters);
     // All processes start when the parent closes the writing end.
     io::stdin().read_to_end(&mut Vec::new()).unwrap();
@@ -122,7 +122,8 @@ fn who_is_killed_while_adding_leaves_the_sums_before_or_after() {
             (process(&task, start, done), file)
         });
         // A busy machine may take long to start them.
-        let has_added = |file: &PathBuf| fs::metadata(file).is_ok_and(|it| it.len() > 0);
+        let has_added =
+            |file: &PathBuf| fs::metadata(file).is_ok_and(|metadata| metadata.len() > 0);
         while !processes.iter().any(|(_, file)| has_added(file)) && begin.elapsed() < BOUND {
             sleep(Duration::from_millis(1));
         }

@@ -68,7 +68,9 @@ fn no_complaint(outcome: &Outcome) {
 fn addresses(image: &[u8], kernel: &str, base: u64) -> (u64, u64) {
     let elf = ElfFile64::<LittleEndian>::parse(image).expect("an ELF");
     let at = |name: &str| {
-        let symbol = elf.dynamic_symbols().find(|it| it.name() == Ok(name));
+        let symbol = elf
+            .dynamic_symbols()
+            .find(|dynamic_symbol| dynamic_symbol.name() == Ok(name));
         base + symbol.expect("a kernel has two symbols").address()
     };
     (at(&format!("{kernel}.kd")), at(kernel))
@@ -115,7 +117,7 @@ fn a_load_is_written_with_its_profile_and_its_elf() {
         let code_object = document
             .code_objects
             .iter()
-            .find(|it| it.identity == identity);
+            .find(|code_object| code_object.identity == identity);
         let code_object = code_object.expect("its record");
         assert!(code_object.instrumented);
         assert_eq!(
@@ -130,12 +132,12 @@ fn a_load_is_written_with_its_profile_and_its_elf() {
     let kernel = one
         .kernels
         .iter()
-        .find(|it| it.name == VECADD)
+        .find(|kernel| kernel.name == VECADD)
         .expect("the kernel");
     let expected = addresses(&vecadd(), VECADD, base);
     assert_eq!((kernel.object, kernel.entry), expected);
     let at = one.kernel_at(kernel.object);
-    assert_eq!(at.map(|it| it.name.as_str()), Some(VECADD));
+    assert_eq!(at.map(|kernel| kernel.name.as_str()), Some(VECADD));
 }
 
 #[test]
@@ -302,7 +304,10 @@ fn elfs_past_the_limit_are_not_kept_which_is_said_once() {
     no_complaint(&session.loaded(&device, SECOND).unwrap());
     drain(&mut session, &device, &name);
     let (document, _) = the_process(&name);
-    let kept = document.code_objects.iter().filter(|it| it.file.is_some());
+    let kept = document
+        .code_objects
+        .iter()
+        .filter(|code_object| code_object.file.is_some());
     assert_eq!(kept.count(), 1);
     assert_eq!(raw_profiles(directory.path()).len(), 2);
 }
@@ -376,13 +381,17 @@ fn processes_share_a_pool() {
         assert!(session.keep(&name).is_empty());
     }
     let document = document(&directory.path().join("registry/app-0.kernels.json"));
-    let pids: Vec<u32> = document.processes.iter().map(|it| it.pid).collect();
+    let pids: Vec<u32> = document
+        .processes
+        .iter()
+        .map(|process| process.pid)
+        .collect();
     assert_eq!(pids, [12, 11, 13], "by start");
     assert!(
         document
             .processes
             .iter()
-            .all(|it| it.loads[0].unload.is_some())
+            .all(|process| process.loads[0].unload.is_some())
     );
     assert_eq!(document.code_objects.len(), 1);
     assert_eq!(raw_profiles(directory.path()).len(), 1);
@@ -447,12 +456,16 @@ fn processes_of_one_name_share_a_registry() {
     no_complaint(&first.unloading(&device, FIRST, &name));
     assert!(first.keep(&name).is_empty());
     let document = document(&name.for_registry());
-    let pids: Vec<u32> = document.processes.iter().map(|it| it.pid).collect();
+    let pids: Vec<u32> = document
+        .processes
+        .iter()
+        .map(|process| process.pid)
+        .collect();
     assert_eq!(pids, [11, 12], "by start");
     let profiles = document
         .processes
         .iter()
-        .map(|it| it.loads[0].profile.clone());
+        .map(|process| process.loads[0].profile.clone());
     let profiles: std::collections::BTreeSet<_> = profiles.collect();
     assert_eq!(profiles.len(), 2, "each has a profile: {profiles:?}");
 }

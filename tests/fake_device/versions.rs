@@ -153,7 +153,7 @@ fn version_9_has_the_header_of_llvm_18() {
     let file = fs::read(profile).unwrap();
     let words: Vec<u64> = file
         .chunks_exact(8)
-        .map(|it| u64::from_le_bytes(it.try_into().unwrap()))
+        .map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap()))
         .collect();
     let (names, names_len) = device.find(FIRST, "__llvm_prf_nm");
     let expected = [
@@ -284,7 +284,8 @@ fn a_newer_version_is_saved_whole() {
     );
     assert!(loss.to_string().ends_with(&expected), "{loss}");
     assert!(
-        file.extension().is_some_and(|it| it == "sections"),
+        file.extension()
+            .is_some_and(|extension| extension == "sections"),
         "{}",
         file.display()
     );
@@ -292,7 +293,13 @@ fn a_newer_version_is_saved_whole() {
     let saved = SavedSections::decode(&fs::read(file).unwrap()).unwrap();
     assert_eq!(saved.word, 1 << 56 | 12);
     assert_eq!(saved.load_delta, device.base(FIRST));
-    let section = |name: &str| saved.sections.iter().find(|it| it.name == name).unwrap();
+    let section = |name: &str| {
+        saved
+            .sections
+            .iter()
+            .find(|section| section.name == name)
+            .unwrap()
+    };
     assert_eq!(
         section("counters").bytes,
         [5_u64.to_le_bytes(), 4_u64.to_le_bytes()].concat()
@@ -322,7 +329,10 @@ fn saved_sections_replace_none_of_others() {
         }
         let saved = files.iter().map(|file| {
             let saved = SavedSections::decode(&fs::read(file).unwrap()).unwrap();
-            let counters = saved.sections.iter().find(|it| it.name == "counters");
+            let counters = saved
+                .sections
+                .iter()
+                .find(|section| section.name == "counters");
             counters.unwrap().bytes[0]
         });
         assert_eq!(

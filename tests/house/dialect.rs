@@ -128,7 +128,11 @@ fn imports(text: &str) -> Vec<(usize, String)> {
                     && module == import.module.as_ref()
                     && earlier.visibility == import.visibility
             };
-            if let Some(module) = run.iter().find(is_same).and_then(|it| it.module.as_ref()) {
+            if let Some(module) = run
+                .iter()
+                .find(is_same)
+                .and_then(|import| import.module.as_ref())
+            {
                 found.push((
                     import.lines.0,
                     format!("one item imports all names of {module}"),
@@ -169,8 +173,7 @@ fn import_items(tokens: &[(Token, usize)]) -> Vec<Import> {
         Some((Token::Word(word), _)) => word.as_str(),
         _ => "",
     };
-    let is =
-        |at: usize, sign: char| matches!(tokens.get(at), Some((Token::Sign(it), _)) if *it == sign);
+    let is = |at: usize, sign: char| matches!(tokens.get(at), Some((Token::Sign(found), _)) if *found == sign);
     let is_name = |at: usize| ["mod", "enum", "macro_rules"].contains(&word(at));
     // Modules and enums of the file, from which a path may start. A macro has a `!` before its name.
     let own: BTreeSet<_> = (0..tokens.len())
@@ -198,7 +201,7 @@ fn import_items(tokens: &[(Token, usize)]) -> Vec<Import> {
             "{:?}",
             tokens[start..at]
                 .iter()
-                .map(|(it, _)| it)
+                .map(|(token, _)| token)
                 .collect::<Vec<_>>()
         );
         let is_export = start < at;

@@ -112,7 +112,7 @@ fn read_all(place: &str, extension: &str) -> Vec<Source> {
         if path.is_dir() && path.file_name().is_some_and(is_source) {
             let entries = fs::read_dir(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             paths.extend(entries.map(|entry| entry.expect("an entry can be read").path()));
-        } else if path.is_file() && path.extension().is_some_and(|it| it == extension) {
+        } else if path.is_file() && path.extension().is_some_and(|found| found == extension) {
             let text = fs::read_to_string(&path).expect("a source can be read");
             let path = path.strip_prefix(&root).expect("it is below").to_owned();
             sources.push(Source { path, text });

@@ -118,7 +118,7 @@ pub(crate) fn scan(text: &str) -> (Numbered<Token>, Numbered<String>) {
         let end = index.min(characters.len());
         line += characters[start..end]
             .iter()
-            .filter(|it| **it == '\n')
+            .filter(|character| **character == '\n')
             .count();
     }
     (tokens, comments)
@@ -163,11 +163,11 @@ fn raw_string(characters: &[char], start: usize) -> Option<(usize, usize)> {
     }
     let prefix = characters[start..]
         .iter()
-        .take_while(|it| "rbc".contains(**it));
+        .take_while(|character| "rbc".contains(**character));
     let raw = start + prefix.count();
     let hashes = characters[raw..]
         .iter()
-        .take_while(|it| **it == '#')
+        .take_while(|character| **character == '#')
         .count();
     let is_raw = raw - start <= 2 && characters[start..raw].contains(&'r');
     (is_raw && characters.get(raw + hashes) == Some(&'"')).then_some((hashes, raw + hashes))
@@ -184,7 +184,7 @@ fn end_of_raw_string(characters: &[char], start: usize) -> usize {
         let closing = &characters[index + 1..];
         let is_end = characters[index] == '"'
             && closing.len() >= hashes
-            && closing[..hashes].iter().all(|it| *it == '#');
+            && closing[..hashes].iter().all(|character| *character == '#');
         if is_end {
             return index + 1 + hashes;
         }

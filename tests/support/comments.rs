@@ -117,7 +117,7 @@ fn answer(kind: &Kind, mut stream: TcpStream, state: &mut Comments) {
         (401, json!({"message": "Bad credentials"}))
     } else if method == "GET" && path == kind.list {
         let value = |name: &str| {
-            let value = query.split('&').find_map(|it| it.strip_prefix(name));
+            let value = query.split('&').find_map(|part| part.strip_prefix(name));
             value.unwrap().parse::<usize>().unwrap()
         };
         let (page, size) = (value("page="), value("per_page="));

@@ -96,7 +96,7 @@ fn hips_own_kernels_are_listed_if_they_are_asked_for() {
     let ours = code_object("aa", vec![kernel(SCALE, 3)]);
     let blit = code_object("bb", vec![kernel(own, 1)]);
     let objects = [ours, blit];
-    let loads = objects.iter().map(|it| load(it, 0x1000, 1, None));
+    let loads = objects.iter().map(|object| load(object, 0x1000, 1, None));
     write(&document(7, &objects, loads.collect()), &place.data());
     assert_eq!(names(&place, &[]), [SCALE]);
     assert_eq!(names(&place, &["--all"]), [own, SCALE]);

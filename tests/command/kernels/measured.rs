@@ -42,8 +42,11 @@ fn count_of(place: &Place, symbol: &str) -> u64 {
     let merged = place.path().join("all.profdata");
     let profiles = fs::read_dir(place.data())
         .unwrap()
-        .map(|it| it.unwrap().path());
-    let is_profile = |path: &PathBuf| path.extension().is_some_and(|it| it == "profraw");
+        .map(|entry| entry.unwrap().path());
+    let is_profile = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|extension| extension == "profraw")
+    };
     run(merge
         .arg("merge")
         .args(profiles.filter(is_profile))

@@ -88,7 +88,7 @@ fn annotated_source_is_that_of_llvm_cov() {
     for (wanted, color) in [(&[][..], "never"), (&[&source], "never"), (&[], "always")] {
         let is_colored = format!("-use-color={}", color == "always");
         let mut options = vec![OsStr::new(&is_colored)];
-        options.extend(wanted.iter().map(|it| it.as_os_str()));
+        options.extend(wanted.iter().map(|part| part.as_os_str()));
         let expected = plain(llvm_cov(&elf, &indexed, &options));
         assert!(expected.contains("Unexecuted instantiation"), "{expected}");
         let mut command = place.command();

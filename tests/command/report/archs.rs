@@ -96,9 +96,15 @@ pub(crate) fn lcov_lines(tracefile: &str) -> Vec<(u32, u64)> {
 fn each_arch_has_the_counts_of_its_lines_and_all_have_the_sums() {
     let (place, elfs) = Place::with_archs();
     let of = |arguments: &[&str]| lcov_lines(&place.of_archs(&elfs, arguments));
-    assert_eq!(of(&["--lcov", "--arch=gfx90a"]), expected_lines(|it| it[0]));
-    assert_eq!(of(&["--lcov", "--arch=gfx942"]), expected_lines(|it| it[1]));
-    let sum = |it: &[Option<u64>; 2]| it.iter().flatten().copied().reduce(|a, b| a + b);
+    assert_eq!(
+        of(&["--lcov", "--arch=gfx90a"]),
+        expected_lines(|counts| counts[0])
+    );
+    assert_eq!(
+        of(&["--lcov", "--arch=gfx942"]),
+        expected_lines(|counts| counts[1])
+    );
+    let sum = |counts: &[Option<u64>; 2]| counts.iter().flatten().copied().reduce(|a, b| a + b);
     assert_eq!(of(&["--lcov"]), expected_lines(sum));
     let both = ["--lcov", "--arch=gfx90a", "--arch=gfx942"];
     assert_eq!(of(&both), of(&["--lcov"]));

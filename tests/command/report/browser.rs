@@ -41,7 +41,7 @@ pub(crate) fn browse(pages: &Pages, page: &str, step: &str, width: u32) -> Value
     let console = stderr(&output);
     let console: Vec<_> = console
         .lines()
-        .filter(|it| it.contains("CONSOLE"))
+        .filter(|line| line.contains("CONSOLE"))
         .collect();
     assert_eq!(console, [""; 0], "{page} {step}");
     let document = Html::parse_document(&stdout(&output));

@@ -42,8 +42,8 @@ fn changed_lines_are_those_of_git_with_the_counts_of_llvm_cov() {
         counts.retain(|line, _| blamed.contains(line));
         let missed: Vec<_> = counts
             .iter()
-            .filter(|it| *it.1 == 0)
-            .map(|it| it.0)
+            .filter(|count| *count.1 == 0)
+            .map(|count| count.0)
             .collect();
         let file = &found["files"][0];
         assert_eq!(file["missed"][index], json!(missed), "{arch}");
@@ -115,7 +115,7 @@ Changed lines that did not run:
         let said = stderr(&output);
         let gates = said
             .lines()
-            .filter_map(|it| it.strip_prefix("rocov: gate: "));
+            .filter_map(|line| line.strip_prefix("rocov: gate: "));
         (
             output.status.code(),
             gates.map(str::to_owned).collect::<Vec<_>>(),

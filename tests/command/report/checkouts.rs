@@ -131,7 +131,7 @@ impl Shards {
         let output = self.report("art", &["--lcov"]);
         assert_eq!(stdout(&output).matches("SF:").count(), 4);
         let said = stderr(&output);
-        let [one, other] = [&self.roots[0], &self.roots[1]].map(|it| it.join("src/limit.h"));
+        let [one, other] = [&self.roots[0], &self.roots[1]].map(|root| root.join("src/limit.h"));
         let expected = format!(
             "rocov: {} and {} look like one source, and are reported as two, as do 1 other pair: to join them, give \
              --source-root {} --source-root {}\n",
@@ -142,7 +142,7 @@ impl Shards {
         );
         assert_eq!(said, expected);
         // The advice is right.
-        let roots = roots.each_ref().map(|it| it.to_str().unwrap());
+        let roots = roots.each_ref().map(|path| path.to_str().unwrap());
         let arguments = [
             "--lcov",
             "--source-root",
@@ -262,7 +262,7 @@ fn checkouts_that_are_gone_are_joined_on_request() {
         shards.check_apart(&shards.roots);
     }
     // The order of the roots decides where the source is.
-    let [first, second] = [0, 1].map(|it| shards.roots[it].to_str().unwrap());
+    let [first, second] = [0, 1].map(|path| shards.roots[path].to_str().unwrap());
     let output = shards.report(
         "art",
         &[
@@ -328,5 +328,8 @@ fn only_equal_sources_of_two_commits_are_joined() {
         first.join("src/step.hip"),
         second.join("src/limit.h"),
     ];
-    assert_eq!(sources, expected.each_ref().map(|it| it.to_str().unwrap()));
+    assert_eq!(
+        sources,
+        expected.each_ref().map(|path| path.to_str().unwrap())
+    );
 }

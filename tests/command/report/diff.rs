@@ -54,7 +54,7 @@ fn json(place: &Place) -> Value {
 pub(crate) fn counted(place: &Place, name: &str, arch: &str) -> BTreeMap<u32, u64> {
     let directory = place.path().join(name);
     let objects = fs::read_dir(directory.join("objects")).unwrap();
-    let mut elfs = objects.map(|it| it.unwrap().path());
+    let mut elfs = objects.map(|object| object.unwrap().path());
     let elf = elfs.find(|elf| elf.file_name().unwrap().to_str().unwrap().starts_with(arch));
     let mut export = Command::new("llvm-cov-22");
     export.args(["export", "-format=lcov", "-instr-profile"]);
@@ -111,7 +111,7 @@ fn lines_gained_and_lost_are_those_of_llvm_covs_counts() {
         assert_eq!(change["newly_missed"], json!(lost), "{arch}");
         let totals = &found["totals"][index];
         assert_eq!(totals["lines"]["before"]["total"], before.len());
-        let covered = |lines: &BTreeMap<u32, u64>| lines.values().filter(|it| **it > 0).count();
+        let covered = |lines: &BTreeMap<u32, u64>| lines.values().filter(|line| **line > 0).count();
         assert_eq!(totals["lines"]["before"]["covered"], covered(&before));
         assert_eq!(totals["lines"]["after"]["covered"], covered(&after));
     }
@@ -191,16 +191,16 @@ fn functions_are_known_though_the_source_is_another() {
     ran(&place, "before", "one/src/k.hip", KERNELS, "gfx90a", before);
     ran(&place, "after", "two/src/k.hip", &later(), "gfx90a", after);
     let found = json(&place);
-    let [old, source] = ["one", "two"].map(|it| place.path().join(it).join("src/k.hip"));
+    let [old, source] = ["one", "two"].map(|path| place.path().join(path).join("src/k.hip"));
     let functions = found["functions"].as_array().unwrap();
-    let functions = functions.iter().map(|it| {
-        assert_eq!(it["is_kernel"], true);
-        let is_gone = it["change"] == "gone";
+    let functions = functions.iter().map(|function| {
+        assert_eq!(function["is_kernel"], true);
+        let is_gone = function["change"] == "gone";
         let source = if is_gone { &old } else { &source };
-        assert_eq!(it["filename"], source.to_str().unwrap());
+        assert_eq!(function["filename"], source.to_str().unwrap());
         (
-            it["change"].as_str().unwrap(),
-            it["symbol"].as_str().unwrap(),
+            function["change"].as_str().unwrap(),
+            function["symbol"].as_str().unwrap(),
         )
     });
     let expected = [

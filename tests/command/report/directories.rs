@@ -67,7 +67,7 @@ fn a_report_works_on_what_only_others_may_write_to_and_writes_nothing() {
         &["--object", "program", "--html", "out/html"],
         &["--object", "program", "--fail-under-lines", "50"],
     ] {
-        let options = options.iter().map(|it| match *it {
+        let options = options.iter().map(|option| match *option {
             "program" => program.as_os_str(),
             other => OsStr::new(other),
         });

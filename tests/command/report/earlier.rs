@@ -56,7 +56,11 @@ fn points(before: &BTreeMap<u32, u64>, after: &BTreeMap<u32, u64>) -> String {
 /// The differences in the cells of lines of a table, for each column.
 fn differences(pages: &Pages, cells: &str) -> Vec<String> {
     let cells = all(pages.page("index.html"), cells).into_iter();
-    let difference = |cell| all(cell, ".up, .down, .new").first().map(|it| text(*it));
+    let difference = |cell| {
+        all(cell, ".up, .down, .new")
+            .first()
+            .map(|cell| text(*cell))
+    };
     cells
         .map(|cell| difference(cell).unwrap_or_default())
         .collect()
@@ -78,7 +82,7 @@ fn lines_and_figures_are_compared_with_an_earlier_report() {
             let marked = |class: &str| -> Vec<u32> {
                 let rows = cells.clone().filter(|row| {
                     let cell = all(*row, "td.n")[column];
-                    cell.value().classes().any(|it| it == class)
+                    cell.value().classes().any(|name| name == class)
                 });
                 rows.map(|row| attribute(row, "id")[1..].parse().unwrap())
                     .collect()
@@ -162,7 +166,7 @@ fn figures_are_compared_with_a_baseline() {
         for cells in [".files td.m", ".totals td.m"] {
             let found = differences(&by_baseline, cells);
             assert_eq!(found, differences(&by_report, cells));
-            assert!(found.iter().any(|it| !it.is_empty()));
+            assert!(found.iter().any(|number| !number.is_empty()));
         }
         let index = by_baseline.page("index.html");
         assert_eq!(text(all(index, "#since")[0]), "Since 2026-11-21");

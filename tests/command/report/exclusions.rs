@@ -125,7 +125,9 @@ Excluded lines:
 
     let json = json(report(&["--json"]).into_bytes());
     let exclusions = json["rocov"]["exclusions"].as_array().unwrap();
-    let lines = exclusions.iter().map(|it| it["lines"].clone());
+    let lines = exclusions
+        .iter()
+        .map(|exclusion| exclusion["lines"].clone());
     let expected_lines = EXPECTED.iter().map(|(_, lines)| serde_json::json!(lines));
     assert!(lines.eq(expected_lines), "{exclusions:?}");
     assert_eq!(exclusions[2]["kind"], "default");

@@ -5,7 +5,9 @@ use super::*;
 /// The source files of a tracefile.
 fn sources(tracefile: &str) -> Vec<&str> {
     let records = tracefile.lines();
-    records.filter_map(|it| it.strip_prefix("SF:")).collect()
+    records
+        .filter_map(|record| record.strip_prefix("SF:"))
+        .collect()
 }
 
 /// A place with counts of a source and of its header.
@@ -27,8 +29,8 @@ fn with_header() -> (Place, PathBuf) {
 #[test]
 fn sources_are_chosen_by_name_by_path_and_by_path_from_here() {
     let (place, elf) = with_header();
-    let both = ["src/inner/header.h", "src/kernel.hip"].map(|it| place.path().join(it));
-    let both = both.map(|it| it.display().to_string());
+    let both = ["src/inner/header.h", "src/kernel.hip"].map(|path| place.path().join(path));
+    let both = both.map(|path| path.display().to_string());
     let [header, kernel] = both.each_ref().map(String::as_str);
     let absolute = format!("--include={kernel}");
     for (arguments, expected) in [

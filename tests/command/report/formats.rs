@@ -76,7 +76,7 @@ fn counts_above_a_largest_one_are_that_one() {
     assert!(all.iter().any(|(_, count)| *count > MOST), "{all:?}");
     let capped: Vec<_> = all
         .iter()
-        .map(|(line, it)| (*line, MOST.min(*it)))
+        .map(|(line, count)| (*line, MOST.min(*count)))
         .collect();
     let lcov = stdout(&place.report(&[&"--lcov", &"--max-count=2147483647"]));
     assert_eq!(lines(&lcov), capped);

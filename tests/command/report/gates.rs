@@ -19,7 +19,7 @@ fn broken(place: &Place, elfs: &[PathBuf; 2], arguments: &[&str]) -> Vec<String>
     let said = stderr(&output);
     let gates = said
         .lines()
-        .filter_map(|it| it.strip_prefix("rocov: gate: "));
+        .filter_map(|line| line.strip_prefix("rocov: gate: "));
     let gates: Vec<_> = gates.map(str::to_owned).collect();
     let expected = if gates.is_empty() { 0 } else { BROKEN };
     assert_eq!(output.status.code(), Some(expected), "{said}");
@@ -44,7 +44,7 @@ fn percentages_must_be_reached_on_each_arch_and_in_all() {
         [""; 0]
     );
     let archs = |lines: Vec<String>| -> Vec<String> {
-        let archs = lines.iter().filter_map(|it| it.split_once(':'));
+        let archs = lines.iter().filter_map(|line| line.split_once(':'));
         archs.map(|(arch, _)| arch.to_owned()).collect()
     };
     assert_eq!(
@@ -162,7 +162,7 @@ fn what_is_missing_is_a_failure_and_no_zero() {
         let said = stderr(&output);
         let gates = said
             .lines()
-            .filter_map(|it| it.strip_prefix("rocov: gate: "));
+            .filter_map(|line| line.strip_prefix("rocov: gate: "));
         let gates: Vec<_> = gates.collect();
         assert_eq!(gates.len(), expected.len(), "{said}");
         for (gate, expected) in gates.iter().zip(expected) {
@@ -217,7 +217,7 @@ fn lost(place: &Place, arguments: &[&str]) -> Vec<String> {
     let output = command.output().unwrap();
     let said = stderr(&output);
     let lines = said.lines();
-    let gates = lines.filter_map(|it| it.strip_prefix("rocov: gate: "));
+    let gates = lines.filter_map(|line| line.strip_prefix("rocov: gate: "));
     let gates: Vec<_> = gates.map(str::to_owned).collect();
     let expected = if gates.is_empty() { 0 } else { BROKEN };
     assert_eq!(output.status.code(), Some(expected), "{said}");

@@ -22,7 +22,7 @@ fn by_llvm_cov(place: &Place, elf: &Path, arch: &str) -> Instances {
     for line in shown.lines().filter_map(|line| line.strip_prefix("  | ")) {
         if let Some(never) = line.strip_prefix("Unexecuted instantiation: ") {
             instances.insert(never.to_owned(), BTreeMap::new());
-        } else if let Some(entered) = line.strip_suffix(':').filter(|it| it.starts_with("_Z")) {
+        } else if let Some(entered) = line.strip_suffix(':').filter(|rest| rest.starts_with("_Z")) {
             name = entered.to_owned();
         } else if let [number, count, ..] = line.split('|').map(str::trim).collect::<Vec<_>>()[..]
             && let (Ok(number), Ok(count)) = (number.parse(), count.parse())
@@ -153,8 +153,8 @@ extern \"C\" __global__ void all(int *value) {
     let count = |function: &str, counter: u64| {
         let digits = function
             .strip_prefix("_Z2ofILi")
-            .map(|it| it.split('E').next().unwrap());
-        match (digits.map(|it| it.parse::<u64>().unwrap()), counter) {
+            .map(|rest| rest.split('E').next().unwrap());
+        match (digits.map(|digit| digit.parse::<u64>().unwrap()), counter) {
             (Some(0), _) => 0,
             (Some(number), 0) => 100 + number,
             (Some(number), _) => number % 2,

@@ -63,7 +63,7 @@ fn code_that_the_labels_did_not_launch_counts_as_zeros() {
     let found = reported(&place, &["--label=add"]);
     for what in ["lines", "functions", "regions"] {
         for part in ["count", "covered"] {
-            let sum = [&of_label, &of_others].map(|it| it[what][part].as_u64().unwrap());
+            let sum = [&of_label, &of_others].map(|totals| totals[what][part].as_u64().unwrap());
             assert_eq!(found[what][part], sum.iter().sum::<u64>(), "{what} {part}");
         }
     }
@@ -93,7 +93,7 @@ fn a_label_that_no_profile_has_is_an_error_that_lists_those_that_some_have() {
 fn changed(before: &BTreeMap<u32, u64>, after: &BTreeMap<u32, u64>) -> [Vec<u32>; 2] {
     let ran = |counts: &BTreeMap<u32, u64>, line| counts[line] > 0;
     let lines = |from, to| {
-        let lines = before.keys().filter(|it| !ran(from, it) && ran(to, it));
+        let lines = before.keys().filter(|key| !ran(from, key) && ran(to, key));
         lines.copied().collect()
     };
     [lines(before, after), lines(after, before)]

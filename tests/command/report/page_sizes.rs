@@ -54,7 +54,10 @@ fn directories_of_many_files_are_closed_at_first() {
             assert!(style.contains(&rule), "{style}");
             let within = all(index, &format!(".files .in{number} th")).into_iter();
             let within: Vec<_> = within.map(text).collect();
-            assert!(within.iter().all(|it| it.starts_with(name)), "{within:?}");
+            assert!(
+                within.iter().all(|text| text.starts_with(name)),
+                "{within:?}"
+            );
             assert_eq!(within.len(), files.div_ceil(2) - number * (files % 2));
         }
     }

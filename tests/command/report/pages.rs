@@ -48,7 +48,7 @@ impl Pages {
     /// The warnings on the page of a file.
     pub(crate) fn warning(&self, name: &str) -> Option<String> {
         let page = self.source(name).root_element();
-        all(page, ".warning").first().map(|it| text(*it))
+        all(page, ".warning").first().map(|element| text(*element))
     }
 
     /// One of the pages, by its path from the folder.
@@ -114,7 +114,9 @@ fn counts(page: &Html, column: usize) -> Vec<(u32, u64)> {
     let counts = rows.filter_map(|row| {
         let number = attribute(row, "id").strip_prefix('L').unwrap().parse();
         let cell = all(row, "td.n")[column];
-        let exact = all(cell, "data").first().map(|it| attribute(*it, "value"));
+        let exact = all(cell, "data")
+            .first()
+            .map(|element| attribute(*element, "value"));
         let count = exact.map_or_else(|| text(cell), str::to_owned);
         Some((number.unwrap(), count.parse().ok()?))
     });
@@ -316,7 +318,7 @@ pub(crate) fn links_lead_somewhere(pages: &Pages) -> usize {
             followed += 1;
         }
         let ids = all(document.root_element(), "[id]").into_iter();
-        let ids: Vec<_> = ids.map(|it| attribute(it, "id")).collect();
+        let ids: Vec<_> = ids.map(|id| attribute(id, "id")).collect();
         let distinct: BTreeSet<_> = ids.iter().collect();
         assert_eq!(distinct.len(), ids.len(), "{name}: {ids:?}");
         // Labels and headings that are referred to by id.
@@ -395,8 +397,8 @@ fn a_source_that_is_gone_has_its_counts() {
     let page = pages.source("archs.hip");
     let warning = pages.warning("archs.hip").unwrap();
     assert!(warning.contains("gone/data/archs.hip"), "{warning}");
-    assert_eq!(counts(page, 0), archs::expected_lines(|it| it[0]));
-    assert_eq!(counts(page, 1), archs::expected_lines(|it| it[1]));
+    assert_eq!(counts(page, 0), archs::expected_lines(|counts| counts[0]));
+    assert_eq!(counts(page, 1), archs::expected_lines(|counts| counts[1]));
     // Columns stand for the text of branches, as clang counts them.
     let branches = all(page.root_element(), "tr.branch td.code").into_iter();
     let branches: Vec<_> = branches.map(text).collect();

@@ -436,7 +436,7 @@ fn sources_are_found_by_their_ends_and_what_has_no_answer_is_told() {
     let path = data("archs.hip");
     let source = path.to_str().unwrap();
     let add = fs::read_to_string(&path).unwrap();
-    let add = 1 + add.lines().position(|it| it.contains(" add(")).unwrap();
+    let add = 1 + add.lines().position(|line| line.contains(" add(")).unwrap();
     let expected = format!("{source}:{add}\nTest  gfx90a\nadd        3\n");
     for file in ["archs.hip", "data/archs.hip", source] {
         let output = labelled.which(&[&format!("{file}:{add}")]);

@@ -90,7 +90,7 @@ fn a_report_tells_when_and_of_what_it_is() {
     let (_, compiler) = compiler.split_once("] ").unwrap();
     let version = stdout(&run(rocov().arg("--version")));
     let entry = |name: &str, values: &[&str]| {
-        let values = values.iter().map(|it| (*it).to_owned());
+        let values = values.iter().map(|text| (*text).to_owned());
         (name.to_owned(), values.collect::<Vec<_>>())
     };
     let written = date(EPOCH);

@@ -49,13 +49,13 @@ fn shown(pages: &Pages, source: &str) -> BTreeMap<u32, BTreeSet<String>> {
         let row = link.ancestors().filter_map(ElementRef::wrap);
         let row = row
             .into_iter()
-            .find(|it| it.value().name() == "tr")
+            .find(|node| node.value().name() == "tr")
             .unwrap();
         let line = attribute(row, "id")[1..].parse().unwrap();
         let set = all(page, attribute(link, "href"))[0];
         let tests: BTreeSet<_> = match all(set, ".numbers").first() {
             Some(numbered) => numbers(&text(*numbered))
-                .map(|it| names[&it].clone())
+                .map(|number| names[&number].clone())
                 .collect(),
             None => all(set, "a:not(.close)").into_iter().map(text).collect(),
         };

@@ -42,7 +42,9 @@ const RUNS: usize = 3;
 const COUNTED: usize = 10;
 
 fn main() {
-    let given: Vec<usize> = std::env::args().filter_map(|it| it.parse().ok()).collect();
+    let given: Vec<usize> = std::env::args()
+        .filter_map(|argument| argument.parse().ok())
+        .collect();
     let all = if given.is_empty() {
         LABELS.map(|(labels, _)| labels).into()
     } else {

@@ -103,14 +103,16 @@ template __device__ int g<@>(int *, int, int);
 ";
 
 fn main() {
-    let given: Vec<usize> = std::env::args().filter_map(|it| it.parse().ok()).collect();
+    let given: Vec<usize> = std::env::args()
+        .filter_map(|argument| argument.parse().ok())
+        .collect();
     let all_ranks = if given.is_empty() {
         RANKS.into()
     } else {
         given
     };
     measure(&LONG_NAMES, &all_ranks);
-    if std::env::args().any(|it| it == "--long") {
+    if std::env::args().any(|argument| argument == "--long") {
         measure(&SHORT_NAMES, &all_ranks[all_ranks.len() - 1..]);
     }
 }
@@ -188,9 +190,12 @@ fn compare(data: &Path, directory: &Path, ranks: usize) -> f64 {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    let bytes: u64 = files.iter().map(|it| it.metadata().unwrap().len()).sum();
+    let bytes: u64 = files
+        .iter()
+        .map(|file| file.metadata().unwrap().len())
+        .sum();
     let list = directory.join("list");
-    let lines: Vec<_> = files.iter().map(|it| it.to_str().unwrap()).collect();
+    let lines: Vec<_> = files.iter().map(|file| file.to_str().unwrap()).collect();
     fs::write(&list, lines.join("\n")).unwrap();
 
     let (theirs, ours) = (directory.join("theirs"), directory.join("ours.profdata"));
@@ -280,7 +285,7 @@ fn cpu_seconds() -> f64 {
     // The name of the program, in brackets, may have spaces.
     let (_, fields) = stat.rsplit_once(") ").unwrap();
     let ticks = fields.split(' ').skip(11).take(4);
-    ticks.map(|it| it.parse::<f64>().unwrap()).sum::<f64>() / 100.0
+    ticks.map(|tick| tick.parse::<f64>().unwrap()).sum::<f64>() / 100.0
 }
 
 fn shown(profile: &PathBuf) -> String {

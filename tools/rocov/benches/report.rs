@@ -47,7 +47,9 @@ const RUNS: usize = 3;
 const INTERVAL: Duration = Duration::from_millis(3);
 
 fn main() {
-    let given: Vec<usize> = std::env::args().filter_map(|it| it.parse().ok()).collect();
+    let given: Vec<usize> = std::env::args()
+        .filter_map(|argument| argument.parse().ok())
+        .collect();
     let all = if given.is_empty() {
         FILES.into()
     } else {

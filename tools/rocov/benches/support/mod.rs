@@ -67,7 +67,7 @@ pub(crate) struct CodeObject {
 }
 
 impl CodeObject {
-    fn of(number: usize, cache: &Path) -> Self {
+    fn new(number: usize, cache: &Path) -> Self {
         let path = |ending: &str| cache.join(format!("{number}.{ending}"));
         Self {
             elf: path("elf"),
@@ -109,12 +109,14 @@ pub(crate) fn code_objects(number: usize, shape: Shape, name: &str) -> Vec<CodeO
         processors()
     );
     let objects = numbers.into_iter();
-    objects.map(|it| CodeObject::of(it, &cache)).collect()
+    objects
+        .map(|object| CodeObject::new(object, &cache))
+        .collect()
 }
 
 /// Makes a code object and its profiles, unless they are there.
 fn generate(number: usize, shape: Shape, cache: &Path) {
-    let object = CodeObject::of(number, cache);
+    let object = CodeObject::new(number, cache);
     if object.indexed.exists() {
         return;
     }
@@ -226,6 +228,6 @@ fn processor_seconds() -> f64 {
     // The second field is a name in parentheses.
     let (_, fields) = stat.rsplit_once(") ").unwrap();
     let fields = fields.split(' ').skip(16 - 3).take(2);
-    let ticks: u32 = fields.map(|it| it.parse::<u32>().unwrap()).sum();
+    let ticks: u32 = fields.map(|field| field.parse::<u32>().unwrap()).sum();
     f64::from(ticks) / 100.0
 }

@@ -131,7 +131,7 @@ fn name_of(text: &str) -> Result<String, String> {
 fn date(text: &str) -> Result<String, String> {
     let parts: Vec<_> = text.split('-').collect();
     let is_number = |digits: usize, range: std::ops::RangeInclusive<u32>, part: &str| {
-        part.len() == digits && part.parse().is_ok_and(|it| range.contains(&it))
+        part.len() == digits && part.parse().is_ok_and(|number| range.contains(&number))
     };
     let is_date = matches!(parts[..], [year, month, day]
         if is_number(4, 1970..=9999, year) && is_number(2, 1..=12, month) && is_number(2, 1..=31, day));

@@ -56,10 +56,16 @@ pub(crate) fn arguments() -> Result<Vec<OsString>> {
 
 /// The place of the file: in this directory, or in one above it up to the root of the git repository.
 fn find(here: &Path) -> Option<PathBuf> {
-    let root = here.ancestors().find(|it| it.join(".git").exists());
+    let root = here
+        .ancestors()
+        .find(|ancestor| ancestor.join(".git").exists());
     let root = root.unwrap_or(here);
-    let inside = here.ancestors().take_while(|it| it.starts_with(root));
-    inside.map(|it| it.join(NAME)).find(|file| file.is_file())
+    let inside = here
+        .ancestors()
+        .take_while(|ancestor| ancestor.starts_with(root));
+    inside
+        .map(|ancestor| ancestor.join(NAME))
+        .find(|file| file.is_file())
 }
 
 /// The command line with the options that `subcommand` has in the file. An option of the file gives way to the
@@ -108,10 +114,10 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
     for (name, value) in table_of(&subcommand)?.into_iter().flatten() {
         let option = command
             .get_arguments()
-            .find(|it| it.get_long() == Some(name));
+            .find(|argument| argument.get_long() == Some(name));
         let option = option.with_context(|| format!("`rocov {subcommand}` has no --{name}"))?;
         let matches = matches.subcommand_matches(&subcommand);
-        let source = matches.and_then(|it| it.value_source(option.get_id().as_str()));
+        let source = matches.and_then(|found| found.value_source(option.get_id().as_str()));
         let words = words(option, name, value)?;
         if source != Some(ValueSource::CommandLine) {
             waiting.push((name.clone(), words));
@@ -130,7 +136,7 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
             let is_own = own.is_some_and(|own| own.contains_key(name));
             if let Some(option) = option.filter(|_| !is_own) {
                 let matches = matches.subcommand_matches(&subcommand);
-                let source = matches.and_then(|it| it.value_source(option.get_id().as_str()));
+                let source = matches.and_then(|found| found.value_source(option.get_id().as_str()));
                 if source != Some(ValueSource::CommandLine) {
                     waiting.push((name.clone(), words(option, name, value)?));
                 }
@@ -182,7 +188,7 @@ fn component_words(
 ) -> Result<Vec<OsString>> {
     let long = if key == SOURCES_KEY { SOURCES } else { key };
     let mut options = report.get_arguments();
-    let option = options.find(|it| it.get_long() == Some(long) && is_of_part(it));
+    let option = options.find(|option| option.get_long() == Some(long) && is_of_part(option));
     let option = option.with_context(|| {
         format!(
             "[{COMPONENTS}.{component}] has no {key}: write sources, or a gate such as fail-under-lines"

@@ -123,7 +123,7 @@ impl QueryArguments {
         };
         if let Some((option, _)) = needs.iter().find(|(_, is_given)| !is_given) {
             let name = question.to_possible_value();
-            let name = name.as_ref().map_or("it", |it| it.get_name());
+            let name = name.as_ref().map_or("it", |name| name.get_name());
             let message = format!("{name} needs {option}");
             usage_error("query", ErrorKind::MissingRequiredArgument, message);
         }
@@ -142,7 +142,9 @@ mod tests {
     #[test]
     fn each_question_of_the_examples_has_its_name() {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/fleet/questions");
-        let files = fs::read_dir(examples).unwrap().map(|it| it.unwrap().path());
+        let files = fs::read_dir(examples)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
         let files = files.map(|path| {
             let name = path.file_stem().unwrap().to_string_lossy().into_owned();
             (name, fs::read_to_string(path).unwrap())

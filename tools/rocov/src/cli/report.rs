@@ -267,7 +267,7 @@ impl ReportOptions {
     /// Fails if it cannot be read.
     pub(crate) fn change(&self) -> Result<Option<Change>> {
         let base = self.diff.as_deref();
-        base.map(|base| Change::of(base, self.repository.as_deref()))
+        base.map(|base| Change::read(base, self.repository.as_deref()))
             .transpose()
     }
 
@@ -284,7 +284,7 @@ impl ReportOptions {
     pub(crate) fn texts(&self) -> Result<SourceTexts> {
         let repository = self.repository.as_deref();
         match &self.source_revision {
-            Some(revision) => SourceTexts::of(revision, repository),
+            Some(revision) => SourceTexts::from_revision(revision, repository),
             None => Ok(SourceTexts::default()),
         }
     }

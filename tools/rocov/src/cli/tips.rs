@@ -134,7 +134,8 @@ mod tests {
             assert_eq!(said.matches("tip:").count(), 1, "{said}");
             for word in tip.split([' ', '`']).filter(|word| word.starts_with("--")) {
                 let mut all = cli.get_subcommands().flat_map(clap::Command::get_arguments);
-                let is_known = |it: &clap::Arg| it.get_long() == word.strip_prefix("--");
+                let is_known =
+                    |argument: &clap::Arg| argument.get_long() == word.strip_prefix("--");
                 assert!(
                     report.get_arguments().any(is_known) || all.any(is_known),
                     "{word}"

@@ -121,7 +121,9 @@ impl FromStr for Operand {
     fn from_str(text: &str) -> Result<Self, Infallible> {
         // Editors and compilers write a column behind the line, and grep a colon.
         let is_column = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let before_column = text.rsplit_once(':').filter(|(_, it)| is_column(it));
+        let before_column = text
+            .rsplit_once(':')
+            .filter(|(_, column)| is_column(column));
         let with_column = before_column.and_then(|(place, _)| LineOfSource::parse(place));
         let line = with_column.or_else(|| LineOfSource::parse(text));
         Ok(line.map_or_else(|| Self::Directory(text.into()), Self::Line))

@@ -31,7 +31,7 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
     }
     print::warn(&view.add_components(&arguments.source_components()?));
     let today = time::day(time::report_time()?);
-    let mut stored = Baseline::of(&view, &baseline::root(None), &today);
+    let mut stored = Baseline::new(&view, &baseline::root(None), &today);
     if is_there {
         let earlier = Baseline::read(file)?;
         let losses = earlier.losses(&stored, &baseline::lowering(file, &arguments.inputs()));

@@ -25,8 +25,8 @@ pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
         )
         .into());
     }
-    let comparison = Comparison::of(
-        [before, after].map(|it| it.to_string()),
+    let comparison = Comparison::new(
+        [before, after].map(|name| name.to_string()),
         &views[0],
         &views[1],
     );

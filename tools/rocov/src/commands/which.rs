@@ -85,7 +85,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     let merged = Warnings::printing(|warnings| {
         MergedProfiles::merge_data(&mut matched, &data, &installed, warnings)
     })?;
-    let report = Report::of(&merged, &data, &Origins::default());
+    let report = Report::new(&merged, &data, &Origins::default());
     let Collected {
         sources,
         checkouts,
@@ -93,7 +93,9 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     } = report.collected(&selection, &installed)?;
     print::warn(&warnings);
     print::warn(&checkouts.alike);
-    let paths = sources.iter().map(|it| (it.identity.clone(), it.paths()));
+    let paths = sources
+        .iter()
+        .map(|source| (source.identity.clone(), source.paths()));
     let paths: Vec<_> = paths.collect();
     let view = |sources| View::new(sources, By::Arch, |_| true);
     let whole = view(sources);
@@ -106,8 +108,10 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     print::warn(&stale(&answers, &whole));
 
     // No other code objects say anything of these lines.
-    let of_answers: HashSet<Arc<str>> =
-        answers.iter().map(|it| it.source.as_str().into()).collect();
+    let of_answers: HashSet<Arc<str>> = answers
+        .iter()
+        .map(|answer| answer.source.as_str().into())
+        .collect();
     let has_answers = |(_, paths): &&(String, HashSet<Arc<str>>)| !paths.is_disjoint(&of_answers);
     let identities = paths.iter().filter(has_answers);
     let identities: BTreeSet<&str> = identities.map(|(identity, _)| &**identity).collect();
@@ -147,7 +151,7 @@ fn answers(
 ) -> (Vec<LineAnswer>, Vec<anyhow::Error>) {
     let (mut answers, mut errors) = (Vec::new(), Vec::new());
     for line in lines {
-        match LineAnswer::of(line, whole, checkouts) {
+        match LineAnswer::find(line, whole, checkouts) {
             Ok(answer) => answers.push(answer),
             Err(error) => errors.push(error),
         }
@@ -172,7 +176,7 @@ impl LineAnswer {
     /// # Errors
     ///
     /// Fails if there is no such line, or no code on it.
-    fn of(asked: &LineOfSource, whole: &View, checkouts: &Checkouts) -> Result<Self> {
+    fn find(asked: &LineOfSource, whole: &View, checkouts: &Checkouts) -> Result<Self> {
         // The source may be reported by its path in another checkout.
         let file = match asked.file.canonicalize() {
             Ok(here) => PathBuf::from(checkouts.place(&here.to_string_lossy())),

@@ -111,17 +111,20 @@ impl Baseline {
     }
 
     /// The figures of `view` at a date. Paths are from `root` on.
-    pub(crate) fn of(view: &View, root: &Path, date: &str) -> Self {
+    pub(crate) fn new(view: &View, root: &Path, date: &str) -> Self {
         let labels = view.columns.iter().map(|column| column.label.clone());
         let column = |index: Option<usize>| {
             let figures = |columns: &[Option<Figures>], all: &Figures| match index {
-                Some(index) => columns[index].as_ref().map(Shares::of),
-                None => Some(Shares::of(all)),
+                Some(index) => columns[index].as_ref().map(Shares::from_figures),
+                None => Some(Shares::from_figures(all)),
             };
             let total = &view.table().total;
             let components = view.components.iter().filter_map(|part| {
                 let label = index.map(|index| &*view.columns[index].label);
-                Some((part.name.clone(), Shares::of(&of_part(part, label)?)))
+                Some((
+                    part.name.clone(),
+                    Shares::from_figures(&of_part(part, label)?),
+                ))
             });
             let files = view.rows().filter_map(|(path, row)| {
                 let shares = figures(&row.columns, &row.all)?;
@@ -263,7 +266,10 @@ impl Baseline {
     /// A line for each column: its share of each kind.
     pub(crate) fn summary(&self) -> impl Iterator<Item = String> {
         let joined = self.all.iter().map(|all| ("all", &all.figures));
-        let columns = self.columns.iter().map(|(label, it)| (&**label, it));
+        let columns = self
+            .columns
+            .iter()
+            .map(|(label, column)| (&**label, column));
         columns.chain(joined).map(|(label, column)| {
             let shares = Measure::ALL.map(|measure| {
                 let share = column.total.figure(measure).percent_text();
@@ -431,7 +437,7 @@ mod tests {
         let sum = |of: fn(&(u64, u64)) -> u64| files.iter().map(|(_, lines)| of(lines)).sum();
         BaselineColumn {
             date: date.to_owned(),
-            total: shares((sum(|it| it.0), sum(|it| it.1))),
+            total: shares((sum(|share| share.0), sum(|share| share.1))),
             components: BTreeMap::new(),
             files: files
                 .iter()
@@ -444,7 +450,9 @@ mod tests {
         let columns = columns.iter().cloned();
         Baseline {
             rocov_baseline: VERSION,
-            columns: columns.map(|(name, it)| (name.to_owned(), it)).collect(),
+            columns: columns
+                .map(|(name, column)| (name.to_owned(), column))
+                .collect(),
             all: None,
         }
     }

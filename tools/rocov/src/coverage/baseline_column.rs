@@ -30,9 +30,9 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    pub(crate) fn of(figures: &Figures) -> Self {
+    pub(crate) fn from_figures(figures: &Figures) -> Self {
         let share = |measure: Measure| {
-            let figure = measure.of(figures);
+            let figure = measure.figure(figures);
             (figure.covered, figure.total)
         };
         Self {

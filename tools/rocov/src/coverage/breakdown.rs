@@ -17,7 +17,7 @@ use super::view::{Column, View};
 
 impl Part {
     /// Makes a part of the totals of `view`.
-    pub(crate) fn of(name: String, view: &View) -> Self {
+    pub(crate) fn new(name: String, view: &View) -> Self {
         let total = &view.table().total;
         let figures = total.columns.iter().copied();
         let figures = figures.map(|figures| Some(figures.unwrap_or_default()));
@@ -123,7 +123,7 @@ impl Tests {
     /// The tests, with the coverage that no other test has, and the tests of each line.
     pub(crate) fn finish(self) -> (Vec<Part>, LineTests) {
         let mut parts: Vec<_> = self.parts.into_iter().flatten().collect();
-        let columns = parts.iter_mut().flat_map(|it| &mut it.columns);
+        let columns = parts.iter_mut().flat_map(|part| &mut part.columns);
         columns.for_each(|column| column.only = Some(Only::default()));
         for (label, files) in &self.files {
             let mut only = vec![Only::default(); parts.len()];
@@ -145,7 +145,7 @@ impl Tests {
                 .into_iter()
                 .map(move |(path, file)| (Arc::clone(&label), path, file.line_tests))
         });
-        let lines = LineTests::of(files);
+        let lines = LineTests::new(files);
         (parts, lines)
     }
 }
@@ -191,9 +191,9 @@ struct CoveredFile {
 
 impl Covered {
     /// The places that ran in files of `view`. Functions in `mapped` have one start in all code.
-    pub(crate) fn of(view: &View, column: &Column, mapped: &MappedFunctions) -> Self {
+    pub(crate) fn new(view: &View, column: &Column, mapped: &MappedFunctions) -> Self {
         let paths = view.paths.iter().filter(|path| column.has(path));
-        let files = paths.map(|path| (Arc::clone(path), CoveredFile::of(column, path, mapped)));
+        let files = paths.map(|path| (Arc::clone(path), CoveredFile::new(column, path, mapped)));
         let files = files.collect();
         let label = column.label.clone();
         Self { label, files }
@@ -210,7 +210,7 @@ impl Covered {
 }
 
 impl CoveredFile {
-    fn of(column: &Column, path: &str, mapped: &MappedFunctions) -> Self {
+    fn new(column: &Column, path: &str, mapped: &MappedFunctions) -> Self {
         let lines = column.lines(path, &column.segments(path)).into_iter();
         let ran = lines.filter(|(_, count)| *count > 0);
         let mut file = Self {

@@ -35,13 +35,13 @@ pub(crate) struct Checkouts {
 
 impl Checkouts {
     /// Finds the sources of `functions` that have several paths.
-    pub(crate) fn of<'a>(functions: impl Iterator<Item = &'a Arc<Function>> + Clone) -> Self {
+    pub(crate) fn find<'a>(functions: impl Iterator<Item = &'a Arc<Function>> + Clone) -> Self {
         let paths = functions.clone().flat_map(|function| &function.filenames);
         let mut by_name: BTreeMap<&OsStr, BTreeSet<&Arc<str>>> = BTreeMap::new();
         for path in paths {
             let place = Path::new(&**path);
             if let Some(name) = place.file_name().filter(|_| place.is_absolute())
-                && !INSTALLED.iter().any(|it| place.starts_with(it))
+                && !INSTALLED.iter().any(|folder| place.starts_with(folder))
                 && !hiprtc::is_temporary(path)
             {
                 by_name.entry(name).or_default().insert(path);
@@ -169,10 +169,10 @@ impl Search {
             for (number, path) in paths.iter().enumerate() {
                 let mut earlier = paths[..number].iter();
                 if let Some(known) = earlier.find(|known| {
-                    let [one, other] = [known, path].map(|it| Path::new(&***it));
-                    let [root, other_root] = [one, other].map(|it| self.trees.root_of(it));
+                    let [one, other] = [known, path].map(|path| Path::new(&***path));
+                    let [root, other_root] = [one, other].map(|path| self.trees.root_of(path));
                     (root.is_none() || root != other_root)
-                        && look_alike(one, other, [known, path].map(|it| outlines.get(&***it)))
+                        && look_alike(one, other, [known, path].map(|path| outlines.get(&***path)))
                 }) {
                     let pair: [&str; 2] = [known, path];
                     alike
@@ -199,7 +199,8 @@ fn lines_of(function: &Function) -> &[TableLine] {
 
 /// Returns whether both files are there, with one text.
 fn are_equal(one: &Path, other: &Path) -> bool {
-    let [size, other_size] = [one, other].map(|it| fs::metadata(it).ok().map(|it| it.len()));
+    let [size, other_size] =
+        [one, other].map(|path| fs::metadata(path).ok().map(|metadata| metadata.len()));
     if size.is_none() || size != other_size {
         return false;
     }
@@ -238,7 +239,7 @@ fn about([root, other_root]: &[PathBuf; 2], pairs: &[[&str; 2]]) -> String {
         0 => String::new(),
         more => format!(", as do {}", count(more, "other pair")),
     };
-    let [root, other_root] = [root, other_root].map(|it| it.display());
+    let [root, other_root] = [root, other_root].map(|path| path.display());
     format!(
         "{one} and {other} look like one source, and are reported as two{more}: to join them, give --source-root \
          {root} --source-root {other_root}"

@@ -76,7 +76,7 @@ pub(crate) fn collect(
         let (mut source, warnings) = read(input, installed)?;
         activity::move_all(&mut source.activities, &place);
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let functions = source.records.iter_mut().map(|it| &mut it.function);
+        let functions = source.records.iter_mut().map(|record| &mut record.function);
         shared.share(functions, &place);
         Ok((source, warnings))
     };
@@ -101,7 +101,7 @@ pub(crate) fn collect(
 /// Gives each source one path, and returns the sources that had several.
 fn joined(sources: &mut [Source]) -> Checkouts {
     let records = sources.iter().flat_map(|source| &source.records);
-    let checkouts = Checkouts::of(records.map(|record| &record.function));
+    let checkouts = Checkouts::find(records.map(|record| &record.function));
     if !checkouts.is_empty() {
         move_all(sources, |path| checkouts.place(path));
         for source in sources {
@@ -151,7 +151,9 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
         }
     }
     let binary = input.binary.display();
-    let warnings = warnings.iter().map(|it| format!("{binary}: {it}"));
+    let warnings = warnings
+        .iter()
+        .map(|warning| format!("{binary}: {warning}"));
     Ok((source, warnings.collect()))
 }
 
@@ -260,7 +262,9 @@ pub(super) fn exported(
 
 /// Gives records that were just read the marks of their functions in `index`.
 fn mark(records: &mut [Record], index: &ObjectIndex) {
-    let descriptions = index.descriptions().map(|it| (it.key(), it));
+    let descriptions = index
+        .descriptions()
+        .map(|description| (description.key(), description));
     let descriptions: HashMap<_, _> = descriptions.collect();
     for record in records {
         let known = descriptions.get(&record.function.key());
@@ -277,7 +281,7 @@ fn mark(records: &mut [Record], index: &ObjectIndex) {
 fn warning(line: &str) -> String {
     let line = line.trim_start_matches("warning: ");
     let number = line.strip_suffix(" functions have mismatched data");
-    match number.and_then(|it| it.parse().ok()) {
+    match number.and_then(|rest| rest.parse().ok()) {
         Some(number) => format!(
             "left out: {}, as the profiles have counts of other code under their names: translation units \
              define them in different ways, or the program was built again: build and run it again, and give \

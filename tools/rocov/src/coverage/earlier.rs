@@ -79,9 +79,14 @@ impl Earlier {
 
     /// The figures, lines and functions of an earlier view beside those of `now`.
     pub(crate) fn of_view(name: String, before: &View, now: &View) -> Self {
-        let comparison = Comparison::of([name.clone(), String::new()], before, now);
-        let column = |label: &str| before.columns.iter().position(|it| it.label == label);
-        let columns = now.columns.iter().map(|it| column(&it.label));
+        let comparison = Comparison::new([name.clone(), String::new()], before, now);
+        let column = |label: &str| {
+            before
+                .columns
+                .iter()
+                .position(|column| column.label == label)
+        };
+        let columns = now.columns.iter().map(|shown| column(&shown.label));
         let columns: Vec<_> = columns.collect();
         // Other kinds of counts know other lines.
         let is_known = columns
@@ -98,9 +103,10 @@ impl Earlier {
         let files = before.rows().map(|(path, row)| {
             let shares = columns.iter().map(|column| {
                 let figures = row.columns[(*column)?];
-                figures.as_ref().map(Shares::of)
+                figures.as_ref().map(Shares::from_figures)
             });
-            let joined = Some(Shares::of(&row.all)).filter(|it| *it != Shares::default());
+            let joined =
+                Some(Shares::from_figures(&row.all)).filter(|shares| *shares != Shares::default());
             let path = later.get(path).copied().unwrap_or(path);
             (path.to_owned(), shares.chain([joined]).collect())
         });
@@ -120,7 +126,11 @@ impl Earlier {
 
     /// The sources that `now` lacks.
     pub(crate) fn gone(&self, now: &View) -> impl Iterator<Item = (&str, &EarlierShares)> {
-        let is_gone = |path: &str| now.paths.binary_search_by(|it| (**it).cmp(path)).is_err();
+        let is_gone = |path: &str| {
+            now.paths
+                .binary_search_by(|known| (**known).cmp(path))
+                .is_err()
+        };
         let files = self.files.iter().map(|(path, shares)| (&**path, shares));
         files.filter(move |(path, _)| is_gone(path) && !is_without_lines(path))
     }
@@ -139,8 +149,13 @@ impl Earlier {
     pub(crate) fn lines(&self, path: &str, now: &View) -> Vec<TurnedLines> {
         let columns = now.columns.iter().map(|column| {
             let mut turned = TurnedLines::default();
-            let changes = self.comparison.iter().flat_map(|it| &it.lines);
-            for change in changes.filter(|it| it.filename == path && it.arch == column.label) {
+            let changes = self
+                .comparison
+                .iter()
+                .flat_map(|comparison| &comparison.lines);
+            for change in
+                changes.filter(|change| change.filename == path && change.arch == column.label)
+            {
                 turned.newly_missed.extend(&change.newly_missed);
                 turned.newly_covered.extend(&change.newly_covered);
             }
@@ -151,7 +166,10 @@ impl Earlier {
 
     /// The functions that ran then and do not run now, on each column.
     pub(crate) fn lost_functions(&self) -> impl Iterator<Item = &FunctionChange> {
-        let functions = self.comparison.iter().flat_map(|it| &it.functions);
-        functions.filter(|it| it.change == FunctionFate::Lost)
+        let functions = self
+            .comparison
+            .iter()
+            .flat_map(|comparison| &comparison.functions);
+        functions.filter(|function| function.change == FunctionFate::Lost)
     }
 }

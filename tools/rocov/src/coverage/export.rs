@@ -243,9 +243,9 @@ fn convert(exported: Exported) -> Result<Record, String> {
         });
         counts.regions.push(count);
     }
-    let branch = |it: ExportedBranch| {
-        let location = location((it.0, it.1, it.2, it.3), it.6, it.7)?;
-        Ok::<_, String>((location, it.8, [it.4, it.5]))
+    let branch = |branch: ExportedBranch| {
+        let location = location((branch.0, branch.1, branch.2, branch.3), branch.6, branch.7)?;
+        Ok::<_, String>((location, branch.8, [branch.4, branch.5]))
     };
     for exported in exported.branches {
         let (location, kind, count) = branch(exported)?;

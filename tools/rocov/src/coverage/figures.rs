@@ -17,9 +17,9 @@ impl Figure {
     }
 
     /// Counts all things: each is `true` if it is covered.
-    pub(crate) fn of(things: impl IntoIterator<Item = bool>) -> Self {
+    pub(crate) fn count_all(things: impl IntoIterator<Item = bool>) -> Self {
         let mut figure = Self::default();
-        things.into_iter().for_each(|it| figure.count(it));
+        things.into_iter().for_each(|thing| figure.count(thing));
         figure
     }
 
@@ -90,7 +90,7 @@ impl Measure {
     }
 
     /// The figure of this kind.
-    pub(crate) fn of(self, figures: &Figures) -> Figure {
+    pub(crate) fn figure(self, figures: &Figures) -> Figure {
         match self {
             Self::Lines => figures.lines,
             Self::Functions => figures.functions,

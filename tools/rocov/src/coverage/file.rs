@@ -51,9 +51,9 @@ impl File {
     /// The calls of the functions, as counts of the lines that they start on.
     pub(crate) fn calls(&self) -> Vec<Line> {
         let functions = self.functions.iter();
-        let lines = functions.map(|it| Line {
-            number: it.line,
-            counts: it.calls.clone(),
+        let lines = functions.map(|function| Line {
+            number: function.line,
+            counts: function.calls.clone(),
         });
         lines.collect()
     }
@@ -271,7 +271,10 @@ impl Record {
             };
             (region.location.file, counted)
         });
-        let inferred = self.inferred.iter().map(|it| (it.file, it.region));
+        let inferred = self
+            .inferred
+            .iter()
+            .map(|region| (region.file, region.region));
         let all = mapped.chain(inferred);
         all.filter_map(move |(file, region)| is_wanted(file).then_some(region))
     }

@@ -149,7 +149,10 @@ impl Function {
 
     /// The index of the file that the function is defined in: the first that is no expansion.
     pub(crate) fn main_file(&self) -> u32 {
-        let expanded: HashSet<_> = self.expansions().map(|it| it.expanded).collect();
+        let expanded: HashSet<_> = self
+            .expansions()
+            .map(|expansion| expansion.expanded)
+            .collect();
         self.files()
             .find(|file| !expanded.contains(file))
             .unwrap_or(0)
@@ -190,8 +193,8 @@ impl Function {
     pub(crate) fn end(&self) -> Place {
         if let Some(table) = &self.line_table {
             let main = self.main_file();
-            let here = table.lines.iter().filter(|it| it.file == main);
-            let last = here.map(|it| it.line).max();
+            let here = table.lines.iter().filter(|line| line.file == main);
+            let last = here.map(|line| line.line).max();
             let line = last.unwrap_or(table.start.line).max(table.start.line);
             return Place { line, column: 1 };
         }

@@ -32,7 +32,7 @@ pub(crate) struct FunctionCoverage {
 }
 
 impl FunctionCoverage {
-    pub(crate) fn of(record: &Record) -> Self {
+    pub(crate) fn from_record(record: &Record) -> Self {
         let (function, counts) = (&record.function, &record.counts);
         let main = function.main_file();
         let keys = Keys::new(function.expansion_paths());
@@ -43,14 +43,14 @@ impl FunctionCoverage {
         for (region, count) in code {
             keys.insert(&mut regions, region.location, *count > 0);
         }
-        for it in &record.inferred {
-            if it.is_mapped && it.region.kind == Kind::Code {
+        for region in &record.inferred {
+            if region.is_mapped && region.region.kind == Kind::Code {
                 let location = Location {
-                    span: it.region.span,
-                    file: it.file,
+                    span: region.region.span,
+                    file: region.file,
                     expanded: 0,
                 };
-                keys.insert(&mut regions, location, it.region.count > 0);
+                keys.insert(&mut regions, location, region.region.count > 0);
             }
         }
         let mut pairs = BTreeMap::new();
@@ -109,32 +109,32 @@ impl FunctionCoverage {
         let in_main = decisions.filter(|(_, (decision, _))| decision.location.file == main);
         let conditions =
             in_main.flat_map(|(index, (_, outcome))| unfolded(function, index, outcome));
-        let called = Figure::of([counts.calls > 0]);
+        let called = Figure::count_all([counts.calls > 0]);
         Figures {
-            regions: Figure::of(code.map(|(_, count)| *count > 0)),
+            regions: Figure::count_all(code.map(|(_, count)| *count > 0)),
             functions: called,
             instantiations: called,
-            lines: Figure::of(
+            lines: Figure::count_all(
                 record
                     .lines(&record.segments())
                     .into_iter()
                     .map(|(_, count)| count > 0),
             ),
-            branches: Figure::of(sides.map(|(_, count)| *count > 0)),
-            conditions: Figure::of(conditions.map(|(_, is_covered)| is_covered)),
+            branches: Figure::count_all(sides.map(|(_, count)| *count > 0)),
+            conditions: Figure::count_all(conditions.map(|(_, is_covered)| is_covered)),
         }
     }
 
     /// The figures of this function.
     pub(crate) fn figures(&self) -> Figures {
-        let function = Figure::of([self.is_called]);
+        let function = Figure::count_all([self.is_called]);
         Figures {
-            regions: Figure::of(self.regions.values().copied()),
+            regions: Figure::count_all(self.regions.values().copied()),
             functions: function,
             instantiations: function,
-            lines: Figure::of(self.lines.values().copied()),
-            branches: Figure::of(self.branches.values().copied()),
-            conditions: Figure::of(self.conditions.values().copied()),
+            lines: Figure::count_all(self.lines.values().copied()),
+            branches: Figure::count_all(self.branches.values().copied()),
+            conditions: Figure::count_all(self.conditions.values().copied()),
         }
     }
 }

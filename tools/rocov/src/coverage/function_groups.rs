@@ -16,7 +16,7 @@ pub(crate) struct FunctionGroups(HashMap<Arc<Function>, usize>);
 
 impl FunctionGroups {
     /// Groups these functions.
-    pub(crate) fn of<'a>(functions: impl Iterator<Item = &'a Arc<Function>>) -> Self {
+    pub(crate) fn new<'a>(functions: impl Iterator<Item = &'a Arc<Function>>) -> Self {
         let mut numbers: HashMap<Arc<Function>, usize> = HashMap::new();
         let mut sets = Sets::default();
         let mut known: HashMap<Key, usize> = HashMap::new();
@@ -73,7 +73,11 @@ fn lines(function: &Function) -> HashMap<Arc<str>, RangeInclusive<u32>> {
         let known = lines.entry(path).or_insert(start..=end);
         *known = start.min(*known.start())..=end.max(*known.end());
     }
-    for listed in function.line_table.iter().flat_map(|it| &it.lines) {
+    for listed in function
+        .line_table
+        .iter()
+        .flat_map(|line_table| &line_table.lines)
+    {
         let path = Arc::clone(function.path(listed.file));
         let known = lines.entry(path).or_insert(listed.line..=listed.line);
         *known = listed.line.min(*known.start())..=listed.line.max(*known.end());
@@ -136,7 +140,7 @@ mod tests {
         });
         Arc::new(Function {
             name: name.into(),
-            filenames: files.iter().map(|it| (*it).into()).collect(),
+            filenames: files.iter().map(|file| (*file).into()).collect(),
             regions: regions.collect(),
             ..Function::default()
         })
@@ -153,8 +157,8 @@ mod tests {
             function("next", &["a"], &[(0, 20..=22)]),
             function("elsewhere", &["e"], &[(0, 1..=9)]),
         ];
-        let groups = FunctionGroups::of(all.iter().chain(&all[..1]));
-        let groups: Vec<_> = all.iter().map(|it| groups.get(it).unwrap()).collect();
+        let groups = FunctionGroups::new(all.iter().chain(&all[..1]));
+        let groups: Vec<_> = all.iter().map(|name| groups.get(name).unwrap()).collect();
         assert_eq!(groups, [0, 0, 2, 3, 3, 2, 6]);
     }
 }

@@ -77,12 +77,12 @@ impl LimitedSources {
         let is_wanted = |path: &str| self.globs.have(path);
         if !has_wildcard(&self.word) {
             let has_some = view.paths.iter().any(|path| is_wanted(path));
-            let scope = || Scope::of(Some(&self.word), &view.sum(is_wanted), view);
+            let scope = || Scope::new(Some(&self.word), &view.sum(is_wanted), view);
             return Vec::from_iter(has_some.then(scope));
         }
         let here = here();
         let rows = view.rows().filter(|(path, _)| is_wanted(path));
-        rows.map(|(path, row)| Scope::of(Some(&below(path, &here)), row, view))
+        rows.map(|(path, row)| Scope::new(Some(&below(path, &here)), row, view))
             .collect()
     }
 }
@@ -95,7 +95,7 @@ struct Scope {
 }
 
 impl Scope {
-    fn of(place: Option<&str>, row: &Row, view: &View) -> Self {
+    fn new(place: Option<&str>, row: &Row, view: &View) -> Self {
         Self {
             place: place.map(str::to_owned),
             figures: view.each(|index| row.columns[index].unwrap_or_default(), row.all),
@@ -137,7 +137,7 @@ enum Needs {
 
 impl Needs {
     /// The part without which figures of this kind are not known.
-    fn of(measure: Measure) -> Self {
+    fn new(measure: Measure) -> Self {
         match measure {
             Measure::Lines => Self::Lines,
             Measure::Functions => Self::Nothing,
@@ -228,7 +228,7 @@ impl Gates {
         for limit in &self.limits {
             let scopes = match &limit.of {
                 Some(sources) => sources.scopes(view),
-                None => vec![Scope::of(None, &view.table().total, view)],
+                None => vec![Scope::new(None, &view.table().total, view)],
             };
             // A component without sources has its own line.
             let is_component = |word: &str| view.components.iter().any(|part| part.name == word);
@@ -249,9 +249,9 @@ impl Gates {
             for (limit, scope) in &limited {
                 let measure = limit.measure;
                 let name = scope.name(measure);
-                let figure = measure.of(&scope.figures[index]);
+                let figure = measure.figure(&scope.figures[index]);
                 let beyond = || limit.bound.broken(&name, label, figure);
-                let absent = Needs::of(measure).absent(&name, label, view, column);
+                let absent = Needs::new(measure).absent(&name, label, view, column);
                 broken.extend(absent.or_else(beyond));
             }
             if let (Some(percent), Some(changed)) = (self.changed_lines, &changed) {

@@ -47,7 +47,7 @@ pub(super) fn infer(records: &mut [Record]) {
         let lacking = {
             let instances: Vec<_> = indices
                 .iter()
-                .map(|it| Instance::of(&records[*it]))
+                .map(|index| Instance::new(&records[*index]))
                 .collect();
             lacking(&instances)
         };
@@ -59,7 +59,7 @@ pub(super) fn infer(records: &mut [Record]) {
 
 /// The regions of a record in the file with this index, with those that were inferred; in no order.
 fn regions(record: &Record, file: u32) -> Vec<CountedRegion> {
-    record.regions(|it| it == file).collect()
+    record.regions(|record| record == file).collect()
 }
 
 /// Returns whether a region begins at `place` or before, and ends after it.
@@ -72,11 +72,11 @@ pub(super) fn innermost<'a>(
     regions: impl Iterator<Item = &'a CountedRegion>,
     place: Place,
 ) -> Option<&'a CountedRegion> {
-    let around = regions.filter(|it| holds(it, place));
+    let around = regions.filter(|region| holds(region, place));
     around.min_by(|a, b| {
         let by_start = b.span.start.cmp(&a.span.start);
         // An `else` that is nothing but a skipped `if constexpr` has its span.
-        let is_not_skipped = |it: &CountedRegion| it.kind != Kind::Skipped;
+        let is_not_skipped = |region: &CountedRegion| region.kind != Kind::Skipped;
         let by_end = by_start.then(a.span.end.cmp(&b.span.end));
         by_end.then(is_not_skipped(a).cmp(&is_not_skipped(b)))
     })
@@ -91,16 +91,18 @@ fn add_behind_branches(record: &mut Record) {
     for gap in gaps {
         let location = function.regions[gap].location;
         let file = location.file;
-        let Some(mut behind) = Behind::of(&function, location.span, &regions(record, file)) else {
+        let Some(mut behind) = Behind::find(&function, location.span, &regions(record, file))
+        else {
             continue;
         };
         // The code behind a label has a counter of its own.
         let own = function.marks.own_counters.iter();
-        let own = own.map(|it| function.regions[*it].location);
+        let own = own.map(|index| function.regions[*index].location);
         let Span { start, end } = behind.rest.span;
-        let labels = own.filter(|it| it.file == file && !is_condition(&function, it.span));
-        let labels = labels.map(|it| it.span.start);
-        let first = labels.filter(|it| (start..end).contains(it)).min();
+        let labels =
+            own.filter(|location| location.file == file && !is_condition(&function, location.span));
+        let labels = labels.map(|label| label.span.start);
+        let first = labels.filter(|label| (start..end).contains(label)).min();
         record.counts.regions[gap] = behind.rest.count;
         behind.rest.span.end = first.unwrap_or(end);
         if behind.rest.span.end == start {
@@ -131,37 +133,41 @@ struct Behind {
 
 impl Behind {
     /// The code behind a gap, from all regions of the file. `None` if the gap is another one.
-    fn of(function: &Function, gap: Span, all: &[CountedRegion]) -> Option<Self> {
-        let code = || all.iter().filter(|it| it.kind == Kind::Code);
+    fn find(function: &Function, gap: Span, all: &[CountedRegion]) -> Option<Self> {
+        let code = || all.iter().filter(|region| region.kind == Kind::Code);
         // The gap in a `switch` has the cases in it.
-        let is_inside = |it: &CountedRegion| gap.start < it.span.start && it.span.start < gap.end;
-        let is_continued = code().any(|it| it.span.start == gap.end && it.count == 0);
+        let is_inside =
+            |region: &CountedRegion| gap.start < region.span.start && region.span.start < gap.end;
+        let is_continued = code().any(|region| region.span.start == gap.end && region.count == 0);
         if all.iter().any(is_inside) || is_continued {
             return None;
         }
-        let around = innermost(code().filter(|it| gap.end <= it.span.end), gap.start)?;
-        let skipped = || all.iter().filter(|it| it.kind == Kind::Skipped);
+        let around = innermost(
+            code().filter(|region| gap.end <= region.span.end),
+            gap.start,
+        )?;
+        let skipped = || all.iter().filter(|region| region.kind == Kind::Skipped);
         // Behind a branch without braces, the gap begins after the semicolon.
         let ends_at = |end: Place, place: Place| {
             end.line == place.line && (end.column == place.column || end.column + 1 == place.column)
         };
         // An `else` that is left out lies between the branch and the gap.
-        let left_out = skipped().find(|it| ends_at(it.span.end, gap.start));
-        let end = left_out.map_or(gap.start, |it| it.span.start);
-        let inside = code().filter(|it| {
-            around.span.start < it.span.start
-                && ends_at(it.span.end, end)
-                && !is_condition(function, it.span)
+        let left_out = skipped().find(|region| ends_at(region.span.end, gap.start));
+        let end = left_out.map_or(gap.start, |region| region.span.start);
+        let inside = code().filter(|region| {
+            around.span.start < region.span.start
+                && ends_at(region.span.end, end)
+                && !is_condition(function, region.span)
         });
         let mut inside: Vec<_> = inside.collect();
-        inside.sort_by_key(|it| it.span.start);
+        inside.sort_by_key(|region| region.span.start);
         let is_branch =
-            |it: &CountedRegion| skipped().any(|before| before.span.end == it.span.start);
-        let branch = inside.first().filter(|it| is_branch(it))?;
+            |region: &CountedRegion| skipped().any(|before| before.span.end == region.span.start);
+        let branch = inside.first().filter(|region| is_branch(region))?;
         // Code behind a statement that may leave the branch has a region of its own, up to the end of the branch. In
         // an `else`, another `if constexpr` may have a branch up to there.
         let has_braces = branch.span.end == end;
-        let ending = inside.iter().rev().find(|it| !is_branch(it));
+        let ending = inside.iter().rev().find(|region| !is_branch(region));
         let ending = ending.filter(|_| has_braces);
         Some(Self {
             rest: CountedRegion {
@@ -170,8 +176,8 @@ impl Behind {
                     end: around.span.end,
                 },
                 kind: Kind::Code,
-                count: ending.map_or(0, |it| it.count),
-                uniformity: ending.map(|it| it.uniformity).unwrap_or_default(),
+                count: ending.map_or(0, |region| region.count),
+                uniformity: ending.map(|region| region.uniformity).unwrap_or_default(),
             },
             around: around.count,
         })
@@ -184,18 +190,19 @@ impl Behind {
         let rest = self.rest.span;
         let mut expanded = vec![false; function.filenames.len()];
         loop {
-            let is_in = |it: &Location| {
-                let is_here =
-                    it.file == file && rest.start <= it.span.start && it.span.end <= rest.end;
-                is_here || expanded[it.file as usize]
+            let is_in = |location: &Location| {
+                let is_here = location.file == file
+                    && rest.start <= location.span.start
+                    && location.span.end <= rest.end;
+                is_here || expanded[location.file as usize]
             };
             let inner = function.expansions().filter(is_in);
             let new: Vec<_> = inner
-                .map(|it| it.expanded as usize)
-                .filter(|it| !expanded[*it])
+                .map(|expansion| expansion.expanded as usize)
+                .filter(|file| !expanded[*file])
                 .collect();
             if !new.is_empty() {
-                new.into_iter().for_each(|it| expanded[it] = true);
+                new.into_iter().for_each(|file| expanded[file] = true);
                 continue;
             }
             for (index, region) in function.regions.iter().enumerate() {
@@ -236,7 +243,7 @@ struct Instance<'a> {
 }
 
 impl<'a> Instance<'a> {
-    fn of(record: &'a Record) -> Self {
+    fn new(record: &'a Record) -> Self {
         let ways = record.function.expansion_paths();
         let files = 0..u32::try_from(ways.len()).unwrap_or(u32::MAX);
         Self {
@@ -253,18 +260,18 @@ impl<'a> Instance<'a> {
         files.flat_map(move |(way, regions)| {
             let counted = regions
                 .iter()
-                .filter(|it| matches!(it.kind, Kind::Code | Kind::Gap));
-            counted.map(move |it| {
+                .filter(|region| matches!(region.kind, Kind::Code | Kind::Gap));
+            counted.map(move |region| {
                 let mut mapped = mapped.iter();
-                let is_mapped = mapped.any(|mapped| mapped.location.span == it.span);
-                ((&way[..], it.span, it.kind), is_mapped)
+                let is_mapped = mapped.any(|mapped| mapped.location.span == region.span);
+                ((&way[..], region.span, region.kind), is_mapped)
             })
         })
     }
 
     /// A region that it lacks at this place, with its count there. `None` if it does not have the code.
     fn inferred(&self, (way, span, kind): Where<'_>, is_mapped: bool) -> Option<Inferred> {
-        let file = self.ways.iter().position(|it| it == way)?;
+        let file = self.ways.iter().position(|other| other == way)?;
         let around = innermost(self.regions[file].iter(), span.start)?;
         if around.kind == Kind::Skipped {
             return None;
@@ -288,7 +295,9 @@ impl<'a> Instance<'a> {
 
 /// For each of several instances, the regions that it lacks and others have.
 fn lacking(instances: &[Instance<'_>]) -> Vec<Vec<Inferred>> {
-    let own = instances.iter().map(|it| it.counted().collect());
+    let own = instances
+        .iter()
+        .map(|instance| instance.counted().collect());
     let own: Vec<BTreeMap<Where<'_>, bool>> = own.collect();
     let mut all: BTreeMap<Where<'_>, bool> = BTreeMap::new();
     for (place, is_mapped) in own.iter().flatten() {

@@ -31,7 +31,7 @@ struct Ran {
 }
 
 impl Ran {
-    fn of(number: u32) -> Option<Self> {
+    fn find(number: u32) -> Option<Self> {
         let release = Release::find(number, "early exits of templates")?;
         // Debian has no runtime of profiles for LLVM 19. That of 22 writes the same raw version.
         let linker = Release::find(if number == 19 { 22 } else { number }, "early exits")?;
@@ -100,9 +100,11 @@ impl Ran {
         export.args(["export", "-format=lcov", "-instr-profile"]);
         let output = command::output(export.arg(&indexed).arg(self.path("main"))).unwrap();
         let tracefile = String::from_utf8(output.stdout).unwrap();
-        let lines = tracefile.lines().filter_map(|it| it.strip_prefix("DA:"));
-        let lines = lines.map(|it| {
-            let (line, count) = it.split_once(',').unwrap();
+        let lines = tracefile
+            .lines()
+            .filter_map(|line| line.strip_prefix("DA:"));
+        let lines = lines.map(|other| {
+            let (line, count) = other.split_once(',').unwrap();
             (line.parse().unwrap(), count.parse().unwrap())
         });
         lines.collect()
@@ -122,7 +124,7 @@ impl Ran {
 #[test]
 fn lines_have_the_counts_that_they_ran() {
     for number in RELEASES {
-        let Some(ran) = Ran::of(number) else {
+        let Some(ran) = Ran::find(number) else {
             continue;
         };
         let (found, marked) = (ran.lines(Rules::Own), ran.marked());
@@ -140,7 +142,7 @@ fn lines_have_the_counts_that_they_ran() {
 #[test]
 fn by_the_rules_of_llvm_cov_lines_have_its_counts() {
     for number in RELEASES {
-        let Some(ran) = Ran::of(number) else {
+        let Some(ran) = Ran::find(number) else {
             continue;
         };
         let expected = ran.by_llvm_cov();

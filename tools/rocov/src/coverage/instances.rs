@@ -58,16 +58,20 @@ impl View {
                 }
             }
         }
-        let templates = templates.into_values().filter(|it| it.len() > 1);
-        let mut templates: Vec<_> = templates.map(Template::of).collect();
+        let templates = templates
+            .into_values()
+            .filter(|template| template.len() > 1);
+        let mut templates: Vec<_> = templates.map(Template::new).collect();
         templates.sort_by_key(|template| template.end);
         templates
     }
 }
 
 impl Template {
-    fn of(instances: BTreeMap<&str, Sum>) -> Self {
-        let ends = instances.values().filter_map(|it| it.lines.keys().last());
+    fn new(instances: BTreeMap<&str, Sum>) -> Self {
+        let ends = instances
+            .values()
+            .filter_map(|instance| instance.lines.keys().last());
         let end = ends.max().copied().unwrap_or_default();
         let instances = instances.into_iter().map(|(name, sum)| TemplateInstance {
             name: name.to_owned(),

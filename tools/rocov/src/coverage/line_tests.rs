@@ -14,7 +14,7 @@ pub(crate) struct LineTests(HashMap<Arc<str>, Vec<(Arc<str>, ColumnTests)>>);
 
 impl LineTests {
     /// Takes the tests of each file in each column, with the label of the column.
-    pub(crate) fn of(files: impl Iterator<Item = (Arc<str>, Arc<str>, ColumnTests)>) -> Self {
+    pub(crate) fn new(files: impl Iterator<Item = (Arc<str>, Arc<str>, ColumnTests)>) -> Self {
         let mut columns: HashMap<_, Vec<_>> = HashMap::new();
         for (label, path, tests) in files {
             columns.entry(path).or_default().push((label, tests));

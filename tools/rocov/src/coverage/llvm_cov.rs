@@ -40,7 +40,7 @@ pub(crate) fn export(
     let mut command = llvm_cov(tools, "export", objects, merged);
     command::read(command.arg("-skip-expansions"), |text| {
         export::read(text).with_context(|| {
-            let object = objects.first().map(|it| it.display().to_string());
+            let object = objects.first().map(|object| object.display().to_string());
             let object = object.unwrap_or_default();
             format!("cannot read the export of llvm-cov for {object}")
         })

@@ -15,7 +15,7 @@ pub(crate) struct MappedFunctions(HashMap<Arc<str>, InFile>);
 
 impl MappedFunctions {
     /// Takes those of `functions`. None, if all code has counts of one kind.
-    pub(crate) fn of<'a>(
+    pub(crate) fn new<'a>(
         kinds: impl Iterator<Item = &'a CountKinds>,
         functions: impl Iterator<Item = &'a Arc<Function>>,
     ) -> Self {
@@ -23,7 +23,7 @@ impl MappedFunctions {
         if kinds.flatten().collect::<BTreeSet<_>>().len() < 2 {
             return mapped;
         }
-        for function in functions.filter(|it| it.line_table.is_none()) {
+        for function in functions.filter(|function| function.line_table.is_none()) {
             let here = mapped.0.entry(Arc::clone(function.main_path()));
             let (start, end) = (function.start(), function.end());
             let found = (Span { start, end }, Arc::clone(&function.name));
@@ -112,7 +112,7 @@ mod tests {
             mapped("_Z4foldIfEvT_", [23, 25]),
             mapped("_Z4foldIiEvT_", [23, 25]),
         ];
-        let mapped = MappedFunctions::of([&kinds].into_iter(), functions.iter());
+        let mapped = MappedFunctions::new([&kinds].into_iter(), functions.iter());
         for (name, line, expected) in [
             ("scale", 4, (3, "_ZN2my5scaleEf")),
             ("scale", 13, (13, "_ZN5other5scaleEf")),

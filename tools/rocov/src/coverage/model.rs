@@ -51,7 +51,10 @@ pub(crate) struct Source {
 impl Source {
     /// The source files that it has something in.
     pub(crate) fn paths(&self) -> HashSet<Arc<str>> {
-        let paths = self.records.iter().flat_map(|it| &it.function.filenames);
+        let paths = self
+            .records
+            .iter()
+            .flat_map(|record| &record.function.filenames);
         paths.map(Arc::clone).collect()
     }
 }

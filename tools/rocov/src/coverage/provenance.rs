@@ -42,24 +42,24 @@ impl Provenance {
     /// # Errors
     ///
     /// Fails if `SOURCE_DATE_EPOCH` is not a number of seconds.
-    pub(crate) fn of(
+    pub(crate) fn find(
         view: &View,
         registries: &Registries,
         repository: Option<&Path>,
     ) -> Result<Self> {
-        let compilers = view.columns.iter().flat_map(|it| &it.compilers);
+        let compilers = view.columns.iter().flat_map(|column| &column.compilers);
         Ok(Self {
             written: time::report_time()?,
             commit: commit(view, repository),
-            runs: Runs::of(view, registries),
+            runs: Runs::find(view, registries),
             compilers: compilers.cloned().collect(),
         })
     }
 }
 
 impl Runs {
-    fn of(view: &View, registries: &Registries) -> Option<Self> {
-        let identities = view.columns.iter().flat_map(|it| &it.identities);
+    fn find(view: &View, registries: &Registries) -> Option<Self> {
+        let identities = view.columns.iter().flat_map(|column| &column.identities);
         let identities: BTreeSet<&str> = identities.map(String::as_str).collect();
         let mut processes: Vec<_> = registries
             .processes()
@@ -67,9 +67,9 @@ impl Runs {
                 let loaded = process
                     .loads
                     .iter()
-                    .filter_map(|it| it.code_object.as_ref());
+                    .filter_map(|load| load.code_object.as_ref());
                 let never = process.never_loaded.iter();
-                let mut all = loaded.chain(never.flat_map(|it| &it.code_objects));
+                let mut all = loaded.chain(never.flat_map(|object| &object.code_objects));
                 registry.is_named && all.any(|identity| identities.contains(identity.as_str()))
             })
             .map(|(_, process)| process)

@@ -73,7 +73,11 @@ struct ReportComponent {
 impl<'a> Report<'a> {
     /// Makes a report of merged profiles. A code object is named by the file that the user gave, else by
     /// the file that it was loaded from.
-    pub(crate) fn of(merged: &MergedProfiles<'_>, data: &DataDirectory, origins: &Origins) -> Self {
+    pub(crate) fn new(
+        merged: &MergedProfiles<'_>,
+        data: &DataDirectory,
+        origins: &Origins,
+    ) -> Self {
         let binary = |object: &MergedObject<'_>| {
             let has = |file: &&ObjectFile| {
                 let mut elfs = file.elfs.iter();
@@ -212,7 +216,7 @@ impl<'a> Report<'a> {
             let of = sources.filter(|source| component.identities.contains(&source.identity));
             let of = of.cloned().collect();
             let view = View::by_rules(self.rules, &self.exclusions, of, by, is_wanted);
-            Part::of(component.name.clone(), &view)
+            Part::new(component.name.clone(), &view)
         });
         let components = components.collect();
         let mut view = View::by_rules(self.rules, &self.exclusions, sources, by, is_wanted);
@@ -299,7 +303,10 @@ impl<'a> Report<'a> {
         installed: &'b LlvmTools,
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<TestEvaluator<'b, impl Fn(&str) -> String + Sync + 'b>> {
-        let binaries = self.binaries.iter().filter(|it| is_wanted(&it.identity));
+        let binaries = self
+            .binaries
+            .iter()
+            .filter(|binary| is_wanted(&binary.identity));
         let place = |path: &str| checkouts.place(&selection.place(path));
         let rules = (self.rules, &self.exclusions);
         TestEvaluator::new(binaries, place, &self.directory, installed, rules)

@@ -60,14 +60,14 @@ pub(crate) struct SavedLines {
 
 impl SavedLines {
     /// The line table of a record with this number. `None` if the record has a coverage mapping.
-    pub(crate) fn of(number: usize, record: &Record) -> Option<Self> {
+    pub(crate) fn from_record(number: usize, record: &Record) -> Option<Self> {
         let table = record.function.line_table.as_ref()?;
         let lines = table.lines.iter().zip(&record.counts.lines);
         Some(Self {
             function: number,
             start: table.start.line,
             lines: lines
-                .map(|(it, count)| (it.file, it.line, *count))
+                .map(|(line, count)| (line.file, line.line, *count))
                 .collect(),
         })
     }
@@ -163,7 +163,10 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
             let record = records.get_mut(lines.function).with_context(is_none)?;
             lines.add(record).with_context(is_none)?;
         }
-        shared.share(records.iter_mut().map(|it| &mut it.function), &place);
+        shared.share(
+            records.iter_mut().map(|record| &mut record.function),
+            &place,
+        );
         Ok(Source {
             identity: String::new(),
             side: head.side,

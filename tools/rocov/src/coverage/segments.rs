@@ -33,7 +33,7 @@ pub(crate) struct Segment {
 /// The segments of the regions of one file, in order.
 pub(crate) fn segments(mut regions: Vec<CountedRegion>) -> Vec<Segment> {
     // Outer regions before inner ones.
-    regions.sort_by_key(|it| (it.span.start, Reverse(it.span.end), it.kind));
+    regions.sort_by_key(|region| (region.span.start, Reverse(region.span.end), region.kind));
     regions.dedup_by(|next, kept| {
         let is_same = next.span == kept.span;
         // One span is code of several instances of a template, or a macro that is nothing but
@@ -66,10 +66,10 @@ struct Builder {
 impl Builder {
     fn add(&mut self, region: &CountedRegion, next: Option<&CountedRegion>) {
         let Span { start, end } = region.span;
-        let is_completed = |it: &CountedRegion| it.span.end <= start;
+        let is_completed = |region: &CountedRegion| region.span.end <= start;
         if self.active.iter().any(is_completed) {
             self.active.sort_by_key(is_completed);
-            let first_completed = self.active.partition_point(|it| !is_completed(it));
+            let first_completed = self.active.partition_point(|region| !is_completed(region));
             self.complete(Some(start), first_completed);
         }
 
@@ -92,7 +92,7 @@ impl Builder {
 
     /// Ends the active regions from the `first`-th on, before a region that starts at `next`.
     fn complete(&mut self, next: Option<Place>, first: usize) {
-        self.active[first..].sort_by_key(|it| it.span.end);
+        self.active[first..].sort_by_key(|region| region.span.end);
         for index in first + 1..self.active.len() {
             let end_of_previous = self.active[index - 1].span.end;
             if Some(end_of_previous) == next {
@@ -106,7 +106,7 @@ impl Builder {
             let last = self.active[index..]
                 .iter()
                 .rev()
-                .find(|it| it.span.end == end);
+                .find(|region| region.span.end == end);
             let last = *last.unwrap_or(&self.active[index]);
             self.start(&last, end_of_previous, false, false);
         }
@@ -183,12 +183,15 @@ pub(crate) fn counted_lines(segments: &[Segment]) -> Vec<(u32, u64, Uniformity)>
         return lines;
     };
     while !rest.is_empty() {
-        let here = rest.iter().take_while(|it| it.place.line == number).count();
+        let here = rest
+            .iter()
+            .take_while(|segment| segment.place.line == number)
+            .count();
         let (here, after) = rest.split_at(here);
         let counted = match here {
             [] => around
-                .filter(|it| it.has_count)
-                .map(|it| (it.count, it.uniformity)),
+                .filter(|segment| segment.has_count)
+                .map(|segment| (segment.count, segment.uniformity)),
             here => line(here, around),
         };
         if let Some((count, uniformity)) = counted {
@@ -204,15 +207,17 @@ pub(crate) fn counted_lines(segments: &[Segment]) -> Vec<(u32, u64, Uniformity)>
 /// The count of a line that has the segments `here`, in the segment `around` from a line before. The
 /// uniformity is that of the segment with this count. If several have it, the least known or uniform one wins.
 fn line(here: &[Segment], around: Option<&Segment>) -> Option<(u64, Uniformity)> {
-    let begins = |it: &&Segment| it.is_entry && it.has_count;
-    let begins_code = |it: &&Segment| begins(it) && !it.is_gap;
-    let begins_skipped = here.first().is_some_and(|it| !it.has_count && it.is_entry);
-    let is_inside = around.is_some_and(|it| it.has_count);
-    let has_code = here.iter().any(|it| begins_code(&it));
+    let begins = |segment: &&Segment| segment.is_entry && segment.has_count;
+    let begins_code = |segment: &&Segment| begins(segment) && !segment.is_gap;
+    let begins_skipped = here
+        .first()
+        .is_some_and(|segment| !segment.has_count && segment.is_entry);
+    let is_inside = around.is_some_and(|segment| segment.has_count);
+    let has_code = here.iter().any(|segment| begins_code(&segment));
     let is_mapped =
-        (!begins_skipped && (is_inside || has_code)) || here.iter().any(|it| begins(&it));
+        (!begins_skipped && (is_inside || has_code)) || here.iter().any(|segment| begins(&segment));
     let mut largest = around
-        .map(|it| (it.count, it.uniformity))
+        .map(|segment| (segment.count, segment.uniformity))
         .unwrap_or_default();
     for (index, segment) in here.iter().filter(begins_code).enumerate() {
         let is_first = index == 0 && around.is_none();

@@ -124,7 +124,7 @@ impl Selection {
         };
         self.has_source[number].store(true, Ordering::Relaxed);
         let mut places = self.roots.iter().map(|root| root.join(inside));
-        let joined = places.find(|it| it.exists());
+        let joined = places.find(|place| place.exists());
         let joined = joined.unwrap_or_else(|| self.roots[0].join(inside));
         joined.to_string_lossy().into_owned()
     }

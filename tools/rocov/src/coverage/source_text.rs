@@ -68,7 +68,7 @@ impl SourceTexts {
     /// # Errors
     ///
     /// Fails if there is no such revision.
-    pub(crate) fn of(revision: &OsStr, repository: Option<&Path>) -> Result<Self> {
+    pub(crate) fn from_revision(revision: &OsStr, repository: Option<&Path>) -> Result<Self> {
         let failed = "cannot take sources from git";
         let repository =
             Repository::discover(repository.unwrap_or(Path::new("."))).context(failed)?;

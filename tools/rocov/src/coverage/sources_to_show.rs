@@ -25,7 +25,7 @@ impl<'a> SourcesToShow<'a> {
     /// # Errors
     ///
     /// Fails if nothing is at one of the paths `wanted`, or if no source is at any of them.
-    pub(crate) fn of(view: &'a View, wanted: &[PathBuf]) -> Result<Self> {
+    pub(crate) fn find(view: &'a View, wanted: &[PathBuf]) -> Result<Self> {
         let texts = &view.texts;
         let is_embedded = |named: &Path| {
             let mut sources = view.paths.iter();
@@ -43,7 +43,7 @@ impl<'a> SourcesToShow<'a> {
             let place = Path::new(&**path);
             if wanted.is_empty() && !texts.has(place) {
                 left_out.push(format!("left out: {}", Misfit::Missing.about(path)));
-            } else if wanted.is_empty() || wanted.iter().any(|it| holds(it, place, texts)) {
+            } else if wanted.is_empty() || wanted.iter().any(|path| holds(path, place, texts)) {
                 paths.push(&**path);
             }
         }
@@ -69,7 +69,7 @@ fn holds(named: &Path, source: &Path, texts: &SourceTexts) -> bool {
         return true;
     }
     let in_git = texts.path_in_git(source);
-    let named_in_git = in_git.is_some_and(|it| Path::new(it).starts_with(named));
+    let named_in_git = in_git.is_some_and(|path| Path::new(path).starts_with(named));
     let named = named.canonicalize().unwrap_or_else(|_| named.to_owned());
     let source = source.canonicalize();
     named_in_git || source.is_ok_and(|source| source.starts_with(named))

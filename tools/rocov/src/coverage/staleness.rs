@@ -25,7 +25,7 @@ pub(crate) fn misfit(view: &View, path: &str, texts: &SourceTexts) -> Option<Mis
     let Ok(text) = texts.read(Path::new(path)) else {
         return Some(Misfit::Missing);
     };
-    let lines = Lines::of(&text);
+    let lines = Lines::new(&text);
     stale(view, path, |number| Some(lines.get(number))).map(Misfit::Stale)
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn misfit(view: &View, path: &str, texts: &SourceTexts) -> Option<Mis
 pub(super) struct Lines<'a>(Vec<&'a [u8]>);
 
 impl<'a> Lines<'a> {
-    pub(super) fn of(text: &'a [u8]) -> Self {
+    pub(super) fn new(text: &'a [u8]) -> Self {
         Self(text.split(|byte| *byte == b'\n').collect())
     }
 
@@ -72,11 +72,14 @@ pub(super) fn stale<'a>(
         };
         Some(Stale { place, is_end })
     };
-    let records = view.columns.iter().flat_map(|it| it.touching(path));
+    let records = view.columns.iter().flat_map(|column| column.touching(path));
     records.into_iter().find_map(|record| {
         let function = record.description();
         let main = function.main_file();
-        let body = function.regions.iter().find(|it| it.location.file == main);
+        let body = function
+            .regions
+            .iter()
+            .find(|region| region.location.file == main);
         let mut here = function.regions.iter().filter(|region| {
             region.kind == Kind::Code && &**function.path(region.location.file) == path
         });

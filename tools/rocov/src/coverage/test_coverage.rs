@@ -76,7 +76,9 @@ impl<'a> TestedObject<'a> {
         index: ObjectIndex,
         groups: &FunctionGroups,
     ) -> Self {
-        let groups = index.descriptions().filter_map(|it| groups.get(it));
+        let groups = index
+            .descriptions()
+            .filter_map(|description| groups.get(description));
         let groups: Vec<_> = groups.collect();
         let mut by_group: HashMap<_, Vec<_>> = HashMap::new();
         for (number, group) in groups.iter().enumerate() {
@@ -121,7 +123,9 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         installed: &'a LlvmTools,
         (rules, exclusions): (Rules, &'a Exclusions),
     ) -> Result<Self> {
-        let binaries = binaries.into_iter().filter(|it| it.side == Side::Device);
+        let binaries = binaries
+            .into_iter()
+            .filter(|binary| binary.side == Side::Device);
         let binaries: Vec<_> = binaries.enumerate().collect();
         let shared = Mutex::new(SharedFunctions::default());
         let read = parallel::map(&binaries, |(number, binary)| {
@@ -131,8 +135,8 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
             Ok((*number, *binary, index))
         })?;
         let functions = read.iter().flat_map(|(_, _, index)| index.descriptions());
-        let groups = FunctionGroups::of(functions);
-        let mapped = MappedFunctions::of(
+        let groups = FunctionGroups::new(functions);
+        let mapped = MappedFunctions::new(
             read.iter().map(|(_, binary, _)| &binary.kinds),
             read.iter().flat_map(|(_, _, index)| index.descriptions()),
         );
@@ -196,7 +200,7 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         };
         let columns = view.columns.iter();
         let covered = columns
-            .map(|column| Covered::of(&view, column, &self.mapped))
+            .map(|column| Covered::new(&view, column, &self.mapped))
             .collect();
         Ok((part, covered))
     }
@@ -229,9 +233,11 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         reached: &HashSet<usize>,
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<View> {
-        let sources = counts.iter().map(|it| {
-            self.source(it, |object| {
-                let numbers = reached.iter().filter_map(|it| object.by_group.get(it));
+        let sources = counts.iter().map(|count| {
+            self.source(count, |object| {
+                let numbers = reached
+                    .iter()
+                    .filter_map(|group| object.by_group.get(group));
                 numbers.flatten().copied().collect()
             })
         });
@@ -256,12 +262,16 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         paths: &HashSet<Arc<str>>,
     ) -> Result<Vec<Source>> {
         let counts = self.counts(matched)?;
-        let sources = counts.iter().map(|it| {
-            self.source(it, |object| {
+        let sources = counts.iter().map(|count| {
+            self.source(count, |object| {
                 let functions = object.index.descriptions().enumerate();
-                let has_path =
-                    |it: &Arc<Function>| it.filenames.iter().any(|it| paths.contains(it));
-                let functions = functions.filter(|(_, it)| has_path(it));
+                let has_path = |function: &Arc<Function>| {
+                    function
+                        .filenames
+                        .iter()
+                        .any(|filename| paths.contains(filename))
+                };
+                let functions = functions.filter(|(_, function)| has_path(function));
                 functions.map(|(number, _)| number).collect()
             })
         });
@@ -275,7 +285,7 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
             for (identity, profiles) in objects {
                 let known = self.objects.get(*arch);
                 // A code object is left out if all its profiles are damaged.
-                let Some(object) = known.and_then(|it| it.get(*identity)) else {
+                let Some(object) = known.and_then(|object| object.get(*identity)) else {
                     continue;
                 };
                 let number = self.merged.fetch_add(1, Ordering::Relaxed);
@@ -303,7 +313,10 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
                 let tools = self.installed.newest()?;
                 let (mut records, _) = exported(&object.binary.objects, profile, tools)?;
                 let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-                shared.share(records.iter_mut().map(|it| &mut it.function), &self.place);
+                shared.share(
+                    records.iter_mut().map(|record| &mut record.function),
+                    &self.place,
+                );
                 records
             }
         };
@@ -317,7 +330,10 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
             let BinaryCounts::Summed(counts) = counts else {
                 // llvm-cov describes the functions in its own way.
                 let objects = self.objects.values().flat_map(BTreeMap::values);
-                return objects.flat_map(|it| it.by_group.keys()).copied().collect();
+                return objects
+                    .flat_map(|object| object.by_group.keys())
+                    .copied()
+                    .collect();
             };
             reached.extend(
                 object
@@ -335,8 +351,8 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         counts: &[ObjectCounts<'_>],
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<Arc<GroupFigures>> {
-        let summed = counts.iter().filter_map(|it| match &it.counts {
-            BinaryCounts::Summed(counts) => Some((it.object, counts)),
+        let summed = counts.iter().filter_map(|count| match &count.counts {
+            BinaryCounts::Summed(counts) => Some((count.object, counts)),
             BinaryCounts::Indexed(_) => None,
         });
         let numbers: Vec<_> = summed.clone().map(|(object, _)| object.number).collect();

@@ -99,7 +99,7 @@ pub(crate) struct UniformityFigures {
 
 impl UniformityFigures {
     /// The figures of these lines.
-    pub(crate) fn of(lines: &[UniformLine]) -> Self {
+    pub(crate) fn from_lines(lines: &[UniformLine]) -> Self {
         let mut figures = Self::default();
         for line in lines {
             figures.lines += 1;
@@ -134,8 +134,10 @@ impl ColumnUniformity<'_> {
     /// The figures of all files.
     pub(crate) fn total(&self) -> UniformityFigures {
         let files = self.files.iter();
-        let files = files.map(|(_, lines)| UniformityFigures::of(lines));
-        files.fold(UniformityFigures::default(), |sum, it| sum.plus(&it))
+        let files = files.map(|(_, lines)| UniformityFigures::from_lines(lines));
+        files.fold(UniformityFigures::default(), |sum, figures| {
+            sum.plus(&figures)
+        })
     }
 }
 

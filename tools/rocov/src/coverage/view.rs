@@ -54,9 +54,9 @@ impl Rules {
         let each = instances.iter().map(FunctionCoverage::figures);
         let sum = each
             .clone()
-            .fold(Figures::default(), |sum, it| sum.plus(&it));
+            .fold(Figures::default(), |sum, figures| sum.plus(&figures));
         let all = match self {
-            Self::LlvmCov => each.fold(Figures::default(), |best, it| best.max(&it)),
+            Self::LlvmCov => each.fold(Figures::default(), |best, figures| best.max(&figures)),
             Self::Own => {
                 let joined = instances.into_iter().reduce(|mut joined, instance| {
                     joined.join(instance);
@@ -77,8 +77,10 @@ impl Rules {
         for (start, coverage) in functions {
             by_start.entry(start).or_default().push(coverage);
         }
-        let functions = by_start.into_values().map(|it| self.together(it));
-        functions.fold(Figures::default(), |sum, it| sum.plus(&it))
+        let functions = by_start
+            .into_values()
+            .map(|function| self.together(function));
+        functions.fold(Figures::default(), |sum, figures| sum.plus(&figures))
     }
 
     /// The figures of functions, each of which has one record.
@@ -91,11 +93,13 @@ impl Rules {
         let functions = by_start.into_values().map(|records| match &records[..] {
             [record] => FunctionCoverage::figures_of(record),
             records => {
-                let instances = records.iter().map(|it| FunctionCoverage::of(it));
+                let instances = records
+                    .iter()
+                    .map(|record| FunctionCoverage::from_record(record));
                 self.together(instances.collect())
             }
         });
-        functions.fold(Figures::default(), |sum, it| sum.plus(&it))
+        functions.fold(Figures::default(), |sum, figures| sum.plus(&figures))
     }
 }
 
@@ -127,7 +131,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    fn of(
+    fn new(
         label: String,
         side: Side,
         sources: Vec<Source>,
@@ -204,7 +208,7 @@ impl Column {
     /// The calls of the functions that are defined in this file, by their lines.
     pub(crate) fn calls(&self, path: &str) -> Vec<(u32, u64)> {
         let records = self.defined_in(path);
-        let calls = records.map(|it| (it.function.start().line, it.counts.calls));
+        let calls = records.map(|record| (record.function.start().line, record.counts.calls));
         calls.collect()
     }
 
@@ -321,7 +325,7 @@ impl View {
             .into_iter()
             .map(|((side, label), sources)| {
                 let left_out = |records: &mut _| exclusions.leave_out(records, &texts).lines;
-                Column::of(label, side, sources, rules, left_out)
+                Column::new(label, side, sources, rules, left_out)
             })
             .collect();
         let paths: BTreeSet<_> = columns
@@ -372,7 +376,10 @@ impl View {
     pub(crate) fn activity(&self, path: &str) -> BTreeMap<u32, Activity> {
         let mut lines: BTreeMap<u32, Activity> = BTreeMap::new();
         let columns = self.columns.iter();
-        for (line, activity) in columns.flat_map(|it| it.activities.get(path)).flatten() {
+        for (line, activity) in columns
+            .flat_map(|column| column.activities.get(path))
+            .flatten()
+        {
             let known = lines.entry(*line).or_default();
             *known = known.plus(*activity);
         }
@@ -454,7 +461,7 @@ impl View {
         let columns = self.columns.iter();
         let kinds = columns.clone().map(|column| &column.kinds);
         let records = columns.flat_map(|column| column.defined_in(path));
-        MappedFunctions::of(kinds, records.map(|record| &record.function))
+        MappedFunctions::new(kinds, records.map(|record| &record.function))
     }
 
     /// The figures of the functions of a column that are defined in shown files, by `group`. Functions that
@@ -559,7 +566,7 @@ fn joined<'a>(
     let mut functions: Vec<((Place, &str), FunctionCoverage)> = Vec::new();
     let mut listed: BTreeMap<(Place, &str), FunctionCoverage> = BTreeMap::new();
     for record in records {
-        let detail = FunctionCoverage::of(record);
+        let detail = FunctionCoverage::from_record(record);
         let key = mapped.key(&record.function);
         match record.function.line_table {
             None => functions.push((key, detail)),

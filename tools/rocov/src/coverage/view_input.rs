@@ -82,7 +82,7 @@ impl ViewInput<'_> {
             let mut matched = data.match_elfs(archs, &all, &mut installed, warnings)?;
             matched.select_labels(self.labels, &data)?;
             let merged = MergedProfiles::merge_data(&mut matched, &data, &installed, warnings)?;
-            let mut report = Report::of(&merged, &data, &Origins::default());
+            let mut report = Report::new(&merged, &data, &Origins::default());
             report.follow(self.rules, self.exclusions);
             let (view, said) = report.view(selection, By::Arch, &installed)?;
             warnings.extend(said);

@@ -33,7 +33,11 @@ impl DataDirectory {
         warnings: &mut Warnings,
     ) -> Result<Option<OtherArchs>> {
         let registries = self.registries();
-        let named = || registries.processes().filter(|(it, _)| it.is_named);
+        let named = || {
+            registries
+                .processes()
+                .filter(|(registry, _)| registry.is_named)
+        };
         let mut ran: BTreeSet<_> = named()
             .flat_map(|(_, process)| process.loaded())
             .map(|(arch, _)| arch)

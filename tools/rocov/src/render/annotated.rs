@@ -77,7 +77,7 @@ impl Page<'_> {
         let counted = CountedLines {
             activities: column.activities.get(source.path),
             excluded: column.excluded.get(source.path),
-            ..CountedLines::of(lines, &segments)
+            ..CountedLines::new(lines, &segments)
         };
         let mut instances = instances(column, source.path);
         for (number, line) in (1..).zip(&text) {
@@ -105,7 +105,7 @@ impl Page<'_> {
         self.styled(NAME, &name)?;
         writeln!(self.out, ":")?;
         let segments = record.segments();
-        let counted = CountedLines::of(record.lines(&segments), &segments);
+        let counted = CountedLines::new(record.lines(&segments), &segments);
         let ends = [
             counted.counts.first_key_value(),
             counted.counts.last_key_value(),
@@ -184,7 +184,7 @@ struct CountedLines<'a> {
 
 impl CountedLines<'_> {
     /// The lines of `counts`, which have these segments.
-    fn of(counts: Vec<(u32, u64)>, segments: &[Segment]) -> Self {
+    fn new(counts: Vec<(u32, u64)>, segments: &[Segment]) -> Self {
         Self {
             counts: counts.into_iter().collect(),
             missed: missed(segments),
@@ -206,8 +206,8 @@ impl CountedLines<'_> {
             false => otherwise,
         };
         let spans = self.missed.iter();
-        let spans = spans.filter(move |it| (it.start.line..=it.end.line).contains(&line));
-        spans.map(move |it| (byte(it.start, 0), byte(it.end, length)))
+        let spans = spans.filter(move |span| (span.start.line..=span.end.line).contains(&line));
+        spans.map(move |span| (byte(span.start, 0), byte(span.end, length)))
     }
 }
 

@@ -18,7 +18,11 @@ const PADDING: u32 = 5;
 const FONT: &str = "Verdana,Geneva,DejaVu Sans,sans-serif";
 
 pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
-    let labels: Vec<_> = view.columns.iter().map(|it| it.label.as_str()).collect();
+    let labels: Vec<_> = view
+        .columns
+        .iter()
+        .map(|column| column.label.as_str())
+        .collect();
     write_badge(view.table().total.all.lines, &labels.join(", "), out)
 }
 

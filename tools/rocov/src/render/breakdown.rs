@@ -130,17 +130,17 @@ pub(super) struct ListingRow<'a> {
 /// The table of components, if the report has some.
 pub(super) fn components(view: &View) -> Option<Listing<'_>> {
     let [(kind, parts), _] = kinds(view);
-    (!parts.is_empty()).then(|| Listing::of(kind, parts))
+    (!parts.is_empty()).then(|| Listing::new(kind, parts))
 }
 
 /// The table of tests, if the report has some.
 pub(super) fn tests(view: &View) -> Option<Listing<'_>> {
     let [_, (kind, parts)] = kinds(view);
-    (!parts.is_empty()).then(|| Listing::of(kind, parts))
+    (!parts.is_empty()).then(|| Listing::new(kind, parts))
 }
 
 impl<'a> Listing<'a> {
-    fn of(kind: &'static str, parts: &'a [Part]) -> Self {
+    fn new(kind: &'static str, parts: &'a [Part]) -> Self {
         let columns = || {
             let parts = parts.iter().enumerate();
             parts.flat_map(|(number, part)| {

@@ -108,9 +108,9 @@ fn row(name: Inline, figures: Vec<Figure>, missed: &str) -> Vec<Inline> {
 /// then for all of them.
 pub(super) fn json(view: &View, changed: &Changed) -> Value {
     let figures = |figures: Vec<Figure>| -> Value {
-        let each = figures.into_iter().map(|it| {
-            let percent = it.percent();
-            json!({"count": it.total, "covered": it.covered, "percent": percent})
+        let each = figures.into_iter().map(|figure| {
+            let percent = figure.percent();
+            json!({"count": figure.total, "covered": figure.covered, "percent": percent})
         });
         each.collect()
     };

@@ -44,7 +44,7 @@ pub(super) fn write(view: &View, max_count: u64, out: &mut dyn Write) -> Result<
     let mut total = Rates::default();
     let mut packages: BTreeMap<String, (Rates, Vec<&str>)> = BTreeMap::new();
     for path in view.paths_with_lines() {
-        let class = Class::of(view, max_count, path, &here);
+        let class = Class::new(view, max_count, path, &here);
         let parent = Path::new(&class.path).parent().unwrap_or(Path::new(""));
         let package = packages.entry(parent.display().to_string()).or_default();
         package.0.add(class.rates);
@@ -84,7 +84,7 @@ pub(super) fn write(view: &View, max_count: u64, out: &mut dyn Write) -> Result<
                     xml.element("classes", &[], |xml| {
                         let classes = paths.iter();
                         let mut classes =
-                            classes.map(|path| Class::of(view, max_count, path, &here));
+                            classes.map(|path| Class::new(view, max_count, path, &here));
                         classes.try_for_each(|class| class.write(xml))
                     })
                 })?;
@@ -124,7 +124,7 @@ impl Rates {
 }
 
 impl Class {
-    fn of(view: &View, max_count: u64, path: &str, here: &Path) -> Self {
+    fn new(view: &View, max_count: u64, path: &str, here: &Path) -> Self {
         let file: File = view.file(path);
         let count = |counts: &[Option<u64>]| view.joined(counts).unwrap_or(0).min(max_count);
         let lines: Vec<_> = file
@@ -138,7 +138,7 @@ impl Class {
             (shown(&function.name), function.line, calls)
         });
         let rates = Rates {
-            lines: Figure::of(lines.iter().map(|(_, count)| *count > 0)),
+            lines: Figure::count_all(lines.iter().map(|(_, count)| *count > 0)),
             branches: figure(branches.values().flatten()),
             knows_branches: view.has_regions(),
         };
@@ -188,7 +188,7 @@ fn write_method(
     xml: &mut Xml<'_>,
 ) -> io::Result<()> {
     let rates = Rates {
-        lines: Figure::of([calls > 0]),
+        lines: Figure::count_all([calls > 0]),
         branches: Figure::default(),
         knows_branches,
     };
@@ -234,5 +234,5 @@ fn write_line(number: u32, count: u64, branches: &[Joined], xml: &mut Xml<'_>) -
 /// The sides of branches that ran.
 fn figure<'a>(branches: impl IntoIterator<Item = &'a Joined>) -> Figure {
     let sides = branches.into_iter().flatten().flatten();
-    Figure::of(sides.map(|count| *count > 0))
+    Figure::count_all(sides.map(|count| *count > 0))
 }

@@ -63,7 +63,10 @@ fn write_text(comparison: &Comparison, out: &mut dyn Write) -> Result<()> {
         text,
         is_number: !matches!(text, "" | "What"),
     });
-    let rows = comparison.totals.iter().flat_map(|it| rows(comparison, it));
+    let rows = comparison
+        .totals
+        .iter()
+        .flat_map(|total| rows(comparison, total));
     out.table(&headings, &rows.collect::<Vec<_>>())?;
     for (heading, lines) in sections(comparison) {
         let lines = lines.into_iter().map(|line| format!("  {line}"));
@@ -76,7 +79,11 @@ fn write_markdown(comparison: &Comparison, out: &mut dyn Write) -> Result<()> {
     let out = &mut Markdown::new(out);
     out.own("### Coverage of GPU code, before and after\n")?;
     out.head(&HEADINGS.map(Inline::text), |column| column > 1)?;
-    for row in comparison.totals.iter().flat_map(|it| rows(comparison, it)) {
+    for row in comparison
+        .totals
+        .iter()
+        .flat_map(|total| rows(comparison, total))
+    {
         let cells: Vec<_> = row.iter().map(|cell| Inline::text(cell)).collect();
         out.row(&cells)?;
     }
@@ -100,15 +107,15 @@ fn rows(comparison: &Comparison, totals: &Totals) -> Vec<Vec<String>> {
     ];
     let rows = rows
         .into_iter()
-        .filter(|(_, it)| it.before.total + it.after.total > 0);
-    rows.map(|(what, it)| {
+        .filter(|(_, pair)| pair.before.total + pair.after.total > 0);
+    rows.map(|(what, pair)| {
         vec![
             totals.name.clone(),
             what.to_owned(),
-            it.before.share_text(),
-            it.after.share_text(),
+            pair.before.share_text(),
+            pair.after.share_text(),
             match comparison.has_comparable_totals(&totals.name) {
-                true => difference(it),
+                true => difference(pair),
                 false => "-".to_owned(),
             },
         ]
@@ -132,39 +139,47 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
     let here = here();
     let place = |path: &str| below(path, &here).into_owned();
     let lines = |which: &dyn Fn(&LineChange) -> &Vec<u32>| -> Vec<String> {
-        let changes = comparison.lines.iter().filter(|it| !which(it).is_empty());
-        let line = |it: &LineChange| {
-            let ranges = ranges(which(it).iter().copied()).join(", ");
-            format!("{}, on {}: {ranges}", place(&it.filename), it.arch)
+        let changes = comparison
+            .lines
+            .iter()
+            .filter(|line| !which(line).is_empty());
+        let line = |change: &LineChange| {
+            let ranges = ranges(which(change).iter().copied()).join(", ");
+            format!("{}, on {}: {ranges}", place(&change.filename), change.arch)
         };
         changes.map(line).collect()
     };
     let functions = |change: FunctionFate| -> Vec<String> {
-        let changes = comparison.functions.iter().filter(|it| it.change == change);
-        let line = |it: &FunctionChange| {
-            let (what, name) = (it.what(), &it.name);
-            if is_without_lines(&it.filename) {
-                return format!("{what} {name}, on {}", it.arch);
+        let changes = comparison
+            .functions
+            .iter()
+            .filter(|function| function.change == change);
+        let line = |change: &FunctionChange| {
+            let (what, name) = (change.what(), &change.name);
+            if is_without_lines(&change.filename) {
+                return format!("{what} {name}, on {}", change.arch);
             }
-            let place = format!("{}:{}", place(&it.filename), it.line);
-            let lines = match (it.lines.before, it.lines.after) {
-                (Some(before), Some(after)) => format!("{} -> {} lines", of(before), of(after)),
-                (None, Some(after)) => format!("new, {} lines", of(after)),
-                (Some(before), None) => format!("had {} lines", of(before)),
+            let place = format!("{}:{}", place(&change.filename), change.line);
+            let lines = match (change.lines.before, change.lines.after) {
+                (Some(before), Some(after)) => {
+                    format!("{} -> {} lines", share(before), share(after))
+                }
+                (None, Some(after)) => format!("new, {} lines", share(after)),
+                (Some(before), None) => format!("had {} lines", share(before)),
                 (None, None) => String::new(),
             };
-            format!("{what} {name} ({place}), on {}: {lines}", it.arch)
+            format!("{what} {name} ({place}), on {}: {lines}", change.arch)
         };
         changes.map(line).collect()
     };
-    let files = comparison.files.iter().map(|it| {
+    let files = comparison.files.iter().map(|file| {
         let share =
             |figure: Option<Figure>| figure.map_or("not there".to_owned(), Figure::share_text);
-        let (before, after) = (share(it.lines.before), share(it.lines.after));
+        let (before, after) = (share(file.lines.before), share(file.lines.after));
         format!(
             "{}, on {}: {before} -> {after}",
-            place(&it.filename),
-            it.arch
+            place(&file.filename),
+            file.arch
         )
     });
     let sections = [
@@ -175,8 +190,11 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
             comparison.other_kinds.iter().map(other_kinds).collect(),
         ),
         ("Files whose lines changed", files.collect()),
-        ("Newly covered lines", lines(&|it| &it.newly_covered)),
-        ("Newly missed lines", lines(&|it| &it.newly_missed)),
+        (
+            "Newly covered lines",
+            lines(&|change| &change.newly_covered),
+        ),
+        ("Newly missed lines", lines(&|change| &change.newly_missed)),
         ("Functions that now run", functions(FunctionFate::Gained)),
         (
             "Functions that no longer run",
@@ -218,6 +236,6 @@ fn other_kinds(change: &KindChange) -> String {
     text
 }
 
-fn of(figure: Figure) -> String {
+fn share(figure: Figure) -> String {
     format!("{}/{}", figure.covered, figure.total)
 }

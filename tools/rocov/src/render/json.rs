@@ -80,17 +80,17 @@ fn exclusions(view: &View) -> Value {
 }
 
 /// The figures of a column of earlier runs.
-fn carried(it: &Carried) -> Value {
+fn carried(carried: &Carried) -> Value {
     let mut summary = json!({});
     for measure in Measure::ALL {
-        let figure = it.column.total.figure(measure);
+        let figure = carried.column.total.figure(measure);
         summary[measure.name()] = json!({
             "count": figure.total,
             "covered": figure.covered,
             "percent": figure.percent().unwrap_or_default(),
         });
     }
-    json!({"name": it.label, "date": it.column.date, "days": it.days, "summary": summary})
+    json!({"name": carried.label, "date": carried.column.date, "days": carried.days, "summary": summary})
 }
 
 /// The facts about a column that llvm-cov's export does not have.
@@ -117,7 +117,7 @@ fn head(view: &View, column: &Column, contents: JsonContents) -> Head {
         line_tables: shown(view, column)
             .enumerate()
             .filter(|_| has_functions)
-            .filter_map(|(number, record)| SavedLines::of(number, record))
+            .filter_map(|(number, record)| SavedLines::from_record(number, record))
             .collect(),
         folded: folded.filter(|_| has_functions).collect(),
         marks: shown(view, column)
@@ -185,15 +185,15 @@ fn separate(index: usize, out: &mut dyn Write) -> io::Result<()> {
 
 fn file(column: &Column, path: &str) -> Value {
     let segments = column.segments_with_listed(path);
-    let segments = segments.iter().map(|it| {
-        let place = it.place;
+    let segments = segments.iter().map(|segment| {
+        let place = segment.place;
         json!([
             place.line,
             place.column,
-            it.count,
-            it.has_count,
-            it.is_entry,
-            it.is_gap
+            segment.count,
+            segment.has_count,
+            segment.is_entry,
+            segment.is_gap
         ])
     });
     let mut branches = Vec::new();
@@ -205,12 +205,16 @@ fn file(column: &Column, path: &str) -> Value {
         branches.extend(branches_where(record, is_here));
         let folded = function.marks.folded_branches.iter();
         let folded = folded.filter(|branch| is_here(branch.location));
-        branches.extend(folded.map(|it| Value::from(counted(it.location, [0; 2], it.kind))));
+        branches.extend(
+            folded.map(|branch| Value::from(counted(branch.location, [0; 2], branch.kind))),
+        );
         decisions.extend(decisions_where(record, is_here));
         let main = function.main_file();
         if &**function.path(main) == path {
             for (region, count) in function.regions.iter().zip(&record.counts.regions) {
-                if function.expansions().any(|it| it == region.location)
+                if function
+                    .expansions()
+                    .any(|expansion| expansion == region.location)
                     && region.location.file == main
                 {
                     expansions.push(json!({
@@ -292,13 +296,15 @@ fn branches_where(record: &Record, is_wanted: impl Fn(Location) -> bool) -> Vec<
 /// The branches in an expansion, after those of the expansions in it.
 fn nested_branches(record: &Record, file: u32) -> Vec<Value> {
     let function = &record.function;
-    let inner = function.expansions().filter(|it| it.file == file);
+    let inner = function
+        .expansions()
+        .filter(|expansion| expansion.file == file);
     // Files come after those that they are expanded in.
-    let inner = inner.filter(|it| it.expanded > file);
+    let inner = inner.filter(|expansion| expansion.expanded > file);
     let mut branches: Vec<_> = inner
-        .flat_map(|it| nested_branches(record, it.expanded))
+        .flat_map(|expansion| nested_branches(record, expansion.expanded))
         .collect();
-    branches.extend(branches_where(record, |it| it.file == file));
+    branches.extend(branches_where(record, |location| location.file == file));
     branches
 }
 
@@ -334,13 +340,13 @@ fn counted(location: Location, sides: Sides, kind: u8) -> Vec<Value> {
 }
 
 fn summary(figures: &Figures) -> Value {
-    let short = |it: Figure| {
-        let percent = it.percent().unwrap_or(0.0);
-        json!({"count": it.total, "covered": it.covered, "percent": percent})
+    let short = |figure: Figure| {
+        let percent = figure.percent().unwrap_or(0.0);
+        json!({"count": figure.total, "covered": figure.covered, "percent": percent})
     };
-    let long = |it: Figure| {
-        let mut value = short(it);
-        value["notcovered"] = it.missed().into();
+    let long = |figure: Figure| {
+        let mut value = short(figure);
+        value["notcovered"] = figure.missed().into();
         value
     };
     json!({

@@ -47,7 +47,7 @@ const SEEDS: [u64; 2] = [0x1234_5678_9abc_def1, 0x0fed_cba9_8765_4321];
 fn directory() -> Option<PathBuf> {
     let mut stacks = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/stacks"));
     let output = stacks.args(["sources", "llvm-tests-22"]).output();
-    let output = output.ok().filter(|it| it.status.success());
+    let output = output.ok().filter(|output| output.status.success());
     if output.is_none() {
         // Around the capture of passing tests' output: tools/test counts these lines.
         let _ = writeln!(
@@ -60,10 +60,13 @@ fn directory() -> Option<PathBuf> {
 }
 
 fn sources(root: &Path) -> Vec<PathBuf> {
-    let entries = DIRECTORIES.map(|it| fs::read_dir(root.join(it)).unwrap());
-    let paths = entries.into_iter().flatten().map(|it| it.unwrap().path());
-    let is_source = |it: &PathBuf| {
-        let extension = it.extension().and_then(OsStr::to_str);
+    let entries = DIRECTORIES.map(|directory| fs::read_dir(root.join(directory)).unwrap());
+    let paths = entries
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path());
+    let is_source = |path: &PathBuf| {
+        let extension = path.extension().and_then(OsStr::to_str);
         matches!(extension, Some("c" | "cpp" | "cc" | "C"))
     };
     let mut sources: Vec<_> = paths.filter(is_source).collect();
@@ -74,7 +77,7 @@ fn sources(root: &Path) -> Vec<PathBuf> {
 /// A library of one of the sources; `None` if the compiler does not take it.
 fn compile(release: &Release, source: &Path, object: &Path) -> Option<()> {
     let mut clang = Command::new(release.program("clang++"));
-    if source.extension().is_some_and(|it| it == "c") {
+    if source.extension().is_some_and(|extension| extension == "c") {
         clang.args(["-x", "c"]);
     }
     for flag in [
@@ -242,8 +245,8 @@ fn reports_on_llvms_tests_are_those_of_llvm_cov() {
                 !text.contains(LARGEST)
             });
             let name = source.strip_prefix(&root).unwrap().display();
-            let compared =
-                exports.map(|it| difference(&release, &it).map(|it| format!("{name}: {it}")));
+            let compared = exports
+                .map(|export| difference(&release, &export).map(|line| format!("{name}: {line}")));
             Ok(compared.collect::<Vec<_>>())
         });
         let compared = compared.unwrap().concat();

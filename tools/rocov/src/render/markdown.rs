@@ -18,16 +18,16 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let headings = ["", "Lines", "Functions", "Regions", "Branches"];
     out.head(&headings.map(Inline::text), |column| column > 0)?;
     for (label, figures) in labels.iter().zip(figures(view, &view.table().total)) {
-        let it = figures.unwrap_or_default();
-        let figures = [it.lines, it.functions, it.regions, it.branches].into_iter();
+        let total = figures.unwrap_or_default();
+        let figures = [total.lines, total.functions, total.regions, total.branches].into_iter();
         let mut cells = vec![label.clone()];
         cells.extend(figures.map(|figure| Inline::text(&figure.share_text())));
         out.row(&cells)?;
     }
 
-    for it in &view.carried {
-        let name = Inline::text(&format!("{}, {}", it.label, it.age()));
-        let shares = Measure::ALL.map(|measure| it.column.total.figure(measure).share_text());
+    for carried in &view.carried {
+        let name = Inline::text(&format!("{}, {}", carried.label, carried.age()));
+        let shares = Measure::ALL.map(|measure| carried.column.total.figure(measure).share_text());
         let shares = shares.iter().map(|share| Inline::text(share));
         out.row(&[name].into_iter().chain(shares).collect::<Vec<_>>())?;
     }

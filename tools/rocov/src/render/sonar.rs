@@ -27,7 +27,7 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
                         continue;
                     };
                     let sides = branches.iter().flatten().flatten();
-                    let figure = Figure::of(sides.map(|count| *count > 0));
+                    let figure = Figure::count_all(sides.map(|count| *count > 0));
                     let sides: [(_, &dyn Display); 2] = [
                         ("branchesToCover", &figure.total),
                         ("coveredBranches", &figure.covered),

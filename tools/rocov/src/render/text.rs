@@ -83,7 +83,7 @@ pub(super) fn write(
         missing,
     } = style;
     let uncovered = match missing.in_rows || missing.at_end {
-        true => Uncovered::of(view),
+        true => Uncovered::new(view),
         false => Uncovered::default(),
     };
     let table_row = |path: &str, figures: Figures, count: &dyn Fn(&Line) -> Option<u64>| TableRow {
@@ -103,14 +103,18 @@ pub(super) fn write(
         }
         out.gap()?;
         let rows = view.rows().filter_map(|(path, row)| {
-            let figures = row.columns[index].filter(|it| it.functions.total > 0)?;
+            let figures = row.columns[index].filter(|column| column.functions.total > 0)?;
             Some(table_row(path, figures, &|line: &Line| line.counts[index]))
         });
         let total = total.columns[index].unwrap_or_default();
         write_table(order.sorted(rows.collect()), total, look, out)?;
     }
     if view.columns.len() > 1 {
-        let labels: Vec<_> = view.columns.iter().map(|it| it.label.as_str()).collect();
+        let labels: Vec<_> = view
+            .columns
+            .iter()
+            .map(|column| column.label.as_str())
+            .collect();
         out.gap()?;
         out.line(format_args!("all: {}", labels.join(", ")))?;
         out.gap()?;
@@ -126,12 +130,12 @@ pub(super) fn write(
     if view.columns.len() > 1 {
         write_differences(view, &base, out)?;
     }
-    let carried = view.carried.iter().map(|it| {
+    let carried = view.carried.iter().map(|carried| {
         let shares = Measure::ALL.map(|measure| {
-            let share = it.column.total.figure(measure).share_text();
+            let share = carried.column.total.figure(measure).share_text();
             format!("{} {share}", measure.name())
         });
-        let (label, age, date) = (&it.label, it.age(), &it.column.date);
+        let (label, age, date) = (&carried.label, carried.age(), &carried.column.date);
         format!("  {label}, {age} ({date}): {}", shares.join(", "))
     });
     out.section("Carried forward:", carried)?;
@@ -217,19 +221,30 @@ impl Layout {
     fn columns(self, rows: &[TableRow]) -> Vec<TextColumn> {
         let has_conditions = rows.iter().any(|row| row.figures.conditions.total > 0);
         // Line tables have no regions and branches.
-        let has_regions = |it: &Figures| it.regions.total > 0 || it.functions.total == 0;
-        let has_lines = |it: &Figures| it.lines.total > 0 || it.functions.total == 0;
+        let has_regions =
+            |figures: &Figures| figures.regions.total > 0 || figures.functions.total == 0;
+        let has_lines = |figures: &Figures| figures.lines.total > 0 || figures.functions.total == 0;
         type Of = fn(&Figures) -> Figure;
         type Has<'a> = &'a dyn Fn(&Figures) -> bool;
         let lines: (&'static str, &'static str, Of, Has<'_>) =
-            ("Lines", "Cover", |it| it.lines, &has_lines);
+            ("Lines", "Cover", |figures| figures.lines, &has_lines);
         let others: [(&'static str, &'static str, Of, Has<'_>); 3] = [
-            ("Regions", "Cover", |it| it.regions, &has_regions),
-            ("Functions", "Executed", |it| it.functions, &|_| true),
-            ("Branches", "Cover", |it| it.branches, &has_regions),
+            ("Regions", "Cover", |figures| figures.regions, &has_regions),
+            (
+                "Functions",
+                "Executed",
+                |figures| figures.functions,
+                &|_| true,
+            ),
+            (
+                "Branches",
+                "Cover",
+                |figures| figures.branches,
+                &has_regions,
+            ),
         ];
         let conditions: (&'static str, &'static str, Of, Has<'_>) =
-            ("MC/DC", "Cover", |it| it.conditions, &|_| true);
+            ("MC/DC", "Cover", |figures| figures.conditions, &|_| true);
         let [regions, functions, branches] = others;
         let kinds = match self {
             Self::Whole => vec![regions, functions, lines, branches],
@@ -292,7 +307,7 @@ struct Fitting {
 }
 
 impl Fitting {
-    fn of(rows: &[TableRow], look: Look) -> Self {
+    fn new(rows: &[TableRow], look: Look) -> Self {
         let missing = rows.iter().filter_map(|row| row.missing.as_ref());
         let missing = missing
             .map(|lines| lines.chars().count().max(MISSING_HEADING.len()))
@@ -340,7 +355,7 @@ impl Fitting {
 struct Uncovered<'a>(BTreeMap<&'a str, Vec<Line>>);
 
 impl<'a> Uncovered<'a> {
-    fn of(view: &'a View) -> Self {
+    fn new(view: &'a View) -> Self {
         let files = view.paths.iter();
         Self(files.map(|path| (&**path, view.file(path).lines)).collect())
     }
@@ -376,7 +391,7 @@ fn write_table(
         figures: total,
         missing: None,
     });
-    let fitting = Fitting::of(&rows, look);
+    let fitting = Fitting::new(&rows, look);
     let mark = look.bars.unwrap_or(Bars::Ascii).ellipsis();
     let names = fitting.names;
     let place_of_bar = fitting.bar.map(|_| fitting.layout.share_of_lines());

@@ -43,7 +43,7 @@ fn write_table(
     headings.extend(HEADINGS.map(number));
     let files = uniformity.files.iter().map(|(path, lines)| {
         let name = below(&path.to_string_lossy(), base).into_owned();
-        row(name, &UniformityFigures::of(lines))
+        row(name, &UniformityFigures::from_lines(lines))
     });
     let total = row("TOTAL".to_owned(), &uniformity.total());
     let rows: Vec<_> = files.chain([total]).collect();
@@ -62,7 +62,9 @@ fn row(name: String, figures: &UniformityFigures) -> Vec<String> {
 }
 
 fn share(line: &UniformLine) -> String {
-    let percent = line.uniformity().and_then(|it| it.percent());
+    let percent = line
+        .uniformity()
+        .and_then(|uniformity| uniformity.percent());
     percent.map_or("-".to_owned(), percent_text)
 }
 
@@ -85,7 +87,7 @@ fn of_column(uniformity: &ColumnUniformity<'_>, summary_only: bool) -> Value {
     let files = uniformity.files.iter().map(|(path, lines)| {
         let mut file = json!({
             "filename": path.to_string_lossy(),
-            "summary": summary(&UniformityFigures::of(lines)),
+            "summary": summary(&UniformityFigures::from_lines(lines)),
         });
         if !summary_only {
             let lines = lines.iter().map(|line| {

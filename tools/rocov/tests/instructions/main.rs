@@ -171,7 +171,7 @@ fn place() -> (TempDir, PathBuf) {
 fn instructions(functions: Option<&str>, program: &mut Command) -> f64 {
     let mut callgrind = Command::new("valgrind");
     callgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    callgrind.args(functions.map(|it| format!("--toggle-collect={it}")));
+    callgrind.args(functions.map(|function| format!("--toggle-collect={function}")));
     callgrind
         .arg(program.get_program())
         .args(program.get_args());
@@ -268,7 +268,8 @@ fn no_more_instructions_than_recorded() {
         ("drain", DRAINED, TIMES),
         ("pool", ADDED, TIMES),
     ] {
-        let [small, large] = [count, times * count].map(|it| of_process(task, it, directory));
+        let [small, large] =
+            [count, times * count].map(|number| of_process(task, number, directory));
         measured.push(grown(task, count, times, small, large));
     }
     let template = |number: usize| {
@@ -279,7 +280,7 @@ fn no_more_instructions_than_recorded() {
     let templates: Vec<_> = (0..CODE_OBJECTS).map(template).collect();
     // The first profile of a code object is another matter.
     let [once, small, large] =
-        [1, 1 + MERGED, 1 + TIMES * MERGED].map(|it| of_merge(&templates, it, directory));
+        [1, 1 + MERGED, 1 + TIMES * MERGED].map(|number| of_merge(&templates, number, directory));
     let files = MERGED * CODE_OBJECTS;
     measured.push(grown("merge", files, TIMES, small - once, large - once));
     compare_with_record(measured);

@@ -90,7 +90,7 @@ fn found<'a>(
             None => process
                 .loads
                 .iter()
-                .filter(|it| it.holds(address))
+                .filter(|load| load.holds(address))
                 .collect(),
         };
         loads.into_iter().map(move |load| (process, load))
@@ -98,12 +98,12 @@ fn found<'a>(
     let processes = document.processes.iter().filter(is_asked_for);
     processes
         .flat_map(loads)
-        .map(|(process, load)| AddressLoad::of(process, load, address))
+        .map(|(process, load)| AddressLoad::new(process, load, address))
         .collect()
 }
 
 impl<'a> AddressLoad<'a> {
-    fn of(process: &'a ProcessRecord, load: &'a LoadRecord, address: u64) -> Self {
+    fn new(process: &'a ProcessRecord, load: &'a LoadRecord, address: u64) -> Self {
         let kernel = load.kernel_at(address);
         let is_object = kernel.is_some_and(|kernel| kernel.object == address);
         Self {

@@ -63,7 +63,7 @@ impl KernelColumn {
             Self::Count => row.count.map_or(Cell::Unknown, Cell::Number),
             Self::Lines => row
                 .lines
-                .filter(|it| it.total > 0)
+                .filter(|line| line.total > 0)
                 .map_or(Cell::Unknown, |lines| {
                     let share = lines.covered as f64 / lines.total as f64;
                     let text = format!("{}/{} {:3.0}%", lines.covered, lines.total, 100.0 * share);

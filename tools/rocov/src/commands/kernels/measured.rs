@@ -24,7 +24,7 @@ pub(super) type Measured = BTreeMap<String, BTreeMap<String, FunctionFigures>>;
 /// # Errors
 ///
 /// Fails if an object cannot be read.
-pub(super) fn of(
+pub(super) fn measure(
     data: &DataDirectory,
     arguments: &KernelsArguments,
     exclusions: &Exclusions,
@@ -48,7 +48,7 @@ pub(super) fn of(
         .flat_map(|(arch, objects)| {
             objects
                 .iter()
-                .map(move |(identity, it)| (arch, identity, it))
+                .map(move |(identity, object)| (arch, identity, object))
         })
         .collect();
     let found = parallel::map(&objects, |(arch, _, object)| {

@@ -114,14 +114,14 @@ fn listed(
     warnings: &mut Warnings,
 ) -> Result<Vec<Row>> {
     data.find_elfs(&arguments.objects, warnings)?;
-    let measured = measured::of(&data, arguments, exclusions, warnings)?;
+    let measured = measured::measure(&data, arguments, exclusions, warnings)?;
     let mut listed = rows(document, &measured);
     if !arguments.uncovered && arguments.arch.is_empty() {
         return Ok(listed);
     }
     if let Some(mut others) = data.other_archs(&[], &Components::default(), warnings)? {
         others.data.find_elfs(&[], warnings)?;
-        let measured = measured::of(&others.data, arguments, exclusions, warnings)?;
+        let measured = measured::measure(&others.data, arguments, exclusions, warnings)?;
         let document = Document {
             code_objects: others.code_objects,
             ..Document::default()

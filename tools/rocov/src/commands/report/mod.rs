@@ -97,7 +97,7 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
         Some(scale) => merged.scale(scale)?,
         None => print::warn(&sampled(&merged)),
     }
-    let mut report = Report::of(&merged, &data, &origins);
+    let mut report = Report::new(&merged, &data, &origins);
     report.follow(options.rules(), options.exclusions()?);
     if arguments.show.is_some() {
         show(arguments, &report, texts, &installed)?;
@@ -201,7 +201,7 @@ fn view_of(
     data.find_elfs(&[], warnings)?;
     let mut matched = data.match_elfs(&[], &Components::default(), installed, warnings)?;
     let merged = MergedProfiles::merge_data(&mut matched, &data, installed, warnings)?;
-    let other = Report::of(&merged, &data, &Origins::default());
+    let other = Report::new(&merged, &data, &Origins::default());
     report.view_of(&other, &options.filters.selection()?, installed)
 }
 
@@ -293,7 +293,7 @@ fn show(
     view.texts.with_others_of(texts);
     print::warn(&warnings);
     let wanted = arguments.show.as_deref().unwrap_or_default();
-    let shown = SourcesToShow::of(&view, wanted)?;
+    let shown = SourcesToShow::find(&view, wanted)?;
     print::warn(&shown.left_out);
     if shown.paths.is_empty() {
         bail!("no source can be shown: leave out --show to print the table");
@@ -391,7 +391,7 @@ fn write(
     if let Some(directory) = html {
         let misfits = unreported(&view).map(|(path, misfit)| misfit.about(path));
         print::warn(&misfits.collect::<Vec<_>>());
-        let provenance = Provenance::of(&view, data.registries(), options.repository())?;
+        let provenance = Provenance::find(&view, data.registries(), options.repository())?;
         let page = render::write_html(
             &view,
             earlier.as_ref(),
@@ -424,7 +424,7 @@ fn write(
     let mut broken = gates.broken(&view);
     if let Some(baseline) = baseline {
         let root = coverage::baseline::root(options.repository());
-        let now = Baseline::of(&view, &root, &today()?);
+        let now = Baseline::new(&view, &root, &today()?);
         let file = options.baseline().unwrap_or(Path::new(""));
         let lowering = coverage::baseline::lowering(file, &arguments.directories());
         broken.extend(baseline.losses(&now, &lowering));
@@ -437,7 +437,11 @@ fn write(
         broken.extend(warnings);
         let stale = unreported(&view).filter(|(_, misfit)| misfit.stale().is_some());
         broken.extend(stale.map(|(path, misfit)| misfit.about(path)));
-        broken.extend(view.changed.into_iter().flat_map(|it| it.left_out));
+        broken.extend(
+            view.changed
+                .into_iter()
+                .flat_map(|changed| changed.left_out),
+        );
     }
     Ok(broken)
 }

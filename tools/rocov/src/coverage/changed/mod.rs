@@ -50,7 +50,7 @@ impl ChangedSource {
     /// The numbers of its changed lines that ran, in each column and in all.
     pub(crate) fn figures(&self, view: &View) -> Vec<Figure> {
         let covered = |counts: &mut dyn Iterator<Item = Option<u64>>| {
-            Figure::of(counts.flatten().map(|count| count > 0))
+            Figure::count_all(counts.flatten().map(|count| count > 0))
         };
         let all = covered(&mut self.lines.iter().map(|line| view.joined(&line.counts)));
         view.each(
@@ -80,7 +80,7 @@ impl Change {
     /// # Errors
     ///
     /// Fails if it is none of these, is ambiguous, or is damaged.
-    pub(crate) fn of(base: &OsStr, repository: Option<&Path>) -> Result<Self> {
+    pub(crate) fn read(base: &OsStr, repository: Option<&Path>) -> Result<Self> {
         let is_input = base == "-";
         // Also a pipe of the shell: `--diff <(git diff)`.
         let is_file = || fs::metadata(base).is_ok_and(|found| !found.is_dir());
@@ -224,7 +224,7 @@ impl Change {
             true => [compiled, here],
             false => [here, compiled],
         };
-        let texts = texts.iter().flatten().map(|text| Lines::of(text));
+        let texts = texts.iter().flatten().map(|text| Lines::new(text));
         let text = texts.into_iter().find(|text| {
             let mut lines = file.lines.iter();
             lines.all(|(number, line)| text.get(*number).trim_ascii_end() == line.trim_ascii_end())
@@ -249,10 +249,10 @@ impl Change {
     /// Returns whether the file has GPU code, by its name and text.
     fn is_for_gpus(&self, file: &ChangedFile) -> bool {
         let extension = Path::new(&file.path).extension().and_then(OsStr::to_str);
-        if extension.is_some_and(|it| GPU_EXTENSIONS.contains(&it)) {
+        if extension.is_some_and(|extension| GPU_EXTENSIONS.contains(&extension)) {
             return true;
         }
-        if !extension.is_some_and(|it| SOURCE_EXTENSIONS.contains(&it)) {
+        if !extension.is_some_and(|extension| SOURCE_EXTENSIONS.contains(&extension)) {
             return false;
         }
         let text = mmap::read(&self.place(&file.path)).unwrap_or_default();

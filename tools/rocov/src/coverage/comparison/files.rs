@@ -41,7 +41,7 @@ mod tests {
     #[track_caller]
     fn check(before: &[&str], after: &[&str], expected: &[(Option<&str>, Option<&str>)]) {
         let found = pairs(before, after);
-        let found: Vec<_> = found.iter().map(|it| (it.before, it.after)).collect();
+        let found: Vec<_> = found.iter().map(|pair| (pair.before, pair.after)).collect();
         assert_eq!(found, expected);
     }
 

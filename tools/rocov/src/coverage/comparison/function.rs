@@ -34,7 +34,7 @@ enum Description {
 
 impl Seen {
     pub(super) fn figure(&self) -> Figure {
-        Figure::of(self.lines.values().copied())
+        Figure::count_all(self.lines.values().copied())
     }
 
     /// The tables that tell its lines. Each knows other ones.
@@ -49,7 +49,7 @@ impl Seen {
     /// Returns whether its lines can be compared with those of another: the same tables tell both.
     pub(super) fn is_comparable(&self, other: &Self) -> bool {
         let ran = [&self.ran_by, &other.ran_by];
-        let is_alike = ran[0] == ran[1] || ran.iter().any(|it| it.is_empty());
+        let is_alike = ran[0] == ran[1] || ran.iter().any(|lines| lines.is_empty());
         is_alike && self.described_by() == other.described_by()
     }
 }
@@ -74,7 +74,7 @@ pub(super) fn seen(column: &Column, paths: &[&str]) -> BTreeMap<String, Seen> {
                 None => Description::Mapping,
             });
         }
-        for (line, covered) in FunctionCoverage::of(record).lines() {
+        for (line, covered) in FunctionCoverage::from_record(record).lines() {
             *seen.lines.entry(*line).or_default() |= covered;
         }
         let main = function.main_file();
@@ -89,10 +89,13 @@ pub(super) fn seen(column: &Column, paths: &[&str]) -> BTreeMap<String, Seen> {
                 Some(region.kind),
             )
         }));
-        let listed = function.line_table.iter().flat_map(|it| &it.lines);
-        let listed = listed.filter(|it| it.file == main);
-        seen.shape.extend(listed.map(|it| {
-            let line = it.line.saturating_sub(start);
+        let listed = function
+            .line_table
+            .iter()
+            .flat_map(|line_table| &line_table.lines);
+        let listed = listed.filter(|line| line.file == main);
+        seen.shape.extend(listed.map(|other| {
+            let line = other.line.saturating_sub(start);
             (line, line, None)
         }));
         seen.shape.sort_unstable();
@@ -108,7 +111,7 @@ pub(super) struct Compared {
 }
 
 impl Compared {
-    pub(super) fn of(function: Pair<Option<&Seen>>) -> Self {
+    pub(super) fn new(function: Pair<Option<&Seen>>) -> Self {
         let alone = |change| Self {
             change,
             lines: Vec::new(),

@@ -108,10 +108,13 @@ pub(crate) struct KindChange {
 
 impl Comparison {
     /// Compares two reports by arch. The user calls them by `names`.
-    pub(crate) fn of(names: [String; 2], before: &View, after: &View) -> Self {
+    pub(crate) fn new(names: [String; 2], before: &View, after: &View) -> Self {
         let [before_name, after_name] = names;
         let labels = |view: &View| -> BTreeSet<String> {
-            view.columns.iter().map(|it| it.label.clone()).collect()
+            view.columns
+                .iter()
+                .map(|column| column.label.clone())
+                .collect()
         };
         let (old, new) = (labels(before), labels(after));
         let mut comparison = Self {
@@ -160,7 +163,7 @@ impl Comparison {
             before: seen(old, &pair.before),
             after: seen(new, &pair.after),
         };
-        let [old_name, new_name] = [&pair.before, &pair.after].map(|it| it.first().copied());
+        let [old_name, new_name] = [&pair.before, &pair.after].map(|names| names.first().copied());
         let Some(filename) = new_name.or(old_name) else {
             return;
         };
@@ -191,7 +194,7 @@ impl Comparison {
                 filename: filename.to_owned(),
                 arch: new.label.clone(),
                 lines,
-                ran_before: functions.before.values().any(|it| it.calls > 0),
+                ran_before: functions.before.values().any(|function| function.calls > 0),
             });
         }
         let mut ran: BTreeMap<u32, Pair<bool>> = BTreeMap::new();
@@ -202,7 +205,7 @@ impl Comparison {
                 kinds.left_out += 1;
                 continue;
             }
-            let compared = Compared::of(both);
+            let compared = Compared::new(both);
             for (line, covered) in compared.lines {
                 let sum = ran.entry(line).or_insert(Pair {
                     before: false,
@@ -250,7 +253,7 @@ impl Comparison {
     /// Returns whether the totals of an arch, or of `all`, are of one kind of counts.
     pub(crate) fn has_comparable_totals(&self, name: &str) -> bool {
         let mut others = self.other_kinds.iter();
-        !others.any(|it| it.arch == name || name == ALL)
+        !others.any(|other_kind| other_kind.arch == name || name == ALL)
     }
 
     /// One line for each thing that ran before, is still there and does not run any more, and for
@@ -261,27 +264,33 @@ impl Comparison {
         let gone = self
             .files
             .iter()
-            .filter(|it| it.ran_before && it.lines.after.is_none());
-        let files = gone.map(|it| {
+            .filter(|file| file.ran_before && file.lines.after.is_none());
+        let files = gone.map(|file| {
             format!(
                 "{}: {} ran and is gone: it was removed, or its code object was not \
                  loaded",
-                it.arch, it.filename
+                file.arch, file.filename
             )
         });
-        let lines = self.lines.iter().filter(|it| !it.newly_missed.is_empty());
-        let lines = lines.map(|it| {
-            let ranges = ranges(it.newly_missed.iter().copied()).join(", ");
-            format!("{}: {}: lines {ranges} no longer run", it.arch, it.filename)
+        let lines = self
+            .lines
+            .iter()
+            .filter(|line| !line.newly_missed.is_empty());
+        let lines = lines.map(|line| {
+            let ranges = ranges(line.newly_missed.iter().copied()).join(", ");
+            format!(
+                "{}: {}: lines {ranges} no longer run",
+                line.arch, line.filename
+            )
         });
         let functions = self
             .functions
             .iter()
-            .filter(|it| it.change == FunctionFate::Lost);
-        let functions = functions.map(|it| {
-            let (what, name) = (it.what(), &it.name);
-            let place = place_of(&it.filename, it.line);
-            format!("{}: {what} {name} no longer runs{place}", it.arch)
+            .filter(|function| function.change == FunctionFate::Lost);
+        let functions = functions.map(|function| {
+            let (what, name) = (function.what(), &function.name);
+            let place = place_of(&function.filename, function.line);
+            format!("{}: {what} {name} no longer runs{place}", function.arch)
         });
         archs.chain(files).chain(lines).chain(functions).collect()
     }
@@ -334,10 +343,10 @@ fn totals(before: &View, after: &View) -> Vec<Totals> {
         Totals {
             name: name.to_owned(),
             kinds,
-            lines: pair(|it| it.lines),
-            functions: pair(|it| it.functions),
-            regions: pair(|it| it.regions),
-            branches: pair(|it| it.branches),
+            lines: pair(|figures| figures.lines),
+            functions: pair(|figures| figures.functions),
+            regions: pair(|figures| figures.regions),
+            branches: pair(|figures| figures.branches),
         }
     };
     let total = |view: &View, label: &str| {
@@ -359,7 +368,7 @@ fn totals(before: &View, after: &View) -> Vec<Totals> {
     if before.columns.len() > 1 || after.columns.len() > 1 {
         let all = |view: &View| view.table().total.all;
         let kinds_of = |view: &View| -> CountKinds {
-            let kinds = view.columns.iter().flat_map(|it| &it.kinds);
+            let kinds = view.columns.iter().flat_map(|column| &column.kinds);
             kinds.copied().collect()
         };
         let kinds = Pair {
@@ -374,8 +383,8 @@ fn totals(before: &View, after: &View) -> Vec<Totals> {
 /// The lines of a file's functions, each line once; `None` without functions.
 fn lines_of(functions: &BTreeMap<String, Seen>) -> Option<Figure> {
     let mut lines: BTreeMap<u32, bool> = BTreeMap::new();
-    for (line, covered) in functions.values().flat_map(|it| &it.lines) {
+    for (line, covered) in functions.values().flat_map(|function| &function.lines) {
         *lines.entry(*line).or_default() |= covered;
     }
-    (!functions.is_empty()).then(|| Figure::of(lines.into_values()))
+    (!functions.is_empty()).then(|| Figure::count_all(lines.into_values()))
 }

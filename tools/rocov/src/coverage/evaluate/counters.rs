@@ -56,7 +56,8 @@ impl<'a> Counters<'a> {
                     self.sides[number] = Sides::Open;
                     let inner = [left, right].into_iter().filter_map(expression);
                     // An open one contains this one, which is damage.
-                    let is_unknown = |it: &usize| self.sides.get(*it) == Some(&Sides::Unknown);
+                    let is_unknown =
+                        |counter: &usize| self.sides.get(*counter) == Some(&Sides::Unknown);
                     needed.extend(inner.filter(is_unknown));
                 }
                 Sides::Open => {
@@ -77,7 +78,9 @@ impl<'a> Counters<'a> {
         match counter {
             Counter::Zero => Some(0),
             Counter::Value(number) => match self.counters {
-                Some(counters) => counters.get(number as usize).map(|it| it.cast_signed()),
+                Some(counters) => counters
+                    .get(number as usize)
+                    .map(|counter| counter.cast_signed()),
                 None => Some(0),
             },
             Counter::Sum(number) => sides(number).map(|[left, right]| left.wrapping_add(right)),

@@ -35,14 +35,14 @@ pub(super) struct MappedDecision {
 /// The decisions of a function with this number of files, in the order of their last conditions. Leaves out
 /// those that lack a condition.
 pub(super) fn decisions(regions: &[MappedRegion], files: usize) -> Vec<MappedDecision> {
-    let is_decision = |it: &MappedRegion| matches!(it.kind, RegionKind::Decision { .. });
+    let is_decision = |region: &MappedRegion| matches!(region.kind, RegionKind::Decision { .. });
     if !regions.iter().any(is_decision) {
         return Vec::new();
     }
     let ways = ways(regions, files);
-    let parts = regions.iter().filter(|it| {
-        let is_condition = matches!(it.kind, RegionKind::Condition { .. });
-        is_condition || is_decision(it)
+    let parts = regions.iter().filter(|region| {
+        let is_condition = matches!(region.kind, RegionKind::Condition { .. });
+        is_condition || is_decision(region)
     });
     let parts = parts.map(|region| Part {
         region,
@@ -50,7 +50,7 @@ pub(super) fn decisions(regions: &[MappedRegion], files: usize) -> Vec<MappedDec
     });
     let mut parts: Vec<_> = parts.collect();
     // A decision comes before a condition that is as long.
-    let order = |it: &Part<'_>| (Reverse(it.region.end), !is_decision(it.region));
+    let order = |part: &Part<'_>| (Reverse(part.region.end), !is_decision(part.region));
     parts.sort_by(|a, b| a.path().cmp(b.path()).then_with(|| order(a).cmp(&order(b))));
     let mut open: Vec<OpenDecision<'_>> = Vec::new();
     let mut complete = Vec::new();
@@ -71,7 +71,9 @@ pub(super) fn decisions(regions: &[MappedRegion], files: usize) -> Vec<MappedDec
                 next,
                 sides,
             } => {
-                let lacks = |it: &OpenDecision<'_>| it.lacks(number) && it.surrounds(&part);
+                let lacks = |decision: &OpenDecision<'_>| {
+                    decision.lacks(number) && decision.surrounds(&part)
+                };
                 let Some(place) = open.iter().rposition(lacks) else {
                     continue;
                 };
@@ -145,6 +147,6 @@ impl OpenDecision<'_> {
         let (region, depth) = (self.part.region, self.part.way.len());
         let place = part.path().nth(depth);
         part.way.starts_with(&self.part.way)
-            && place.is_some_and(|it| (region.start..region.end).contains(it))
+            && place.is_some_and(|path| (region.start..region.end).contains(path))
     }
 }

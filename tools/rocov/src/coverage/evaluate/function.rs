@@ -60,8 +60,8 @@ impl IndexedFunction {
     /// Makes the description of a function.
     pub(super) fn new(mapped: MappedFunction, name: &str) -> Self {
         let mut decisions = decisions(&mapped.regions, mapped.files.len());
-        let left_out = decisions.extract_if(.., |it| has_too_many_ways(&it.conditions));
-        let left_out = left_out.map(|it| it.region.start).collect();
+        let left_out = decisions.extract_if(.., |decision| has_too_many_ways(&decision.conditions));
+        let left_out = left_out.map(|decision| decision.region.start).collect();
         let is_stand_in = is_stand_in(&mapped);
         let regions = mapped.regions.iter().filter_map(described);
         let branches = mapped.regions.iter().filter_map(branch);
@@ -92,15 +92,15 @@ impl IndexedFunction {
         counts: Option<&FunctionCounts>,
         numbering: Numbering,
     ) -> Result<Evaluation, DamagedDecision> {
-        let counters = counts.map(|it| &*it.counters);
-        if self.is_stand_in && counters.is_some_and(|it| it.first() > Some(&0)) {
+        let counters = counts.map(|count| &*count.counters);
+        if self.is_stand_in && counters.is_some_and(|counter| counter.first() > Some(&0)) {
             return Ok(Evaluation::StandIn);
         }
         let mut counters = Counters::new(counters, &self.expressions);
         let Some(mut evaluated) = self.counts(&mut counters) else {
             return Ok(Evaluation::TooFewCounters);
         };
-        let bitmap = counts.map(|it| (&*it.bitmap, numbering));
+        let bitmap = counts.map(|count| (&*count.bitmap, numbering));
         for decision in &self.decisions {
             let outcome = outcome(&decision.conditions, decision.bitmap, bitmap);
             evaluated
@@ -158,8 +158,11 @@ fn is_stand_in(mapped: &MappedFunction) -> bool {
 /// The name of a function without the file that a static function has before it, if it is the first file of
 /// the function.
 fn without_file<'a>(name: &'a str, mapped: &MappedFunction) -> &'a str {
-    let rest = mapped.files.first().and_then(|it| name.strip_prefix(&**it));
-    let rest = rest.and_then(|it| it.strip_prefix([':', ';']));
+    let rest = mapped
+        .files
+        .first()
+        .and_then(|file| name.strip_prefix(&**file));
+    let rest = rest.and_then(|rest| rest.strip_prefix([':', ';']));
     rest.unwrap_or(name)
 }
 
@@ -201,18 +204,23 @@ fn any_branch(region: &MappedRegion) -> Option<Branch> {
         location: location(region, 0),
         kind,
         // The compiler gives no counter to a side that cannot run.
-        folded: sides.map(|it| it == Counter::Zero),
+        folded: sides.map(|side| side == Counter::Zero),
     })
 }
 
 /// The facts about a function with these regions and decisions that llvm-cov's export lacks.
 fn marks(regions: &[MappedRegion], decisions: &[MappedDecision]) -> Marks {
-    let counted = || regions.iter().filter(|it| kind(it).is_some()).enumerate();
-    let gaps = counted().filter(|(_, it)| it.kind == RegionKind::Gap(Counter::Zero));
+    let counted = || {
+        regions
+            .iter()
+            .filter(|region| kind(region).is_some())
+            .enumerate()
+    };
+    let gaps = counted().filter(|(_, region)| region.kind == RegionKind::Gap(Counter::Zero));
     let gaps: Vec<_> = gaps.map(|(index, _)| index).collect();
     let mut known = HashSet::new();
     // The body of a statement has a gap before it, with its counter.
-    let own = counted().filter(|(_, it)| match it.kind {
+    let own = counted().filter(|(_, region)| match region.kind {
         RegionKind::Code(Counter::Value(number)) => !gaps.is_empty() && known.insert(number),
         RegionKind::Gap(Counter::Value(number)) => {
             known.insert(number);
@@ -223,14 +231,16 @@ fn marks(regions: &[MappedRegion], decisions: &[MappedDecision]) -> Marks {
     let own = own.map(|(index, _)| index).collect();
     let conditions = decisions.iter().map(|decision| {
         let conditions = decision.conditions.iter();
-        conditions.map(|it| it.is_folded).collect()
+        conditions.map(|condition| condition.is_folded).collect()
     });
     let mut conditions: Vec<Vec<bool>> = conditions.collect();
     if !conditions.iter().flatten().any(|is_folded| *is_folded) {
         conditions.clear();
     }
     let branches = regions.iter().filter_map(any_branch);
-    let folded: Vec<_> = branches.filter(|it| it.folded == [true; 2]).collect();
+    let folded: Vec<_> = branches
+        .filter(|branch| branch.folded == [true; 2])
+        .collect();
     Marks {
         folded_conditions: conditions,
         uncounted_gaps: gaps,
@@ -248,9 +258,9 @@ fn described_decision(decision: &MappedDecision) -> Decision {
 }
 
 fn location(region: &MappedRegion, expanded: u32) -> Location {
-    let place = |it: SourcePlace| Place {
-        line: it.line,
-        column: it.column,
+    let place = |place: SourcePlace| Place {
+        line: place.line,
+        column: place.column,
     };
     Location {
         span: Span {

@@ -112,7 +112,7 @@ impl ObjectIndex {
         let reached = functions.filter(|(_, function)| match function {
             CountedFunction::Mapped(function) => {
                 let counts = counts.functions.get(&function.hashes);
-                counts.is_some_and(|it| !it.is_nothing())
+                counts.is_some_and(|count| !count.is_nothing())
             }
             CountedFunction::Listed(function) => function.is_reached(counts),
         });

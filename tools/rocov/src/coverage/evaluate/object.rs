@@ -110,7 +110,10 @@ impl ObjectIndex {
     ///
     /// Fails if a file cannot be read or is damaged, or if there is a coverage mapping to read and none has it.
     pub(crate) fn read(objects: &[PathBuf], kinds: &CountKinds) -> Result<Self> {
-        let paths: Vec<_> = objects.iter().map(|it| it.display().to_string()).collect();
+        let paths: Vec<_> = objects
+            .iter()
+            .map(|object| object.display().to_string())
+            .collect();
         let paths = paths.join(", ");
         let mut reading = Reading::default();
         for path in objects {
@@ -122,12 +125,17 @@ impl ObjectIndex {
         if reading.mapped.is_empty() && *kinds == CountKinds::from([CountKind::Mapping]) {
             bail!(Unmapped(paths));
         }
-        let mapped = reading.mapped.iter().map(|it| &it.description);
-        let names = mapped.clone().map(|it| symbol(&it.name).to_owned());
+        let mapped = reading.mapped.iter().map(|function| &function.description);
+        let names = mapped
+            .clone()
+            .map(|description| symbol(&description.name).to_owned());
         let names: HashSet<_> = names.collect();
-        let mapped: HashSet<_> = mapped.flat_map(|it| &it.filenames).cloned().collect();
-        let is_mapped = |it: &ListedFunction| {
-            let description = &it.description;
+        let mapped: HashSet<_> = mapped
+            .flat_map(|function| &function.filenames)
+            .cloned()
+            .collect();
+        let is_mapped = |listed: &ListedFunction| {
+            let description = &listed.description;
             let mut paths = description.filenames.iter();
             let is_without_lines = is_without_lines(description.main_path());
             paths.any(|path| mapped.contains(path))
@@ -183,7 +191,8 @@ impl ObjectIndex {
             CountedFunction::Mapped(function) => Some(function),
             CountedFunction::Listed(_) => None,
         });
-        let decisions = functions.flat_map(|it| it.left_out.iter().map(move |place| (it, place)));
+        let decisions = functions
+            .flat_map(|function| function.left_out.iter().map(move |place| (function, place)));
         let lines = decisions.map(|(function, place)| {
             format!(
                 "left out: the MC/DC decision of {} at {}:{}, as there are more than {MAX_WAYS} ways \
@@ -265,7 +274,7 @@ impl Reading {
         let paths = listed
             .functions
             .iter()
-            .flat_map(|it| &it.description.filenames);
+            .flat_map(|function| &function.description.filenames);
         let run_time = match object::File::parse(&*contents) {
             Ok(elf) => RunTimeSources::read(&elf, paths.map(|path| &**path)),
             Err(_) => RunTimeSources::default(),
@@ -300,10 +309,10 @@ impl MappedObject {
     fn read(path: &Path) -> Result<Self> {
         let contents = mmap::map(path)?;
         let failed = || format!("cannot read the coverage mapping of {}", path.display());
-        Self::of(&contents).with_context(failed)
+        Self::parse(&contents).with_context(failed)
     }
 
-    fn of(contents: &[u8]) -> Result<Self> {
+    fn parse(contents: &[u8]) -> Result<Self> {
         let elf = object::File::parse(contents)?;
         let section = |name: &str| -> Result<&[u8]> {
             match elf.section_by_name(name) {
@@ -326,5 +335,6 @@ impl MappedObject {
 
 /// A name as text.
 fn text(name: Vec<u8>) -> String {
-    String::from_utf8(name).unwrap_or_else(|it| String::from_utf8_lossy(it.as_bytes()).into_owned())
+    String::from_utf8(name)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

@@ -41,7 +41,7 @@ pub(super) enum DecisionError {
 
 /// Returns whether there are so many ways through the conditions of a decision that rocov leaves it out.
 pub(super) fn has_too_many_ways(conditions: &[Condition]) -> bool {
-    matches!(Ways::of(conditions), Err(DecisionError::Ways))
+    matches!(Ways::new(conditions), Err(DecisionError::Ways))
 }
 
 /// The outcome of the decision with these conditions, whose place in `bitmap` is `place`. No condition ran if
@@ -51,13 +51,15 @@ pub(super) fn outcome(
     place: u32,
     bitmap: Option<(&[u8], Numbering)>,
 ) -> Result<DecisionOutcome, DecisionError> {
-    let ways = Ways::of(conditions)?;
+    let ways = Ways::new(conditions)?;
     let mut vectors: Vec<TestVector> = Vec::new();
     if let Some((bytes, numbering)) = bitmap {
         ways.for_each(|way, values, result| {
             let bit = match numbering {
                 Numbering::Values => digits(values)?.checked_add(8 * u64::from(place)),
-                Numbering::Ways => u64::from(place).checked_sub(ways.number).map(|it| it + way),
+                Numbering::Ways => u64::from(place)
+                    .checked_sub(ways.number)
+                    .map(|number| number + way),
             }?;
             let byte = bytes.get(usize::try_from(bit / 8).ok()?)?;
             if byte & (1 << (bit % 8)) != 0 {
@@ -71,15 +73,19 @@ pub(super) fn outcome(
     let falses = vectors.partition_point(|(result, ..)| !result);
     let trues = vectors.len() - falses;
     let decides = deciding(vectors.split_at(falses), conditions.len());
-    let numbers = || conditions.iter().map(|it| usize::from(it.number));
+    let numbers = || {
+        conditions
+            .iter()
+            .map(|condition| usize::from(condition.number))
+    };
     let vectors = vectors.iter().map(|(result, _, values)| Vector {
-        conditions: numbers().map(|it| values[it]).collect(),
+        conditions: numbers().map(|number| values[number]).collect(),
         executed: true,
         result: *result,
     });
     Ok(DecisionOutcome {
         branch: [trues as u64, falses as u64],
-        covered: numbers().map(|it| decides[it]).collect(),
+        covered: numbers().map(|number| decides[number]).collect(),
         vectors: Some(vectors.collect()),
     })
 }
@@ -92,7 +98,10 @@ type TestVector = (bool, u64, Values);
 
 /// The number whose binary digits are the values, that of condition 0 last. `None` if it is too large.
 fn digits(values: &Values) -> Option<u64> {
-    let mut digits = values.iter().rev().map(|it| u64::from(*it == Some(true)));
+    let mut digits = values
+        .iter()
+        .rev()
+        .map(|value| u64::from(*value == Some(true)));
     digits.try_fold(0_u64, |number, digit| {
         number.checked_mul(2)?.checked_add(digit)
     })
@@ -125,12 +134,12 @@ struct Ways {
 }
 
 impl Ways {
-    fn of(conditions: &[Condition]) -> Result<Self, DecisionError> {
+    fn new(conditions: &[Condition]) -> Result<Self, DecisionError> {
         let len = conditions.len();
         let mut next = vec![[None; 2]; len];
         let mut before = vec![0_usize; len];
         for condition in conditions {
-            let sides = condition.next.map(|it| it.map(usize::from));
+            let sides = condition.next.map(|next| next.map(usize::from));
             for inner in sides.iter().flatten() {
                 *before.get_mut(*inner).ok_or(DecisionError::Order)? += 1;
             }

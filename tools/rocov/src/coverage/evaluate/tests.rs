@@ -128,7 +128,9 @@ pub(crate) fn profile(elf: &Path, version: Version, random: &mut Random) -> Vec<
     let file = object::File::parse(&*bytes).unwrap();
     let contents = |section: Section| {
         let section = file.section_by_name(section.elf_name());
-        section.map_or((0, &[][..]), |it| (it.address(), it.data().unwrap()))
+        section.map_or((0, &[][..]), |section| {
+            (section.address(), section.data().unwrap())
+        })
     };
     let layout = version.layout().record;
     let (start, records) = contents(Section::Data);
@@ -203,7 +205,7 @@ fn compare(
     let mut random = Random(0x1234_5678_9abc_def1);
     let mut records = Vec::new();
     for number in 1..=2 {
-        let raw = ["one", "two"].map(|it| directory.join(it).with_extension("profraw"));
+        let raw = ["one", "two"].map(|path| directory.join(path).with_extension("profraw"));
         for path in &raw {
             fs::write(path, profile(elf, version, &mut random)).unwrap();
         }
@@ -240,7 +242,9 @@ fn compare(
 /// Compares records one by one, for a message that can be read.
 fn assert_equal(what: &str, found: &[Record], expected: &[Record]) {
     let names = |records: &[Record]| -> Vec<_> {
-        let names = records.iter().map(|it| it.function.name.to_string());
+        let names = records
+            .iter()
+            .map(|record| record.function.name.to_string());
         names.collect()
     };
     assert_eq!(names(found), names(expected), "{what}");
@@ -260,15 +264,15 @@ fn assert_equal(what: &str, found: &[Record], expected: &[Record]) {
 /// Compilers take most of the time, and `evaluate/regions.hip` has all kinds of regions for each release. The releases
 /// 19, 22 and 23, which CI has, take all kernels together.
 fn takes(release: u32, kernel: usize) -> bool {
-    let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|it| it == "all");
+    let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all");
     has_all || kernel % 3 == release.div_ceil(2) as usize % 3
 }
 
 /// The sources of the modelled GPU's tests.
 fn kernels() -> Vec<PathBuf> {
     let entries = fs::read_dir(repository().join("testdata/kernels")).unwrap();
-    let paths = entries.map(|it| it.unwrap().path());
-    let is_source = |path: &PathBuf| path.extension().is_some_and(|it| it == "hip");
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let is_source = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "hip");
     let mut sources: Vec<_> = paths.filter(is_source).collect();
     sources.sort();
     assert!(sources.len() > 10, "{sources:?}");
@@ -290,7 +294,7 @@ fn all_by(number: u32) {
     let includes = format!("-I{}", repository().join("testdata/kernels").display());
     for (place, path) in kernels().into_iter().enumerate() {
         let text = fs::read_to_string(&path).unwrap();
-        let has_builtins = BUILTINS.iter().any(|it| text.contains(it));
+        let has_builtins = BUILTINS.iter().any(|builtin| text.contains(builtin));
         if takes(number, place) && (number >= FIRST_WITH_BUILTINS || !has_builtins) {
             compared(&path, &[&includes], &release, version);
         }
@@ -299,8 +303,8 @@ fn all_by(number: u32) {
     let units = [regions.clone(), source("evaluate/unit.hip")];
     let records = compared(&regions, &[], &release, version);
     has_every_kind(&records);
-    let mut branches = records.iter().flat_map(|it| &it.function.branches);
-    let is_folded = branches.any(|it| it.folded != [false; 2]);
+    let mut branches = records.iter().flat_map(|record| &record.function.branches);
+    let is_folded = branches.any(|branch| branch.folded != [false; 2]);
     assert_eq!(is_folded, number >= FIRST_WITH_SIDES);
     release.compile_units(&units, &elf);
     compare(&release, &release, &elf, version, directory.path());
@@ -330,28 +334,28 @@ fn all_by(number: u32) {
         let flags = ["-Xclang", "-fcoverage-mcdc"];
         compared(&source("decisions.hip"), &flags, &cov, version);
         let records = compared(&regions, &flags, &cov, version);
-        let decisions = records.iter().flat_map(|it| &it.counts.decisions);
+        let decisions = records.iter().flat_map(|record| &record.counts.decisions);
         let decisions: Vec<_> = decisions.collect();
         assert!(decisions.len() > 3, "{decisions:?}");
         for is_covered in [false, true] {
             let mut decisions = decisions.iter();
-            assert!(decisions.any(|it| it.covered.contains(&is_covered)));
+            assert!(decisions.any(|decision| decision.covered.contains(&is_covered)));
         }
     }
 }
 
 /// The records have all that is compared: kinds of regions, folded sides, and functions that no unit uses.
 fn has_every_kind(records: &[Record]) {
-    let functions = || records.iter().map(|it| &it.function);
+    let functions = || records.iter().map(|record| &record.function);
     for kind in [Kind::Code, Kind::Expansion, Kind::Skipped, Kind::Gap] {
-        let mut regions = functions().flat_map(|it| &it.regions);
-        assert!(regions.any(|it| it.kind == kind), "{kind:?}");
+        let mut regions = functions().flat_map(|function| &function.regions);
+        assert!(regions.any(|region| region.kind == kind), "{kind:?}");
     }
-    assert!(functions().any(|it| it.filenames.len() > 5));
+    assert!(functions().any(|function| function.filenames.len() > 5));
     let mut unused = records
         .iter()
-        .filter(|it| *it.function.name == *"_ZL5neveri");
-    assert!(unused.all(|it| it.counts.calls == 0));
+        .filter(|record| *record.function.name == *"_ZL5neveri");
+    assert!(unused.all(|record| record.counts.calls == 0));
 }
 
 macro_rules! releases {

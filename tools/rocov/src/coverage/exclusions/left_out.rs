@@ -414,7 +414,7 @@ fn extent(function: &Function, file: u32) -> Option<Span> {
 /// The code that is left out because it reaches `place`: the innermost region around it, or its line if that is the whole
 /// function.
 fn unreachable(record: &Record, file: u32, place: Place, marks: &SourceMarks) -> Span {
-    let regions: Vec<CountedRegion> = record.regions(|it| it == file).collect();
+    let regions: Vec<CountedRegion> = record.regions(|record| record == file).collect();
     let code = regions.iter().filter(|region| region.kind == Kind::Code);
     let around = innermost(code, place).map(|region| region.span);
     let function = extent(&record.function, file).map(|extent| extent.start);

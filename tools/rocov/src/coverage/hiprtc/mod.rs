@@ -44,7 +44,7 @@ enum Origin<'a> {
 
 impl<'a> Origin<'a> {
     /// The origin of the source at `path`; `None` if hipRTC has nothing to do with it.
-    fn of(path: &'a str) -> Option<Self> {
+    fn parse(path: &'a str) -> Option<Self> {
         if path.ends_with(PREPROCESSED) {
             return Some(Self::Preprocessed);
         }
@@ -60,7 +60,7 @@ impl<'a> Origin<'a> {
 
 /// Returns whether hipRTC compiled the source at `path`, which no file has the text of.
 pub(crate) fn is_temporary(path: &str) -> bool {
-    Origin::of(path).is_some()
+    Origin::parse(path).is_some()
 }
 
 /// The sources of a code object that hipRTC compiled.
@@ -84,7 +84,7 @@ impl RunTimeSources {
         let texts: BTreeSet<_> = compiled.values().collect();
         let preprocessed: Vec<_> = texts
             .into_iter()
-            .filter_map(|it| preprocessed(it))
+            .filter_map(|text| preprocessed(text))
             .collect();
         if !preprocessed.is_empty() {
             compiled = preprocessed.iter().flat_map(Preprocessed::texts).collect();
@@ -102,7 +102,7 @@ impl RunTimeSources {
             return true;
         }
         resolve(function, &self.preprocessed);
-        if Origin::of(function.main_path()) == Some(Origin::OwnHeader) {
+        if Origin::parse(function.main_path()) == Some(Origin::OwnHeader) {
             return false;
         }
         for path in &mut function.filenames {
@@ -122,7 +122,7 @@ impl RunTimeSources {
 
     /// The name in reports of the source at `path`, and its text if that is known.
     fn name(&self, path: &str) -> Option<(String, Option<&[u8]>)> {
-        let Some(Origin::Program(name)) = Origin::of(path) else {
+        let Some(Origin::Program(name)) = Origin::parse(path) else {
             return None;
         };
         let text = self.compiled.get(path).map(Vec::as_slice);
@@ -141,14 +141,14 @@ impl RunTimeSources {
 /// The sources that `text` was made of, if the first of them is a program's.
 fn preprocessed(text: &[u8]) -> Option<Preprocessed> {
     let preprocessed = Preprocessed::parse(text)?;
-    let first = Origin::of(preprocessed.path(0));
+    let first = Origin::parse(preprocessed.path(0));
     matches!(first, Some(Origin::Program(_))).then_some(preprocessed)
 }
 
 /// The name without components that lead elsewhere.
 fn plain(name: &str) -> String {
     let components = Path::new(name).components();
-    let names = components.filter_map(|it| match it {
+    let names = components.filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_string_lossy()),
         _ => None,
     });
@@ -169,23 +169,38 @@ fn is_made_of(made: &str, source: &str) -> bool {
 /// Gives the locations of a function the files and lines that they had before the preprocessor.
 fn resolve(function: &mut Function, preprocessed: &[Preprocessed]) {
     for file in 0..function.filenames.len() {
-        if Origin::of(&function.filenames[file]) != Some(Origin::Preprocessed) {
+        if Origin::parse(&function.filenames[file]) != Some(Origin::Preprocessed) {
             continue;
         }
         let is_here = |location: &Location| location.file as usize == file;
         let mut locations: Vec<&mut Location> = Vec::new();
-        locations.extend(function.regions.iter_mut().map(|it| &mut it.location));
-        locations.extend(function.branches.iter_mut().map(|it| &mut it.location));
-        locations.extend(function.decisions.iter_mut().map(|it| &mut it.location));
+        locations.extend(
+            function
+                .regions
+                .iter_mut()
+                .map(|region| &mut region.location),
+        );
+        locations.extend(
+            function
+                .branches
+                .iter_mut()
+                .map(|branch| &mut branch.location),
+        );
+        locations.extend(
+            function
+                .decisions
+                .iter_mut()
+                .map(|decision| &mut decision.location),
+        );
         let folded = function.marks.folded_branches.iter_mut();
-        locations.extend(folded.map(|it| &mut it.location));
+        locations.extend(folded.map(|branch| &mut branch.location));
         locations.retain(|location| is_here(location));
         let starts = locations.iter().map(|location| location.span.start);
         let starts: Vec<_> = starts.map(|start| (start.line, start.column)).collect();
         let path = &function.filenames[file];
         let of_name = preprocessed
             .iter()
-            .filter(|it| is_made_of(path, it.path(0)));
+            .filter(|preprocessed| is_made_of(path, preprocessed.path(0)));
         // A program may give one name to several units: code is where regions of the function start.
         let fits = |made: &&Preprocessed| {
             let here = starts
@@ -223,7 +238,7 @@ mod tests {
 
     #[test]
     fn paths_in_the_directories_of_hiprtc_have_an_origin() {
-        let origin = Origin::of;
+        let origin = Origin::parse;
         let program = |name| Some(Origin::Program(name));
         assert_eq!(
             origin("/tmp/comgr-ab12/input/scale.hip"),

@@ -88,7 +88,7 @@ impl Preprocessed {
         let number = part.origin.saturating_add(part.lines);
         part.lines += 1;
         let lines = &mut self.files[part.file].lines;
-        let Some(index) = number.checked_sub(1).filter(|it| *it < MOST_LINES) else {
+        let Some(index) = number.checked_sub(1).filter(|number| *number < MOST_LINES) else {
             return;
         };
         let index = index as usize;
@@ -124,7 +124,8 @@ impl Preprocessed {
             return false;
         };
         let index = |number: u32| (number as usize).checked_sub(1);
-        let text = index(self.line_in(file, line)).and_then(|it| self.files[file].lines.get(it));
+        let text =
+            index(self.line_in(file, line)).and_then(|index| self.files[file].lines.get(index));
         let byte = text
             .zip(index(column))
             .and_then(|(text, column)| text.get(column));

@@ -78,7 +78,7 @@ pub(super) fn read(elf: &File<'_>, path: &Path) -> Result<DebugInformation, Stri
     let dwarf = Arc::new(sections.borrow(|section| Bytes::new(section, LittleEndian)));
     let failed = |error: gimli::Error| error.to_string();
     let units = units_of(&dwarf).map_err(failed)?;
-    let files = SplitFiles::of(&units, path);
+    let files = SplitFiles::read(&units, path);
     let mut information = DebugInformation::default();
     let units = units.into_iter().map(|skeleton| {
         let whole = files.unit(&skeleton);
@@ -122,7 +122,7 @@ fn read_units<'a>(
         if let Some(program) = &unit.line_program
             && known.insert(program.header().offset().0)
         {
-            reader.add_rows(program, |it, file| it.path(number, file))?;
+            reader.add_rows(program, |unit, file| unit.path(number, file))?;
         }
         reader.add_scopes(number)?;
     }
@@ -132,7 +132,9 @@ fn read_units<'a>(
         let address_size = 8;
         let program = dwarf.debug_line.program(next, address_size, None, None)?;
         if known.insert(next.0) {
-            reader.add_rows(&program, |it, file| path(it.dwarf, &program, None, file))?;
+            reader.add_rows(&program, |unit, file| {
+                path(unit.dwarf, &program, None, file)
+            })?;
         }
         let header = program.header();
         let length = usize::from(header.format().initial_length_size()) + header.unit_length();
@@ -210,7 +212,7 @@ impl<'a> Reader<'_, 'a> {
                     addresses.push(range.begin..range.end);
                 }
             }
-            let Some(lowest) = addresses.iter().map(|it| it.start).min() else {
+            let Some(lowest) = addresses.iter().map(|address| address.start).min() else {
                 continue;
             };
             let entry_address = match entry.attr_value(constants::DW_AT_entry_pc) {
@@ -218,7 +220,7 @@ impl<'a> Reader<'_, 'a> {
                 Some(value) => dwarf.attr_address(unit, value)?,
                 None => None,
             };
-            let within = |it: &u64| addresses.iter().any(|range| range.contains(it));
+            let within = |address: &u64| addresses.iter().any(|range| range.contains(address));
             let scope = Scope {
                 function: self.function(number, entry.offset())?,
                 parent: parent.filter(|_| is_inlined),
@@ -302,9 +304,9 @@ impl<'a> Reader<'_, 'a> {
                 let sections = &self.units[number].dwarf;
                 // Units that were split off are in sections of their own.
                 let beside = self.units.iter().enumerate();
-                let mut beside = beside.filter(|(_, it)| Arc::ptr_eq(&it.dwarf, sections));
-                beside.find_map(|(number, it)| {
-                    Some((number, offset.to_unit_offset(&it.unit.header)?))
+                let mut beside = beside.filter(|(_, unit)| Arc::ptr_eq(&unit.dwarf, sections));
+                beside.find_map(|(number, unit)| {
+                    Some((number, offset.to_unit_offset(&unit.unit.header)?))
                 })
             }
             _ => None,
@@ -326,9 +328,9 @@ impl<'a> Reader<'_, 'a> {
             },
             None => return Ok(None),
         };
-        let line = entry.attr_value(line).and_then(|it| it.udata_value());
-        let line = line.and_then(|it| u32::try_from(it).ok());
-        let Some(line) = line.filter(|it| *it > 0) else {
+        let line = entry.attr_value(line).and_then(|value| value.udata_value());
+        let line = line.and_then(|number| u32::try_from(number).ok());
+        let Some(line) = line.filter(|line| *line > 0) else {
             return Ok(None);
         };
         let path = self.path(number, file)?;
@@ -362,7 +364,7 @@ fn path<'a>(
         return Ok(None);
     };
     let string = |value| dwarf.attr_line_string(value);
-    let directory = directory.map(|it| it.to_string_lossy());
+    let directory = directory.map(|bytes| bytes.to_string_lossy());
     let mut path = PathBuf::from(&*directory.unwrap_or_default());
     if let Some(directory) = entry.directory(header) {
         path.push(&*string(directory)?.to_string_lossy());

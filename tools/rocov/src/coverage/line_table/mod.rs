@@ -167,7 +167,7 @@ impl WithoutLines {
         }
         listed
             .functions
-            .extend(ListedFunction::of(kind, self.drafts));
+            .extend(ListedFunction::from_drafts(kind, self.drafts));
         listed.texts.insert(path, self.text.into_bytes().into());
     }
 }
@@ -177,7 +177,7 @@ type SourceLine = (Arc<str>, u32);
 
 impl ListedFunction {
     /// The functions of these drafts. Drafts of one name that are declared at one place are one function.
-    fn of(kind: Kind, drafts: Vec<Draft>) -> Vec<Self> {
+    fn from_drafts(kind: Kind, drafts: Vec<Draft>) -> Vec<Self> {
         type Key = (Arc<str>, Arc<str>, Option<u32>);
         let mut merged: BTreeMap<Key, Vec<DraftCopy>> = BTreeMap::new();
         for draft in drafts {
@@ -188,7 +188,7 @@ impl ListedFunction {
         }
         let functions = merged.into_iter().map(|((name, path, line), copies)| {
             let lines = copies.iter().flat_map(DraftCopy::all_lines);
-            let here = lines.filter(|(it, _)| *it == path);
+            let here = lines.filter(|(file, _)| *file == path);
             let first = here.map(|(_, line)| *line).min();
             let line = line.or(first).unwrap_or(1);
             Self::new(kind, name, path, line, copies)
@@ -200,7 +200,7 @@ impl ListedFunction {
         let all = || copies.iter().flat_map(DraftCopy::all_lines);
         let others: BTreeSet<_> = all()
             .map(|(path, _)| path)
-            .filter(|it| **it != main)
+            .filter(|text| **text != main)
             .collect();
         let others = others.into_iter().map(Arc::clone);
         let filenames: Vec<_> = [Arc::clone(&main)].into_iter().chain(others).collect();
@@ -245,7 +245,7 @@ impl ListedFunction {
         // For each line, the threads that started its statements, and those that executed any unit of it.
         let mut lines: Vec<(u64, u64)> = vec![(0, 0); sums.lines.len()];
         for copy in &self.copies {
-            let Some(counters) = copy.counters.of(counts) else {
+            let Some(counters) = copy.counters.words(counts) else {
                 continue;
             };
             let calls = self.calls(counters, &copy.extent);
@@ -282,8 +282,8 @@ impl ListedFunction {
     /// Returns whether the profile has counts of it that are not 0.
     pub(crate) fn is_reached(&self, counts: &ProfileCounts) -> bool {
         self.copies.iter().any(|copy| {
-            let counters = copy.counters.of(counts);
-            counters.is_some_and(|it| it.iter().any(|count| *count > 0))
+            let counters = copy.counters.words(counts);
+            counters.is_some_and(|counter| counter.iter().any(|count| *count > 0))
         })
     }
 
@@ -293,7 +293,7 @@ impl ListedFunction {
             return;
         };
         for copy in &self.copies {
-            let Some(counters) = copy.counters.of(counts) else {
+            let Some(counters) = copy.counters.words(counts) else {
                 continue;
             };
             for (line, LineUnits { units, .. }) in &copy.lines {
@@ -323,7 +323,11 @@ impl ListedFunction {
         match lanes(extent.entry) {
             0 => {
                 let units = extent.units.iter().cloned().flatten();
-                units.map(lanes).filter(|it| *it > 0).min().unwrap_or(0)
+                units
+                    .map(lanes)
+                    .filter(|count| *count > 0)
+                    .min()
+                    .unwrap_or(0)
             }
             calls => calls,
         }
@@ -348,7 +352,7 @@ fn indexed<T: Clone>(
 ) -> Vec<(u32, T)> {
     let entries = entries.iter();
     entries
-        .map(|(line, it)| (index(line), it.clone()))
+        .map(|(line, counter)| (index(line), counter.clone()))
         .collect()
 }
 
@@ -364,8 +368,11 @@ impl Extent {
 
 impl UnitCounters {
     /// The counters in a profile. `None` if the code never ran.
-    fn of(self, counts: &ProfileCounts) -> Option<&[u64]> {
-        counts.functions.get(&self.key).map(|it| &*it.counters)
+    fn words(self, counts: &ProfileCounts) -> Option<&[u64]> {
+        counts
+            .functions
+            .get(&self.key)
+            .map(|function| &*function.counters)
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn read(contents: &[u8], identity: &str) -> Result<Listed> {
             .map(|(file, path)| (*file, path.as_str().into()))
             .collect();
         let of_program = module.functions.iter();
-        for function in of_program.filter(|it| !is_helper(it.symbol)) {
+        for function in of_program.filter(|function| !is_helper(function.symbol)) {
             let copies = copies(function, &files);
             if copies.is_empty() {
                 let blocks = u32::try_from(function.blocks.len())?;
@@ -49,7 +49,7 @@ pub(crate) fn read(contents: &[u8], identity: &str) -> Result<Listed> {
         }
     }
     let mut listed = Listed {
-        functions: ListedFunction::of(Kind::Ptx, drafts.into_values().collect()),
+        functions: ListedFunction::from_drafts(Kind::Ptx, drafts.into_values().collect()),
         ..Listed::default()
     };
     without_lines.finish(Kind::Ptx, identity, &mut listed);
@@ -95,11 +95,15 @@ fn copies(function: &Function<'_>, files: &BTreeMap<u64, Arc<str>>) -> Vec<(Arc<
                 .extend(line(&position.place).map(|line| (line, number)));
         }
     }
-    let extent = |it: &Inlined| Extent {
-        entry: it.blocks.first().copied().unwrap_or_default(),
-        units: it.blocks.iter().map(|block| *block..block + 1).collect(),
+    let extent = |inlined: &Inlined| Extent {
+        entry: inlined.blocks.first().copied().unwrap_or_default(),
+        units: inlined
+            .blocks
+            .iter()
+            .map(|block| *block..block + 1)
+            .collect(),
     };
-    let copy = |(way, it): (&Way, &Inlined)| {
+    let copy = |(way, inlined): (&Way, &Inlined)| {
         let called = copies
             .iter()
             .filter(|(inner, _)| inner.starts_with(way) && inner.len() == way.len() + 1);
@@ -107,8 +111,8 @@ fn copies(function: &Function<'_>, files: &BTreeMap<u64, Arc<str>>) -> Vec<(Arc<
             called.filter_map(|(inner, called)| Some((line(inner.last()?)?, extent(called))));
         let copy = DraftCopy {
             counters: counters(function),
-            extent: extent(it),
-            lines: it
+            extent: extent(inlined),
+            lines: inlined
                 .lines
                 .iter()
                 .map(|(line, block)| {
@@ -121,7 +125,7 @@ fn copies(function: &Function<'_>, files: &BTreeMap<u64, Arc<str>>) -> Vec<(Arc<
                 .collect(),
             calls: calls.collect(),
         };
-        (Arc::clone(&it.name), copy)
+        (Arc::clone(&inlined.name), copy)
     };
     copies.iter().map(copy).collect()
 }

@@ -22,7 +22,7 @@ pub(super) fn contents<'a>(elf: &File<'a>, name: &str) -> Result<Cow<'a, [u8]>, 
     let Some(section) = elf.section_by_name(name) else {
         return Ok(Cow::Borrowed(&[]));
     };
-    let packed = section.compressed_data().map_err(|it| failed(&it))?;
+    let packed = section.compressed_data().map_err(|error| failed(&error))?;
     let size = packed.uncompressed_size;
     let method = match packed.format {
         CompressionFormat::None => return Ok(Cow::Borrowed(packed.data)),
@@ -33,7 +33,7 @@ pub(super) fn contents<'a>(elf: &File<'a>, name: &str) -> Result<Cow<'a, [u8]>, 
     if size > MAX {
         return Err(failed(&format!("{size} bytes unpacked, {MAX} are allowed")));
     }
-    let unpacked = unpack_whole(method, packed.data, size).map_err(|it| failed(&it))?;
+    let unpacked = unpack_whole(method, packed.data, size).map_err(|error| failed(&error))?;
     Ok(Cow::Owned(unpacked))
 }
 

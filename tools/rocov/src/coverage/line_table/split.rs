@@ -34,7 +34,7 @@ fn borrow(section: &Section) -> Bytes<'_> {
 impl SplitFiles {
     /// Reads the files of these units, which are in the ELF at `elf`. Its package is beside it. The file of a unit is
     /// where the compiler wrote it, or beside the ELF.
-    pub(super) fn of(units: &[InSections<'_>], elf: &Path) -> Self {
+    pub(super) fn read(units: &[InSections<'_>], elf: &Path) -> Self {
         let mut found = Self::default();
         let mut names = units.iter().filter_map(name).peekable();
         if names.peek().is_none() {
@@ -44,11 +44,11 @@ impl SplitFiles {
         package.push(".dwp");
         let package = Path::new(&package);
         if package.exists() {
-            found.package = Some(read(package, |it| DwarfPackageSections::load(it)));
+            found.package = Some(read(package, |id| DwarfPackageSections::load(id)));
         }
         for path in names {
             let beside = path.file_name().map(|name| elf.with_file_name(name));
-            let place = beside.filter(|it| !path.exists() && it.exists());
+            let place = beside.filter(|file| !path.exists() && file.exists());
             let place = place.unwrap_or_else(|| path.clone());
             let file = read(&place, |section| DwarfSections::load(section));
             found.files.entry(path).or_insert(file);
@@ -119,7 +119,7 @@ fn name(skeleton: &InSections<'_>) -> Option<PathBuf> {
     let InSections { dwarf, unit } = skeleton;
     unit.dwo_id?;
     let text = dwarf.attr_string(unit, unit.dwo_name().ok()??).ok()?;
-    let directory = unit.comp_dir.map(|it| it.to_string_lossy());
+    let directory = unit.comp_dir.map(|directory| directory.to_string_lossy());
     Some(Path::new(&*directory.unwrap_or_default()).join(&*text.to_string_lossy()))
 }
 

@@ -84,7 +84,10 @@ fn symbolized(release: &Release, elf: &Path, addresses: &[u64]) -> Vec<Symbolize
         .spawn()
         .unwrap();
     let mut input = symbolizer.stdin.take().unwrap();
-    let asked: String = addresses.iter().map(|it| format!("{it:#x}\n")).collect();
+    let asked: String = addresses
+        .iter()
+        .map(|address| format!("{address:#x}\n"))
+        .collect();
     let writer = std::thread::spawn(move || input.write_all(asked.as_bytes()).unwrap());
     let output = symbolizer.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -150,12 +153,12 @@ fn check(release: &Release, elf: &Path, has_names: bool) -> (usize, usize) {
         let frames = symbolized
             .frames
             .iter()
-            .filter(|it| it.line > 0 && !is_of_system(&it.file_name));
-        let name = |it: &Frame| match has_names {
-            true => it.function_name.clone(),
+            .filter(|frame| frame.line > 0 && !is_of_system(&frame.file_name));
+        let name = |frame: &Frame| match has_names {
+            true => frame.function_name.clone(),
             false => String::new(),
         };
-        let frames = frames.map(|it| (name(it), it.file_name.clone(), it.line));
+        let frames = frames.map(|frame| (name(frame), frame.file_name.clone(), frame.line));
         let expected: Frames = frames.collect();
         let found = found.remove(word).unwrap_or_default().into_iter();
         let found: Frames = found
@@ -222,7 +225,7 @@ fn with_extension(directory: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     paths
-        .filter(|it| it.extension().is_some_and(|it| it == extension))
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
         .collect()
 }
 
@@ -333,9 +336,9 @@ fn dumped(release: &Release, elf: &Path) -> BTreeMap<u64, u32> {
     let mut before = None;
     for row in text.lines() {
         let mut cells = row.split_whitespace();
-        let address = cells.next().and_then(|it| it.strip_prefix("0x"));
-        let address = address.and_then(|it| u64::from_str_radix(it, 16).ok());
-        let line = cells.next().and_then(|it| it.parse().ok());
+        let address = cells.next().and_then(|cell| cell.strip_prefix("0x"));
+        let address = address.and_then(|rest| u64::from_str_radix(rest, 16).ok());
+        let line = cells.next().and_then(|cell| cell.parse().ok());
         let (Some(address), Some(line)) = (address, line) else {
             continue;
         };
@@ -385,7 +388,7 @@ fn line_tables_without_units_are_read() {
         }
         assert!(compared > 50, "{compared}");
         let paths = table.functions.iter();
-        let mut paths = paths.map(|it| it.description.main_path().to_string());
+        let mut paths = paths.map(|path| path.description.main_path().to_string());
         assert!(paths.any(|path| path.ends_with("testdata/kernels/calls.hip")));
     }
 }
@@ -435,9 +438,12 @@ fn functions_without_lines_are_known_by_name() {
     let expected: BTreeSet<_> = functions(&object)
         .unwrap()
         .iter()
-        .map(|it| it.name)
+        .map(|function| function.name)
         .collect();
-    let names = table.functions.iter().map(|it| &*it.description.name);
+    let names = table
+        .functions
+        .iter()
+        .map(|function| &*function.description.name);
     assert_eq!(names.collect::<BTreeSet<_>>(), expected);
     for function in &table.functions {
         let lines = &function.description.line_table.as_ref().unwrap().lines;
@@ -486,8 +492,10 @@ fn a_damaged_line_table_is_a_warning() {
     }
     // Nor does damage at several places of all its parts.
     let file = object::File::parse(&*contents).unwrap();
-    let names = file.sections().map(|it| it.name().unwrap().to_owned());
-    let parts: Vec<_> = names.filter(|it| it.starts_with(".debug_")).collect();
+    let names = file
+        .sections()
+        .map(|section| section.name().unwrap().to_owned());
+    let parts: Vec<_> = names.filter(|name| name.starts_with(".debug_")).collect();
     let places: Vec<usize> = parts.iter().flat_map(|name| section(name)).collect();
     let mut random = fastrand::Rng::with_seed(21);
     for _ in 0..DAMAGED {
@@ -568,7 +576,7 @@ fn lines_of_ptx_have_the_threads_of_their_blocks() {
     let found: BTreeMap<_, _> = records
         .map(|record| {
             let lines = &record.function.line_table.as_ref().unwrap().lines;
-            let lines = lines.iter().map(|it| it.line).zip(record.counts.lines);
+            let lines = lines.iter().map(|line| line.line).zip(record.counts.lines);
             let path = record.function.main_path().to_string();
             let name = record.function.name.to_string();
             (name, (path, record.counts.calls, lines.collect::<Vec<_>>()))

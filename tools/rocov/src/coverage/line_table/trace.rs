@@ -53,13 +53,16 @@ pub(crate) fn read(contents: &[u8], path: &Path) -> Result<Listed> {
     let has_lines = !information.rows.is_empty();
     let mut drafts = Drafts::new(&information, lanes);
     let mut without_lines = WithoutLines::default();
-    for function in functions.iter().filter(|it| !is_helper(it.name)) {
+    for function in functions
+        .iter()
+        .filter(|function| !is_helper(function.name))
+    {
         if !drafts.add(function)? && (is_kernel(function.name) || !has_lines) {
             without_lines.add(function.name, counters(function, lanes), words(function));
         }
     }
     let mut listed = Listed {
-        functions: ListedFunction::of(Kind::Trace, drafts.finish()),
+        functions: ListedFunction::from_drafts(Kind::Trace, drafts.finish()),
         warnings,
         ..Listed::default()
     };
@@ -92,7 +95,7 @@ pub(super) fn is_of_system(path: &str) -> bool {
     // The header by which code with coverage flags counts.
     path.ends_with("/rocov_device.h")
         || starts.iter().any(|start| path.starts_with(start))
-        || parts.iter().any(|it| path.contains(it))
+        || parts.iter().any(|part| path.contains(part))
 }
 
 /// The functions that are being put together from the debug information.
@@ -120,7 +123,7 @@ impl<'a> Drafts<'a> {
         for (index, scope) in information.scopes.iter().enumerate() {
             match scope.parent {
                 Some(parent) => inlined[parent].push(index),
-                None => starts.extend(scope.addresses.iter().map(|it| (it.start, index))),
+                None => starts.extend(scope.addresses.iter().map(|address| (address.start, index))),
             }
         }
         starts.sort_unstable();
@@ -152,7 +155,7 @@ impl<'a> Drafts<'a> {
             units: scope
                 .addresses
                 .iter()
-                .map(|it| word(it.start)..word(it.end))
+                .map(|address| word(address.start)..word(address.end))
                 .collect(),
         };
 
@@ -216,7 +219,7 @@ impl<'a> Drafts<'a> {
                 caller.calls.push(((Arc::clone(path), *line), inlined));
             }
         }
-        let has_lines = copies.get(&root).is_some_and(|it| !it.lines.is_empty());
+        let has_lines = copies.get(&root).is_some_and(|copy| !copy.lines.is_empty());
         for (scope, copy) in copies {
             if copy.lines.is_empty() && copy.calls.is_empty() {
                 continue;
@@ -231,13 +234,13 @@ impl<'a> Drafts<'a> {
     fn keep(&mut self, scope: Option<usize>, symbol: Option<&str>, copy: DraftCopy) {
         let number = scope.map(|scope| self.information.scopes[scope].function);
         let declared = number.map(|number| &self.information.declared[number]);
-        let place = declared.and_then(|it| Some((it.path.clone()?, it.line?)));
+        let place = declared.and_then(|declared| Some((declared.path.clone()?, declared.line?)));
         if place.as_ref().is_some_and(|(path, _)| is_of_system(path)) {
             return;
         }
         let name = match symbol {
             Some(symbol) => Some(symbol.into()),
-            None => declared.and_then(|it| it.name.clone()),
+            None => declared.and_then(|declared| declared.name.clone()),
         };
         let Some(name) = name else {
             return;

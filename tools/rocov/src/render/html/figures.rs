@@ -27,43 +27,43 @@ static METRICS: [Metric; 7] = [
     Metric {
         name: "Changed lines",
         key: "changed",
-        of: |it| it.changed,
+        of: |cell| cell.changed,
         measure: None,
     },
     Metric {
         name: "Lines",
         key: "lines",
-        of: |it| it.figures.lines,
+        of: |cell| cell.figures.lines,
         measure: Some(Measure::Lines),
     },
     Metric {
         name: "Functions",
         key: "functions",
-        of: |it| it.figures.functions,
+        of: |cell| cell.figures.functions,
         measure: Some(Measure::Functions),
     },
     Metric {
         name: "Regions",
         key: "regions",
-        of: |it| it.figures.regions,
+        of: |cell| cell.figures.regions,
         measure: Some(Measure::Regions),
     },
     Metric {
         name: "Branches",
         key: "branches",
-        of: |it| it.figures.branches,
+        of: |cell| cell.figures.branches,
         measure: Some(Measure::Branches),
     },
     Metric {
         name: "MC/DC",
         key: "mcdc",
-        of: |it| it.figures.conditions,
+        of: |cell| cell.figures.conditions,
         measure: None,
     },
     Metric {
         name: "Kernels",
         key: "kernels",
-        of: |it| it.kernels,
+        of: |cell| cell.kernels,
         measure: None,
     },
 ];
@@ -107,7 +107,7 @@ pub(super) enum Before {
 
 impl Before {
     /// Those of a source, for each column.
-    fn of(earlier: &Earlier, file: Option<&EarlierShares>) -> Vec<Self> {
+    fn cells(earlier: &Earlier, file: Option<&EarlierShares>) -> Vec<Self> {
         let known = earlier.known().iter().enumerate();
         let before = known.map(
             |(index, is_known)| match file.and_then(|file| file[index]) {
@@ -141,7 +141,7 @@ pub(super) struct Difference {
 
 impl Difference {
     /// `None` if the shares are equal.
-    fn of(before: Figure, now: Figure) -> Option<Self> {
+    fn between(before: Figure, now: Figure) -> Option<Self> {
         let Some(earlier) = before.percent() else {
             return Some(Self {
                 text: "new".to_owned(),
@@ -179,7 +179,7 @@ impl Shown {
     }
 
     /// The cells of a file with this row.
-    pub(super) fn of(
+    pub(super) fn new(
         view: &View,
         earlier: Option<&Earlier>,
         path: &str,
@@ -187,9 +187,11 @@ impl Shown {
         file: &File,
         changed: Option<&ChangedSource>,
     ) -> Self {
-        let before = earlier.map(|earlier| Before::of(earlier, earlier.file(path)));
-        let kernels = Kernels::of(view, file);
-        let changed = changed.map(|it| it.figures(view)).unwrap_or_default();
+        let before = earlier.map(|earlier| Before::cells(earlier, earlier.file(path)));
+        let kernels = Kernels::new(view, file);
+        let changed = changed
+            .map(|source| source.figures(view))
+            .unwrap_or_default();
         let cell = |index: usize| {
             Some(Cell {
                 figures: row.columns[index]?,
@@ -211,7 +213,7 @@ impl Shown {
     /// Cells without code of a source that only an earlier report has.
     pub(super) fn gone(earlier: &Earlier, file: &EarlierShares) -> Self {
         Self {
-            before: Before::of(earlier, Some(file)),
+            before: Before::cells(earlier, Some(file)),
             ..Self::none(file.len() - 1)
         }
     }
@@ -260,7 +262,7 @@ impl Shown {
         let mut lines = cells
             .iter()
             .map(|(cell, before)| METRICS[1].difference(cell, *before));
-        lines.any(|difference| difference.is_some_and(|it| it.class == "down"))
+        lines.any(|difference| difference.is_some_and(|shown| shown.class == "down"))
     }
 
     /// The lines of all columns joined.
@@ -281,7 +283,7 @@ impl Shown {
     /// Classes that say in which columns lines are missed, `x` and `x1` for the second, and whether
     /// any are changed; and `worse` if fewer ran than before.
     pub(super) fn classes(&self) -> String {
-        let missed = |cell: &Option<Cell>| cell.is_some_and(|it| it.misses_lines());
+        let missed = |cell: &Option<Cell>| cell.is_some_and(|cell| cell.misses_lines());
         let changed = if self.all.changed.total > 0 {
             "changed "
         } else {
@@ -306,8 +308,8 @@ pub(super) fn classes(prefix: &str, columns: impl IntoIterator<Item = bool>) -> 
 
 impl Metric {
     /// One figure of a cell; `None` of nothing.
-    pub(super) fn of(&self, cell: &Option<Cell>) -> Option<Share> {
-        Share::of(cell.as_ref().map(self.of)?)
+    pub(super) fn share(&self, cell: &Option<Cell>) -> Option<Share> {
+        Share::new(cell.as_ref().map(self.of)?)
     }
 
     /// The difference of one figure of a cell to the earlier one; `None` if there is none.
@@ -317,15 +319,15 @@ impl Metric {
         now.percent()?;
         match before {
             Before::Unknown => None,
-            Before::Absent => Difference::of(Figure::default(), now),
-            Before::Known(shares) => Difference::of(shares.figure(measure), now),
+            Before::Absent => Difference::between(Figure::default(), now),
+            Before::Known(shares) => Difference::between(shares.figure(measure), now),
         }
     }
 }
 
 impl Share {
     /// The share of a figure; `None` of nothing.
-    pub(super) fn of(figure: Figure) -> Option<Self> {
+    pub(super) fn new(figure: Figure) -> Option<Self> {
         let percent = figure.percent()?;
         Some(Self {
             covered: figure.covered,
@@ -352,7 +354,7 @@ struct Kernels {
 }
 
 impl Kernels {
-    fn of(view: &View, file: &File) -> Self {
+    fn new(view: &View, file: &File) -> Self {
         let mut kernels = Self {
             columns: vec![Figure::default(); view.columns.len()],
             all: Figure::default(),
@@ -399,7 +401,7 @@ pub(super) enum State {
 
 impl Count {
     /// Makes the cell of `count`. If it `is_partly` missed, a part of the line did not run.
-    pub(super) fn of(count: Option<u64>, is_partly: bool) -> Self {
+    pub(super) fn new(count: Option<u64>, is_partly: bool) -> Self {
         let state = match count {
             None => State::Absent,
             Some(0) => State::Missed,
@@ -548,7 +550,7 @@ mod tests {
             (Some(1_000_000), " h6"),
             (Some(u64::MAX), " h6"),
         ] {
-            assert_eq!(Count::of(count, false).heat(), expected, "{count:?}");
+            assert_eq!(Count::new(count, false).heat(), expected, "{count:?}");
         }
     }
 

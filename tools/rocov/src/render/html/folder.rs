@@ -90,7 +90,7 @@ impl Folder {
         let written = files(self.partial.path.path()).with_context(failed)?;
         self.remove_previous().with_context(failed)?;
         self.list(&written).with_context(failed)?;
-        let (index, others): (Vec<_>, _) = written.iter().partition(|it| **it == *INDEX);
+        let (index, others): (Vec<_>, _) = written.iter().partition(|file| **file == *INDEX);
         for name in others.into_iter().chain(index) {
             let to = self.path.join(name);
             to.parent()
@@ -103,11 +103,11 @@ impl Folder {
 
     /// Removes the report that was there, its first page first.
     fn remove_previous(&self) -> io::Result<()> {
-        let (index, others): (Vec<_>, _) = self.previous.iter().partition(|it| **it == *INDEX);
+        let (index, others): (Vec<_>, _) = self.previous.iter().partition(|file| **file == *INDEX);
         for name in index.into_iter().chain(others) {
             fs::remove_file(self.path.join(name))?;
             // This fails unless the file was the last one in its folder.
-            if let Some(folder) = name.parent().filter(|it| *it != Path::new("")) {
+            if let Some(folder) = name.parent().filter(|folder| *folder != Path::new("")) {
                 let _ = fs::remove_dir(self.path.join(folder));
             }
         }
@@ -174,7 +174,10 @@ mod tests {
 
     fn names(path: &Path) -> Vec<String> {
         let files = files(path).unwrap();
-        files.iter().map(|it| it.display().to_string()).collect()
+        files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect()
     }
 
     #[test]

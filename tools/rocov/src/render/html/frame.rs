@@ -89,7 +89,9 @@ impl<'a> Frame<'a> {
                 Side::Host => "host code of",
             };
             let binaries = column.binaries.iter();
-            let binaries: Vec<_> = binaries.map(|it| it.display().to_string()).collect();
+            let binaries: Vec<_> = binaries
+                .map(|binary| binary.display().to_string())
+                .collect();
             Head {
                 label: column.label.clone(),
                 origin: format!("{of} {}", binaries.join(", ")),
@@ -147,7 +149,7 @@ impl<'a> Frame<'a> {
 
     /// The figures of each column with its name, which code it is of, and the earlier ones.
     pub(super) fn figures(&self, shown: &Shown) -> Vec<(String, &str, Option<Cell>, Before)> {
-        let origins = self.columns.iter().map(|it| &*it.origin);
+        let origins = self.columns.iter().map(|column| &*column.origin);
         let origins = origins.chain(["all of these joined: code that ran on any of them"]);
         let labels = self.labels().into_iter().zip(origins);
         let cells = labels.zip(shown.cells());
@@ -158,7 +160,7 @@ impl<'a> Frame<'a> {
 
     /// The kinds of counts of the code, as a sentence has them.
     pub(super) fn counted_by(&self) -> String {
-        let kinds = self.columns.iter().flat_map(|it| &it.kinds);
+        let kinds = self.columns.iter().flat_map(|column| &column.kinds);
         let names: BTreeSet<_> = kinds.copied().collect();
         let names = names.into_iter().map(|kind| match kind {
             CountKind::Mapping => "llvm-cov",

@@ -33,7 +33,7 @@ pub(super) struct Function {
 }
 
 impl<'a> Listed<'a> {
-    pub(super) fn of(view: &View, source: &'a Source<'a>, file: &File, shown: Shown) -> Self {
+    pub(super) fn new(view: &View, source: &'a Source<'a>, file: &File, shown: Shown) -> Self {
         Self {
             source,
             shown,
@@ -44,13 +44,21 @@ impl<'a> Listed<'a> {
 
 /// The functions of a file.
 fn functions(view: &View, file: &File) -> Vec<Function> {
-    let is_kernel = |name: &str| view.columns.iter().any(|it| it.kernels.contains(name));
-    let functions = file.functions.iter().map(|it| Function {
-        name: shown(symbol(&it.name)),
-        line: it.line,
-        is_kernel: is_kernel(&it.name),
-        calls: it.calls.iter().map(|it| Count::of(*it, false)).collect(),
-        classes: classes("x", it.calls.iter().map(|calls| *calls == Some(0))),
+    let is_kernel = |name: &str| {
+        view.columns
+            .iter()
+            .any(|column| column.kernels.contains(name))
+    };
+    let functions = file.functions.iter().map(|function| Function {
+        name: shown(symbol(&function.name)),
+        line: function.line,
+        is_kernel: is_kernel(&function.name),
+        calls: function
+            .calls
+            .iter()
+            .map(|call| Count::new(*call, false))
+            .collect(),
+        classes: classes("x", function.calls.iter().map(|calls| *calls == Some(0))),
     });
     functions.collect()
 }
@@ -75,10 +83,13 @@ struct Page<'a> {
 
 /// Writes the pages: kernels first, as programs launch them, then other functions.
 pub(super) fn write(frame: &Frame<'_>, listed: &[Listed<'_>], site: &Site) -> Result<()> {
-    let all = listed
-        .iter()
-        .flat_map(|file| file.functions.iter().map(|it| (it, file.source)));
-    let (kernels, others): (Vec<Entry<'_>>, Vec<Entry<'_>>) = all.partition(|it| it.0.is_kernel);
+    let all = listed.iter().flat_map(|file| {
+        file.functions
+            .iter()
+            .map(|function| (function, file.source))
+    });
+    let (kernels, others): (Vec<Entry<'_>>, Vec<Entry<'_>>) =
+        all.partition(|entry| entry.0.is_kernel);
     let parts = [("Kernels", kernels), ("Other functions", others)];
     let total: usize = parts.iter().map(|(_, functions)| functions.len()).sum();
     let pages = total.div_ceil(ON_PAGE).max(1);

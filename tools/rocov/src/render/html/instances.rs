@@ -53,22 +53,25 @@ pub(super) struct Line {
 
 impl Instances {
     /// The instances of `template`. `text` has the lines of the source, none if it does not fit.
-    pub(super) fn of(frame: &Frame<'_>, template: &Template, text: &[&str]) -> Self {
+    pub(super) fn new(frame: &Frame<'_>, template: &Template, text: &[&str]) -> Self {
         let columns = 0..frame.columns.len();
         let number_missed = |instance: &TemplateInstance| -> usize {
-            columns.clone().map(|it| instance.missed(it).count()).sum()
+            columns
+                .clone()
+                .map(|column| instance.missed(column).count())
+                .sum()
         };
         let mut instances: Vec<_> = template.instances.iter().collect();
-        instances.sort_by_cached_key(|it| std::cmp::Reverse(number_missed(it)));
+        instances.sort_by_cached_key(|instance| std::cmp::Reverse(number_missed(instance)));
         let has_missed = |column: usize| {
             instances
                 .iter()
-                .any(|it| it.missed(column).next().is_some())
+                .any(|instance| instance.missed(column).next().is_some())
         };
         let rows = instances.iter().enumerate().map(|(index, instance)| {
             let never_ran = instance.calls.iter().all(|calls| *calls < Some(1));
             let text = (index < WITH_LINES && !never_ran).then_some(text);
-            Row::of(frame, instance, text)
+            Row::new(frame, instance, text)
         });
         Self {
             end: template.end,
@@ -79,14 +82,18 @@ impl Instances {
 }
 
 impl Row {
-    fn of(frame: &Frame<'_>, instance: &TemplateInstance, text: Option<&[&str]>) -> Self {
+    fn new(frame: &Frame<'_>, instance: &TemplateInstance, text: Option<&[&str]>) -> Self {
         let lines = text.into_iter().flat_map(|text| {
             instance.lines.iter().map(|line| Line {
                 number: line.number,
-                counts: line.counts.iter().map(|it| Count::of(*it, false)).collect(),
+                counts: line
+                    .counts
+                    .iter()
+                    .map(|count| Count::new(*count, false))
+                    .collect(),
                 text: text
                     .get(line.number as usize - 1)
-                    .map_or_else(String::new, |it| (*it).to_owned()),
+                    .map_or_else(String::new, |text| (*text).to_owned()),
             })
         });
         let calls = instance.calls.iter();
@@ -104,7 +111,7 @@ impl Row {
             });
         Self {
             name: shown(symbol(&instance.name)),
-            calls: calls.map(|it| Count::of(*it, false)).collect(),
+            calls: calls.map(|call| Count::new(*call, false)).collect(),
             missed: missed.collect(),
             lines: lines.collect(),
         }

@@ -21,7 +21,10 @@ impl<'a> Missed<'a> {
     pub(super) fn in_line(&mut self, number: u32, text: &str) -> Vec<Range<usize>> {
         let is_over = |span: &&Span| span.end.line < number;
         self.spans = &self.spans[self.spans.iter().take_while(is_over).count()..];
-        let here = self.spans.iter().take_while(|it| it.start.line <= number);
+        let here = self
+            .spans
+            .iter()
+            .take_while(|span| span.start.line <= number);
         here.filter_map(|span| within(*span, number, text))
             .collect()
     }
@@ -108,11 +111,11 @@ pub(super) struct Piece<'a> {
 /// A line in pieces, from the parts of it that were missed in each column.
 pub(super) fn pieces<'a>(text: &'a str, missed: &[Vec<Range<usize>>]) -> Vec<Piece<'a>> {
     let ranges = missed.iter().flatten();
-    let mut bounds: BTreeSet<_> = ranges.flat_map(|it| [it.start, it.end]).collect();
+    let mut bounds: BTreeSet<_> = ranges.flat_map(|range| [range.start, range.end]).collect();
     bounds.extend([0, text.len()]);
     let bounds: Vec<_> = bounds.into_iter().collect();
     let pieces = bounds.windows(2).map(|pair| {
-        let has = |ranges: &[Range<usize>]| ranges.iter().any(|it| it.contains(&pair[0]));
+        let has = |ranges: &[Range<usize>]| ranges.iter().any(|range| range.contains(&pair[0]));
         let missed = missed.iter().enumerate();
         Piece {
             text: &text[pair[0]..pair[1]],
@@ -153,7 +156,7 @@ mod tests {
             (5, "abc", &[]),
         ] {
             let parts = missed.in_line(number, text).into_iter();
-            assert_eq!(parts.map(|it| &text[it]).collect::<Vec<_>>(), expected);
+            assert_eq!(parts.map(|part| &text[part]).collect::<Vec<_>>(), expected);
         }
     }
 

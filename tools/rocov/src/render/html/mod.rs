@@ -66,14 +66,14 @@ pub(crate) fn write(
     let frame = Frame::new(view, earlier, provenance, title);
     let sources = frame.sources();
     let mut listed = Vec::new();
-    let mut tests = Tests::of(view);
-    let mut kernels = KernelList::of(view);
+    let mut tests = Tests::new(view);
+    let mut kernels = KernelList::new(view);
     let mut total = Shown::none(view.columns.len());
     // One page after the other: after a page is written, only its entries in lists are kept.
     progress::counted(sources.len(), "page", |done| {
         for (index, (source, (_, row))) in sources.iter().zip(view.rows()).enumerate() {
             let file = view.file(source.path);
-            let shown = Shown::of(
+            let shown = Shown::new(
                 view,
                 earlier,
                 source.path,
@@ -84,11 +84,11 @@ pub(crate) fn write(
             let before = index.checked_sub(1).map(|before| &sources[before]);
             let neighbours = [before, sources.get(index + 1)];
             total.add(&shown);
-            let file_listed = Listed::of(view, source, &file, shown);
+            let file_listed = Listed::new(view, source, &file, shown);
             let line_tests = view.line_tests.lines(source.path);
             kernels.add(source, &file, &line_tests);
             tests.add(view, source, &file, &line_tests);
-            let sets = TestSets::of(view, &line_tests);
+            let sets = TestSets::new(view, &line_tests);
             source::write(&frame, &file_listed, neighbours, &file, &sets, &site)?;
             listed.push(file_listed);
             done.fetch_add(1, Ordering::Relaxed);

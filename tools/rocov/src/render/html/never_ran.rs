@@ -70,7 +70,7 @@ pub(super) struct Near<'a> {
 }
 
 impl<'a> KernelList<'a> {
-    pub(super) fn of(view: &'a View) -> Self {
+    pub(super) fn new(view: &'a View) -> Self {
         Self {
             view,
             number: 0,
@@ -92,7 +92,9 @@ impl<'a> KernelList<'a> {
             }
         }
         let kernels = file.functions.iter();
-        let kernels: Vec<_> = kernels.filter(|it| self.is_kernel(&it.name)).collect();
+        let kernels: Vec<_> = kernels
+            .filter(|kernel| self.is_kernel(&kernel.name))
+            .collect();
         self.number += kernels.len();
         for kernel in kernels {
             if !kernel.calls.contains(&Some(0)) {
@@ -140,7 +142,7 @@ impl<'a> KernelList<'a> {
             calls: kernel
                 .calls
                 .iter()
-                .map(|it| Count::of(*it, false))
+                .map(|call| Count::new(*call, false))
                 .collect(),
             nearest: self.nearest(kernel),
         });

@@ -72,7 +72,7 @@ pub(super) struct Tests<'a>(Vec<Tested<'a>>);
 
 impl<'a> Tests<'a> {
     /// The tests of `view`, without their lines.
-    pub(super) fn of(view: &'a View) -> Self {
+    pub(super) fn new(view: &'a View) -> Self {
         let tests = view.tests.iter().map(|test| Tested {
             name: &test.name,
             page: page("test", &test.name),
@@ -142,7 +142,7 @@ impl<'a> Tests<'a> {
 
     /// Writes the names and pages of all tests, for the sets that have numbers.
     fn write_names(&self, out: &mut dyn Write) -> Result<()> {
-        let names: Vec<_> = self.0.iter().map(|it| (it.name, &it.page)).collect();
+        let names: Vec<_> = self.0.iter().map(|test| (test.name, &test.page)).collect();
         write!(out, "rocovTests(")?;
         serde_json::to_writer(&mut *out, &names)?;
         writeln!(out, ");")?;
@@ -197,12 +197,12 @@ pub(super) struct TestSet<'a> {
 
 impl<'a> TestSets<'a> {
     /// The sets of tests that reach these lines.
-    pub(super) fn of(view: &'a View, lines: &'a LineTests) -> Self {
+    pub(super) fn new(view: &'a View, lines: &'a LineTests) -> Self {
         let mut known: HashMap<&[usize], usize> = HashMap::new();
         let (mut sets, mut by_line) = (Vec::new(), BTreeMap::new());
         for (line, tests) in lines {
             let index = *known.entry(tests).or_insert_with(|| {
-                sets.push(TestSet::of(view, tests));
+                sets.push(TestSet::new(view, tests));
                 sets.len() - 1
             });
             by_line.insert(*line, index);
@@ -218,7 +218,7 @@ impl<'a> TestSets<'a> {
 }
 
 impl<'a> TestSet<'a> {
-    fn of(view: &'a View, tests: &[usize]) -> Self {
+    fn new(view: &'a View, tests: &[usize]) -> Self {
         let named = tests.iter().filter(|_| tests.len() <= NAMED).map(|test| {
             let name = &*view.tests[*test].name;
             (name, page("test", name))

@@ -18,9 +18,11 @@ struct Index<'a> {
 }
 
 pub(super) fn write(listed: &[Listed<'_>], out: &mut dyn Write) -> Result<()> {
-    let files = listed.iter().map(|it| (&*it.source.name, &*it.source.page));
-    let functions = listed.iter().enumerate().flat_map(|(file, it)| {
-        let functions = it.functions.iter();
+    let files = listed
+        .iter()
+        .map(|listed| (&*listed.source.name, &*listed.source.page));
+    let functions = listed.iter().enumerate().flat_map(|(file, listed)| {
+        let functions = listed.functions.iter();
         functions.map(move |function| (&*function.name, file, function.line))
     });
     let index = Index {

@@ -35,27 +35,31 @@ pub(super) struct LostFunction<'a> {
 
 impl<'a> Since<'a> {
     /// `None` if the report is compared with none.
-    pub(super) fn of(
+    pub(super) fn find(
         frame: &'a Frame<'_>,
         listed: &'a [Listed<'_>],
         gone: &'a [(String, Shown)],
     ) -> Option<Self> {
         let earlier = frame.earlier?;
         let mut lost: BTreeMap<_, (_, Vec<&str>)> = BTreeMap::new();
-        for it in earlier.lost_functions() {
-            let place = (it.filename.as_str(), it.line, it.symbol.as_str());
-            let (_, columns) = lost.entry(place).or_insert_with(|| (it, Vec::new()));
-            columns.push(&it.arch);
+        for function in earlier.lost_functions() {
+            let place = (
+                function.filename.as_str(),
+                function.line,
+                function.symbol.as_str(),
+            );
+            let (_, columns) = lost.entry(place).or_insert_with(|| (function, Vec::new()));
+            columns.push(&function.arch);
         }
         let sources = listed.iter().map(|file| (file.source.path, file.source));
         let sources: BTreeMap<_, _> = sources.collect();
         let functions = lost
             .into_iter()
-            .filter_map(|((path, line, _), (it, columns))| {
+            .filter_map(|((path, line, _), (function, columns))| {
                 let source = sources.get(path)?;
                 Some(LostFunction {
-                    name: &it.name,
-                    is_kernel: it.is_kernel,
+                    name: &function.name,
+                    is_kernel: function.is_kernel,
                     columns: columns.join(", "),
                     source: &source.name,
                     page: &source.page,

@@ -32,7 +32,7 @@ impl Site {
     /// Fails if it cannot be made.
     pub(super) fn new(path: &Path) -> Result<Self> {
         let ending = path.extension().unwrap_or_default();
-        if ENDINGS.iter().any(|it| ending == *it) && !path.is_dir() {
+        if ENDINGS.iter().any(|known| ending == *known) && !path.is_dir() {
             return Ok(Self::File(SingleFile::new(path)));
         }
         Ok(Self::Folder(Folder::new(path)?))

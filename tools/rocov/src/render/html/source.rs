@@ -55,10 +55,10 @@ struct LineActivity {
 }
 
 impl LineActivity {
-    fn of(activity: Activity) -> Option<Self> {
+    fn new(activity: Activity) -> Option<Self> {
         let percent = activity.percent()?;
         Some(Self {
-            instructions: Count::of(Some(activity.instructions), false),
+            instructions: Count::new(Some(activity.instructions), false),
             percent,
             class: match percent {
                 100.. => "all-lanes",
@@ -170,7 +170,7 @@ pub(super) fn write(
         has_text,
         stale,
         is_changed: frame.changed(source).is_some(),
-        earlier: frame.earlier.filter(|it| it.has_lines()),
+        earlier: frame.earlier.filter(|earlier| earlier.has_lines()),
         lost: lines.lost().len(),
         has_branches: !file.branches.is_empty(),
         has_activity: !lines.activities.is_empty(),
@@ -227,7 +227,7 @@ impl<'a> Lines<'a> {
         fits: bool,
         tests: &'a TestSets<'a>,
     ) -> Self {
-        let changed = frame.changed(source).map(|it| it.lines.iter());
+        let changed = frame.changed(source).map(|changed| changed.lines.iter());
         let templates = frame.view.templates(source.path);
         let texts: Vec<_> = text
             .lines()
@@ -257,7 +257,7 @@ impl<'a> Lines<'a> {
             tests,
             activities: frame.view.activity(source.path),
             templates: templates
-                .map(|it| Instances::of(frame, it, &texts))
+                .map(|template| Instances::new(frame, template, &texts))
                 .collect(),
         }
     }
@@ -277,7 +277,10 @@ impl Iterator for Lines<'_> {
             (None, None) => return None,
         };
         self.number += 1;
-        let counted = self.counted.first().filter(|it| it.number == self.number);
+        let counted = self
+            .counted
+            .first()
+            .filter(|line| line.number == self.number);
         self.counted = &self.counted[usize::from(counted.is_some())..];
         let is_past = |branch: &&Condition| branch.start.line <= self.number;
         let (branches, later) = self
@@ -286,7 +289,7 @@ impl Iterator for Lines<'_> {
         self.branches = later;
 
         let missed = self.missed.iter_mut();
-        let mut missed: Vec<_> = missed.map(|it| it.in_line(self.number, text)).collect();
+        let mut missed: Vec<_> = missed.map(|part| part.in_line(self.number, text)).collect();
         let counts = counted.map_or(&[][..], |line| &line.counts);
         for (index, missed) in missed.iter_mut().enumerate() {
             // A line that was missed as a whole needs no marks in it.
@@ -295,14 +298,14 @@ impl Iterator for Lines<'_> {
             }
         }
         let is_partly = |index: usize| {
-            !missed[index].is_empty() || branches.iter().any(|it| is_incomplete(it, index))
+            !missed[index].is_empty() || branches.iter().any(|branch| is_incomplete(branch, index))
         };
         let partly: Vec<_> = (0..missed.len()).map(is_partly).collect();
         let is_missed = |count: &Option<u64>| *count == Some(0);
         let mut turned = self.turned.iter();
         let is_lost = turned.any(|lines| lines.newly_missed.contains(&self.number));
         let runs_nowhere = counts.iter().max() == Some(&Some(0));
-        let tokens = self.lexer.as_mut().map(|it| it.line(text));
+        let tokens = self.lexer.as_mut().map(|lexer| lexer.line(text));
         let tokens = tokens.unwrap_or_default();
         let mut end = 0;
         let pieces = pieces(text, &missed).into_iter().map(|piece| {
@@ -314,8 +317,12 @@ impl Iterator for Lines<'_> {
             }
         });
         let pieces = pieces.collect();
-        let is_above = |it: &Instances| it.end <= self.number;
-        let above = self.templates.iter().rev().take_while(|it| is_above(it));
+        let is_above = |instances: &Instances| instances.end <= self.number;
+        let above = self
+            .templates
+            .iter()
+            .rev()
+            .take_while(|template| is_above(template));
         let below = self.templates.len() - above.count();
         let mut templates = self.templates.split_off(below);
         templates.reverse();
@@ -341,11 +348,11 @@ impl Iterator for Lines<'_> {
                 .activities
                 .get(&self.number)
                 .copied()
-                .and_then(LineActivity::of),
+                .and_then(LineActivity::new),
             pieces,
             branches: branches
                 .iter()
-                .map(|it| Branch::of(it, self.fits.then_some(text)))
+                .map(|branch| Branch::new(branch, self.fits.then_some(text)))
                 .collect(),
             tests: self.tests.on(self.number),
             templates,
@@ -354,7 +361,7 @@ impl Iterator for Lines<'_> {
                     .enumerate()
                     .map(|(column, (count, is_partly))| {
                         let has_turned = self.has_turned(column);
-                        Count::of(*count, *is_partly).turned_if(has_turned)
+                        Count::new(*count, *is_partly).turned_if(has_turned)
                     })
                     .collect(),
                 None => partly.iter().map(|_| Count::none()).collect(),
@@ -384,7 +391,9 @@ impl Lines<'_> {
             0 => Where::Nowhere,
             all if all == ran => Where::Everywhere,
             _ => {
-                let labels = missed.iter().map(|it| &*self.frame.columns[*it].label);
+                let labels = missed
+                    .iter()
+                    .map(|column| &*self.frame.columns[*column].label);
                 Where::On(labels.collect::<Vec<_>>().join(", "))
             }
         }
@@ -434,11 +443,11 @@ fn is_incomplete(branch: &Condition, column: usize) -> bool {
 
 impl Branch {
     /// Makes the branch of a line with this text.
-    fn of(branch: &Condition, text: Option<&str>) -> Self {
+    fn new(branch: &Condition, text: Option<&str>) -> Self {
         let columns = 0..branch.sides[0].len();
         let counts = |side: usize| {
             let counts = branch.sides[side].iter();
-            counts.map(|count| Count::of(*count, false)).collect()
+            counts.map(|count| Count::new(*count, false)).collect()
         };
         let is_of_switch = text.is_some_and(|text| is_of_switch(branch.start, text));
         let text = text.map(|text| match branch.end {
@@ -455,7 +464,7 @@ impl Branch {
             text: text.map(str::to_owned),
             column: branch.start.column,
             is_in_macro: branch.end.is_none(),
-            is_incomplete: columns.clone().any(|it| is_incomplete(branch, it)),
+            is_incomplete: columns.clone().any(|column| is_incomplete(branch, column)),
             sides: [(one, counts(0)), (other, counts(1))],
         }
     }

@@ -105,7 +105,7 @@ pub(super) fn write(
         components: components(frame.view),
         excluded: excluded(frame.view),
         kernels: kernels.shown(),
-        since: Since::of(frame, listed, gone),
+        since: Since::find(frame, listed, gone),
         tiles: tiles(&tree),
         whole: listed.iter().filter(|file| file.shown.is_whole()).count(),
         worse: listed.iter().filter(|file| file.shown.is_worse()).count(),

@@ -256,7 +256,7 @@ fn after_word(text: &str, len: usize) -> (usize, Option<Kind>, Around) {
 /// Returns whether this is the start of an `#include`, up to the name of the file.
 fn includes(before: &str) -> bool {
     let directive = before.trim_start().strip_prefix('#');
-    directive.is_some_and(|it| matches!(it.trim(), "include" | "include_next"))
+    directive.is_some_and(|rest| matches!(rest.trim(), "include" | "include_next"))
 }
 
 /// The length of the name or keyword at the start.

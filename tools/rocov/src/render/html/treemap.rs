@@ -35,7 +35,7 @@ impl Tile<'_> {
             width,
             height,
         } = self.area;
-        let [left, width] = [left, width].map(|it| it / ASPECT);
+        let [left, width] = [left, width].map(|length| length / ASPECT);
         format!("left:{left:.2}%;top:{top:.2}%;width:{width:.2}%;height:{height:.2}%")
     }
 }
@@ -97,7 +97,7 @@ fn add<'a>(folder: &Tree<'a>, path: &str, depth: usize, area: Area, tiles: &mut 
     nodes.truncate(LARGEST);
     let sizes: Vec<_> = nodes.iter().map(|node| size(node) as f64).collect();
     for (node, area) in nodes.into_iter().zip(squarified(&sizes, area)) {
-        let Some(share) = Share::of(node.shown.lines()) else {
+        let Some(share) = Share::new(node.shown.lines()) else {
             continue;
         };
         let path = format!("{path}{}", node.name);
