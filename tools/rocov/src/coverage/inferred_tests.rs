@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
+use rocov_tests::cli::data;
 use rocov_tests::cli::release::Release;
 use tempfile::TempDir;
 
@@ -35,11 +36,10 @@ impl Ran {
         let release = Release::find(number, "early exits of templates")?;
         // Debian has no runtime of profiles for LLVM 19. That of 22 writes the same raw version.
         let linker = Release::find(if number == 19 { 22 } else { number }, "early exits")?;
-        let source = Path::new(env!("CARGO_MANIFEST_DIR"));
         let ran = Self {
             release,
             directory: tempfile::tempdir().unwrap(),
-            source: source.join("../../tests/command/data/coverage/early_exits.cpp"),
+            source: data("coverage/early_exits.cpp"),
         };
         let flags = ["-std=c++17", "-w", "-fprofile-instr-generate"];
         let mut compile = Command::new(ran.release.program("clang++"));

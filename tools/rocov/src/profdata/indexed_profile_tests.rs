@@ -78,10 +78,8 @@ fn text(release: u32, profile: &Path) -> Vec<String> {
 /// The raw profile of a program with many functions, compiled with `flags`.
 fn raw_profile(directory: &TempDir, release: u32, flags: &str, functions: usize) -> Vec<u8> {
     let path = |name: &str| directory.path().join(name);
-    let source = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../tests/command/data/coverage/other.cpp"
-    );
+    let source = rocov_tests::cli::data("coverage/other.cpp");
+    let source = source.display();
     let many: String = (0..functions)
         .map(|number| {
             format!("int function_{number}(int i) {{ return i > 5 && i % 2 ? {number} : i; }}\n")

@@ -57,7 +57,7 @@ impl Instrumented {
         let linker = Release::find(if number == 19 { 22 } else { number }, "value profiles")?;
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/command/data/values");
+        let source = rocov_tests::cli::data("values");
         for unit in ["first", "second", "main"] {
             let mut clang = Command::new(release.program("clang++"));
             clang.args([

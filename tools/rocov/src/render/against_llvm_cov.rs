@@ -3,7 +3,7 @@
 //! Objects of the host stand for code objects here, as they need no GPU to be counted.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use rocov_tests::json::json;
@@ -51,7 +51,7 @@ impl Counted {
     }
 
     fn compile(&self, name: &str, more: &[&str]) {
-        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/command/data/coverage");
+        let data = rocov_tests::cli::data("coverage");
         let raw = self.raw(name);
         let mut clang = Command::new("clang++-22");
         clang

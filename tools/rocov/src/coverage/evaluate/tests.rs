@@ -16,6 +16,8 @@ use object::read::elf::{FileHeader, SectionHeader};
 use object::{LittleEndian as LittleEndianElf, Object, ObjectSection};
 use rocov::format::profraw::{Parts, Version, encode};
 use rocov::format::sections::{PerSection, Section};
+use rocov_tests::artifacts::repository;
+use rocov_tests::cli::data;
 use rocov_tests::cli::random::Random;
 use rocov_tests::cli::release::Release;
 use tempfile::TempDir;
@@ -86,7 +88,7 @@ impl Compilations for Release {
     }
 
     fn compile(&self, sources: &[PathBuf], flags: &[&str], elf: &Path) {
-        let device = repository().join("runtime/device");
+        let device = repository("runtime/device");
         let mut clang = Command::new(self.program("clang++"));
         clang
             .args(["-x", "hip", "-std=c++17", "-nogpuinc", "-nogpulib", "-O1"])
@@ -103,23 +105,12 @@ impl Compilations for Release {
             .arg("-include")
             .arg(device.join("rocov_device.h"))
             .args(flags)
-            .current_dir(source("evaluate"))
+            .current_dir(data("evaluate"))
             .args(sources)
             .arg("-o")
             .arg(elf);
         command::output(&mut clang).unwrap();
     }
-}
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// A source of these tests.
-fn source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/command/data")
-        .join(name)
 }
 
 /// The raw profile of a device ELF with random counts.
@@ -270,7 +261,7 @@ fn takes(release: u32, kernel: usize) -> bool {
 
 /// The sources of the modelled GPU's tests.
 fn kernels() -> Vec<PathBuf> {
-    let entries = fs::read_dir(repository().join("testdata/kernels")).unwrap();
+    let entries = fs::read_dir(repository("testdata/kernels")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     let is_source = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "hip");
     let mut sources: Vec<_> = paths.filter(is_source).collect();
@@ -291,7 +282,7 @@ fn all_by(number: u32) {
         release.compile(&[source.to_owned()], flags, &elf);
         compare(&release, cov, &elf, version, directory.path())
     };
-    let includes = format!("-I{}", repository().join("testdata/kernels").display());
+    let includes = format!("-I{}", repository("testdata/kernels").display());
     for (place, path) in kernels().into_iter().enumerate() {
         let text = fs::read_to_string(&path).unwrap();
         let has_builtins = BUILTINS.iter().any(|builtin| text.contains(builtin));
@@ -299,8 +290,8 @@ fn all_by(number: u32) {
             compared(&path, &[&includes], &release, version);
         }
     }
-    let regions = source("evaluate/regions.hip");
-    let units = [regions.clone(), source("evaluate/unit.hip")];
+    let regions = data("evaluate/regions.hip");
+    let units = [regions.clone(), data("evaluate/unit.hip")];
     let records = compared(&regions, &[], &release, version);
     has_every_kind(&records);
     let mut branches = records.iter().flat_map(|record| &record.function.branches);
@@ -332,7 +323,7 @@ fn all_by(number: u32) {
             return;
         };
         let flags = ["-Xclang", "-fcoverage-mcdc"];
-        compared(&source("decisions.hip"), &flags, &cov, version);
+        compared(&data("decisions.hip"), &flags, &cov, version);
         let records = compared(&regions, &flags, &cov, version);
         let decisions = records.iter().flat_map(|record| &record.counts.decisions);
         let decisions: Vec<_> = decisions.collect();
@@ -417,7 +408,7 @@ fn coverage_mappings_above_2_gib() {
     let release = Release::find(22, "coverage of code").unwrap();
     let directory = TempDir::new().unwrap();
     let elf = directory.path().join("device.elf");
-    release.compile(&[source("evaluate/regions.hip")], &[], &elf);
+    release.compile(&[data("evaluate/regions.hip")], &[], &elf);
     let version = release.version();
     let raw = directory.path().join("raw");
     fs::write(
