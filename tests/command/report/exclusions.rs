@@ -63,6 +63,30 @@ fn report(place: &Place, arguments: &[&str]) -> String {
     stdout(&output)
 }
 
+/// The block that begins on an excluded line stays, and so does the code behind it.
+#[test]
+fn a_line_that_opens_a_block_is_excluded() {
+    let (place, _) = ran(
+        "#define __global__ __attribute__((global))\n\
+         extern \"C\" __global__ void kernel(int *p) {\n\
+         if (p[0] > 5) { // LCOV_EXCL_LINE\n\
+         p[0] = 1;\n\
+         }\n\
+         for (int i = 0; i < p[1]; i++) { // LCOV_EXCL_LINE\n\
+         p[2] += i;\n\
+         }\n\
+         // LCOV_EXCL_START\n\
+         if (p[3] > 5) { // LCOV_EXCL_STOP\n\
+         p[3] = 1;\n\
+         }\n\
+         }\n",
+        |_| 1,
+    );
+    let tracefile = report(&place, &["--lcov"]);
+    let expected = [2, 4, 5, 7, 8, 11, 12, 13].map(|line| (line, 1));
+    assert_eq!(lcov_lines(&tracefile), expected);
+}
+
 /// Clang maps no code of a function with its attribute.
 #[test]
 fn a_function_with_clangs_attribute_is_in_no_report() {

@@ -380,7 +380,17 @@ impl<'a> LeftOut<'a> {
         for (file, span) in &self.hidden {
             let starts_inside = span.start <= location.span.start && location.span.start < span.end;
             if *file == location.file && starts_inside {
-                location.span.start = span.end;
+                let line = span.end.line;
+                let is_at_end = span.end == self.marks[*file as usize].end_of(line);
+                // A block that begins on the line goes on with the next one: else, the line would have its count. The
+                // function itself begins where it did.
+                location.span.start = match is_at_end && span.start < location.span.start {
+                    true => Place {
+                        line: line.saturating_add(1),
+                        column: 1,
+                    },
+                    false => span.end,
+                };
             }
         }
         Some(location)
