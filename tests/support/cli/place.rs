@@ -13,12 +13,18 @@ pub const RAW_VERSION: u64 = 10;
 /// A working directory with a data directory in it.
 pub struct Place(TempDir);
 
-impl Place {
-    /// Makes both.
-    pub fn new() -> Self {
+impl Default for Place {
+    fn default() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
         fs::create_dir(place.data()).unwrap();
         place
+    }
+}
+
+impl Place {
+    /// Makes both.
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// The working directory.

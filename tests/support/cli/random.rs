@@ -4,8 +4,8 @@
 pub struct Random(pub u64);
 
 impl Random {
-    /// The next number.
-    pub fn next(&mut self) -> u64 {
+    /// The next word of 64 random bits.
+    pub fn word(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -14,7 +14,7 @@ impl Random {
 
     /// A count: 0 in one case of two.
     pub fn count(&mut self) -> u64 {
-        let number = self.next();
+        let number = self.word();
         if number.is_multiple_of(2) {
             0
         } else {

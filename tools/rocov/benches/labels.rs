@@ -118,7 +118,7 @@ fn write(object: &CodeObject, labels: usize, data: &Path) {
         let mut random = Random(label as u64 + 1);
         let fill = |section: &mut [u8]| {
             for counters in section.chunks_mut(8 * COUNTED) {
-                if !random.next().is_multiple_of(10) {
+                if !random.word().is_multiple_of(10) {
                     continue;
                 }
                 for counter in counters.chunks_exact_mut(8) {

@@ -88,9 +88,12 @@ impl<T> Limited<T> {
     }
 }
 
+/// The limits of one kind of figure: the least percentages, and the largest numbers of things that did not run.
+type Limits<'a> = (Measure, &'a [Limited<f64>], &'a [Limited<u64>]);
+
 impl GateArguments {
-    /// The limits of each kind of figure: the least percentages, and the largest numbers of things that did not run.
-    fn limits(&self) -> [(Measure, &[Limited<f64>], &[Limited<u64>]); 4] {
+    /// The limits of each kind of figure.
+    fn limits(&self) -> [Limits<'_>; 4] {
         [
             (
                 Measure::Lines,

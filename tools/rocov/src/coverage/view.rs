@@ -241,7 +241,7 @@ pub(crate) struct View {
     /// The columns of earlier runs that this report has none of, if the user wants them.
     pub(crate) carried: Vec<Carried>,
     /// The code for archs that programs were compiled for and never ran on, if a gate asks for it.
-    pub(crate) other_archs: Option<Box<View>>,
+    pub(crate) other_archs: Option<Box<Self>>,
     /// The selected components.
     pub(crate) components: Vec<Part>,
     /// The tests that profiles are labelled with, if the user asks for them.

@@ -302,8 +302,8 @@ impl DataDirectory {
             .collect();
         let mut agents: Vec<_> = named()
             .flat_map(|(_, process)| &process.agents)
-            .cloned()
             .filter(|agent| archs.contains(agent.name.as_str()))
+            .cloned()
             .collect();
         for arch in archs {
             if !agents.iter().any(|agent| agent.name == arch) {

@@ -53,7 +53,7 @@ fn functions(number: u64, random: &mut Random) -> Vec<Sized> {
             many => many.saturating_sub(18),
         };
         let bitmap = (0..bytes)
-            .map(|_| random.next() as u8)
+            .map(|_| random.word() as u8)
             .map(|byte| if index % 11 == 3 { 0 } else { byte });
         let sites = [0, 1].map(|kind| (0..index % (5 + kind)).map(|n| n * n * 15).collect());
         Sized {
@@ -69,7 +69,7 @@ fn functions(number: u64, random: &mut Random) -> Vec<Sized> {
 
 /// A count of up to 63 bits, so that two of them have a sum. Releases have other largest counts.
 fn wide(random: &mut Random, index: u64) -> u64 {
-    random.next() >> (1 + index % 63)
+    random.word() >> (1 + index % 63)
 }
 
 /// LLVM's text form of functions. Up to LLVM 17, it has no bitmaps.
@@ -230,7 +230,7 @@ fn raw(version: Version, functions: &[Sized], random: &mut Random) -> Vec<u8> {
             let count = count >> 9;
             counters.extend(count.to_le_bytes());
             if layout.uniform_ptr.is_some() {
-                let lanes = u128::from(count) * u128::from(random.next() % 4 + 7) / 10;
+                let lanes = u128::from(count) * u128::from(random.word() % 4 + 7) / 10;
                 uniform.extend((lanes as u64).to_le_bytes());
             }
         }

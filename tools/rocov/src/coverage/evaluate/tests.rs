@@ -157,7 +157,7 @@ pub(crate) fn profile(elf: &Path, version: Version, random: &mut Random) -> Vec<
         match section {
             Section::Counters if version.is_single_byte() => {
                 bytes.fill_with(|| {
-                    if random.next().is_multiple_of(2) {
+                    if random.word().is_multiple_of(2) {
                         0
                     } else {
                         0xff
@@ -169,7 +169,7 @@ pub(crate) fn profile(elf: &Path, version: Version, random: &mut Random) -> Vec<
                     LittleEndian::write_u64(word, random.count());
                 }
             }
-            Section::Bitmap => bytes.fill_with(|| (random.next() & random.next()) as u8),
+            Section::Bitmap => bytes.fill_with(|| (random.word() & random.word()) as u8),
             Section::Data => bytes.clone_from(&data),
             _ => {}
         }

@@ -70,22 +70,6 @@ pub(super) fn between(start: Place, end: Place, text: &str) -> &str {
     text.get(from..to).unwrap_or_default()
 }
 
-/// Returns whether the condition that starts at a place is that of a `switch`.
-pub(super) fn is_of_switch(start: Place, text: &str) -> bool {
-    let before = &text[..offset(start, text)];
-    let Some((before, rest)) = before.rsplit_once("switch") else {
-        return false;
-    };
-    let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
-    let depth = rest.chars().try_fold(0, |depth: u32, c| match c {
-        '(' => Some(depth + 1),
-        // The condition begins behind the parenthesis of the `switch`.
-        ')' => depth.checked_sub(1).filter(|depth| *depth > 0),
-        _ => Some(depth),
-    });
-    rest.trim_start().starts_with('(') && depth.is_some() && !before.ends_with(is_of_name)
-}
-
 /// Returns whether the text of a branch is a label of a `switch`: `case 1`, or `default`.
 pub(super) fn is_label(text: &str) -> bool {
     let rest = text.strip_prefix("case").or(text.strip_prefix("default"));
@@ -132,6 +116,12 @@ pub(super) fn pieces<'a>(text: &'a str, missed: &[Vec<Range<usize>>]) -> Vec<Pie
 mod tests {
     use super::*;
 
+    #[test]
+    fn labels_are_told_from_conditions() {
+        assert!(is_label("case 1") && is_label("default") && is_label("case'a'"));
+        assert!(!is_label("cases == 1") && !is_label("default_mode") && !is_label("mode"));
+    }
+
     fn span(start: (u32, u32), end: (u32, u32)) -> Span {
         let place = |(line, column)| Place { line, column };
         Span {
@@ -172,25 +162,6 @@ mod tests {
         assert_eq!(between(start, Place { line: 1, column: 2 }, "abc"), "");
         assert_eq!(name_at(start, "abc"), "");
         assert_eq!(name_at(Place { line: 1, column: 3 }, "  CHECK(x)"), "CHECK");
-    }
-
-    #[test]
-    fn the_condition_of_a_switch_is_known_by_what_stands_before_it() {
-        for (text, column, expected) in [
-            ("  switch (mode) {", 11, true),
-            ("switch(mode) {", 8, true),
-            ("switch (int m = f(a); m & 3) {", 23, true),
-            ("if (mode) {", 5, false),
-            ("switch (a) { case 1: if (b) c(); }", 26, false),
-            ("unswitch (mode)", 11, false),
-            ("mode", 1, false),
-            ("switch", 99, false),
-        ] {
-            let start = Place { line: 1, column };
-            assert_eq!(is_of_switch(start, text), expected, "{text}");
-        }
-        assert!(is_label("case 1") && is_label("default") && is_label("case'a'"));
-        assert!(!is_label("cases == 1") && !is_label("default_mode") && !is_label("mode"));
     }
 
     #[test]

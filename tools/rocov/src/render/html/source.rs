@@ -12,7 +12,7 @@ use super::figures::{Count, Metric, Shown, classes};
 use super::frame::{Frame, Source, render};
 use super::functions::{Function, Listed};
 use super::instances::Instances;
-use super::marks::{Missed, between, is_label, is_of_switch, name_at, pieces};
+use super::marks::{Missed, between, is_label, name_at, pieces};
 use super::per_test::TestSets;
 use super::single::Site;
 use super::syntax::{Lexer, Token};
@@ -449,14 +449,13 @@ impl Branch {
             let counts = branch.sides[side].iter();
             counts.map(|count| Count::new(*count, false)).collect()
         };
-        let is_of_switch = text.is_some_and(|text| is_of_switch(branch.start, text));
         let text = text.map(|text| match branch.end {
             Some(end) => between(branch.start, end, text).trim_end_matches([':', ' ']),
             None => name_at(branch.start, text),
         });
-        // Clang has a branch for each label, and one for values without a label if there is no `default`.
+        // Clang has a branch for each label. It has one more if there is no `default`: the condition, whose true side is that
+        // of values without a label up to clang 19, and that of the others from clang 22 on.
         let [one, other] = match text {
-            Some(_) if is_of_switch => ["matches no label", "matches a label"],
             Some(text) if is_label(text) => ["taken", "not taken"],
             _ => ["true", "false"],
         };
