@@ -103,13 +103,13 @@ impl Registry {
         self.start.unwrap_or_default()
     }
 
-    /// The host files with device code that the process had, by path. Empty before [`Registry::ended_with`].
+    /// The host files with device code that the process had, by path. Empty before [`Registry::record_end`].
     #[must_use]
     pub fn device_code(&self) -> &[CodeFile] {
         &self.device_code
     }
 
-    /// Returns whether the device counted what it executed. False before [`Registry::ended_with`].
+    /// Returns whether the device counted what it executed. False before [`Registry::record_end`].
     #[must_use]
     pub fn is_traced(&self) -> bool {
         self.is_traced

@@ -8,7 +8,7 @@ use crate::format::sections::Section;
 /// malformed (`RawInstrProfReader`, `MaxCounterValue`).
 pub const MAX_COUNT: u64 = 1 << 56;
 
-/// The thing that a [`RecordCount`] is of.
+/// The thing that a [`RecordCount`](crate::format::profraw::RecordCount) is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CountKind {
     /// A counter. A single-byte counter is 1 if its block was reached.

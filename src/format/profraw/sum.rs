@@ -25,8 +25,8 @@ impl Sum {
         Ok(Self { file, profile })
     }
 
-    /// Adds the counts of the raw profile `file`, as [`Counts::add`] does. Apart from the counts and their
-    /// place, both files must be equal: then they are of the same code and version.
+    /// Adds the counts of the raw profile `file`, as [`Counts::add`](crate::format::profraw::Counts::add) does. Apart
+    /// from the counts and their place, both files must be equal: then they are of the same code and version.
     ///
     /// # Errors
     /// Fails if they differ, for the reasons of [`Sum::new`], or if the counts in force in `file` are not
