@@ -8,19 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::paths::{Written, module_of, resolve, written};
 use crate::tokens::{Token, tokens, without_tests};
-use crate::{Source, read};
-
-/// The folders of the crates' sources.
-const CRATES: [&str; 8] = [
-    "src",
-    "runtime/src",
-    "runtime/instrument/src",
-    "runtime/rocprofiler/src",
-    "tools/rocov/src",
-    "tools/modelgpu/amdgcn/src",
-    "tools/modelgpu/queue/src",
-    "tools/modelgpu/kfd/src",
-];
+use crate::{CRATES, Source, read};
 
 #[test]
 fn the_files_of_a_crate_form_no_circle() {

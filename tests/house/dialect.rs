@@ -5,22 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::tokens::{Token, tokens};
-use crate::{COMMENTED, Source, read};
+use crate::{COMMENTED, CRATES, Source, read};
 
 /// The most lines of unit tests in the file of the code.
 const MAX_INLINE: usize = 100;
-
-/// The folders of the crates' sources, in each of which the name of a type is unique.
-const CRATES: [&str; 8] = [
-    "src",
-    "runtime/src",
-    "runtime/instrument/src",
-    "runtime/rocprofiler/src",
-    "tools/rocov/src",
-    "tools/modelgpu/amdgcn/src",
-    "tools/modelgpu/queue/src",
-    "tools/modelgpu/kfd/src",
-];
 
 /// Applies `rule` to all sources, and fails if one breaks it. The rule returns lines and reasons.
 fn hold(rule: impl Fn(&Source) -> Vec<(usize, String)>) {

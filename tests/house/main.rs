@@ -86,6 +86,18 @@ fn a_subcommand_never_imports_another() {
     assert!(found.is_empty(), "{}", Listed(&found));
 }
 
+/// The folders of the crates' sources.
+const CRATES: [&str; 8] = [
+    "src",
+    "runtime/src",
+    "runtime/instrument/src",
+    "runtime/rocprofiler/src",
+    "tools/rocov/src",
+    "tools/modelgpu/amdgcn/src",
+    "tools/modelgpu/queue/src",
+    "tools/modelgpu/kfd/src",
+];
+
 /// The folders whose comments are read.
 const COMMENTED: [&str; 6] = ["src", "runtime", "tools", "tests", "benches", "examples"];
 
