@@ -64,13 +64,14 @@
 //!
 //! 1. [`support`] and [`settings`]: tools, and the values of environment variables.
 //! 2. [`mod@format`]: bytes to values and back; code objects, bundles, raw profiles, registries.
-//! 3. [`device`]: the interface to whatever holds the counters; [`device::hsa`] implements it on ROCr.
-//! 4. [`discover`]: from an executable to its loads.
-//! 5. [`validate`]: the bounds, records and names that can be believed.
-//! 6. [`read`]: from a load to its sections in host memory.
-//! 7. [`store`]: names of files, and files that are whole or not there.
-//! 8. [`drain`]: all of these in a row.
-//! 9. [`control`]: requests to a running process, and its answers.
+//! 3. [`instrument`]: counters for code that was compiled without them.
+//! 4. [`device`]: the interface to whatever holds the counters; [`device::hsa`] implements it on ROCr.
+//! 5. [`discover`]: from an executable to its loads.
+//! 6. [`validate`]: the bounds, records and names that can be believed.
+//! 7. [`read`]: from a load to its sections in host memory.
+//! 8. [`store`]: names of files, and files that are whole or not there.
+//! 9. [`drain`]: all of these in a row.
+//! 10. [`control`]: requests to a running process, and its answers.
 //!
 //! The library has no process-wide state but what keeps its files apart, exports no C symbol and prints
 //! nothing. The crate `rocov-runtime` hooks into programs, and the crate `rocov-cli` is the command.
@@ -89,6 +90,7 @@ pub mod discover;
 #[cfg(feature = "drain")]
 pub mod drain;
 pub mod format;
+pub mod instrument;
 #[cfg(feature = "drain")]
 pub mod read;
 #[cfg(feature = "drain")]

@@ -1,0 +1,103 @@
+//! Reasons why code stays as it is, and damage of maps of counters.
+
+use thiserror::Error;
+
+use crate::format::codeobject::CodeObjectError;
+
+/// The reason why a code object, or one of its functions, has no counters.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The code object is damaged.
+    #[error("it is damaged: {0}: build it again")]
+    Damaged(String),
+    /// The processor's instructions are not known.
+    #[error("rocov does not instrument code for {target}: run it on one of {supported}")]
+    Target {
+        /// The processor, or `EF_AMDGPU_MACH` if it has no name here.
+        target: String,
+        /// The processors that are supported.
+        supported: String,
+    },
+    /// There is nothing to count.
+    #[error("it has no function that can be instrumented")]
+    NoFunction,
+    /// Bytes of a function are no instruction.
+    #[error("no instruction is known at {address:#x}")]
+    Undecoded {
+        /// The ELF address.
+        address: u64,
+    },
+    /// An instruction that a copy of the code cannot have.
+    #[error("the copy of `{mnemonic}` at {address:#x} would do something else")]
+    Instruction {
+        /// Its mnemonic.
+        mnemonic: &'static str,
+        /// The ELF address.
+        address: u64,
+    },
+    /// A branch to an address that is not known, or to another function.
+    #[error("the branch at {address:#x} leads to an address that is not known")]
+    Branch {
+        /// The ELF address.
+        address: u64,
+    },
+    /// A function that it may call stays as it is.
+    #[error("it may call {callee}, which has no counters")]
+    Callee {
+        /// The function.
+        callee: String,
+    },
+    /// Too few registers are free.
+    #[error(
+        "{counters} counters need more registers than it leaves: it uses {vectors} VGPRs, {accumulators} AGPRs and {scalars} SGPRs"
+    )]
+    Registers {
+        /// The counters.
+        counters: usize,
+        /// The vector registers in use.
+        vectors: u32,
+        /// The accumulation registers in use.
+        accumulators: u32,
+        /// The scalar registers in use.
+        scalars: u32,
+    },
+    /// A function has no room for the branch to its copy.
+    #[error("its {size} bytes have no room for the branch to its copy")]
+    Short {
+        /// The size in bytes.
+        size: u64,
+    },
+}
+
+impl From<CodeObjectError> for Refusal {
+    fn from(error: CodeObjectError) -> Self {
+        Self::Damaged(error.to_string())
+    }
+}
+
+/// A map of counters that cannot be read.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MapError {
+    /// A part is missing, or has a value that no map has.
+    #[error("the map of counters is damaged at byte {at}")]
+    Damaged {
+        /// The offset in the section.
+        at: usize,
+    },
+    /// Another release wrote it.
+    #[error("the map of counters has version {found}, and this release reads version {expected}")]
+    Version {
+        /// The version of the map.
+        found: u64,
+        /// The version that is read.
+        expected: u64,
+    },
+    /// The section with the original is missing.
+    #[error("the code object has a map of counters, but not the section {section}")]
+    NoOriginal {
+        /// The section.
+        section: &'static str,
+    },
+}

@@ -1,0 +1,346 @@
+//! The map of an instrumented code object: the counters of each instruction.
+//!
+//! Two sections that are not loaded hold it. [`ORIGINAL_SECTION`] is the code object before. [`MAP_SECTION`] has, as
+//! ULEB128 numbers: the version; the ELF address of the counters, and their number; the number of functions; then for each
+//! function its ELF address, its size in words of 4 bytes, the size in bytes of what follows, one bit for each word that
+//! starts an instruction (8 in a byte, lowest first), the number of stretches, and for each stretch the words from the start of the
+//! one before (of the function, at first), and the counts of its waves and its lanes. A count is a sum: its denominator, the
+//! number of its terms, and for each the number of a counter and a factor (zigzag).
+
+use object::LittleEndian;
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader, SectionHeader};
+
+use super::error::MapError;
+use crate::format::blocks::trace::WORD_BYTES;
+use crate::format::leb128::{uleb128, write_uleb128};
+
+/// The section with the map.
+pub(super) const MAP_SECTION: &str = ".rocov.map";
+/// The section with the code object before it was instrumented.
+pub(super) const ORIGINAL_SECTION: &str = ".rocov.original";
+/// The version of the map.
+const VERSION: u64 = 1;
+/// The fewest bytes of a function: its address, its sizes and the number of stretches.
+const LEAST_FUNCTION: usize = 4;
+
+/// A count that follows from counters: the sum of some of them, each with a factor, divided by a denominator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sum {
+    pub(super) denominator: u64,
+    pub(super) terms: Vec<(usize, i64)>,
+}
+
+/// A stretch of code, all instructions of which run equally often with the same lanes.
+#[derive(Clone, Debug)]
+pub(super) struct StretchCounts {
+    /// Its first word, from the start of the function.
+    pub(super) word: u64,
+    pub(super) waves: Sum,
+    pub(super) lanes: Sum,
+}
+
+/// The counts of a function.
+#[derive(Clone, Debug)]
+pub(super) struct FunctionCounts {
+    pub(super) address: u64,
+    /// Its size in words.
+    pub(super) words: u64,
+    /// The words that start an instruction.
+    pub(super) starts: Vec<u64>,
+    /// By rising word.
+    pub(super) stretches: Vec<StretchCounts>,
+}
+
+/// Writes a map.
+pub(super) fn encode(address: u64, counters: u64, functions: &[FunctionCounts]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for number in [VERSION, address, counters, functions.len() as u64] {
+        write_uleb128(&mut bytes, number);
+    }
+    for function in functions {
+        let mut body = vec![0; function.words.div_ceil(8) as usize];
+        for word in &function.starts {
+            body[(word / 8) as usize] |= 1 << (word % 8);
+        }
+        write_uleb128(&mut body, function.stretches.len() as u64);
+        let mut last = 0;
+        for stretch in &function.stretches {
+            write_uleb128(&mut body, stretch.word - last);
+            last = stretch.word;
+            for sum in [&stretch.waves, &stretch.lanes] {
+                write_uleb128(&mut body, sum.denominator);
+                write_uleb128(&mut body, sum.terms.len() as u64);
+                for (counter, factor) in &sum.terms {
+                    write_uleb128(&mut body, *counter as u64);
+                    write_uleb128(&mut body, ((factor << 1) ^ (factor >> 63)).cast_unsigned());
+                }
+            }
+        }
+        for number in [function.address, function.words, body.len() as u64] {
+            write_uleb128(&mut bytes, number);
+        }
+        bytes.extend(body);
+    }
+    bytes
+}
+
+/// The numbers of a map, one after the other.
+#[derive(Clone, Copy, Debug)]
+struct Numbers<'data> {
+    all: &'data [u8],
+    at: usize,
+}
+
+impl<'data> Numbers<'data> {
+    fn next(&mut self) -> Result<u64, MapError> {
+        let rest = self.all.get(self.at..).unwrap_or_default();
+        let (number, len) = uleb128(rest).ok_or(self.damaged())?;
+        self.at += len;
+        Ok(number)
+    }
+
+    fn bytes(&mut self, len: u64) -> Result<&'data [u8], MapError> {
+        let range = usize::try_from(len)
+            .ok()
+            .and_then(|len| Some(self.at..self.at.checked_add(len)?));
+        let bytes = range.and_then(|range| self.all.get(range));
+        let bytes = bytes.ok_or(self.damaged())?;
+        self.at += bytes.len();
+        Ok(bytes)
+    }
+
+    fn damaged(&self) -> MapError {
+        MapError::Damaged { at: self.at }
+    }
+}
+
+/// The place of a function's counts in the map.
+#[derive(Clone, Copy, Debug)]
+struct Place<'data> {
+    address: u64,
+    words: u64,
+    body: &'data [u8],
+}
+
+/// The map of an instrumented code object.
+#[derive(Clone, Debug)]
+pub struct CounterMap<'data> {
+    original: &'data [u8],
+    address: u64,
+    counters: u64,
+    /// By rising address.
+    functions: Vec<Place<'data>>,
+}
+
+impl<'data> CounterMap<'data> {
+    /// The map of a code object. `None` if it is not instrumented.
+    ///
+    /// # Errors
+    /// Fails if the map is damaged, or if another release wrote it.
+    pub fn find(elf: &'data [u8]) -> Result<Option<Self>, MapError> {
+        let Some(map) = section(elf, MAP_SECTION) else {
+            return Ok(None);
+        };
+        let original = section(elf, ORIGINAL_SECTION).ok_or(MapError::NoOriginal {
+            section: ORIGINAL_SECTION,
+        })?;
+        let mut numbers = Numbers { all: map, at: 0 };
+        let version = numbers.next()?;
+        if version != VERSION {
+            return Err(MapError::Version {
+                found: version,
+                expected: VERSION,
+            });
+        }
+        let (address, counters) = (numbers.next()?, numbers.next()?);
+        let count = numbers.next()?;
+        let most = map.len() / LEAST_FUNCTION;
+        let count = usize::try_from(count).ok().filter(|count| *count <= most);
+        let count = count.ok_or(numbers.damaged())?;
+        let mut functions = Vec::with_capacity(count);
+        for _ in 0..count {
+            let (address, words, size) = (numbers.next()?, numbers.next()?, numbers.next()?);
+            let body = numbers.bytes(size)?;
+            functions.push(Place {
+                address,
+                words,
+                body,
+            });
+        }
+        functions.sort_unstable_by_key(|place| place.address);
+        Ok(Some(Self {
+            original,
+            address,
+            counters,
+            functions,
+        }))
+    }
+
+    /// The code object before it was instrumented.
+    #[must_use]
+    pub fn original(&self) -> &'data [u8] {
+        self.original
+    }
+
+    /// The ELF address of the counters, and their number. Each has 8 bytes.
+    #[must_use]
+    pub fn counters(&self) -> (u64, u64) {
+        (self.address, self.counters)
+    }
+
+    /// The ELF addresses of the functions with counters, by rising address.
+    pub fn functions(&self) -> impl Iterator<Item = u64> {
+        self.functions.iter().map(|place| place.address)
+    }
+
+    /// The executed instructions, by the values of the counters. Missing values are 0.
+    #[must_use]
+    pub fn executed<'map>(&'map self, values: &'map [u64]) -> Executed<'map> {
+        Executed { map: self, values }
+    }
+}
+
+/// The executed instructions of an instrumented code object.
+#[derive(Clone, Copy, Debug)]
+pub struct Executed<'map> {
+    map: &'map CounterMap<'map>,
+    values: &'map [u64],
+}
+
+impl Executed<'_> {
+    /// Writes two counts for each word of code from the ELF address `start` on: the waves that executed the instruction that
+    /// starts there, and the lanes that were active. They stay as they are where no instruction with counters starts.
+    ///
+    /// # Errors
+    /// Fails if the map of a function is damaged.
+    pub fn count(&self, start: u64, counts: &mut [u64]) -> Result<(), MapError> {
+        let end = start.saturating_add(counts.len() as u64 / 2 * WORD_BYTES);
+        for place in &self.map.functions {
+            let last = place.address.saturating_add(place.words * WORD_BYTES);
+            if place.address < end && start < last {
+                self.count_function(place, start, counts)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn count_function(
+        &self,
+        place: &Place<'_>,
+        start: u64,
+        counts: &mut [u64],
+    ) -> Result<(), MapError> {
+        let mut numbers = Numbers {
+            all: place.body,
+            at: 0,
+        };
+        let starts = numbers.bytes(place.words.div_ceil(8))?;
+        let stretches = numbers.next()?;
+        let mut word = 0_u64;
+        let mut current = [0; 2];
+        let mut next = 0;
+        let mut write = |until: u64, values: [u64; 2], next: &mut u64| {
+            for word in *next..until.min(place.words) {
+                if starts[(word / 8) as usize] >> (word % 8) & 1 == 0 {
+                    continue;
+                }
+                let address = place.address + word * WORD_BYTES;
+                let index = address.checked_sub(start).map(|from| from / WORD_BYTES * 2);
+                let pair =
+                    index.and_then(|index| counts.get_mut(index as usize..)?.first_chunk_mut());
+                if let Some(pair) = pair {
+                    *pair = values;
+                }
+            }
+            *next = until.max(*next);
+        };
+        for _ in 0..stretches {
+            word = word.saturating_add(numbers.next()?);
+            write(word, current, &mut next);
+            current = [self.sum(&mut numbers)?, self.sum(&mut numbers)?];
+        }
+        write(place.words, current, &mut next);
+        Ok(())
+    }
+
+    /// The next count.
+    fn sum(&self, numbers: &mut Numbers<'_>) -> Result<u64, MapError> {
+        let denominator = numbers.next()?.max(1);
+        let terms = numbers.next()?;
+        let mut sum = 0_i128;
+        for _ in 0..terms {
+            let (counter, factor) = (numbers.next()?, numbers.next()?);
+            let factor = (factor >> 1).cast_signed() ^ -(factor & 1).cast_signed();
+            let value = self.values.get(counter as usize).copied().unwrap_or(0);
+            sum = sum.wrapping_add(i128::from(value).wrapping_mul(factor.into()));
+        }
+        // Waves that have not ended yet may be missing on one side only.
+        Ok((sum / i128::from(denominator)).max(0) as u64)
+    }
+}
+
+/// The bytes of a section.
+fn section<'data>(elf: &'data [u8], name: &str) -> Option<&'data [u8]> {
+    let header = FileHeader64::<LittleEndian>::parse(elf).ok()?;
+    let sections = header.sections(LittleEndian, elf).ok()?;
+    let (_, section) = sections.section_by_name(LittleEndian, name.as_bytes())?;
+    section.data(LittleEndian, elf).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_those_of_the_stretch_of_each_instruction() {
+        // Words 0, 1 and 3 start instructions; the second stretch starts at word 1.
+        let one = |counter| Sum {
+            denominator: 1,
+            terms: vec![(counter, 1)],
+        };
+        let function = FunctionCounts {
+            address: 0x100,
+            words: 4,
+            starts: vec![0, 1, 3],
+            stretches: vec![
+                StretchCounts {
+                    word: 0,
+                    waves: one(0),
+                    lanes: one(1),
+                },
+                StretchCounts {
+                    word: 1,
+                    waves: Sum {
+                        denominator: 2,
+                        terms: vec![(0, 4), (2, -2)],
+                    },
+                    lanes: one(2),
+                },
+            ],
+        };
+        let bytes = encode(0x2000, 3, std::slice::from_ref(&function));
+        let mut numbers = Numbers { all: &bytes, at: 0 };
+        let head: Vec<u64> = (0..4).map(|_| numbers.next().expect("a number")).collect();
+        assert_eq!(head, [VERSION, 0x2000, 3, 1]);
+        let (address, words) = (numbers.next(), numbers.next());
+        let size = numbers.next().expect("a size");
+        let body = numbers.bytes(size).expect("a function");
+        let map = CounterMap {
+            original: &[],
+            address: 0x2000,
+            counters: 3,
+            functions: vec![Place {
+                address: address.expect("an address"),
+                words: words.expect("a size"),
+                body,
+            }],
+        };
+        let values = [5, 300, 3];
+        let executed = map.executed(&values);
+        let mut counts = [9; 12];
+        executed.count(0x0f8, &mut counts).expect("a whole map");
+        // Two words before the function, and 5 * 4 / 2 - 3 = 7 waves in the second stretch.
+        assert_eq!(counts, [9, 9, 9, 9, 5, 300, 7, 3, 9, 9, 7, 3]);
+    }
+}
