@@ -96,12 +96,13 @@ fn a_subcommand_never_imports_another() {
 }
 
 /// The folders of the crates' sources.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "src",
     "runtime/src",
     "runtime/instrument/src",
     "runtime/rocprofiler/src",
     "tools/rocov/src",
+    "tools/modelgpu/isa/src",
     "tools/modelgpu/amdgcn/src",
     "tools/modelgpu/queue/src",
     "tools/modelgpu/kfd/src",

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use modelgpu_isa::Target;
+
 use crate::execute::{Operation, canonical, resolve};
-use crate::isa;
-use crate::target::Target;
 
 /// The interpreter's treatment of an opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct Opcode {
 
 /// The opcodes that LLVM knows on a target, by encoding.
 pub fn opcodes(target: Target) -> Vec<Opcode> {
-    isa::opcodes(target)
+    modelgpu_isa::opcodes(target)
         .map(|(encoding, number, mnemonic)| Opcode {
             encoding,
             number,

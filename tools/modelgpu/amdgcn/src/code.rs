@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use modelgpu_isa::Target;
+
 use crate::decoder::Decoder;
 use crate::execute::Simd;
 use crate::grid_barriers::GridBarriers;
-use crate::target::Target;
 use crate::wave::Wave;
 use crate::workgroup::Workgroup;
 

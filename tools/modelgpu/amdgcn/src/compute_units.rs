@@ -1,5 +1,7 @@
 //! The compute units of a GPU, and the places of waves on them.
 
+use modelgpu_isa::Target;
+
 /// The numbers of a GPU's parts. The driver's topology presents them to the HSA runtime, and
 /// [`dispatch`](fn@crate::dispatch) spreads workgroups over them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +18,45 @@ pub struct ComputeUnits {
 }
 
 impl ComputeUnits {
+    /// The compute units of a GPU of a target: those of an MI210 (gfx90a), of an MI300X (gfx942), of an MI350X
+    /// (gfx950), of an RX 7900 XTX (gfx1100) and of an RX 9070 XT (gfx1201).
+    pub const fn for_target(target: Target) -> Self {
+        match target {
+            Target::Gfx90a => Self {
+                xccs: 1,
+                engines_per_xcc: 8,
+                units_per_xcc: 104,
+                simds_per_unit: 4,
+            },
+            Target::Gfx942 => Self {
+                xccs: 8,
+                engines_per_xcc: 4,
+                units_per_xcc: 38,
+                simds_per_unit: 4,
+            },
+            Target::Gfx950 => Self {
+                xccs: 8,
+                engines_per_xcc: 4,
+                units_per_xcc: 32,
+                simds_per_unit: 4,
+            },
+            // Six engines have two arrays each. An array counts as an engine here.
+            Target::Gfx1100 => Self {
+                xccs: 1,
+                engines_per_xcc: 12,
+                units_per_xcc: 96,
+                simds_per_unit: 2,
+            },
+            // Four engines have two arrays each.
+            Target::Gfx1201 => Self {
+                xccs: 1,
+                engines_per_xcc: 8,
+                units_per_xcc: 64,
+                simds_per_unit: 2,
+            },
+        }
+    }
+
     /// The number of compute units.
     pub const fn units(self) -> u32 {
         self.xccs * self.units_per_xcc

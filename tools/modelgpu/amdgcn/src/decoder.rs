@@ -6,11 +6,11 @@
 
 use std::collections::HashMap;
 
+use modelgpu_isa::{Instruction, Target, decode};
+
 use crate::error::Fault;
 use crate::execute::{Dual, Operation, Simd, Step, Wait, resolve};
-use crate::isa::{Instruction, decode};
 use crate::memory::View;
-use crate::target::Target;
 use crate::trace::{Tally, Trace};
 
 /// Instructions per page of the index: 4 KiB of code.

@@ -3,6 +3,8 @@
 pub use crate::launch::{DispatchContext, MAX_WORKGROUP, STUCK, Statistics};
 pub use crate::wave::MAX_SCRATCH;
 
+use modelgpu_isa::Target;
+
 use crate::code::Code;
 use crate::code_object::{KernelDescriptor, KernelIdentity};
 use crate::error::{DispatchError, LaunchProblem};
@@ -10,7 +12,6 @@ use crate::launch::{Dispatch, item_ids, scratch_size};
 use crate::memory::{AddressSpace, View};
 use crate::packet::DispatchPacket;
 use crate::schedule;
-use crate::target::Target;
 use crate::wave::Mode;
 
 /// Runs one AQL kernel dispatch to its end, for the target of `code`, on the calling thread and, if

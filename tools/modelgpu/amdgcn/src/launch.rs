@@ -5,15 +5,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use modelgpu_isa::{Operand, Target};
+
 use crate::code_object::{Files, KernelDescriptor, KernelIdentity};
+use crate::compute_units::ComputeUnits;
 use crate::error::{DispatchError, Site};
 use crate::execute::{LdsAccess, LdsWatch, PRIVATE_SEGMENT_BUFFER, Sighting, Simd};
 use crate::grid_barriers::GridBarriers;
-use crate::isa::Operand;
 use crate::lanes::{LANES, Words};
 use crate::memory::AddressSpace;
 use crate::packet::DispatchPacket;
-use crate::target::Target;
 use crate::trace::Trace;
 use crate::warning::{BeyondLds, LdsMistake, Stuck};
 use crate::wave::{Apertures, Arrival, Mode, State, Wave};
@@ -160,7 +161,7 @@ impl Dispatch<'_> {
             .max_lds()
             .checked_div(self.allotted)
             .unwrap_or(u32::MAX);
-        let units = self.target.compute_units().units();
+        let units = ComputeUnits::for_target(self.target).units();
         u64::from(units) * u64::from(by_waves.min(by_lds).max(1))
     }
 
@@ -221,7 +222,7 @@ impl Dispatch<'_> {
             shared: self.context.shared_aperture,
             private: self.context.private_aperture,
         };
-        let units = self.target.compute_units();
+        let units = ComputeUnits::for_target(self.target);
         let wave_size = self.descriptor.wave_size();
         let lanes = wave_size.lanes();
         let waves = &mut workgroup.waves;

@@ -7,7 +7,7 @@
 //!   `compute_units` places waves on the GPU, `schedule` gives workgroups to threads (`workers`),
 //!   `workgroup` runs waves between barriers, `wave` holds registers, `code` caches decoded
 //!   instructions, `trace` counts their executions if the owner asks for it.
-//! - `isa` turns bytes into instructions; its opcode tables are generated from LLVM.
+//! - [`modelgpu_isa`] turns bytes into instructions; its opcode tables are generated from LLVM.
 //! - `execute` holds the semantics of instructions, a module per family. Its tables list the
 //!   modelled instructions. Any other instruction ends the dispatch with an error that names it.
 //! - [`memory`] is a kernel's view of memory.
@@ -23,7 +23,6 @@ pub mod dispatch;
 mod error;
 mod execute;
 mod grid_barriers;
-mod isa;
 mod lanes;
 mod launch;
 mod listing;
@@ -32,7 +31,6 @@ pub mod packet;
 mod program;
 mod registers;
 mod schedule;
-mod target;
 mod trace;
 mod warning;
 mod wave;
@@ -46,9 +44,9 @@ pub use dispatch::{DispatchContext, STUCK, Statistics, dispatch};
 pub use error::{Access, DispatchError, Fault, LaunchProblem, Site, Space};
 pub use execute::Simd;
 pub use listing::Listed;
+pub use modelgpu_isa::{Target, UnknownTarget};
 pub use packet::DispatchPacket;
 pub use program::{Argument, Launch, LaunchError, Program};
-pub use target::{Target, UnknownTarget};
 pub use trace::{Executed, Trace};
 pub use warning::{BeyondLds, LdsMistake, Stuck};
 pub use workers::{ScopedWorkers, Workers};

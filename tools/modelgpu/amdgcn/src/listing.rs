@@ -1,6 +1,6 @@
 //! An instruction for a listing: the decoded fields without the semantics.
 
-use crate::isa::{Instruction, Operand};
+use modelgpu_isa::{Instruction, Operand};
 
 /// A decoded instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use modelgpu_isa::decode;
+
 use crate::code::Code;
 use crate::code_object::{
     Files, KernelMetadata, LoadError, LoadedObject, Parameter, ParameterKind,
@@ -12,7 +14,6 @@ use crate::code_object::{
 use crate::dispatch::{DispatchContext, Statistics, dispatch};
 use crate::error::DispatchError;
 use crate::execute::Simd;
-use crate::isa::decode;
 use crate::listing::Listed;
 use crate::memory::{Arena, View};
 use crate::packet::DispatchPacket;

@@ -1,13 +1,13 @@
 //! A wave of up to 64 work-items: its registers and its scratch memory.
 
+use modelgpu_isa::{Operand, Target, inline_constant};
+
 use crate::compute_units::Place;
 use crate::execute::value::Kind;
 use crate::execute::{Fitted, Leveled, Simd};
 use crate::grid_barriers::GridWait;
-use crate::isa::{Operand, inline_constant};
 use crate::lanes::{LANES, WaveSize, Words};
 use crate::registers::RegisterFile;
-use crate::target::Target;
 
 /// SGPRs, VCC, M0 and EXEC by operand code, with room behind them. A bad program may start a wide
 /// access at the last one; the interpreter must not crash then.

@@ -2,6 +2,8 @@
 
 use std::os::fd::IntoRawFd;
 
+use modelgpu_amdgcn::ComputeUnits;
+
 use crate::abi::drm::{
     GEM_CREATE_INFO, GemClose, GemCreateInfo, GemMetadata, GemMmap, GemOp, GemVa, Info, InfoDevice,
     MemoryInfo, PrimeHandle, Version, domain, metadata_operation, nr, query, va_operation,
@@ -108,7 +110,7 @@ fn answer(model: &Model, gpu: usize, info: &Info) -> Result<(), Errno> {
 
 fn device(model: &Model, gpu: usize) -> InfoDevice {
     let target = model.config.gpus[gpu];
-    let (identity, units) = (identity(target), target.compute_units());
+    let (identity, units) = (identity(target), ComputeUnits::for_target(target));
     InfoDevice {
         device_id: identity.device_id,
         chip_rev: 1,

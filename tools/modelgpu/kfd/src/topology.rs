@@ -2,6 +2,8 @@
 //!
 //! The code is pure: it maps a configuration to paths and contents. `tree.rs` writes them.
 
+use modelgpu_amdgcn::ComputeUnits;
+
 use crate::abi::drm;
 use crate::config::{Bar, Config};
 use crate::gpu::{self, identity};
@@ -175,7 +177,7 @@ const CAPABILITY: u64 = 1 << 3 | 1 << 7 | 2 << 8 | 2 << 12 | 1 << 22 | 1 << 27;
 fn gpu_node(tree: &mut Tree, config: &Config, index: usize) {
     let number = index + 1;
     let identity = identity(config.gpus[index]);
-    let units = config.gpus[index].compute_units();
+    let units = ComputeUnits::for_target(config.gpus[index]);
     // A GPU always has a link to the host, and one to each other GPU.
     let peers: Vec<usize> = (0..=config.gpus.len()).filter(|&to| to != number).collect();
     let xgmi = u64::from(config.xgmi);

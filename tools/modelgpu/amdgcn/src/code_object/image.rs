@@ -12,10 +12,10 @@ use goblin::elf::program_header::{PT_LOAD, ProgramHeader};
 use goblin::elf::sym::Symtab;
 use goblin::elf::{Elf, Header};
 use goblin::strtab::Strtab;
+use modelgpu_isa::Target;
 
 use super::source::{Files, SourceLine, is_file_of, line_of};
 use crate::memory::{AddressSpace, View};
-use crate::target::Target;
 
 /// The most bytes of an image that a message may read.
 const MAX_IMAGE: u64 = 1 << 30;

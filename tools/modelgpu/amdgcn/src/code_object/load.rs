@@ -7,10 +7,10 @@ use goblin::elf::header::EM_AMDGPU;
 use goblin::elf::program_header::{PF_X, PT_LOAD};
 use goblin::elf::section_header::SHN_UNDEF;
 use goblin::elf::{Elf, Reloc};
+use modelgpu_isa::Target;
 
 use super::metadata::{self, KernelMetadata};
 use crate::memory::Arena;
-use crate::target::Target;
 
 /// The loader rejects a larger image as corrupt.
 const MAX_IMAGE: u64 = 1 << 30;

@@ -1,14 +1,14 @@
 //! Branches, barriers, hardware registers, and instructions that order memory. The interpreter
 //! completes each access before the next instruction, so waits and cache operations do nothing.
 
+use modelgpu_isa::{FloatFormat, Generation, Instruction, Operand, Target, inline_constant};
+
 use super::operation::{Condition, Control};
 use super::scalar_memory::CYCLES;
 use super::value::Kind;
 use super::{Operation, Surroundings, scalar_source, unmodelled};
 use crate::error::Fault;
-use crate::isa::{FloatFormat, Instruction, Operand, inline_constant};
 use crate::lanes::active;
-use crate::target::{Generation, Target};
 use crate::wave::{Arrival, Mode, State, Wave};
 
 /// The bit of [`Wave::indexed`] that says that indexing is on.

@@ -1,10 +1,10 @@
 //! Dual instructions of RDNA: two vector instructions that read their sources before either writes its
 //! result.
 
+use modelgpu_isa::{Instruction, Target};
+
 use super::{Operation, Simd, Step, Surroundings, execute, resolve};
 use crate::error::Fault;
-use crate::isa::Instruction;
-use crate::target::Target;
 use crate::wave::Wave;
 
 /// Both parts of a dual instruction.

@@ -3,11 +3,12 @@
 //! Semantics: DS_GWS_INIT and DS_GWS_BARRIER in AMD's Vega and MI200 instruction set guides. A waiting
 //! wave executes its instruction again in its next turn.
 
+use modelgpu_isa::Instruction;
+
 use super::operation::GridOperation;
 use super::{Operation, Surroundings};
 use crate::error::Fault;
 use crate::grid_barriers::{GridWait, RESOURCES};
-use crate::isa::Instruction;
 use crate::wave::Wave;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[

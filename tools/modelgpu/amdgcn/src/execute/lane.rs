@@ -2,12 +2,13 @@
 //! primitives are a modifier of vector instructions, in `vector/dpp.rs`. The LDS unit's
 //! permutations are in `memory/lds.rs`.
 
+use modelgpu_isa::Instruction;
+
 use super::operation::LaneOperation;
 use super::value::Kind;
 use super::vector::VectorStep;
 use super::{Operation, Simd, scalar_source, unmodelled};
 use crate::error::Fault;
-use crate::isa::Instruction;
 use crate::lanes::{LANES, WaveSize, Words, active};
 use crate::wave::Wave;
 

@@ -23,9 +23,9 @@ mod vector;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use modelgpu_isa::{Instruction, Target};
+
 use crate::error::Fault;
-use crate::isa::Instruction;
-use crate::target::Target;
 use crate::wave::Wave;
 
 pub(crate) use dual::Dual;

@@ -1,8 +1,9 @@
 //! The operands of instructions.
 
+use modelgpu_isa::Instruction;
+
 use super::value::Kind;
 use crate::error::Fault;
-use crate::isa::Instruction;
 use crate::wave::Wave;
 
 /// The error for an operand or modifier that is not modelled.

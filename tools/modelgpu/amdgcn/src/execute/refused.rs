@@ -2,8 +2,9 @@
 //! those that all of CDNA has, other than s_sendmsghalt and ds_gws_sema_br for the builtin functions of these
 //! names.
 
+use modelgpu_isa::{Generation, Target};
+
 use super::Operation;
-use crate::target::{Generation, Target};
 
 const FORKS: Operation = Operation::Refused("forks the lanes of a wave, which Clang never does");
 const HANDLER: Operation = Operation::Refused("belongs to trap handlers");

@@ -1,13 +1,13 @@
 //! Scalar loads, stores, atomics and clocks.
 
+use modelgpu_isa::{Instruction, Operand, Target};
+
 use super::memory::{AtomicFunction, BufferResource};
 use super::operation::{ScalarAction, ScalarBase, ScalarMemoryOperation};
 use super::value::Kind;
 use super::{Operation, Surroundings, Table, scalar_source};
 use crate::error::{Access, Fault, Space};
-use crate::isa::{Instruction, Operand};
 use crate::memory::AtomicFailure;
-use crate::target::Target;
 use crate::wave::Wave;
 
 const fn access(action: ScalarAction, base: ScalarBase) -> Operation {

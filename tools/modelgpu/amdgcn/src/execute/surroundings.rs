@@ -1,10 +1,11 @@
 //! The state that a wave shares with others.
 
+use modelgpu_isa::Target;
+
 use super::memory::LdsWatch;
 use crate::error::Access;
 use crate::grid_barriers::GridBarriers;
 use crate::memory::{Span, View};
-use crate::target::Target;
 
 /// The state that a wave shares with other waves while it executes.
 pub(crate) struct Surroundings<'a> {

@@ -1,6 +1,6 @@
 //! The types that instructions compute with.
 
-use crate::isa::FloatFormat;
+use modelgpu_isa::FloatFormat;
 
 /// The contents of an operand: its size and, for floating point, its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,7 +28,6 @@ use std::thread;
 
 use modelgpu_amdgcn::{Program, modelled_instructions};
 
-use common::{text, tool};
 use objects::{Object, objects};
 
 /// Compares one object and returns its number of instructions.
@@ -101,10 +100,4 @@ fn every_instruction_is_what_objdump_says() {
     });
     let (objects, compared) = (objects.len(), compared.into_inner());
     println!("{compared} instructions in {objects} objects agree");
-}
-
-#[test]
-fn tables_are_what_their_script_generates() {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tables/generate.py");
-    tool("python3", &[text(&script), "--check"]);
 }

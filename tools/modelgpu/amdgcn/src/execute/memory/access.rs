@@ -1,10 +1,11 @@
 //! One lane's access: its bytes, its memory and its registers.
 
+use modelgpu_isa::{Instruction, Operand};
+
 use super::super::{LdsAccess, Surroundings};
 use super::atomic::AtomicFunction;
 use super::operation::Part;
 use crate::error::{Access, Fault, Space};
-use crate::isa::{Instruction, Operand};
 use crate::memory::AtomicFailure;
 use crate::wave::Wave;
 

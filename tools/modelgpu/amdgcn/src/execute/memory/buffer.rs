@@ -1,6 +1,8 @@
 //! Buffers with a resource of their own, not the scratch buffer: loads, stores, atomics, typed
 //! elements.
 
+use modelgpu_isa::{BufferFormat, Instruction, Operand, Target};
+
 use super::super::value::Kind;
 use super::super::{Operation, Surroundings, scalar_source, unmodelled};
 use super::access::{resource_atomic, unmapped};
@@ -10,9 +12,7 @@ use super::operation::{Action, Halves, MemoryOperation, Part, Segment, Typed};
 use super::resource::{BufferPlace, BufferResource};
 use super::segment::PRIVATE_SEGMENT_BUFFER;
 use crate::error::{Access, Fault};
-use crate::isa::{BufferFormat, Instruction, Operand};
 use crate::lanes::active;
-use crate::target::Target;
 use crate::wave::Wave;
 
 const fn typed(components: u8, halves: Halves, stores: bool) -> Operation {

@@ -1,11 +1,12 @@
 //! Loads from global memory whose result goes to LDS, not to a register.
 
+use modelgpu_isa::Instruction;
+
 use super::super::{Operation, Surroundings, unmodelled};
 use super::format::chunks;
 use super::lds;
 use super::operation::{Action, MemoryOperation, Part, Segment};
 use crate::error::{Access, Fault, Space};
-use crate::isa::Instruction;
 use crate::lanes::active;
 use crate::wave::Wave;
 

@@ -4,8 +4,9 @@
 //! the numbers; AMD's emulator
 //! rocjitsu (ROCm/rocm-systems) for the order of packed components and for roundings; IEC 61966-2-1 for sRGB.
 
+use modelgpu_isa::BufferFormat;
+
 use super::super::value::Half;
-use crate::isa::BufferFormat;
 
 /// An element: up to four components, the first in the low bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,14 @@
 //! Local data share instructions, and the permutations between lanes that the LDS unit does without
 //! an access to memory.
 
+use modelgpu_isa::{Generation, Instruction, Target};
+
 use super::super::pull::PULL;
 use super::super::{LdsAccess, Operation, Surroundings};
 use super::atomic::AtomicFunction as Function;
 use super::operation::{Action, MemoryOperation, Part, Permutation, Segment};
 use crate::error::Access;
-use crate::isa::Instruction;
 use crate::lanes::{LANES, Words, active};
-use crate::target::{Generation, Target};
 use crate::wave::Wave;
 
 const fn lds(action: Action) -> Operation {

@@ -1,12 +1,13 @@
 //! LDS accesses of other kinds: exchanges of two numbers, masks and limits, addresses from the lane's
 //! number, and counters of lanes.
 
+use modelgpu_isa::{Instruction, Operand};
+
 use super::super::{Operation, Surroundings};
 use super::lds::words_at;
 use super::operation::{Action, Local, MemoryOperation, Segment};
 use super::segment::two_offsets;
 use crate::error::Access;
-use crate::isa::{Instruction, Operand};
 use crate::lanes::active;
 use crate::wave::Wave;
 

@@ -15,9 +15,10 @@ mod transpose;
 mod watch;
 mod whole;
 
+use modelgpu_isa::Instruction;
+
 use super::{Surroundings, Table, unmodelled};
 use crate::error::Fault;
-use crate::isa::Instruction;
 use crate::lanes::LANES;
 use crate::wave::Wave;
 use access::LaneAccess;

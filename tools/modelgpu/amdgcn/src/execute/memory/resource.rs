@@ -4,8 +4,7 @@
 //! guides, "Buffer Resource Descriptor" and "Buffer Addressing". LLVM documents that the scalar offset takes no
 //! part in RDNA's check (IntrinsicsAMDGPU.td).
 
-use crate::isa::BufferFormat;
-use crate::target::{Generation, Target};
+use modelgpu_isa::{BufferFormat, Generation, Target};
 
 /// A decoded buffer resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

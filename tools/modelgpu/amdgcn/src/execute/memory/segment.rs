@@ -4,12 +4,13 @@
 //! for scratch. Their resource is the private segment buffer in the kernel's first SGPRs.
 //! [`PRIVATE_SEGMENT_BUFFER`] holds its contents here.
 
+use modelgpu_isa::Instruction;
+
 use super::super::value::Kind;
 use super::super::{Operation, Table, scalar_source};
 use super::atomic::AtomicFunction as Function;
 use super::operation::{Action, MemoryOperation, Part, Segment};
 use crate::error::{Fault, Space};
-use crate::isa::Instruction;
 use crate::lanes::LANES;
 use crate::wave::Wave;
 

@@ -3,10 +3,11 @@
 //! AMD's guides name the instructions. Sources of the places of elements: a test of AMD's rocRoller
 //! (TransposeLoadsTest) for CDNA 4, and measurements of public projects on a gfx1201 for RDNA 4.
 
+use modelgpu_isa::Instruction;
+
 use super::super::{Operation, Surroundings, unmodelled};
 use super::operation::{Action, MemoryOperation, Part, Segment, Shape, Transpose};
 use crate::error::Fault;
-use crate::isa::Instruction;
 use crate::lanes::{LANES, WaveSize};
 use crate::wave::Wave;
 

@@ -4,10 +4,11 @@
 //! not both do so by an atomic. Lanes of one wave go together and do not race here. Waves that wait for
 //! each other in another way than at a barrier seem to race.
 
+use modelgpu_isa::Instruction;
+
 use super::operation::Action;
 use super::segment::Addresses;
 use crate::error::Space;
-use crate::isa::Instruction;
 use crate::lanes::active;
 use crate::wave::Wave;
 

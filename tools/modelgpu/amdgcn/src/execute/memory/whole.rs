@@ -1,12 +1,13 @@
 //! Accesses of all active lanes at once, if their addresses lie in one piece of memory and need no
 //! special care. The other module, `access.rs`, executes every access, lane by lane.
 
+use modelgpu_isa::Instruction;
+
 use super::super::Surroundings;
 use super::super::simd::{Leveled, Simd, SpanFunction, leveled};
 use super::atomic::AtomicFunction;
 use super::operation::{Action, Part, Segment};
 use super::segment::{Addresses, VectorPart};
-use crate::isa::Instruction;
 use crate::lanes::{LANES, Longs, Words, active};
 use crate::memory::Span;
 use crate::registers::Registers;

@@ -8,10 +8,11 @@ mod logic;
 mod operation;
 mod prepared;
 
+use modelgpu_isa::{Instruction, Operand};
+
 use super::value::Kind;
 use super::{Table, scalar_source, unmodelled};
 use crate::error::Fault;
-use crate::isa::{Instruction, Operand};
 use crate::wave::Wave;
 
 pub(crate) use operation::{ExecResult, ScalarOperation};

@@ -1,8 +1,9 @@
 //! Scalar arithmetic with operands that are resolved when the instruction is decoded.
 
+use modelgpu_isa::{Instruction, Operand};
+
 use super::super::value::Kind;
 use super::operation::{ExecResult, ScalarOperation};
-use crate::isa::{Instruction, Operand};
 use crate::wave::{Wave, constant};
 
 /// A scalar instruction that is ready to run.

@@ -1,5 +1,7 @@
 //! Comparisons write a bit per lane to a scalar register pair; v_cmpx also writes EXEC.
 
+use modelgpu_isa::{Instruction, Operand};
+
 use super::super::simd::{CompareFunction, Leveled, Wide, leveled};
 use super::super::value::{Half, Kind};
 use super::super::{Operation, Table};
@@ -7,7 +9,6 @@ use super::gather::Gather;
 use super::operands::{wide, write_mask};
 use super::operation::{Comparison, VectorOperation};
 use crate::error::Fault;
-use crate::isa::{Instruction, Operand};
 use crate::lanes::{LANES, Words};
 use crate::wave::Wave;
 

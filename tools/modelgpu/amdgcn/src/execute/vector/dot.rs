@@ -2,6 +2,8 @@
 //! products of floats are exact, and each sum is rounded. AMD's instruction set guides have an order of the sums
 //! for bfloat16: the first two products, and then the number.
 
+use modelgpu_isa::{Instruction, Modifiers};
+
 use super::super::value::{Brain, Half, Kind};
 use super::super::{Operation, unmodelled};
 use super::gather::Gather;
@@ -9,7 +11,6 @@ use super::operation::{Dot, VectorOperation};
 use super::scatter;
 use super::small::{self, BRAIN, Format, HALF};
 use crate::error::Fault;
-use crate::isa::{Instruction, Modifiers};
 use crate::lanes::{LANES, Words};
 use crate::wave::Wave;
 

@@ -1,6 +1,7 @@
 //! Data-parallel primitives: a lane's first source comes from another lane of its wave.
 
-use crate::isa::{Dpp, DppControl};
+use modelgpu_isa::{Dpp, DppControl};
+
 use crate::lanes::{LANES, Words};
 
 /// The way of a source between lanes.

@@ -2,12 +2,13 @@
 //! lane. This module applies SDWA, DPP, half selection, absolute value, negation and denormal
 //! flushing.
 
+use modelgpu_isa::{Instruction, Selection};
+
 use super::super::unmodelled;
 use super::super::value::Kind;
 use super::dpp;
 use super::operands::indexed;
 use crate::error::Fault;
-use crate::isa::{Instruction, Selection};
 use crate::lanes::{LANES, Longs, Words};
 use crate::wave::Wave;
 

@@ -6,6 +6,8 @@
 //! in which hardware adds products is not documented; the model adds them in the order of k and
 //! rounds each sum to nearest even.
 
+use modelgpu_isa::{Instruction, MatrixControl, MatrixScales, Operand};
+
 use super::super::simd::{Fitted, Leveled, ProductsFunction, leveled};
 use super::super::value::{self, Half, Kind};
 use super::super::{Operation, float, scalar_source, unmodelled};
@@ -16,7 +18,6 @@ use super::operation::MatrixElement::{
 use super::operation::{Matrix, MatrixElement, VectorOperation};
 use super::small::{self, Format};
 use crate::error::Fault;
-use crate::isa::{Instruction, MatrixControl, MatrixScales, Operand};
 use crate::lanes::LANES;
 use crate::wave::Wave;
 

@@ -1,5 +1,7 @@
 //! Arithmetic on bytes for images and video, and the faces of cube maps.
 
+use modelgpu_isa::{Instruction, Operand};
+
 use super::super::Operation;
 use super::super::value::{Kind, Value};
 use super::gather::Gather;
@@ -7,7 +9,6 @@ use super::macros::{exact, kinds, vector};
 use super::operands::indexed;
 use super::operation::VectorOperation;
 use crate::error::Fault;
-use crate::isa::{Instruction, Operand};
 use crate::lanes::{LANES, active};
 use crate::wave::Wave;
 

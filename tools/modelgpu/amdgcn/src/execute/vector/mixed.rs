@@ -1,13 +1,14 @@
 //! Multiply-adds of mixed precision. Each source is single precision, or one half of a register in
 //! half precision. op_sel_hi selects the precision, op_sel the half; neg_hi takes the place of abs.
 
+use modelgpu_isa::{Instruction, Modifiers};
+
 use super::super::Operation;
 use super::super::value::{Half, Kind};
 use super::gather::Gather;
 use super::operation::{MixedResult, VectorOperation};
 use super::scatter;
 use crate::error::Fault;
-use crate::isa::{Instruction, Modifiers};
 use crate::lanes::{LANES, Words};
 use crate::wave::Wave;
 

@@ -29,12 +29,12 @@ mod wmma;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use modelgpu_isa::{Instruction, Operand, Target};
+
 use super::value::Kind;
 use super::{Operation, Table, unmodelled};
 use crate::error::Fault;
-use crate::isa::{Instruction, Operand};
 use crate::lanes::{LANES, Longs, Words, active};
-use crate::target::Target;
 use crate::wave::Wave;
 use gather::Gather;
 use operands::{indexed, wide, write_mask};

@@ -1,7 +1,8 @@
 //! The operands of vector instructions.
 
+use modelgpu_isa::{Instruction, Operand};
+
 use super::super::simd::Wide;
-use crate::isa::{Instruction, Operand};
 use crate::lanes::Words;
 use crate::wave::Wave;
 

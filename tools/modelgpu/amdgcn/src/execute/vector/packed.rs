@@ -1,6 +1,8 @@
 //! Packed arithmetic (VOP3P) computes two results from two halves of each source. The op_sel
 //! modifiers select each half. Halves are 32 bits of a register pair, or 16 bits of a register.
 
+use modelgpu_isa::Instruction;
+
 use super::super::simd::{Leveled, WordsFunction, leveled};
 use super::super::value::{Half, Kind};
 use super::super::{Operation, float, unmodelled};
@@ -9,7 +11,6 @@ use super::operation::{HalfKind, Packed, Run, VectorOperation};
 use super::rounding::PackedRounding;
 use super::scatter::{self, Output};
 use crate::error::Fault;
-use crate::isa::Instruction;
 use crate::lanes::{LANES, Longs, Words};
 use crate::wave::Wave;
 

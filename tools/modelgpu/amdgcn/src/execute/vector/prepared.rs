@@ -2,6 +2,8 @@
 //! is decoded: no SDWA of results, no output modifiers, whole registers. [`super::VectorOperation`]
 //! executes all forms.
 
+use modelgpu_isa::{Instruction, Operand, Sdwa, SdwaSource, Selection};
+
 use super::super::pull::PULL;
 use super::super::simd::{
     CarryFunction, CompareFunction, Leveled, LongsFunction, Selected, Simd, Wide, WordsFunction,
@@ -10,7 +12,6 @@ use super::super::simd::{
 use super::super::value::Kind;
 use super::dpp::Route;
 use super::operation::{CarryDirection, Comparison, VectorOperation};
-use crate::isa::{Instruction, Operand, Sdwa, SdwaSource, Selection};
 use crate::lanes::Words;
 use crate::registers::{BUFFERS, Registers};
 use crate::wave::{Wave, constant};

@@ -4,13 +4,14 @@
 //! Approximate instructions (reciprocal, roots, exponentials, trigonometry) and exact ones do not
 //! depend on it. The model refuses other instructions that would.
 
+use modelgpu_isa::Instruction;
+
 use super::super::names::canonical;
 use super::super::unmodelled;
 use super::super::value::Kind;
 use super::gather::Gather;
 use super::scatter;
 use crate::error::Fault;
-use crate::isa::Instruction;
 use crate::lanes::Longs;
 use crate::wave::{Mode, Wave};
 

@@ -5,13 +5,14 @@
 //! Sources: AMD's CDNA4 instruction set guide; the order of elements in the two sources of "2xpk16" as
 //! AMD's Composable Kernel uses it.
 
+use modelgpu_isa::{Instruction, Operand};
+
 use super::super::value::Kind;
 use super::super::{Operation, unmodelled};
 use super::gather::Gather;
 use super::operation::{Scaled, VectorOperation};
 use super::small::{self, BF6, BF8, FP4, FP6, FP8, Format, SINGLE};
 use crate::error::Fault;
-use crate::isa::{Instruction, Operand};
 use crate::lanes::{LANES, Words, active};
 use crate::wave::Wave;
 

@@ -1,11 +1,12 @@
 //! Results of vector instructions: output modifiers, sub-dword placement, and the write to the
 //! active lanes.
 
+use modelgpu_isa::{Instruction, Operand, Sdwa, Selection, Unused};
+
 use super::super::unmodelled;
 use super::super::value::Kind;
 use super::operands::indexed;
 use crate::error::Fault;
-use crate::isa::{Instruction, Operand, Sdwa, Selection, Unused};
 use crate::lanes::{Longs, Words};
 use crate::wave::Wave;
 

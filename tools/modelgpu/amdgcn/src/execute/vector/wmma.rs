@@ -5,12 +5,13 @@
 //! AMD's software of these products (fpsan, amdgcn_swmmac_gfx12.hpp) for sparse ones and for waves of 64. The
 //! order in which hardware adds products is not documented; the model adds them in the order of the registers.
 
+use modelgpu_isa::Instruction;
+
 use super::super::value::{self, Half, Kind};
 use super::super::{Operation, scalar_source, unmodelled};
 use super::operation::{VectorOperation, WaveElement, WaveLayout, WaveMatrix, WaveSum};
 use super::small::{self};
 use crate::error::Fault;
-use crate::isa::Instruction;
 use crate::lanes::WaveSize;
 use crate::wave::Wave;
 

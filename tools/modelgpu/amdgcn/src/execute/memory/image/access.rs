@@ -1,12 +1,13 @@
 //! The access of one lane to an image: its address registers, texels and data registers.
 
+use modelgpu_isa::{ImageControl, Instruction};
+
 use super::super::super::{Surroundings, unmodelled};
 use super::super::access::{resource_atomic, unmapped};
 use super::super::atomic::AtomicFunction;
 use super::super::format::{Precision, chunks};
 use super::resource::Resource;
 use crate::error::{Access, Fault};
-use crate::isa::{ImageControl, Instruction};
 use crate::wave::Wave;
 
 /// The access of one lane.

@@ -9,11 +9,12 @@ mod access;
 mod resource;
 mod sample;
 
+use modelgpu_isa::Instruction;
+
 use super::super::{Operation, Surroundings, unmodelled};
 use super::atomic::AtomicFunction;
 use super::operation::{Action, Image, MemoryOperation, Sampling, Segment, Selector};
 use crate::error::Fault;
-use crate::isa::Instruction;
 use crate::lanes::active;
 use crate::wave::Wave;
 use access::ImageAccess;

@@ -1,10 +1,10 @@
 //! Image resources: the eight dwords in scalar registers that describe an image.
 
+use modelgpu_isa::{BufferFormat, Generation, Instruction, Operand, Target};
+
 use super::super::super::unmodelled;
 use super::super::format::Format;
 use crate::error::Fault;
-use crate::isa::{BufferFormat, Instruction, Operand};
-use crate::target::{Generation, Target};
 use crate::wave::Wave;
 
 /// An image resource of eight dwords.

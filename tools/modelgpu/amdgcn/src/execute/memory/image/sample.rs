@@ -1,11 +1,12 @@
 //! Samplers, and the samples that they take.
 
+use modelgpu_isa::{Instruction, Operand};
+
 use super::super::super::unmodelled;
 use super::super::super::value::Half;
 use super::super::operation::{Sampling, Selector};
 use super::access::ImageAccess;
 use crate::error::Fault;
-use crate::isa::{Instruction, Operand};
 use crate::wave::Wave;
 
 impl Sampling {

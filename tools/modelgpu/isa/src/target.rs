@@ -1,11 +1,9 @@
-//! The modelled processors.
+//! The processors, and facts about each.
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::compute_units::ComputeUnits;
-
-/// A processor whose code objects the interpreter runs.
+/// A processor whose instructions this crate decodes, and whose code objects the modelled GPU runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// MI200 series.
@@ -22,7 +20,7 @@ pub enum Target {
 
 /// Targets with one set of encodings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Generation {
+pub enum Generation {
     /// GCN 5 and CDNA.
     Gfx9,
     /// RDNA 3.
@@ -84,7 +82,7 @@ impl Target {
     }
 
     /// The encodings of the target's instructions.
-    pub(crate) fn generation(self) -> Generation {
+    pub fn generation(self) -> Generation {
         match self {
             Self::Gfx90a | Self::Gfx942 | Self::Gfx950 => Generation::Gfx9,
             Self::Gfx1100 => Generation::Gfx11,
@@ -101,71 +99,32 @@ impl Target {
     }
 
     /// The unit in which the hardware allots LDS, in bytes (LLVM's AMDGPUUsage, GRANULATED_LDS_SIZE).
-    pub(crate) const fn lds_granule(self) -> u32 {
+    pub const fn lds_granule(self) -> u32 {
         match self {
             Self::Gfx90a | Self::Gfx942 | Self::Gfx1100 | Self::Gfx1201 => 512,
             Self::Gfx950 => 1280,
         }
     }
 
-    /// The compute units of a GPU of this target: those of an MI210 (gfx90a), of an MI300X (gfx942), of an MI350X (gfx950), of an RX 7900 XTX
-    /// (gfx1100) and of an RX 9070 XT (gfx1201).
-    pub const fn compute_units(self) -> ComputeUnits {
-        match self {
-            Self::Gfx90a => ComputeUnits {
-                xccs: 1,
-                engines_per_xcc: 8,
-                units_per_xcc: 104,
-                simds_per_unit: 4,
-            },
-            Self::Gfx942 => ComputeUnits {
-                xccs: 8,
-                engines_per_xcc: 4,
-                units_per_xcc: 38,
-                simds_per_unit: 4,
-            },
-            Self::Gfx950 => ComputeUnits {
-                xccs: 8,
-                engines_per_xcc: 4,
-                units_per_xcc: 32,
-                simds_per_unit: 4,
-            },
-            // Six engines have two arrays each. An array counts as an engine here.
-            Self::Gfx1100 => ComputeUnits {
-                xccs: 1,
-                engines_per_xcc: 12,
-                units_per_xcc: 96,
-                simds_per_unit: 2,
-            },
-            // Four engines have two arrays each.
-            Self::Gfx1201 => ComputeUnits {
-                xccs: 1,
-                engines_per_xcc: 8,
-                units_per_xcc: 64,
-                simds_per_unit: 2,
-            },
-        }
-    }
-
     /// Returns whether a GPU has several XCCs, and waves read theirs in the register XCC_ID.
-    pub(crate) fn has_xcc_id(self) -> bool {
+    pub fn has_xcc_id(self) -> bool {
         matches!(self, Self::Gfx942 | Self::Gfx950)
     }
 
     /// Returns whether waves find their workgroup's id in trap registers ("architected workgroup IDs" in
     /// LLVM's AMDGPUUsage).
-    pub(crate) fn has_architected_ids(self) -> bool {
+    pub fn has_architected_ids(self) -> bool {
         self == Self::Gfx1201
     }
 
     /// Returns whether a clamped NaN becomes 0 in every kernel. Other targets have a bit for it.
-    pub(crate) fn always_clamps_nan(self) -> bool {
+    pub fn always_clamps_nan(self) -> bool {
         self == Self::Gfx1201
     }
 
     /// Returns whether waves start with an initialised flat scratch address and no private segment
     /// offset ("architected flat scratch" in LLVM's AMDGPUUsage).
-    pub(crate) fn has_architected_flat_scratch(self) -> bool {
+    pub fn has_architected_flat_scratch(self) -> bool {
         self != Self::Gfx90a
     }
 }

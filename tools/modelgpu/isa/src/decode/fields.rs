@@ -1,7 +1,7 @@
 //! The fields of encoded instructions.
 
-use super::super::Instruction;
-use super::super::opcode::{Table, Tables};
+use crate::Instruction;
+use crate::opcode::{Table, Tables};
 use crate::target::{Generation, Target};
 
 /// The dwords at the program counter (0 behind the end of the code), and the target that they are for.

@@ -4,46 +4,65 @@
 /// scalar source space (SGPRs, special registers, constants), 256 to 511 are VGPRs, 512 to 767
 /// accumulation VGPRs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Operand(pub u16);
+pub struct Operand(
+    /// The code.
+    pub u16,
+);
 
 impl Operand {
     /// Marks that the instruction lacks this operand.
-    pub(crate) const NONE: Self = Self(0xffff);
+    pub const NONE: Self = Self(0xffff);
     /// A register that reads as 0 and keeps nothing.
-    pub(crate) const NULL: Self = Self(0xfffe);
-    pub(crate) const VCC: Self = Self(106);
-    pub(crate) const M0: Self = Self(124);
-    pub(crate) const EXEC: Self = Self(126);
-    pub(crate) const SHARED_BASE: Self = Self(235);
-    pub(crate) const PRIVATE_BASE: Self = Self(237);
-    pub(crate) const VCCZ: Self = Self(251);
-    pub(crate) const EXECZ: Self = Self(252);
-    pub(crate) const SCC: Self = Self(253);
-    pub(crate) const LITERAL: Self = Self(255);
+    pub const NULL: Self = Self(0xfffe);
+    /// The mask of comparisons and carries; a pair of registers.
+    pub const VCC: Self = Self(106);
+    /// A register that some instructions read without naming it.
+    pub const M0: Self = Self(124);
+    /// The mask of active lanes; a pair of registers.
+    pub const EXEC: Self = Self(126);
+    /// The start of LDS among flat addresses.
+    pub const SHARED_BASE: Self = Self(235);
+    /// The start of scratch among flat addresses.
+    pub const PRIVATE_BASE: Self = Self(237);
+    /// 1 if VCC is 0.
+    pub const VCCZ: Self = Self(251);
+    /// 1 if EXEC is 0.
+    pub const EXECZ: Self = Self(252);
+    /// The condition code of scalar instructions.
+    pub const SCC: Self = Self(253);
+    /// The constant behind the instruction.
+    pub const LITERAL: Self = Self(255);
 
     const FIRST_VGPR: u16 = 256;
     const FIRST_AGPR: u16 = 512;
 
-    pub(crate) fn scalar(code: u32) -> Self {
+    /// The operand with a code of the scalar source space.
+    #[inline]
+    pub fn scalar(code: u32) -> Self {
         Self(code as u16)
     }
 
-    pub(crate) fn vgpr(number: u32) -> Self {
+    /// The vector register with a number.
+    #[inline]
+    pub fn vgpr(number: u32) -> Self {
         Self(Self::FIRST_VGPR + number as u16)
     }
 
     /// The accumulation register with this register's number.
-    pub(crate) fn to_agpr(self) -> Self {
+    #[inline]
+    pub fn to_agpr(self) -> Self {
         Self(self.0 + (Self::FIRST_AGPR - Self::FIRST_VGPR))
     }
 
     /// The scalar register for the code in a vector field, such as v_readlane's result field.
-    pub(crate) fn to_scalar(self) -> Self {
+    #[inline]
+    pub fn to_scalar(self) -> Self {
         Self(self.0 - Self::FIRST_VGPR)
     }
 
     /// The operand for a scalar code of RDNA, which exchanges M0 with the register that CDNA lacks.
-    pub(crate) fn of_rdna(self) -> Self {
+    #[inline]
+    pub fn of_rdna(self) -> Self {
         match self {
             Self(124) => Self::NULL,
             Self(125) => Self::M0,
@@ -51,19 +70,23 @@ impl Operand {
         }
     }
 
-    pub(crate) fn is_none(self) -> bool {
+    /// Returns whether the instruction lacks this operand.
+    #[inline]
+    pub fn is_none(self) -> bool {
         self == Self::NONE
     }
 
     /// The index into a wave's vector registers; accumulation registers follow the plain ones.
-    pub(crate) fn vector_index(self) -> Option<usize> {
+    #[inline]
+    pub fn vector_index(self) -> Option<usize> {
         (Self::FIRST_VGPR..Self::FIRST_VGPR + 512)
             .contains(&self.0)
             .then(|| usize::from(self.0 - Self::FIRST_VGPR))
     }
 
     /// The index into a wave's scalar registers: SGPRs, VCC, M0, EXEC.
-    pub(crate) fn scalar_index(self) -> Option<usize> {
+    #[inline]
+    pub fn scalar_index(self) -> Option<usize> {
         (self.0 < 128).then_some(self.0.into())
     }
 }
@@ -81,7 +104,8 @@ impl std::fmt::Debug for Operand {
 }
 
 /// The value of an inline constant in an operand of a kind.
-pub(crate) fn inline_constant(operand: Operand, format: FloatFormat) -> Option<u64> {
+#[inline]
+pub fn inline_constant(operand: Operand, format: FloatFormat) -> Option<u64> {
     const FLOATS: [f64; 9] = [
         0.5,
         -0.5,
@@ -116,8 +140,11 @@ pub(crate) fn inline_constant(operand: Operand, format: FloatFormat) -> Option<u
 /// The format of a floating-point inline constant. It depends on the operand's size, even if the
 /// instruction computes with integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FloatFormat {
+pub enum FloatFormat {
+    /// 16 bits.
     Half,
+    /// 32 bits.
     Single,
+    /// 64 bits.
     Double,
 }

@@ -6,7 +6,7 @@ use crate::target::{Generation, Target};
 
 /// The opcodes of one encoding, each list sorted by number.
 #[derive(Default)]
-pub(super) struct Table {
+pub(crate) struct Table {
     /// Opcodes that all modelled targets of the generation share.
     common: Vec<(u16, &'static str)>,
     /// The other opcodes of each target.
@@ -19,7 +19,7 @@ macro_rules! encodings {
         /// The tables of a generation. The three segments of FLAT count as encodings. A table is empty if
         /// the generation lacks its encoding.
         #[derive(Default)]
-        pub(super) struct Tables {
+        pub(crate) struct Tables {
             $($(#[$doc])* pub $field: Table,)*
             /// The instructions of VOP1, VOP2 and VOPC whose operands are halves of registers: bit 0 and 1
             /// for sources, bit 3 for the result. Sorted by name.
@@ -28,12 +28,12 @@ macro_rules! encodings {
 
         impl Tables {
             /// All tables, with the names of their encodings.
-            pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &Table)> {
+            pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, &Table)> {
                 [$(($name, &self.$field)),*].into_iter()
             }
 
-            /// The table of the encoding with this name.
-            fn table(&mut self, name: &str) -> Option<&mut Table> {
+            /// The table of the encoding with this name, to fill it.
+            fn table_mut(&mut self, name: &str) -> Option<&mut Table> {
                 match name {
                     $($name => Some(&mut self.$field),)*
                     _ => None,
@@ -73,7 +73,7 @@ encodings! {
 
 impl Tables {
     /// The tables of a target's generation. The first call for a generation reads its file.
-    pub(super) fn for_target(target: Target) -> &'static Self {
+    pub(crate) fn for_target(target: Target) -> &'static Self {
         static GFX9: OnceLock<Tables> = OnceLock::new();
         static GFX11: OnceLock<Tables> = OnceLock::new();
         static GFX12: OnceLock<Tables> = OnceLock::new();
@@ -108,10 +108,10 @@ impl Tables {
             });
             let opcodes: Vec<(u16, &str)> = opcodes.collect::<Option<_>>()?;
             match title.split_once(' ') {
-                None => tables.table(title)?.common = opcodes,
+                None => tables.table_mut(title)?.common = opcodes,
                 Some((encoding, target)) => {
                     let own = (target.parse().ok()?, opcodes);
-                    tables.table(encoding)?.own.push(own);
+                    tables.table_mut(encoding)?.own.push(own);
                 }
             }
         }
@@ -119,7 +119,7 @@ impl Tables {
     }
 
     /// The operands of a mnemonic that are halves of registers: bit 0 and 1 for sources, bit 3 for the result.
-    pub(super) fn halves_of(&self, mnemonic: &str) -> u8 {
+    pub(crate) fn halves_of(&self, mnemonic: &str) -> u8 {
         let place = self.halves.binary_search_by_key(&mnemonic, |entry| entry.0);
         place.map_or(0, |place| self.halves[place].1)
     }
@@ -127,7 +127,7 @@ impl Tables {
 
 impl Table {
     /// The target's opcode numbers and mnemonics.
-    pub(super) fn opcodes(&self, target: Target) -> impl Iterator<Item = (u16, &'static str)> {
+    pub(crate) fn opcodes(&self, target: Target) -> impl Iterator<Item = (u16, &'static str)> {
         self.common.iter().chain(self.own(target)).copied()
     }
 
@@ -138,7 +138,7 @@ impl Table {
     }
 
     /// The mnemonic of an opcode number.
-    pub(super) fn mnemonic(&self, opcode: u32, target: Target) -> Option<&'static str> {
+    pub(crate) fn mnemonic(&self, opcode: u32, target: Target) -> Option<&'static str> {
         [&self.common, self.own(target)]
             .into_iter()
             .find_map(|list| {
@@ -148,4 +148,26 @@ impl Table {
                 Some(list[place].1)
             })
     }
+}
+
+/// The opcodes of a target: the encoding's name, the number in the encoding, and the mnemonic.
+///
+/// The names of encodings are those of AMD's instruction set guides, such as `VOP3P`. The three segments of FLAT count
+/// as encodings.
+pub fn opcodes(target: Target) -> impl Iterator<Item = (&'static str, u16, &'static str)> {
+    let tables = Tables::for_target(target).all();
+    tables.flat_map(move |(encoding, table)| {
+        let opcodes = table.opcodes(target);
+        opcodes.map(move |(number, mnemonic)| (encoding, number, mnemonic))
+    })
+}
+
+/// The number of an instruction in an encoding of a target; `None` if the target or the encoding lacks it.
+pub fn opcode(target: Target, encoding: &str, mnemonic: &str) -> Option<u16> {
+    let mut tables = Tables::for_target(target).all();
+    let (_, table) = tables.find(|(name, _)| *name == encoding)?;
+    let mut opcodes = table.opcodes(target);
+    opcodes
+        .find(|(_, name)| *name == mnemonic)
+        .map(|(number, _)| number)
 }

@@ -1,11 +1,11 @@
 //! VOP1, VOP2, VOPC with their SDWA and DPP forms, VOP3 and VOP3P.
 
 use super::fields::{Fields, Words, bits};
-use crate::isa::operand::Operand;
-use crate::isa::{
+use crate::operand::Operand;
+use crate::target::Target;
+use crate::{
     Dpp, DppControl, MatrixScales, Sdwa, SdwaSource, SecondInstruction, Selection, Unused,
 };
-use crate::target::Target;
 
 /// With one of these codes in source 0, the next dword is an SDWA or DPP control word.
 const SDWA: u32 = 249;

@@ -1,10 +1,10 @@
 //! A decoded instruction.
 
-use super::operand::Operand;
+use crate::operand::Operand;
 
 /// One decoded instruction.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Instruction {
+pub struct Instruction {
     /// The mnemonic without an encoding suffix such as `_e64`.
     pub mnemonic: &'static str,
     /// Size in bytes: 4, 8, 12 or 16.
@@ -19,11 +19,17 @@ pub(crate) struct Instruction {
     pub literal: u32,
     /// SIMM16, branch displacement in dwords, or the memory offset in bytes.
     pub immediate: i32,
+    /// The modifiers of a vector instruction.
     pub modifiers: Modifiers,
+    /// The control word of sub-dword addressing, if there is one.
     pub sdwa: Option<Sdwa>,
+    /// The control word of data-parallel primitives, if there is one.
     pub dpp: Option<Dpp>,
+    /// The modifiers of a matrix product.
     pub matrix: MatrixControl,
+    /// The fields of a buffer instruction.
     pub buffer: BufferControl,
+    /// The fields of an image instruction.
     pub image: ImageControl,
     /// The other half of a dual instruction.
     pub second: Option<SecondInstruction>,
@@ -38,15 +44,18 @@ pub(crate) struct Instruction {
 /// The second of two vector instructions that one encoding holds. They read their sources before either
 /// writes its result. A literal constant belongs to both.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SecondInstruction {
+pub struct SecondInstruction {
+    /// The mnemonic, as that of an instruction of its own.
     pub mnemonic: &'static str,
+    /// The result.
     pub dst: Operand,
+    /// The sources.
     pub src: [Operand; 3],
 }
 
 impl Instruction {
     /// An instruction of `size` bytes without operands.
-    pub(super) fn empty(size: u8) -> Self {
+    pub(crate) fn empty(size: u8) -> Self {
         Self {
             mnemonic: "",
             size,
@@ -71,8 +80,10 @@ impl Instruction {
 
 /// Source and result modifiers of vector instructions. Bit n of a mask belongs to source n.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Modifiers {
+pub struct Modifiers {
+    /// The sources whose absolute value counts.
     pub abs: u8,
+    /// The sources that are negated; of VOP3P, for the low result.
     pub neg: u8,
     /// Bit 3 selects the result's high half.
     pub op_sel: u8,
@@ -80,7 +91,9 @@ pub(crate) struct Modifiers {
     pub keeps_half: bool,
     /// VOP3P: the selection for the high result; the field below is its negation.
     pub op_sel_hi: u8,
+    /// VOP3P: the sources that are negated for the high result.
     pub neg_hi: u8,
+    /// The result is limited to a range.
     pub clamp: bool,
     /// 0: none, 1: times 2, 2: times 4, 3: divided by 2.
     pub output: u8,
@@ -88,19 +101,21 @@ pub(crate) struct Modifiers {
 
 /// The modifiers of a matrix product.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct MatrixControl {
+pub struct MatrixControl {
     /// CBSZ: 2 to this power blocks of B share a block of A; or A's format.
     pub broadcast: u8,
     /// ABID: the block among them that they share; the set of places in a sparse product.
     pub block: u8,
     /// BLGP: the pattern that moves B's lanes; the signs of doubles on gfx942; or B's format.
     pub lanes: u8,
+    /// The scales in front of the product, if there are any.
     pub scales: Option<MatrixScales>,
 }
 
 /// The scales of A and B.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MatrixScales {
+pub struct MatrixScales {
+    /// Their registers.
     pub sources: [Operand; 2],
     /// The byte of each register that is the scale.
     pub bytes: [u8; 2],
@@ -108,7 +123,7 @@ pub(crate) struct MatrixScales {
 
 /// The fields of buffer instructions, and of other loads to LDS.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct BufferControl {
+pub struct BufferControl {
     /// The instruction adds an index register.
     pub indexed: bool,
     /// The result goes to LDS.
@@ -121,7 +136,7 @@ pub(crate) struct BufferControl {
 
 /// A format of the elements of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BufferFormat {
+pub enum BufferFormat {
     /// CDNA's DATA_FORMAT and NUM_FORMAT.
     Split(u8, u8),
     /// RDNA's FORMAT, which stands for both.
@@ -130,7 +145,7 @@ pub(crate) enum BufferFormat {
 
 /// The fields of image instructions.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ImageControl {
+pub struct ImageControl {
     /// DMASK: the components that have registers.
     pub mask: u8,
     /// Coordinates count texels.
@@ -147,15 +162,16 @@ pub(crate) struct ImageControl {
     pub tells_residence: bool,
     /// RDNA's DIM: the number of coordinates without that of a layer; 0 for cubes and multisampled images.
     pub dimensions: Option<u8>,
-    /// The numbers of address registers that the encoding has, and those behind the first. Further addresses
+    /// The number of address registers that the encoding has. Further addresses
     /// follow the last one.
     pub listed_addresses: u8,
+    /// The registers behind the first address.
     pub more_addresses: [u8; 4],
 }
 
 impl ImageControl {
     /// The register of an address: a register, and the number of registers behind it.
-    pub(crate) fn address(self, first: Operand, number: usize) -> (Operand, usize) {
+    pub fn address(self, first: Operand, number: usize) -> (Operand, usize) {
         let place = number.min(usize::from(self.listed_addresses).saturating_sub(1));
         let register = match place.checked_sub(1) {
             Some(place) => Operand::vgpr(self.more_addresses[place].into()),
@@ -167,21 +183,27 @@ impl ImageControl {
 
 /// Sub-dword addressing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sdwa {
+pub struct Sdwa {
+    /// The parts of the sources.
     pub src: [SdwaSource; 2],
+    /// The part of the result.
     pub dst: Selection,
+    /// The effect on the rest of the result's register.
     pub unused: Unused,
 }
 
+/// A source of sub-dword addressing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SdwaSource {
+pub struct SdwaSource {
+    /// The part of the register.
     pub selection: Selection,
+    /// The part is a signed number.
     pub sign_extend: bool,
 }
 
 impl SdwaSource {
     /// A register without a selection.
-    pub(crate) const WHOLE: Self = Self {
+    pub const WHOLE: Self = Self {
         selection: Selection::Dword,
         sign_extend: false,
     };
@@ -189,23 +211,30 @@ impl SdwaSource {
 
 /// A part of a 32-bit register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Selection {
+pub enum Selection {
+    /// A byte, from 0 to 3.
     Byte(u8),
+    /// A half: 0 or 1.
     Half(u8),
+    /// All of it.
     Dword,
 }
 
 /// The effect of an SDWA result on the rest of its register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unused {
+pub enum Unused {
+    /// The rest becomes 0.
     Zero,
+    /// The rest becomes copies of the result's sign.
     SignExtend,
+    /// The rest stays.
     Preserve,
 }
 
 /// Data-parallel primitives: the first source comes from another lane.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dpp {
+pub struct Dpp {
+    /// The source lanes.
     pub control: DppControl,
     /// The rows of 16 lanes to write.
     pub row_mask: u8,
@@ -219,7 +248,7 @@ pub(crate) struct Dpp {
 
 /// The source lanes of data-parallel primitives.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum DppControl {
+pub enum DppControl {
     /// The 9-bit DPP_CTRL field.
     Pattern(u16),
     /// Three bits for each lane of eight: the number of its source among them.

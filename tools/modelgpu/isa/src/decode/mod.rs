@@ -6,14 +6,17 @@ mod memory;
 mod scalar;
 mod vector;
 
-use super::opcode::Table;
-use super::{Instruction, implicit};
+use crate::implicit;
+use crate::instruction::Instruction;
+use crate::opcode::Table;
 use crate::target::{Generation, Target};
 use fields::Words;
 
 /// The bytes do not encode an instruction of the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DecodeError {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{:#010x} {:#010x} encode no instruction of the target", words[0], words[1])]
+pub struct DecodeError {
+    /// The first two dwords.
     pub words: [u32; 2],
 }
 
@@ -70,8 +73,12 @@ impl Layout {
     }
 }
 
-/// Decodes the instruction that begins with `words[0]`.
-pub(crate) fn decode(words: [u32; 4], target: Target) -> Result<Instruction, DecodeError> {
+/// Decodes the instruction that begins with `words[0]`. Dwords behind the end of the code are 0.
+///
+/// # Errors
+///
+/// Fails if the target has no instruction with this encoding.
+pub fn decode(words: [u32; 4], target: Target) -> Result<Instruction, DecodeError> {
     let error = DecodeError {
         words: [words[0], words[1]],
     };

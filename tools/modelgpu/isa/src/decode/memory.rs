@@ -2,9 +2,9 @@
 //! first, and calls them VFLAT, VGLOBAL, VSCRATCH, VBUFFER, VIMAGE and VSAMPLE.
 
 use super::fields::{Fields, Words, sign_extend};
-use crate::isa::operand::Operand;
-use crate::isa::{BufferFormat, ImageControl, Instruction};
+use crate::operand::Operand;
 use crate::target::Target;
+use crate::{BufferFormat, ImageControl, Instruction};
 
 pub(super) fn decode_lds(words: Words) -> Fields {
     let opcode = match words.is_gfx9() {

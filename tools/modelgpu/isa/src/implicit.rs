@@ -1,16 +1,16 @@
 //! Operands that the mnemonic implies, and fields that some instructions read differently from the
 //! rest of their encoding.
 
-use super::opcode::Tables;
-use super::operand::Operand;
-use super::{
+use crate::opcode::Tables;
+use crate::operand::Operand;
+use crate::target::{Generation, Target};
+use crate::{
     Instruction, MatrixControl, Modifiers, Sdwa, SdwaSource, SecondInstruction, Selection, Unused,
 };
-use crate::target::{Generation, Target};
 
 /// The size of a vector instruction's encoding.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Vector {
+pub(crate) enum Vector {
     /// Not a vector instruction with operands in VGPRs alone.
     Not,
     /// VOP1, VOP2 and VOPC.
@@ -22,7 +22,7 @@ pub(super) enum Vector {
 }
 
 /// Completes a decoded instruction, which begins with the first of `words`.
-pub(super) fn complete(
+pub(crate) fn complete(
     instruction: &mut Instruction,
     vector: Vector,
     words: [u32; 4],
@@ -92,7 +92,7 @@ fn has_own_constant(name: &str) -> bool {
 }
 
 /// The implied operands of a vector instruction without fields for them.
-pub(super) fn complete_operands(instruction: &mut Instruction) {
+pub(crate) fn complete_operands(instruction: &mut Instruction) {
     let name = instruction.mnemonic;
     if name.contains("_co_") || name == "v_cndmask_b32" {
         instruction.sdst = Operand::VCC;
@@ -343,7 +343,7 @@ fn complete_matrix(instruction: &mut Instruction, [first, second, ..]: [u32; 4])
 
 impl Instruction {
     /// The second of a dual instruction, alone.
-    pub(crate) fn second(&self) -> Option<Self> {
+    pub fn second(&self) -> Option<Self> {
         let SecondInstruction { mnemonic, dst, src } = self.second?;
         let mut second = Self {
             mnemonic,

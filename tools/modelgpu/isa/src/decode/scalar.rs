@@ -1,7 +1,7 @@
 //! SOP1, SOP2, SOPC, SOPK, SOPP and SMEM.
 
 use super::fields::{Fields, Words, sign_extend};
-use crate::isa::operand::Operand;
+use crate::operand::Operand;
 
 pub(super) fn decode(words: Words) -> Fields {
     let source0 = Operand::scalar(words.first(7, 0));

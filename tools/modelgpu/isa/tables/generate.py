@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes ../src/isa/gfx*.txt: the mnemonic of each opcode number, per generation, encoding and target.
+"""Writes ../src/gfx*.txt: the mnemonic of each opcode number, per generation, encoding and target.
 
 LLVM is the source. For each encoding, the script puts every opcode number into a few operand
 patterns ("probes") and disassembles them with llvm-mc. The first probe that LLVM accepts names the
@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-OUTPUT = Path(__file__).resolve().parent.parent / "src" / "isa"
+OUTPUT = Path(__file__).resolve().parent.parent / "src"
 DISASSEMBLER = "llvm-mc-22"
 # LLVM 22 has the halves of registers by default for gfx11 alone.
 FEATURES = {"gfx1201": ("-mattr=+real-true16",)}

@@ -1,0 +1,24 @@
+//! The instruction sets of AMD's GPUs: CDNA 2 to 4 and RDNA 3 and 4.
+//!
+//! [`decode`] turns bytes into an [`Instruction`]: a mnemonic, and operands as the encoding has them. [`opcodes`] lists
+//! the opcodes of a [`Target`], and [`opcode`] finds the number of one. The semantics of instructions are those of the
+//! modelled GPU, `modelgpu-amdgcn`.
+//!
+//! Sources: AMD's instruction set guides of CDNA 2 to 4 and RDNA 3 and 4 for the field layouts, and LLVM (through
+//! `tables/generate.py`) for the opcode numbers.
+
+mod decode;
+mod implicit;
+mod instruction;
+mod opcode;
+mod operand;
+mod target;
+
+pub use decode::{DecodeError, decode};
+pub use instruction::{
+    BufferControl, BufferFormat, Dpp, DppControl, ImageControl, Instruction, MatrixControl,
+    MatrixScales, Modifiers, Sdwa, SdwaSource, SecondInstruction, Selection, Unused,
+};
+pub use opcode::{opcode, opcodes};
+pub use operand::{FloatFormat, Operand, inline_constant};
+pub use target::{Generation, Target, UnknownTarget};
