@@ -6,13 +6,26 @@
 //!
 //! The new code object describes itself: [`CounterMap`] finds its counters, and the code object that it was made of.
 
+mod code;
+mod emit;
+mod encoder;
 mod error;
+mod flow;
+mod function;
+mod jumps;
+mod link;
 mod map;
+mod masks;
+mod object;
+mod plan;
+mod rewrite;
+mod text;
 
 use crate::support::counting::Counting;
 
 pub use error::{MapError, Refusal};
 pub use map::{CounterMap, Executed};
+pub use rewrite::instrument;
 
 /// How a code object is instrumented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,12 +41,4 @@ pub struct Instrumented {
     pub code: Vec<u8>,
     /// The functions that stay without counters, by name, and why.
     pub refused: Vec<(String, Refusal)>,
-}
-
-/// Puts counters into a code object for AMD GPUs.
-///
-/// # Errors
-/// Fails if the code object is damaged, is for a processor that is not supported, or has no function that can be instrumented.
-pub fn instrument(_elf: &[u8], _options: &Options) -> Result<Instrumented, Refusal> {
-    Err(Refusal::NoFunction)
 }

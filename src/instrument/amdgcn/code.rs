@@ -1,0 +1,171 @@
+//! Decoded instructions, and the facts about them that counters need.
+
+use modelgpu_isa::{
+    Access, File, FloatFormat, Flow, Generation, Instruction, Operand, Target, WaveSize, decode,
+    inline_constant,
+};
+
+/// A set of scalar registers: a bit for each number up to EXEC's.
+pub(super) type Scalars = u128;
+
+/// One instruction of a function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ins {
+    /// The ELF address.
+    pub(super) address: u64,
+    pub(super) mnemonic: &'static str,
+    pub(super) flow: Flow,
+    /// The size in bytes.
+    pub(super) size: u8,
+    pub(super) reads_scc: bool,
+    pub(super) writes_scc: bool,
+    pub(super) writes_exec: bool,
+    /// The scalar registers that it writes.
+    pub(super) writes: Scalars,
+}
+
+impl Ins {
+    /// The address behind it.
+    pub(super) fn end(&self) -> u64 {
+        self.address + u64::from(self.size)
+    }
+
+    /// The address that a direct branch or call leads to.
+    pub(super) fn target(&self) -> Option<u64> {
+        let (Flow::Branch { to, .. } | Flow::Call { to }) = self.flow else {
+            return None;
+        };
+        Some(self.end().wrapping_add_signed(4 * i64::from(to)))
+    }
+
+    pub(super) fn is_call(&self) -> bool {
+        matches!(self.flow, Flow::Call { .. } | Flow::IndirectCall)
+    }
+
+    pub(super) fn falls_through(&self) -> bool {
+        !matches!(
+            self.flow,
+            Flow::Branch {
+                condition: None,
+                ..
+            } | Flow::Indirect
+                | Flow::End
+        )
+    }
+
+    pub(super) fn ends_block(&self) -> bool {
+        !matches!(self.flow, Flow::Next | Flow::Trap)
+    }
+}
+
+/// The registers that code uses: the number behind the highest one of each file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Used {
+    pub(super) scalars: u32,
+    pub(super) vectors: u32,
+    pub(super) accumulators: u32,
+    /// Some registers are found by a number that the code computes.
+    pub(super) is_relative: bool,
+}
+
+impl Used {
+    /// Adds the registers of an instruction for a target.
+    fn add(&mut self, access: &Access, target: Target) {
+        let first = u32::from(access.first);
+        let end = first + u32::from(access.count);
+        match access.file {
+            File::Scalar if first < scalars(target) => {
+                self.scalars = self.scalars.max(end.min(scalars(target)));
+            }
+            File::Scalar => {}
+            File::Vector => self.vectors = self.vectors.max(end),
+            File::Accumulator => self.accumulators = self.accumulators.max(end),
+        }
+    }
+
+    /// Adds the registers of other code.
+    pub(super) fn join(&mut self, other: Self) {
+        self.scalars = self.scalars.max(other.scalars);
+        self.vectors = self.vectors.max(other.vectors);
+        self.accumulators = self.accumulators.max(other.accumulators);
+        self.is_relative |= other.is_relative;
+    }
+}
+
+/// The number of general scalar registers. On gfx9, four of the others lie between them and VCC (`FLAT_SCRATCH` and `XNACK_MASK`).
+pub(super) fn scalars(target: Target) -> u32 {
+    match target.generation() {
+        Generation::Gfx9 => 102,
+        _ => 106,
+    }
+}
+
+/// Machine code of a target.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Code<'data> {
+    pub(super) bytes: &'data [u8],
+    /// The ELF address of the first byte.
+    pub(super) address: u64,
+    pub(super) target: Target,
+    pub(super) wave: WaveSize,
+}
+
+impl Code<'_> {
+    /// The words at an ELF address: those of the longest instruction, with zeros behind the end.
+    pub(super) fn words(&self, address: u64) -> [u32; 4] {
+        let at = (address - self.address) as usize;
+        std::array::from_fn(|word| {
+            let bytes = self.bytes.get(at + 4 * word..);
+            let bytes = bytes.and_then(|bytes| bytes.first_chunk());
+            bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+        })
+    }
+
+    /// The instruction at an ELF address.
+    pub(super) fn decode(&self, address: u64) -> Option<Instruction> {
+        decode(self.words(address), self.target).ok()
+    }
+
+    /// All instructions up to the first bytes that are none, and the registers that they use.
+    pub(super) fn instructions(&self) -> (Vec<Ins>, Used) {
+        let mut all = Vec::with_capacity(self.bytes.len() / 6);
+        let mut used = Used::default();
+        let mut address = self.address;
+        let end = self.address + self.bytes.len() as u64;
+        while address + 4 <= end {
+            let Some(found) = self.decode(address) else {
+                break;
+            };
+            let mut writes = 0;
+            for access in found.accesses(self.wave) {
+                used.add(&access, self.target);
+                if access.is_written() && access.file == File::Scalar {
+                    let last = (access.first + u16::from(access.count)).min(128);
+                    writes |= (access.first..last).fold(0, |mask, number| mask | 1 << number);
+                }
+            }
+            let name = found.mnemonic;
+            used.is_relative |= name.contains("movrel") || name.contains("gpr_idx");
+            all.push(Ins {
+                address,
+                mnemonic: name,
+                flow: found.flow(),
+                size: found.size,
+                reads_scc: found.reads_scc(),
+                writes_scc: found.writes_scc(),
+                writes_exec: found.writes_exec(),
+                writes,
+            });
+            address += u64::from(found.size);
+        }
+        (all, used)
+    }
+}
+
+/// The value of an operand that is a constant.
+pub(super) fn constant(instruction: &Instruction, operand: Operand) -> Option<u32> {
+    if operand == Operand::LITERAL {
+        return Some(instruction.literal);
+    }
+    inline_constant(operand, FloatFormat::Single).map(|value| value as u32)
+}

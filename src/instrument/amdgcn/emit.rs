@@ -1,0 +1,603 @@
+//! The copies of functions, with instructions that count.
+
+use std::collections::{BTreeMap, HashMap};
+
+use modelgpu_isa::Flow;
+
+use super::encoder::{EXEC, Encoder, MAX_OFFSET, Source};
+use super::error::Refusal;
+use super::function::Function;
+use super::plan::{Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, OFFSET, Plan, ROUNDS};
+use super::text::{Goal, Label, Text};
+
+/// The bytes of a counter in memory.
+const WORD: u32 = 8;
+/// What is out of line comes within so many words of the branch to it.
+const POOL: usize = 8000;
+/// Kernels begin at multiples of 256 bytes ("Kernel Descriptor" in LLVM's AMDGPUUsage), functions at those of a cache line.
+const KERNEL_WORDS: usize = 64;
+const FUNCTION_WORDS: usize = 16;
+
+/// The labels of copies.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Labels {
+    /// The entry of each kernel, by its ELF address.
+    pub(super) kernels: HashMap<u64, Label>,
+    /// The start of each function's code, by its ELF address.
+    pub(super) starts: HashMap<u64, Label>,
+}
+
+/// Code that is out of line: a branch leads there, and another one back.
+#[derive(Clone, Copy, Debug)]
+struct Aside {
+    from: Label,
+    back: Label,
+}
+
+/// Writes the copies of the functions of one plan.
+pub(super) struct Emitter<'a, 'data> {
+    plan: &'a Plan,
+    functions: &'a [&'a Function<'data>],
+    labels: &'a Labels,
+    encoder: Encoder,
+    /// The counters of each stretch, by the numbers of the function and the stretch.
+    counters: BTreeMap<(usize, usize), Vec<usize>>,
+    end: Label,
+    /// The code that brings counts to memory while a wave goes on. Far from it, there is another one.
+    flush: Option<Label>,
+    asides: Vec<Aside>,
+    /// The place of the first branch to an aside.
+    since: usize,
+}
+
+impl<'a, 'data> Emitter<'a, 'data> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        functions: &'a [&'a Function<'data>],
+        labels: &'a Labels,
+        text: &mut Text,
+    ) -> Self {
+        let mut counters: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+        for (number, counter) in plan.counters.iter().enumerate() {
+            let place = (counter.function, counter.stretch);
+            counters.entry(place).or_default().push(number);
+        }
+        for numbers in counters.values_mut() {
+            numbers.sort_by_key(|number| plan.counters[*number].kind != Kind::Lanes);
+        }
+        Self {
+            plan,
+            functions,
+            labels,
+            encoder: plan.encoder,
+            counters,
+            end: text.label(),
+            flush: None,
+            asides: Vec::new(),
+            since: 0,
+        }
+    }
+
+    /// Writes all functions, and the end of their waves.
+    pub(super) fn write(mut self, text: &mut Text) -> Result<(), Refusal> {
+        for number in 0..self.functions.len() {
+            self.function(text, number)?;
+        }
+        text.align(FUNCTION_WORDS);
+        text.place(self.end);
+        self.finish(text);
+        Ok(())
+    }
+
+    fn function(&mut self, text: &mut Text, number: usize) -> Result<(), Refusal> {
+        let function = self.functions[number];
+        let encoder = self.encoder;
+        // The places of instructions that something leads to.
+        let starts: HashMap<usize, Label> = function
+            .stretches
+            .iter()
+            .map(|stretch| (stretch.first, text.label()))
+            .collect();
+        text.align(match function.is_kernel() {
+            true => KERNEL_WORDS,
+            false => FUNCTION_WORDS,
+        });
+        if let Some(entry) = self.labels.kernels.get(&function.code.address) {
+            text.place(*entry);
+            for (index, first) in function.entries.iter().enumerate() {
+                if index > 0 {
+                    text.align(KERNEL_WORDS);
+                }
+                self.begin(text);
+                if function.entries.len() > 1 {
+                    encoder.branch(text, starts[first]);
+                }
+            }
+        }
+        if let Some(start) = self.labels.starts.get(&function.code.address) {
+            text.place(*start);
+        }
+        let mut skipped = 0;
+        let mut stretch = 0;
+        for (index, ins) in function.all.iter().enumerate() {
+            if let Some(label) = starts.get(&index) {
+                let is_reached = index > 0 && function.all[index - 1].falls_through();
+                self.pool(text, false, is_reached);
+                if function.stretches[stretch].starts_block {
+                    text.joint();
+                }
+                text.place(*label);
+                self.count(text, number, stretch, index);
+                stretch += 1;
+            }
+            if skipped > 0 {
+                skipped -= 1;
+                continue;
+            }
+            let goal = function.goal(index).and_then(|goal| starts.get(&goal));
+            match (ins.flow, goal) {
+                (Flow::End, _) => encoder.branch(text, self.end),
+                (Flow::Call { .. } | Flow::Branch { .. }, Some(goal)) => {
+                    let word = function.code.words(ins.address)[0] & 0xffff_0000;
+                    text.branch(word, *goal);
+                }
+                (Flow::Call { .. }, None) => {
+                    let start = ins
+                        .target()
+                        .and_then(|target| self.labels.starts.get(&target));
+                    let start = start.ok_or(Refusal::Branch {
+                        address: ins.address,
+                    })?;
+                    let word = function.code.words(ins.address)[0] & 0xffff_0000;
+                    text.branch(word, *start);
+                }
+                (Flow::Indirect, _) if function.jumps.contains_key(&index) => {
+                    let pair = self.pair(function, index, |decoded| decoded.src[0])?;
+                    // The additions before it have changed SCC, too.
+                    encoder.address(text, pair, Goal::Label(starts[&function.jumps[&index]]));
+                    encoder.jump(text, pair);
+                }
+                (Flow::Trap, _) => {
+                    let is_live = function.is_scc_live[index];
+                    let scc = self.plan.temporaries[2];
+                    if is_live {
+                        encoder.save_scc(text, scc);
+                    }
+                    self.call_flush(text);
+                    if is_live {
+                        encoder.restore_scc(text, scc);
+                    }
+                    self.copy(text, function, index);
+                }
+                _ if ins.mnemonic == "s_getpc_b64" => {
+                    skipped = self.address(text, function, index, &starts)?;
+                }
+                // Vector registers may go early, but counts are in some.
+                _ if ins.mnemonic == "s_sendmsg" && self.frees_registers(function, index) => {
+                    encoder.nothing(text, 1);
+                }
+                _ => self.copy(text, function, index),
+            }
+        }
+        if function.all.last().is_some_and(|last| last.falls_through()) {
+            // Behind a call that does not return.
+            encoder.end(text);
+        }
+        self.pool(text, true, false);
+        Ok(())
+    }
+
+    /// `s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)` ("Message Types" in AMD's guides of RDNA 3 and 4).
+    fn frees_registers(&self, function: &Function<'_>, index: usize) -> bool {
+        const DEALLOCATE: u32 = 3;
+        let word = function.code.words(function.all[index].address)[0];
+        function.code.target.generation() != modelgpu_isa::Generation::Gfx9
+            && word & 0xffff == DEALLOCATE
+    }
+
+    fn copy(&self, text: &mut Text, function: &Function<'_>, index: usize) {
+        let ins = &function.all[index];
+        let words = function.code.words(ins.address);
+        text.extend(words.into_iter().take(usize::from(ins.size / 4)));
+    }
+
+    /// The first register of a pair in an operand.
+    fn pair(
+        &self,
+        function: &Function<'_>,
+        index: usize,
+        operand: impl Fn(&modelgpu_isa::Instruction) -> modelgpu_isa::Operand,
+    ) -> Result<u16, Refusal> {
+        let ins = &function.all[index];
+        let decoded = function.code.decode(ins.address);
+        let register = decoded.and_then(|decoded| operand(&decoded).scalar_index());
+        register
+            .map(|register| register as u16)
+            .ok_or(Refusal::Instruction {
+                mnemonic: ins.mnemonic,
+                address: ins.address,
+            })
+    }
+
+    /// Lets `s_getpc_b64` give the address that it has in the original. Returns the number of following instructions that this
+    /// stands for.
+    fn address(
+        &self,
+        text: &mut Text,
+        function: &Function<'_>,
+        index: usize,
+        starts: &HashMap<usize, Label>,
+    ) -> Result<usize, Refusal> {
+        let pair = self.pair(function, index, |decoded| decoded.dst)?;
+        let behind = function.all[index].end();
+        self.copy(text, function, index);
+        let parts = [index + 1, index + 2];
+        let is_whole = parts.iter().all(|part| !starts.contains_key(part));
+        if let Some(goal) = computed(function, index, pair).filter(|_| is_whole) {
+            // A call goes to the copy at once.
+            let start = self.labels.starts.get(&goal);
+            let goal = match start {
+                Some(start) if !self.labels.kernels.contains_key(&goal) => Goal::Label(*start),
+                _ => Goal::Original(goal),
+            };
+            self.encoder.add_distance(text, pair, goal);
+            return Ok(2);
+        }
+        let is_live = function
+            .is_scc_live
+            .get(index + 1)
+            .copied()
+            .unwrap_or(false);
+        let scc = self.plan.temporaries[2];
+        if is_live {
+            self.encoder.save_scc(text, scc);
+        }
+        self.encoder
+            .add_distance(text, pair, Goal::Original(behind));
+        if is_live {
+            self.encoder.restore_scc(text, scc);
+        }
+        Ok(0)
+    }
+
+    /// Counts a stretch, before the instruction `index`.
+    fn count(&mut self, text: &mut Text, function: usize, stretch: usize, index: usize) {
+        let Some(numbers) = self.counters.get(&(function, stretch)) else {
+            return;
+        };
+        let encoder = self.encoder;
+        let code = self.functions[function];
+        let [t, u, scc] = self.plan.temporaries;
+        let counters: Vec<&Counter> = numbers
+            .iter()
+            .map(|number| &self.plan.counters[*number])
+            .collect();
+        let changes_scc = counters
+            .iter()
+            .any(|counter| counter.kind == Kind::Lanes || !counter.is_once);
+        let is_live = changes_scc && code.is_scc_live[index];
+        if index > 0 && code.all[index - 1].mnemonic.starts_with("v_cmpx") {
+            encoder.wait_behind_comparison(text);
+        }
+        if is_live {
+            encoder.save_scc(text, scc);
+        }
+        for counter in counters {
+            let amount = match counter.kind {
+                Kind::Waves => Source::Constant(1),
+                Kind::Lanes => {
+                    encoder.count_active(text, u);
+                    Source::Scalar(u)
+                }
+            };
+            match counter.home {
+                Home::Scalar(register) => encoder.add(text, register, register, amount),
+                Home::Lane(vector, lane) if counter.is_once => {
+                    encoder.write_lane(text, vector, amount, lane);
+                }
+                Home::Lane(vector, lane) => {
+                    encoder.read_lane(text, t, vector, lane);
+                    encoder.add(text, t, t, amount);
+                    encoder.write_lane(text, vector, Source::Scalar(t), lane);
+                }
+            }
+            if counter.is_checked && self.plan.on_the_way.is_some() {
+                if self.asides.is_empty() && self.flush.is_none() {
+                    self.since = text.len();
+                }
+                let aside = Aside {
+                    from: text.label(),
+                    back: text.label(),
+                };
+                encoder.branch_if_scc(text, aside.from);
+                text.place(aside.back);
+                self.asides.push(aside);
+            }
+        }
+        if is_live {
+            encoder.restore_scc(text, scc);
+        }
+    }
+
+    /// Writes what is out of line, if it is far enough from the first branch there, or at the end of a function. `is_reached`: the
+    /// code before goes on here.
+    fn pool(&mut self, text: &mut Text, is_end: bool, is_reached: bool) {
+        let is_empty = self.asides.is_empty() && self.flush.is_none();
+        if is_empty || !is_end && text.len() - self.since < POOL {
+            return;
+        }
+        let around = text.label();
+        if is_reached {
+            self.encoder.branch(text, around);
+        }
+        for Aside { from, back } in std::mem::take(&mut self.asides) {
+            text.place(from);
+            self.call_flush(text);
+            self.encoder.branch(text, back);
+        }
+        if let Some(flush) = self.flush.take() {
+            text.place(flush);
+            self.flush_on_the_way(text);
+        }
+        text.place(around);
+    }
+
+    /// Has the wave bring its counts to memory here, if there is room for it.
+    fn call_flush(&mut self, text: &mut Text) {
+        let Some(([back, _], ..)) = self.plan.on_the_way else {
+            return;
+        };
+        if self.asides.is_empty() && self.flush.is_none() {
+            self.since = text.len();
+        }
+        let flush = *self.flush.get_or_insert_with(|| text.label());
+        self.encoder.call(text, back, flush);
+    }
+
+    /// The start of a kernel's wave.
+    fn begin(&self, text: &mut Text) {
+        let (plan, encoder) = (self.plan, self.encoder);
+        let pair = plan.temporaries[0];
+        if plan.entry_lanes.is_some() {
+            encoder.count_active(text, plan.temporaries[2]);
+        }
+        if !plan.vectors.is_empty() {
+            encoder.move_mask(text, pair, Source::Scalar(EXEC));
+            encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
+            for vector in plan.vectors.clone() {
+                encoder.vector_move(text, vector, Source::Constant(0));
+            }
+            self.set_checked(text);
+            encoder.move_mask(text, EXEC, Source::Scalar(pair));
+        }
+        if let Some((vector, lane)) = plan.entry_lanes {
+            encoder.write_lane(text, vector, Source::Scalar(plan.temporaries[2]), lane);
+        }
+        self.set_scalars(text);
+    }
+
+    /// Sets the checked counters in vector registers to their start. All lanes are active.
+    fn set_checked(&self, text: &mut Text) {
+        let encoder = self.encoder;
+        for batch in &self.plan.batches {
+            if let (Some(vector), 1..) = (batch.vector, batch.checked) {
+                encoder.activate_first(text, batch.checked);
+                encoder.vector_move(text, vector, Source::Constant(ROUNDS.wrapping_neg()));
+                encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
+            }
+        }
+    }
+
+    /// Sets the counters in scalar registers to their start.
+    fn set_scalars(&self, text: &mut Text) {
+        let encoder = self.encoder;
+        let zeros: Vec<u16> = self
+            .plan
+            .batches
+            .iter()
+            .filter(|batch| batch.vector.is_none())
+            .flat_map(|batch| {
+                batch
+                    .counters
+                    .iter()
+                    .map(|number| &self.plan.counters[*number])
+            })
+            .filter_map(|counter| match counter.home {
+                Home::Scalar(register) if counter.is_checked => {
+                    let start = Source::Constant(ROUNDS.wrapping_neg());
+                    encoder.move_32(text, register, start);
+                    None
+                }
+                Home::Scalar(register) => Some(register),
+                Home::Lane(..) => None,
+            })
+            .collect();
+        let mut rest = zeros.as_slice();
+        while let [first, others @ ..] = rest {
+            match others {
+                [second, others @ ..] if first % 2 == 0 && *second == first + 1 => {
+                    encoder.move_64(text, *first, Source::Constant(0));
+                    rest = others;
+                }
+                _ => {
+                    encoder.move_32(text, *first, Source::Constant(0));
+                    rest = others;
+                }
+            }
+        }
+    }
+
+    /// The end of a wave: adds its counters to memory. All registers of the kernel are free there.
+    fn finish(&self, text: &mut Text) {
+        const BASE: u16 = 0;
+        const ENTRY_LANES: u16 = 2;
+        let (plan, encoder) = (self.plan, self.encoder);
+        encoder.wait_for_memory(text);
+        encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
+        encoder.lane_offsets(text, OFFSET);
+        encoder.vector_move(text, DATA + 1, Source::Constant(0));
+        if let Some((vector, lane)) = plan.entry_lanes {
+            encoder.read_lane(text, ENTRY_LANES, vector, lane);
+        }
+        let mut address = Address::default();
+        for batch in &plan.batches {
+            match batch.vector {
+                Some(vector) => encoder.vector_copy(text, DATA, vector),
+                None => {
+                    encoder.vector_move(text, DATA, Source::Constant(0));
+                    for (lane, number) in batch.counters.iter().enumerate() {
+                        if let Home::Scalar(register) = plan.counters[*number].home {
+                            encoder.write_lane(text, DATA, Source::Scalar(register), lane as u16);
+                        }
+                    }
+                }
+            }
+            if batch.checked > 0 {
+                encoder.activate_first(text, batch.checked);
+                encoder.vector_add(text, DATA, ROUNDS);
+                encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
+            }
+            // Lanes without a counter have words that nobody reads.
+            let offset = address.reach(text, encoder, BASE, batch.word);
+            encoder.atomic_add(text, OFFSET, DATA, BASE, offset);
+            if batch.has_products {
+                let word = batch.word + u64::from(encoder.lanes);
+                let offset = address.reach(text, encoder, BASE, word);
+                encoder.vector_multiply(text, DATA, DATA, ENTRY_LANES);
+                encoder.atomic_add(text, OFFSET, DATA, BASE, offset);
+            }
+        }
+        encoder.end(text);
+    }
+
+    /// Adds the counters of a wave that goes on to memory, one after the other, and sets them to their start. All registers
+    /// stay as they are, but for the temporaries and SCC.
+    fn flush_on_the_way(&self, text: &mut Text) {
+        let (plan, encoder) = (self.plan, self.encoder);
+        let Some(([back, base], kept, lane)) = plan.on_the_way else {
+            return;
+        };
+        let [t, u, _] = plan.temporaries;
+        let halves = if encoder.lanes == 64 { 2 } else { 1 };
+        // A load that is under way may still write to the registers that are needed here.
+        encoder.wait_for_memory(text);
+        for half in 0..halves {
+            encoder.write_lane(text, kept, Source::Scalar(EXEC + half), lane + half);
+        }
+        for (number, vector) in (2..).zip(KEPT_VECTORS) {
+            encoder.read_lane(text, t, vector, 0);
+            encoder.wait_behind_lane(text);
+            encoder.write_lane(text, kept, Source::Scalar(t), lane + number);
+        }
+        encoder.move_mask(text, EXEC, Source::Constant(1));
+        encoder.vector_move(text, OFFSET, Source::Constant(0));
+        encoder.vector_move(text, DATA + 1, Source::Constant(0));
+        if let Some((vector, lane)) = plan.entry_lanes {
+            encoder.read_lane(text, u, vector, lane);
+        }
+        let mut address = Address::default();
+        for Batch {
+            counters,
+            word,
+            has_products,
+            ..
+        } in &plan.batches
+        {
+            for (place, number) in (0..).zip(counters) {
+                let counter = &plan.counters[*number];
+                match counter.home {
+                    Home::Scalar(register) => {
+                        encoder.move_32(text, t, Source::Scalar(register));
+                    }
+                    Home::Lane(vector, lane) => {
+                        encoder.read_lane(text, t, vector, lane);
+                        encoder.wait_behind_lane(text);
+                    }
+                }
+                if counter.is_checked {
+                    encoder.add(text, t, t, Source::Constant(ROUNDS));
+                }
+                encoder.vector_move(text, DATA, Source::Scalar(t));
+                let offset = address.reach(text, encoder, base, word + place);
+                encoder.atomic_add(text, OFFSET, DATA, base, offset);
+                if *has_products {
+                    encoder.multiply(text, t, t, u);
+                    encoder.vector_move(text, DATA, Source::Scalar(t));
+                    let word = word + place + u64::from(encoder.lanes);
+                    let offset = address.reach(text, encoder, base, word);
+                    encoder.atomic_add(text, OFFSET, DATA, base, offset);
+                }
+            }
+        }
+        // Lanes at their start.
+        for batch in plan.batches.iter().filter(|batch| batch.vector.is_some()) {
+            encoder.move_32(text, t, Source::Constant(ROUNDS.wrapping_neg()));
+            for number in &batch.counters {
+                let counter = &plan.counters[*number];
+                let start = match counter.is_checked {
+                    true => Source::Scalar(t),
+                    false => Source::Constant(0),
+                };
+                if let Home::Lane(vector, lane) = counter.home {
+                    encoder.write_lane(text, vector, start, lane);
+                }
+            }
+        }
+        self.set_scalars(text);
+        for (number, vector) in (2..).zip(KEPT_VECTORS) {
+            encoder.read_lane(text, t, kept, lane + number);
+            encoder.wait_behind_lane(text);
+            encoder.write_lane(text, vector, Source::Scalar(t), 0);
+        }
+        for half in 0..halves {
+            encoder.read_lane(text, t + half, kept, lane + half);
+        }
+        encoder.move_mask(text, EXEC, Source::Scalar(t));
+        encoder.jump(text, back);
+    }
+}
+
+/// The address in a pair of scalar registers, as the number of a counter.
+#[derive(Clone, Copy, Debug, Default)]
+struct Address {
+    word: Option<u64>,
+}
+
+impl Address {
+    /// Lets a pair and the returned offset in bytes lead to a counter.
+    fn reach(&mut self, text: &mut Text, encoder: Encoder, pair: u16, word: u64) -> u32 {
+        let known = self.word.filter(|known| *known <= word);
+        let Some(known) = known else {
+            encoder.address(text, pair, Goal::Counter(word));
+            self.word = Some(word);
+            return 0;
+        };
+        let offset = (word - known) * u64::from(WORD);
+        if offset <= MAX_OFFSET.into() {
+            return offset as u32;
+        }
+        encoder.advance(text, pair, offset as u32);
+        self.word = Some(word);
+        0
+    }
+}
+
+/// The address that `s_getpc_b64` at `index`, and two additions of constants to its pair, make.
+fn computed(function: &Function<'_>, index: usize, pair: u16) -> Option<u64> {
+    let low = function.all.get(index + 1)?;
+    let high = function.all.get(index + 2)?;
+    let is_pair = matches!(low.mnemonic, "s_add_u32" | "s_add_co_u32")
+        && matches!(high.mnemonic, "s_addc_u32" | "s_add_co_ci_u32");
+    if !is_pair {
+        return None;
+    }
+    let part = |address: u64, register: u16| {
+        let decoded = function.code.decode(address)?;
+        let own = modelgpu_isa::Operand::scalar(register.into());
+        let is_own = decoded.dst == own && decoded.src[0] == own;
+        super::code::constant(&decoded, decoded.src[1]).filter(|_| is_own)
+    };
+    let (low, high) = (part(low.address, pair)?, part(high.address, pair + 1)?);
+    let distance = u64::from(low) | u64::from(high) << 32;
+    Some(function.all[index].end().wrapping_add(distance))
+}

@@ -1,0 +1,437 @@
+//! The instructions that counters need, as machine code.
+
+use modelgpu_isa::{Generation, Target, opcode};
+
+use super::text::{Label, Text};
+
+/// The number of EXEC among scalar operands; its high half follows.
+pub(super) const EXEC: u16 = 126;
+/// The scalar operand -1.
+const MINUS_ONE: u32 = 193;
+/// The scalar operand 0.
+const ZERO: u32 = 128;
+/// The scalar operand for a constant behind the instruction.
+const LITERAL: u32 = 255;
+/// The vector operand v0.
+const VGPR: u32 = 256;
+/// The largest small constant.
+const MAX_INLINE: u32 = 64;
+/// The largest offset in bytes that an atomic adds to its address. Some targets have more.
+pub(super) const MAX_OFFSET: u32 = 4095;
+
+/// A value that a scalar instruction reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Scalar(u16),
+    Constant(u32),
+}
+
+impl Source {
+    /// The operand, and the constant behind the instruction.
+    fn operand(self) -> (u32, Option<u32>) {
+        match self {
+            Self::Scalar(number) => (number.into(), None),
+            Self::Constant(u32::MAX) => (MINUS_ONE, None),
+            Self::Constant(value) if value <= MAX_INLINE => (ZERO + value, None),
+            Self::Constant(value) => (LITERAL, Some(value)),
+        }
+    }
+}
+
+/// Opcodes of a target.
+#[derive(Clone, Copy, Debug)]
+struct Opcodes {
+    add: u32,
+    add_with_carry: u32,
+    multiply: u32,
+    mask: u32,
+    select: u32,
+    move_32: u32,
+    move_64: u32,
+    count_32: u32,
+    count_64: u32,
+    get_pc: u32,
+    set_pc: u32,
+    compare_not_equal: u32,
+    call: u32,
+    branch: u32,
+    branch_on_scc: u32,
+    nothing: u32,
+    end: u32,
+    vector_move: u32,
+    shift_left: u32,
+    vector_add: u32,
+    vector_multiply: u32,
+    read_lane: u32,
+    write_lane: u32,
+    count_below: u32,
+    count_below_high: u32,
+    atomic: u32,
+}
+
+/// Writes instructions of a target, for waves of one size.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Encoder {
+    pub(super) target: Target,
+    /// The lanes of a wave: 32 or 64.
+    pub(super) lanes: u16,
+    opcodes: Opcodes,
+}
+
+impl Encoder {
+    pub(super) fn new(target: Target, lanes: u16) -> Self {
+        let find = |encoding, names: &[&str]| {
+            let mut found = names
+                .iter()
+                .filter_map(|name| opcode(target, encoding, name));
+            found.next().map_or(0, u32::from)
+        };
+        let opcodes = Opcodes {
+            add: find("SOP2", &["s_add_u32", "s_add_co_u32"]),
+            add_with_carry: find("SOP2", &["s_addc_u32", "s_add_co_ci_u32"]),
+            multiply: find("SOP2", &["s_mul_i32"]),
+            mask: find("SOP2", &["s_bfm_b64"]),
+            select: find("SOP2", &["s_cselect_b32"]),
+            move_32: find("SOP1", &["s_mov_b32"]),
+            move_64: find("SOP1", &["s_mov_b64"]),
+            count_32: find("SOP1", &["s_bcnt1_i32_b32"]),
+            count_64: find("SOP1", &["s_bcnt1_i32_b64"]),
+            get_pc: find("SOP1", &["s_getpc_b64"]),
+            set_pc: find("SOP1", &["s_setpc_b64"]),
+            compare_not_equal: find("SOPC", &["s_cmp_lg_u32"]),
+            call: find("SOPK", &["s_call_b64"]),
+            branch: find("SOPP", &["s_branch"]),
+            branch_on_scc: find("SOPP", &["s_cbranch_scc1"]),
+            nothing: find("SOPP", &["s_nop"]),
+            end: find("SOPP", &["s_endpgm"]),
+            vector_move: find("VOP1", &["v_mov_b32"]),
+            shift_left: find("VOP2", &["v_lshlrev_b32"]),
+            vector_add: find("VOP2", &["v_add_u32", "v_add_nc_u32"]),
+            vector_multiply: find("VOP3", &["v_mul_lo_u32"]),
+            read_lane: find("VOP3", &["v_readlane_b32"]),
+            write_lane: find("VOP3", &["v_writelane_b32"]),
+            count_below: find("VOP3", &["v_mbcnt_lo_u32_b32"]),
+            count_below_high: find("VOP3", &["v_mbcnt_hi_u32_b32"]),
+            atomic: find("GLOBAL", &["global_atomic_add_x2", "global_atomic_add_u64"]),
+        };
+        Self {
+            target,
+            lanes,
+            opcodes,
+        }
+    }
+
+    fn is_gfx9(&self) -> bool {
+        self.target.generation() == Generation::Gfx9
+    }
+
+    fn is_gfx12(&self) -> bool {
+        self.target.generation() == Generation::Gfx12
+    }
+
+    /// The target needs wait states between some lane accesses.
+    fn is_gfx94(&self) -> bool {
+        matches!(self.target, Target::Gfx942 | Target::Gfx950)
+    }
+
+    fn sop2(text: &mut Text, op: u32, goal: u16, first: Source, second: Source) {
+        let ((a, literal), (b, other)) = (first.operand(), second.operand());
+        text.push(0x8000_0000 | op << 23 | u32::from(goal) << 16 | b << 8 | a);
+        text.extend(literal.or(other));
+    }
+
+    fn sop1(text: &mut Text, op: u32, goal: u16, source: Source) {
+        let (operand, literal) = source.operand();
+        text.push(0xbe80_0000 | u32::from(goal) << 16 | op << 8 | operand);
+        text.extend(literal);
+    }
+
+    fn sopp(op: u32, immediate: u16) -> u32 {
+        0xbf80_0000 | op << 16 | u32::from(immediate)
+    }
+
+    /// goal = first + second. SCC is the carry.
+    pub(super) fn add(&self, text: &mut Text, goal: u16, first: u16, second: Source) {
+        Self::sop2(text, self.opcodes.add, goal, Source::Scalar(first), second);
+    }
+
+    /// goal = first + second + SCC.
+    fn add_with_carry(&self, text: &mut Text, goal: u16, first: u16, second: Source) {
+        let op = self.opcodes.add_with_carry;
+        Self::sop2(text, op, goal, Source::Scalar(first), second);
+    }
+
+    /// goal = first * second. Keeps SCC.
+    pub(super) fn multiply(&self, text: &mut Text, goal: u16, first: u16, second: u16) {
+        let (first, second) = (Source::Scalar(first), Source::Scalar(second));
+        Self::sop2(text, self.opcodes.multiply, goal, first, second);
+    }
+
+    /// Keeps SCC.
+    pub(super) fn move_32(&self, text: &mut Text, goal: u16, source: Source) {
+        Self::sop1(text, self.opcodes.move_32, goal, source);
+    }
+
+    /// Sets two registers. A constant is sign-extended.
+    pub(super) fn move_64(&self, text: &mut Text, goal: u16, source: Source) {
+        Self::sop1(text, self.opcodes.move_64, goal, source);
+    }
+
+    /// Copies or sets a mask of the wave's lanes.
+    pub(super) fn move_mask(&self, text: &mut Text, goal: u16, source: Source) {
+        match self.lanes {
+            32 => self.move_32(text, goal, source),
+            _ => self.move_64(text, goal, source),
+        }
+    }
+
+    /// Activates the first `count` lanes.
+    pub(super) fn activate_first(&self, text: &mut Text, count: u16) {
+        match self.lanes {
+            32 => {
+                let mask = u32::try_from((1_u64 << count) - 1).unwrap_or(u32::MAX);
+                self.move_32(text, EXEC, Source::Constant(mask));
+            }
+            _ if count >= 64 => self.move_64(text, EXEC, Source::Constant(u32::MAX)),
+            _ => {
+                let (count, first) = (Source::Constant(count.into()), Source::Constant(0));
+                Self::sop2(text, self.opcodes.mask, EXEC, count, first);
+            }
+        }
+    }
+
+    /// goal = the number of active lanes. Changes SCC.
+    pub(super) fn count_active(&self, text: &mut Text, goal: u16) {
+        let op = match self.lanes {
+            32 => self.opcodes.count_32,
+            _ => self.opcodes.count_64,
+        };
+        Self::sop1(text, op, goal, Source::Scalar(EXEC));
+    }
+
+    /// goal = SCC.
+    pub(super) fn save_scc(&self, text: &mut Text, goal: u16) {
+        let op = self.opcodes.select;
+        Self::sop2(text, op, goal, Source::Constant(1), Source::Constant(0));
+    }
+
+    /// SCC = source, which is 0 or 1.
+    pub(super) fn restore_scc(&self, text: &mut Text, source: u16) {
+        let op = self.opcodes.compare_not_equal;
+        text.push(0xbf00_0000 | op << 16 | ZERO << 8 | u32::from(source));
+    }
+
+    /// Sets a pair to the address of `label`, plus `words` words of 8 bytes. Changes SCC.
+    pub(super) fn address(&self, text: &mut Text, pair: u16, goal: super::text::Goal) {
+        Self::sop1(text, self.opcodes.get_pc, pair, Source::Constant(0));
+        self.add_distance(text, pair, goal);
+    }
+
+    /// Adds to a pair that has the address of this place the distance to `goal`. Changes SCC.
+    pub(super) fn add_distance(&self, text: &mut Text, pair: u16, goal: super::text::Goal) {
+        // The text sets both constants, which lie 4 and 12 bytes behind this place.
+        let wide = Source::Constant(0x1234_5678);
+        text.refer(goal);
+        self.add(text, pair, pair, wide);
+        self.add_with_carry(text, pair + 1, pair + 1, wide);
+    }
+
+    /// Adds a constant to a pair. Changes SCC.
+    pub(super) fn advance(&self, text: &mut Text, pair: u16, bytes: u32) {
+        self.add(text, pair, pair, Source::Constant(bytes));
+        self.add_with_carry(text, pair + 1, pair + 1, Source::Constant(0));
+    }
+
+    pub(super) fn jump(&self, text: &mut Text, pair: u16) {
+        let op = self.opcodes.set_pc;
+        Self::sop1(text, op, 0, Source::Scalar(pair));
+    }
+
+    pub(super) fn call(&self, text: &mut Text, pair: u16, goal: Label) {
+        let word = 0xb000_0000 | self.opcodes.call << 23 | u32::from(pair) << 16;
+        text.branch(word, goal);
+    }
+
+    pub(super) fn branch(&self, text: &mut Text, goal: Label) {
+        text.branch(self.branch_word(), goal);
+    }
+
+    /// `s_branch` without a distance.
+    pub(super) fn branch_word(&self) -> u32 {
+        Self::sopp(self.opcodes.branch, 0)
+    }
+
+    /// `s_nop` of one state.
+    pub(super) fn nothing_word(&self) -> u32 {
+        Self::sopp(self.opcodes.nothing, 0)
+    }
+
+    pub(super) fn branch_if_scc(&self, text: &mut Text, goal: Label) {
+        text.branch(Self::sopp(self.opcodes.branch_on_scc, 0), goal);
+    }
+
+    pub(super) fn nothing(&self, text: &mut Text, states: u16) {
+        text.push(Self::sopp(self.opcodes.nothing, states - 1));
+    }
+
+    /// Waits between a vector comparison that writes EXEC and an access to lanes.
+    pub(super) fn wait_behind_comparison(&self, text: &mut Text) {
+        if self.is_gfx94() {
+            self.nothing(text, 4);
+        }
+    }
+
+    /// Waits until vector instructions can read a scalar register that [`Self::read_lane`] has written.
+    pub(super) fn wait_behind_lane(&self, text: &mut Text) {
+        if self.is_gfx94() {
+            self.nothing(text, 2);
+        }
+    }
+
+    pub(super) fn end(&self, text: &mut Text) {
+        text.push(Self::sopp(self.opcodes.end, 0));
+    }
+
+    /// Waits for all memory accesses.
+    pub(super) fn wait_for_memory(&self, text: &mut Text) {
+        let wait = |text: &mut Text, name: &str| {
+            if let Some(op) = opcode(self.target, "SOPP", name) {
+                text.push(Self::sopp(op.into(), 0));
+            }
+        };
+        if self.is_gfx12() {
+            for name in [
+                "s_wait_loadcnt",
+                "s_wait_storecnt",
+                "s_wait_samplecnt",
+                "s_wait_bvhcnt",
+                "s_wait_expcnt",
+                "s_wait_dscnt",
+                "s_wait_kmcnt",
+            ] {
+                wait(text, name);
+            }
+            return;
+        }
+        wait(text, "s_waitcnt");
+        if !self.is_gfx9()
+            && let Some(op) = opcode(self.target, "SOPK", "s_waitcnt_vscnt")
+        {
+            // NULL is register 124.
+            text.push(0xb000_0000 | u32::from(op) << 23 | 124 << 16);
+        }
+    }
+
+    fn vop3(&self, text: &mut Text, op: u32, goal: u32, sources: [u32; 3]) {
+        let first = match self.is_gfx9() {
+            true => 0xd000_0000,
+            false => 0xd400_0000,
+        };
+        text.push(first | op << 16 | goal);
+        text.push(sources[0] | sources[1] << 9 | sources[2] << 18);
+    }
+
+    /// A scalar register = a lane of a vector register.
+    pub(super) fn read_lane(&self, text: &mut Text, goal: u16, vector: u16, lane: u16) {
+        let lane = ZERO + u32::from(lane);
+        let op = self.opcodes.read_lane;
+        // LLVM's hazard recognizer wants a wait state between v_writelane_b32 and v_readlane_b32 of one VGPR.
+        if self.is_gfx94() {
+            text.part_lanes(|text| self.nothing(text, 1));
+        }
+        self.vop3(text, op, goal.into(), [VGPR + u32::from(vector), lane, 0]);
+    }
+
+    /// A lane of a vector register = a scalar register, which a scalar instruction has written, or a small constant.
+    pub(super) fn write_lane(&self, text: &mut Text, vector: u16, source: Source, lane: u16) {
+        // As LLVM does behind a scalar result.
+        if self.is_gfx12()
+            && matches!(source, Source::Scalar(_))
+            && let Some(op) = opcode(self.target, "SOPP", "s_wait_alu")
+        {
+            text.push(Self::sopp(op.into(), 0xfffe));
+        }
+        let (operand, literal) = source.operand();
+        debug_assert!(literal.is_none(), "lanes take small constants");
+        let op = self.opcodes.write_lane;
+        self.vop3(
+            text,
+            op,
+            vector.into(),
+            [operand, ZERO + u32::from(lane), 0],
+        );
+        text.wrote_lane();
+    }
+
+    /// A vector register = a scalar one, or a constant.
+    pub(super) fn vector_move(&self, text: &mut Text, vector: u16, source: Source) {
+        let (operand, literal) = source.operand();
+        self.vop1(text, vector, operand);
+        text.extend(literal);
+    }
+
+    pub(super) fn vector_copy(&self, text: &mut Text, vector: u16, source: u16) {
+        self.vop1(text, vector, VGPR + u32::from(source));
+    }
+
+    fn vop1(&self, text: &mut Text, vector: u16, operand: u32) {
+        let op = self.opcodes.vector_move;
+        text.push(0x7e00_0000 | u32::from(vector) << 17 | op << 9 | operand);
+    }
+
+    /// vector = constant + vector.
+    pub(super) fn vector_add(&self, text: &mut Text, vector: u16, constant: u32) {
+        let op = self.opcodes.vector_add;
+        let vector = u32::from(vector);
+        let (operand, literal) = Source::Constant(constant).operand();
+        text.push(op << 25 | vector << 17 | vector << 9 | operand);
+        text.extend(literal);
+    }
+
+    /// goal = vector * scalar.
+    pub(super) fn vector_multiply(&self, text: &mut Text, goal: u16, vector: u16, scalar: u16) {
+        let op = self.opcodes.vector_multiply;
+        let sources = [u32::from(scalar), VGPR + u32::from(vector), 0];
+        self.vop3(text, op, goal.into(), sources);
+    }
+
+    /// vector = 8 times the number of the lane. All lanes must be active.
+    pub(super) fn lane_offsets(&self, text: &mut Text, vector: u16) {
+        let number = u32::from(vector);
+        let op = self.opcodes.count_below;
+        self.vop3(text, op, number, [MINUS_ONE, ZERO, 0]);
+        if self.lanes == 64 {
+            let op = self.opcodes.count_below_high;
+            self.vop3(text, op, number, [MINUS_ONE, VGPR + number, 0]);
+        }
+        let op = self.opcodes.shift_left;
+        text.push(op << 25 | number << 17 | number << 9 | (ZERO + 3));
+    }
+
+    /// Adds a pair of vector registers, as 64 bits, to the memory at `base` + `address` + `offset`, in each active lane.
+    /// The counters are the device's, and no other agent writes them meanwhile (LLVM's "Memory Model" for agents).
+    pub(super) fn atomic_add(
+        &self,
+        text: &mut Text,
+        address: u16,
+        data: u16,
+        base: u16,
+        offset: u32,
+    ) {
+        let (address, data) = (u32::from(address), u32::from(data));
+        let (op, base) = (self.opcodes.atomic, u32::from(base));
+        if self.is_gfx12() {
+            // The scope is the device.
+            text.push(0xee00_0000 | op << 14 | base);
+            text.push(data << 23 | 2 << 18);
+            text.push(offset << 8 | address);
+            return;
+        }
+        let segment = match self.is_gfx9() {
+            true => 2 << 14,
+            false => 2 << 16,
+        };
+        text.push(0xdc00_0000 | op << 18 | segment | offset);
+        text.push(address | data << 8 | base << 16);
+    }
+}

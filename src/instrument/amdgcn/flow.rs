@@ -1,0 +1,341 @@
+//! Counts that follow from others: as many waves leave a block as enter it, and as many lanes leave a stretch.
+//!
+//! The stretches of a function and its outside are the nodes of a graph. The counts of nodes are sums over its edges, and the
+//! possible flows are a vector space, whose coordinates are the flows on the edges that are not in a spanning tree (Knuth and
+//! Stevenson, "Optimal measurement points for program frequency counts", 1973). Counts of nodes are picked, cheapest first, as
+//! long as they are independent of the picked ones. The others are sums of these, each with a factor.
+
+use std::collections::{BTreeMap, HashMap};
+
+use modelgpu_isa::{Condition, Flow};
+
+use super::function::Function;
+use super::map::Sum;
+
+/// The most nodes of a function whose counts are derived: elimination takes the cube of it.
+const MAX_NODES: usize = 4096;
+/// The most terms of a sum. Other counts are picked.
+const MAX_TERMS: usize = 64;
+
+/// The nodes and edges of a function. The node that is `None` is the outside.
+#[derive(Clone, Debug)]
+pub(super) struct Graph {
+    nodes: usize,
+    edges: Vec<(Option<usize>, Option<usize>)>,
+}
+
+/// What flows through a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flowing {
+    /// The nodes are blocks: stretches are joined to the one before unless they start one.
+    Waves,
+    /// The nodes are stretches.
+    Lanes,
+}
+
+impl Graph {
+    /// The graph of a function; `nodes` has the node of each stretch. A callee may end the wave if `callees_end`.
+    pub(super) fn new(
+        function: &Function<'_>,
+        nodes: &[usize],
+        flowing: Flowing,
+        callees_end: bool,
+    ) -> Self {
+        let of_lanes = flowing == Flowing::Lanes;
+        let node = |number: usize| nodes[function.stretch_of(number)];
+        let mut edges: Vec<(Option<usize>, Option<usize>)> = function
+            .entries
+            .iter()
+            .map(|entry| (None, Some(node(*entry))))
+            .collect();
+        for stretch in 0..function.stretches.len() {
+            let range = function.instructions_of(stretch);
+            let own = nodes[stretch];
+            let is_next_own = nodes.get(stretch + 1) == Some(&own);
+            let Some(last) = range.clone().last() else {
+                continue;
+            };
+            let has_trap = range
+                .clone()
+                .any(|number| matches!(function.all[number].flow, Flow::Trap));
+            if has_trap {
+                // Some waves end there.
+                edges.push((Some(own), None));
+            }
+            if is_next_own {
+                continue;
+            }
+            let ins = &function.all[last];
+            // No lane takes a way that only leads on without lanes.
+            let condition = match ins.flow {
+                Flow::Branch { condition, .. } => condition,
+                _ => None,
+            };
+            let goal = function.goal(last);
+            let goals: Vec<usize> = function
+                .following(last)
+                .filter(|next| {
+                    let is_taken = Some(*next) == goal;
+                    match condition {
+                        _ if !of_lanes || goal == Some(last + 1) => true,
+                        Some(Condition::ExecZ) => !is_taken,
+                        Some(Condition::ExecNz) => is_taken,
+                        _ => true,
+                    }
+                })
+                .map(node)
+                .collect();
+            let is_parted = ins.is_call() && (of_lanes || callees_end)
+                || of_lanes && range.clone().any(|number| function.all[number].writes_exec);
+            let leaves = matches!(ins.flow, Flow::End | Flow::Indirect)
+                && !function.jumps.contains_key(&last);
+            if is_parted || leaves || goals.is_empty() {
+                edges.push((Some(own), None));
+            }
+            let from = match is_parted {
+                true => None,
+                false => Some(own),
+            };
+            edges.extend(goals.into_iter().map(|goal| (from, Some(goal))));
+        }
+        let count = nodes.iter().max().map_or(0, |last| last + 1);
+        if !function.unresolved.is_empty() {
+            // Who jumps into the function by an address that is not known.
+            for node in 0..count {
+                edges.push((None, Some(node)));
+                edges.push((Some(node), None));
+            }
+        }
+        edges.sort_unstable();
+        edges.dedup();
+        Self {
+            nodes: count,
+            edges,
+        }
+    }
+
+    /// The count of each node, as a sum of the counts of picked nodes: those whose sum is themselves. `cost` orders the nodes.
+    pub(super) fn pick<C: Ord>(&self, cost: impl Fn(usize) -> C) -> Vec<Sum> {
+        let own = |node: usize| Sum {
+            denominator: 1,
+            terms: vec![(node, 1)],
+        };
+        if self.nodes > MAX_NODES {
+            return (0..self.nodes).map(own).collect();
+        }
+        let flows = self.flows();
+        let mut order: Vec<usize> = (0..self.nodes).collect();
+        order.sort_by_key(|node| cost(*node));
+        let mut rows: HashMap<usize, (Vector, Vector)> = HashMap::new();
+        let mut sums: Vec<Sum> = (0..self.nodes).map(own).collect();
+        for node in order {
+            // `value` is what is left of the node's count; the rest is `made` of picked counts.
+            let (mut value, mut made) = (flows[node].clone(), Vector::new());
+            let is_derived = loop {
+                let Some(pivot) = value.keys().next().copied() else {
+                    break true;
+                };
+                let Some((row, how)) = rows.get(&pivot) else {
+                    break false;
+                };
+                let factor = value[&pivot];
+                let is_exact = add(&mut value, row, factor.negative())
+                    && add(&mut made, how, factor)
+                    && made.len() <= MAX_TERMS;
+                if !is_exact {
+                    // It gets a counter, which no other count follows from.
+                    value.clear();
+                    made.clear();
+                    break false;
+                }
+            };
+            if is_derived {
+                if let Some(sum) = to_sum(&made) {
+                    sums[node] = sum;
+                }
+                continue;
+            }
+            let Some((pivot, scale)) = value.iter().next().map(|(key, value)| (*key, *value))
+            else {
+                continue;
+            };
+            // The row is what is left, scaled to 1 at the pivot; it is the node's count without what it is made of.
+            let Some(inverse) = scale.inverse() else {
+                continue;
+            };
+            let mut row = Vector::new();
+            let mut how = Vector::from([(node, Ratio::ONE)]);
+            let is_exact = add(&mut how, &made, Ratio::ONE.negative());
+            let mut scaled = Vector::new();
+            if is_exact && add(&mut row, &value, inverse) && add(&mut scaled, &how, inverse) {
+                rows.insert(pivot, (row, scaled));
+            }
+        }
+        sums
+    }
+
+    /// The count of each node by the flows on edges that are not in a spanning tree.
+    fn flows(&self) -> Vec<Vector> {
+        let outside = self.nodes;
+        let ends: Vec<(usize, usize)> = self
+            .edges
+            .iter()
+            .map(|(from, to)| (from.unwrap_or(outside), to.unwrap_or(outside)))
+            .collect();
+        let mut parts: Vec<usize> = (0..=outside).collect();
+        let root = |parts: &mut Vec<usize>, mut node: usize| {
+            while parts[node] != node {
+                parts[node] = parts[parts[node]];
+                node = parts[node];
+            }
+            node
+        };
+        let mut vectors: Vec<Option<Vector>> = vec![None; ends.len()];
+        let mut at: Vec<Vec<(usize, bool)>> = vec![Vec::new(); outside + 1];
+        for (number, (from, to)) in ends.iter().enumerate() {
+            let (a, b) = (root(&mut parts, *from), root(&mut parts, *to));
+            if a == b {
+                vectors[number] = Some(Vector::from([(number, Ratio::ONE)]));
+            } else {
+                parts[a] = b;
+            }
+            if from != to {
+                at[*from].push((number, true));
+                at[*to].push((number, false));
+            }
+        }
+        let mut left: Vec<usize> = at
+            .iter()
+            .map(|edges| {
+                edges
+                    .iter()
+                    .filter(|(edge, _)| vectors[*edge].is_none())
+                    .count()
+            })
+            .collect();
+        let mut leaves: Vec<usize> = (0..outside).filter(|node| left[*node] == 1).collect();
+        while let Some(leaf) = leaves.pop() {
+            let unknown = at[leaf].iter().find(|(edge, _)| vectors[*edge].is_none());
+            let Some((unknown, is_out)) = unknown.copied() else {
+                continue;
+            };
+            let mut total = Vector::new();
+            for (edge, other_is_out) in &at[leaf] {
+                if let Some(vector) = &vectors[*edge] {
+                    let sign = match *other_is_out == is_out {
+                        true => Ratio::ONE.negative(),
+                        false => Ratio::ONE,
+                    };
+                    add(&mut total, vector, sign);
+                }
+            }
+            vectors[unknown] = Some(total);
+            for node in [ends[unknown].0, ends[unknown].1] {
+                left[node] -= 1;
+                if left[node] == 1 && node != outside {
+                    leaves.push(node);
+                }
+            }
+        }
+        let mut counts = vec![Vector::new(); self.nodes];
+        for (number, (_, to)) in ends.iter().enumerate() {
+            if let (Some(count), Some(vector)) = (counts.get_mut(*to), &vectors[number]) {
+                add(count, vector, Ratio::ONE);
+            }
+        }
+        counts
+    }
+}
+
+/// A fraction in lowest terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ratio {
+    numerator: i64,
+    /// At least 1.
+    denominator: i64,
+}
+
+impl Ratio {
+    pub(super) const ONE: Self = Self {
+        numerator: 1,
+        denominator: 1,
+    };
+
+    pub(super) fn new(numerator: i128, denominator: i128) -> Option<Self> {
+        let (mut a, mut b) = (numerator.unsigned_abs(), denominator.unsigned_abs());
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        let divisor = i128::try_from(a).ok()?.max(1) * denominator.signum();
+        Some(Self {
+            numerator: i64::try_from(numerator / divisor).ok()?,
+            denominator: i64::try_from(denominator / divisor).ok()?,
+        })
+    }
+
+    fn negative(self) -> Self {
+        Self {
+            numerator: -self.numerator,
+            ..self
+        }
+    }
+
+    fn inverse(self) -> Option<Self> {
+        Self::new(self.denominator.into(), self.numerator.into())
+    }
+
+    pub(super) fn times(self, other: Self) -> Option<Self> {
+        let numerator = i128::from(self.numerator) * i128::from(other.numerator);
+        Self::new(
+            numerator,
+            i128::from(self.denominator) * i128::from(other.denominator),
+        )
+    }
+
+    pub(super) fn plus(self, other: Self) -> Option<Self> {
+        let (a, b) = (i128::from(self.numerator), i128::from(self.denominator));
+        let (c, d) = (i128::from(other.numerator), i128::from(other.denominator));
+        Self::new(a * d + c * b, b * d)
+    }
+}
+
+/// Factors by number, none of which is 0.
+pub(super) type Vector = BTreeMap<usize, Ratio>;
+
+/// Adds `vector` times `factor` to `goal`. Returns false if a number gets too large.
+pub(super) fn add(goal: &mut Vector, vector: &Vector, factor: Ratio) -> bool {
+    for (number, value) in vector {
+        let Some(value) = value.times(factor) else {
+            return false;
+        };
+        let sum = match goal.get(number) {
+            Some(known) => known.plus(value),
+            None => Some(value),
+        };
+        match sum {
+            Some(Ratio { numerator: 0, .. }) => _ = goal.remove(number),
+            Some(sum) => _ = goal.insert(*number, sum),
+            None => return false,
+        }
+    }
+    true
+}
+
+/// A vector with one denominator. `None` if a number gets too large.
+pub(super) fn to_sum(vector: &Vector) -> Option<Sum> {
+    let mut denominator = 1_i64;
+    for ratio in vector.values() {
+        let common = Ratio::new(denominator.into(), ratio.denominator.into())?;
+        denominator = common.numerator.checked_mul(ratio.denominator)?;
+    }
+    let terms = vector.iter().map(|(number, ratio)| {
+        let factor = ratio
+            .numerator
+            .checked_mul(denominator / ratio.denominator)?;
+        Some((*number, factor))
+    });
+    Some(Sum {
+        denominator: denominator.cast_unsigned(),
+        terms: terms.collect::<Option<_>>()?,
+    })
+}

@@ -1,0 +1,241 @@
+//! A function: its stretches of code, the ways between them, and the loops around them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use modelgpu_isa::{Flow, Operand};
+
+use super::code::{Code, Ins, Used};
+use super::{jumps, masks};
+
+/// The register pair of return addresses in LLVM's calling convention.
+const RETURN_ADDRESS: u16 = 30;
+/// The distance in bytes from a kernel's entry to that for firmware that has loaded arguments into registers ("Preloaded Kernel
+/// Arguments" in LLVM's AMDGPUUsage).
+pub(super) const PRELOADED_ENTRY: u64 = 256;
+
+/// The lanes that are active in a stretch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lanes {
+    /// Those with which the wave began.
+    Entry,
+    /// Others, or unknown ones.
+    Some,
+}
+
+/// A stretch of code: all of its instructions run equally often, with the same lanes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    /// The number of its first instruction.
+    pub(super) first: usize,
+    /// It starts a basic block. Otherwise the instruction before it may have changed EXEC.
+    pub(super) starts_block: bool,
+    /// The number of loops around it.
+    pub(super) depth: u32,
+    /// A branch leads back to it.
+    pub(super) is_head: bool,
+    pub(super) lanes: Lanes,
+}
+
+/// A function of a code object.
+#[derive(Clone, Debug)]
+pub(super) struct Function<'data> {
+    pub(super) name: String,
+    pub(super) code: Code<'data>,
+    pub(super) all: Vec<Ins>,
+    pub(super) used: Used,
+    /// The ELF addresses of the kernel descriptors that start here. Empty for a device function.
+    pub(super) descriptors: Vec<u64>,
+    /// The numbers of the instructions where waves enter.
+    pub(super) entries: Vec<usize>,
+    /// The goal of each jump to a computed address in this function, by the numbers of instructions.
+    pub(super) jumps: BTreeMap<usize, usize>,
+    /// Jumps to addresses that are not known.
+    pub(super) unresolved: Vec<usize>,
+    /// Direct branches that lead out of the function.
+    pub(super) outside: Vec<usize>,
+    pub(super) calls: bool,
+    pub(super) stretches: Vec<Stretch>,
+    /// Before each instruction, SCC has a value that is read later.
+    pub(super) is_scc_live: Vec<bool>,
+    /// The numbers of instructions by address.
+    index: HashMap<u64, usize>,
+}
+
+impl<'data> Function<'data> {
+    /// Analyses the code of a function. `has_preloaded_entry`: it is a kernel with a second entry.
+    pub(super) fn new(
+        name: String,
+        code: Code<'data>,
+        descriptors: Vec<u64>,
+        has_preloaded_entry: bool,
+    ) -> Self {
+        let (all, used) = code.instructions();
+        let index: HashMap<u64, usize> = all
+            .iter()
+            .enumerate()
+            .map(|(number, ins)| (ins.address, number))
+            .collect();
+        let mut entries = vec![0];
+        if has_preloaded_entry {
+            entries.extend(index.get(&(code.address + PRELOADED_ENTRY)));
+        }
+        let calls = all.iter().any(Ins::is_call);
+        let mut function = Self {
+            name,
+            code,
+            all,
+            used,
+            descriptors,
+            entries,
+            jumps: BTreeMap::new(),
+            unresolved: Vec::new(),
+            outside: Vec::new(),
+            calls,
+            stretches: Vec::new(),
+            is_scc_live: Vec::new(),
+            index,
+        };
+        function.find_stretches();
+        function.is_scc_live = function.live_scc();
+        if function.is_kernel() {
+            masks::find(&mut function);
+        }
+        function
+    }
+
+    pub(super) fn is_kernel(&self) -> bool {
+        !self.descriptors.is_empty()
+    }
+
+    /// The number of the instruction at an ELF address.
+    pub(super) fn number_at(&self, address: u64) -> Option<usize> {
+        self.index.get(&address).copied()
+    }
+
+    /// The number of the instruction that a direct branch leads to.
+    pub(super) fn goal(&self, number: usize) -> Option<usize> {
+        self.number_at(self.all[number].target()?)
+    }
+
+    /// The numbers of the instructions that follow one in this function. Calls return.
+    pub(super) fn following(&self, number: usize) -> impl Iterator<Item = usize> {
+        let ins = &self.all[number];
+        let next = Some(number + 1).filter(|next| ins.falls_through() && *next < self.all.len());
+        let goal = match ins.flow {
+            Flow::Branch { .. } => self.goal(number),
+            _ => self.jumps.get(&number).copied(),
+        };
+        next.into_iter().chain(goal)
+    }
+
+    fn find_stretches(&mut self) {
+        let jumps = jumps::known(&self.code, &self.all, &self.index);
+        let mut leaders: BTreeSet<usize> = self.entries.iter().copied().collect();
+        let mut behind_exec = BTreeSet::new();
+        for (number, ins) in self.all.iter().enumerate() {
+            if ins.target().is_some() {
+                match self.goal(number) {
+                    Some(goal) => _ = leaders.insert(goal),
+                    None if !ins.is_call() => self.outside.push(number),
+                    None => {}
+                }
+            }
+            if matches!(ins.flow, Flow::Indirect) {
+                let known = jumps.get(&number).and_then(|goal| self.index.get(goal));
+                match known {
+                    Some(goal) => {
+                        leaders.insert(*goal);
+                        self.jumps.insert(number, *goal);
+                    }
+                    None if !self.is_return(number) => self.unresolved.push(number),
+                    None => {}
+                }
+            }
+            if number + 1 < self.all.len() {
+                if ins.ends_block() {
+                    leaders.insert(number + 1);
+                } else if ins.writes_exec {
+                    behind_exec.insert(number + 1);
+                }
+            }
+        }
+        let starts: BTreeSet<usize> = leaders.union(&behind_exec).copied().collect();
+        let heads = self.heads();
+        self.stretches = starts
+            .into_iter()
+            .map(|first| Stretch {
+                first,
+                starts_block: leaders.contains(&first),
+                depth: heads
+                    .iter()
+                    .filter(|(head, end)| (**head..=**end).contains(&first))
+                    .count() as u32,
+                is_head: heads.contains_key(&first),
+                lanes: Lanes::Some,
+            })
+            .collect();
+    }
+
+    /// The instructions that a branch leads back to, each with the last such branch. Every loop has one.
+    fn heads(&self) -> BTreeMap<usize, usize> {
+        let mut heads = BTreeMap::new();
+        for (number, ins) in self.all.iter().enumerate() {
+            let goal = match ins.flow {
+                Flow::Branch { .. } => self.goal(number),
+                _ => self.jumps.get(&number).copied(),
+            };
+            if let Some(goal) = goal.filter(|goal| *goal <= number) {
+                let end = heads.entry(goal).or_insert(number);
+                *end = number.max(*end);
+            }
+        }
+        heads
+    }
+
+    /// Returns whether a jump returns to the caller.
+    fn is_return(&self, number: usize) -> bool {
+        let decoded = self.code.decode(self.all[number].address);
+        !self.is_kernel()
+            && decoded
+                .is_some_and(|decoded| decoded.src[0] == Operand::scalar(RETURN_ADDRESS.into()))
+    }
+
+    /// Whether SCC has a value before each instruction that is read later. No value passes a call or a return.
+    fn live_scc(&self) -> Vec<bool> {
+        let mut live = vec![false; self.all.len()];
+        loop {
+            let mut is_changed = false;
+            for number in (0..self.all.len()).rev() {
+                let ins = &self.all[number];
+                let is_live_behind = match ins.flow {
+                    Flow::Call { .. } | Flow::IndirectCall | Flow::End => false,
+                    Flow::Indirect if !self.jumps.contains_key(&number) => {
+                        self.unresolved.contains(&number)
+                    }
+                    Flow::Branch { .. } if self.goal(number).is_none() => true,
+                    _ => self.following(number).any(|next| live[next]),
+                };
+                let is_live = ins.reads_scc || is_live_behind && !ins.writes_scc;
+                is_changed |= is_live != live[number];
+                live[number] = is_live;
+            }
+            if !is_changed {
+                return live;
+            }
+        }
+    }
+
+    /// The number of the stretch of an instruction.
+    pub(super) fn stretch_of(&self, number: usize) -> usize {
+        let behind = self
+            .stretches
+            .partition_point(|stretch| stretch.first <= number);
+        behind.saturating_sub(1)
+    }
+
+    /// The instructions of a stretch.
+    pub(super) fn instructions_of(&self, stretch: usize) -> std::ops::Range<usize> {
+        let end = self.stretches.get(stretch + 1);
+        self.stretches[stretch].first..end.map_or(self.all.len(), |next| next.first)
+    }
+}

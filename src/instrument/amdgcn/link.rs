@@ -1,0 +1,247 @@
+//! The instrumented code object: what is loaded of the original, the new text and counters, and what is not loaded.
+//!
+//! The program headers move into the new segment, at an offset in the file that is their address, too: some readers look for
+//! them in the loaded image. The section headers come last: ROCr takes the end of their table for the end of the file.
+
+use byteorder::{ByteOrder, LittleEndian as Bytes};
+use object::LittleEndian;
+use object::elf::{PT_LOAD, PT_PHDR, SHF_ALLOC, SHT_NOBITS, SHT_NULL};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+
+use super::error::Refusal;
+use super::map::{self, FunctionCounts};
+use super::object::Object;
+use super::text::Text;
+
+/// The size of a page, in which segments are loaded.
+const PAGE: u64 = 0x1000;
+/// The bytes behind the text that the hardware may fetch ahead.
+const FETCHED_AHEAD: usize = 256;
+/// The sizes of headers, and the offsets of their fields in a 64-bit ELF (System V ABI, "ELF Header", "Sections", "Program Header").
+const PROGRAM_HEADER_BYTES: u64 = 56;
+const SECTION_HEADER_BYTES: usize = 64;
+const PROGRAM_HEADERS: usize = 32;
+const SECTION_HEADERS: usize = 40;
+const PROGRAM_HEADER_COUNT: usize = 56;
+const SECTION_HEADER_COUNT: usize = 60;
+const SECTION_OFFSET: usize = 24;
+const SECTION_SIZE: usize = 32;
+/// `PT_LOAD`, and the flags of segments.
+const LOAD: u32 = 1;
+const EXECUTE: u32 = 1;
+const WRITE: u32 = 2;
+const READ: u32 = 4;
+/// `SHT_PROGBITS` and `SHT_NOBITS`, and the flags of sections.
+const PROGRAM: u32 = 1;
+const NO_BITS: u32 = 8;
+const SECTION_WRITE: u64 = 1;
+const SECTION_ALLOC: u64 = 2;
+const SECTION_EXECUTE: u64 = 4;
+
+/// The places of new parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// The end of what is loaded of the original, in the file.
+    end: u64,
+    /// The first address and offset of the new segment.
+    start: u64,
+    /// The address of the text.
+    pub(super) text: u64,
+    text_bytes: u64,
+    /// The address of the counters.
+    pub(super) counters: u64,
+    counter_bytes: u64,
+}
+
+impl Layout {
+    pub(super) fn new(object: &Object<'_>, text: &Text, counters: u64) -> Result<Self, Refusal> {
+        let endian = LittleEndian;
+        let (mut top, mut end) = (0_u64, 0_u64);
+        for segment in object.segments {
+            if segment.p_type(endian) == PT_LOAD {
+                let ends =
+                    |start: u64, size: u64| start.checked_add(size).filter(|end| *end < 1 << 40);
+                let address = ends(segment.p_vaddr(endian), segment.p_memsz(endian));
+                let offset = ends(segment.p_offset(endian), segment.p_filesz(endian));
+                let (Some(address), Some(offset)) = (address, offset) else {
+                    return Err(Refusal::Damaged("its segments reach too far".to_owned()));
+                };
+                (top, end) = (top.max(address), end.max(offset));
+            }
+        }
+        if end > object.bytes.len() as u64 {
+            return Err(Refusal::Damaged("it is cut".to_owned()));
+        }
+        let start = top.max(end).next_multiple_of(PAGE);
+        let headers = PROGRAM_HEADER_BYTES * (object.segments.len() as u64 + 2);
+        let base = (start + headers).next_multiple_of(256);
+        let text_bytes = 4 * text.len() as u64 + FETCHED_AHEAD as u64;
+        Ok(Self {
+            end,
+            start,
+            text: base,
+            text_bytes,
+            counters: (base + text_bytes).next_multiple_of(PAGE),
+            counter_bytes: 8 * counters,
+        })
+    }
+
+    /// The new program headers: both new segments come behind the last one that is loaded.
+    fn program_headers(&self, object: &Object<'_>) -> Vec<u8> {
+        let endian = LittleEndian;
+        let mut bytes = Vec::new();
+        let last = object
+            .segments
+            .iter()
+            .rposition(|segment| segment.p_type(endian) == PT_LOAD);
+        let mut push = |kind: u32, flags: u32, fields: [u64; 6]| {
+            bytes.extend(kind.to_le_bytes());
+            bytes.extend(flags.to_le_bytes());
+            bytes.extend(fields.into_iter().flat_map(u64::to_le_bytes));
+        };
+        for (index, segment) in object.segments.iter().enumerate() {
+            if segment.p_type(endian) != PT_PHDR {
+                push(
+                    segment.p_type(endian).0,
+                    segment.p_flags(endian).0,
+                    [
+                        segment.p_offset(endian),
+                        segment.p_vaddr(endian),
+                        segment.p_paddr(endian),
+                        segment.p_filesz(endian),
+                        segment.p_memsz(endian),
+                        segment.p_align(endian),
+                    ],
+                );
+            }
+            if Some(index) == last {
+                let size = self.text + self.text_bytes - self.start;
+                let start = self.start;
+                push(
+                    LOAD,
+                    READ | EXECUTE,
+                    [start, start, start, size, size, PAGE],
+                );
+                let counters = self.counters;
+                push(
+                    LOAD,
+                    READ | WRITE,
+                    [start, counters, counters, 0, self.counter_bytes, PAGE],
+                );
+            }
+        }
+        bytes
+    }
+
+    /// Writes the code object. `patch` changes the loaded bytes of the original: it gets them by offset in the file.
+    pub(super) fn link(
+        &self,
+        object: &Object<'_>,
+        text: &Text,
+        functions: &[FunctionCounts],
+        patch: impl FnOnce(&mut [u8]),
+    ) -> Result<Vec<u8>, Refusal> {
+        let endian = LittleEndian;
+        let original = object.bytes;
+        let mut out = original[..self.end as usize].to_vec();
+        patch(&mut out);
+        out.resize(self.start as usize, 0);
+        let headers = self.program_headers(object);
+        let header_count = headers.len() as u64 / PROGRAM_HEADER_BYTES;
+        out.extend(headers);
+        out.resize(self.text as usize, 0);
+        out.extend(text.bytes(self.text, self.counters));
+        out.resize(out.len() + FETCHED_AHEAD, 0);
+        out.resize(out.len().next_multiple_of(64), 0);
+        // What is not loaded moves behind it.
+        let shift = out.len() as u64 - self.end;
+        let in_file = object
+            .sections
+            .iter()
+            .filter(|section| ![SHT_NULL, SHT_NOBITS].contains(&section.sh_type(endian)));
+        let ends = in_file.map(|section| {
+            section
+                .sh_offset(endian)
+                .saturating_add(section.sh_size(endian))
+        });
+        let rest = ends.fold(self.end, u64::max);
+        let rest = original
+            .get(self.end as usize..rest as usize)
+            .ok_or_else(|| Refusal::Damaged("a section lies behind its end".to_owned()))?;
+        out.extend_from_slice(rest);
+        let mut table = Vec::new();
+        let names = usize::from(object.header.e_shstrndx(endian).0);
+        let strings = object.sections.get(names).map(|names| {
+            let start = names.sh_offset(endian) as usize;
+            original.get(start..start.saturating_add(names.sh_size(endian) as usize))
+        });
+        let mut strings = strings
+            .flatten()
+            .ok_or_else(|| Refusal::Damaged("it has no names of sections".to_owned()))?
+            .to_vec();
+        for section in object.sections {
+            let mut bytes = object::bytes_of(section).to_vec();
+            let offset = section.sh_offset(endian);
+            if !section.sh_flags(endian).contains(SHF_ALLOC) && offset >= self.end {
+                Bytes::write_u64(&mut bytes[SECTION_OFFSET..], offset + shift);
+            }
+            table.push(bytes);
+        }
+        let map = map::encode(self.counters, self.counter_bytes / 8, functions);
+        let (map_at, original_at) = (out.len() as u64, (out.len() + map.len()) as u64);
+        let new: [(&str, u32, u64, u64, u64, u64); 4] = [
+            (
+                ".rocov.text",
+                PROGRAM,
+                SECTION_ALLOC | SECTION_EXECUTE,
+                self.text,
+                self.text,
+                self.text_bytes,
+            ),
+            (
+                ".rocov.counters",
+                NO_BITS,
+                SECTION_ALLOC | SECTION_WRITE,
+                self.counters,
+                self.text,
+                self.counter_bytes,
+            ),
+            (map::MAP_SECTION, PROGRAM, 0, 0, map_at, map.len() as u64),
+            (
+                map::ORIGINAL_SECTION,
+                PROGRAM,
+                0,
+                0,
+                original_at,
+                original.len() as u64,
+            ),
+        ];
+        out.extend(map);
+        out.extend_from_slice(original);
+        for (name, kind, flags, address, offset, size) in new {
+            let mut bytes = Vec::with_capacity(SECTION_HEADER_BYTES);
+            bytes.extend((strings.len() as u32).to_le_bytes());
+            bytes.extend(kind.to_le_bytes());
+            for field in [flags, address, offset, size, 0, 8, 0] {
+                bytes.extend(field.to_le_bytes());
+            }
+            table.push(bytes);
+            strings.extend_from_slice(name.as_bytes());
+            strings.push(0);
+        }
+        let named = &mut table[names];
+        Bytes::write_u64(&mut named[SECTION_OFFSET..], out.len() as u64);
+        Bytes::write_u64(&mut named[SECTION_SIZE..], strings.len() as u64);
+        out.extend(strings);
+        out.resize(out.len().next_multiple_of(8), 0);
+        let section_headers = out.len() as u64;
+        let count = u16::try_from(table.len());
+        let count = count.map_err(|_| Refusal::Damaged("it has too many sections".to_owned()))?;
+        out.extend(table.into_iter().flatten());
+        Bytes::write_u64(&mut out[PROGRAM_HEADERS..], self.start);
+        Bytes::write_u16(&mut out[PROGRAM_HEADER_COUNT..], header_count as u16);
+        Bytes::write_u64(&mut out[SECTION_HEADERS..], section_headers);
+        Bytes::write_u16(&mut out[SECTION_HEADER_COUNT..], count);
+        Ok(out)
+    }
+}

@@ -1,0 +1,94 @@
+//! All kernels of testdata/kernels.
+
+use rocov_tests::artifacts::{files_with_extension, repository};
+use rocov_tests::compile::{clang, device_only, kernel_source};
+use rocov_tests::spec::expand;
+
+use crate::run::compare;
+
+const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
+
+/// Compares the kernels of every source at each level, and returns the sources whose comparison failed.
+fn compare_all(target: &str, flags: &[&str], name: &str) {
+    let is_rdna = target.starts_with("gfx1");
+    let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all");
+    let only = std::env::var("ROCOV_TEST_KERNEL").ok();
+    let mut wrong = Vec::new();
+    let mut ratios = Vec::new();
+    for (place, source) in files_with_extension("testdata/kernels", "hip")
+        .iter()
+        .enumerate()
+    {
+        let kernel = source
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        // RDNA has no such matrix instructions, and one source counts on waves of 64.
+        let is_foreign = is_rdna && (kernel == "mfma" || kernel == "wave" && flags.is_empty());
+        if is_foreign || only.as_ref().is_some_and(|only| *only != kernel) {
+            continue;
+        }
+        for (number, level) in LEVELS.iter().enumerate() {
+            if !has_all && number != place % 2 * 3 {
+                continue;
+            }
+            let object = device_only(clang(), &[target], 6)
+                .arguments([*level])
+                .arguments(flags.iter().copied())
+                .source(kernel_source(&kernel))
+                .output(&format!("{kernel}.plain.{name}{level}"));
+            let directory = tempfile::tempdir().expect("a temporary directory");
+            let spec = repository("testdata/kernels").join(format!("{kernel}.spec"));
+            let spec = expand(&spec, directory.path());
+            let object = std::fs::read(object).expect("the compiler's output");
+            let title = format!("{kernel} {name} {level}");
+            let result = std::panic::catch_unwind(|| compare(&title, &object, &spec));
+            match result {
+                Ok((plain, rewritten)) => {
+                    let ratio = rewritten as f64 / plain as f64;
+                    ratios.push((ratio, title));
+                }
+                Err(_) => wrong.push(title),
+            }
+        }
+    }
+    ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let sum: f64 = ratios.iter().map(|(ratio, _)| ratio.ln()).sum();
+    let mean = (sum / ratios.len() as f64).exp();
+    println!("{name}: {} kernels, geometric mean {mean:.3}", ratios.len());
+    for (ratio, title) in &ratios {
+        println!("  {ratio:.3} {title}");
+    }
+    assert!(wrong.is_empty(), "wrong: {wrong:?}");
+}
+
+#[test]
+fn kernels_count_as_traced_on_gfx90a() {
+    compare_all("gfx90a", &[], "gfx90a");
+}
+
+#[test]
+fn kernels_count_as_traced_on_gfx942() {
+    compare_all("gfx942", &[], "gfx942");
+}
+
+#[test]
+fn kernels_count_as_traced_on_gfx950() {
+    compare_all("gfx950", &[], "gfx950");
+}
+
+#[test]
+fn kernels_count_as_traced_on_gfx1100() {
+    compare_all("gfx1100", &[], "gfx1100");
+}
+
+#[test]
+fn kernels_count_as_traced_on_gfx1100_in_waves_of_64() {
+    compare_all("gfx1100", &["-mwavefrontsize64"], "gfx1100-wave64");
+}
+
+#[test]
+fn kernels_count_as_traced_on_gfx1201() {
+    compare_all("gfx1201", &[], "gfx1201");
+}

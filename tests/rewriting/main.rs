@@ -1,0 +1,5 @@
+//! Counters in machine code of AMD GPUs, by the model's exact trace: rewritten kernels give the same bytes, and each instruction
+//! has the waves and the lanes that the trace of the original has.
+
+mod kernels;
+mod run;
