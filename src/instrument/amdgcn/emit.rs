@@ -7,7 +7,7 @@ use modelgpu_isa::Flow;
 use super::encoder::{EXEC, Encoder, MAX_OFFSET, Source};
 use super::error::Refusal;
 use super::function::Function;
-use super::plan::{Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, OFFSET, Plan, ROUNDS};
+use super::plan::{Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, OFFSET, Plan};
 use super::text::{Goal, Label, Text};
 
 /// The bytes of a counter in memory.
@@ -382,7 +382,11 @@ impl<'a, 'data> Emitter<'a, 'data> {
         for batch in &self.plan.batches {
             if let (Some(vector), 1..) = (batch.vector, batch.checked) {
                 encoder.activate_first(text, batch.checked);
-                encoder.vector_move(text, vector, Source::Constant(ROUNDS.wrapping_neg()));
+                encoder.vector_move(
+                    text,
+                    vector,
+                    Source::Constant(self.plan.rounds.wrapping_neg()),
+                );
                 encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
             }
         }
@@ -404,7 +408,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             })
             .filter_map(|counter| match counter.home {
                 Home::Scalar(register) if counter.is_checked => {
-                    let start = Source::Constant(ROUNDS.wrapping_neg());
+                    let start = Source::Constant(self.plan.rounds.wrapping_neg());
                     encoder.move_32(text, register, start);
                     None
                 }
@@ -454,7 +458,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             }
             if batch.checked > 0 {
                 encoder.activate_first(text, batch.checked);
-                encoder.vector_add(text, DATA, ROUNDS);
+                encoder.vector_add(text, DATA, plan.rounds);
                 encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
             }
             // Lanes without a counter have words that nobody reads.
@@ -515,7 +519,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     }
                 }
                 if counter.is_checked {
-                    encoder.add(text, t, t, Source::Constant(ROUNDS));
+                    encoder.add(text, t, t, Source::Constant(plan.rounds));
                 }
                 encoder.vector_move(text, DATA, Source::Scalar(t));
                 let offset = address.reach(text, encoder, base, word + place);
@@ -531,7 +535,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         }
         // Lanes at their start.
         for batch in plan.batches.iter().filter(|batch| batch.vector.is_some()) {
-            encoder.move_32(text, t, Source::Constant(ROUNDS.wrapping_neg()));
+            encoder.move_32(text, t, Source::Constant(self.plan.rounds.wrapping_neg()));
             for number in &batch.counters {
                 let counter = &plan.counters[*number];
                 let start = match counter.is_checked {

@@ -28,10 +28,22 @@ pub use map::{CounterMap, Executed};
 pub use rewrite::instrument;
 
 /// How a code object is instrumented.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The kind of counters.
     pub counting: Counting,
+    /// The rounds of a loop after which a wave brings its counts to memory. At most 65,536: lanes of a wave must not pass 32 bits
+    /// before.
+    pub rounds: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            counting: Counting::default(),
+            rounds: 1 << 16,
+        }
+    }
 }
 
 /// A code object with counters.

@@ -12,10 +12,6 @@ use super::function::{Function, Lanes};
 use super::map::Sum;
 use super::object::Descriptor;
 
-/// The rounds of a loop after which a wave brings its counts to memory, as a value that is added to counters at their start: the
-/// addition carries when they are over.
-pub(super) const ROUNDS: u32 = 1 << 16;
-
 /// The registers that the last instructions of a wave use: an address, and the 64 bits that are added there.
 pub(super) const OFFSET: u16 = 0;
 pub(super) const DATA: u16 = 2;
@@ -50,7 +46,7 @@ pub(super) struct Counter {
     depth: u32,
     /// A wave comes there once at most.
     pub(super) is_once: bool,
-    /// It starts at -[`ROUNDS`], and its carry brings the counts of the wave to memory.
+    /// It starts at minus the rounds, and its carry brings the counts of the wave to memory.
     pub(super) is_checked: bool,
     pub(super) home: Home,
     /// The number of its word in memory.
@@ -76,6 +72,8 @@ pub(super) struct Batch {
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) encoder: Encoder,
+    /// The rounds of a loop after which a wave brings its counts to memory.
+    pub(super) rounds: u32,
     pub(super) counters: Vec<Counter>,
     pub(super) batches: Vec<Batch>,
     /// Scalar registers for use between instructions: two values, and SCC.
@@ -117,19 +115,31 @@ struct Term {
     is_product: bool,
 }
 
-/// Decides on the counters of functions, whose first word in memory is `first_word`. `callees_end`: a callee may end the wave.
-pub(super) fn plan(
-    target: Target,
-    lanes: u16,
-    functions: &[&Function<'_>],
-    descriptors: &[Descriptor],
-    used: Used,
-    callees_end: bool,
-    first_word: u64,
-) -> Result<Plan, Refusal> {
-    let limits = Limits::new(target, used, descriptors, lanes);
-    let choice = choose(functions, callees_end, limits.has_room_on_the_way());
-    assign(target, lanes, functions, &choice, &limits, first_word)
+/// Functions that share registers.
+pub(super) struct Group<'a, 'data> {
+    pub(super) target: Target,
+    /// The lanes of a wave.
+    pub(super) lanes: u16,
+    pub(super) functions: &'a [&'a Function<'data>],
+    /// The descriptors of its kernels.
+    pub(super) descriptors: Vec<Descriptor>,
+    /// The registers that these, and all that they may call, use.
+    pub(super) used: Used,
+    /// A callee may end the wave.
+    pub(super) callees_end: bool,
+}
+
+/// Decides on the counters of a group, whose first word in memory is `first_word`. A wave brings its counts to memory after so
+/// many `rounds` of a loop.
+pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
+    let limits = Limits::new(group);
+    let choice = choose(
+        group.functions,
+        group.callees_end,
+        limits.has_room_on_the_way(),
+    );
+    let plan = assign(group, &choice, &limits, first_word)?;
+    Ok(Plan { rounds, ..plan })
 }
 
 /// The registers of a group: those in use, and those that there are.
@@ -142,17 +152,17 @@ struct Limits {
     vectors: u32,
     is_unified: bool,
     first_accumulator: u32,
-    lanes: u16,
 }
 
 impl Limits {
-    fn new(target: Target, used: Used, descriptors: &[Descriptor], lanes: u16) -> Self {
+    fn new(group: &Group<'_, '_>) -> Self {
+        let (target, lanes) = (group.target, group.lanes);
         let is_gfx9 = target.generation() == Generation::Gfx9;
         // All modelled targets of gfx9 have one file for vector registers and accumulators.
         let is_unified = is_gfx9;
-        let mut used = used;
+        let mut used = group.used;
         let mut first_accumulator = 0;
-        for descriptor in descriptors {
+        for descriptor in &group.descriptors {
             used.scalars = used.scalars.max(descriptor.initial_scalars());
             if is_unified {
                 first_accumulator = first_accumulator.max(descriptor.first_accumulator());
@@ -183,7 +193,6 @@ impl Limits {
             vectors,
             is_unified,
             first_accumulator,
-            lanes,
         }
     }
 
@@ -346,13 +355,12 @@ fn derive(
 
 /// Gives each counter a register and a word.
 fn assign(
-    target: Target,
-    lanes: u16,
-    functions: &[&Function<'_>],
+    group: &Group<'_, '_>,
     choice: &Choice,
     limits: &Limits,
     first_word: u64,
 ) -> Result<Plan, Refusal> {
+    let (lanes, functions) = (group.lanes, group.functions);
     let used = limits.used;
     let refused = || Refusal::Registers {
         counters: choice.keys.len(),
@@ -405,7 +413,7 @@ fn assign(
     let (hot, cold) = (sorted(hot), sorted(cold));
     let first_vector = used.vectors as u16;
     let first_hot = behind as u16;
-    let encoder = Encoder::new(target, lanes);
+    let encoder = Encoder::new(group.target, lanes);
     let mut counters = Vec::new();
     let mut batches = Vec::new();
     let mut word = first_word;
@@ -501,6 +509,7 @@ fn assign(
     }
     Ok(Plan {
         encoder,
+        rounds: 0,
         counters,
         batches,
         temporaries: [t, u, scc],

@@ -12,7 +12,7 @@ use super::function::Function;
 use super::link::Layout;
 use super::map::{FunctionCounts, StretchCounts};
 use super::object::{Object, granule};
-use super::plan::{Plan, plan};
+use super::plan::{Group, Plan, plan};
 use super::text::{Goal, Label, Text};
 use super::{Instrumented, Options};
 
@@ -25,7 +25,7 @@ const FAR_BRANCH: u64 = 24;
 ///
 /// # Errors
 /// Fails if the code object is damaged, is for a processor that is not supported, or has no function that can be instrumented.
-pub fn instrument(elf: &[u8], _options: &Options) -> Result<Instrumented, Refusal> {
+pub fn instrument(elf: &[u8], options: &Options) -> Result<Instrumented, Refusal> {
     let object = Object::parse(elf)?;
     let functions = object.functions();
     let mut refused = Vec::new();
@@ -33,7 +33,7 @@ pub fn instrument(elf: &[u8], _options: &Options) -> Result<Instrumented, Refusa
     let mut plans: Vec<(Plan, Vec<&Function<'_>>)> = Vec::new();
     let mut words = 0;
     for group in groups {
-        match planned(&object, &functions, &group, words) {
+        match planned(&object, &functions, &group, words, options) {
             Ok(plan) => {
                 words += plan.words;
                 plans.push((plan, group));
@@ -155,6 +155,7 @@ fn planned(
     functions: &[Function<'_>],
     group: &[&Function<'_>],
     first_word: u64,
+    options: &Options,
 ) -> Result<Plan, Refusal> {
     let mut used = Used::default();
     match group.iter().any(|function| function.calls) {
@@ -164,36 +165,32 @@ fn planned(
             .for_each(|function| used.join(function.used)),
         false => group.iter().for_each(|function| used.join(function.used)),
     }
-    let ends = functions
+    let mut callees = functions.iter().filter(|function| !function.is_kernel());
+    let callees_end = callees.any(|function| {
+        let mut all = function.all.iter();
+        all.any(|ins| matches!(ins.flow, Flow::End | Flow::Trap))
+    });
+    let kernels = group
         .iter()
-        .filter(|function| !function.is_kernel())
-        .flat_map(|function| &function.all)
-        .any(|ins| matches!(ins.flow, Flow::End | Flow::Trap));
-    let descriptors: Vec<_> = group
-        .iter()
-        .filter_map(|function| object.kernels.get(&function.code.address))
-        .flatten()
-        .copied()
-        .collect();
+        .filter_map(|function| object.kernels.get(&function.code.address));
     let wave = group[0].code.wave;
     if let Some(other) = group.iter().find(|function| function.code.wave != wave) {
         return Err(Refusal::Callee {
             callee: other.name.clone(),
         });
     }
-    let lanes = match wave {
-        WaveSize::Wave32 => 32,
-        WaveSize::Wave64 => 64,
-    };
-    plan(
-        object.target,
-        lanes,
-        group,
-        &descriptors,
+    let group = Group {
+        target: object.target,
+        lanes: match wave {
+            WaveSize::Wave32 => 32,
+            WaveSize::Wave64 => 64,
+        },
+        functions: group,
+        descriptors: kernels.flatten().copied().collect(),
         used,
-        ends,
-        first_word,
-    )
+        callees_end,
+    };
+    plan(&group, first_word, options.rounds)
 }
 
 /// The changes to loaded bytes of the original, by offset in the file: kernel descriptors, and branches from functions to
