@@ -6,6 +6,7 @@
 //!
 //! The new code object describes itself: [`CounterMap`] finds its counters, and the code object that it was made of.
 
+mod choice;
 mod code;
 mod emit;
 mod encoder;
@@ -18,6 +19,7 @@ mod map;
 mod masks;
 mod object;
 mod plan;
+mod registers;
 mod rewrite;
 mod text;
 

@@ -12,7 +12,8 @@ use super::function::Function;
 use super::link::Layout;
 use super::map::{FunctionCounts, StretchCounts};
 use super::object::{Object, granule};
-use super::plan::{Group, Plan, plan};
+use super::plan::Plan;
+use super::registers::{Group, plan};
 use super::text::{Goal, Label, Text};
 use super::{Instrumented, Options};
 
