@@ -11,6 +11,7 @@ use modelgpu_isa::{Condition, Flow};
 
 use super::function::Function;
 use super::map::Sum;
+use super::masks::LaneEnd;
 
 /// The most nodes of a function whose counts are derived: elimination takes the cube of it.
 const MAX_NODES: usize = 4096;
@@ -21,6 +22,8 @@ const MAX_TERMS: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
     nodes: usize,
+    /// The nodes whose counts can be picked: the first ones.
+    counted: usize,
     edges: Vec<(Option<usize>, Option<usize>)>,
 }
 
@@ -42,6 +45,7 @@ impl Graph {
         callees_end: bool,
     ) -> Self {
         let of_lanes = flowing == Flowing::Lanes;
+        let count = nodes.iter().max().map_or(0, |last| last + 1);
         let node = |number: usize| nodes[function.stretch_of(number)];
         let mut edges: Vec<(Option<usize>, Option<usize>)> = function
             .entries
@@ -63,6 +67,9 @@ impl Graph {
                 edges.push((Some(own), None));
             }
             if is_next_own {
+                continue;
+            }
+            if of_lanes && function.lane_ways.known.contains(&stretch) {
                 continue;
             }
             let ins = &function.all[last];
@@ -98,7 +105,18 @@ impl Graph {
             };
             edges.extend(goals.into_iter().map(|goal| (from, Some(goal))));
         }
-        let count = nodes.iter().max().map_or(0, |last| last + 1);
+        let mut all = count;
+        if of_lanes {
+            // Pools are nodes behind the stretches.
+            let end = |end: LaneEnd| match end {
+                LaneEnd::Stretch(stretch) => Some(stretch),
+                LaneEnd::Pool(pool) => Some(count + pool),
+                LaneEnd::Outside => None,
+            };
+            let ways = function.lane_ways.ways.iter();
+            edges.extend(ways.map(|(from, to)| (end(*from), end(*to))));
+            all += function.lane_ways.pools;
+        }
         if !function.unresolved.is_empty() {
             // Who jumps into the function by an address that is not known.
             for node in 0..count {
@@ -109,7 +127,8 @@ impl Graph {
         edges.sort_unstable();
         edges.dedup();
         Self {
-            nodes: count,
+            nodes: all,
+            counted: count,
             edges,
         }
     }
@@ -121,13 +140,13 @@ impl Graph {
             terms: vec![(node, 1)],
         };
         if self.nodes > MAX_NODES {
-            return (0..self.nodes).map(own).collect();
+            return (0..self.counted).map(own).collect();
         }
         let flows = self.flows();
-        let mut order: Vec<usize> = (0..self.nodes).collect();
+        let mut order: Vec<usize> = (0..self.counted).collect();
         order.sort_by_key(|node| cost(*node));
         let mut rows: HashMap<usize, (Vector, Vector)> = HashMap::new();
-        let mut sums: Vec<Sum> = (0..self.nodes).map(own).collect();
+        let mut sums: Vec<Sum> = (0..self.counted).map(own).collect();
         for node in order {
             // `value` is what is left of the node's count; the rest is `made` of picked counts.
             let (mut value, mut made) = (flows[node].clone(), Vector::new());

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use modelgpu_isa::{Flow, Operand};
 
 use super::code::{Code, Ins, Used};
-use super::{jumps, masks};
+use super::jumps;
+use super::masks::{self, LaneWays};
 
 /// The register pair of return addresses in LLVM's calling convention.
 const RETURN_ADDRESS: u16 = 30;
@@ -57,6 +58,7 @@ pub(super) struct Function<'data> {
     pub(super) stretches: Vec<Stretch>,
     /// Before each instruction, SCC has a value that is read later.
     pub(super) is_scc_live: Vec<bool>,
+    pub(super) lane_ways: LaneWays,
     /// The numbers of instructions by address.
     index: HashMap<u64, usize>,
 }
@@ -93,13 +95,12 @@ impl<'data> Function<'data> {
             calls,
             stretches: Vec::new(),
             is_scc_live: Vec::new(),
+            lane_ways: LaneWays::default(),
             index,
         };
         function.find_stretches();
         function.is_scc_live = function.live_scc();
-        if function.is_kernel() {
-            masks::find(&mut function);
-        }
+        function.lane_ways = masks::find(&mut function);
         function
     }
 
