@@ -43,6 +43,8 @@ pub(super) struct Emitter<'a, 'data> {
     /// The counters of each stretch, by the numbers of the function and the stretch.
     counters: BTreeMap<(usize, usize), Vec<usize>>,
     end: Label,
+    /// The end of waves has been written.
+    has_end: bool,
     /// The code that brings counts to memory while a wave goes on. Far from it, there is another one.
     flush: Option<Label>,
     asides: Vec<Aside>,
@@ -72,6 +74,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             encoder: plan.encoder,
             counters,
             end: text.label(),
+            has_end: false,
             flush: None,
             asides: Vec::new(),
             since: 0,
@@ -83,9 +86,11 @@ impl<'a, 'data> Emitter<'a, 'data> {
         for number in 0..self.functions.len() {
             self.function(text, number)?;
         }
-        text.align(FUNCTION_WORDS);
-        text.place(self.end);
-        self.finish(text);
+        if !self.has_end {
+            text.align(FUNCTION_WORDS);
+            text.place(self.end);
+            self.finish(text);
+        }
         Ok(())
     }
 
@@ -117,6 +122,11 @@ impl<'a, 'data> Emitter<'a, 'data> {
         if let Some(start) = self.labels.starts.get(&function.code.address) {
             text.place(*start);
         }
+        // A kernel that calls no function ends there without a branch.
+        let is_end = |index: &usize| matches!(function.all[*index].flow, Flow::End);
+        let last_end = (0..function.all.len())
+            .rfind(is_end)
+            .filter(|_| self.functions.len() == 1);
         let mut skipped = 0;
         let mut stretch = 0;
         for (index, ins) in function.all.iter().enumerate() {
@@ -136,6 +146,11 @@ impl<'a, 'data> Emitter<'a, 'data> {
             }
             let goal = function.goal(index).and_then(|goal| starts.get(&goal));
             match (ins.flow, goal) {
+                (Flow::End, _) if Some(index) == last_end => {
+                    text.place(self.end);
+                    self.finish(text);
+                    self.has_end = true;
+                }
                 (Flow::End, _) => encoder.branch(text, self.end),
                 (Flow::Call { .. } | Flow::Branch { .. }, Some(goal)) => {
                     let word = function.code.words(ins.address)[0] & 0xffff_0000;
@@ -445,20 +460,20 @@ impl<'a, 'data> Emitter<'a, 'data> {
 
     /// The end of a wave: adds its counters to memory. All registers of the kernel are free there.
     fn finish(&self, text: &mut Text) {
-        const BASE: u16 = 0;
-        const FREE: u16 = 2;
         let (plan, encoder) = (self.plan, self.encoder);
+        // No load may still write to these.
+        let [base, _, free] = plan.temporaries;
         encoder.wait_for_memory(text);
         encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
         encoder.lane_offsets(text, LANE, OFFSET);
         encoder.vector_move(text, DATA + 1, Source::Constant(0));
         let entry_lanes = match plan.entry_lanes {
             Some(Home::Lane(vector, lane)) => {
-                encoder.read_lane(text, FREE, vector, lane);
-                FREE
+                encoder.read_lane(text, free, vector, lane);
+                free
             }
             Some(Home::Scalar(register)) => register,
-            _ => FREE,
+            _ => free,
         };
         let mut address = Address::default();
         for batch in &plan.batches {
@@ -478,13 +493,13 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 encoder.vector_add(text, DATA, plan.rounds);
                 encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
             }
-            let offset = address.reach(text, encoder, BASE, batch.word);
-            encoder.atomic_add(text, OFFSET, DATA, BASE, offset);
+            let offset = address.reach(text, encoder, base, batch.word);
+            encoder.atomic_add(text, OFFSET, DATA, base, offset);
             if batch.has_products {
                 let word = batch.word + u64::from(encoder.lanes);
-                let offset = address.reach(text, encoder, BASE, word);
+                let offset = address.reach(text, encoder, base, word);
                 encoder.vector_multiply(text, DATA, DATA, entry_lanes);
-                encoder.atomic_add(text, OFFSET, DATA, BASE, offset);
+                encoder.atomic_add(text, OFFSET, DATA, base, offset);
             }
         }
         encoder.end(text);

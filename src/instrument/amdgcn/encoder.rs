@@ -326,7 +326,7 @@ impl Encoder {
         text.push(Self::sopp(self.opcodes.end, 0));
     }
 
-    /// Waits for all memory accesses.
+    /// Waits for all accesses that may still write to vector registers.
     pub(super) fn wait_for_memory(&self, text: &mut Text) {
         let wait = |text: &mut Text, name: &str| {
             if let Some(op) = opcode(self.target, "SOPP", name) {
@@ -336,12 +336,9 @@ impl Encoder {
         if self.is_gfx12() {
             for name in [
                 "s_wait_loadcnt",
-                "s_wait_storecnt",
                 "s_wait_samplecnt",
                 "s_wait_bvhcnt",
-                "s_wait_expcnt",
                 "s_wait_dscnt",
-                "s_wait_kmcnt",
             ] {
                 wait(text, name);
             }
