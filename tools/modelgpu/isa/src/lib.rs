@@ -22,5 +22,4 @@ pub use instruction::{
 pub use opcode::{opcode, opcodes};
 pub use operand::{FloatFormat, Operand, inline_constant};
 pub use target::{Generation, Target, UnknownTarget};
-mod shim;
 pub use shim::*;
