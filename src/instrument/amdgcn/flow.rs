@@ -85,8 +85,8 @@ impl Graph {
                     let is_taken = Some(*next) == goal;
                     match condition {
                         _ if !of_lanes || goal == Some(last + 1) => true,
-                        Some(Condition::ExecZ) => !is_taken,
-                        Some(Condition::ExecNz) => is_taken,
+                        Some(Condition::Execz) => !is_taken,
+                        Some(Condition::Execnz) => is_taken,
                         _ => true,
                     }
                 })

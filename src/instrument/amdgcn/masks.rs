@@ -406,8 +406,8 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
     let mut exec = state.exec;
     // Instructions on masks of whole waves.
     let suffix = match function.code.wave {
-        WaveSize::Wave32 => "_b32",
-        WaveSize::Wave64 => "_b64",
+        WaveSize::W32 => "_b32",
+        WaveSize::W64 => "_b64",
     };
     let name = ins.mnemonic.strip_suffix(suffix);
     let name = name.filter(|name| name.starts_with("s_"));

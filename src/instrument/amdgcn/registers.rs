@@ -71,7 +71,7 @@ impl Limits {
             if is_unified {
                 first_accumulator = first_accumulator.max(descriptor.first_accumulator());
             }
-            if used.is_relative {
+            if used.has_indexed_vectors {
                 let total = descriptor.vectors(target, lanes);
                 let plain = match is_unified {
                     true => descriptor.first_accumulator().min(total),
@@ -79,8 +79,10 @@ impl Limits {
                 };
                 used.vectors = used.vectors.max(plain);
                 used.accumulators = used.accumulators.max(total - plain);
-                used.scalars = scalars(target);
             }
+        }
+        if used.has_indexed_scalars {
+            used.scalars = scalars(target);
         }
         used.vectors = used.vectors.max(LAST_VECTORS);
         let scalars = scalars(target);

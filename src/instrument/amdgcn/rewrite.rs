@@ -183,8 +183,8 @@ fn planned(
     let group = Group {
         target: object.target,
         lanes: match wave {
-            WaveSize::Wave32 => 32,
-            WaveSize::Wave64 => 64,
+            WaveSize::W32 => 32,
+            WaveSize::W64 => 64,
         },
         functions: group,
         descriptors: kernels.flatten().copied().collect(),

@@ -27,4 +27,3 @@ pub use instruction::{
 pub use opcode::{opcode, opcodes};
 pub use operand::{FloatFormat, Operand, inline_constant};
 pub use target::{Generation, Target, UnknownTarget};
-pub use shim::*;
