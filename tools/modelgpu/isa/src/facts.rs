@@ -1,4 +1,4 @@
-//! What is known of an instruction by its opcode alone: the widths of its operands and its effects on registers that
+//! The facts that an opcode alone determines: the widths of its operands and its effects on registers that
 //! it does not name.
 
 /// The number of lanes of a wave.
@@ -111,7 +111,7 @@ pub(crate) mod effect {
     pub(crate) const TO_LDS: u32 = 1 << 19;
 }
 
-/// What is known of an opcode.
+/// The facts about an opcode.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     pub(crate) mnemonic: &'static str,

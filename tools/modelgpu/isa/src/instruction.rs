@@ -8,7 +8,7 @@ use crate::operand::Operand;
 pub struct Instruction {
     /// The mnemonic without an encoding suffix such as `_e64`.
     pub mnemonic: &'static str,
-    /// What is known of the opcode.
+    /// The facts about the opcode.
     pub facts: &'static Facts,
     /// Size in bytes: 4, 8, 12 or 16.
     pub size: u8,
@@ -50,7 +50,7 @@ pub struct Instruction {
 pub struct SecondInstruction {
     /// The mnemonic, as that of an instruction of its own.
     pub mnemonic: &'static str,
-    /// What is known of the opcode.
+    /// The facts about the opcode.
     pub facts: &'static Facts,
     /// The result.
     pub dst: Operand,
