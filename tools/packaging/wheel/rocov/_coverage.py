@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 import coverage
+import coverage.exceptions
 import coverage.python
 from coverage.plugin import CoveragePlugin, FileTracer
 
@@ -44,7 +45,7 @@ class KernelCoverage(CoveragePlugin):
         self._data = options.get("data")
         self._run = options.get("run", "auto")
         if self._run not in ("auto", "always", "never"):
-            raise coverage.CoverageException(
+            raise coverage.exceptions.ConfigError(
                 f"[tool.coverage.rocov] run is {self._run!r}: write auto, always or never"
             )
         self._config = None
@@ -68,7 +69,7 @@ class KernelCoverage(CoveragePlugin):
         if _setting(config, "run:core") is None and sys.version_info >= (3, 12):
             try:
                 config.set_option("run:core", "ctrace")
-            except coverage.CoverageException:
+            except coverage.exceptions.ConfigError:
                 pass  # an older coverage.py, which has this tracer only
 
     def start_under_rocov(self, clean=True):
@@ -170,7 +171,7 @@ class KernelCoverage(CoveragePlugin):
         called = set()
         while True:
             walks = {
-                path: kernels[path].ran(files.get(path, {}), called)
+                path: kernels[path].ran(files.get(path, {}), called, path)
                 for path in kernels
                 if kernels[path].functions and (path in files or called)
             }
@@ -283,7 +284,7 @@ class _Rules:
 def _setting(config, name):
     try:
         return config.get_option(name)
-    except coverage.CoverageException:
+    except coverage.exceptions.ConfigError:
         return None
 
 

@@ -8,10 +8,12 @@ A compiler moves, folds and inlines code, so many statements of a kernel have no
   branch.
 - A condition over `constexpr` parameters and globals is decided when a kernel is compiled. The other side has no code.
 - A function that a kernel calls starts when the call runs.
-- A branch without any machine code is taken to have run if its condition was reached.
+- A branch without any machine code is taken to have run if its condition was reached. If it has a store or an atomic
+  operation, the compiler has proved that it never runs.
 """
 
 import ast
+import os
 import re
 
 # The decorators of kernels and of functions that run on a GPU, by the names that they are imported from.
@@ -51,13 +53,14 @@ class SourceKernels:
     def __init__(self, text):
         self.functions = []
         self._globals = {}
+        self._imports = {}
         if not _MAY_BE_KERNEL.search(text):
             return
         try:
             tree = ast.parse(text)
         except (SyntaxError, ValueError):
             return
-        names = _imports(tree)
+        names = self._imports = _imports(tree)
         self._globals = _constants(tree)
         for node in ast.walk(tree):
             if isinstance(node, _FUNCTIONS):
@@ -65,16 +68,18 @@ class SourceKernels:
                     self.functions.append(Function(node))
         self.functions.sort(key=lambda function: function.node.lineno)
 
-    def ran(self, counts, called=()):
-        """The lines and arcs that ran, and the names of functions that these call.
+    def ran(self, counts, called=(), path=""):
+        """The lines and arcs that ran, and the full names of functions of other sources that these call.
 
-        `counts` has the count of each line that has machine code. `called` are names of functions that kernels of other
-        sources call.
+        `counts` has the count of each line that has machine code. `called` are full names of functions that kernels of
+        other sources call, and `path` is that of this source.
         """
         walk = _Walk(counts)
         by_name = {function.name: function for function in self.functions}
         waiting = [
-            (function, {}) for function in self.functions if function.name in called or function.is_reached(counts)
+            (function, {})
+            for function in self.functions
+            if function.is_reached(counts) or called and function.is_named(called, path)
         ]
         seen = set()
         while waiting:
@@ -84,10 +89,13 @@ class SourceKernels:
                 continue
             seen.add(key)
             values = {**self._globals, **arguments}
-            for name, call in walk.function(function, values):
-                walk.called.add(name)
-                if name in by_name:
-                    waiting.append((by_name[name], by_name[name].literals(call)))
+            for call in walk.function(function, values):
+                names = _full_names(call.func, self._imports)
+                here = by_name.get(getattr(call.func, "id", None))
+                if here is not None:
+                    waiting.append((here, here.literals(call)))
+                else:
+                    walk.called.update(names)
         return walk
 
     def undecided(self, executed):
@@ -126,6 +134,14 @@ class Function:
         for part in ast.walk(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id not in self._known:
                 self._local.add(part.id)
+
+    def is_named(self, names, path):
+        """Whether it is one of these full names, if its source has this path."""
+        folder, file = os.path.split(path)
+        module = os.path.splitext(file)[0]
+        module = os.path.basename(folder) if module == "__init__" else module
+        ends = [name.split(".")[-2:] for name in names]
+        return [module, self.name] in ends
 
     def is_reached(self, counts):
         """Whether a line of its body ran."""
@@ -233,7 +249,7 @@ class _Walk:
             return self._if(statement, segment, follows)
         if isinstance(statement, _LOOPS):
             body = self._own(statement.body)
-            runs = body is not False
+            runs = body is not False and not (body is None and _has_anchor(statement.body))
             if isinstance(statement, ast.While) and self._value(statement.test) is False:
                 runs = False
             left = self._suite(statement.body, True) if runs else False
@@ -255,9 +271,10 @@ class _Walk:
             then = body is True or value is True
             otherwise = other is True or value is False
         else:
-            then = body is not False
+            # The compiler may make one store of those of two sides, with the line of one.
+            then = body is not False and not (body is None and not other and _has_anchor(statement.body))
             if statement.orelse:
-                otherwise = other is not False
+                otherwise = other is not False and not (other is None and not body and _has_anchor(statement.orelse))
             else:
                 otherwise = self._passes_by(statement, segment, then, follows)
         left = [False]
@@ -389,7 +406,7 @@ def _expressions(statement):
 
 
 def _calls(node):
-    """The calls in an expression that run if it is evaluated, with the names of the functions."""
+    """The calls in an expression that run if it is evaluated."""
     if isinstance(node, (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
         return []
     inner = list(ast.iter_child_nodes(node))
@@ -399,7 +416,7 @@ def _calls(node):
         inner = node.values[:1]
     found = [call for part in inner for call in _calls(part)]
     if isinstance(node, ast.Call) and _last_name(node):
-        found.append((_last_name(node), node))
+        found.append(node)
     return found
 
 
@@ -408,7 +425,13 @@ def _is_anchored(statement):
         return any(isinstance(target, ast.Subscript) for target in statement.targets)
     if isinstance(statement, ast.AugAssign):
         return isinstance(statement.target, ast.Subscript)
-    return any(name.startswith(_ANCHORS) for part in _expressions(statement) for name, _ in _calls(part))
+    calls = [call for part in _expressions(statement) for call in _calls(part)]
+    return any(_last_name(call).startswith(_ANCHORS) for call in calls)
+
+
+def _has_anchor(suite):
+    """Whether a suite always does what must leave machine code."""
+    return any(_is_anchored(statement) for statement in _segments(suite)[0])
 
 
 def _last_name(node):
@@ -444,14 +467,20 @@ def _imports(tree):
 def _is_kernel(decorator, names):
     if isinstance(decorator, ast.Call):
         decorator = decorator.func
+    # Projects import triton from a module of their own, too: its own name counts.
+    full = _full_names(decorator, names) | _full_names(decorator, {})
+    return not full.isdisjoint(_DECORATORS)
+
+
+def _full_names(node, names):
+    """The dotted names that an expression may stand for, by what a source imports."""
     parts = []
-    while isinstance(decorator, ast.Attribute):
-        parts.append(decorator.attr)
-        decorator = decorator.value
-    if not isinstance(decorator, ast.Name):
-        return False
-    firsts = names.get(decorator.id, {decorator.id})
-    return any(".".join([first] + parts[::-1]) in _DECORATORS for first in firsts)
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return set()
+    return {".".join([first] + parts[::-1]) for first in names.get(node.id, {node.id})}
 
 
 def _constants(tree):
