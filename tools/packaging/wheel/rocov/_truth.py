@@ -131,6 +131,8 @@ class Function:
         for part in ast.walk(node):
             if isinstance(part, ast.AnnAssign) and _is_constexpr(part.annotation):
                 self._known.add(getattr(part.target, "id", None))
+            if isinstance(part, ast.For) and _last_name(part.iter) == "static_range":
+                self._known.add(getattr(part.target, "id", None))
         for part in ast.walk(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id not in self._known:
                 self._local.add(part.id)
@@ -215,8 +217,11 @@ class _Walk:
         self._suite(function.node.body, True)
         return self._calls
 
-    def _suite(self, suite, entered):
-        """Marks what ran of a suite that control enters. Returns whether a jump left it."""
+    def _suite(self, suite, entered, after=None):
+        """Marks what ran of a suite that control enters. Returns whether a jump left it.
+
+        `after` is whether what comes after the suite ran, as far as it is known.
+        """
         segments = _segments(suite)
         states = [self._own_run(segment) for segment in segments]
         states[0] = states[0] or entered
@@ -233,7 +238,7 @@ class _Walk:
                     states[number] = True
             if not states[number]:
                 return True
-            follows = states[number + 1] if number + 1 < len(states) else None
+            follows = states[number + 1] if number + 1 < len(states) else after
             for statement in segment:
                 left = self._statement(statement, segment, follows)
         return left
@@ -259,7 +264,7 @@ class _Walk:
             may_return = left and any(isinstance(part, ast.Return) for part in ast.walk(statement))
             return "maybe" if may_return else False
         if isinstance(statement, (ast.With, ast.AsyncWith)):
-            return self._suite(statement.body, True)
+            return self._suite(statement.body, True, follows)
         return False
 
     def _if(self, statement, segment, follows):
@@ -279,9 +284,9 @@ class _Walk:
                 otherwise = self._passes_by(statement, segment, then, follows)
         left = [False]
         if then:
-            left.append(self._suite(statement.body, True))
+            left.append(self._suite(statement.body, True, follows))
         if statement.orelse and otherwise:
-            left.append(self._suite(statement.orelse, True))
+            left.append(self._suite(statement.orelse, True, follows))
         self.taken[statement.lineno] = (statement.body[0].lineno, then, otherwise)
         ran = left[1:]
         if ran and all(way is True for way in ran) and (otherwise is False or len(ran) == 2):
@@ -292,7 +297,7 @@ class _Walk:
         """Whether a condition without another side was false for some thread."""
         if not then:
             return True
-        if _leaves(statement.body) and follows is not None:
+        if follows is False or _leaves(statement.body) and follows is not None:
             return follows
         reached = [self._count(part) for part in segment if not isinstance(part, _LOOPS)]
         reached = max((count for count in reached if count is not None), default=None)

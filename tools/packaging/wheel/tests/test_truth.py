@@ -73,6 +73,20 @@ def test_the_lines_are_those_of_tritons_interpreter(recorded):
     assert recorded["kernel"] not in known or not missed
 
 
+@pytest.mark.parametrize("recorded", RECORDED, ids=recorded_name)
+def test_the_branches_are_those_of_tritons_interpreter(recorded):
+    walk = KERNELS.ran({int(line): count for line, count in recorded["counts"].items()})
+    arcs = {tuple(arc) for arc in recorded["arcs"]}
+    known = KERNELS.known_branches(walk.lines)
+    found, expected = {}, {}
+    for line, (inside, enters, passes) in walk.taken.items():
+        if STATEMENTS[line] == recorded["kernel"] and line not in known:
+            found[line] = (enters, passes)
+            expected[line] = ((line, inside) in arcs, any(start == line and end != inside for start, end in arcs))
+    if recorded["kernel"] not in WRONG:
+        assert found == expected
+
+
 def test_several_specialisations_and_runs_are_joined():
     both = [recorded for recorded in RECORDED if recorded["kernel"] == "optional"]
     counts = {}
