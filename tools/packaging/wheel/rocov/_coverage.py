@@ -28,8 +28,8 @@ NAME = "rocov.KernelCoverage"
 OWN_DIRECTORY = ".rocov-coverage"
 OF_RUN = "rocov-data"
 
-# Set for a program that the plugin has started under `rocov run`.
-STARTED = "ROCOV_COVERAGE_STARTED"
+# The directory of the `rocov run` that a process is under.
+DATA = "ROCOV_DATA"
 
 # What coverage.py's command does that reads data.
 _REPORTS = frozenset(["report", "html", "xml", "json", "lcov", "annotate"])
@@ -74,7 +74,7 @@ class KernelCoverage(CoveragePlugin):
 
     def start_under_rocov(self, clean=True):
         """Starts this program anew under `rocov run`, if it is not under it and there is a GPU."""
-        if self._run == "never" or "ROCOV_DATA" in os.environ or STARTED in os.environ:
+        if self._run == "never" or DATA in os.environ:
             return
         if self._run == "auto" and not os.path.exists("/dev/nvidiactl"):
             return
@@ -84,7 +84,6 @@ class KernelCoverage(CoveragePlugin):
             return
         if clean:
             self._clean()
-        os.environ[STARTED] = "1"
         sys.stdout.flush()
         sys.stderr.flush()
         directory = os.path.abspath(OWN_DIRECTORY)
@@ -96,7 +95,7 @@ class KernelCoverage(CoveragePlugin):
     def _clean(self):
         """Removes the counts of earlier runs, as coverage.py removes its own."""
         command = _rocov()
-        if command and os.path.isdir(OWN_DIRECTORY) and STARTED not in os.environ:
+        if command and os.path.isdir(OWN_DIRECTORY) and DATA not in os.environ:
             subprocess.run([command, "clean", OWN_DIRECTORY], stdout=subprocess.DEVNULL, check=False)
 
     # Of a file tracer.
@@ -122,7 +121,7 @@ class KernelCoverage(CoveragePlugin):
 
     def directories(self):
         """The directories with counts."""
-        named = self._data or os.environ.get("ROCOV_DATA") or OWN_DIRECTORY
+        named = self._data or os.environ.get(DATA) or OWN_DIRECTORY
         directories = [path for path in named.split(os.pathsep) if os.path.isdir(path)]
         if not directories and not self._data and os.path.isdir(OF_RUN):
             return [OF_RUN]

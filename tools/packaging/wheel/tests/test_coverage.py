@@ -19,19 +19,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 WHEEL = os.path.dirname(HERE)
 PYTEST = os.path.join(os.path.dirname(os.path.dirname(WHEEL)), "pytest")
 
-FAKE = """
-class Module:
-    constexpr = int
-
-    def __getattr__(self, name):
-        return lambda function: function
-
-
-triton = tl = Module()
-"""
+# What stands for Triton.
+TRITON = {"__init__.py": "def jit(function):\n    return function\n", "language.py": "constexpr = int\n"}
 
 KERNELS = """\
-from fake import triton, tl
+import triton
+import triton.language as tl
 
 
 @triton.jit
@@ -74,14 +67,14 @@ def launch(n):
     return n
 """
 # The block before `if pid`, its side, the loop, and the store behind it. Zeros and constants have no code.
-COUNTS = {15: 128, 16: 128, 17: 128, 18: 0, 21: 640, 24: 128}
-# `never` was never launched, 18 is a side that no thread took, 40 is code of the host. 7 and 9 are sides of a condition
-# that the compiler decided, and so is 23.
-MISSED = [18, 29, 30, 40]
-EXCLUDED = [7, 9, 23, 34, 35]
+COUNTS = {16: 128, 17: 128, 18: 128, 19: 0, 22: 640, 25: 128}
+# `never` was never launched, 19 is a side that no thread took, 41 is code of the host. 8 and 10 are sides of a condition
+# that the compiler decided, and so is 24.
+MISSED = [19, 30, 31, 41]
+EXCLUDED = [8, 10, 24, 35, 36]
 # Releases differ in whether the decorator of an excluded function is excluded, too.
-DECORATOR = 33
-MISSED_BRANCHES = [[17, 18], [39, 40]]
+DECORATOR = 34
+MISSED_BRANCHES = [[18, 19], [40, 41]]
 
 TESTS = """\
 import kernels
@@ -129,7 +122,8 @@ if arguments[0] == "report":
 class Project:
     def __init__(self, path):
         self.path = path
-        self.write("fake.py", FAKE)
+        for name, text in TRITON.items():
+            self.write("triton/" + name, text)
         self.write("kernels.py", KERNELS)
         self.write("test_kernels.py", TESTS)
         self.write("program.py", "import kernels\nkernels.launch(1)\n")
@@ -146,7 +140,7 @@ class Project:
         (self.path / name).write_text(text)
 
     def settings(self, run="", more=""):
-        self.write(".coveragerc", f"[run]\nplugins = rocov\nomit = fake.py\n{run}\n{more}\n")
+        self.write(".coveragerc", f"[run]\nplugins = rocov\nomit = triton/*\n{run}\n{more}\n")
 
     def counts(self, by_label):
         absolute = {
@@ -204,7 +198,7 @@ def test_coverage_run_and_all_reports(project, branch):
     project.settings(f"branch = {branch}")
     project.run("coverage", "run", "program.py")
     table = project.run("coverage", "report", "--show-missing")
-    assert re.search(r"kernels\.py .* 18, 29-30, 40$", table, re.MULTILINE), table
+    assert re.search(r"kernels\.py .* 19, 30-31, 41$", table, re.MULTILINE), table
     project.check(branch)
     # Each format has the lines, and each file once.
     project.run("coverage", "xml", "-q")
@@ -234,12 +228,12 @@ def test_kernels_of_a_module_that_was_never_imported_are_missed(project):
     project.run("coverage", "run", "program.py")
     project.check()
     # It has a function with the name of one that a kernel calls.
-    assert project.json()["other.py"]["missing_lines"][:3] == [1, 4, 5]
-    assert 6 in project.json()["other.py"]["missing_lines"]
+    assert project.json()["other.py"]["missing_lines"][:4] == [1, 2, 5, 6]
+    assert 7 in project.json()["other.py"]["missing_lines"]
 
 
 def test_omit_and_source_hold(project):
-    project.write("inner/kernels.py", "from fake import triton, tl\n\n\n@triton.jit\ndef k(p):\n    tl.store(p, 1)\n")
+    project.write("inner/kernels.py", "import triton, triton.language as tl\n\n\n@triton.jit\ndef k(p):\n    tl.store(p, 1)\n")
     project.write("inner/__init__.py", "")
     project.write("program.py", "import kernels\nimport inner.kernels\n")
     project.counts({"": {"kernels.py": COUNTS, "inner/kernels.py": {6: 1}}})
@@ -248,7 +242,7 @@ def test_omit_and_source_hold(project):
     found = project.json()
     assert sorted(found) == ["inner/__init__.py", "inner/kernels.py"]
     assert found["inner/kernels.py"]["missing_lines"] == []
-    project.write(".coveragerc", "[run]\nplugins = rocov\nomit = fake.py,inner/*\n")
+    project.write(".coveragerc", "[run]\nplugins = rocov\nomit = triton/*,inner/*\n")
     project.run("coverage", "run", "program.py")
     assert sorted(project.json()) == ["kernels.py", "program.py"]
 
@@ -274,7 +268,7 @@ def test_relative_files(project):
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_pytest_cov(project, branch, workers):
     output = project.pytest("--cov", "--cov-report=term-missing", *branch, *workers)
-    assert re.search(r"kernels\.py .* 18, 29-30, 40$", output, re.MULTILINE), output
+    assert re.search(r"kernels\.py .* 19, 30-31, 41$", output, re.MULTILINE), output
     project.check(bool(branch))
 
 
@@ -282,10 +276,10 @@ def test_contexts_of_pytest_cov(project):
     project.counts({"test_kernels.py/test_one": {"kernels.py": COUNTS}})
     project.pytest("--cov", "--cov-context=test")
     contexts = project.json("--show-contexts")["kernels.py"]["contexts"]
-    assert contexts["21"] == ["test_kernels.py::test_one|run"]
-    assert "18" not in contexts
+    assert contexts["22"] == ["test_kernels.py::test_one|run"]
+    assert "19" not in contexts
     host = ["test_kernels.py::TestOthers::test_two|run", "test_kernels.py::test_one|run"]
-    assert sorted(contexts["39"]) == host
+    assert sorted(contexts["40"]) == host
 
 
 def test_contexts_of_coverage(project):
@@ -293,22 +287,22 @@ def test_contexts_of_coverage(project):
     project.settings("dynamic_context = test_function")
     project.run("coverage", "run", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_kernels.py")
     contexts = project.json("--show-contexts")["kernels.py"]["contexts"]
-    assert contexts["21"] == ["test_kernels.TestOthers.test_two"]
+    assert contexts["22"] == ["test_kernels.TestOthers.test_two"]
 
 
 def test_several_specialisations_are_joined(project):
     counts = dict(COUNTS)
-    counts.update({7: 640, 9: 640, 23: 128})
+    counts.update({8: 640, 10: 640, 24: 128})
     project.counts({"": {"kernels.py": counts}})
     project.run("coverage", "run", "program.py")
     found = project.json()["kernels.py"]
     assert found["missing_lines"] == MISSED
-    assert [line for line in found["excluded_lines"] if line != DECORATOR] == [34, 35]
+    assert [line for line in found["excluded_lines"] if line != DECORATOR] == [35, 36]
 
 
 def test_a_helper_of_another_file(project):
-    project.write("helpers.py", "from fake import triton, tl\n\n\n@triton.jit\ndef half(x):\n    y = x / 2\n    return y\n")
-    project.write("kernels.py", KERNELS.replace("from fake", "from helpers import half; from fake").replace("twice(tl", "half(tl").replace(", LIMIT)\n    if", ")\n    if"))
+    project.write("helpers.py", "import triton, triton.language as tl\n\n\n@triton.jit\ndef half(x):\n    y = x / 2\n    return y\n")
+    project.write("kernels.py", KERNELS.replace("import triton\n", "import triton; from helpers import half\n").replace("twice(tl", "half(tl").replace(", LIMIT)\n    if", ")\n    if"))
     project.write("program.py", "import kernels\nimport helpers\n")
     project.run("coverage", "run", "program.py")
     assert project.json()["helpers.py"]["missing_lines"] == []
@@ -360,6 +354,6 @@ def test_without_counts_all_is_as_without_the_plugin(project):
     (project.path / ".rocov-coverage").rmdir()
     project.run("coverage", "run", "program.py")
     found = project.json()["kernels.py"]["missing_lines"]
-    project.write(".coveragerc", "[run]\nomit = fake.py\n")
+    project.write(".coveragerc", "[run]\nomit = triton/*\n")
     project.run("coverage", "run", "program.py")
     assert project.json()["kernels.py"]["missing_lines"] == found
