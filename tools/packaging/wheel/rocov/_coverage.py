@@ -78,9 +78,8 @@ class KernelCoverage(CoveragePlugin):
             return
         if self._run == "auto" and not os.path.exists("/dev/nvidiactl"):
             return
-        arguments = getattr(sys, "orig_argv", None)
         command = _rocov()
-        if command is None or arguments is None:
+        if command is None:
             return
         if clean:
             self._clean()
@@ -89,7 +88,7 @@ class KernelCoverage(CoveragePlugin):
         directory = os.path.abspath(OWN_DIRECTORY)
         os.execv(
             command,
-            [command, "run", "--instrument", "-o", directory, "--", sys.executable] + arguments[1:],
+            [command, "run", "--instrument", "-o", directory, "--", sys.executable] + _arguments(),
         )
 
     def _clean(self):
@@ -294,6 +293,14 @@ def _command_of_coverage():
     program = os.path.normpath(sys.argv[0]).split(os.sep)
     is_coverage = program[-1].startswith("coverage") or program[-2:] == ["coverage", "__main__.py"]
     return sys.argv[1] if is_coverage else None
+
+
+def _arguments():
+    """The command line of this process, behind the interpreter."""
+    if sys.version_info >= (3, 10):
+        return sys.orig_argv[1:]
+    with open("/proc/self/cmdline", "rb") as file:
+        return [os.fsdecode(argument) for argument in file.read().split(b"\0")[1:-1]]
 
 
 def _rocov():
