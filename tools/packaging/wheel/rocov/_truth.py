@@ -84,7 +84,7 @@ class SourceKernels:
         seen = set()
         while waiting:
             function, arguments = waiting.pop()
-            key = (function.name, tuple(sorted(arguments.items())))
+            key = (function.name, repr(sorted(arguments.items())))
             if key in seen:
                 continue
             seen.add(key)
@@ -93,7 +93,7 @@ class SourceKernels:
                 names = _full_names(call.func, self._imports)
                 here = by_name.get(getattr(call.func, "id", None))
                 if here is not None:
-                    waiting.append((here, here.literals(call)))
+                    waiting.append((here, here.arguments(call, values)))
                 else:
                     walk.called.update(names)
         return walk
@@ -150,11 +150,18 @@ class Function:
         first = self.node.body[0].lineno
         return any(counts.get(line, 0) > 0 for line in range(first, self.node.end_lineno + 1))
 
-    def literals(self, call):
-        """The parameters that a call gives literal values."""
+    def arguments(self, call, values):
+        """The constexpr parameters whose values a call gives by literals and names of `values`."""
         given = list(zip(self._parameters, call.args))
         given += [(keyword.arg, keyword.value) for keyword in call.keywords]
-        return {name: value.value for name, value in given if isinstance(value, ast.Constant) and name in self._known}
+        known = {}
+        for name, node in given:
+            if name in self._known:
+                try:
+                    known[name] = _evaluate(node, values)
+                except (ValueError, TypeError, ArithmeticError):
+                    pass
+        return known
 
     def is_known(self, node):
         """Whether the compiler knows the value of an expression."""

@@ -190,6 +190,25 @@ BY_HAND = {
         def k(p):
     + 32    tl.store(p, helper(1, WIDE=True))
     """,
+    "a helper with a global for its constexpr, through another one": """
+        WIDE = tl.constexpr(20)
+
+        @triton.jit
+        def inner(a, LIMIT: tl.constexpr):
+    +       if LIMIT > 10:
+    +           a = a + 1
+            else:
+    ?           a = a + 2
+    +       return a
+
+        @triton.jit
+        def helper(a, LIMIT: tl.constexpr):
+    +       return inner(a, LIMIT + 1)
+
+        @triton.jit
+        def k(p):
+    + 32    tl.store(p, helper(1, WIDE))
+    """,
     "a helper that is only called where no thread came": """
         @triton.jit
         def helper(a):
