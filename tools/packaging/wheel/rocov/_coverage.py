@@ -9,10 +9,12 @@ import atexit
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import tokenize
 
 import coverage
 import coverage.exceptions
@@ -58,11 +60,13 @@ class KernelCoverage(CoveragePlugin):
         KernelCoverage.active = self
         command = _command_of_coverage()
         if command == "run":
-            self.start_under_rocov(clean="--append" not in sys.argv and "-a" not in sys.argv)
+            more = {"--append", "-a", "--parallel-mode", "-p"}
+            is_more = _setting(config, "run:parallel") or not more.isdisjoint(sys.argv)
+            self.start_under_rocov(clean=not is_more)
         if command in _REPORTS:
             self.join_file()
         if command == "combine":
-            atexit.register(self.join_file)
+            atexit.register(self._join_combined, _changed(self._path()))
         if command == "erase":
             self._clean()
         # Only the C tracer takes plugins.
@@ -90,6 +94,17 @@ class KernelCoverage(CoveragePlugin):
             command,
             [command, "run", "--instrument", "-o", directory, "--", sys.executable] + _arguments(),
         )
+
+    def _path(self):
+        """The data file. None if data are only in memory."""
+        return _setting(self._config, "run:data_file")
+
+    def _join_combined(self, before):
+        """Adds the lines to what `coverage combine` has written, which removes the files that it has read."""
+        if _changed(self._path()) != before:
+            self.join_file()
+            if "--keep" not in sys.argv:
+                self._clean()
 
     def _clean(self):
         """Removes the counts of earlier runs, as coverage.py removes its own."""
@@ -128,13 +143,13 @@ class KernelCoverage(CoveragePlugin):
 
     def join_file(self):
         """Adds the lines of kernels to the data file."""
-        path = _setting(self._config, "run:data_file") or ".coverage"
-        if not os.path.exists(path) or not self.directories():
+        path = self._path()
+        if not path or not os.path.exists(path) or not self.directories():
             return
         data = coverage.CoverageData(basename=path)
         data.read()
         self.join(data)
-        data.close() if hasattr(data, "close") else None
+        data.close()
 
     def join(self, data, more=()):
         """Adds the lines of kernels to data. `more` are other data, which has more files."""
@@ -226,9 +241,9 @@ class KernelReporter(coverage.python.PythonFileReporter):
 
     def _executed_lines(self):
         if self._executed is None:
-            path = self._rules.setting("run:data_file") or ".coverage"
+            path = self._rules.setting("run:data_file")
             self._executed = set()
-            if os.path.exists(path):
+            if path and os.path.exists(path):
                 data = coverage.CoverageData(basename=path)
                 data.read()
                 for name in data.measured_files():
@@ -291,8 +306,13 @@ def _command_of_coverage():
     if len(sys.argv) < 2:
         return None
     program = os.path.normpath(sys.argv[0]).split(os.sep)
-    is_coverage = program[-1].startswith("coverage") or program[-2:] == ["coverage", "__main__.py"]
-    return sys.argv[1] if is_coverage else None
+    is_command = re.fullmatch(r"coverage(-?3(\.\d+)?)?", program[-1])
+    return sys.argv[1] if is_command or program[-2:] == ["coverage", "__main__.py"] else None
+
+
+def _changed(path):
+    """When a file was changed."""
+    return os.stat(path).st_mtime_ns if path and os.path.exists(path) else None
 
 
 def _arguments():
@@ -317,9 +337,10 @@ def _kernels(path):
         text = ""
         if path.endswith(".py"):
             try:
-                text = coverage.python.get_python_source(path)
-            except Exception:  # not a file, or not in its encoding: coverage.py names it
-                pass
+                with tokenize.open(path) as file:
+                    text = file.read()
+            except (OSError, SyntaxError, UnicodeDecodeError):
+                pass  # coverage.py names it
         _found[path] = SourceKernels(text)
     return _found[path]
 

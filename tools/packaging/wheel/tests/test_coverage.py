@@ -253,6 +253,8 @@ def test_processes_are_combined(project, branch):
     for _ in range(2):
         project.run("coverage", "run", "program.py")
     project.run("coverage", "combine")
+    # As coverage.py removes the files that it has combined.
+    assert [call[0] for call in project.calls()] == ["report", "clean"]
     # The lines are in the file: another machine has no counts.
     (project.path / ".rocov-coverage").rmdir()
     project.check(branch)
@@ -327,9 +329,13 @@ def test_the_plugin_starts_rocov(project):
     assert "2 passed" in output
     assert [call[0] for call in project.calls()].count("clean") == 1
     assert [call[0] for call in project.calls()].count("run") == 2
+    # Runs in parallel have counts until they are combined.
+    project.run("coverage", "run", "--parallel-mode", "program.py", "0")
+    assert [call[0] for call in project.calls()].count("clean") == 1
+    assert [call[0] for call in project.calls()].count("run") == 3
     # Without --cov, pytest runs as it is.
     project.pytest("test_kernels.py")
-    assert [call[0] for call in project.calls()].count("run") == 2
+    assert [call[0] for call in project.calls()].count("run") == 3
 
 
 def test_counts_of_rocov_run(project):
