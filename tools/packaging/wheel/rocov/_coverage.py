@@ -163,16 +163,13 @@ class KernelCoverage(CoveragePlugin):
             contexts |= each.measured_contexts()
             for name in each.measured_files():
                 known.setdefault(os.path.realpath(name), (name, each.file_tracer(name)))
-        by_test = {context.split("|")[0]: context for context in sorted(contexts) if context.endswith("|run")}
-        others = contexts - set(by_test.values())
-        is_by_test = any(contexts)
-        static = _setting(self._config, "run:context") or ""
+        named = _Contexts(contexts, _setting(self._config, "run:context") or "")
         is_branch = _setting(self._config, "run:branch") or data.has_arcs()
-        for label, files in _counts(directories, is_by_test).items():
+        for label, files in _counts(directories, any(contexts)).items():
             lines, arcs = self._ran(files, known, is_branch)
             if not lines:
                 continue
-            data.set_context(_context(label, static, by_test, others))
+            data.set_context(named.of(label))
             data.add_arcs(arcs) if is_branch else data.add_lines(lines)
             tracers = {name: NAME for name in lines if not data.file_tracer(name)}
             data.add_file_tracers({name: tracer for name, tracer in tracers.items() if _tracer(known, name)})
@@ -354,7 +351,11 @@ def _counts(directories, by_test):
     """The counts of lines: by label (None for all that has none), by file, by line."""
     command = _rocov()
     if command is None:
-        print("rocov: no command rocov is found: kernels are reported as missed", file=sys.stderr)
+        print(
+            "rocov: kernels are reported as missed: there is no command rocov beside this Python or on the PATH: install "
+            "rocov's wheel into this environment",
+            file=sys.stderr,
+        )
         return {}
     with tempfile.TemporaryDirectory() as folder:
         lcov, details = (os.path.join(folder, name) for name in ("lcov", "json"))
@@ -415,21 +416,48 @@ def parse_lcov(lines, labels):
     return found
 
 
-def _context(label, static, by_test, others):
-    """The context of coverage.py for the counts of a label."""
-    if not label:
-        return static
-    # A node id of pytest, as rocov_pytest makes labels of them.
-    file, dot, names = label.partition(".py/")
-    node = f"{file}.py::{names.replace('/', '::')}" if dot else label
-    if node in by_test:
-        return by_test[node]
-    if by_test:
-        return f"{node}|run"
-    # dynamic_context = test_function: the module, the class and the function.
-    name = ".".join([file.split("/")[-1]] + names.split("[")[0].split("/"))
-    for context in sorted(others):
-        dynamic = context.split("|")[-1]
-        if dot and (dynamic == name or dynamic.endswith("." + name)):
-            return context
-    return f"{static}|{node}" if static else node
+class _Contexts:
+    """The contexts of coverage.py's data, by rocov's labels."""
+
+    def __init__(self, contexts, static):
+        self._static = static
+        self._by_label = {}
+        label = _label_of_test()
+        for context in sorted(contexts):
+            # pytest-cov has the phase of the test behind its node id. Another context may be before it.
+            node, _, phase = context.rpartition("|")
+            if phase == "run":
+                self._by_label[label(node.split("|")[-1])] = context
+        self._has_tests = bool(self._by_label)
+        self._others = sorted(contexts)
+
+    def of(self, label):
+        """The context for the counts of a label."""
+        # rocov_dump has numbers for counts that no test has.
+        if not label or re.fullmatch(r"dump-\d+", label):
+            return self._static
+        names = label.split("/")
+        for end in range(len(names), 0, -1):
+            context = self._by_label.get("/".join(names[:end]))
+            if context is not None:
+                return context
+        file, is_test, names = label.partition(".py/")
+        if is_test and not self._has_tests:
+            # dynamic_context = test_function: the module, the class and the function.
+            name = ".".join([file.split("/")[-1]] + names.split("[")[0].split("/"))
+            for context in self._others:
+                dynamic = context.split("|")[-1]
+                if dynamic == name or dynamic.endswith("." + name):
+                    return context
+        node = f"{file}.py::{names.replace('/', '::')}" if is_test else label
+        node = f"{node}|run" if is_test and self._has_tests else node
+        return f"{self._static}|{node}" if self._static else node
+
+
+def _label_of_test():
+    """The function that makes labels of pytest's node ids."""
+    try:
+        from rocov_pytest import label
+    except ImportError:
+        return lambda node: node.replace("::", "/")
+    return label

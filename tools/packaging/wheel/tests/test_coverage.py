@@ -275,11 +275,16 @@ def test_pytest_cov(project, branch, workers):
 
 
 def test_contexts_of_pytest_cov(project):
-    project.counts({"test_kernels.py/test_one": {"kernels.py": COUNTS}})
+    by_label = {"test_kernels.py/test_one/inner": {"kernels.py": COUNTS}}
+    # What no test has counted, and a context of a user's own.
+    by_label["dump-1"] = {"kernels.py": {30: 128}}
+    by_label["forward"] = {"kernels.py": {31: 128}}
+    project.counts(by_label)
     project.pytest("--cov", "--cov-context=test")
     contexts = project.json("--show-contexts")["kernels.py"]["contexts"]
     assert contexts["22"] == ["test_kernels.py::test_one|run"]
     assert "19" not in contexts
+    assert contexts["31"] == ["", "forward"]
     host = ["test_kernels.py::TestOthers::test_two|run", "test_kernels.py::test_one|run"]
     assert sorted(contexts["40"]) == host
 
@@ -350,7 +355,7 @@ def test_what_is_wrong_has_a_message(project):
     project.run("coverage", "run", "program.py")
     (project.path / "bin/rocov").unlink()
     output = project.run("coverage", "report", PATH="/nowhere")
-    assert "no command rocov is found" in output
+    assert "kernels are reported as missed: there is no command rocov" in output
     project.settings(more="[rocov]\nrun = sometimes")
     output = project.run("coverage", "run", "program.py", status=1)
     assert "run is 'sometimes': write auto, always or never" in output
