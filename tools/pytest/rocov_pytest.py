@@ -90,14 +90,17 @@ def pytest_load_initial_conftests(early_config):
 
 @pytest.hookimpl(hookwrapper=True, trylast=True)
 def pytest_runtestloop(session):
-    """Before pytest-cov reports: counts of this process are written, and those of all added."""
+    """Before pytest-cov reports: the counts of this process are written, and those of all are added."""
     yield
+    module = sys.modules.get("rocov._coverage")
+    if module is None or not module.is_measuring():
+        return
     library = _library()
-    if library is not None and hasattr(library, "rocov_dump"):
-        library.rocov_dump(None)
+    if library is not None:
+        library.rocov_drain()
     # A process of pytest-xdist leaves that to the first one.
     if not hasattr(session.config, "workerinput"):
-        _add_kernels()
+        module.add_to_current()
 
 
 def _plugin_of_coverage(options):
@@ -112,9 +115,3 @@ def _plugin_of_coverage(options):
     from rocov._coverage import KernelCoverage
 
     return KernelCoverage(settings.config.get_plugin_options("rocov"))
-
-
-def _add_kernels():
-    module = sys.modules.get("rocov._coverage")
-    if module is not None:
-        module.add_to_current()

@@ -149,7 +149,8 @@ class KernelCoverage(CoveragePlugin):
         data = coverage.CoverageData(basename=path)
         data.read()
         self.join(data)
-        data.close()
+        if hasattr(data, "close"):  # since 7
+            data.close()
 
     def join(self, data, more=()):
         """Adds the lines of kernels to data. `more` are other data, which has more files."""
@@ -200,11 +201,14 @@ class KernelCoverage(CoveragePlugin):
         return lines, arcs
 
 
+def is_measuring():
+    """Whether coverage.py measures this process, with the plugin."""
+    return coverage.Coverage.current() is not None and KernelCoverage.active is not None
+
+
 def add_to_current():
-    """Adds the lines of kernels to what coverage.py measures in this process, and to that of its other processes."""
+    """Adds the lines of kernels to what coverage.py measures, to the data of this process."""
     measured = coverage.Coverage.current()
-    if measured is None or KernelCoverage.active is None:
-        return
     data = measured.get_data()
     others = []
     for path in glob.glob(glob.escape(measured.get_option("run:data_file")) + ".*"):
