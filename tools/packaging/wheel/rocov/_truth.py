@@ -252,6 +252,8 @@ class _Walk:
 
     def _statement(self, statement, segment, follows):
         """Marks a statement that ran. Returns whether it leaves the suite: True, False or "maybe"."""
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            return False  # a docstring, which is no statement for coverage.py either
         self.lines.add(statement.lineno)
         for part in _expressions(statement):
             self._calls.extend(_calls(part))

@@ -37,7 +37,8 @@ def statements(kernels):
     for function in kernels.functions:
         for statement in function.node.body:
             for node in ast.walk(statement):
-                if isinstance(node, ast.stmt):
+                is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+                if isinstance(node, ast.stmt) and not is_text:
                     lines[node.lineno] = function.name
     return lines
 
@@ -111,6 +112,7 @@ BY_HAND = {
     "a straight run": """
         @triton.jit
         def k(p, n):
+            "The kernel."
     +       zero = 0
     + 32    i = tl.program_id(0)
     +       one = zero + 1
