@@ -47,7 +47,10 @@ fn coverage_py_reports_what_counters_in_ptx_tell() {
         python.args(["-B"]);
         python
     };
-    if !run(python().args(["-c", "import coverage"])).status.success() {
+    if !run(python().args(["-c", "import coverage"]))
+        .status
+        .success()
+    {
         not_run("python3-coverage is not installed: coverage.py reports no counts of PTX");
         return;
     }
@@ -64,9 +67,15 @@ fn coverage_py_reports_what_counters_in_ptx_tell() {
     let steps = [step("load", &file), counts];
     run(&mut uncounted.command(&counted, &steps)).success();
 
-    let settings = format!("[run]\nplugins = rocov\n[rocov]\ndata = {}\n", counted.display());
+    let settings = format!(
+        "[run]\nplugins = rocov\n[rocov]\ndata = {}\n",
+        counted.display()
+    );
     fs::write(place.path().join(".coveragerc"), settings).expect("it can be written");
-    let commands: [&[&str]; 2] = [&["run", "--branch", "kernels.py"], &["json", "-q", "-o", "out.json"]];
+    let commands: [&[&str]; 2] = [
+        &["run", "--branch", "kernels.py"],
+        &["json", "-q", "-o", "out.json"],
+    ];
     for arguments in commands {
         let mut coverage = python();
         coverage.current_dir(place.path()).args(["-m", "coverage"]);
