@@ -11,6 +11,9 @@ use rocov::format::codeobject::CodeObject;
 use rocov::instrument::amdgcn::{CounterMap, Options, Refusal, instrument};
 use rocov_tests::unpacked::not_run;
 
+/// Objects that take longer are named.
+const SLOW: Duration = Duration::from_secs(3);
+
 /// What became of the kernels of a package.
 #[derive(Debug, Default)]
 struct Account {
@@ -44,6 +47,13 @@ impl Account {
         let made = instrument(image, &Options::default());
         let time = start.elapsed();
         self.time += time;
+        if time > SLOW {
+            println!(
+                "  {} kernels, {} bytes: {time:?}",
+                kernels.len(),
+                image.len()
+            );
+        }
         self.slowest = self.slowest.max((time, image.len()));
         self.objects += 1;
         self.kernels += count;

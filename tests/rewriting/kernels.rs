@@ -113,3 +113,14 @@ fn waves_that_go_on_bring_their_counts_to_memory() {
         compare_all("gfx1100", &[], "gfx1100", options);
     }
 }
+
+#[test]
+fn functions_that_share_registers_count_as_traced() {
+    let options = Options {
+        is_apart: true,
+        ..Options::default()
+    };
+    for target in ["gfx90a", "gfx942", "gfx1100", "gfx1201"] {
+        compare_all(target, &[], target, options);
+    }
+}

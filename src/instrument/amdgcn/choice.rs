@@ -27,7 +27,12 @@ pub(super) struct Term {
 }
 
 /// Chooses the counters of functions.
-pub(super) fn choose(functions: &[&Function<'_>], callees_end: bool, is_checked: bool) -> Choice {
+pub(super) fn choose(
+    functions: &[&Function<'_>],
+    callees_end: bool,
+    is_checked: bool,
+    is_apart: bool,
+) -> Choice {
     let mut choice = Choice {
         keys: Vec::new(),
         checked: BTreeSet::new(),
@@ -95,7 +100,8 @@ pub(super) fn choose(functions: &[&Function<'_>], callees_end: bool, is_checked:
         }
         let stretch_nodes: Vec<usize> = (0..stretches.len()).collect();
         let graph = Graph::new(function, &stretch_nodes, Flowing::Lanes, callees_end);
-        let is_entry = |stretch: usize| stretches[stretch].lanes == Lanes::Entry;
+        // Registers for the lanes at entry would have to outlive calls.
+        let is_entry = |stretch: usize| !is_apart && stretches[stretch].lanes == Lanes::Entry;
         let picked = graph.pick(|stretch| {
             let found = &stretches[stretch];
             (

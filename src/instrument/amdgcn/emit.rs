@@ -113,7 +113,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 if index > 0 {
                     text.align(KERNEL_WORDS);
                 }
-                self.begin(text, number);
+                self.begin(text, Some(number));
                 if function.entries.len() > 1 {
                     encoder.branch(text, starts[first]);
                 }
@@ -121,6 +121,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
         }
         if let Some(start) = self.labels.starts.get(&function.code.address) {
             text.place(*start);
+            if self.plan.is_apart {
+                self.begin(text, None);
+            }
         }
         // A kernel that calls no function ends there without a branch.
         let is_end = |index: &usize| matches!(function.all[*index].flow, Flow::End);
@@ -145,6 +148,10 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 continue;
             }
             let goal = function.goal(index).and_then(|goal| starts.get(&goal));
+            let leaves = matches!(ins.flow, Flow::Indirect) && !function.jumps.contains_key(&index);
+            if self.plan.is_apart && (ins.is_call() || leaves) {
+                self.call_flush(text);
+            }
             match (ins.flow, goal) {
                 (Flow::End, _) if Some(index) == last_end => {
                     text.place(self.end);
@@ -192,6 +199,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     encoder.nothing(text, 1);
                 }
                 _ => self.copy(text, function, index),
+            }
+            if self.plan.is_apart && ins.is_call() {
+                self.begin(text, None);
             }
         }
         if function.all.last().is_some_and(|last| last.falls_through()) {
@@ -383,8 +393,8 @@ impl<'a, 'data> Emitter<'a, 'data> {
         self.encoder.call(text, back, flush);
     }
 
-    /// The start of a wave of the kernel with this number.
-    fn begin(&self, text: &mut Text, function: usize) {
+    /// Sets the counters to their start: at that of a wave of the kernel with this number, or of a function.
+    fn begin(&self, text: &mut Text, function: Option<usize>) {
         let (plan, encoder) = (self.plan, self.encoder);
         let [pair, _, count] = plan.temporaries;
         match plan.entry_lanes {
@@ -404,7 +414,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         if let Some(Home::Lane(vector, lane)) = plan.entry_lanes {
             encoder.write_lane(text, vector, Source::Scalar(count), lane);
         }
-        self.set_scalars(text, Some(function));
+        self.set_scalars(text, function);
     }
 
     /// Sets the checked counters in vector registers to their start. All lanes are active.

@@ -12,6 +12,9 @@ use modelgpu_isa::{Flow, Instruction, Operand, WaveSize};
 use super::code::{Ins, Scalars};
 use super::function::{Function, Lanes};
 
+/// The most stretches of a function whose masks are followed.
+const MAX_STRETCHES: usize = 1500;
+
 /// A set of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Set {
@@ -178,8 +181,11 @@ impl State {
 
 /// What is known before each stretch that can be reached. `None`: the function is too large.
 fn states(function: &Function<'_>, parents: &mut Parents) -> Option<Vec<Option<State>>> {
+    if function.stretches.len() > MAX_STRETCHES {
+        return None;
+    }
     // The steps in all. Few conditions in loops make it start anew.
-    let mut steps = 256 * function.stretches.len() + 1024;
+    let mut steps = 64 * function.stretches.len() + 1024;
     loop {
         let known = states_once(function, parents, &mut steps);
         if known.is_some() || steps == 0 {

@@ -37,6 +37,8 @@ pub struct Options {
     /// The rounds of a loop after which a wave brings its counts to memory. At most 65,536: lanes of a wave must not pass 32 bits
     /// before.
     pub rounds: u32,
+    /// Functions bring their counts to memory before each call, as they do if those of all functions do not fit into registers.
+    pub is_apart: bool,
 }
 
 impl Default for Options {
@@ -44,6 +46,7 @@ impl Default for Options {
         Self {
             counting: Counting::default(),
             rounds: 1 << 16,
+            is_apart: false,
         }
     }
 }

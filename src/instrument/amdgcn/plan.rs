@@ -85,6 +85,9 @@ pub(super) struct Plan {
     pub(super) encoder: Encoder,
     /// The rounds of a loop after which a wave brings its counts to memory.
     pub(super) rounds: u32,
+    /// The function shares its registers with functions that it may call: it brings its counts to memory before a call and
+    /// before it returns.
+    pub(super) is_apart: bool,
     pub(super) counters: Vec<Counter>,
     pub(super) batches: Vec<Batch>,
     /// Scalar registers for use between instructions: two values, and SCC.

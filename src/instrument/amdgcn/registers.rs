@@ -31,6 +31,8 @@ pub(super) struct Group<'a, 'data> {
     pub(super) used: Used,
     /// A callee may end the wave.
     pub(super) callees_end: bool,
+    /// It is one function, whose registers those that it may call have, too.
+    pub(super) is_apart: bool,
 }
 
 /// Decides on the counters of a group, whose first word in memory is `first_word`. A wave brings its counts to memory after so
@@ -41,7 +43,11 @@ pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Resul
         group.functions,
         group.callees_end,
         limits.has_room_on_the_way(),
+        group.is_apart,
     );
+    if group.is_apart && !limits.has_room_on_the_way() {
+        return Err(limits.refused(choice.keys.len()));
+    }
     let assignment = Assignment::new(group, &choice, &limits);
     assignment.plan(first_word, rounds)
 }
@@ -102,6 +108,16 @@ impl Limits {
         }
     }
 
+    /// The refusal if so many counters do not fit.
+    fn refused(&self, counters: usize) -> Refusal {
+        Refusal::Registers {
+            counters,
+            vectors: self.used.vectors,
+            accumulators: self.used.accumulators,
+            scalars: self.used.scalars,
+        }
+    }
+
     /// The first scalar register that is free, and even.
     fn first_scalar(&self) -> u32 {
         self.used.scalars.next_multiple_of(2)
@@ -154,13 +170,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
     }
 
     fn refused(&self) -> Refusal {
-        let used = self.limits.used;
-        Refusal::Registers {
-            counters: self.choice.keys.len(),
-            vectors: used.vectors,
-            accumulators: used.accumulators,
-            scalars: used.scalars,
-        }
+        self.limits.refused(self.choice.keys.len())
     }
 
     /// The counters in scalar registers alone, if there are enough that cost no occupancy: with them, a wave neither needs to
@@ -180,6 +190,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
         let mut plan = Plan {
             encoder: Encoder::new(group.target, group.lanes),
             rounds,
+            is_apart: group.is_apart,
             counters: Vec::new(),
             batches: Vec::new(),
             temporaries: [first, first + 1, first + 2].map(|number| number as u16),

@@ -30,11 +30,33 @@ pub fn instrument(elf: &[u8], options: &Options) -> Result<Instrumented, Refusal
     let object = Object::parse(elf)?;
     let functions = object.functions();
     let mut refused = Vec::new();
-    let groups = groups(&functions, &mut refused);
+    let (connected, mut groups) = groups(&functions, &mut refused);
     let mut plans: Vec<(Plan, Vec<&Function<'_>>)> = Vec::new();
     let mut words = 0;
+    let mut is_apart = false;
+    if let Some(connected) = connected {
+        // Many functions have too many counters to have them all in registers at once. And one that stays as it is may end
+        // waves.
+        let has_gaps = functions
+            .iter()
+            .any(|function| !function.is_kernel() && obstacle(function).is_some());
+        let whole = (!has_gaps && !options.is_apart)
+            .then(|| planned(&object, &functions, &connected, words, options, false).ok())
+            .flatten();
+        match whole {
+            Some(plan) => {
+                words += plan.words;
+                plans.push((plan, connected));
+            }
+            None => {
+                is_apart = true;
+                groups.extend(connected.into_iter().map(|function| vec![function]));
+            }
+        }
+    }
     for group in groups {
-        match planned(&object, &functions, &group, words, options) {
+        let is_apart = is_apart && (group[0].calls || !group[0].is_kernel());
+        match planned(&object, &functions, &group, words, options, is_apart) {
             Ok(plan) => {
                 words += plan.words;
                 plans.push((plan, group));
@@ -45,6 +67,7 @@ pub fn instrument(elf: &[u8], options: &Options) -> Result<Instrumented, Refusal
             }
         }
     }
+    join_registers(&mut plans);
     if plans.is_empty() {
         let first = refused.into_iter().next();
         return Err(first.map_or(Refusal::NoFunction, |(_, refusal)| refusal));
@@ -77,40 +100,41 @@ pub fn instrument(elf: &[u8], options: &Options) -> Result<Instrumented, Refusal
     Ok(Instrumented { code, refused })
 }
 
-/// Groups of functions that share registers: kernels that call none have their own. Adds those that cannot be copied to
-/// `refused`.
+/// The kernels that call functions, and these functions, if there are any; and groups of others: kernels that call none. Adds
+/// those that cannot be copied to `refused`.
+#[expect(clippy::type_complexity, reason = "two lists of the same kind")]
 fn groups<'f, 'data>(
     functions: &'f [Function<'data>],
     refused: &mut Vec<(String, Refusal)>,
-) -> Vec<Vec<&'f Function<'data>>> {
+) -> (
+    Option<Vec<&'f Function<'data>>>,
+    Vec<Vec<&'f Function<'data>>>,
+) {
     let (mut connected, mut single) = (Vec::new(), Vec::new());
-    let mut bad = None;
     for function in functions {
         match obstacle(function) {
             None if function.calls || !function.is_kernel() => connected.push(function),
             None => single.push(vec![function]),
-            Some(refusal) => {
-                if !function.is_kernel() {
-                    bad.get_or_insert(function.name.clone());
-                }
-                refused.push((function.name.clone(), refusal));
-            }
+            Some(refusal) => refused.push((function.name.clone(), refusal)),
         }
     }
     let has_kernel = connected.iter().any(|function| function.is_kernel());
-    if let Some(callee) = bad {
-        // A function that stays as it is would use registers of counters, and end waves that are not counted.
-        let kernels = connected
-            .into_iter()
-            .filter(|function| function.is_kernel());
-        refused.extend(kernels.map(|kernel| {
-            let callee = callee.clone();
-            (kernel.name.clone(), Refusal::Callee { callee })
-        }));
-    } else if has_kernel {
-        single.push(connected);
+    (has_kernel.then_some(connected), single)
+}
+
+/// Gives all kernels that call functions the registers of all functions that are apart.
+fn join_registers(plans: &mut [(Plan, Vec<&Function<'_>>)]) {
+    let apart = || plans.iter().filter(|(plan, _)| plan.is_apart);
+    let Some(first) = apart().map(|(plan, _)| plan.total).next() else {
+        return;
+    };
+    let mut total = first;
+    apart().for_each(|(plan, _)| total.join(plan.total));
+    let accumulator = apart().map(|(plan, _)| plan.first_accumulator).max();
+    for (plan, _) in plans.iter_mut().filter(|(plan, _)| plan.is_apart) {
+        plan.total = total;
+        plan.first_accumulator = accumulator.unwrap_or(plan.first_accumulator);
     }
-    single
 }
 
 /// Why a function cannot be copied.
@@ -157,9 +181,10 @@ fn planned(
     group: &[&Function<'_>],
     first_word: u64,
     options: &Options,
+    is_apart: bool,
 ) -> Result<Plan, Refusal> {
     let mut used = Used::default();
-    match group.iter().any(|function| function.calls) {
+    match is_apart || group.iter().any(|function| function.calls) {
         // Any of them may be called.
         true => functions
             .iter()
@@ -190,6 +215,7 @@ fn planned(
         descriptors: kernels.flatten().copied().collect(),
         used,
         callees_end,
+        is_apart,
     };
     plan(&group, first_word, options.rounds)
 }
