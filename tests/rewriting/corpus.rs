@@ -19,6 +19,8 @@ const SLOW: Duration = Duration::from_secs(3);
 struct Account {
     objects: usize,
     kernels: usize,
+    /// Those for processors that are not supported.
+    others: usize,
     rewritten: usize,
     bytes: usize,
     new_bytes: usize,
@@ -74,6 +76,11 @@ impl Account {
                     }
                 }
                 self.rewritten += count - refused;
+            }
+            // No release of the model runs it.
+            Err(Refusal::Target { .. }) => {
+                self.kernels -= count;
+                self.others += count;
             }
             Err(refusal) => {
                 *self

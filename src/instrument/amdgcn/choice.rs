@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::flow::{Flowing, Graph, Ratio};
-use super::function::{Function, Lanes};
+use super::function::Function;
 use super::map::Sum;
+use super::masks;
 use super::plan::Kind;
 
 /// A counter before it has a register: the function, the stretch, and what it counts.
@@ -98,10 +99,12 @@ pub(super) fn choose(
                     .collect(),
             });
         }
+        let ways = masks::find(function);
         let stretch_nodes: Vec<usize> = (0..stretches.len()).collect();
-        let graph = Graph::new(function, &stretch_nodes, Flowing::Lanes, callees_end);
+        let graph = Graph::new(function, &stretch_nodes, Flowing::Lanes(&ways), callees_end);
         // Registers for the lanes at entry would have to outlive calls.
-        let is_entry = |stretch: usize| !is_apart && stretches[stretch].lanes == Lanes::Entry;
+        let is_entry =
+            |stretch: usize| function.is_kernel() && !is_apart && ways.entry.contains(&stretch);
         let picked = graph.pick(|stretch| {
             let found = &stretches[stretch];
             (

@@ -11,7 +11,7 @@ use modelgpu_isa::{Condition, Flow};
 
 use super::function::Function;
 use super::map::Sum;
-use super::masks::LaneEnd;
+use super::masks::{LaneEnd, LaneWays};
 
 /// The most nodes of a function whose counts are derived: elimination takes the cube of it.
 const MAX_NODES: usize = 4096;
@@ -28,12 +28,12 @@ pub(super) struct Graph {
 }
 
 /// What flows through a graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flowing {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Flowing<'a> {
     /// The nodes are blocks: stretches are joined to the one before unless they start one.
     Waves,
-    /// The nodes are stretches.
-    Lanes,
+    /// The nodes are stretches. Lanes have ways of their own.
+    Lanes(&'a LaneWays),
 }
 
 impl Graph {
@@ -41,10 +41,14 @@ impl Graph {
     pub(super) fn new(
         function: &Function<'_>,
         nodes: &[usize],
-        flowing: Flowing,
+        flowing: Flowing<'_>,
         callees_end: bool,
     ) -> Self {
-        let of_lanes = flowing == Flowing::Lanes;
+        let lane_ways = match flowing {
+            Flowing::Waves => None,
+            Flowing::Lanes(ways) => Some(ways),
+        };
+        let of_lanes = lane_ways.is_some();
         let count = nodes.iter().max().map_or(0, |last| last + 1);
         let node = |number: usize| nodes[function.stretch_of(number)];
         let mut edges: Vec<(Option<usize>, Option<usize>)> = function
@@ -69,7 +73,7 @@ impl Graph {
             if is_next_own {
                 continue;
             }
-            if of_lanes && function.lane_ways.known.contains(&stretch) {
+            if lane_ways.is_some_and(|ways| ways.known.contains(&stretch)) {
                 continue;
             }
             let ins = &function.all[last];
@@ -106,16 +110,16 @@ impl Graph {
             edges.extend(goals.into_iter().map(|goal| (from, Some(goal))));
         }
         let mut all = count;
-        if of_lanes {
+        if let Some(lane_ways) = lane_ways {
             // Pools are nodes behind the stretches.
             let end = |end: LaneEnd| match end {
                 LaneEnd::Stretch(stretch) => Some(stretch),
                 LaneEnd::Pool(pool) => Some(count + pool),
                 LaneEnd::Outside => None,
             };
-            let ways = function.lane_ways.ways.iter();
+            let ways = lane_ways.ways.iter();
             edges.extend(ways.map(|(from, to)| (end(*from), end(*to))));
-            all += function.lane_ways.pools;
+            all += lane_ways.pools;
         }
         if !function.unresolved.is_empty() {
             // Who jumps into the function by an address that is not known.

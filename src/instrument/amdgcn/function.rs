@@ -6,22 +6,12 @@ use modelgpu_isa::{Flow, Operand};
 
 use super::code::{Code, Ins, Used};
 use super::jumps;
-use super::masks::{self, LaneWays};
 
 /// The register pair of return addresses in LLVM's calling convention.
 const RETURN_ADDRESS: u16 = 30;
 /// The distance in bytes from a kernel's entry to that for firmware that has loaded arguments into registers ("Preloaded Kernel
 /// Arguments" in LLVM's AMDGPUUsage).
 pub(super) const PRELOADED_ENTRY: u64 = 256;
-
-/// The lanes that are active in a stretch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lanes {
-    /// Those with which the wave began.
-    Entry,
-    /// Others, or unknown ones.
-    Some,
-}
 
 /// A stretch of code: all of its instructions run equally often, with the same lanes.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +24,6 @@ pub(super) struct Stretch {
     pub(super) depth: u32,
     /// A branch leads back to it.
     pub(super) is_head: bool,
-    pub(super) lanes: Lanes,
 }
 
 /// A function of a code object.
@@ -58,7 +47,6 @@ pub(super) struct Function<'data> {
     pub(super) stretches: Vec<Stretch>,
     /// Before each instruction, SCC has a value that is read later.
     pub(super) is_scc_live: Vec<bool>,
-    pub(super) lane_ways: LaneWays,
     /// The numbers of instructions by address.
     index: HashMap<u64, usize>,
 }
@@ -95,12 +83,10 @@ impl<'data> Function<'data> {
             calls,
             stretches: Vec::new(),
             is_scc_live: Vec::new(),
-            lane_ways: LaneWays::default(),
             index,
         };
         function.find_stretches();
         function.is_scc_live = function.live_scc();
-        function.lane_ways = masks::find(&mut function);
         function
     }
 
@@ -172,7 +158,6 @@ impl<'data> Function<'data> {
                     .filter(|(head, end)| (**head..=**end).contains(&first))
                     .count() as u32,
                 is_head: heads.contains_key(&first),
-                lanes: Lanes::Some,
             })
             .collect();
     }

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use modelgpu_isa::{Flow, Instruction, Operand, WaveSize};
 
 use super::code::{Ins, Scalars};
-use super::function::{Function, Lanes};
+use super::function::Function;
 
 /// The most stretches of a function whose masks are followed.
-const MAX_STRETCHES: usize = 1500;
+const MAX_STRETCHES: usize = 600;
 
 /// A set of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,6 +55,8 @@ pub(super) struct LaneWays {
     pub(super) ways: BTreeSet<(LaneEnd, LaneEnd)>,
     /// The stretches at whose end EXEC changes, and whose ways are among these.
     pub(super) known: BTreeSet<usize>,
+    /// The stretches in which the lanes of the entry are active.
+    pub(super) entry: BTreeSet<usize>,
     pub(super) pools: usize,
 }
 
@@ -185,7 +187,7 @@ fn states(function: &Function<'_>, parents: &mut Parents) -> Option<Vec<Option<S
         return None;
     }
     // The steps in all. Few conditions in loops make it start anew.
-    let mut steps = 64 * function.stretches.len() + 1024;
+    let mut steps = 8 * function.stretches.len() + 1024;
     loop {
         let known = states_once(function, parents, &mut steps);
         if known.is_some() || steps == 0 {
@@ -245,20 +247,21 @@ fn states_once(
     Some(before)
 }
 
-/// Sets the lanes of each stretch of a kernel, and finds the ways of lanes.
-pub(super) fn find(function: &mut Function<'_>) -> LaneWays {
+/// Finds the ways of lanes in a function, and the stretches whose lanes are those of its entry.
+pub(super) fn find(function: &Function<'_>) -> LaneWays {
     let mut parents = Parents::new();
     let Some(before) = states(function, &mut parents) else {
         return LaneWays::default();
     };
-    let ways = ways(function, &before, &mut parents);
-    let is_kernel = function.is_kernel();
-    for (stretch, state) in function.stretches.iter_mut().zip(before) {
-        if is_kernel && state.is_some_and(|state| state.exec == Mask::Is(Set::Entry)) {
-            stretch.lanes = Lanes::Entry;
-        }
-    }
-    ways
+    let mut found = ways(function, &before, &mut parents);
+    let has_all =
+        |state: &Option<State>| matches!(state, Some(state) if state.exec == Mask::Is(Set::Entry));
+    let numbers = before.iter().enumerate();
+    found.entry = numbers
+        .filter(|(_, state)| has_all(state))
+        .map(|(stretch, _)| stretch)
+        .collect();
+    found
 }
 
 /// The ways of lanes where EXEC changes, by what is known before each stretch.

@@ -39,6 +39,19 @@ pub(super) struct Group<'a, 'data> {
 /// many `rounds` of a loop.
 pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
     let limits = Limits::new(group);
+    let needed = match group.is_apart {
+        true => ON_THE_WAY,
+        false => TEMPORARIES,
+    };
+    if limits.first_scalar() + needed > limits.scalars {
+        return Err(Refusal::Scalars {
+            used: limits.used.scalars,
+            all: limits.scalars,
+        });
+    }
+    if !group.is_apart && limits.is_hopeless(group.functions) {
+        return Err(limits.refused(0));
+    }
     let choice = choose(
         group.functions,
         group.callees_end,
@@ -106,6 +119,17 @@ impl Limits {
             is_unified,
             first_accumulator,
         }
+    }
+
+    /// Returns whether functions have far more blocks than there are registers for counters: flow saves some two thirds.
+    fn is_hopeless(&self, functions: &[&Function<'_>]) -> bool {
+        const SAVED: usize = 8;
+        let blocks: usize = functions
+            .iter()
+            .map(|function| function.stretches.len())
+            .sum();
+        let spare = self.vectors.saturating_sub(self.used.vectors) as usize;
+        blocks > SAVED * (32 * spare + self.scalars as usize)
     }
 
     /// The refusal if so many counters do not fit.
@@ -184,9 +208,6 @@ impl<'a, 'data> Assignment<'a, 'data> {
                 true => ON_THE_WAY,
                 false => TEMPORARIES,
             };
-        if behind > limits.scalars {
-            return Err(self.refused());
-        }
         let mut plan = Plan {
             encoder: Encoder::new(group.target, group.lanes),
             rounds,
