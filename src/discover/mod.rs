@@ -9,7 +9,7 @@ pub mod filter;
 pub mod host_files;
 pub(crate) mod registry;
 
-pub use elf_cache::{ElfFacts, Elfs};
+pub use elf_cache::{ElfFacts, Elfs, InsertedCounters, is_of_runtime};
 pub use error::DiscoverError;
 pub use registry::{CodeFile, Loaded, Registry};
 
@@ -72,6 +72,11 @@ impl Load {
     /// Returns whether its code has counters of its own.
     pub(crate) fn is_instrumented(&self) -> bool {
         self.elf.as_ref().is_none_or(|elf| elf.is_instrumented())
+    }
+
+    /// The counters that rocov has put into its machine code.
+    pub(crate) fn inserted(&self) -> Option<&InsertedCounters> {
+        self.elf.as_ref()?.inserted.as_ref()
     }
 
     /// Returns whether its code counts in copies of the counters.

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use crate::device::{Device, DeviceError, DeviceRange};
 use crate::discover::Load;
 use crate::format::bounds_table::Bounds;
+use crate::read::inserted;
 use crate::support::memory::zeroed;
 use crate::validate::MAX_SECTION_BYTES;
 
@@ -116,7 +117,11 @@ pub(crate) fn first_look(load: &Load) -> DeviceRange {
     let mut most_wanted = ranges.first().copied();
     let mut max_gap = MAX_GAP;
     ranges.extend(load.version_word());
-    if let Some(elf) = &load.elf {
+    if let Some(inserted) = load.inserted() {
+        let counters = inserted::range(inserted, load);
+        most_wanted = Some(counters);
+        ranges.push(counters);
+    } else if let Some(elf) = &load.elf {
         let bounds = Bounds::from_elf(&elf.sections, load.load_delta);
         most_wanted = Some(range_of(bounds.counters));
         ranges.extend(bounds.iter().map(|(_, bounds)| range_of(*bounds)));

@@ -1,5 +1,5 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ fn cache(directory: &Path, most: u64) -> InstrumentCache {
     InstrumentCache {
         directory: directory.to_owned(),
         most,
+        unchecked: AtomicU64::new(u64::MAX),
     }
 }
 
@@ -109,6 +110,7 @@ fn results_of_triton_go_if_no_other_run_uses_them() {
     other.lock_shared().unwrap();
     let small = InstrumentCache {
         most: 1,
+        unchecked: AtomicU64::new(u64::MAX),
         directory: directory.path().into(),
     };
     assert!(small.use_triton(Counting::Exact).is_some());

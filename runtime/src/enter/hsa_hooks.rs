@@ -11,6 +11,7 @@ use std::ffi::{c_char, c_void};
 use rocov::device::Executable;
 use rocov::device::hsa::abi::{SUCCESS, Status};
 
+use super::code_objects;
 use super::copy::send;
 use crate::elect::event::{Event, NewQueue};
 use crate::guest::status::RocovStatus;
@@ -41,13 +42,13 @@ thread_local! {
 }
 
 /// Returns whether another of our hooks is already on this thread's stack.
-fn is_inside() -> bool {
+pub(super) fn is_inside() -> bool {
     IS_INSIDE.get()
 }
 
 /// Calls HSA's function.
 #[inline(always)]
-fn inside(call: impl FnOnce() -> Status) -> Status {
+pub(super) fn inside(call: impl FnOnce() -> Status) -> Status {
     let before = IS_INSIDE.replace(true);
     let status = call();
     IS_INSIDE.set(before);
@@ -97,7 +98,13 @@ pub(super) fn destroy(executable: u64, call: impl FnOnce() -> Status) -> Status 
     }
     match send(Event::Destroying(Executable(executable))) {
         RocovStatus::Loss => SUCCESS,
-        _ => inside(call),
+        _ => {
+            let status = inside(call);
+            if status == SUCCESS {
+                code_objects::destroyed(executable);
+            }
+            status
+        }
     }
 }
 
