@@ -337,7 +337,7 @@ fn uncovered_in(view: &View, column: &Column) -> Vec<String> {
     for path in &view.paths {
         let mapped = view.mapped(path);
         let mut kernels: BTreeMap<(Place, &str), bool> = BTreeMap::new();
-        for record in column.defined_in(path) {
+        for record in column.entries(path) {
             let function = &record.function;
             if column.kernels.contains(symbol(&function.name)) {
                 *kernels.entry(mapped.key(function)).or_default() |= record.counts.calls > 0;

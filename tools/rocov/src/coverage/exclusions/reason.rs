@@ -13,7 +13,7 @@ pub(crate) enum Reason {
     /// The regular expression of `--exclude-function` that the name of the function matches.
     FunctionPattern(Arc<str>),
     /// The call that the code ends at, which is never reached.
-    Unreachable(&'static str),
+    Unreachable(Arc<str>),
     /// The failing side of `assert`.
     Assert,
 }
@@ -34,8 +34,8 @@ impl Reason {
         match self {
             Self::Comment { words, .. }
             | Self::LinePattern(words)
-            | Self::FunctionPattern(words) => words,
-            Self::Unreachable(call) => call,
+            | Self::FunctionPattern(words)
+            | Self::Unreachable(words) => words,
             Self::Assert => "assert",
         }
     }

@@ -6,31 +6,36 @@
 //! [coverage.py](https://coverage.readthedocs.io/en/latest/excluding.html).
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use memchr::memmem;
 use regex::bytes::RegexSet;
 
+use super::flow::{Flow, is_word};
+use super::never_return;
 use super::reason::Reason;
 use crate::coverage::function::{Place, Span};
 
 /// The tools whose markers are read: `LCOV_EXCL_LINE`, and so on.
 const TOOLS: [&str; 4] = ["LCOV", "GCOVR", "GRCOV", "ROCOV"];
 /// Functions that a program never calls if it is right.
-const UNREACHABLE: [&str; 3] = [
+pub(super) const UNREACHABLE: [&str; 4] = [
     "__builtin_unreachable",
     "__builtin_trap",
+    "__trap",
     "std::unreachable",
 ];
 /// The macro whose failing side nobody expects to run.
 const ASSERT: &str = "assert";
 /// The words without which a text has no mark.
-const NEEDLES: [&[u8]; 5] = [
+const NEEDLES: [&[u8]; 7] = [
     b"_EXCL_",
     b"no cover",
     b"__builtin_",
+    b"__trap",
     b"unreachable",
+    b"noreturn",
     b"assert",
 ];
 
@@ -40,6 +45,9 @@ pub(super) struct MarkedLines {
     pub(super) lines: RangeInclusive<u32>,
     pub(super) reason: Reason,
 }
+
+/// The names of functions and macros.
+pub(super) type Names = BTreeSet<Arc<str>>;
 
 /// The marks of a source. Lines count from 1.
 #[derive(Debug, Default)]
@@ -51,7 +59,9 @@ pub(super) struct SourceMarks {
     /// The lines at which functions start, or just before these, that are left out, and the comments there.
     pub(super) functions: Vec<(u32, Reason)>,
     /// The places of calls that are never reached, and their names.
-    pub(super) unreachable: Vec<(Place, &'static str)>,
+    pub(super) unreachable: Vec<(Place, Arc<str>)>,
+    /// The names of functions that do not return, and of macros that are a call which is never reached.
+    pub(super) never_return: Names,
     /// The uses of `assert`, with their arguments.
     pub(super) asserts: Vec<Span>,
     /// A line for each marker that has no other end.
@@ -65,11 +75,12 @@ pub(super) struct SourceMarks {
 }
 
 impl SourceMarks {
-    /// Reads the marks of a text. A line that matches one of `patterns` is left out, too.
-    pub(super) fn read(text: &[u8], patterns: Option<&RegexSet>) -> Self {
-        let may_have_marks = NEEDLES
-            .iter()
-            .any(|needle| memmem::find(text, needle).is_some());
+    /// Reads the marks of a text. A line that matches one of `patterns` is left out, too. A call of one of
+    /// `never_return` is never reached.
+    pub(super) fn read(text: &[u8], patterns: Option<&RegexSet>, never_return: &Names) -> Self {
+        let names = never_return.iter().map(|name| name.as_bytes());
+        let mut needles = NEEDLES.into_iter().chain(names);
+        let may_have_marks = needles.any(|needle| memmem::find(text, needle).is_some());
         if !may_have_marks && patterns.is_none() {
             return Self::default();
         }
@@ -90,10 +101,11 @@ impl SourceMarks {
                 marks.add_lines(number..=end, "pragma: no cover");
             }
             let code = code.code_of(line);
-            marks.read_code(number, &code, &mut open.assert);
+            marks.read_code(number, &code, &mut open.assert, never_return);
             marks.code.extend(code);
             marks.code.push(b'\n');
         }
+        marks.never_return = never_return::declared(&marks.code);
         let last = u32::try_from(marks.starts.len()).unwrap_or(u32::MAX);
         for (prefix, first) in [("", open.lines), ("BR_", open.branches)] {
             let Some((tool, first)) = first else { continue };
@@ -159,13 +171,93 @@ impl SourceMarks {
     /// The code from a place up to another, without comments and strings; empty if they do not lie in the text in this
     /// order.
     pub(super) fn between(&self, start: Place, end: Place) -> &[u8] {
+        let text = self.range(Span { start, end });
+        text.and_then(|range| self.code.get(range))
+            .unwrap_or_default()
+    }
+
+    /// The offsets of a span in the text; `None` if it does not lie there.
+    fn range(&self, span: Span) -> Option<Range<usize>> {
         let offset = |place: Place| {
             let line = self.starts.get((place.line as usize).checked_sub(1)?)?;
             line.checked_add((place.column as usize).checked_sub(1)?)
         };
-        let range = offset(start).zip(offset(end));
-        let text = range.and_then(|(start, end)| self.code.get(start..end));
-        text.unwrap_or_default()
+        let (start, end) = (offset(span.start)?, offset(span.end)?);
+        (start <= end && end <= self.code.len()).then_some(start..end)
+    }
+
+    /// The place of an offset in the text.
+    fn place(&self, offset: usize) -> Place {
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = line.checked_sub(1).map_or(0, |index| self.starts[index]);
+        let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        Place {
+            line: number(line),
+            column: number(offset - start + 1),
+        }
+    }
+
+    /// The places at which the program goes on if a condition is true, and if it is false, as far as the text tells
+    /// them.
+    pub(super) fn sides(&self, condition: Span) -> [Option<Place>; 2] {
+        let Some(range) = self.range(condition) else {
+            return [None; 2];
+        };
+        let sides = Flow(&self.code).sides(range);
+        sides.map(|side| side.map(|offset| self.place(offset)))
+    }
+
+    /// Returns whether the statement or operand at a place is a branch by itself, without braces.
+    pub(super) fn is_branch(&self, place: Place) -> bool {
+        let at = self.range(Span {
+            start: place,
+            end: place,
+        });
+        at.is_some_and(|at| Flow(&self.code).is_branch(at.start))
+    }
+
+    /// The place of the first statement of a block, if one begins here.
+    pub(super) fn first_in_block(&self, place: Place) -> Option<Place> {
+        let at = self
+            .range(Span {
+                start: place,
+                end: place,
+            })?
+            .start;
+        let is_block = self.code.get(at) == Some(&b'{');
+        is_block.then(|| self.place(Flow(&self.code).behind_labels(at + 1)))
+    }
+
+    /// The signature of the function whose body begins at a place: its text, and its lines up to the body.
+    pub(super) fn signature(&self, body: Place) -> (&[u8], RangeInclusive<u32>) {
+        let none = (&[][..], body.line..=body.line);
+        let Some(end) = self
+            .range(Span {
+                start: body,
+                end: body,
+            })
+            .map(|at| at.start)
+        else {
+            return none;
+        };
+        let before = &self.code[..end];
+        let ends = before
+            .iter()
+            .rposition(|byte| matches!(byte, b';' | b'{' | b'}'));
+        let mut start = ends.map_or(0, |end| end + 1);
+        // Lines of the preprocessor are none of it.
+        let mut line_start = start;
+        for line in before[start..].split_inclusive(|byte| *byte == b'\n') {
+            line_start += line.len();
+            if line.trim_ascii_start().starts_with(b"#") {
+                start = line_start;
+            }
+        }
+        let text = &before[start.min(end)..];
+        let blanks = text.len() - text.trim_ascii_start().len();
+        let text = &text[blanks..];
+        let first = self.place(end - text.len()).line;
+        (text, first.min(body.line)..=body.line)
     }
 
     /// Returns whether nothing but brackets stands between two places, comments aside.
@@ -217,8 +309,9 @@ impl SourceMarks {
             match what {
                 b"LINE" => add(number..=number, format!("{tool}_EXCL_LINE")),
                 b"START" => _ = open.get_or_insert((tool, number)),
+                // As lcov and gcovr have it, the line of the second marker is no part.
                 b"STOP" => match open.take() {
-                    Some((tool, first)) => add(first..=number, format!("{tool}_EXCL_START")),
+                    Some((tool, first)) => add(first..=number - 1, format!("{tool}_EXCL_START")),
                     None => self.faults.push(format!(
                         "{number}: {tool}_EXCL_{prefix}STOP has no {tool}_EXCL_{prefix}START before it: add it, or remove \
                          this one"
@@ -237,13 +330,24 @@ impl SourceMarks {
     }
 
     /// Finds calls in the code of a line, which has blanks in place of comments and strings.
-    fn read_code(&mut self, line: u32, code: &[u8], assert: &mut Option<(Place, usize)>) {
+    fn read_code(
+        &mut self,
+        line: u32,
+        code: &[u8],
+        assert: &mut Option<(Place, usize)>,
+        never_return: &Names,
+    ) {
         let place = |offset: usize| Place {
             line,
             column: u32::try_from(offset + 1).unwrap_or(u32::MAX),
         };
         for name in UNREACHABLE {
-            let calls = uses(code, name).map(|offset| (place(offset), name));
+            let calls = uses(code, name).map(|offset| (place(offset), name.into()));
+            self.unreachable.extend(calls);
+        }
+        for name in never_return {
+            let calls = uses(code, name).filter(|offset| is_statement(&code[..*offset]));
+            let calls = calls.map(|offset| (place(offset), Arc::clone(name)));
             self.unreachable.extend(calls);
         }
         let mut starts = uses(code, ASSERT).peekable();
@@ -281,14 +385,31 @@ struct Open {
 }
 
 /// The offsets at which `name` is called in the code of a line.
-fn uses(code: &[u8], name: &str) -> impl Iterator<Item = usize> {
-    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+pub(super) fn uses(code: &[u8], name: &str) -> impl Iterator<Item = usize> {
     let found: Vec<_> = memmem::find_iter(code, name).collect();
     found.into_iter().filter(move |start| {
         let before = code[..*start].last();
         let behind = code[start + name.len()..].trim_ascii_start();
-        !before.is_some_and(is_word) && behind.starts_with(b"(")
+        !before.is_some_and(|byte| is_word(*byte)) && behind.starts_with(b"(")
     })
+}
+
+/// Returns whether a call behind this code of a line is a statement, or an operand of `?` or of a comma, and neither an
+/// argument nor a function of an object or a declaration.
+fn is_statement(before: &[u8]) -> bool {
+    let mut before = before.trim_ascii_end();
+    while let Some(scope) = before.strip_suffix(b"::") {
+        let word = scope
+            .iter()
+            .rev()
+            .take_while(|byte| is_word(**byte))
+            .count();
+        before = scope[..scope.len() - word].trim_ascii_end();
+    }
+    let words: [&[u8]; 2] = [b"else", b"do"];
+    let last = before.last();
+    last.is_none_or(|byte| b";{}):?,".contains(byte))
+        || words.iter().any(|word| before.ends_with(word))
 }
 
 /// Returns whether a line has coverage.py's `# pragma: no cover`, or the same behind `//`.
@@ -388,7 +509,7 @@ mod tests {
     use super::*;
 
     fn marks(text: &str) -> SourceMarks {
-        SourceMarks::read(text.as_bytes(), None)
+        SourceMarks::read(text.as_bytes(), None, &Names::new())
     }
 
     fn lines(marks: &SourceMarks) -> Vec<(RangeInclusive<u32>, String)> {
@@ -409,10 +530,10 @@ mod tests {
             let marks = marks(&text);
             let expected = [
                 (1..=1, format!("{tool}_EXCL_LINE")),
-                (3..=5, format!("{tool}_EXCL_START in line 3")),
+                (3..=4, format!("{tool}_EXCL_START in line 3")),
             ];
             assert_eq!(lines(&marks), expected);
-            assert_eq!(marks.branches, [2..=2, 6..=8], "{tool}");
+            assert_eq!(marks.branches, [2..=2, 6..=7], "{tool}");
             let (line, reason) = &marks.functions[0];
             assert_eq!(*line, 9);
             assert_eq!(
@@ -456,7 +577,9 @@ mod tests {
         let marks = marks(text);
         let place = |place: Place| (place.line, place.column);
         let unreachable = marks.unreachable.iter();
-        let unreachable: Vec<_> = unreachable.map(|(at, name)| (place(*at), *name)).collect();
+        let unreachable: Vec<_> = unreachable
+            .map(|(at, name)| (place(*at), &**name))
+            .collect();
         let expected = [
             ((1, 6), "__builtin_unreachable"),
             ((6, 12), "std::unreachable"),
@@ -472,7 +595,11 @@ mod tests {
     #[test]
     fn patterns_exclude_lines() {
         let patterns = RegexSet::new(["NOLINT", r"^\s*log_", "none"]).unwrap();
-        let marks = SourceMarks::read(b"a; // NOLINT\n  log_it();\nb;\n", Some(&patterns));
+        let marks = SourceMarks::read(
+            b"a; // NOLINT\n  log_it();\nb;\n",
+            Some(&patterns),
+            &Names::new(),
+        );
         let expected = [
             (1..=1, "--exclude-line NOLINT".to_owned()),
             (2..=2, r"--exclude-line ^\s*log_".to_owned()),
