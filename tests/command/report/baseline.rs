@@ -223,3 +223,54 @@ fn the_options_of_reports_in_the_project_file_are_those_of_its_baseline() {
     let column = &columns["gfx90a"];
     assert_eq!(column["components"]["shapes"], column["total"]);
 }
+
+/// A program that no longer runs leaves its sources out of the report.
+#[test]
+fn a_source_that_is_missing_breaks_the_gate_unless_filters_leave_it_out() {
+    let based = Based::new();
+    let other = based.place.path().join("other.hip");
+    fs::write(&other, "void nothing();\n").unwrap();
+    let path = based.place.path().join("rocov-baseline.json");
+    let mut stored = based.json();
+    let column = &mut stored["columns"]["gfx942"];
+    let name = fs::canonicalize(&other).unwrap().display().to_string();
+    let shares = serde_json::json!({
+        "lines": [8, 10], "functions": [1, 1], "regions": [1, 1], "branches": [0, 0]
+    });
+    column["files"][&name] = shares;
+    let lines = column["total"]["lines"].as_array_mut().unwrap();
+    for (figure, more) in lines.iter_mut().zip([8, 10]) {
+        *figure = (figure.as_u64().unwrap() + more).into();
+    }
+    stored.as_object_mut().unwrap().remove("all");
+    let text = stored.to_string();
+    fs::write(&path, &text).unwrap();
+
+    let missing = format!("gfx942: {name} not in this report, and in the baseline of 2026-11-21: ");
+    let gate = ["--baseline=rocov-baseline.json"];
+    let gates = based.gates("report", &gate, 3);
+    assert!(
+        gates.iter().any(|line| line.starts_with(&missing)),
+        "{gates:?}"
+    );
+    let gates = based.gates("baseline", &["--update"], 3);
+    assert!(
+        gates.iter().any(|line| line.starts_with(&missing)),
+        "{gates:?}"
+    );
+    assert_eq!(based.text(), text);
+
+    // 80 % of 10 lines is no part of the figures of the others.
+    let arguments = [gate[0], "--exclude=other.hip"];
+    let output = based.rocov("report", DAYS[1], &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let said = "the options of this report leave out 1 source of the baseline: only the others are held to it";
+    assert!(stderr(&output).contains(said), "{}", stderr(&output));
+
+    // A source that was removed is no loss.
+    fs::remove_file(&other).unwrap();
+    let gates = based.gates("report", &gate, 0);
+    assert_eq!(gates, [""; 0]);
+    let gates = based.gates("baseline", &["--update"], 0);
+    assert_eq!(gates, [""; 0]);
+}

@@ -31,10 +31,13 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
     }
     print::warn(&view.add_components(&arguments.source_components()?));
     let today = time::day(time::report_time()?);
-    let mut stored = Baseline::new(&view, &baseline::root(None), &today);
+    let root = baseline::root(None);
+    let mut stored = Baseline::new(&view, &root, &today);
     if is_there {
         let earlier = Baseline::read(file)?;
-        let losses = earlier.losses(&stored, &baseline::lowering(file, &arguments.inputs()));
+        let lowering = baseline::lowering(file, &arguments.inputs());
+        let mut losses = earlier.losses(&stored, &lowering);
+        losses.extend(earlier.absent_sources(&stored, &root, &lowering));
         if !losses.is_empty() && !arguments.allow_drop {
             for line in &losses {
                 print::message(format_args!("gate: {line}"));

@@ -427,7 +427,17 @@ fn write(
         let now = Baseline::new(&view, &root, &today()?);
         let file = options.baseline().unwrap_or(Path::new(""));
         let lowering = coverage::baseline::lowering(file, &arguments.directories());
+        let is_selected = |path: &str| selection.admits(path);
+        let (baseline, left_out) = baseline.of_sources(&root, is_selected);
+        if left_out > 0 {
+            print::warn(&[format!(
+                "{}: the options of this report leave out {} of the baseline: only the others are held to it",
+                file.display(),
+                count(left_out, "source")
+            )]);
+        }
         broken.extend(baseline.losses(&now, &lowering));
+        broken.extend(baseline.absent_sources(&now, &root, &lowering));
         let is_wanted = |label: &str| {
             is_reported(label) && !view.carried.iter().any(|carried| carried.label == label)
         };
