@@ -21,7 +21,8 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
     }
     let filters = &arguments.filters;
     let (objects, llvm_bin) = (&arguments.objects, arguments.llvm_bin.as_deref());
-    let mut view = filters.view(&arguments.inputs(), &[], objects, llvm_bin)?;
+    let (mut view, idle) = filters.view(&arguments.inputs(), &[], objects, llvm_bin)?;
+    print::warn(&idle);
     if view.paths.is_empty() {
         return Err(anyhow!(
             "no source file is left to report: nothing was written: give --include, --exclude, --exclude-function, \

@@ -73,6 +73,9 @@ fn exclusions(view: &View) -> Value {
             if let Some(line) = reason.line() {
                 value["line"] = json!(line);
             }
+            if let Some(note) = reason.note() {
+                value["note"] = json!(note);
+            }
             value
         })
     });

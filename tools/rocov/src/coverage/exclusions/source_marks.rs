@@ -98,7 +98,7 @@ impl SourceMarks {
             }
             if memmem::find(line, b"no cover").is_some() && is_pragma(line) {
                 let end = number + suite(lines.clone().skip(number as usize), line);
-                marks.add_lines(number..=end, "pragma: no cover");
+                marks.add_lines(number..=end, "pragma: no cover", None);
             }
             let code = code.code_of(line);
             marks.read_code(number, &code, &mut open.assert, never_return);
@@ -108,13 +108,15 @@ impl SourceMarks {
         marks.never_return = never_return::declared(&marks.code);
         let last = u32::try_from(marks.starts.len()).unwrap_or(u32::MAX);
         for (prefix, first) in [("", open.lines), ("BR_", open.branches)] {
-            let Some((tool, first)) = first else { continue };
+            let Some((tool, first, note)) = first else {
+                continue;
+            };
             marks.faults.push(format!(
                 "{first}: {tool}_EXCL_{prefix}START has no {tool}_EXCL_{prefix}STOP behind it: write one, because the rest \
                  of the file is excluded"
             ));
             match prefix {
-                "" => marks.add_lines(first..=last, &format!("{tool}_EXCL_START")),
+                "" => marks.add_lines(first..=last, &format!("{tool}_EXCL_START"), note),
                 _ => marks.branches.push(first..=last),
             }
         }
@@ -122,11 +124,12 @@ impl SourceMarks {
     }
 
     /// Adds lines that a comment with these words leaves out. It is in the first of them.
-    fn add_lines(&mut self, lines: RangeInclusive<u32>, words: &str) {
+    fn add_lines(&mut self, lines: RangeInclusive<u32>, words: &str, note: Option<Arc<str>>) {
         let first = *lines.start();
         let reason = Reason::Comment {
             words: words.into(),
             line: (first != *lines.end()).then_some(first),
+            note,
         };
         self.lines.push(MarkedLines { lines, reason });
     }
@@ -302,16 +305,17 @@ impl SourceMarks {
                 "" => &mut open.lines,
                 _ => &mut open.branches,
             };
-            let mut add = |lines: RangeInclusive<u32>, words: String| match prefix {
-                "" => self.add_lines(lines, &words),
+            let note = note(&rest[word.len()..]);
+            let mut add = |lines: RangeInclusive<u32>, words: String, note| match prefix {
+                "" => self.add_lines(lines, &words, note),
                 _ => self.branches.push(lines),
             };
             match what {
-                b"LINE" => add(number..=number, format!("{tool}_EXCL_LINE")),
-                b"START" => _ = open.get_or_insert((tool, number)),
+                b"LINE" => add(number..=number, format!("{tool}_EXCL_LINE"), note),
+                b"START" => _ = open.get_or_insert((tool, number, note)),
                 // As lcov and gcovr have it, the line of the second marker is no part.
                 b"STOP" => match open.take() {
-                    Some((tool, first)) => add(first..=number - 1, format!("{tool}_EXCL_START")),
+                    Some((tool, first, note)) => add(first..=number - 1, format!("{tool}_EXCL_START"), note),
                     None => self.faults.push(format!(
                         "{number}: {tool}_EXCL_{prefix}STOP has no {tool}_EXCL_{prefix}START before it: add it, or remove \
                          this one"
@@ -321,6 +325,7 @@ impl SourceMarks {
                     let reason = Reason::Comment {
                         words: format!("{tool}_EXCL_FUNCTION").into(),
                         line: Some(number),
+                        note,
                     };
                     self.functions.push((number, reason));
                 }
@@ -375,11 +380,29 @@ impl SourceMarks {
     }
 }
 
-/// Marks that wait for their ends. A marker has its tool and its line.
+/// A marker: its tool, its line, and what its author wrote behind it.
+type Marker = (&'static str, u32, Option<Arc<str>>);
+
+/// What the author of a comment wrote behind a marker.
+fn note(rest: &[u8]) -> Option<Arc<str>> {
+    let end = memmem::find(rest, b"*/").unwrap_or(rest.len());
+    let text = String::from_utf8_lossy(&rest[..end]);
+    let is_between = |letter: char| letter.is_whitespace() || ":;,-–—(".contains(letter);
+    let text = text.trim_start_matches(is_between).trim_end();
+    let is_other = text.is_empty() || text.contains("_EXCL_");
+    (!is_other).then(|| {
+        text.strip_suffix(')')
+            .filter(|text| !text.contains('('))
+            .unwrap_or(text)
+            .into()
+    })
+}
+
+/// Marks that wait for their ends.
 #[derive(Debug, Default)]
 struct Open {
-    lines: Option<(&'static str, u32)>,
-    branches: Option<(&'static str, u32)>,
+    lines: Option<Marker>,
+    branches: Option<Marker>,
     /// The start of a use of `assert`, and the number of its open parentheses.
     assert: Option<(Place, usize)>,
 }
@@ -555,6 +578,25 @@ mod tests {
         let stop = marks("a;\n// LCOV_EXCL_STOP\n");
         assert!(stop.is_empty());
         assert!(stop.faults[0].starts_with("2: "), "{:?}", stop.faults);
+    }
+
+    #[test]
+    fn the_text_behind_a_marker_is_its_note() {
+        for (comment, expected) in [
+            ("// LCOV_EXCL_LINE debug only", "LCOV_EXCL_LINE: debug only"),
+            (
+                "/* LCOV_EXCL_LINE: f(x) traps */ y;",
+                "LCOV_EXCL_LINE: f(x) traps",
+            ),
+            (
+                "// GCOVR_EXCL_LINE (no GPU has it)",
+                "GCOVR_EXCL_LINE: no GPU has it",
+            ),
+            ("// LCOV_EXCL_LINE LCOV_EXCL_BR_LINE", "LCOV_EXCL_LINE"),
+        ] {
+            let marks = marks(&format!("x; {comment}\n"));
+            assert_eq!(lines(&marks), [(1..=1, expected.to_owned())]);
+        }
     }
 
     #[test]
