@@ -162,6 +162,27 @@ fn an_arch_that_did_not_run_is_missing_or_carried_forward() {
     assert_eq!(carried["days"], 7);
     assert_eq!(carried["summary"]["lines"]["covered"], 11);
     assert!(!report(&["--arch=gfx90a"]).contains("Carried"));
+    // Its components have theirs.
+    let component = "--component-sources=parts=archs.hip";
+    let file = based.place.path().join("rocov-baseline.json");
+    let whole = based.text();
+    let mut stored = based.json();
+    let total = stored["columns"]["gfx942"]["total"].clone();
+    stored["columns"]["gfx942"]["components"] = serde_json::json!({"parts": total});
+    fs::write(&file, stored.to_string()).unwrap();
+    let said = report(&[component]);
+    assert!(
+        said.contains("\n    parts: lines 45.83% (11/24), functions"),
+        "{said}"
+    );
+    let said = report(&[component, "--markdown"]);
+    let row = "\n| `parts` | gfx942, 7 days old | 45.83% (11/24) | 50.00% (2/4) |";
+    assert!(said.contains(row), "{said}");
+    let json: Value = serde_json::from_str(&report(&[component, "--json"])).unwrap();
+    let carried = &json["rocov"]["carried_forward"][0]["components"][0];
+    assert_eq!(carried["name"], "parts");
+    assert_eq!(carried["summary"]["lines"]["covered"], 11);
+    fs::write(&file, whole).unwrap();
     // The figures of the other arch stay.
     based.gates("baseline", &["--update"], 0);
     let stored = based.json();

@@ -9,12 +9,12 @@ use anyhow::{Context, Result, bail};
 
 use crate::cli::{Output, ReportArguments, ReportOptions};
 use crate::coverage;
-use crate::coverage::misfit;
 use crate::coverage::misfit::Misfit;
 use crate::coverage::sources_to_show::SourcesToShow;
 use crate::coverage::view::View;
 use crate::coverage::{
-    Baseline, Change, Earlier, Provenance, Report, Selection, SourceTexts, ViewInput, staleness,
+    Baseline, Change, Earlier, Provenance, Report, Selection, SourceTexts, ViewInput, misfit,
+    staleness,
 };
 use crate::data::components::Components;
 use crate::data::match_elfs::NotOfComponents;

@@ -6,8 +6,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::never_return::uses;
 use super::reason::Reason;
-use super::source_marks::{MarkedLines, SourceMarks, uses};
+use super::source_marks::{MarkedLines, SourceMarks};
 use crate::coverage::function::{Branch, Function, Kind, Location, Place, Region, Span};
 use crate::coverage::inferred::innermost;
 use crate::coverage::model::Record;

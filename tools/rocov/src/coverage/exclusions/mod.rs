@@ -23,7 +23,8 @@ use super::model::Record;
 use super::source_text::SourceTexts;
 use crate::support::demangle::shown;
 use left_out::LeftOut;
-use source_marks::{Names, SourceMarks};
+use never_return::Names;
+use source_marks::SourceMarks;
 
 /// The exclusions that the user chooses.
 #[derive(Debug, Default)]

@@ -1,13 +1,24 @@
 //! The functions that a source declares as ones that do not return, and the macros that are a call which is never
 //! reached.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use memchr::memmem;
 
 use super::flow::is_word;
-use super::source_marks::{Names, UNREACHABLE, uses};
 
+/// The names of functions and macros.
+pub(super) type Names = BTreeSet<Arc<str>>;
+
+/// Functions that a program never calls if it is right.
+pub(super) const UNREACHABLE: [&str; 4] = [
+    "__builtin_unreachable",
+    "__builtin_trap",
+    "__trap",
+    "std::unreachable",
+];
 /// The attribute, as C++, C and GCC write it.
 const ATTRIBUTES: [&[u8]; 3] = [b"noreturn", b"__noreturn__", b"_Noreturn"];
 /// Words with parentheses between an attribute and the name of a function.
@@ -19,6 +30,16 @@ const SPECIFIERS: [&[u8]; 4] = [
 ];
 /// Words that make the replacement of a macro more than a call.
 const CONDITIONS: [&[u8]; 4] = [b"if", b"for", b"switch", b"else"];
+
+/// The offsets at which `name` is called in the code of a line.
+pub(super) fn uses(code: &[u8], name: &str) -> impl Iterator<Item = usize> {
+    let found: Vec<_> = memmem::find_iter(code, name).collect();
+    found.into_iter().filter(move |start| {
+        let before = code[..*start].last();
+        let behind = code[start + name.len()..].trim_ascii_start();
+        !before.is_some_and(|byte| is_word(*byte)) && behind.starts_with(b"(")
+    })
+}
 
 /// The names that `code`, without comments and strings, declares.
 pub(super) fn declared(code: &[u8]) -> Names {
@@ -47,7 +68,7 @@ pub(super) fn declared(code: &[u8]) -> Names {
 }
 
 /// The name of the function that has an attribute.
-fn function(code: &[u8], attribute: std::ops::Range<usize>) -> Option<&[u8]> {
+fn function(code: &[u8], attribute: Range<usize>) -> Option<&[u8]> {
     let mut rest = &code[attribute.end..];
     let closing = rest
         .iter()
