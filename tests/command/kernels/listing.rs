@@ -133,7 +133,7 @@ fn filters_and_order_are_chosen() {
     let output = run(&mut command(&place, &["--uncovered"]));
     assert_eq!(
         stderr(&output),
-        "rocov: none of 3 kernels is listed: leave out --instrumented or --uncovered to list more\n"
+        "rocov: none of 3 kernels is listed: leave out --uncovered to list more\n"
     );
     assert_eq!(stdout(&output).lines().count(), 1);
     for (arguments, remedy) in [

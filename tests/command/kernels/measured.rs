@@ -118,7 +118,7 @@ fn kernels_that_never_ran_can_be_asked_for() {
     assert_eq!(stdout(&output).lines().count(), 1);
     assert_eq!(
         stderr(&output),
-        "rocov: none of 2 kernels is listed: leave out --instrumented or --uncovered to list more\n"
+        "rocov: none of 2 kernels is listed: leave out --uncovered to list more\n"
     );
 }
 

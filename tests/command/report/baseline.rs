@@ -162,6 +162,27 @@ fn an_arch_that_did_not_run_is_missing_or_carried_forward() {
     assert_eq!(carried["days"], 7);
     assert_eq!(carried["summary"]["lines"]["covered"], 11);
     assert!(!report(&["--arch=gfx90a"]).contains("Carried"));
+    // Its components have theirs.
+    let component = "--component-sources=parts=archs.hip";
+    let file = based.place.path().join("rocov-baseline.json");
+    let whole = based.text();
+    let mut stored = based.json();
+    let total = stored["columns"]["gfx942"]["total"].clone();
+    stored["columns"]["gfx942"]["components"] = serde_json::json!({"parts": total});
+    fs::write(&file, stored.to_string()).unwrap();
+    let said = report(&[component]);
+    assert!(
+        said.contains("\n    parts: lines 45.83% (11/24), functions"),
+        "{said}"
+    );
+    let said = report(&[component, "--markdown"]);
+    let row = "\n| `parts` | gfx942, 7 days old | 45.83% (11/24) | 50.00% (2/4) |";
+    assert!(said.contains(row), "{said}");
+    let json: Value = serde_json::from_str(&report(&[component, "--json"])).unwrap();
+    let carried = &json["rocov"]["carried_forward"][0]["components"][0];
+    assert_eq!(carried["name"], "parts");
+    assert_eq!(carried["summary"]["lines"]["covered"], 11);
+    fs::write(&file, whole).unwrap();
     // The figures of the other arch stay.
     based.gates("baseline", &["--update"], 0);
     let stored = based.json();
@@ -222,4 +243,55 @@ fn the_options_of_reports_in_the_project_file_are_those_of_its_baseline() {
     assert_eq!(columns.keys().collect::<Vec<_>>(), ["gfx90a"]);
     let column = &columns["gfx90a"];
     assert_eq!(column["components"]["shapes"], column["total"]);
+}
+
+/// A program that no longer runs leaves its sources out of the report.
+#[test]
+fn a_source_that_is_missing_breaks_the_gate_unless_filters_leave_it_out() {
+    let based = Based::new();
+    let other = based.place.path().join("other.hip");
+    fs::write(&other, "void nothing();\n").unwrap();
+    let path = based.place.path().join("rocov-baseline.json");
+    let mut stored = based.json();
+    let column = &mut stored["columns"]["gfx942"];
+    let name = fs::canonicalize(&other).unwrap().display().to_string();
+    let shares = serde_json::json!({
+        "lines": [8, 10], "functions": [1, 1], "regions": [1, 1], "branches": [0, 0]
+    });
+    column["files"][&name] = shares;
+    let lines = column["total"]["lines"].as_array_mut().unwrap();
+    for (figure, more) in lines.iter_mut().zip([8, 10]) {
+        *figure = (figure.as_u64().unwrap() + more).into();
+    }
+    stored.as_object_mut().unwrap().remove("all");
+    let text = stored.to_string();
+    fs::write(&path, &text).unwrap();
+
+    let missing = format!("gfx942: {name} not in this report, and in the baseline of 2026-11-21: ");
+    let gate = ["--baseline=rocov-baseline.json"];
+    let gates = based.gates("report", &gate, 3);
+    assert!(
+        gates.iter().any(|line| line.starts_with(&missing)),
+        "{gates:?}"
+    );
+    let gates = based.gates("baseline", &["--update"], 3);
+    assert!(
+        gates.iter().any(|line| line.starts_with(&missing)),
+        "{gates:?}"
+    );
+    assert_eq!(based.text(), text);
+
+    // 80 % of 10 lines is no part of the figures of the others.
+    let arguments = [gate[0], "--exclude=other.hip"];
+    let output = based.rocov("report", DAYS[1], &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let said = "the options of this report leave out 1 source of the baseline: only the others are held to it";
+    assert!(stderr(&output).contains(said), "{}", stderr(&output));
+
+    // A source that was removed is no loss.
+    fs::remove_file(&other).unwrap();
+    let gates = based.gates("report", &gate, 0);
+    assert_eq!(gates, [""; 0]);
+    let gates = based.gates("baseline", &["--update"], 0);
+    assert_eq!(gates, [""; 0]);
 }

@@ -345,7 +345,7 @@ fn formats_with_one_place_are_refused() {
         &["--html", "x.html", "--lcov", "x.html"],
         &["--summary-only"],
         &["--show", "--lcov"],
-        &["--show", "--fail-under-lines=1"],
+        &["--show", "--sort=worst"],
         &["--fail-under-lines=101"],
         &["--output"],
     ] {

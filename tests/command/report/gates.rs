@@ -359,3 +359,58 @@ fn a_share_of_one_is_doubted() {
         assert_eq!(output.status.code(), Some(0));
     }
 }
+
+/// Options of the table do nothing for other formats, and pages are no stream.
+#[test]
+fn options_without_effect_are_refused() {
+    let (place, _) = Place::with_archs();
+    for (arguments, said) in [
+        (
+            ["--lcov", "--sort=worst"],
+            "--sort is of the table, and no table is written",
+        ),
+        (
+            ["--json", "--show-missing"],
+            "--show-missing is of the table",
+        ),
+        (
+            ["--badge", "--show-excluded"],
+            "--show-excluded is of the table",
+        ),
+        (["--html", "-"], "--html cannot go to standard output"),
+    ] {
+        let output = place.report(&arguments.each_ref().map(|word| word as &dyn AsRef<OsStr>));
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(said), "{message}");
+    }
+}
+
+/// A limit of missed things names the first of them, and gates hold for annotated source, too.
+#[test]
+fn a_limit_names_what_did_not_run() {
+    let place = Place::new();
+    let path = place.path().join("x.hip");
+    let source = "extern \"C\" __attribute__((global)) void kernel(int *p) {\nif (*p)\n*p = 1;\n\n*p = 2;\n}\n\
+                  __attribute__((device, used)) void other(int *p) {\n}\n";
+    fs::write(&path, source).unwrap();
+    let flags = [&INSTRUMENTED[..], &["-O0"]].concat();
+    let elf = compile_source(&path, place.path(), "x.elf", "gfx90a", &flags);
+    let count = |name: &str, number: u64| u64::from(name == "kernel" && number == 0);
+    let profile = place.profile_path(&elf, "gfx90a", 0);
+    profile::write_counts(&elf, &count, RAW_VERSION, &profile);
+    place.keep(&elf);
+    for format in [&[][..], &["--show"]] {
+        let gates = ["--fail-uncovered-lines=1", "--fail-uncovered-functions=0"];
+        let mut command = place.command();
+        let output = command.args(gates).args(format).output().unwrap();
+        assert_eq!(output.status.code(), Some(3));
+        let said = stderr(&output);
+        let expected = "gate: gfx90a: 3 of 7 lines did not run, more than 1: x.hip:3, x.hip:7-8\n";
+        assert!(said.contains(expected), "{said}");
+        assert!(
+            said.contains("functions did not run, more than 0: x.hip:7\n"),
+            "{said}"
+        );
+    }
+}

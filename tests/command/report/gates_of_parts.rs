@@ -125,7 +125,11 @@ fn numbers_of_things_that_did_not_run_are_limited() {
             "gfx942: {missed} of {total} {what} did not run, more than {}",
             missed - 1
         );
-        assert_eq!(parts.broken(&[&gate(missed - 1), "--arch=gfx942"]), [line]);
+        let broken = parts.broken(&[&gate(missed - 1), "--arch=gfx942"]);
+        assert!(
+            broken.len() == 1 && broken[0].starts_with(&line),
+            "{broken:?}"
+        );
     }
     let gate = "--fail-uncovered-lines=*.hip=0";
     let broken = parts.broken(&[gate, "--arch=gfx942"]);
@@ -134,7 +138,10 @@ fn numbers_of_things_that_did_not_run_are_limited() {
         "gfx942: 13 of 24 lines in {} did not run, more than 0",
         file.display()
     );
-    assert_eq!(broken, [line]);
+    assert!(
+        broken.len() == 1 && broken[0].starts_with(&line),
+        "{broken:?}"
+    );
 }
 
 #[test]

@@ -59,7 +59,7 @@ impl Filters {
     }
 
     /// The view of data directories, or of a report in JSON, under these options: the counts of these labels, or all if
-    /// there are none.
+    /// there are none. Returns also a line for each pattern that matches nothing.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Filters {
         labels: &[LabelPattern],
         objects: &[PathBuf],
         llvm_bin: Option<&Path>,
-    ) -> Result<View> {
+    ) -> Result<(View, Vec<String>)> {
         let input = ViewInput {
             paths,
             labels,

@@ -188,7 +188,13 @@ impl Formats {
             ),
             ("--json", Format::Json { contents }, &self.json),
             ("--sonar", Format::Sonar, &self.sonar),
-            ("--markdown", Format::Markdown, &self.markdown),
+            (
+                "--markdown",
+                Format::Markdown {
+                    has_excluded: self.show_excluded,
+                },
+                &self.markdown,
+            ),
             ("--sarif", Format::Sarif, &self.sarif),
             ("--badge", Format::Badge, &self.badge),
             (TABLE, table, &self.table),
@@ -219,6 +225,10 @@ impl Formats {
             option,
         });
         let mut outputs: Vec<_> = outputs.collect();
+        if self.html.as_deref() == Some(Path::new("-")) {
+            let message = "--html cannot go to standard output: give a folder for the pages, or a file whose name ends in .html";
+            return Err(conflict(message.to_owned()));
+        }
         let is_usual =
             |place: &Destination| *place == Destination::Usual || place.directory().is_some();
         let takes_output = self.given().any(|(_, _, place)| is_usual(place));
@@ -241,7 +251,30 @@ impl Formats {
             }
         }
         check_places(&outputs, self.html.as_deref())?;
+        self.check_table_options(&outputs)?;
         Ok(outputs)
+    }
+
+    /// Checks that each option of the table has a table.
+    fn check_table_options(&self, outputs: &[Output<'_>]) -> Result<(), clap::Error> {
+        let has = |is_it: fn(&Format) -> bool| outputs.iter().any(|output| is_it(&output.format));
+        let has_table = has(|format| matches!(format, Format::Text(_)));
+        let has_list = has_table || has(|format| matches!(format, Format::Markdown { .. }));
+        let options = [
+            ("--sort", self.sort != Order::default(), has_table),
+            ("--show-missing", self.show_missing, has_table),
+            ("--show-missing-lines", self.show_missing_lines, has_table),
+            ("--show-excluded", self.show_excluded, has_list),
+        ];
+        let mut idle = options
+            .iter()
+            .filter(|(_, given, has_effect)| *given && !has_effect);
+        match idle.next() {
+            Some((option, ..)) => Err(conflict(format!(
+                "{option} is of the table, and no table is written: give --table FILE, too, or leave {option} out"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// The look of text that goes to this file, or to standard output.

@@ -13,19 +13,19 @@ use crate::coverage::{Bound, Gates, Limit, LimitedSources, Measure};
 pub(crate) struct GateArguments {
     /// Fail when less than PERCENT of the lines ran, on an arch or in all. WHAT can be a component, a source, a folder, or a
     /// glob for each source that matches: src/solver=90, '**=60'. Can be repeated
-    #[arg(long, value_name = "[WHAT=]PERCENT", value_parser = percent, conflicts_with = "show")]
+    #[arg(long, value_name = "[WHAT=]PERCENT", value_parser = percent)]
     fail_under_lines: Vec<Limited<f64>>,
 
     /// Fail when less than PERCENT of the functions ran
-    #[arg(long, value_name = "[WHAT=]PERCENT", value_parser = percent, conflicts_with = "show")]
+    #[arg(long, value_name = "[WHAT=]PERCENT", value_parser = percent)]
     fail_under_functions: Vec<Limited<f64>>,
 
     /// Fail when less than PERCENT of the regions ran
-    #[arg(long, value_name = "[WHAT=]PERCENT", value_parser = percent, conflicts_with = "show")]
+    #[arg(long, value_name = "[WHAT=]PERCENT", value_parser = percent)]
     fail_under_regions: Vec<Limited<f64>>,
 
     /// Fail when less than PERCENT of the branches ran
-    #[arg(long, value_name = "[WHAT=]PERCENT", value_parser = percent, conflicts_with = "show")]
+    #[arg(long, value_name = "[WHAT=]PERCENT", value_parser = percent)]
     fail_under_branches: Vec<Limited<f64>>,
 
     /// With --diff, fail when less than PERCENT of the changed lines ran, or a changed file is not
@@ -34,32 +34,32 @@ pub(crate) struct GateArguments {
     fail_under_changed_lines: Option<f64>,
 
     /// Fail when more than NUMBER lines did not run, on an arch or in all
-    #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number, conflicts_with = "show")]
+    #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number)]
     fail_uncovered_lines: Vec<Limited<u64>>,
 
     /// Fail when more than NUMBER functions did not run
-    #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number, conflicts_with = "show")]
+    #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number)]
     fail_uncovered_functions: Vec<Limited<u64>>,
 
     /// Fail when more than NUMBER regions did not run
-    #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number, conflicts_with = "show")]
+    #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number)]
     fail_uncovered_regions: Vec<Limited<u64>>,
 
     /// Fail when more than NUMBER sides of branches did not run
-    #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number, conflicts_with = "show")]
+    #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number)]
     fail_uncovered_branches: Vec<Limited<u64>>,
 
     /// Fail when a kernel did not run on an arch that it was compiled for, even if nothing ran there. --arch names the archs
     /// that count
-    #[arg(long, conflicts_with = "show")]
+    #[arg(long)]
     fail_uncovered_kernels: bool,
 
     /// Fail when less ran than by this file of `rocov baseline`: a lower percentage, with more that did not run
-    #[arg(long, value_name = "FILE", conflicts_with = "show")]
+    #[arg(long, value_name = "FILE")]
     pub(super) baseline: Option<PathBuf>,
 
     /// Fail when more than NUMBER lines are excluded
-    #[arg(long, value_name = "NUMBER", conflicts_with = "show")]
+    #[arg(long, value_name = "NUMBER")]
     fail_excluded_lines: Option<usize>,
 }
 

@@ -128,12 +128,7 @@ pub(crate) struct ReportOptions {
 
     /// Report host code too: this program or library, with the host's profiles in DIR; can be
     /// repeated
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with = "show",
-        help_heading = "Contents"
-    )]
+    #[arg(long, value_name = "FILE", help_heading = "Contents")]
     pub(crate) host_binary: Vec<PathBuf>,
 
     /// Take only code from this library or executable; can be repeated, with totals for each

@@ -11,8 +11,16 @@ use crate::support::printable::printable;
 use crate::term::print;
 
 /// Options of cargo-llvm-cov, llvm-cov and lcov that `rocov report` does not have, and what has their effect.
-const OPTIONS: [(&str, &str); 10] = [
+const OPTIONS: [(&str, &str); 12] = [
     ("--codecov", "Codecov reads the tracefile of `--lcov`"),
+    (
+        "--coveralls",
+        "Coveralls reads the tracefile of `--lcov`, by its own reporter",
+    ),
+    (
+        "--workspace",
+        "a report has all programs that ran: leave it out, or give `--include GLOB` for some sources",
+    ),
     ("--output-dir", "`--html DIR` names the directory of pages"),
     (
         "--remap-path-prefix",

@@ -21,7 +21,8 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
     }
     let filters = &arguments.filters;
     let (objects, llvm_bin) = (&arguments.objects, arguments.llvm_bin.as_deref());
-    let mut view = filters.view(&arguments.inputs(), &[], objects, llvm_bin)?;
+    let (mut view, idle) = filters.view(&arguments.inputs(), &[], objects, llvm_bin)?;
+    print::warn(&idle);
     if view.paths.is_empty() {
         return Err(anyhow!(
             "no source file is left to report: nothing was written: give --include, --exclude, --exclude-function, \
@@ -31,10 +32,13 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
     }
     print::warn(&view.add_components(&arguments.source_components()?));
     let today = time::day(time::report_time()?);
-    let mut stored = Baseline::new(&view, &baseline::root(None), &today);
+    let root = baseline::root(None);
+    let mut stored = Baseline::new(&view, &root, &today);
     if is_there {
         let earlier = Baseline::read(file)?;
-        let losses = earlier.losses(&stored, &baseline::lowering(file, &arguments.inputs()));
+        let lowering = baseline::lowering(file, &arguments.inputs());
+        let mut losses = earlier.losses(&stored, &lowering);
+        losses.extend(earlier.absent_sources(&stored, &root, &lowering));
         if !losses.is_empty() && !arguments.allow_drop {
             for line in &losses {
                 print::message(format_args!("gate: {line}"));

@@ -15,7 +15,8 @@ pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
     let read = |side| {
         view(side, arguments).with_context(|| format!("cannot compare {}", side.path.display()))
     };
-    let views = [read(before)?, read(after)?];
+    let [(before_view, idle), (after_view, idle_after)] = [read(before)?, read(after)?];
+    let views = [before_view, after_view];
     if views.iter().all(|view| view.paths.is_empty()) {
         return Err(anyhow!(
             "nothing to compare: --include and --exclude leave none of the sources in {} and {}: give globs that \
@@ -25,6 +26,9 @@ pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
         )
         .into());
     }
+    // A pattern may be of one side only.
+    let idle = idle.into_iter().filter(|line| idle_after.contains(line));
+    print::warn(&idle.collect::<Vec<_>>());
     let comparison = Comparison::new(
         [before, after].map(|name| name.to_string()),
         &views[0],
@@ -52,8 +56,8 @@ pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
     })
 }
 
-/// Reads a data directory, or a report in JSON.
-fn view(side: DiffSide<'_>, arguments: &DiffArguments) -> Result<View> {
+/// Reads a data directory, or a report in JSON. Returns also a line for each pattern that matches nothing there.
+fn view(side: DiffSide<'_>, arguments: &DiffArguments) -> Result<(View, Vec<String>)> {
     let (objects, llvm_bin) = (&arguments.objects, arguments.llvm_bin.as_deref());
     let filters = &arguments.filters;
     filters.view(&[side.path], side.labels, objects, llvm_bin)

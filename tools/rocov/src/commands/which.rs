@@ -99,6 +99,8 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     let paths: Vec<_> = paths.collect();
     let view = |sources| View::new(sources, By::Arch, |_| true);
     let whole = view(sources);
+    let places: Vec<_> = whole.everything().into_iter().map(PathBuf::from).collect();
+    print::warn(&selection.idle(&places));
     let (mut answers, errors) = answers(&lines, &whole, &checkouts);
     let exclusions = arguments.exclusions.exclusions(SourceTexts::default());
     for answer in &mut answers {

@@ -3,7 +3,7 @@
 //!
 //! A file has them as JSON, with one line for each source, so that a difference in git can be read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -205,6 +205,59 @@ impl Baseline {
         columns
             .flat_map(|(label, before, now)| losses_of(label, before, now, lowering))
             .collect()
+    }
+
+    /// This baseline with those of its sources that `is_wanted`, by their paths below `root`, and the number of the
+    /// others. Its totals are those of the sources that stay. Components are of all sources, and do not stay.
+    pub(crate) fn of_sources(
+        mut self,
+        root: &Path,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> (Self, usize) {
+        let mut left_out = BTreeSet::new();
+        let joined = self.all.iter_mut().map(|all| &mut all.figures);
+        for column in self.columns.values_mut().chain(joined) {
+            let before = column.files.len();
+            column.files.retain(|path, _| {
+                let is_wanted = is_wanted(&root.join(path).to_string_lossy());
+                if !is_wanted {
+                    left_out.insert(path.clone());
+                }
+                is_wanted
+            });
+            if column.files.len() < before {
+                let files = column.files.values();
+                column.total = files.fold(Shares::default(), |sum, file| sum.plus(file));
+                column.components.clear();
+            }
+        }
+        (self, left_out.len())
+    }
+
+    /// A line for each column of both that lacks sources in `now`, though they are still there below `root`. `lowering` is
+    /// the command that stores the figures without them.
+    pub(crate) fn absent_sources(&self, now: &Self, root: &Path, lowering: &str) -> Vec<String> {
+        let columns = self.columns.iter();
+        let both = columns.filter_map(|(label, before)| Some((label, before, now.column(label)?)));
+        let lines = both.filter_map(|(label, before, now)| {
+            let paths = before.files.keys();
+            let absent = paths.filter(|path| !now.files.contains_key(*path));
+            let absent: Vec<_> = absent.filter(|path| root.join(path).exists()).collect();
+            let named: Vec<&str> = absent.iter().take(NAMED).map(|path| path.as_str()).collect();
+            let more = match absent.len() - named.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            (!absent.is_empty()).then(|| {
+                format!(
+                    "{label}: {}{more} not in this report, and in the baseline of {}: run the programs with this code, \
+                     leave it out with --exclude, or write the baseline without it with `{lowering}`",
+                    named.join(", "),
+                    before.date,
+                )
+            })
+        });
+        lines.collect()
     }
 
     /// A line for each column that `now` lacks, and that `is_wanted`.

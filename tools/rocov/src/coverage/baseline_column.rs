@@ -14,7 +14,7 @@ pub(crate) struct BaselineColumn {
     pub(crate) date: String,
     pub(crate) total: Shares,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) components: BTreeMap<String, Shares>,
+    pub(crate) components: BTreeMap<String, Shares>,
     /// By the path from the root of the repository.
     pub(crate) files: BTreeMap<String, Shares>,
 }

@@ -219,7 +219,8 @@ impl CoveredFile {
         };
         for record in column.touching(path) {
             let function = &record.function;
-            if record.counts.calls > 0 && &**function.main_path() == path {
+            let is_entered = record.counts.calls > 0 && !record.is_entry_excluded;
+            if is_entered && &**function.main_path() == path {
                 file.functions.push(mapped.key(function).0);
             }
             for (region, count) in function.regions.iter().zip(&record.counts.regions) {

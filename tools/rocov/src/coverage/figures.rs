@@ -42,10 +42,17 @@ impl Figure {
         }
     }
 
-    /// The figure in percent, such as `95.45%`; a dash if there is nothing to cover.
+    /// The figure in percent, such as `95.45%`; a dash if there is nothing to cover. It is rounded as llvm-cov does, but
+    /// only all of it is `100.00%`.
     pub(crate) fn percent_text(self) -> String {
-        let percent = self.percent();
-        percent.map_or("-".to_owned(), |percent| format!("{percent:.2}%"))
+        let Some(percent) = self.percent() else {
+            return "-".to_owned();
+        };
+        let text = format!("{percent:.2}%");
+        match self.missed() > 0 && text == "100.00%" {
+            true => "99.99%".to_owned(),
+            false => text,
+        }
     }
 
     /// The figure in percent with its numbers, such as `95.45% (21/22)`; a dash if there is nothing to

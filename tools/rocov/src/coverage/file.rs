@@ -74,7 +74,7 @@ impl View {
             for (line, count) in column.lines(path, &segments) {
                 by_line.entry(line).or_insert_with(|| vec![None; width])[index] = Some(count);
             }
-            for record in column.defined_in(path) {
+            for record in column.entries(path) {
                 let (start, name) = mapped.key(&record.function);
                 let key = (start.line, name);
                 let calls = functions.entry(key).or_insert_with(|| vec![None; width]);

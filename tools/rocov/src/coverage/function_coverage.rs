@@ -23,7 +23,8 @@ struct Key {
 /// The coverage of a function.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FunctionCoverage {
-    is_called: bool,
+    /// `None` if its entry is left out.
+    is_called: Option<bool>,
     lines: BTreeMap<u32, bool>,
     regions: BTreeMap<Key, bool>,
     /// The sides of branches that are not folded.
@@ -74,7 +75,7 @@ impl FunctionCoverage {
             conditions.map(move |(index, covered)| ((key.clone(), index), covered))
         });
         Self {
-            is_called: counts.calls > 0,
+            is_called: entry(record),
             lines: ran(record.lines(&record.segments())).collect(),
             regions,
             branches: branches.collect(),
@@ -89,7 +90,7 @@ impl FunctionCoverage {
 
     /// Adds the coverage of the same function on another arch, or of another instance of its template.
     pub(crate) fn join(&mut self, other: Self) {
-        self.is_called |= other.is_called;
+        self.is_called = self.is_called.max(other.is_called);
         join(&mut self.lines, other.lines);
         join(&mut self.regions, other.regions);
         join(&mut self.conditions, other.conditions);
@@ -109,7 +110,7 @@ impl FunctionCoverage {
         let in_main = decisions.filter(|(_, (decision, _))| decision.location.file == main);
         let conditions =
             in_main.flat_map(|(index, (_, outcome))| unfolded(function, index, outcome));
-        let called = Figure::count_all([counts.calls > 0]);
+        let called = Figure::count_all(entry(record));
         Figures {
             regions: Figure::count_all(code.map(|(_, count)| *count > 0)),
             functions: called,
@@ -127,7 +128,7 @@ impl FunctionCoverage {
 
     /// The figures of this function.
     pub(crate) fn figures(&self) -> Figures {
-        let function = Figure::count_all([self.is_called]);
+        let function = Figure::count_all(self.is_called);
         Figures {
             regions: Figure::count_all(self.regions.values().copied()),
             functions: function,
@@ -137,6 +138,11 @@ impl FunctionCoverage {
             conditions: Figure::count_all(self.conditions.values().copied()),
         }
     }
+}
+
+/// Returns whether a function was called; `None` if its entry is left out.
+fn entry(record: &Record) -> Option<bool> {
+    (!record.is_entry_excluded).then_some(record.counts.calls > 0)
 }
 
 /// The conditions of a decision that the compiler did not fold, by their indices, and whether each is covered.

@@ -49,7 +49,9 @@ pub(crate) fn functions(
     // The last record of a function stays.
     records.sort_by_key(|record| record.function.line_table.is_none());
     let functions = records.iter().map(|record| {
-        let reason = excluded.functions.get(&record.function.name);
+        let name = &record.function.name;
+        let entry = || excluded.entries.get(name);
+        let reason = excluded.functions.get(name).or_else(entry);
         let function = FunctionFigures {
             count: record.counts.calls,
             lines: FunctionCoverage::figures_of(record).lines,

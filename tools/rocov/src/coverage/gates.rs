@@ -1,6 +1,7 @@
 //! The limits that a report must reach: least percentages, and kernels that all ran.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::Result;
 
@@ -12,7 +13,11 @@ use super::selection::{SourceGlobs, has_wildcard};
 use super::view::{Column, Row, View};
 use crate::support::demangle::shown;
 use crate::support::paths::{below, here};
+use crate::term::line_ranges::ranges;
 use crate::term::plural::count;
+
+/// The number of places that a message about a limit names.
+const NAMED: usize = 5;
 
 /// The limits that a report must reach, each on every arch and in all of them joined.
 #[derive(Debug, Default)]
@@ -76,14 +81,23 @@ impl LimitedSources {
         }
         let is_wanted = |path: &str| self.globs.have(path);
         if !has_wildcard(&self.word) {
-            let has_some = view.paths.iter().any(|path| is_wanted(path));
-            let scope = || Scope::new(Some(&self.word), &view.sum(is_wanted), view);
+            let paths: Vec<_> = view
+                .paths
+                .iter()
+                .filter(|path| is_wanted(path))
+                .cloned()
+                .collect();
+            let has_some = !paths.is_empty();
+            let scope = || Scope::new(Some(&self.word), paths, &view.sum(is_wanted), view);
             return Vec::from_iter(has_some.then(scope));
         }
         let here = here();
         let rows = view.rows().filter(|(path, _)| is_wanted(path));
-        rows.map(|(path, row)| Scope::new(Some(&below(path, &here)), row, view))
-            .collect()
+        rows.map(|(path, row)| {
+            let paths = vec![Arc::from(path)];
+            Scope::new(Some(&below(path, &here)), paths, row, view)
+        })
+        .collect()
     }
 }
 
@@ -91,13 +105,16 @@ impl LimitedSources {
 struct Scope {
     /// The place of the sources; `None` for all.
     place: Option<String>,
+    /// The sources; none if code of a component is of others, too.
+    paths: Vec<Arc<str>>,
     figures: Vec<Figures>,
 }
 
 impl Scope {
-    fn new(place: Option<&str>, row: &Row, view: &View) -> Self {
+    fn new(place: Option<&str>, paths: Vec<Arc<str>>, row: &Row, view: &View) -> Self {
         Self {
             place: place.map(str::to_owned),
+            paths,
             figures: view.each(|index| row.columns[index].unwrap_or_default(), row.all),
         }
     }
@@ -111,8 +128,41 @@ impl Scope {
         };
         (!part.columns.is_empty()).then(|| Self {
             place: Some(part.name.clone()),
+            paths: Vec::new(),
             figures: view.each(figures, part.all.unwrap_or_default()),
         })
+    }
+
+    /// The first places that did not run in a column, or in all of them, as the end of a message.
+    fn missed(&self, measure: Measure, view: &View, column: Option<usize>) -> String {
+        let is_missed = |counts: &[Option<u64>]| match column {
+            Some(column) => counts[column] == Some(0),
+            None => {
+                counts.iter().any(Option::is_some)
+                    && counts.iter().flatten().all(|count| *count == 0)
+            }
+        };
+        let here = here();
+        let mut places = self.paths.iter().flat_map(|path| {
+            let file = view.file(path);
+            let lines = match measure {
+                Measure::Lines => file.lines,
+                Measure::Functions => file.calls(),
+                Measure::Regions | Measure::Branches => Vec::new(),
+            };
+            let missed = lines.iter().filter(|line| is_missed(&line.counts));
+            let missed = ranges(missed.map(|line| line.number));
+            let path = below(path, &here).into_owned();
+            missed
+                .into_iter()
+                .map(move |lines| format!("{path}:{lines}"))
+        });
+        let first: Vec<_> = places.by_ref().take(NAMED).collect();
+        let more = if places.next().is_some() { ", ..." } else { "" };
+        match first.is_empty() {
+            true => String::new(),
+            false => format!(": {}{more}", first.join(", ")),
+        }
     }
 
     /// The name of the things in it, such as `lines in src`.
@@ -228,7 +278,12 @@ impl Gates {
         for limit in &self.limits {
             let scopes = match &limit.of {
                 Some(sources) => sources.scopes(view),
-                None => vec![Scope::new(None, &view.table().total, view)],
+                None => vec![Scope::new(
+                    None,
+                    view.paths.clone(),
+                    &view.table().total,
+                    view,
+                )],
             };
             // A component without sources has its own line.
             let is_component = |word: &str| view.components.iter().any(|part| part.name == word);
@@ -250,7 +305,9 @@ impl Gates {
                 let measure = limit.measure;
                 let name = scope.name(measure);
                 let figure = measure.figure(&scope.figures[index]);
-                let beyond = || limit.bound.broken(&name, label, figure);
+                let index = column.map(|_| index);
+                let places = || scope.missed(measure, view, index);
+                let beyond = || limit.bound.broken(&name, label, figure, places);
                 let absent = Needs::new(measure).absent(&name, label, view, column);
                 broken.extend(absent.or_else(beyond));
             }
@@ -267,12 +324,19 @@ impl Gates {
 
 impl Bound {
     /// Returns a line if a figure is beyond it.
-    fn broken(self, what: &str, label: &str, figure: Figure) -> Option<String> {
+    fn broken(
+        self,
+        what: &str,
+        label: &str,
+        figure: Figure,
+        places: impl FnOnce() -> String,
+    ) -> Option<String> {
         match self {
             Self::LeastPercent(percent) => below_percent(percent, what, label, figure),
             Self::MostMissed(most) => (figure.missed() > most).then(|| {
                 let (missed, total) = (figure.missed(), figure.total);
-                format!("{label}: {missed} of {total} {what} did not run, more than {most}")
+                let places = places();
+                format!("{label}: {missed} of {total} {what} did not run, more than {most}{places}")
             }),
         }
     }
@@ -337,7 +401,7 @@ fn uncovered_in(view: &View, column: &Column) -> Vec<String> {
     for path in &view.paths {
         let mapped = view.mapped(path);
         let mut kernels: BTreeMap<(Place, &str), bool> = BTreeMap::new();
-        for record in column.defined_in(path) {
+        for record in column.entries(path) {
             let function = &record.function;
             if column.kernels.contains(symbol(&function.name)) {
                 *kernels.entry(mapped.key(function)).or_default() |= record.counts.calls > 0;

@@ -21,6 +21,37 @@ pub(crate) struct Stale {
     pub(super) is_end: bool,
 }
 
+/// The number of sources that have a line of their own.
+const NAMED: usize = 3;
+
+/// Lines about sources, with what to do next: one for each of a few, and one for the others of a kind.
+pub(crate) fn about_all<'a>(misfits: impl Iterator<Item = (&'a str, &'a Misfit)>) -> Vec<String> {
+    let (stale, missing): (Vec<_>, Vec<_>) =
+        misfits.partition(|(_, misfit)| misfit.stale().is_some());
+    let mut lines = Vec::new();
+    for (sources, are) in [
+        (stale, "have changed since they were compiled"),
+        (missing, "do not exist"),
+    ] {
+        let others = sources
+            .len()
+            .checked_sub(NAMED + 1)
+            .map(|_| sources.len() - NAMED);
+        let first = sources.iter().take(sources.len() - others.unwrap_or(0));
+        lines.extend(first.map(|(path, misfit)| misfit.about(path)));
+        if let Some(others) = others {
+            let named = sources[NAMED..].iter().take(NAMED).map(|(path, _)| *path);
+            let named: Vec<_> = named.collect();
+            let more = if others > NAMED { ", ..." } else { "" };
+            let named = named.join(", ");
+            lines.push(format!(
+                "{others} more sources {are}, which need the same: {named}{more}"
+            ));
+        }
+    }
+    lines
+}
+
 impl Misfit {
     /// A line about the source, with what to do next.
     pub(crate) fn about(&self, path: impl fmt::Display) -> String {

@@ -68,6 +68,8 @@ pub(crate) struct Record {
     pub(crate) inferred: Vec<Inferred>,
     /// The function as the code object describes it, if a part of it is left out.
     pub(crate) described: Option<Arc<Function>>,
+    /// True if the function is no function of the figures, though lines of it are reported.
+    pub(crate) is_entry_excluded: bool,
 }
 
 impl Record {
@@ -77,6 +79,7 @@ impl Record {
             counts,
             inferred: Vec::new(),
             described: None,
+            is_entry_excluded: false,
         }
     }
 

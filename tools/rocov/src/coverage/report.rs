@@ -220,7 +220,7 @@ impl<'a> Report<'a> {
         });
         let components = components.collect();
         let mut view = View::by_rules(self.rules, &self.exclusions, sources, by, is_wanted);
-        print::warn(&self.exclusions.faults());
+        warnings.extend(self.exclusions.faults());
         view.components = components;
         warnings.extend(view.add_components(&self.sources));
         for column in &mut view.columns {

@@ -205,9 +205,15 @@ impl Column {
             .filter(move |record| &**record.function.main_path() == path)
     }
 
+    /// The functions that are defined in this file, but for those whose entries are left out.
+    pub(crate) fn entries<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a Record> {
+        self.defined_in(path)
+            .filter(|record| !record.is_entry_excluded)
+    }
+
     /// The calls of the functions that are defined in this file, by their lines.
     pub(crate) fn calls(&self, path: &str) -> Vec<(u32, u64)> {
-        let records = self.defined_in(path);
+        let records = self.entries(path);
         let calls = records.map(|record| (record.function.start().line, record.counts.calls));
         calls.collect()
     }

@@ -35,12 +35,12 @@ pub(crate) struct ViewInput<'a> {
 }
 
 impl ViewInput<'_> {
-    /// Reads it.
+    /// Reads it. Returns also a line for each pattern that matches nothing in it.
     ///
     /// # Errors
     ///
     /// Fails if it has nothing to report, or cannot be read.
-    pub(crate) fn view(self) -> Result<View> {
+    pub(crate) fn view(self) -> Result<(View, Vec<String>)> {
         let Self {
             selection, archs, ..
         } = self;
@@ -61,13 +61,9 @@ impl ViewInput<'_> {
             sources.retain(|source| archs.is_empty() || archs.contains(&source.arch));
             let is_wanted = |path: &str| selection.admits(path);
             let none = Exclusions::none();
-            return Ok(View::by_rules(
-                self.rules,
-                &none,
-                sources,
-                By::Arch,
-                is_wanted,
-            ));
+            let view = View::by_rules(self.rules, &none, sources, By::Arch, is_wanted);
+            let idle = idle(selection, &view);
+            return Ok((view, idle));
         }
         let mut installed = LlvmTools::find_any(self.llvm_bin)?;
         Warnings::printing(|warnings| {
@@ -86,7 +82,15 @@ impl ViewInput<'_> {
             report.follow(self.rules, self.exclusions);
             let (view, said) = report.view(selection, By::Arch, &installed)?;
             warnings.extend(said);
-            Ok(view)
+            let mut idle = idle(selection, &view);
+            idle.extend(report.idle_exclusions());
+            Ok((view, idle))
         })
     }
+}
+
+/// A line for each pattern of a selection that matches no source of a view.
+fn idle(selection: &Selection, view: &View) -> Vec<String> {
+    let places: Vec<_> = view.everything().into_iter().map(PathBuf::from).collect();
+    selection.idle(&places)
 }

@@ -82,12 +82,12 @@ fn write_badge(lines: Figure, columns: &str, out: &mut dyn Write) -> io::Result<
     xml.end()
 }
 
-/// The percentage with one decimal, which is never rounded up: 100% means all.
+/// The percentage, as in the table; `100%` means all.
 fn shown(lines: Figure) -> String {
-    match (lines.covered * 1000).checked_div(lines.total) {
-        None => "none".to_owned(),
-        Some(1000) => "100%".to_owned(),
-        Some(thousandths) => format!("{}.{}%", thousandths / 10, thousandths % 10),
+    match lines.total {
+        0 => "none".to_owned(),
+        total if total == lines.covered => "100%".to_owned(),
+        _ => lines.percent_text(),
     }
 }
 

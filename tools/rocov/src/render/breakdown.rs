@@ -6,7 +6,7 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::markdown_text::{Inline, Markdown};
-use crate::coverage::figures::{Figure, Figures};
+use crate::coverage::figures::{Figure, Figures, Measure};
 use crate::coverage::part::{OfColumn, Only, Part};
 use crate::coverage::view::View;
 use crate::term::lines::Lines;
@@ -191,13 +191,33 @@ pub(super) fn write_markdown(view: &View, out: &mut Markdown<'_>) -> io::Result<
         })?;
         let headings = [kind, ""].into_iter().chain(headings);
         let headings: Vec<_> = headings.map(Inline::text).collect();
+        let width = headings.len();
         out.head(&headings, |column| column > 1)?;
         for ListingRow { name, cells, .. } in rows {
             let cells = cells.iter().map(|cell| Inline::text(cell));
             let row: Vec<_> = [Inline::code(name)].into_iter().chain(cells).collect();
             out.row(&row)?;
         }
+        if kind == COMPONENT {
+            write_carried(view, width, out)?;
+        }
         out.own("\n</details>")?;
+    }
+    Ok(())
+}
+
+/// Writes a row for each component of archs that did not run, in a table of this width.
+fn write_carried(view: &View, width: usize, out: &mut Markdown<'_>) -> io::Result<()> {
+    for carried in &view.carried {
+        let label = format!("{}, {}", carried.label, carried.age());
+        for (name, shares) in &carried.column.components {
+            let figures = [Measure::Lines, Measure::Functions, Measure::Regions];
+            let figures = figures.map(|measure| shares.figure(measure).share_text());
+            let mut row = vec![Inline::code(name), Inline::text(&label)];
+            row.extend(figures.iter().map(|figure| Inline::text(figure)));
+            row.resize(width, Inline::text(""));
+            out.row(&row)?;
+        }
     }
     Ok(())
 }

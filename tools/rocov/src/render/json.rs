@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::{breakdown, changed, uniformity};
-use crate::coverage::baseline_column::Carried;
+use crate::coverage::baseline_column::{Carried, Shares};
 use crate::coverage::figures::{Figure, Figures, Measure};
 use crate::coverage::function::{DecisionOutcome, Function, Location, Marks, Region, Sides};
 use crate::coverage::model::Record;
@@ -73,6 +73,9 @@ fn exclusions(view: &View) -> Value {
             if let Some(line) = reason.line() {
                 value["line"] = json!(line);
             }
+            if let Some(note) = reason.note() {
+                value["note"] = json!(note);
+            }
             value
         })
     });
@@ -81,16 +84,33 @@ fn exclusions(view: &View) -> Value {
 
 /// The figures of a column of earlier runs.
 fn carried(carried: &Carried) -> Value {
+    let column = &carried.column;
+    let mut value = json!({
+        "name": carried.label,
+        "date": column.date,
+        "days": carried.days,
+        "summary": shares(&column.total),
+    });
+    if !column.components.is_empty() {
+        let components = column.components.iter();
+        let components = components.map(|(name, of)| json!({"name": name, "summary": shares(of)}));
+        value["components"] = components.collect();
+    }
+    value
+}
+
+/// The figures of a part of a column of earlier runs.
+fn shares(shares: &Shares) -> Value {
     let mut summary = json!({});
     for measure in Measure::ALL {
-        let figure = carried.column.total.figure(measure);
+        let figure = shares.figure(measure);
         summary[measure.name()] = json!({
             "count": figure.total,
             "covered": figure.covered,
             "percent": figure.percent().unwrap_or_default(),
         });
     }
-    json!({"name": carried.label, "date": carried.column.date, "days": carried.days, "summary": summary})
+    summary
 }
 
 /// The facts about a column that llvm-cov's export does not have.

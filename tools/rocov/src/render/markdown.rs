@@ -10,8 +10,10 @@ use crate::coverage::figures::{Figures, Measure};
 use crate::coverage::report::too_low;
 use crate::coverage::view::{Row, View};
 use crate::support::paths::{below, here};
+use crate::term::line_ranges::ranges;
 
-pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
+/// Writes the summary, with a list of excluded lines if that `has_excluded`.
+pub(super) fn write(view: &View, has_excluded: bool, out: &mut dyn Write) -> io::Result<()> {
     let out = &mut Markdown::new(out);
     let labels = Inline::labels(view);
     out.own("### Coverage of GPU code\n")?;
@@ -65,6 +67,19 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
         }));
         cells.push(Inline::text(&missed(view, &view.file(path).lines)));
         out.row(&cells)?;
+    }
+    out.own("\n</details>")?;
+    if !has_excluded || view.excluded_lines() == 0 {
+        return Ok(());
+    }
+    out.own("\n<details><summary>Excluded lines</summary>\n")?;
+    out.head(&["File", "Lines", "Reason"].map(Inline::text), |_| false)?;
+    for path in &view.paths {
+        for (reason, lines) in view.excluded_by_reason(path) {
+            let file = Inline::code(&below(path, &here));
+            let [lines, reason] = [ranges(lines).join(", "), reason.to_string()];
+            out.row(&[file, Inline::text(&lines), Inline::text(&reason)])?;
+        }
     }
     out.own("\n</details>")
 }

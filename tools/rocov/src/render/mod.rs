@@ -51,7 +51,10 @@ pub(crate) enum Format {
         contents: JsonContents,
     },
     Sonar,
-    Markdown,
+    Markdown {
+        /// True to list the excluded lines.
+        has_excluded: bool,
+    },
     /// The changed lines that did not run.
     Sarif,
     Badge,
@@ -94,7 +97,7 @@ pub(crate) fn write(
         Format::Cobertura { max_count } => cobertura::write(view, max_count, out)?,
         Format::Json { contents } => json::write(view, contents, out)?,
         Format::Sonar => sonar::write(view, out)?,
-        Format::Markdown => markdown::write(view, out)?,
+        Format::Markdown { has_excluded } => markdown::write(view, has_excluded, out)?,
         Format::Sarif => sarif::write(view, out)?,
         Format::Badge => badge::write(view, out)?,
     }

@@ -11,6 +11,7 @@ use anstyle::{AnsiColor, Style};
 use super::excluded::excluded;
 use super::grades::grade;
 use super::{breakdown, changed, uniformity};
+use crate::coverage::baseline_column::Shares;
 use crate::coverage::figures::{Figure, Figures, Measure};
 use crate::coverage::line::Line;
 use crate::coverage::view::View;
@@ -130,13 +131,21 @@ pub(super) fn write(
     if view.columns.len() > 1 {
         write_differences(view, &base, out)?;
     }
-    let carried = view.carried.iter().map(|carried| {
+    let shares = |shares: &Shares| {
         let shares = Measure::ALL.map(|measure| {
-            let share = carried.column.total.figure(measure).share_text();
+            let share = shares.figure(measure).share_text();
             format!("{} {share}", measure.name())
         });
+        shares.join(", ")
+    };
+    let carried = view.carried.iter().flat_map(|carried| {
         let (label, age, date) = (&carried.label, carried.age(), &carried.column.date);
-        format!("  {label}, {age} ({date}): {}", shares.join(", "))
+        let total = shares(&carried.column.total);
+        let components = carried.column.components.iter();
+        let components = components.map(|(name, of)| format!("    {name}: {}", shares(of)));
+        [format!("  {label}, {age} ({date}): {total}")]
+            .into_iter()
+            .chain(components)
     });
     out.section("Carried forward:", carried)?;
     if let Some(excluded) = excluded(view) {

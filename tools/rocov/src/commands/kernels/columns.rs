@@ -61,12 +61,16 @@ impl KernelColumn {
                 Cell::Text(if kernel.instrumented { "yes" } else { "no" }.to_owned())
             }
             Self::Count => row.count.map_or(Cell::Unknown, Cell::Number),
+            Self::Lines if row.excluded.is_some() => Cell::Text("excluded".to_owned()),
             Self::Lines => row
                 .lines
                 .filter(|line| line.total > 0)
                 .map_or(Cell::Unknown, |lines| {
                     let share = lines.covered as f64 / lines.total as f64;
-                    let text = format!("{}/{} {:3.0}%", lines.covered, lines.total, 100.0 * share);
+                    // Only all of them are 100 %.
+                    let most = if lines.missed() > 0 { 99.0 } else { 100.0 };
+                    let percent = (100.0 * share).min(most);
+                    let text = format!("{}/{} {percent:3.0}%", lines.covered, lines.total);
                     Cell::Percent(share, text)
                 }),
             Self::Kernel if mangled => Cell::Text(kernel.name.clone()),

@@ -84,8 +84,15 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
         )]);
     } else if rows.is_empty() && all > 0 {
         let kernels = count(all, "kernel");
+        let options = [
+            (arguments.instrumented, "--instrumented"),
+            (arguments.uncovered, "--uncovered"),
+        ];
+        let given = options.iter().filter(|(is_given, _)| *is_given);
+        let given: Vec<_> = given.map(|(_, option)| *option).collect();
         print::warn(&[format!(
-            "none of {kernels} is listed: leave out --instrumented or --uncovered to list more"
+            "none of {kernels} is listed: leave out {} to list more",
+            given.join(" or ")
         )]);
     }
     rows.sort_by(|one, other| compare(one, other, arguments.sort));

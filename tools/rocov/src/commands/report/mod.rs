@@ -13,7 +13,8 @@ use crate::coverage::misfit::Misfit;
 use crate::coverage::sources_to_show::SourcesToShow;
 use crate::coverage::view::View;
 use crate::coverage::{
-    Baseline, Change, Earlier, Provenance, Report, Selection, SourceTexts, ViewInput, staleness,
+    Baseline, Change, Earlier, Provenance, Report, Selection, SourceTexts, ViewInput, misfit,
+    staleness,
 };
 use crate::data::components::Components;
 use crate::data::match_elfs::NotOfComponents;
@@ -60,7 +61,11 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     let texts = options.texts()?;
     let mut compared = Compared::read(options)?;
     let outputs = options.formats.outputs();
-    let outputs = outputs.unwrap_or_else(|error| error.exit());
+    let mut outputs = outputs.unwrap_or_else(|error| error.exit());
+    // Annotated source takes the place of the table.
+    if arguments.show.is_some() {
+        outputs.clear();
+    }
     let directories = arguments.directories();
     let inputs = DataSetInputs::read(&directories, &arguments.conditions)?;
     let data = Warnings::printing(|warnings| {
@@ -99,9 +104,12 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     }
     let mut report = Report::new(&merged, &data, &origins);
     report.follow(options.rules(), options.exclusions()?);
+    add_host(&mut report, arguments, &data, &merged, &installed)?;
     if arguments.show.is_some() {
-        show(arguments, &report, texts, &installed)?;
-        return Ok(0);
+        show(arguments, &report, options.texts()?, &installed)?;
+        if !options.gates().are_set() {
+            return Ok(0);
+        }
     }
     if options.uniformity {
         if !outputs.iter().any(|output| output.format.has_uniformity()) {
@@ -127,7 +135,6 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
             report.add_labels(per_label::apart(&matched));
         }
     }
-    add_host(&mut report, arguments, &data, &merged, &installed)?;
     let mut missing = match options.gates().are_set() {
         true => data.missing(&matched, archs, &components),
         false => Vec::new(),
@@ -291,14 +298,20 @@ fn show(
     let selection = options.filters.selection()?;
     let (mut view, warnings) = report.view(&selection, options.by, installed)?;
     view.texts.with_others_of(texts);
-    print::warn(&warnings);
+    // A gate prints them.
+    let has_gates = options.gates().are_set();
+    if !has_gates {
+        print::warn(&warnings);
+    }
     let wanted = arguments.show.as_deref().unwrap_or_default();
     let shown = SourcesToShow::find(&view, wanted)?;
     print::warn(&shown.left_out);
     if shown.paths.is_empty() {
         bail!("no source can be shown: leave out --show to print the table");
     }
-    print::warn(&report.idle_exclusions());
+    if !has_gates {
+        print::warn(&report.idle_exclusions());
+    }
     let headings = report.headings(arguments.verbose);
     let output = options.formats.output();
     print::to_file_or_stdout(output, |out| {
@@ -318,7 +331,9 @@ fn show(
         }
         Ok(())
     })?;
-    print::warn(&shown.stale(&view));
+    if !has_gates {
+        print::warn(&shown.stale(&view));
+    }
     Ok(())
 }
 
@@ -389,8 +404,7 @@ fn write(
         );
     }
     if let Some(directory) = html {
-        let misfits = unreported(&view).map(|(path, misfit)| misfit.about(path));
-        print::warn(&misfits.collect::<Vec<_>>());
+        print::warn(&misfit::about_all(unreported(&view)));
         let provenance = Provenance::find(&view, data.registries(), options.repository())?;
         let page = render::write_html(
             &view,
@@ -427,7 +441,17 @@ fn write(
         let now = Baseline::new(&view, &root, &today()?);
         let file = options.baseline().unwrap_or(Path::new(""));
         let lowering = coverage::baseline::lowering(file, &arguments.directories());
+        let is_selected = |path: &str| selection.admits(path);
+        let (baseline, left_out) = baseline.of_sources(&root, is_selected);
+        if left_out > 0 {
+            print::warn(&[format!(
+                "{}: the options of this report leave out {} of the baseline: only the others are held to it",
+                file.display(),
+                count(left_out, "source")
+            )]);
+        }
         broken.extend(baseline.losses(&now, &lowering));
+        broken.extend(baseline.absent_sources(&now, &root, &lowering));
         let is_wanted = |label: &str| {
             is_reported(label) && !view.carried.iter().any(|carried| carried.label == label)
         };
@@ -436,7 +460,7 @@ fn write(
     if has_gates {
         broken.extend(warnings);
         let stale = unreported(&view).filter(|(_, misfit)| misfit.stale().is_some());
-        broken.extend(stale.map(|(path, misfit)| misfit.about(path)));
+        broken.extend(misfit::about_all(stale));
         broken.extend(
             view.changed
                 .into_iter()
@@ -476,7 +500,8 @@ fn earlier(
         rules: options.rules(),
         llvm_bin: arguments.llvm_bin.as_deref(),
     };
-    Ok(Earlier::of_view(name, &input.view()?, now))
+    let (before, _) = input.view()?;
+    Ok(Earlier::of_view(name, &before, now))
 }
 
 /// The sources that do not fit the build and are not reported with a change.

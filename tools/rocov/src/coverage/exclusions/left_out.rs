@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::never_return::uses;
 use super::reason::Reason;
 use super::source_marks::{MarkedLines, SourceMarks};
 use crate::coverage::function::{Branch, Function, Kind, Location, Place, Region, Span};
@@ -22,6 +23,10 @@ pub(super) struct LeftOut<'a> {
     expansions: Vec<Vec<Place>>,
     /// The reason why the whole function is one.
     whole: Option<Reason>,
+    /// The reason why the entry of the function is one.
+    entry: Option<Reason>,
+    /// Regions of which nothing but the closing brace of the function stays, which has the count of the function.
+    closed: Vec<(u32, Span)>,
     /// Code, with its lines, by the index of the file.
     hidden: Vec<(u32, Span)>,
     /// The reasons for hidden code of the file that the function is defined in.
@@ -48,6 +53,8 @@ impl<'a> LeftOut<'a> {
             main,
             expansions: function.expansion_paths(),
             whole: None,
+            entry: None,
+            closed: Vec::new(),
             hidden: Vec::new(),
             reasons: Vec::new(),
             asserts: Vec::new(),
@@ -55,8 +62,8 @@ impl<'a> LeftOut<'a> {
             macros: BTreeSet::new(),
         };
         let of_main = &marks[main as usize];
-        // A function starts at its brace, which may have a line of its own.
-        let is_at_start = |line: u32| line == start.line || line + 1 == start.line;
+        let (text, signature) = of_main.signature(start);
+        let is_at_start = |line: u32| signature.contains(&line) || line + 1 == *signature.start();
         let is_around = |marked: &&MarkedLines| {
             marked.lines.contains(&start.line) && marked.lines.contains(&end.line)
         };
@@ -70,6 +77,10 @@ impl<'a> LeftOut<'a> {
             around.map(|marked| &marked.reason)
         };
         left_out.whole = by_comment.or_else(by_lines).cloned();
+        left_out.entry = signature
+            .clone()
+            .find_map(|line| of_main.reason(line))
+            .cloned();
         for (file, marks) in (0..).zip(marks) {
             let Some(extent) = extent(function, file) else {
                 continue;
@@ -95,13 +106,21 @@ impl<'a> LeftOut<'a> {
                 .iter()
                 .filter(|(place, _)| extent.start <= *place && *place < extent.end)
             {
-                let span = unreachable(record, file, *place, marks);
+                let (span, is_whole) = unreachable(record, file, *place, marks);
+                let reason = || Reason::Unreachable(Arc::clone(call));
+                let mut names = marks.never_return.iter();
+                // A function that says that it does not return, and that ends there.
+                if is_whole && file == main && names.any(|name| uses(text, name).next().is_some()) {
+                    left_out.whole.get_or_insert_with(reason);
+                }
                 left_out.unreachable.push((file, span));
-                left_out.hide(file, span, Reason::Unreachable(call));
+                left_out.hide(file, span, reason());
             }
         }
         for file in 0..function.filenames.len() {
-            left_out.close_regions(u32::try_from(file).unwrap_or(u32::MAX), record);
+            let file = u32::try_from(file).unwrap_or(u32::MAX);
+            left_out.close_regions(file, record);
+            left_out.hide_gaps(file, record);
         }
         if !keeps_unreachable {
             left_out.find_asserts(function);
@@ -119,25 +138,54 @@ impl<'a> LeftOut<'a> {
     }
 
     /// Hides the rest of each region that has nothing but brackets beside hidden code, such as the closing brace on the next
-    /// line. The region of the function itself stays.
+    /// line. The region of the function itself stays, unless its signature is excluded.
     fn close_regions(&mut self, file: u32, record: &Record) {
         if self.hidden.iter().all(|(other, _)| *other != file) {
             return;
         }
-        let start = extent(&record.function, file).map(|extent| extent.start);
+        let function = extent(&record.function, file);
+        let start = function.map(|extent| extent.start);
+        let is_entry_excluded = file == self.main && self.entry.is_some();
+        let end = (file == self.main && self.entry.is_none()).then_some(function);
+        let end = end.flatten().map(|extent| extent.end);
         let regions = record.regions(|other| other == file);
         let regions = regions.filter(|region| region.kind == Kind::Code);
         let mut spans: Vec<_> = regions.map(|region| region.span).collect();
-        spans.retain(|span| Some(span.start) != start);
+        spans.retain(|span| Some(span.start) != start || is_entry_excluded);
         // Inner regions before those around them.
         spans.sort_by_key(|span| (span.end, Reverse(span.start)));
         for span in spans {
-            self.close(file, span);
+            self.close(file, span, end);
         }
     }
 
-    /// Hides the rest of a region if that is nothing but brackets.
-    fn close(&mut self, file: u32, region: Span) {
+    /// Hides the spaces before what is hidden, such as the line of an `else`.
+    fn hide_gaps(&mut self, file: u32, record: &Record) {
+        let (gaps, others): (Vec<_>, Vec<_>) = record
+            .regions(|other| other == file)
+            .partition(|region| region.kind == Kind::Gap);
+        let starts: BTreeSet<_> = others.iter().map(|region| region.span.start).collect();
+        for gap in gaps.iter().filter(|gap| starts.contains(&gap.span.end)) {
+            let Span { start, end } = gap.span;
+            let is_next = |(other, span): &&mut (u32, Span)| {
+                *other == file && start < span.start && span.start <= end && end < span.end
+            };
+            let Some((_, next)) = self.hidden.iter_mut().find(is_next) else {
+                continue;
+            };
+            self.closed.push((file, gap.span));
+            // The first line of the space has other code.
+            if start.line < next.start.line {
+                next.start = Place {
+                    line: start.line + 1,
+                    column: 1,
+                };
+            }
+        }
+    }
+
+    /// Hides the rest of a region if that is nothing but brackets. The closing brace of the function, at `end`, stays.
+    fn close(&mut self, file: u32, region: Span, end_of_function: Option<Place>) {
         let is_inside = |(other, span): &(u32, Span)| {
             *other == file && span.start < region.end && region.start < span.end
         };
@@ -165,12 +213,26 @@ impl<'a> LeftOut<'a> {
         if at < region.end && !marks.has_only_brackets(at, region.end) {
             return;
         }
+        let has_brace = at < region.end && Some(region.end) == end_of_function;
+        let line_before = marks.end_of(region.end.line.saturating_sub(1));
+        let region_end = match has_brace && at <= line_before {
+            true => {
+                self.closed.push((file, region));
+                line_before
+            }
+            false => region.end,
+        };
         self.hidden.retain(|hidden| !is_inside(hidden));
         let whole = Span {
             start: first.min(region.start),
-            end: end.max(region.end),
+            end: end.max(region_end),
         };
         self.hidden.push((file, whole));
+    }
+
+    /// The reason why the entry of the function is left out.
+    pub(super) fn entry(&self) -> Option<&Reason> {
+        self.entry.as_ref()
     }
 
     /// The reason why the whole function is left out.
@@ -258,13 +320,33 @@ impl<'a> LeftOut<'a> {
             || used.is_some_and(|place| is_marked(self.main, place.line))
     }
 
-    /// Returns whether code that is never reached follows if a condition is true.
-    fn leads_to_unreachable(&self, branch: &Branch) -> bool {
+    /// For each side of a condition, returns whether it leads to nothing but code that is left out.
+    fn leads_out(&self, branch: &Branch, record: &Record) -> [bool; 2] {
         let Location { span, file, .. } = branch.location;
-        let mut unreachable = self.unreachable.iter();
-        unreachable.any(|(other, code)| {
-            let between = self.marks[file as usize].between(span.end, code.start);
-            *other == file && between.trim_ascii() == b")"
+        let marks = &self.marks[file as usize];
+        let function = extent(&record.function, file).map(|extent| extent.start);
+        let is_out = |place: Place| {
+            let is_here = |(other, span): &(u32, Span)| {
+                *other == file && span.start <= place && place < span.end
+            };
+            let regions: Vec<_> = record.regions(|other| other == file).collect();
+            let code = regions.iter().filter(|region| region.kind == Kind::Code);
+            let around = innermost(code, place).map(|region| region.span);
+            let around = around.filter(|span| Some(span.start) != function);
+            let location = around.map(|span| Location {
+                span,
+                file,
+                expanded: 0,
+            });
+            self.unreachable.iter().any(is_here)
+                || self.hidden.iter().any(is_here)
+                    && location.is_some_and(|location| self.is_hidden(location))
+        };
+        let sides = marks.sides(span);
+        sides.map(|side| {
+            side.is_some_and(|place| {
+                is_out(place) || marks.first_in_block(place).is_some_and(is_out)
+            })
         })
     }
 
@@ -274,8 +356,10 @@ impl<'a> LeftOut<'a> {
             return false;
         }
         let mut function = Function::clone(&record.function);
+        let before = record.clone();
         let counts = &mut record.counts;
         let old = Arc::clone(&record.function);
+        record.is_entry_excluded = self.entry.is_some();
 
         let mut regions = Vec::new();
         let mut region_counts = Vec::new();
@@ -341,7 +425,10 @@ impl<'a> LeftOut<'a> {
         (function.branches, counts.branches) = branches
             .map(|(branch, sides)| {
                 let mut branch = *branch;
-                branch.folded[0] |= self.leads_to_unreachable(&branch);
+                let leads_out = self.leads_out(&branch, &before);
+                for (is_folded, leads_out) in branch.folded.iter_mut().zip(leads_out) {
+                    *is_folded |= leads_out;
+                }
                 (branch, sides)
             })
             .unzip();
@@ -366,15 +453,18 @@ impl<'a> LeftOut<'a> {
             keep(&mut counts.lines, &stays);
             has_lines = !table.lines.is_empty();
         }
+        let had_lines = !before.lines(&before.segments()).is_empty();
         record.described = Some(old);
         record.function = Arc::new(function);
-        has_code || has_lines
+        let is_empty = had_lines && record.lines(&record.segments()).is_empty();
+        (has_code || has_lines) && !is_empty
     }
 
     /// The part of a region that stays.
     fn rest(&self, mut location: Location, kind: Kind) -> Option<Location> {
         let is_of_assert = kind != Kind::Expansion && is_in(&self.asserts, location);
-        if self.is_hidden(location) || is_of_assert {
+        let is_closed = self.closed.contains(&(location.file, location.span));
+        if self.is_hidden(location) || is_of_assert || is_closed && kind != Kind::Expansion {
             return None;
         }
         for (file, span) in &self.hidden {
@@ -382,9 +472,8 @@ impl<'a> LeftOut<'a> {
             if *file == location.file && starts_inside {
                 let line = span.end.line;
                 let is_at_end = span.end == self.marks[*file as usize].end_of(line);
-                // A block that begins on the line goes on with the next one: else, the line would have its count. The
-                // function itself begins where it did.
-                location.span.start = match is_at_end && span.start < location.span.start {
+                // A block that begins on the line goes on with the next one: else, the line would have its count.
+                location.span.start = match is_at_end {
                     true => Place {
                         line: line.saturating_add(1),
                         column: 1,
@@ -422,19 +511,27 @@ fn extent(function: &Function, file: u32) -> Option<Span> {
 }
 
 /// The code that is left out because it reaches `place`: the innermost region around it, or its line if that is the whole
-/// function.
-fn unreachable(record: &Record, file: u32, place: Place, marks: &SourceMarks) -> Span {
+/// function. Returns whether it is.
+fn unreachable(record: &Record, file: u32, place: Place, marks: &SourceMarks) -> (Span, bool) {
     let regions: Vec<CountedRegion> = record.regions(|record| record == file).collect();
     let code = regions.iter().filter(|region| region.kind == Kind::Code);
     let around = innermost(code, place).map(|region| region.span);
     let function = extent(&record.function, file).map(|extent| extent.start);
-    around
-        .filter(|span| Some(span.start) != function)
-        .unwrap_or(Span {
-            start: Place {
-                line: place.line,
-                column: 1,
-            },
-            end: marks.end_of(place.line),
-        })
+    let inner = around.filter(|span| Some(span.start) != function);
+    // The branch is in the macro, if nothing else is.
+    let mut macros = regions
+        .iter()
+        .filter(|region| region.kind == Kind::Expansion);
+    let used = macros.find(|region| region.span.start == place);
+    if let Some(used) = used.filter(|_| marks.is_branch(place)) {
+        return (used.span, false);
+    }
+    let line = Span {
+        start: Place {
+            line: place.line,
+            column: 1,
+        },
+        end: marks.end_of(place.line),
+    };
+    (inner.unwrap_or(line), inner.is_none())
 }

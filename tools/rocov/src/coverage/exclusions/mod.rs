@@ -2,15 +2,17 @@
 //! expects to run.
 //!
 //! The default ones are the failing side of `assert`, and code that ends at `__builtin_unreachable()`, at
-//! `__builtin_trap()` or at `std::unreachable()`. llvm-cov has no exclusions.
+//! `__builtin_trap()`, at `std::unreachable()` or at a function that does not return. llvm-cov has no exclusions.
 
+mod flow;
 mod left_out;
+mod never_return;
 mod reason;
 mod source_marks;
 
 pub(crate) use reason::Reason;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,6 +23,7 @@ use super::model::Record;
 use super::source_text::SourceTexts;
 use crate::support::demangle::shown;
 use left_out::LeftOut;
+use never_return::Names;
 use source_marks::SourceMarks;
 
 /// The exclusions that the user chooses.
@@ -43,16 +46,25 @@ pub(crate) struct ExcludedCode {
     pub(crate) lines: ExcludedLines,
     /// Whole functions, by their mangled names.
     pub(crate) functions: BTreeMap<Arc<str>, Reason>,
+    /// Functions whose signatures are left out, and of which lines stay.
+    pub(crate) entries: BTreeMap<Arc<str>, Reason>,
 }
 
-/// The exclusions of a report. Each source is read once.
+/// The marks of a source, and the functions that do not return which these know.
+#[derive(Debug)]
+struct Known {
+    marks: Arc<SourceMarks>,
+    never_return: Arc<Names>,
+}
+
+/// The exclusions of a report. Each source is read once, or twice if it has functions that do not return.
 #[derive(Debug, Default)]
 pub(crate) struct Exclusions {
     /// `None` if nothing is left out.
     rules: Option<ExclusionRules>,
     /// The texts of sources that no code object has.
     texts: Mutex<SourceTexts>,
-    known: Mutex<HashMap<Arc<str>, Arc<SourceMarks>>>,
+    known: Mutex<HashMap<Arc<str>, Known>>,
     /// The regular expressions that the name of a function matches.
     used: Mutex<BTreeSet<usize>>,
 }
@@ -76,8 +88,8 @@ impl Exclusions {
     /// A line for each marker without its other end, in the sources that were read.
     pub(crate) fn faults(&self) -> Vec<String> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let faults = known.iter().flat_map(|(path, marks)| {
-            let faults = marks.faults.iter();
+        let faults = known.iter().flat_map(|(path, known)| {
+            let faults = known.marks.faults.iter();
             faults.map(move |fault| format!("{path}:{fault}"))
         });
         let mut faults: Vec<_> = faults.collect();
@@ -93,7 +105,7 @@ impl Exclusions {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let of_lines: BTreeSet<usize> = known
             .values()
-            .flat_map(|marks| marks.patterns.iter().copied())
+            .flat_map(|known| known.marks.patterns.iter().copied())
             .collect();
         let of_functions = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = |patterns: &[String], used: &BTreeSet<usize>, line: &dyn Fn(&str) -> String| {
@@ -120,10 +132,12 @@ impl Exclusions {
         let Some(rules) = &self.rules else {
             return excluded;
         };
+        let never_return = Arc::new(self.never_return(records, rules, texts));
         records.retain_mut(|record| {
             let function = Arc::clone(&record.function);
             let paths = function.filenames.iter();
-            let marks: Vec<_> = paths.map(|path| self.marks(path, rules, texts)).collect();
+            let marks = paths.map(|path| self.marks(path, rules, texts, Some(&never_return)));
+            let marks: Vec<_> = marks.collect();
             let by_name = self.reason_of_name(&function, rules.functions.as_ref());
             if by_name.is_none() && marks.iter().all(|marks| marks.is_empty()) {
                 return true;
@@ -143,6 +157,9 @@ impl Exclusions {
                 let whole = by_name.as_ref().or(left_out.whole());
                 let whole = whole.cloned().unwrap_or_else(|| left_out.reason(start));
                 excluded.functions.insert(Arc::clone(&function.name), whole);
+            } else if let Some(reason) = left_out.entry() {
+                let name = Arc::clone(&function.name);
+                excluded.entries.insert(name, reason.clone());
             }
             if !gone.is_empty() {
                 let path = Arc::clone(function.main_path());
@@ -171,17 +188,39 @@ impl Exclusions {
         ))
     }
 
-    /// The marks of the source at `path`; none if it cannot be read.
+    /// The functions that the sources of these records declare as ones that do not return.
+    fn never_return(
+        &self,
+        records: &[Record],
+        rules: &ExclusionRules,
+        texts: &SourceTexts,
+    ) -> Names {
+        if rules.keeps_unreachable {
+            return Names::new();
+        }
+        let paths = records.iter().flat_map(|record| &record.function.filenames);
+        let paths: HashSet<&Arc<str>> = paths.collect();
+        let marks = paths
+            .into_iter()
+            .map(|path| self.marks(path, rules, texts, None));
+        marks.flat_map(|marks| marks.never_return.clone()).collect()
+    }
+
+    /// The marks of the source at `path`; none if it cannot be read. They have the calls of `never_return`, if that is
+    /// given.
     fn marks(
         &self,
         path: &Arc<str>,
         rules: &ExclusionRules,
         texts: &SourceTexts,
+        never_return: Option<&Arc<Names>>,
     ) -> Arc<SourceMarks> {
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(marks) = known().get(path) {
-            return Arc::clone(marks);
+        let fits = |found: &&Known| never_return.is_none_or(|names| *names == found.never_return);
+        if let Some(found) = known().get(path).filter(fits) {
+            return Arc::clone(&found.marks);
         }
+        let never_return = never_return.cloned().unwrap_or_default();
         let place = Path::new(&**path);
         let text = match texts.in_code_object(place) {
             Some(text) => Ok(text.to_vec()),
@@ -190,9 +229,17 @@ impl Exclusions {
                 texts.read(place)
             }
         };
-        let marks = SourceMarks::read(&text.unwrap_or_default(), rules.lines.as_ref());
-        let marks = Arc::new(marks);
-        known().insert(Arc::clone(path), Arc::clone(&marks));
+        let text = text.unwrap_or_default();
+        let marks = Arc::new(SourceMarks::read(
+            &text,
+            rules.lines.as_ref(),
+            &never_return,
+        ));
+        let found = Known {
+            marks: Arc::clone(&marks),
+            never_return,
+        };
+        known().insert(Arc::clone(path), found);
         marks
     }
 }

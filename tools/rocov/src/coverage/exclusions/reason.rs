@@ -6,14 +6,18 @@ use std::sync::Arc;
 /// The reason why a line is left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reason {
-    /// A comment. `line` is its line if it is of other lines, too.
-    Comment { words: Arc<str>, line: Option<u32> },
+    /// A comment. `line` is its line if it is of other lines, too, and `note` what its author wrote behind the words.
+    Comment {
+        words: Arc<str>,
+        line: Option<u32>,
+        note: Option<Arc<str>>,
+    },
     /// The regular expression of `--exclude-line` that the line matches.
     LinePattern(Arc<str>),
     /// The regular expression of `--exclude-function` that the name of the function matches.
     FunctionPattern(Arc<str>),
     /// The call that the code ends at, which is never reached.
-    Unreachable(&'static str),
+    Unreachable(Arc<str>),
     /// The failing side of `assert`.
     Assert,
 }
@@ -34,8 +38,8 @@ impl Reason {
         match self {
             Self::Comment { words, .. }
             | Self::LinePattern(words)
-            | Self::FunctionPattern(words) => words,
-            Self::Unreachable(call) => call,
+            | Self::FunctionPattern(words)
+            | Self::Unreachable(words) => words,
             Self::Assert => "assert",
         }
     }
@@ -44,6 +48,14 @@ impl Reason {
     pub(crate) fn line(&self) -> Option<u32> {
         match self {
             Self::Comment { line, .. } => *line,
+            _ => None,
+        }
+    }
+
+    /// The text that the author of a comment wrote behind its words.
+    pub(crate) fn note(&self) -> Option<&str> {
+        match self {
+            Self::Comment { note, .. } => note.as_deref(),
             _ => None,
         }
     }
@@ -62,11 +74,16 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Comment {
-                words,
-                line: Some(line),
-            } => write!(f, "{words} in line {line}"),
-            Self::Comment { words, line: None } => write!(f, "{words}"),
+            Self::Comment { words, line, note } => {
+                write!(f, "{words}")?;
+                if let Some(line) = line {
+                    write!(f, " in line {line}")?;
+                }
+                match note {
+                    Some(note) => write!(f, ": {note}"),
+                    None => Ok(()),
+                }
+            }
             Self::LinePattern(regex) => write!(f, "--exclude-line {regex}"),
             Self::FunctionPattern(regex) => write!(f, "--exclude-function {regex}"),
             Self::Unreachable(call) => write!(f, "ends at {call}, by default"),

@@ -6,31 +6,29 @@
 //! [coverage.py](https://coverage.readthedocs.io/en/latest/excluding.html).
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use memchr::memmem;
 use regex::bytes::RegexSet;
 
+use super::flow::{Flow, is_word};
+use super::never_return::{self, Names, UNREACHABLE, uses};
 use super::reason::Reason;
 use crate::coverage::function::{Place, Span};
 
 /// The tools whose markers are read: `LCOV_EXCL_LINE`, and so on.
 const TOOLS: [&str; 4] = ["LCOV", "GCOVR", "GRCOV", "ROCOV"];
-/// Functions that a program never calls if it is right.
-const UNREACHABLE: [&str; 3] = [
-    "__builtin_unreachable",
-    "__builtin_trap",
-    "std::unreachable",
-];
 /// The macro whose failing side nobody expects to run.
 const ASSERT: &str = "assert";
 /// The words without which a text has no mark.
-const NEEDLES: [&[u8]; 5] = [
+const NEEDLES: [&[u8]; 7] = [
     b"_EXCL_",
     b"no cover",
     b"__builtin_",
+    b"__trap",
     b"unreachable",
+    b"noreturn",
     b"assert",
 ];
 
@@ -51,7 +49,9 @@ pub(super) struct SourceMarks {
     /// The lines at which functions start, or just before these, that are left out, and the comments there.
     pub(super) functions: Vec<(u32, Reason)>,
     /// The places of calls that are never reached, and their names.
-    pub(super) unreachable: Vec<(Place, &'static str)>,
+    pub(super) unreachable: Vec<(Place, Arc<str>)>,
+    /// The names of functions that do not return, and of macros that are a call which is never reached.
+    pub(super) never_return: Names,
     /// The uses of `assert`, with their arguments.
     pub(super) asserts: Vec<Span>,
     /// A line for each marker that has no other end.
@@ -65,11 +65,12 @@ pub(super) struct SourceMarks {
 }
 
 impl SourceMarks {
-    /// Reads the marks of a text. A line that matches one of `patterns` is left out, too.
-    pub(super) fn read(text: &[u8], patterns: Option<&RegexSet>) -> Self {
-        let may_have_marks = NEEDLES
-            .iter()
-            .any(|needle| memmem::find(text, needle).is_some());
+    /// Reads the marks of a text. A line that matches one of `patterns` is left out, too. A call of one of
+    /// `never_return` is never reached.
+    pub(super) fn read(text: &[u8], patterns: Option<&RegexSet>, never_return: &Names) -> Self {
+        let names = never_return.iter().map(|name| name.as_bytes());
+        let mut needles = NEEDLES.into_iter().chain(names);
+        let may_have_marks = needles.any(|needle| memmem::find(text, needle).is_some());
         if !may_have_marks && patterns.is_none() {
             return Self::default();
         }
@@ -87,22 +88,25 @@ impl SourceMarks {
             }
             if memmem::find(line, b"no cover").is_some() && is_pragma(line) {
                 let end = number + suite(lines.clone().skip(number as usize), line);
-                marks.add_lines(number..=end, "pragma: no cover");
+                marks.add_lines(number..=end, "pragma: no cover", None);
             }
             let code = code.code_of(line);
-            marks.read_code(number, &code, &mut open.assert);
+            marks.read_code(number, &code, &mut open.assert, never_return);
             marks.code.extend(code);
             marks.code.push(b'\n');
         }
+        marks.never_return = never_return::declared(&marks.code);
         let last = u32::try_from(marks.starts.len()).unwrap_or(u32::MAX);
         for (prefix, first) in [("", open.lines), ("BR_", open.branches)] {
-            let Some((tool, first)) = first else { continue };
+            let Some((tool, first, note)) = first else {
+                continue;
+            };
             marks.faults.push(format!(
                 "{first}: {tool}_EXCL_{prefix}START has no {tool}_EXCL_{prefix}STOP behind it: write one, because the rest \
                  of the file is excluded"
             ));
             match prefix {
-                "" => marks.add_lines(first..=last, &format!("{tool}_EXCL_START")),
+                "" => marks.add_lines(first..=last, &format!("{tool}_EXCL_START"), note),
                 _ => marks.branches.push(first..=last),
             }
         }
@@ -110,11 +114,12 @@ impl SourceMarks {
     }
 
     /// Adds lines that a comment with these words leaves out. It is in the first of them.
-    fn add_lines(&mut self, lines: RangeInclusive<u32>, words: &str) {
+    fn add_lines(&mut self, lines: RangeInclusive<u32>, words: &str, note: Option<Arc<str>>) {
         let first = *lines.start();
         let reason = Reason::Comment {
             words: words.into(),
             line: (first != *lines.end()).then_some(first),
+            note,
         };
         self.lines.push(MarkedLines { lines, reason });
     }
@@ -159,13 +164,93 @@ impl SourceMarks {
     /// The code from a place up to another, without comments and strings; empty if they do not lie in the text in this
     /// order.
     pub(super) fn between(&self, start: Place, end: Place) -> &[u8] {
+        let text = self.range(Span { start, end });
+        text.and_then(|range| self.code.get(range))
+            .unwrap_or_default()
+    }
+
+    /// The offsets of a span in the text; `None` if it does not lie there.
+    fn range(&self, span: Span) -> Option<Range<usize>> {
         let offset = |place: Place| {
             let line = self.starts.get((place.line as usize).checked_sub(1)?)?;
             line.checked_add((place.column as usize).checked_sub(1)?)
         };
-        let range = offset(start).zip(offset(end));
-        let text = range.and_then(|(start, end)| self.code.get(start..end));
-        text.unwrap_or_default()
+        let (start, end) = (offset(span.start)?, offset(span.end)?);
+        (start <= end && end <= self.code.len()).then_some(start..end)
+    }
+
+    /// The place of an offset in the text.
+    fn place(&self, offset: usize) -> Place {
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = line.checked_sub(1).map_or(0, |index| self.starts[index]);
+        let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        Place {
+            line: number(line),
+            column: number(offset - start + 1),
+        }
+    }
+
+    /// The places at which the program goes on if a condition is true, and if it is false, as far as the text tells
+    /// them.
+    pub(super) fn sides(&self, condition: Span) -> [Option<Place>; 2] {
+        let Some(range) = self.range(condition) else {
+            return [None; 2];
+        };
+        let sides = Flow(&self.code).sides(range);
+        sides.map(|side| side.map(|offset| self.place(offset)))
+    }
+
+    /// Returns whether the statement or operand at a place is a branch by itself, without braces.
+    pub(super) fn is_branch(&self, place: Place) -> bool {
+        let at = self.range(Span {
+            start: place,
+            end: place,
+        });
+        at.is_some_and(|at| Flow(&self.code).is_branch(at.start))
+    }
+
+    /// The place of the first statement of a block, if one begins here.
+    pub(super) fn first_in_block(&self, place: Place) -> Option<Place> {
+        let at = self
+            .range(Span {
+                start: place,
+                end: place,
+            })?
+            .start;
+        let is_block = self.code.get(at) == Some(&b'{');
+        is_block.then(|| self.place(Flow(&self.code).behind_labels(at + 1)))
+    }
+
+    /// The signature of the function whose body begins at a place: its text, and its lines up to the body.
+    pub(super) fn signature(&self, body: Place) -> (&[u8], RangeInclusive<u32>) {
+        let none = (&[][..], body.line..=body.line);
+        let Some(end) = self
+            .range(Span {
+                start: body,
+                end: body,
+            })
+            .map(|at| at.start)
+        else {
+            return none;
+        };
+        let before = &self.code[..end];
+        let ends = before
+            .iter()
+            .rposition(|byte| matches!(byte, b';' | b'{' | b'}'));
+        let mut start = ends.map_or(0, |end| end + 1);
+        // Lines of the preprocessor are none of it.
+        let mut line_start = start;
+        for line in before[start..].split_inclusive(|byte| *byte == b'\n') {
+            line_start += line.len();
+            if line.trim_ascii_start().starts_with(b"#") {
+                start = line_start;
+            }
+        }
+        let text = &before[start.min(end)..];
+        let blanks = text.len() - text.trim_ascii_start().len();
+        let text = &text[blanks..];
+        let first = self.place(end - text.len()).line;
+        (text, first.min(body.line)..=body.line)
     }
 
     /// Returns whether nothing but brackets stands between two places, comments aside.
@@ -210,15 +295,17 @@ impl SourceMarks {
                 "" => &mut open.lines,
                 _ => &mut open.branches,
             };
-            let mut add = |lines: RangeInclusive<u32>, words: String| match prefix {
-                "" => self.add_lines(lines, &words),
+            let note = note(&rest[word.len()..]);
+            let mut add = |lines: RangeInclusive<u32>, words: String, note| match prefix {
+                "" => self.add_lines(lines, &words, note),
                 _ => self.branches.push(lines),
             };
             match what {
-                b"LINE" => add(number..=number, format!("{tool}_EXCL_LINE")),
-                b"START" => _ = open.get_or_insert((tool, number)),
+                b"LINE" => add(number..=number, format!("{tool}_EXCL_LINE"), note),
+                b"START" => _ = open.get_or_insert((tool, number, note)),
+                // As lcov and gcovr have it, the line of the second marker is no part.
                 b"STOP" => match open.take() {
-                    Some((tool, first)) => add(first..=number, format!("{tool}_EXCL_START")),
+                    Some((tool, first, note)) => add(first..=number - 1, format!("{tool}_EXCL_START"), note),
                     None => self.faults.push(format!(
                         "{number}: {tool}_EXCL_{prefix}STOP has no {tool}_EXCL_{prefix}START before it: add it, or remove \
                          this one"
@@ -228,6 +315,7 @@ impl SourceMarks {
                     let reason = Reason::Comment {
                         words: format!("{tool}_EXCL_FUNCTION").into(),
                         line: Some(number),
+                        note,
                     };
                     self.functions.push((number, reason));
                 }
@@ -237,13 +325,24 @@ impl SourceMarks {
     }
 
     /// Finds calls in the code of a line, which has blanks in place of comments and strings.
-    fn read_code(&mut self, line: u32, code: &[u8], assert: &mut Option<(Place, usize)>) {
+    fn read_code(
+        &mut self,
+        line: u32,
+        code: &[u8],
+        assert: &mut Option<(Place, usize)>,
+        never_return: &Names,
+    ) {
         let place = |offset: usize| Place {
             line,
             column: u32::try_from(offset + 1).unwrap_or(u32::MAX),
         };
         for name in UNREACHABLE {
-            let calls = uses(code, name).map(|offset| (place(offset), name));
+            let calls = uses(code, name).map(|offset| (place(offset), name.into()));
+            self.unreachable.extend(calls);
+        }
+        for name in never_return {
+            let calls = uses(code, name).filter(|offset| is_statement(&code[..*offset]));
+            let calls = calls.map(|offset| (place(offset), Arc::clone(name)));
             self.unreachable.extend(calls);
         }
         let mut starts = uses(code, ASSERT).peekable();
@@ -271,24 +370,49 @@ impl SourceMarks {
     }
 }
 
-/// Marks that wait for their ends. A marker has its tool and its line.
+/// A marker: its tool, its line, and what its author wrote behind it.
+type Marker = (&'static str, u32, Option<Arc<str>>);
+
+/// The text that the author of a comment wrote behind a marker.
+fn note(rest: &[u8]) -> Option<Arc<str>> {
+    let end = memmem::find(rest, b"*/").unwrap_or(rest.len());
+    let text = String::from_utf8_lossy(&rest[..end]);
+    let is_between = |letter: char| letter.is_whitespace() || ":;,-–—(".contains(letter);
+    let text = text.trim_start_matches(is_between).trim_end();
+    let is_other = text.is_empty() || text.contains("_EXCL_");
+    (!is_other).then(|| {
+        text.strip_suffix(')')
+            .filter(|text| !text.contains('('))
+            .unwrap_or(text)
+            .into()
+    })
+}
+
+/// Marks that wait for their ends.
 #[derive(Debug, Default)]
 struct Open {
-    lines: Option<(&'static str, u32)>,
-    branches: Option<(&'static str, u32)>,
+    lines: Option<Marker>,
+    branches: Option<Marker>,
     /// The start of a use of `assert`, and the number of its open parentheses.
     assert: Option<(Place, usize)>,
 }
 
-/// The offsets at which `name` is called in the code of a line.
-fn uses(code: &[u8], name: &str) -> impl Iterator<Item = usize> {
-    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let found: Vec<_> = memmem::find_iter(code, name).collect();
-    found.into_iter().filter(move |start| {
-        let before = code[..*start].last();
-        let behind = code[start + name.len()..].trim_ascii_start();
-        !before.is_some_and(is_word) && behind.starts_with(b"(")
-    })
+/// Returns whether a call behind this code of a line is a statement, or an operand of `?` or of a comma, and neither an
+/// argument nor a function of an object or a declaration.
+fn is_statement(before: &[u8]) -> bool {
+    let mut before = before.trim_ascii_end();
+    while let Some(scope) = before.strip_suffix(b"::") {
+        let word = scope
+            .iter()
+            .rev()
+            .take_while(|byte| is_word(**byte))
+            .count();
+        before = scope[..scope.len() - word].trim_ascii_end();
+    }
+    let words: [&[u8]; 2] = [b"else", b"do"];
+    let last = before.last();
+    last.is_none_or(|byte| b";{}):?,".contains(byte))
+        || words.iter().any(|word| before.ends_with(word))
 }
 
 /// Returns whether a line has coverage.py's `# pragma: no cover`, or the same behind `//`.
@@ -384,100 +508,5 @@ fn is_behind_digit(before: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn marks(text: &str) -> SourceMarks {
-        SourceMarks::read(text.as_bytes(), None)
-    }
-
-    fn lines(marks: &SourceMarks) -> Vec<(RangeInclusive<u32>, String)> {
-        let lines = marks.lines.iter();
-        lines
-            .map(|marked| (marked.lines.clone(), marked.reason.to_string()))
-            .collect()
-    }
-
-    #[test]
-    fn markers_of_each_tool_exclude_lines_and_branches() {
-        for tool in TOOLS {
-            let text = format!(
-                "a; // {tool}_EXCL_LINE\nb; /* {tool}_EXCL_BR_LINE */\n// {tool}_EXCL_START\nc;\n\
-                 // {tool}_EXCL_STOP\n// {tool}_EXCL_BR_START\nd;\n// {tool}_EXCL_BR_STOP\n\
-                 void f() {{ // {tool}_EXCL_FUNCTION\n"
-            );
-            let marks = marks(&text);
-            let expected = [
-                (1..=1, format!("{tool}_EXCL_LINE")),
-                (3..=5, format!("{tool}_EXCL_START in line 3")),
-            ];
-            assert_eq!(lines(&marks), expected);
-            assert_eq!(marks.branches, [2..=2, 6..=8], "{tool}");
-            let (line, reason) = &marks.functions[0];
-            assert_eq!(*line, 9);
-            assert_eq!(
-                reason.to_string(),
-                format!("{tool}_EXCL_FUNCTION in line 9")
-            );
-            assert_eq!(marks.faults, [""; 0], "{tool}");
-        }
-        assert!(marks("x; // NOT_A_TOOL_EXCL_LINE\n").is_empty());
-        assert!(marks("x; // LCOV_EXCL_LINES\n").is_empty());
-    }
-
-    #[test]
-    fn a_marker_without_its_other_end_is_named() {
-        let start = marks("a;\n// LCOV_EXCL_START\nb;\nc;");
-        let rest = (2..=4, "LCOV_EXCL_START in line 2".to_owned());
-        assert_eq!(lines(&start), [rest]);
-        assert!(start.faults[0].starts_with("2: LCOV_EXCL_START has no LCOV_EXCL_STOP"));
-        let stop = marks("a;\n// LCOV_EXCL_STOP\n");
-        assert!(stop.is_empty());
-        assert!(stop.faults[0].starts_with("2: "), "{:?}", stop.faults);
-    }
-
-    #[test]
-    fn pragmas_exclude_a_line_or_a_clause_of_python() {
-        let text = "def f(x):\n  a = 1  # pragma: no cover\n  if x:  # pragma: no cover\n    b = 2\n\n    c = 3\n  d = 4\n";
-        let expected = [
-            (2..=2, "pragma: no cover".to_owned()),
-            (3..=6, "pragma: no cover in line 3".to_owned()),
-        ];
-        assert_eq!(lines(&marks(text)), expected);
-        let line = &lines(&marks("a(); // pragma: no cover\nb();\n"))[0];
-        assert_eq!(line.0, 1..=1);
-        assert!(marks("say(\"no cover\"); // a pragma of ours\n").is_empty());
-    }
-
-    #[test]
-    fn calls_are_found_in_code_only() {
-        let text = "a(); __builtin_unreachable();\n// __builtin_unreachable();\n/* assert(x)\n assert(y) */ assert (z);\n\
-                    p(\"assert(q)\"); my_assert(r); static_assert(s);\nn = 1'000; std::unreachable(); assert(f(1) &&\n  2);\n";
-        let marks = marks(text);
-        let place = |place: Place| (place.line, place.column);
-        let unreachable = marks.unreachable.iter();
-        let unreachable: Vec<_> = unreachable.map(|(at, name)| (place(*at), *name)).collect();
-        let expected = [
-            ((1, 6), "__builtin_unreachable"),
-            ((6, 12), "std::unreachable"),
-        ];
-        assert_eq!(unreachable, expected);
-        let asserts = marks.asserts.iter();
-        let asserts: Vec<_> = asserts
-            .map(|span| [span.start, span.end].map(place))
-            .collect();
-        assert_eq!(asserts, [[(4, 15), (4, 25)], [(6, 32), (7, 5)]]);
-    }
-
-    #[test]
-    fn patterns_exclude_lines() {
-        let patterns = RegexSet::new(["NOLINT", r"^\s*log_", "none"]).unwrap();
-        let marks = SourceMarks::read(b"a; // NOLINT\n  log_it();\nb;\n", Some(&patterns));
-        let expected = [
-            (1..=1, "--exclude-line NOLINT".to_owned()),
-            (2..=2, r"--exclude-line ^\s*log_".to_owned()),
-        ];
-        assert_eq!(lines(&marks), expected);
-        assert_eq!(marks.patterns, BTreeSet::from([0, 1]));
-    }
-}
+#[path = "source_marks_tests.rs"]
+mod tests;

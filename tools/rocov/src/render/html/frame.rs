@@ -167,9 +167,12 @@ impl<'a> Frame<'a> {
             other => other.name(),
         });
         match names.collect::<Vec<_>>().as_slice() {
-            ["llvm-cov"] | [] => "Counted as llvm-cov counts".to_owned(),
+            ["llvm-cov"] | [] => "Figures by the rules of llvm-cov".to_owned(),
             ["llvm-cov", others @ ..] => {
-                format!("Counted as llvm-cov counts and by {}", others.join(" and "))
+                format!(
+                    "Figures by the rules of llvm-cov, and of {}",
+                    others.join(" and ")
+                )
             }
             names => format!("Counted by {}", names.join(" and ")),
         }
