@@ -1,6 +1,7 @@
 //! All kernels of testdata/kernels.
 
 use rocov::instrument::amdgcn::Options;
+use rocov::support::counting::Counting;
 use rocov_tests::artifacts::{files_with_extension, repository};
 use rocov_tests::compile::{clang, device_only, kernel_source};
 use rocov_tests::spec::expand;
@@ -122,5 +123,19 @@ fn functions_that_share_registers_count_as_traced() {
     };
     for target in ["gfx90a", "gfx942", "gfx1100", "gfx1201"] {
         compare_all(target, &[], target, options);
+    }
+}
+
+#[test]
+fn kernels_reach_what_the_trace_has() {
+    for is_apart in [false, true] {
+        let options = Options {
+            counting: Counting::Reached,
+            is_apart,
+            ..Options::default()
+        };
+        for target in ["gfx90a", "gfx942", "gfx1100", "gfx1201"] {
+            compare_all(target, &[], target, options);
+        }
     }
 }

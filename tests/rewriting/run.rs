@@ -6,6 +6,7 @@ use std::path::Path;
 use modelgpu_amdgcn::{Argument, Launch, Program, Statistics};
 use rocov::format::codeobject::CodeObject;
 use rocov::instrument::amdgcn::{CounterMap, Options, instrument};
+use rocov::support::counting::Counting;
 
 /// What a run left.
 pub(crate) struct Left {
@@ -147,7 +148,14 @@ pub(crate) fn compare(name: &str, object: &[u8], spec: &Path, options: &Options)
         plain.buffers == rewritten.buffers,
         "{name}: the rewritten kernel left other bytes"
     );
-    let (expected, found) = (traced(object, &plain), counted(&made.code, &rewritten));
+    let (mut expected, mut found) = (traced(object, &plain), counted(&made.code, &rewritten));
+    if options.counting == Counting::Reached {
+        let reached = |(waves, lanes): &mut (u64, u64)| {
+            (*waves, *lanes) = ((*waves).min(1), (*lanes).min(1));
+        };
+        expected.values_mut().for_each(reached);
+        found.values_mut().for_each(reached);
+    }
     let addresses = expected.keys().chain(found.keys());
     let wrong: std::collections::BTreeSet<&u64> = addresses
         .filter(|address| expected.get(address) != found.get(address))

@@ -7,6 +7,7 @@ use super::function::Function;
 use super::map::Sum;
 use super::masks;
 use super::plan::Kind;
+use crate::support::counting::Counting;
 
 /// A counter before it has a register: the function, the stretch, and what it counts.
 pub(super) type Key = (usize, usize, Kind);
@@ -27,13 +28,34 @@ pub(super) struct Term {
     pub(super) is_product: bool,
 }
 
+/// What a choice depends on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wishes {
+    pub(super) counting: Counting,
+    /// A callee may end the wave.
+    pub(super) callees_end: bool,
+    /// Each loop has a counter that is checked.
+    pub(super) is_checked: bool,
+    /// Registers do not outlive calls.
+    pub(super) is_apart: bool,
+}
+
 /// Chooses the counters of functions.
-pub(super) fn choose(
-    functions: &[&Function<'_>],
-    callees_end: bool,
-    is_checked: bool,
-    is_apart: bool,
-) -> Choice {
+pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
+    let Wishes {
+        counting,
+        callees_end,
+        is_checked,
+        is_apart,
+    } = wishes;
+    let is_exact = counting == Counting::Exact;
+    // It only follows from another one that a block ran if both run equally often.
+    let is_derived = |sum: &Sum, own: usize| match sum.terms.as_slice() {
+        [(other, factor)] if !is_exact => {
+            *other != own && u64::try_from(*factor) == Ok(sum.denominator)
+        }
+        terms => is_exact && terms != [(own, 1)],
+    };
     let mut choice = Choice {
         keys: Vec::new(),
         checked: BTreeSet::new(),
@@ -53,7 +75,7 @@ pub(super) fn choose(
         // A function that calls itself is a loop, too.
         let checked = |stretch: usize| {
             let is_entry = !function.is_kernel() && stretch == 0;
-            is_checked && (stretches[stretch].is_head || is_entry)
+            is_exact && is_checked && (stretches[stretch].is_head || is_entry)
         };
         let graph = Graph::new(function, &block_of, Flowing::Waves, callees_end);
         let picked = graph.pick(|block| {
@@ -73,7 +95,7 @@ pub(super) fn choose(
         for (block, sum) in picked.iter().enumerate() {
             let stretch = blocks[block];
             let key = (number, stretch, Kind::Waves);
-            let is_own = sum.terms == [(block, 1)];
+            let is_own = !is_derived(sum, block);
             if is_own || checked(stretch) {
                 choice.keys.push(key);
             }
@@ -114,13 +136,13 @@ pub(super) fn choose(
                 stretch,
             )
         });
-        // The lanes at entry times the waves.
+        // The lanes at entry times the waves; some lane ran if a wave did.
         let products = |stretch: usize| -> Vec<(Term, Ratio)> {
             let terms = waves[block_of[stretch]].iter();
             let terms = terms.map(|(term, factor)| {
                 (
                     Term {
-                        is_product: true,
+                        is_product: is_exact,
                         ..*term
                     },
                     *factor,
@@ -132,7 +154,7 @@ pub(super) fn choose(
         for (stretch, sum) in picked.iter().enumerate() {
             let lanes = if is_entry(stretch) {
                 products(stretch)
-            } else if let Some(derived) = (sum.terms != [(stretch, 1)])
+            } else if let Some(derived) = is_derived(sum, stretch)
                 .then(|| derive(number, sum, &is_entry, &products))
                 .flatten()
             {

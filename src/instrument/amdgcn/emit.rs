@@ -9,6 +9,7 @@ use super::error::Refusal;
 use super::function::Function;
 use super::plan::{Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, LANE, OFFSET, OnTheWay, Plan};
 use super::text::{Goal, Label, Text};
+use crate::support::counting::Counting;
 
 /// The bytes of a counter in memory.
 const WORD: u32 = 8;
@@ -307,11 +308,13 @@ impl<'a, 'data> Emitter<'a, 'data> {
         if is_live {
             encoder.save_scc(text, scc);
         }
+        let is_reached = self.plan.counting == Counting::Reached;
         for counter in counters {
             match (counter.kind, counter.home) {
                 // Set at the start.
                 (_, Home::Bit(..)) if counter.is_first => {}
                 (_, Home::Bit(register, bit)) => encoder.set_bit(text, register, bit),
+                (Kind::Lanes, _) if is_reached => self.note_active(text, counter),
                 (Kind::Lanes, Home::Scalar(register)) if counter.is_once => {
                     encoder.count_active(text, register);
                 }
@@ -336,6 +339,28 @@ impl<'a, 'data> Emitter<'a, 'data> {
         }
         if is_live {
             encoder.restore_scc(text, scc);
+        }
+    }
+
+    /// Notes in a counter of lanes if some lane is active.
+    fn note_active(&self, text: &mut Text, counter: &Counter) {
+        let encoder = self.encoder;
+        let t = self.plan.temporaries[0];
+        match counter.home {
+            Home::Scalar(register) | Home::Bit(register, _) if counter.is_once => {
+                encoder.any_active(text, register);
+            }
+            Home::Scalar(register) | Home::Bit(register, _) => encoder.or_active(text, register),
+            Home::Lane(vector, lane) => {
+                match counter.is_once {
+                    true => encoder.any_active(text, t),
+                    false => {
+                        encoder.read_lane(text, t, vector, lane);
+                        encoder.or_active(text, t);
+                    }
+                }
+                encoder.write_lane(text, vector, Source::Scalar(t), lane);
+            }
         }
     }
 
@@ -503,6 +528,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 encoder.vector_add(text, DATA, plan.rounds);
                 encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
             }
+            if plan.counting == Counting::Reached {
+                encoder.vector_at_most_one(text, DATA);
+            }
             let offset = address.reach(text, encoder, base, batch.word);
             encoder.atomic_add(text, OFFSET, DATA, base, offset);
             if batch.has_products {
@@ -581,6 +609,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 }
                 if counter.is_checked {
                     encoder.add(text, t, t, Source::Constant(plan.rounds));
+                }
+                if plan.counting == Counting::Reached {
+                    encoder.at_most_one(text, t);
                 }
                 encoder.vector_move(text, DATA, Source::Scalar(t));
                 let offset = address.reach(text, encoder, base, word + place);

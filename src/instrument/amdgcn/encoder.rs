@@ -46,6 +46,9 @@ struct Opcodes {
     multiply: u32,
     mask: u32,
     select: u32,
+    or: u32,
+    minimum: u32,
+    vector_minimum: u32,
     set_bit: u32,
     take_field: u32,
     spread: u32,
@@ -95,6 +98,9 @@ impl Encoder {
             multiply: find("SOP2", &["s_mul_i32"]),
             mask: find("SOP2", &["s_bfm_b64"]),
             select: find("SOP2", &["s_cselect_b32"]),
+            or: find("SOP2", &["s_or_b32"]),
+            minimum: find("SOP2", &["s_min_u32"]),
+            vector_minimum: find("VOP2", &["v_min_u32"]),
             set_bit: find("SOP1", &["s_bitset1_b32"]),
             take_field: find("SOP2", &["s_bfe_u32"]),
             spread: find("VOP3", &["v_bfe_u32"]),
@@ -181,6 +187,41 @@ impl Encoder {
     /// Sets two registers. A constant is sign-extended.
     pub(super) fn move_64(&self, text: &mut Text, goal: u16, source: Source) {
         Self::sop1(text, self.opcodes.move_64, goal, source);
+    }
+
+    /// goal = first | second. Changes SCC.
+    fn or(&self, text: &mut Text, goal: u16, first: u16, second: u16) {
+        let (first, second) = (Source::Scalar(first), Source::Scalar(second));
+        Self::sop2(text, self.opcodes.or, goal, first, second);
+    }
+
+    /// Sets a register to a value that is not 0 if some lane is active. Changes SCC.
+    pub(super) fn any_active(&self, text: &mut Text, goal: u16) {
+        match self.lanes {
+            32 => self.move_32(text, goal, Source::Scalar(EXEC)),
+            _ => self.or(text, goal, EXEC, EXEC + 1),
+        }
+    }
+
+    /// Keeps a register, or lets it not be 0 if some lane is active. Changes SCC.
+    pub(super) fn or_active(&self, text: &mut Text, goal: u16) {
+        self.or(text, goal, goal, EXEC);
+        if self.lanes == 64 {
+            self.or(text, goal, goal, EXEC + 1);
+        }
+    }
+
+    /// vector = 1 where it is not 0.
+    pub(super) fn vector_at_most_one(&self, text: &mut Text, vector: u16) {
+        let op = self.opcodes.vector_minimum;
+        let vector = u32::from(vector);
+        text.push(op << 25 | vector << 17 | vector << 9 | (ZERO + 1));
+    }
+
+    /// goal = 1 if it is not 0. Changes SCC.
+    pub(super) fn at_most_one(&self, text: &mut Text, goal: u16) {
+        let one = Source::Constant(1);
+        Self::sop2(text, self.opcodes.minimum, goal, Source::Scalar(goal), one);
     }
 
     /// Sets a bit of a register. Keeps SCC.

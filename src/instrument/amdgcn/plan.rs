@@ -3,6 +3,7 @@
 use super::code::Used;
 use super::encoder::Encoder;
 use super::map::Sum;
+use crate::support::counting::Counting;
 
 /// The registers that the last instructions of a wave use: the number of the lane, an offset, and the 64 bits that are added there.
 pub(super) const LANE: u16 = 0;
@@ -88,6 +89,8 @@ pub(super) struct Plan {
     /// The function shares its registers with functions that it may call: it brings its counts to memory before a call and
     /// before it returns.
     pub(super) is_apart: bool,
+    /// With [`Counting::Reached`], a counter of lanes has a value that is not 0 if some lane ran.
+    pub(super) counting: Counting,
     pub(super) counters: Vec<Counter>,
     pub(super) batches: Vec<Batch>,
     /// Scalar registers for use between instructions: two values, and SCC.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use modelgpu_isa::{Generation, Target};
 
-use super::choice::{Choice, Key, Term, choose};
+use super::choice::{Choice, Key, Term, Wishes, choose};
 use super::code::{Used, scalars};
 use super::encoder::Encoder;
 use super::error::Refusal;
@@ -12,6 +12,7 @@ use super::flow::{Ratio, Vector, add, to_sum};
 use super::function::Function;
 use super::object::Descriptor;
 use super::plan::{Batch, Counter, Home, KEPT_VALUES, Kind, LAST_VECTORS, OnTheWay, Plan};
+use crate::support::counting::Counting;
 
 /// The scalar registers for use between instructions, rounded up to a pair, and two pairs for use on the way.
 const TEMPORARIES: u32 = 3;
@@ -33,6 +34,7 @@ pub(super) struct Group<'a, 'data> {
     pub(super) callees_end: bool,
     /// It is one function, whose registers those that it may call have, too.
     pub(super) is_apart: bool,
+    pub(super) counting: Counting,
 }
 
 /// Decides on the counters of a group, whose first word in memory is `first_word`. A wave brings its counts to memory after so
@@ -52,12 +54,13 @@ pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Resul
     if !group.is_apart && limits.is_hopeless(group.functions) {
         return Err(limits.refused(0));
     }
-    let choice = choose(
-        group.functions,
-        group.callees_end,
-        limits.has_room_on_the_way(),
-        group.is_apart,
-    );
+    let wishes = Wishes {
+        counting: group.counting,
+        callees_end: group.callees_end,
+        is_checked: limits.has_room_on_the_way(),
+        is_apart: group.is_apart,
+    };
+    let choice = choose(group.functions, wishes);
     if group.is_apart && !limits.has_room_on_the_way() {
         return Err(limits.refused(choice.keys.len()));
     }
@@ -189,8 +192,10 @@ impl<'a, 'data> Assignment<'a, 'data> {
         key.2 == Kind::Waves && self.choice.checked.contains(&(key.0, key.1))
     }
 
+    /// A wave comes there once at most, or it does not matter how often it does.
     fn is_once(&self, key: &Key) -> bool {
-        self.group.functions[key.0].is_kernel() && self.depth(key) == 0
+        let is_ran = self.group.counting == Counting::Reached && key.2 == Kind::Waves;
+        is_ran || self.group.functions[key.0].is_kernel() && self.depth(key) == 0
     }
 
     fn refused(&self) -> Refusal {
@@ -212,6 +217,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
             encoder: Encoder::new(group.target, group.lanes),
             rounds,
             is_apart: group.is_apart,
+            counting: group.counting,
             counters: Vec::new(),
             batches: Vec::new(),
             temporaries: [first, first + 1, first + 2].map(|number| number as u16),
@@ -337,7 +343,10 @@ impl<'a, 'data> Assignment<'a, 'data> {
                 stretch: key.1,
                 kind: key.2,
                 is_once,
-                is_first: is_once && key.1 == 0 && function.entries.len() == 1,
+                is_first: is_once
+                    && key.1 == 0
+                    && function.is_kernel()
+                    && function.entries.len() == 1,
                 is_checked,
                 home: *home,
                 word: word + lane,

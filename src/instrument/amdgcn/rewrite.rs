@@ -216,6 +216,7 @@ fn planned(
         used,
         callees_end,
         is_apart,
+        counting: options.counting,
     };
     plan(&group, first_word, options.rounds)
 }
