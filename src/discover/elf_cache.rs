@@ -1,16 +1,18 @@
 //! The facts from the ELFs of code objects. Each distinct ELF is parsed once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::io::Cursor;
 use std::sync::Arc;
 
 use object::read::ReadRef;
 
 use crate::device::{Agent, Device, DeviceError, ElfBytes, LoadedCodeObject};
 use crate::discover::error::DiscoverError;
-use crate::format::blocks::TraceRecords;
+use crate::format::blocks::{TraceRecords, trace};
 use crate::format::bounds_table::{OWN_VERSION_SYMBOL, TABLE_SYMBOL};
 use crate::format::codeobject::{CodeObject, ElfRange, Identity, Kernel, ProfileSections};
 use crate::format::copies_table::CopiesTables;
+use crate::instrument::amdgcn::{CounterMap, MAP_SECTION, MapError, ORIGINAL_SECTION};
 
 /// The facts that rocov keeps of a code object's ELF.
 #[derive(Clone, Debug)]
@@ -38,13 +40,68 @@ pub struct ElfFacts {
     pub kernels: Vec<Kernel>,
     /// The reason why `kernels` is empty, if the ELF's data about them is damaged.
     pub damage: Option<String>,
-    /// The records for its executed instructions, or the reason why there are none. `None` if the device counts none,
-    /// or if all its kernels belong to the HIP runtime.
+    /// The records for its executed instructions, or the reason why there are none. `None` if nothing counts them, or if
+    /// all its kernels belong to the HIP runtime.
     pub trace: Option<Result<TraceRecords, String>>,
+    /// The counters that rocov has put into its machine code. All other facts are those of the ELF as the program had
+    /// it.
+    pub inserted: Option<InsertedCounters>,
+}
+
+/// Counters that rocov has put into machine code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InsertedCounters {
+    /// The ELF address of the counters, and their size in bytes.
+    pub range: ElfRange,
+    /// The map of what they count ([`CounterMap`]).
+    map: Arc<[u8]>,
+    /// The functions that have none, by name.
+    pub uncounted: Arc<[String]>,
+}
+
+impl InsertedCounters {
+    /// The map of what they count.
+    ///
+    /// # Errors
+    /// Fails if it is damaged.
+    pub(crate) fn map(&self) -> Result<CounterMap<'_>, MapError> {
+        CounterMap::new(&[], &self.map)
+    }
+}
+
+/// The ELF as the program had it, and the counters that rocov has put into it, from the ELF that was loaded.
+fn as_the_program_had_it(
+    image: ElfBytes,
+) -> Result<(ElfBytes, Option<InsertedCounters>), DiscoverError> {
+    let elf = CodeObject::parse(&image)?;
+    let map = elf.section(MAP_SECTION.as_bytes())?;
+    if map.is_empty() {
+        return Ok((image, None));
+    }
+    let original = elf.section(ORIGINAL_SECTION.as_bytes())?;
+    let counter_map = CounterMap::new(original, map)?;
+    let (address, counters) = counter_map.counters();
+    let inserted = InsertedCounters {
+        range: ElfRange {
+            address,
+            size: 8_u64.saturating_mul(counters),
+        },
+        map: map.into(),
+        uncounted: uncounted(&CodeObject::parse(original)?, &counter_map).into(),
+    };
+    let original = ElfBytes::new(Box::new(Cursor::new(original.to_vec())));
+    Ok((original, Some(inserted)))
 }
 
 /// The start of the names of kernels that the HIP runtime loads for its own copies and fills.
 const RUNTIME_KERNEL: &str = "__amd_rocclr_";
+
+/// Returns whether these are the kernels of a code object that the HIP runtime has loaded for itself.
+#[must_use]
+pub fn is_of_runtime(kernels: &[Kernel]) -> bool {
+    let is_its_own = |kernel: &Kernel| kernel.name.starts_with(RUNTIME_KERNEL);
+    !kernels.is_empty() && kernels.iter().all(is_its_own)
+}
 
 impl ElfFacts {
     /// Returns whether the code object has counters.
@@ -58,6 +115,19 @@ impl ElfFacts {
     pub fn is_counted(&self) -> bool {
         self.is_instrumented() || self.trace.is_some()
     }
+}
+
+/// The functions in a trace that have none of the inserted counters, by name.
+fn uncounted<'data, R: ReadRef<'data>>(
+    elf: &CodeObject<'data, R>,
+    map: &CounterMap<'_>,
+) -> Vec<String> {
+    let counted: BTreeSet<u64> = map.functions().collect();
+    let functions = trace::functions(elf).unwrap_or_default().into_iter();
+    let others = functions.filter(|function| {
+        !counted.contains(&function.address) && !trace::is_helper(function.name)
+    });
+    others.map(|function| function.name.to_owned()).collect()
 }
 
 /// The ELFs that were read so far.
@@ -89,7 +159,8 @@ impl Elfs {
             true => device.held_image(code_object),
             false => device.image(code_object),
         };
-        let mut image = ElfBytes::new(image?);
+        let image = ElfBytes::new(image?);
+        let (mut image, inserted) = as_the_program_had_it(image)?;
         let elf = CodeObject::parse(&image)?;
         let build_id = elf.build_id()?.map(<[u8]>::to_vec);
         let sections = elf.profile_sections();
@@ -112,11 +183,9 @@ impl Elfs {
         };
         // The linker accepts any build id that a user chooses. If two code objects share one, size and
         // sections tell them apart.
-        if let Some(known) = self
-            .known
-            .get(&identity)
-            .filter(|known| known.size == size && known.sections == sections)
-        {
+        if let Some(known) = self.known.get(&identity).filter(|known| {
+            known.size == size && known.sections == sections && known.inserted == inserted
+        }) {
             return Ok((known.clone(), image));
         }
         let elf = CodeObject::parse(&image)?;
@@ -135,11 +204,9 @@ impl Elfs {
             }
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
-        let is_of_runtime = !kernels.is_empty()
-            && kernels
-                .iter()
-                .all(|kernel| kernel.name.starts_with(RUNTIME_KERNEL));
-        let is_traced = device.executions().is_some() && !elf.is_cubin() && !is_of_runtime;
+        let is_of_runtime = is_of_runtime(&kernels);
+        let is_counted = inserted.is_some() || device.executions().is_some();
+        let is_traced = is_counted && !elf.is_cubin() && !is_of_runtime;
         let trace = is_traced
             .then(|| TraceRecords::from_code_object(&elf).map_err(|error| error.to_string()));
         let facts = Arc::new(ElfFacts {
@@ -155,6 +222,7 @@ impl Elfs {
             kernels,
             damage,
             trace,
+            inserted,
         });
         self.known.insert(identity, facts.clone());
         Ok((facts, image))

@@ -9,7 +9,7 @@ pub mod filter;
 pub mod host_files;
 pub(crate) mod registry;
 
-pub use elf_cache::{ElfFacts, Elfs};
+pub use elf_cache::{ElfFacts, Elfs, InsertedCounters, is_of_runtime};
 pub use error::DiscoverError;
 pub use registry::{CodeFile, Loaded, Registry};
 
@@ -72,6 +72,20 @@ impl Load {
     /// Returns whether its code has counters of its own.
     pub(crate) fn is_instrumented(&self) -> bool {
         self.elf.as_ref().is_none_or(|elf| elf.is_instrumented())
+    }
+
+    /// The counters that rocov has put into its machine code.
+    pub(crate) fn inserted(&self) -> Option<&InsertedCounters> {
+        self.elf.as_ref()?.inserted.as_ref()
+    }
+
+    /// The device memory of these counters, before any check.
+    pub(crate) fn inserted_range(&self) -> Option<DeviceRange> {
+        let range = self.inserted()?.range;
+        Some(DeviceRange {
+            start: range.address.wrapping_add(self.load_delta),
+            len: range.size,
+        })
     }
 
     /// Returns whether its code counts in copies of the counters.

@@ -28,6 +28,7 @@ pub(crate) fn elf(id: &[u8], kernels: &[(&str, u64)]) -> Arc<ElfFacts> {
         },
         damage: None,
         trace: None,
+        inserted: None,
     })
 }
 

@@ -9,6 +9,7 @@ use crate::device::DeviceError;
 use crate::discover::DiscoverError;
 use crate::format::codeobject::CodeObjectError;
 use crate::format::profraw::ProfileError;
+use crate::instrument::amdgcn::MapError;
 use crate::read::ReadError;
 use crate::store::OutputError;
 use crate::validate::SectionsError;
@@ -29,6 +30,9 @@ pub enum Error {
     /// The profile cannot be encoded or read.
     #[error(transparent)]
     Profile(#[from] ProfileError),
+    /// The map of the counters that rocov has put into the code is damaged.
+    #[error(transparent)]
+    Map(#[from] MapError),
     /// The profile cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -39,6 +43,7 @@ impl From<DiscoverError> for Error {
         match error {
             DiscoverError::Device(error) => error.into(),
             DiscoverError::CodeObject(error) => error.into(),
+            DiscoverError::Map(error) => error.into(),
         }
     }
 }
@@ -49,6 +54,7 @@ impl From<ReadError> for Error {
             ReadError::Device(error) => error.into(),
             ReadError::Sections(error) => error.into(),
             ReadError::Profile(error) => error.into(),
+            ReadError::Map(error) => error.into(),
         }
     }
 }
@@ -62,6 +68,7 @@ impl Error {
             Self::Profile(ProfileError::UnknownVersion { .. }) => {
                 ": compile with clang 15 or later, or take a newer rocov"
             }
+            Self::Map(_) => ": instrument it with the release of rocov that drains it",
             Self::Device(_) | Self::Profile(_) => ": run the program again",
             Self::Output(error) => return error.remedy(),
         };

@@ -6,7 +6,6 @@ use super::ledger::{Ledger, Step};
 use super::outcome::{Cause, Copied, Taken};
 use super::scope::Scope;
 use super::shares::Shares;
-use crate::device::Executions;
 use crate::discover::Load;
 use crate::drain::error::Error;
 use crate::format::codeobject::Identity;
@@ -14,7 +13,9 @@ use crate::format::profraw::{Counts, Parts, SavedSections, encode};
 use crate::format::sections::PerSection;
 use crate::read::copied_memory::CopiedMemory;
 use crate::read::counted::Counted;
+use crate::read::inserted::InsertedCounts;
 use crate::read::snapshot::{KnownSnapshot, Located, Snapshot};
+use crate::read::traced::ExecutionCounts;
 use crate::store::{
     ProfileName, add_to_own, add_to_pool, create_at_or_beside, create_atomic, create_beside,
     write_atomic,
@@ -55,6 +56,25 @@ pub(super) struct Pass<'a> {
     left_out: usize,
 }
 
+/// The line about functions of `load` into which rocov could not put counters. `None` if there are none.
+fn uncounted(load: &Load) -> Option<String> {
+    /// The most names in a message.
+    const MOST: usize = 8;
+    let functions = &load.inserted()?.uncounted;
+    let names = functions.iter().take(MOST).map(String::as_str);
+    let names = names.collect::<Vec<_>>().join(", ");
+    let more = match functions.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!functions.is_empty()).then(|| {
+        format!(
+            "rocov could not put counters into {names}{more}, so that the report has them as not run: `rocov run \
+             --trace --gpu model` counts them"
+        )
+    })
+}
+
 impl<'a> Pass<'a> {
     /// Makes the pass of `load` to files called `name`.
     pub(super) fn new(
@@ -83,7 +103,15 @@ impl<'a> Pass<'a> {
     /// Finds the sections, with the bytes that were already copied. Copies what is missing, then checks,
     /// encodes and writes the sections.
     pub(super) fn run(&mut self, memory: &mut CopiedMemory<'_>, checker: &mut NamesChecker) {
-        let executions = memory.device().executions();
+        let executions = match InsertedCounts::take(memory, self.load) {
+            Ok(Some(inserted)) => Some(ExecutionCounts::Inserted(inserted)),
+            Ok(None) => memory.device().executions().map(ExecutionCounts::Device),
+            Err(error) => {
+                self.causes.push(Cause::Failed(error.into()));
+                return;
+            }
+        };
+        let executions = executions.as_ref();
         if !self.load.is_instrumented() {
             let written = self.write_all(KnownSnapshot::without_counters(self.load), executions, 0);
             self.causes.extend(written.err().map(Cause::Failed));
@@ -131,17 +159,20 @@ impl<'a> Pass<'a> {
 
     /// The first reason why the profile lacks counts, and the next step. `None` if it lacks none.
     pub(super) fn partial(&self) -> Option<String> {
-        self.causes.iter().find_map(|cause| match cause {
-            Cause::Partial(error) => Some(format!("{error}: {}", error.remedy())),
-            _ => None,
-        })
+        self.causes
+            .iter()
+            .find_map(|cause| match cause {
+                Cause::Partial(error) => Some(format!("{error}: {}", error.remedy())),
+                _ => None,
+            })
+            .or_else(|| uncounted(self.load))
     }
 
     /// Writes the profiles of bounds number `which`, with the executed instructions if the device counts them.
     fn write_all(
         &mut self,
         mut snapshot: KnownSnapshot<'_>,
-        executions: Option<&dyn Executions>,
+        executions: Option<&ExecutionCounts<'_>>,
         which: usize,
     ) -> Result<(), Error> {
         let added = snapshot.add_trace(self.load, executions);

@@ -116,7 +116,10 @@ pub(crate) fn first_look(load: &Load) -> DeviceRange {
     let mut most_wanted = ranges.first().copied();
     let mut max_gap = MAX_GAP;
     ranges.extend(load.version_word());
-    if let Some(elf) = &load.elf {
+    if let Some(counters) = load.inserted_range() {
+        most_wanted = Some(counters);
+        ranges.push(counters);
+    } else if let Some(elf) = &load.elf {
         let bounds = Bounds::from_elf(&elf.sections, load.load_delta);
         most_wanted = Some(range_of(bounds.counters));
         ranges.extend(bounds.iter().map(|(_, bounds)| range_of(*bounds)));

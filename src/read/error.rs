@@ -5,6 +5,7 @@ use thiserror::Error;
 use crate::device::DeviceError;
 use crate::format::bounds_table::UnknownTable;
 use crate::format::profraw::ProfileError;
+use crate::instrument::amdgcn::MapError;
 use crate::support::memory::NoMemory;
 use crate::validate::SectionsError;
 
@@ -21,6 +22,9 @@ pub enum ReadError {
     /// rocov cannot read the version.
     #[error(transparent)]
     Profile(#[from] ProfileError),
+    /// The map of the counters that rocov has put into the code is damaged.
+    #[error(transparent)]
+    Map(#[from] MapError),
 }
 
 impl From<NoMemory> for ReadError {

@@ -4,8 +4,9 @@ pub(crate) mod copied_memory;
 pub(crate) mod counted;
 mod counter_copies;
 mod error;
+pub(crate) mod inserted;
 pub(crate) mod snapshot;
-mod traced;
+pub(crate) mod traced;
 
 pub use error::ReadError;
 pub use traced::TraceError;

@@ -13,6 +13,7 @@ use crate::format::sections::{Addition, PerSection, Section};
 use crate::read::copied_memory::{CopiedMemory, second_look};
 use crate::read::counter_copies::add_copies;
 use crate::read::error::ReadError;
+use crate::read::inserted;
 use crate::support::memory::{room, zeroed};
 use crate::validate::{
     CheckedCopies, CheckedRecords, CopiesError, NamesChecker, SectionRanges, SectionsError,
@@ -259,6 +260,7 @@ pub(crate) fn zero(device: &dyn Device, load: &Load) -> Result<(), ReadError> {
     if let Some(executions) = device.executions() {
         executions.forget(load.segment);
     }
+    inserted::zero(device, load)?;
     if !load.is_instrumented() {
         return Ok(());
     }

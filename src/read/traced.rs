@@ -1,4 +1,5 @@
-//! Adds the instructions that a device has executed to the sections of a load.
+//! Adds the instructions that a device has executed to the sections of a load: as the device counts them, or counters that
+//! rocov has put into the code.
 
 use std::borrow::Cow;
 
@@ -9,6 +10,8 @@ use crate::discover::Load;
 use crate::format::blocks::{TraceRecords, trace};
 use crate::format::profraw::Version;
 use crate::format::sections::PerSection;
+use crate::instrument::amdgcn::MapError;
+use crate::read::inserted::InsertedCounts;
 use crate::read::snapshot::KnownSnapshot;
 use crate::support::memory::{NoMemory, room};
 use crate::validate::CheckedRecords;
@@ -31,12 +34,37 @@ pub enum TraceError {
         "its counters have one byte each: compile it with counters of 8 bytes, or without counters"
     )]
     SingleByte,
+    /// The map of inserted counters is damaged.
+    #[error("{0}: instrument it with the release of rocov that drains it")]
+    Map(MapError),
     /// There is no memory for the counts.
     #[error("no memory for {bytes} bytes: limit the run to smaller code objects with ROCOV_ONLY")]
     NoMemory {
         /// The size in bytes.
         bytes: u64,
     },
+}
+
+/// The source of counts of executed instructions.
+pub(crate) enum ExecutionCounts<'a> {
+    /// The device counts them.
+    Device(&'a dyn Executions),
+    /// Counters that rocov has put into the code count them, also if the device does: its counts are those of the code
+    /// with the counters.
+    Inserted(InsertedCounts<'a>),
+}
+
+impl ExecutionCounts<'_> {
+    /// Writes two counters for each word of 4 bytes from device address `start` on.
+    fn count(&self, start: u64, counters: &mut [u64]) -> Result<(), TraceError> {
+        match self {
+            Self::Device(device) => {
+                device.count(start, counters);
+                Ok(())
+            }
+            Self::Inserted(inserted) => inserted.count(start, counters).map_err(TraceError::Map),
+        }
+    }
 }
 
 impl KnownSnapshot<'_> {
@@ -54,14 +82,14 @@ impl KnownSnapshot<'_> {
         }
     }
 
-    /// Adds the executed instructions of `load`, if the device counts them.
+    /// Adds the executed instructions of `load`, if they are counted.
     pub(crate) fn add_trace(
         &mut self,
         load: &Load,
-        device: Option<&dyn Executions>,
+        source: Option<&ExecutionCounts<'_>>,
     ) -> Result<(), TraceError> {
         let trace = load.elf.as_ref().and_then(|elf| elf.trace.as_ref());
-        let (Some(device), Some(trace)) = (device, trace) else {
+        let (Some(source), Some(trace)) = (source, trace) else {
             return Ok(());
         };
         let trace = trace.as_ref().map_err(|reason| TraceError::Functions {
@@ -70,7 +98,7 @@ impl KnownSnapshot<'_> {
         if self.version.is_single_byte() {
             return Err(TraceError::SingleByte);
         }
-        let counters = executed(load, device, trace)?;
+        let counters = executed(load, source, trace)?;
         let sections = &mut self.sections;
         let first = sections.counters.len() as u64;
         // Every record of a profile has uniform counters, or none has.
@@ -89,7 +117,7 @@ impl KnownSnapshot<'_> {
 /// The counters of all functions, in the order of their records.
 fn executed(
     load: &Load,
-    device: &dyn Executions,
+    source: &ExecutionCounts<'_>,
     trace: &TraceRecords,
 ) -> Result<Vec<u8>, TraceError> {
     let sizes = trace
@@ -102,7 +130,7 @@ fn executed(
     let mut counters = Vec::with_capacity(bytes as usize);
     for (address, size) in &trace.functions {
         let mut counts = vec![0; trace::counters(*size) as usize];
-        device.count(address.wrapping_add(load.load_delta), &mut counts);
+        source.count(address.wrapping_add(load.load_delta), &mut counts)?;
         counters.extend(counts.into_iter().flat_map(u64::to_le_bytes));
     }
     Ok(counters)

@@ -11,6 +11,7 @@ use crate::device::{Device, DeviceError, ElfBytes, Executable, LoadedCodeObject}
 use crate::discover::{ElfFacts, Found, Registry};
 use crate::format::registry::merge;
 use crate::format::registry::model::Document;
+use crate::instrument::amdgcn::CounterMap;
 use crate::settings::{DocumentWhen, Keeping, ObjectsKept};
 use crate::store::device_elfs::{Contents, Objects};
 use crate::store::keep_error::KeepError;
@@ -150,6 +151,11 @@ impl Keeper {
                 .rewind()
                 .and_then(|()| image.read_to_end(&mut bytes))
                 .map_err(|source| DeviceError::Image { uri: uri(), source })?;
+            // rocov may have put counters into it: the report needs the one that the program had.
+            let bytes = match CounterMap::find(&bytes) {
+                Ok(Some(map)) => map.original().to_vec(),
+                _ => bytes,
+            };
             Ok(Contents::Read(bytes))
         })?;
         match device.source(code_object) {

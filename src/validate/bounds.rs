@@ -43,6 +43,17 @@ impl Deref for SectionRanges {
 }
 
 impl SectionRanges {
+    /// Checks the bounds of counters of 8 bytes that a code object has beside its sections.
+    ///
+    /// # Errors
+    /// Fails if they are outside of `segment`, too large, or no whole counters.
+    pub(crate) fn check_counters(
+        bounds: (u64, u64),
+        segment: DeviceRange,
+    ) -> Result<DeviceRange, SectionsError> {
+        one(Section::Counters, bounds, segment, 8)
+    }
+
     /// Checks the bounds of a code object that occupies `segment` and has raw version `version`. If the
     /// version is unknown (`None`), the sizes of elements are not checked.
     ///

@@ -13,6 +13,7 @@ mod fake_device;
 mod faults;
 mod files;
 mod hostile;
+mod inserted;
 mod kills;
 mod loads;
 mod made_up;

@@ -1,7 +1,7 @@
 //! Counts of code that was compiled without coverage flags, as records of raw profiles.
 //!
-//! The modelled GPU counts what it executes (a trace), and rocov puts counters into PTX while the driver loads it.
-//! Both kinds of counts go into ordinary raw profiles, so that pools, labels, dumps and merges treat them as they treat
+//! The modelled GPU counts what it executes (a trace). rocov puts counters into PTX while the driver loads it, and into the
+//! machine code of AMD GPUs, where they count what a trace does. All kinds of counts go into ordinary raw profiles, so that pools, labels, dumps and merges treat them as they treat
 //! the counters of clang. Only the meaning of the counters differs: a line table takes the place of the coverage
 //! mapping. A prefix of the record's name tells the kind, so one profile can have records of several kinds.
 //!
@@ -25,7 +25,7 @@ const HASH_BITS: u64 = u64::MAX >> 4;
 /// The meaning of a record's counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Executed instructions, counted by the modelled GPU.
+    /// Executed instructions, counted by the modelled GPU or by counters in the machine code.
     Trace,
     /// Entries of basic blocks of PTX, counted on an NVIDIA GPU.
     Ptx,

@@ -50,6 +50,15 @@ pub fn executed(counters: &[u64]) -> impl Iterator<Item = (u64, Executed)> {
     words.filter(|(_, executed)| executed.waves > 0)
 }
 
+/// Returns whether a function is a helper by which code counts or compiles, not one of the program: of rocov's headers, of
+/// its plugin, of LLVM's device runtime, or one that takes the place of an intrinsic of LLVM's. Its name tells, as LLVM and
+/// rocov keep these names for themselves.
+#[must_use]
+pub fn is_helper(symbol: &str) -> bool {
+    let starts = ["__rocov_", "__llvm_profile_", "llvm."];
+    starts.iter().any(|start| symbol.starts_with(start))
+}
+
 /// The functions of a device ELF that have a record if they ran, by rising address: one for each address and size.
 ///
 /// If a function has several names, the least one counts.

@@ -173,7 +173,8 @@ pub struct DeviceCodeRecord {
     /// The directory for profiles of zeros. It is relative to the directory that
     /// [`CodeObjectRecord::file`] is relative to, or absolute if it is elsewhere.
     pub profiles: String,
-    /// True if the device counted what it executed. Then code without counters is counted, too.
+    /// True if the device counted what it executed, or rocov put counters into code. Then code without counters is counted,
+    /// too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub traced: bool,
     /// The files, by path.

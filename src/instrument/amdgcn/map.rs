@@ -16,9 +16,9 @@ use crate::format::blocks::trace::WORD_BYTES;
 use crate::format::leb128::{uleb128, write_uleb128};
 
 /// The section with the map.
-pub(super) const MAP_SECTION: &str = ".rocov.map";
+pub const MAP_SECTION: &str = ".rocov.map";
 /// The section with the code object before it was instrumented.
-pub(super) const ORIGINAL_SECTION: &str = ".rocov.original";
+pub const ORIGINAL_SECTION: &str = ".rocov.original";
 /// The version of the map.
 const VERSION: u64 = 1;
 /// The fewest bytes of a function: its address, its sizes and the number of stretches.
@@ -145,6 +145,14 @@ impl<'data> CounterMap<'data> {
         let original = section(elf, ORIGINAL_SECTION).ok_or(MapError::NoOriginal {
             section: ORIGINAL_SECTION,
         })?;
+        Self::new(original, map).map(Some)
+    }
+
+    /// The map in the contents of [`ORIGINAL_SECTION`] and [`MAP_SECTION`].
+    ///
+    /// # Errors
+    /// Fails if the map is damaged, or if another release wrote it.
+    pub fn new(original: &'data [u8], map: &'data [u8]) -> Result<Self, MapError> {
         let mut numbers = Numbers { all: map, at: 0 };
         let version = numbers.next()?;
         if version != VERSION {
@@ -169,12 +177,12 @@ impl<'data> CounterMap<'data> {
             });
         }
         functions.sort_unstable_by_key(|place| place.address);
-        Ok(Some(Self {
+        Ok(Self {
             original,
             address,
             counters,
             functions,
-        }))
+        })
     }
 
     /// The code object before it was instrumented.

@@ -24,7 +24,7 @@ mod text;
 use crate::support::counting::Counting;
 
 pub use error::{MapError, Refusal};
-pub use map::{CounterMap, Executed};
+pub use map::{CounterMap, Executed, MAP_SECTION, ORIGINAL_SECTION};
 pub use rewrite::instrument;
 
 /// How a code object is instrumented.

@@ -50,14 +50,6 @@ pub(crate) fn place_of(path: &str, line: u32) -> String {
     }
 }
 
-/// Returns whether a function is a helper by which code counts or compiles, not one of the program: of rocov's headers, of
-/// its plugin, of LLVM's device runtime, or one that takes the place of an intrinsic of LLVM's. Its name tells, as LLVM and
-/// rocov keep these names for themselves.
-fn is_helper(symbol: &str) -> bool {
-    let starts = ["__rocov_", "__llvm_profile_", "llvm."];
-    starts.iter().any(|start| symbol.starts_with(start))
-}
-
 /// The name and the hash of the record that has the counters of units.
 type RecordKey = (u64, u64);
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use rocov::format::blocks::Kind;
+use rocov::format::blocks::trace::is_helper;
 use rocov::format::ptx::{Function, Module, Place, Position, modules};
 
 use super::{
     Draft, DraftCopy, Extent, LineUnits, Listed, ListedFunction, SourceLine, UnitCounters,
-    WithoutLines, is_helper,
+    WithoutLines,
 };
 
 /// Reads the functions of PTX. `identity` is that of its code object.

@@ -8,13 +8,12 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use object::File;
 use rocov::format::blocks::Kind;
-use rocov::format::blocks::trace::{WORD_BYTES, functions};
+use rocov::format::blocks::trace::{WORD_BYTES, functions, is_helper};
 use rocov::format::codeobject::{CodeObject, FunctionCode, Identity, name_ref};
 
 use super::dwarf::{DebugInformation, Row, Scope, read as read_dwarf};
 use super::{
     Draft, DraftCopy, Extent, LineUnits, Listed, ListedFunction, UnitCounters, WithoutLines,
-    is_helper,
 };
 use crate::term::plural::count;
 
