@@ -1,4 +1,4 @@
-//! The counters that CUDA code gets while a program loads it.
+//! The counters that GPU code gets while a program loads it.
 
 use super::error::{SettingError, refuse};
 use crate::support::counting::Counting;
@@ -13,7 +13,7 @@ impl Counting {
         }
     }
 
-    /// The counters that a value of `ROCOV_INSTRUMENT` asks for. `None`: CUDA code stays as it is.
+    /// The counters that a value of `ROCOV_INSTRUMENT` asks for. `None`: GPU code stays as it is.
     ///
     /// # Errors
     /// Fails if the word is not known.

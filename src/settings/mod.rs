@@ -5,6 +5,7 @@ mod drainer;
 mod error;
 mod keeping;
 mod moments;
+mod uncounted;
 pub mod variables;
 
 pub use crate::support::counting::Counting;
@@ -13,4 +14,5 @@ pub use error::SettingError;
 pub(crate) use error::refuse;
 pub use keeping::{DocumentWhen, Keeping, ObjectsKept, parse_bytes};
 pub use moments::{Interval, SnapshotSignal, parse_wait};
+pub use uncounted::Uncounted;
 pub use variables::{DefaultValue, Reader, SETTINGS, Setting};

@@ -277,8 +277,8 @@ settings! {
             values: "`0`, `1`, `reached`",
             default: Literal("0"),
             set_by: "`rocov run --instrument`",
-            meaning: "`1` has `librocov_instrument.so` put counters into [CUDA code](../guides/instrument.md) while the program \
-                loads it, and `reached` those that only record whether code ran.",
+            meaning: "`1` has `librocov_instrument.so` put counters into code of [AMD GPUs](../guides/instrument-amd.md) and \
+                [CUDA code](../guides/instrument.md) while the program loads it, and `reached` those that only record whether code ran.",
         }
         CACHE = "ROCOV_CACHE" {
             values: "an absolute path",

@@ -3,7 +3,7 @@
 //!
 //! | folder | entries | written by |
 //! |---|---|---|
-//! | `instrumented` | code that the driver has compiled, each by a hash of all that it depends on | `librocov_instrument.so` |
+//! | `instrumented` | CUDA code that the driver has compiled, and code objects of AMD GPUs, each by a hash of all that it depends on | `librocov_instrument.so` |
 //! | `sources` | the PTX of Triton's kernels, each by a hash of the cubin | the stand-in for ptxas |
 //! | `triton` | a folder for each release and kind of counters, with Triton's own directories | Triton |
 
@@ -12,6 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use xxhash_rust::xxh3::xxh3_128;
@@ -24,6 +25,8 @@ use crate::store::{OutputError, read_own, write_own};
 
 /// The limit in bytes for an entry that is read. Code of the largest libraries takes some hundred MiB.
 const MAX_ENTRY: u64 = 1 << 30;
+/// The parts of a folder. It is looked at whether a folder is too large when one of them was written.
+const PARTS: u64 = 16;
 /// The end of the name of a folder with Triton's results whose counters only record which blocks ran.
 const OF_REACHED: &str = "-reached";
 
@@ -33,12 +36,14 @@ pub struct InstrumentCache {
     directory: PathBuf,
     /// The most bytes of each folder.
     most: u64,
+    /// The bytes that were written since it was looked at last whether a folder is too large. At first, all that can be.
+    unchecked: AtomicU64,
 }
 
 /// A folder of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheFolder {
-    /// Code that the driver has compiled.
+    /// Code with counters.
     Code,
     /// The PTX of Triton's kernels.
     Sources,
@@ -93,6 +98,7 @@ impl InstrumentCache {
             // A relative one would be another after each change of the directory.
             directory: Some(directory).filter(is_absolute)?,
             most: most.or_else(|| parse_bytes(CACHE_MAX.default.literal()).ok())?,
+            unchecked: AtomicU64::new(u64::MAX),
         })
     }
 
@@ -138,8 +144,10 @@ impl InstrumentCache {
         Some(contents)
     }
 
-    /// Writes an entry of a folder, wholly or not at all, and removes others if the folder is too large then. Returns
-    /// whether it did: an entry that is larger than the limit is not written.
+    /// Writes an entry of a folder, wholly or not at all, and removes others if the folder is too large then. Looks at the
+    /// folder with the first entry, and whenever this process has written a part of what the folder may have, because that
+    /// takes long if there are thousands of entries. Returns whether it did: an entry that is larger than the limit is not
+    /// written.
     ///
     /// # Errors
     /// Fails if it cannot be written.
@@ -153,7 +161,15 @@ impl InstrumentCache {
             return Ok(false);
         }
         write_own(entry, contents)?;
-        shrink(self.entries(folder), self.most);
+        let written = contents.len() as u64;
+        let unchecked = self.unchecked.load(Ordering::Relaxed);
+        let unchecked = unchecked.saturating_add(written);
+        let is_due = unchecked > self.most / PARTS;
+        if is_due {
+            shrink(self.entries(folder), self.most);
+        }
+        let unchecked = if is_due { 0 } else { unchecked };
+        self.unchecked.store(unchecked, Ordering::Relaxed);
         Ok(true)
     }
 

@@ -1,6 +1,6 @@
 //! The kinds of counters, which settings choose and formats have.
 
-/// The kind of counters that rocov puts into CUDA code.
+/// The kind of counters that rocov puts into GPU code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counting {
     /// How often each block ran.

@@ -236,7 +236,7 @@ fn the_instrumentation_of_code_objects_is_told() {
             &[
                 "1 code object, none of it instrumented",
                 "rocov flags",
-                "rocov run --trace --gpu model",
+                "rocov run --instrument",
             ],
         );
     let flags = ["-fprofile-generate", "-fprofile-update=atomic"];

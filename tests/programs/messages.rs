@@ -135,7 +135,7 @@ fn nothing_was_drained() {
     let not_instrumented = format!(
         "nothing was drained: no process loaded instrumented GPU code: compile it with what `rocov flags` \
          prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {}`; \
-         without new flags, take `rocov run --trace --gpu model` (HIP) or `rocov run --instrument` (CUDA)",
+         without new flags, take `rocov run --instrument`, or `rocov run --trace --gpu model`",
         plain.display()
     );
     let other_target = format!(

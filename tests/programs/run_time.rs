@@ -338,7 +338,7 @@ fn without_the_flags_rocov_names_them() {
     let expected = format!(
         "rocov: nothing was drained: no process loaded instrumented GPU code: compile it with what `rocov flags` \
          prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {}`; \
-         without new flags, take `rocov run --trace --gpu model` (HIP) or `rocov run --instrument` (CUDA)\n",
+         without new flags, take `rocov run --instrument`, or `rocov run --trace --gpu model`\n",
         program.file.display()
     );
     assert_eq!(ended.stderr, expected, "{ended}");

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rocov::device::cuda::exchange::{CountedCubin, ExchangeAnswer, INSTRUMENTATION, joined};
@@ -19,6 +19,7 @@ use crate::driver::{Capability, Driver, Options};
 use crate::fat_binary;
 use crate::loss::Loss;
 use crate::memory::Code;
+use crate::texts;
 
 /// The use that the driver makes of the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,19 +100,8 @@ fn told(code: Option<&'static [u8]>, cubins: &[CountedCubin], is_cached: bool) -
 }
 
 fn lost(loss: &Loss) -> ExchangeAnswer {
-    static TEXTS: Mutex<BTreeSet<&'static std::ffi::CStr>> = Mutex::new(BTreeSet::new());
-    let text = loss.to_string().replace('\0', " ");
-    let text = CString::new(text).unwrap_or_default();
-    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-    // Each stays, once.
-    let known = texts.get(text.as_c_str()).copied();
-    let text = known.unwrap_or_else(|| {
-        let text: &'static _ = Box::leak(text.into_boxed_c_str());
-        texts.insert(text);
-        text
-    });
     ExchangeAnswer {
-        loss: text.as_ptr(),
+        loss: texts::kept(&loss.to_string()).as_ptr(),
         ..ExchangeAnswer::NOTHING
     }
 }

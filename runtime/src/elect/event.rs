@@ -46,6 +46,16 @@ pub(crate) struct NewSource {
     pub(crate) ptx_len: usize,
 }
 
+/// A code object that ROCr gets in place of the program's. The layout is an interface between copies of librocov.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct NewExchange {
+    /// Its address.
+    pub(crate) start: u64,
+    /// The URI of the program's, NUL terminated.
+    pub(crate) uri: *const c_char,
+}
+
 /// The argument of an event, as copies of other builds understand it.
 trait Argument {
     fn encode(self) -> u64;
@@ -174,6 +184,10 @@ events! {
     18 hook always Cuda(&'a CudaEvent),
     /// rocov has made a cubin of PTX, which is about to be loaded.
     24 hook always CudaSource(&'a NewSource),
+    /// A reader is made of a code object that librocov hands to ROCr in place of the program's.
+    25 hook always Exchanged(&'a NewExchange),
+    /// Nothing that came from a reader of the code object at this address is loaded any more.
+    26 hook loaded ExchangeEnded(u64),
     /// `rocov_drain`.
     5 request loaded Drain,
     /// `rocov_reset`.

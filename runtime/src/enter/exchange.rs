@@ -24,14 +24,15 @@ use rocov::device::cuda::exchange::{
 };
 use rocov::discover::filter::Filter;
 use rocov::format::codeobject::cuda::{ELF_HEADER, file_size, is_instrumented};
-use rocov::settings::Counting;
+use rocov::settings::{Counting, Uncounted};
 use rocov::store::read_input;
 
 use super::copy::send;
 use super::cupti::{CallData, calls};
+use super::losses::lose;
 use crate::elect;
 use crate::elect::event::{Event, NewSource};
-use crate::guest::{boundary, elf_objects, journal, log, settings};
+use crate::guest::{boundary, elf_objects, log, settings};
 
 /// A file with code that a call loads in place of its own. The call needs it until it returns.
 pub(super) struct Replacement {
@@ -65,7 +66,7 @@ const FAT_BINARY: u32 = 2;
 /// NVIDIA's library for kernels that launch kernels: programs link it, and it has no code of theirs.
 const DEVICE_RUNTIME: &str = "cudadevrt";
 /// The name of code that is in no file that is known.
-const MEMORY: &str = "memory";
+pub(super) const MEMORY: &str = "memory";
 /// The reason why a part of a link has no counters.
 const LINKED: &str = "the program links it in a form other than PTX: link PTX, or a fat binary with PTX, in its place";
 
@@ -293,7 +294,7 @@ pub(super) unsafe fn linked(link: u64, cubin: u64, size: u64) {
         }
         for name in uncounted {
             let name = if name.is_empty() { MEMORY.into() } else { name };
-            lose(name, LINKED.to_owned());
+            lose(Uncounted::Module, name, LINKED.to_owned());
         }
         let source = joined(sources.iter().map(String::as_str));
         send(Event::CudaSource(&NewSource {
@@ -351,7 +352,11 @@ unsafe fn take(answer: &ExchangeAnswer, is_path: bool, origin: Option<&Path>) ->
     if !answer.loss.is_null() {
         // SAFETY: a loss is a text with a zero at its end, which stays.
         let loss = unsafe { CStr::from_ptr(answer.loss) };
-        lose(name(), loss.to_string_lossy().into_owned());
+        lose(
+            Uncounted::Module,
+            name(),
+            loss.to_string_lossy().into_owned(),
+        );
         return None;
     }
     if answer.cubins.is_null() {
@@ -412,7 +417,7 @@ unsafe fn take(answer: &ExchangeAnswer, is_path: bool, origin: Option<&Path>) ->
         Err(error) => {
             let loss =
                 format!("no file in memory can be made: {error}: give the program more memory");
-            lose(name(), loss);
+            lose(Uncounted::Module, name(), loss);
             None
         }
     }
@@ -445,71 +450,37 @@ fn origin(request: &ExchangeRequest) -> Option<PathBuf> {
     elf_objects::containing(request.code).map(|object| object.mapped_file())
 }
 
-/// The function of the library. `None` if the user does not want it, or it is not there.
+/// The function of the library that instruments CUDA code. `None` if the user does not want it, or it is not there.
 fn library() -> Option<InstrumentFn> {
     static FOUND: OnceLock<Option<InstrumentFn>> = OnceLock::new();
-    *FOUND.get_or_init(|| {
-        settings::instrument()?;
-        let own = elect::own_object()?;
-        let path = own.mapped_file().with_file_name(LIBRARY);
-        // SAFETY: its initialisers are those of Rust.
-        let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) };
-        let found = library.and_then(|library| {
-            // SAFETY: the function has this type, by its name.
-            let function = unsafe { library.get::<InstrumentFn>(FUNCTION) };
-            let function = function.map(|function| *function);
-            // It stays, because its function is called to the end.
-            std::mem::forget(library);
-            function
-        });
-        found
-            .inspect_err(|error| {
-                log::warn(format_args!(
-                    "cannot instrument CUDA code: {error}; install {file} of this release beside librocov.so",
-                    file = LIBRARY
-                ));
-            })
-            .ok()
-    })
+    // SAFETY: the function has this type, by its name.
+    *FOUND.get_or_init(|| unsafe { symbol(FUNCTION) })
 }
 
-/// The number of loads that lost something: by the file of the code, and the reason.
-fn losses() -> std::sync::MutexGuard<'static, BTreeMap<(String, String), usize>> {
-    static LOSSES: Mutex<BTreeMap<(String, String), usize>> = Mutex::new(BTreeMap::new());
-    LOSSES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Notes that code of a file runs uncounted.
-fn lose(file: String, loss: String) {
-    log::verbose(format_args!("CUDA code of {file} runs uncounted: {loss}"));
-    *losses().entry((file, loss)).or_default() += 1;
-}
-
-/// Notes the files whose code ran uncounted in the journal of the run. Without one, prints a line for each. The process
-/// ends.
-pub(super) fn report_losses() {
-    let mut files: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
-    for ((file, loss), count) in std::mem::take(&mut *losses()) {
-        if !journal::note_uncounted(&file, &loss, count) {
-            files.entry(file).or_default().insert(loss, count);
-        }
-    }
-    for (file, losses) in files {
-        let count: usize = losses.values().sum();
-        let Some((loss, _)) = losses.iter().max_by_key(|(_, count)| **count) else {
-            continue;
-        };
-        let mut loss = loss.clone();
-        if losses.len() > 1 {
-            loss += "; ROCOV_VERBOSE=1 prints the other reasons";
-        }
-        match count {
-            1 => log::warn(format_args!(
-                "a CUDA module of {file} runs uncounted: {loss}"
-            )),
-            _ => log::warn(format_args!(
-                "{count} CUDA modules of {file} run uncounted: {loss}"
-            )),
-        }
-    }
+/// A function of `librocov_instrument.so`. `None` if the user does not want the library, or it is not there.
+///
+/// # Safety
+/// `T` is the type of a pointer to the function of this name.
+pub(super) unsafe fn symbol<T: Copy>(name: &str) -> Option<T> {
+    settings::instrument()?;
+    let own = elect::own_object()?;
+    let path = own.mapped_file().with_file_name(LIBRARY);
+    // SAFETY: its initialisers are those of Rust.
+    let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) };
+    let found = library.and_then(|library| {
+        // SAFETY: as the caller promises.
+        let function = unsafe { library.get::<T>(name) };
+        let function = function.map(|function| *function);
+        // It stays, because its function is called to the end.
+        std::mem::forget(library);
+        function
+    });
+    found
+        .inspect_err(|error| {
+            log::warn_once(&format_args!(
+                "cannot instrument GPU code: {error}; install {file} of this release beside librocov.so",
+                file = LIBRARY
+            ));
+        })
+        .ok()
 }

@@ -22,7 +22,7 @@ use rocov::device::hsa::is_loaded;
 
 use super::copy::COPY;
 use super::early_exit::{at_exit, register};
-use super::{exchange, injection};
+use super::{injection, losses};
 use crate::guest::{boundary, process};
 use crate::serve::drain;
 
@@ -53,7 +53,7 @@ pub(super) fn register_late() {
 extern "C" fn late() {
     process::exit_begins();
     injection::report_other_tool();
-    exchange::report_losses();
+    losses::report();
     // A program without a GPU may be in a sandbox that allows few calls.
     if !process::uses_hsa() && !is_loaded() {
         return;

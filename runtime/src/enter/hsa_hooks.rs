@@ -5,13 +5,14 @@
 //! The outer one sends the events.
 #![expect(unsafe_code, reason = "reads the result of hsa_queue_create")]
 
-use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 
 use rocov::device::Executable;
 use rocov::device::hsa::abi::{SUCCESS, Status};
 
+use super::code_objects;
 use super::copy::send;
+use super::nesting::{inside, is_inside};
 use crate::elect::event::{Event, NewQueue};
 use crate::guest::status::RocovStatus;
 use crate::guest::{process, stack};
@@ -34,25 +35,6 @@ pub(super) type QueueCreateFn = unsafe extern "C" fn(
     *mut u64,
 ) -> Status;
 pub(super) type QueueDestroyFn = unsafe extern "C" fn(u64) -> Status;
-
-thread_local! {
-    /// Set while this thread is in a function of HSA that one of our hooks has called.
-    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Returns whether another of our hooks is already on this thread's stack.
-fn is_inside() -> bool {
-    IS_INSIDE.get()
-}
-
-/// Calls HSA's function.
-#[inline(always)]
-fn inside(call: impl FnOnce() -> Status) -> Status {
-    let before = IS_INSIDE.replace(true);
-    let status = call();
-    IS_INSIDE.set(before);
-    status
-}
 
 /// Starts HSA. Notes the start before the call, because a child that is forked meanwhile inherits half of
 /// HSA.
@@ -97,7 +79,13 @@ pub(super) fn destroy(executable: u64, call: impl FnOnce() -> Status) -> Status 
     }
     match send(Event::Destroying(Executable(executable))) {
         RocovStatus::Loss => SUCCESS,
-        _ => inside(call),
+        _ => {
+            let status = inside(call);
+            if status == SUCCESS {
+                code_objects::destroyed(executable);
+            }
+            status
+        }
     }
 }
 

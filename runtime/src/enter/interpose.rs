@@ -5,11 +5,12 @@
 //! (`@ROCR_1`). If HIP does not find ours, [`super::tool_table`] serves instead.
 #![expect(unsafe_code, reason = "defines and calls functions of HSA")]
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use rocov::device::hsa::abi::Status;
 
+use super::code_objects::{self, FromFileFn, FromMemoryFn, LoadFn, ReaderDestroyFn};
 use super::hsa_hooks::{
     self, DestroyFn, FreezeFn, InitFn, QueueCreateFn, QueueDestroyFn, QueueErrorFn, ShutDownFn,
 };
@@ -63,6 +64,92 @@ unsafe extern "C" fn hsa_executable_destroy(executable: u64) -> Status {
     };
     // SAFETY: the caller's argument, passed on.
     hsa_hooks::destroy(executable, || unsafe { destroy(executable) })
+}
+
+/// See [`code_objects::from_memory`].
+///
+/// # Safety
+/// As for HSA's function of this name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hsa_code_object_reader_create_from_memory(
+    code: *const c_void,
+    size: usize,
+    reader: *mut u64,
+) -> Status {
+    static NEXT: OnceLock<Option<FromMemoryFn>> = OnceLock::new();
+    // SAFETY: hsa.h declares the function with this type.
+    let find = || unsafe { next(c"hsa_code_object_reader_create_from_memory") };
+    let Some(from_memory) = *NEXT.get_or_init(find) else {
+        return ERROR;
+    };
+    let hook = hsa_code_object_reader_create_from_memory as *const c_void;
+    // SAFETY: the caller's arguments, passed on.
+    unsafe { code_objects::from_memory(hook, from_memory, (code, size), reader) }
+}
+
+/// See [`code_objects::from_file`].
+///
+/// # Safety
+/// As for HSA's function of this name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hsa_code_object_reader_create_from_file(
+    file: c_int,
+    reader: *mut u64,
+) -> Status {
+    static NEXT: OnceLock<Option<FromFileFn>> = OnceLock::new();
+    static MEMORY: OnceLock<Option<FromMemoryFn>> = OnceLock::new();
+    // SAFETY: hsa.h declares the functions with these types.
+    let find = || unsafe { next(c"hsa_code_object_reader_create_from_file") };
+    // SAFETY: as above.
+    let find_other = || unsafe { next(c"hsa_code_object_reader_create_from_memory") };
+    let (Some(from_file), Some(from_memory)) =
+        (*NEXT.get_or_init(find), *MEMORY.get_or_init(find_other))
+    else {
+        return ERROR;
+    };
+    let hook = hsa_code_object_reader_create_from_file as *const c_void;
+    // SAFETY: the caller's arguments, passed on.
+    unsafe { code_objects::from_file(hook, (from_file, from_memory), file, reader) }
+}
+
+/// See [`code_objects::reader_destroy`].
+///
+/// # Safety
+/// As for HSA's function of this name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hsa_code_object_reader_destroy(reader: u64) -> Status {
+    static NEXT: OnceLock<Option<ReaderDestroyFn>> = OnceLock::new();
+    // SAFETY: hsa.h declares the function with this type.
+    let find = || unsafe { next(c"hsa_code_object_reader_destroy") };
+    let Some(destroy) = *NEXT.get_or_init(find) else {
+        return ERROR;
+    };
+    // SAFETY: the caller's argument, passed on.
+    code_objects::reader_destroy(reader, || unsafe { destroy(reader) })
+}
+
+/// See [`code_objects::load`].
+///
+/// # Safety
+/// As for HSA's function of this name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hsa_executable_load_agent_code_object(
+    executable: u64,
+    agent: u64,
+    reader: u64,
+    options: *const c_char,
+    loaded: *mut u64,
+) -> Status {
+    static NEXT: OnceLock<Option<LoadFn>> = OnceLock::new();
+    // SAFETY: hsa.h declares the function with this type.
+    let find = || unsafe { next(c"hsa_executable_load_agent_code_object") };
+    let Some(load) = *NEXT.get_or_init(find) else {
+        return ERROR;
+    };
+    // SAFETY: the caller's arguments, passed on.
+    code_objects::load(executable, reader, || unsafe {
+        load(executable, agent, reader, options, loaded)
+    })
 }
 
 /// See [`hsa_hooks::shut_down`].

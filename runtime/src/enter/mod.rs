@@ -7,6 +7,7 @@
 //! to [`copy`].
 
 pub mod c_api;
+mod code_objects;
 mod copy;
 mod cupti;
 mod early_exit;
@@ -20,6 +21,8 @@ mod injection;
 mod interpose;
 mod link_hooks;
 mod load;
+mod losses;
+mod nesting;
 mod next_symbol;
 mod nvtx;
 mod roctx;

@@ -9,13 +9,14 @@
 //! The layout is that of `hsa_api_trace.h`. The fields below are unchanged from 5.2.3 to 7.2.4.
 #![expect(unsafe_code, reason = "changes and calls functions of ROCr")]
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Once, OnceLock};
 
 use rocov::device::hsa::abi::Status;
 use rocov::settings::variables::HSA_TOOLS_LIB;
 
+use super::code_objects::{self, FromFileFn, FromMemoryFn, LoadFn, ReaderDestroyFn};
 use super::copy::{COPY, send};
 use super::exit;
 use super::hsa_hooks::{
@@ -25,7 +26,7 @@ use crate::elect;
 use crate::elect::event::Event;
 use crate::elect::hidden_tables::{GetInfoFn, IterateFn, hide_tables};
 use crate::elect::interposer::{Interposer, has_offload_runtime};
-use crate::guest::{boundary, environment, log, process};
+use crate::guest::{boundary, environment, log, process, settings};
 use crate::serve::kernel_wait;
 
 /// Tells ROCr (from 5.3 on) that this library is a tool, and to load it after others.
@@ -66,7 +67,13 @@ struct CoreTable {
     freeze: FreezeFn,
     _to_symbol_get_info: [u8; 48],
     symbol_get_info: GetInfoFn,
-    _to_iterate_agent_symbols: [u8; 232],
+    _to_reader_from_file: [u8; 168],
+    reader_from_file: FromFileFn,
+    reader_from_memory: FromMemoryFn,
+    reader_destroy: ReaderDestroyFn,
+    _to_load: [u8; 16],
+    load: LoadFn,
+    _to_iterate_agent_symbols: [u8; 16],
     iterate_agent_symbols: IterateFn,
 }
 
@@ -77,6 +84,8 @@ const _: () = assert!(std::mem::offset_of!(CoreTable, queue_destroy) == 88);
 const _: () = assert!(std::mem::offset_of!(CoreTable, destroy) == 688);
 const _: () = assert!(std::mem::offset_of!(CoreTable, freeze) == 704);
 const _: () = assert!(std::mem::offset_of!(CoreTable, symbol_get_info) == 760);
+const _: () = assert!(std::mem::offset_of!(CoreTable, reader_from_file) == 936);
+const _: () = assert!(std::mem::offset_of!(CoreTable, load) == 976);
 const _: () = assert!(std::mem::offset_of!(CoreTable, iterate_agent_symbols) == 1000);
 
 /// The known major versions of the root table, which has the core table at 16.
@@ -91,6 +100,10 @@ struct Original {
     shut_down: ShutDownFn,
     queue_create: QueueCreateFn,
     queue_destroy: QueueDestroyFn,
+    reader_from_file: FromFileFn,
+    reader_from_memory: FromMemoryFn,
+    reader_destroy: ReaderDestroyFn,
+    load: LoadFn,
 }
 
 static ORIGINAL: OnceLock<Original> = OnceLock::new();
@@ -210,6 +223,10 @@ fn patch(core: &mut CoreTable) {
         shut_down: core.shut_down,
         queue_create: core.queue_create,
         queue_destroy: core.queue_destroy,
+        reader_from_file: core.reader_from_file,
+        reader_from_memory: core.reader_from_memory,
+        reader_destroy: core.reader_destroy,
+        load: core.load,
     };
     if ORIGINAL.set(original).is_err() {
         log::verbose(format_args!(
@@ -221,6 +238,12 @@ fn patch(core: &mut CoreTable) {
     core.shut_down = shut_down;
     core.queue_create = queue_create;
     core.queue_destroy = queue_destroy;
+    if settings::instrument().is_some() {
+        core.reader_from_file = reader_from_file;
+        core.reader_from_memory = reader_from_memory;
+        core.reader_destroy = reader_destroy;
+        core.load = load;
+    }
     log::verbose(format_args!(
         "hooked into HSA's tool table, version {}",
         core.version.major
@@ -289,4 +312,40 @@ unsafe extern "C" fn queue_create(
 unsafe extern "C" fn queue_destroy(queue: u64) -> Status {
     // SAFETY: the caller's argument, passed on.
     hsa_hooks::queue_destroy(queue, || unsafe { (original().queue_destroy)(queue) })
+}
+
+unsafe extern "C" fn reader_from_memory(
+    code: *const c_void,
+    size: usize,
+    reader: *mut u64,
+) -> Status {
+    let hook = reader_from_memory as *const c_void;
+    let from_memory = original().reader_from_memory;
+    // SAFETY: the caller's arguments, passed on.
+    unsafe { code_objects::from_memory(hook, from_memory, (code, size), reader) }
+}
+
+unsafe extern "C" fn reader_from_file(file: c_int, reader: *mut u64) -> Status {
+    let hook = reader_from_file as *const c_void;
+    let originals = (original().reader_from_file, original().reader_from_memory);
+    // SAFETY: the caller's arguments, passed on.
+    unsafe { code_objects::from_file(hook, originals, file, reader) }
+}
+
+unsafe extern "C" fn reader_destroy(reader: u64) -> Status {
+    // SAFETY: the caller's argument, passed on.
+    code_objects::reader_destroy(reader, || unsafe { (original().reader_destroy)(reader) })
+}
+
+unsafe extern "C" fn load(
+    executable: u64,
+    agent: u64,
+    reader: u64,
+    options: *const c_char,
+    loaded: *mut u64,
+) -> Status {
+    // SAFETY: the caller's arguments, passed on.
+    code_objects::load(executable, reader, || unsafe {
+        (original().load)(executable, agent, reader, options, loaded)
+    })
 }

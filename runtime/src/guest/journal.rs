@@ -2,8 +2,8 @@
 //! names. `rocov run` reads the file at the end and reports on the whole run.
 //!
 //! Each line is `PROCESS WORD`, or `PROCESS` and one of these: `program`, the label and the command line; `name` and
-//! the word in the names of the process's files; `registry` and a path; `uncounted`, a number of modules, their file
-//! and the reason. Tabs separate the parts of a list. PROCESS is `PID:START:NAMESPACE`, because a number alone may be
+//! the word in the names of the process's files; `registry` and a path; `uncounted`, a number, what
+//! it counts, its file and the reason. Tabs separate the parts of a list. PROCESS is `PID:START:NAMESPACE`, because a number alone may be
 //! that of several processes. librocov writes a line at once, because a process may be killed at any time.
 //! Without `rocov run` there is no such file.
 
@@ -16,6 +16,7 @@ use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rocov::settings::Uncounted;
 use rocov::settings::variables::{JOURNAL, LABEL};
 
 use super::environment;
@@ -105,11 +106,11 @@ pub(crate) fn note_registry(path: &Path) {
     write(&[b"registry ", path.as_os_str().as_bytes()].concat());
 }
 
-/// Notes that so many CUDA modules of a file ran uncounted, and the reason. Returns whether `rocov run` will read it, and
-/// print one line for all processes.
-pub(crate) fn note_uncounted(file: &str, reason: &str, modules: usize) -> bool {
+/// Notes that so many modules or code objects of a file ran uncounted, and the reason. Returns whether `rocov run` will read
+/// it, and print one line for all processes.
+pub(crate) fn note_uncounted(what: Uncounted, file: &str, reason: &str, count: usize) -> bool {
     let [file, reason] = [file, reason].map(|text| text.replace(['\n', '\t'], " "));
-    let parts = [modules.to_string(), file, reason].join("\t");
+    let parts = [count.to_string(), what.word().to_owned(), file, reason].join("\t");
     write(["uncounted ", &parts].concat().as_bytes())
 }
 

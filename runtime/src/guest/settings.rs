@@ -88,7 +88,7 @@ pub(crate) fn roctx() -> bool {
     flag(&ROCTX, |value| value == "1")
 }
 
-/// Returns the counters that CUDA code gets while it is loaded: `ROCOV_INSTRUMENT`. `None` if it stays as it is.
+/// Returns the counters that GPU code gets while it is loaded: `ROCOV_INSTRUMENT`. `None` if it stays as it is.
 /// Reads the variable once, because every load needs it.
 pub(crate) fn instrument() -> Option<Counting> {
     static COUNTING: OnceLock<Option<Counting>> = OnceLock::new();

@@ -4,7 +4,8 @@
 //! profile, and a report does not know its functions. So librocov names the files that may have such code when
 //! the process ends. It neither reads nor unpacks that code: `rocov run` or `rocov report` does, and finds
 //! which code objects are instrumented and were not loaded. `ROCOV_ZERO=0` leaves the list out. The CUDA driver loads code
-//! as late as HIP. Files with CUDA code are named if rocov makes it count.
+//! as late as HIP. Files with CUDA code are named if rocov makes it count. If rocov was
+//! asked to put counters into code, or the device counts what it executes, code without counters is missed, too.
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
@@ -37,7 +38,8 @@ pub(super) fn record() {
         // Loads and drains have searched for LLVM's runtime. Without any, it has counted nothing either, and a
         // search through all files takes long.
         if !files.is_empty() && !state.stands_down() {
-            state.session.record_end(files, counts_executions(), agents);
+            let is_traced = counts_executions() || settings::instrument().is_some();
+            state.session.record_end(files, is_traced, agents);
         }
     });
 }

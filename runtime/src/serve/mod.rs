@@ -23,7 +23,10 @@ mod state;
 
 pub(crate) use entrances::Entrances;
 
+use std::ffi::CStr;
+
 use self::report::Moment;
+use self::state::exchanged;
 use crate::elect;
 use crate::elect::event::{Event, with_text};
 use crate::guest::process;
@@ -84,6 +87,17 @@ fn handle(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
         }
         Event::CudaSource(source) => {
             cuda::note_source(source);
+            RocovStatus::Ok
+        }
+        Event::Exchanged(exchange) => {
+            elect::pin();
+            // SAFETY: the sender has a NUL terminated text there, and waits for the answer.
+            let uri = unsafe { CStr::from_ptr(exchange.uri) };
+            exchanged().begins(exchange.start, &uri.to_string_lossy());
+            RocovStatus::Ok
+        }
+        Event::ExchangeEnded(start) => {
+            exchanged().ends(start);
             RocovStatus::Ok
         }
         Event::Drain => drain::draining(Moment::Asked),

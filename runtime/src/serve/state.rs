@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
+use rocov::device::hsa::exchange::Exchanged;
 use rocov::device::hsa::{Copying, Runtime};
 use rocov::device::{DeviceError, Executable, Gpus};
 use rocov::discover::Loader;
@@ -227,9 +228,16 @@ pub(super) fn attach_own() -> Option<Gpus> {
     process::uses_hsa().then(attach).flatten()
 }
 
+/// The HSA runtime of the process.
+static HSA: Runtime = Runtime::new();
+
+/// Returns the code objects that HSA has got in place of the program's.
+pub(super) fn exchanged() -> &'static Exchanged {
+    HSA.exchanged()
+}
+
 /// Returns the running runtimes of the process; `None` if there is none, or none any more.
 pub(super) fn attach() -> Option<Gpus> {
-    static HSA: Runtime = Runtime::new();
     Gpus::attach(&HSA, copying(), modules()).unwrap_or_else(|error| {
         warn_blind(&error);
         None

@@ -1,7 +1,7 @@
 //! The device interface on ROCr, AMD's HSA runtime.
 //!
 //! [`abi`] mirrors the C types, `runtime` finds the runtime in the process, `loader` lists the loaded code
-//! objects, and `elf_image` reads their ELFs. `direct_reads` reads device memory that the host sees. `blocking_copy` copies one range. `staging` copies many at a
+//! objects, `elf_image` reads their ELFs, and [`exchange`] knows those that rocov has put counters into. `direct_reads` reads device memory that the host sees. `blocking_copy` copies one range. `staging` copies many at a
 //! time, on a `copy_queue` for each agent, until `stuck_agents` gives an agent up. `queues` waits for
 //! kernels, and `callbacks` for what HIP does when they are complete. `executions` asks the modelled GPU under ROCr.
 //!
@@ -13,6 +13,7 @@ mod callbacks;
 mod copy_queue;
 mod direct_reads;
 mod elf_image;
+pub mod exchange;
 mod executions;
 mod loader;
 mod queues;
@@ -22,6 +23,7 @@ mod stuck_agents;
 
 use std::sync::{Arc, OnceLock};
 
+use crate::device::hsa::exchange::Exchanged;
 use crate::device::hsa::executions::ModelledGpu;
 use crate::device::hsa::runtime::{Api, Copier};
 use crate::device::{
@@ -47,6 +49,7 @@ pub struct Runtime {
     api: OnceLock<Arc<Api>>,
     /// The modelled GPU under it, if that counts executed instructions.
     model: OnceLock<Option<ModelledGpu>>,
+    exchanged: OnceLock<Arc<Exchanged>>,
 }
 
 impl Runtime {
@@ -56,7 +59,14 @@ impl Runtime {
         Self {
             api: OnceLock::new(),
             model: OnceLock::new(),
+            exchanged: OnceLock::new(),
         }
+    }
+
+    /// The code objects that it has got in place of the program's.
+    #[must_use]
+    pub fn exchanged(&self) -> &Arc<Exchanged> {
+        self.exchanged.get_or_init(Arc::default)
     }
 
     /// The runtime's functions. `None` if it is not loaded.
@@ -76,6 +86,7 @@ pub struct HsaDevice {
     copying: Arc<Copying>,
     copies: OnceLock<Copier>,
     model: Option<ModelledGpu>,
+    exchanged: Arc<Exchanged>,
 }
 
 impl HsaDevice {
@@ -94,7 +105,16 @@ impl HsaDevice {
             copying,
             copies: OnceLock::new(),
             model: *runtime.model.get_or_init(ModelledGpu::traced),
+            exchanged: runtime.exchanged().clone(),
         }))
+    }
+
+    /// The storage of a code object that ROCr has got in place of the program's. It stays as it is until the executable is
+    /// destroyed.
+    fn exchanged_storage(&self, code_object: &LoadedCodeObject) -> Option<Box<dyn ElfImage>> {
+        let storage = code_object.storage?;
+        self.exchanged.uri(storage.start)?;
+        Some(Box::new(elf_image::of_storage(code_object)?))
     }
 
     /// The functions and the agent for copies. Looks them up until that succeeds once.
@@ -120,7 +140,14 @@ impl Device for HsaDevice {
     }
 
     fn code_objects(&self, executable: Executable) -> Result<Vec<LoadedCodeObject>, DeviceError> {
-        self.api.loaded_code_objects(executable)
+        let mut code_objects = self.api.loaded_code_objects(executable)?;
+        for code_object in &mut code_objects {
+            let storage = code_object.storage;
+            if let Some(uri) = storage.and_then(|storage| self.exchanged.uri(storage.start)) {
+                code_object.uri = uri.as_ref().into();
+            }
+        }
+        Ok(code_objects)
     }
 
     fn symbol(
@@ -133,6 +160,9 @@ impl Device for HsaDevice {
     }
 
     fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
+        if let Some(image) = self.exchanged_storage(code_object) {
+            return Ok(image);
+        }
         let loaded = |address| self.api.host_address(address);
         elf_image::open(code_object, loaded).map_err(|source| DeviceError::Image {
             uri: code_object.uri.clone(),
@@ -145,6 +175,11 @@ impl Device for HsaDevice {
             Some(part) => Ok(Box::new(part)),
             None => self.image(code_object),
         }
+    }
+
+    fn has_lasting_image(&self, code_object: &LoadedCodeObject) -> bool {
+        let storage = code_object.storage;
+        storage.is_some_and(|storage| self.exchanged.uri(storage.start).is_some())
     }
 
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {

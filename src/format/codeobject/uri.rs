@@ -1,5 +1,6 @@
 //! The loader's URIs for the sources of code objects.
 
+use std::fmt;
 use std::path::PathBuf;
 
 /// A `file://` URI as ROCr's loader writes it: `file:///a%20b#offset=4096&size=9000`. It is percent-encoded.
@@ -38,6 +39,23 @@ impl FileUri {
     }
 }
 
+impl fmt::Display for FileUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("file://")?;
+        for byte in self.path.as_os_str().as_encoded_bytes() {
+            match byte {
+                b'/' | b'-' | b'.' | b'_' | b'~' => write!(f, "{}", char::from(*byte))?,
+                byte if byte.is_ascii_alphanumeric() => write!(f, "{}", char::from(*byte))?,
+                byte => write!(f, "%{byte:02x}")?,
+            }
+        }
+        if let Some(size) = self.size {
+            write!(f, "#offset={}&size={size}", self.offset)?;
+        }
+        Ok(())
+    }
+}
+
 /// Decodes the `%XX` escapes of a text.
 pub(crate) fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
@@ -58,4 +76,30 @@ pub(crate) fn percent_decode(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uri_names_the_part_of_a_file_that_it_was_made_of() {
+        let part = FileUri {
+            path: "/lib/a b%#ä.so".into(),
+            offset: 4096,
+            size: Some(9000),
+        };
+        let text = part.to_string();
+        assert_eq!(
+            text,
+            "file:///lib/a%20b%25%23%c3%a4.so#offset=4096&size=9000"
+        );
+        assert_eq!(FileUri::parse(&text), Some(part));
+        let whole = FileUri {
+            path: "/a".into(),
+            offset: 0,
+            size: None,
+        };
+        assert_eq!(whole.to_string(), "file:///a");
+    }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Object {
     name: Option<CString>,
     /// The addresses of its segments.
     segments: Vec<Range<usize>>,
+    /// The offset of each segment in the file.
+    offsets: Vec<u64>,
     load_bias: usize,
     /// The address of its dynamic section.
     dynamic: Option<usize>,
@@ -83,6 +85,15 @@ pub(crate) fn opened() -> u64 {
 /// Returns the object that contains `address`.
 pub(crate) fn containing(address: *const c_void) -> Option<Object> {
     all().into_iter().find(|object| object.contains(address))
+}
+
+/// Returns the file of the object that contains `address`, and the offset of what is there in the file.
+pub(crate) fn part_at(address: usize) -> Option<(PathBuf, u64)> {
+    let object = containing(address as *const c_void)?;
+    let mut segments = object.segments.iter().zip(&object.offsets);
+    let (segment, offset) = segments.find(|(segment, _)| segment.contains(&address))?;
+    let file = files().at(address)?.to_owned();
+    Some((file, offset + (address - segment.start) as u64))
 }
 
 /// The files of objects that were asked for, as long as the dynamic linker loads no other object.
@@ -300,6 +311,9 @@ unsafe extern "C" fn collect(
     objects.push(Object {
         name,
         segments: of_type(libc::PT_LOAD).map(range).collect(),
+        offsets: of_type(libc::PT_LOAD)
+            .map(|header| header.p_offset)
+            .collect(),
         load_bias: object.dlpi_addr as usize,
         dynamic: of_type(libc::PT_DYNAMIC)
             .map(|header| range(header).start)

@@ -2,8 +2,8 @@
 //! run` ends with.
 //!
 //! librocov appends lines to a file that exists only for the run: `PROCESS WORD`, `PROCESS program` with the label and
-//! the command line, `PROCESS name WORD`, `PROCESS registry PATH`, and `PROCESS uncounted` with a number of CUDA modules,
-//! their file and the reason. The modelled GPU appends lines about kernels: `PROCESS mistake TEXT`, `PROCESS stuck TEXT`,
+//! the command line, `PROCESS name WORD`, `PROCESS registry PATH`, and `PROCESS uncounted` with a number, what it counts,
+//! its file and the reason. The modelled GPU appends lines about kernels: `PROCESS mistake TEXT`, `PROCESS stuck TEXT`,
 //! and `PROCESS goes-on TEXT` if that kernel has ended after all. The directory of the profiles shows neither which run
 //! wrote a profile, nor which profiles are missing.
 
@@ -18,6 +18,7 @@ use std::process::ExitStatus;
 use std::time::SystemTime;
 
 use anyhow::Result;
+use rocov::settings::Uncounted;
 use rocov::store::ProcessWord;
 use tempfile::NamedTempFile;
 
@@ -44,8 +45,8 @@ struct ProcessNotes {
     /// The label, if it has one, and the words of its command line, if they are known.
     label: Option<String>,
     command: Vec<String>,
-    /// The files of CUDA modules that ran uncounted; for each reason, their number.
-    uncounted: BTreeMap<String, BTreeMap<String, usize>>,
+    /// The code that ran uncounted, by its kind and its file; for each reason, the number.
+    uncounted: BTreeMap<(Uncounted, String), BTreeMap<String, usize>>,
 }
 
 /// A process that has ended, and its notes for reports.
@@ -139,7 +140,7 @@ impl Journal {
         Ok(self.notes()?.noted(ending, JournalProcess::is_alive))
     }
 
-    /// A line for each file with CUDA modules that ran uncounted in any process.
+    /// A line for each file with CUDA modules, code objects, or parts of these that ran uncounted in any process.
     ///
     /// # Errors
     ///
@@ -195,7 +196,7 @@ impl Notes {
             processes: usize,
             by_reason: BTreeMap<&'a str, usize>,
         }
-        let mut files: BTreeMap<&str, Modules<'_>> = BTreeMap::new();
+        let mut files: BTreeMap<&(Uncounted, String), Modules<'_>> = BTreeMap::new();
         for (file, reasons) in self.0.iter().flat_map(|(_, notes)| &notes.uncounted) {
             let modules = files.entry(file).or_default();
             modules.processes += 1;
@@ -203,7 +204,7 @@ impl Notes {
                 *modules.by_reason.entry(reason).or_default() += number;
             }
         }
-        let lines = files.into_iter().filter_map(|(file, modules)| {
+        let lines = files.into_iter().filter_map(|((what, file), modules)| {
             let reasons = modules.by_reason.iter();
             let (reason, _) = reasons.max_by_key(|(_, number)| **number)?;
             let processes = match modules.processes {
@@ -214,12 +215,8 @@ impl Notes {
                 0 => String::new(),
                 others => format!("; `rocov run -v` prints {}", count(others, "other reason")),
             };
-            Some(match modules.by_reason.values().sum() {
-                1 => format!("a CUDA module of {file} runs uncounted: {reason}"),
-                number => format!(
-                    "{number} CUDA modules of {file} run uncounted{processes}: {reason}{others}"
-                ),
-            })
+            let number = modules.by_reason.values().sum();
+            Some(what.line(number, file, &processes, &format!("{reason}{others}")))
         });
         lines.collect()
     }
@@ -310,7 +307,7 @@ impl Notes {
             format!(
                 "no process loaded instrumented GPU code: compile it with what `rocov flags` prints, or have \
                  hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {program}`; \
-                 without new flags, take `rocov run --trace --gpu model` (HIP) or `rocov run --instrument` (CUDA)"
+                 without new flags, take `rocov run --instrument`, or `rocov run --trace --gpu model`"
             )
         };
         Some(format!("nothing was drained: {why}"))
@@ -330,13 +327,14 @@ impl ProcessNotes {
                 self.command = words.collect();
             }
             Some(("uncounted", text)) => {
-                let mut parts = text.splitn(3, '\t');
-                if let (Some(Ok(number)), Some(file), Some(reason)) = (
+                let mut parts = text.splitn(4, '\t');
+                if let (Some(Ok(number)), Some(what), Some(file), Some(reason)) = (
                     parts.next().map(str::parse::<usize>),
+                    parts.next().and_then(Uncounted::from_word),
                     parts.next(),
                     parts.next(),
                 ) {
-                    let reasons = self.uncounted.entry(file.to_owned()).or_default();
+                    let reasons = self.uncounted.entry((what, file.to_owned())).or_default();
                     *reasons.entry(reason.to_owned()).or_default() += number;
                 }
             }

@@ -78,7 +78,7 @@ fn what_became_of_the_counters_is_one_line() {
             0,
             "nothing was drained: no process loaded instrumented GPU code: compile it with what `rocov \
              flags` prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor ./app`; without new \
-             flags, take `rocov run --trace --gpu model` (HIP) or `rocov run --instrument` (CUDA)"
+             flags, take `rocov run --instrument`, or `rocov run --trace --gpu model`"
                 .to_owned(),
         ),
         (
@@ -217,16 +217,17 @@ fn code_that_ran_uncounted_is_one_line_for_each_file() {
     let notes = |text: &str| Notes::parse(text).uncounted();
     assert!(notes("7 cuda\n7 counts").is_empty());
     assert_eq!(
-        notes("7 uncounted 1\tlib x.so\tit has no PTX: compile it"),
+        notes("7 uncounted 1\tmodule\tlib x.so\tit has no PTX: compile it"),
         ["a CUDA module of lib x.so runs uncounted: it has no PTX: compile it"]
     );
-    let text = "7 uncounted 2\tb\tno PTX\n8 uncounted 3\tb\tno PTX\n8 uncounted 1\tb\ta cubin\n\
-                9 uncounted 4\ta\told";
+    let text = "7 uncounted 2\tmodule\tb\tno PTX\n8 uncounted 3\tmodule\tb\tno PTX\n8 uncounted 1\tmodule\tb\ta cubin\n\
+                9 uncounted 4\tmodule\ta\told\n9 uncounted 1\tobject\ta\tit is damaged: build it again";
     assert_eq!(
         notes(text),
         [
             "4 CUDA modules of a run uncounted: old",
             "6 CUDA modules of b run uncounted in 2 processes: no PTX; `rocov run -v` prints 1 other reason",
+            "a code object of a runs uncounted: it is damaged: build it again",
         ]
     );
 }

@@ -91,7 +91,7 @@ pub(super) fn compile_with(target: &str) -> String {
             "compile it with clang, not nvcc, and with what `rocov flags --offload-arch={target}` prints, or run it as it \
              is with `rocov run --instrument`"
         ),
-        false => "compile it with what `rocov flags` prints, or run it as it is with `rocov run --trace --gpu model`"
+        false => "compile it with what `rocov flags` prints, or run it as it is with `rocov run --instrument`"
             .to_owned(),
     }
 }

@@ -132,7 +132,7 @@ fn add(text: &mut String, object: &MergedObject<'_>, wanted: &str, tools: &Tools
         let key = (name_ref(name.as_bytes()), Kind::Trace.hash(function.code));
         let Some(counters) = counters(object, key) else {
             bail!(
-                "{} has no trace: run the program with `rocov run --trace`",
+                "{} has no trace: run the program with `rocov run --instrument` or `rocov run --trace`",
                 shown(function.name)
             );
         };
