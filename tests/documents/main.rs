@@ -77,6 +77,7 @@ pages! {
     hiprtc: "docs/src/guides/hiprtc.md",
     html: "docs/src/guides/html.md",
     instrument: "docs/src/guides/instrument.md",
+    instrument_amd: "docs/src/guides/instrument-amd.md",
     kernels: "docs/src/guides/kernels.md",
     labels: "docs/src/guides/labels.md",
     line_tables: "docs/src/guides/line-tables.md",

@@ -414,6 +414,16 @@ chmod +x app
         ..Page::NONE
     },
     Page {
+        path: "docs/src/guides/instrument-amd.md",
+        setup: "cp examples/cmake/scale.hip app.hip",
+        marks: &[
+            Mark::at("$ hipcc").then("rocov report >/dev/null"),
+            Mark::at("rocov: a code object of").elsewhere("needs a library for another GPU: tests/programs have one"),
+            Mark::at("rocm_agent_enumerator").elsewhere("needs an AMD GPU"),
+        ],
+        ..Page::NONE
+    },
+    Page {
         path: "docs/src/guides/kernels.md",
         setup: r#"
 instrumented testdata/sample/*.hip -o sample

@@ -13,6 +13,7 @@ mod exclusions;
 mod faults;
 mod guest;
 mod instructions;
+mod instrumented_at_load;
 mod kernels_known;
 mod kernels_match_host;
 mod kernels_on_threads;

@@ -23,6 +23,8 @@ enum Way {
     Counters,
     /// By the modelled GPU, for a program without counters.
     Trace,
+    /// By counters that rocov puts into the code when it is loaded.
+    Instrument,
 }
 
 /// A program that has ended, and its profiles.
@@ -41,13 +43,18 @@ fn requests_in(way: Way, stack: Stack, arguments: &[&str], environment: &[(&str,
     let (sources, more) = (["requests/requests.hip"], ["-ldl", &include]);
     let program = match way {
         Way::Counters => Program::build(stack, &sources, &[], &more),
-        Way::Trace => Program::with_flags(stack, &sources, &[], &more, &[]),
+        Way::Trace | Way::Instrument => Program::with_flags(stack, &sources, &[], &more, &[]),
     };
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut command = program.under_rocov(TARGET, &data(directory.path()));
     command.args(arguments).envs(environment.iter().copied());
-    if way == Way::Trace {
-        command.env("ROCOV_MODELGPU_TRACE", "1");
+    match way {
+        Way::Counters => {}
+        Way::Trace => _ = command.env("ROCOV_MODELGPU_TRACE", "1"),
+        Way::Instrument => {
+            command.env("ROCOV_INSTRUMENT", "1");
+            command.env("ROCOV_CACHE", directory.path().join("cache"));
+        }
     }
     let ended = run(&mut command).success();
     Ran {
@@ -85,7 +92,9 @@ impl Ran {
         let calls = match self.way {
             Way::Counters => functions["counted"].calls,
             // The lanes at the first instruction are the second counter.
-            Way::Trace => functions[&Kind::Trace.record_name("counted")].blocks[0],
+            Way::Trace | Way::Instrument => {
+                functions[&Kind::Trace.record_name("counted")].blocks[0]
+            }
         };
         assert_eq!(calls % CALLS, 0, "a launch was split: {}", self.ended);
         calls / CALLS
@@ -130,8 +139,18 @@ fn labels_have_what_was_launched_in_them() {
 /// A trace of a program without counters goes where counters would go.
 #[test]
 fn executed_instructions_are_where_counters_would_be() {
+    are_where_counters_would_be(Way::Trace);
+}
+
+/// So do the counts of counters that rocov puts into its code.
+#[test]
+fn inserted_counters_are_where_others_would_be() {
+    are_where_counters_would_be(Way::Instrument);
+}
+
+fn are_where_counters_would_be(way: Way) {
     let traced = |arguments: &[&str], environment: &[(&str, &str)]| {
-        requests_in(Way::Trace, Stack::usual(), arguments, environment)
+        requests_in(way, Stack::usual(), arguments, environment)
     };
     traced(&["labels"], &[]).has(&[
         ("", 2 + 7),

@@ -96,11 +96,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "WHO")]
     pub(crate) drain: Option<Drainer>,
 
-    /// Put counters into CUDA code while the program loads it, also without coverage flags
+    /// Put counters into GPU code while the program loads it, also without coverage flags
     ///
-    /// For programs of nvcc, clang, PyTorch and Triton on NVIDIA GPUs. The code must have PTX, and
-    /// lines need -lineinfo. rocov names the code that runs uncounted. The first run compiles the code
-    /// with counters; later runs take it from a cache in $XDG_CACHE_HOME/rocov.
+    /// On AMD GPUs, rocov puts them into the machine code, also of assembly and of prebuilt libraries. Lines need -g or
+    /// -gline-tables-only. On NVIDIA GPUs, the code must have PTX, and lines need -lineinfo. rocov names the code that
+    /// runs uncounted. Later runs take the code with counters from a cache in $XDG_CACHE_HOME/rocov.
     #[arg(long)]
     pub(crate) instrument: bool,
 
