@@ -13,6 +13,7 @@ mod merge;
 mod packages;
 mod pass;
 mod project_file;
+mod python;
 mod report;
 mod run;
 mod show;

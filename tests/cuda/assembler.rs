@@ -279,3 +279,37 @@ fn triton_gets_a_directory_with_a_limit() {
         "rocov uses 1G",
     ]);
 }
+
+/// PyTorch's compiler has a cache of its own, and CuPy makes PTX if it is asked to. The user's own values stay.
+#[test]
+fn libraries_of_python_make_code_that_can_be_counted() {
+    let place = data();
+    let started = |user: &[(&str, &str)]| {
+        let mut command = limited(built("rocov"));
+        command.args(["run", "--instrument", "-o"]);
+        command.arg(place.path().join("data")).args([
+            "--",
+            "sh",
+            "-c",
+            "echo $TRITON_CACHE_DIR $TORCHINDUCTOR_CACHE_DIR $CUPY_CACHE_DIR $CUPY_COMPILE_WITH_PTX",
+        ]);
+        command.env("ROCOV_CACHE", place.path());
+        for name in [
+            "TORCHINDUCTOR_CACHE_DIR",
+            "CUPY_CACHE_DIR",
+            "CUPY_COMPILE_WITH_PTX",
+        ] {
+            command.env_remove(name);
+        }
+        run(command.envs(user.iter().copied())).success().stdout
+    };
+    let own = started(&[]);
+    let triton = own.split(' ').next().expect("a path");
+    assert_eq!(own, format!("{triton} {triton}/inductor {triton}/cupy 1\n"));
+    let user = started(&[
+        ("TORCHINDUCTOR_CACHE_DIR", "/mine"),
+        ("CUPY_CACHE_DIR", "/my-cupy"),
+        ("CUPY_COMPILE_WITH_PTX", "0"),
+    ]);
+    assert_eq!(user, format!("{triton} /mine /my-cupy 0\n"));
+}

@@ -117,7 +117,7 @@ impl Uncounted {
 
     /// The step that plants counts into the counters of the module: those of the functions of the text, one after the
     /// other.
-    fn plant(text: &str, counts: &str) -> String {
+    pub(crate) fn plant(text: &str, counts: &str) -> String {
         let unit = xxh3_64(text.as_bytes());
         format!("plant:__profc_rocov_{unit:016x}:{counts}")
     }

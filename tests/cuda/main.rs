@@ -14,6 +14,7 @@ mod labels;
 mod loads;
 mod names;
 mod ptx;
+mod python;
 mod setup;
 mod tools;
 

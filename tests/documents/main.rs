@@ -90,6 +90,7 @@ pages! {
     plugin: "docs/src/guides/plugin.md",
     project_file: "docs/src/guides/project-file.md",
     python: "docs/src/guides/python.md",
+    python_kernels: "docs/src/guides/python-kernels.md",
     ranks: "docs/src/guides/ranks.md",
     report: "docs/src/guides/report.md",
     run: "docs/src/guides/run.md",

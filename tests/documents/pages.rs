@@ -604,6 +604,16 @@ grep -q '^forward ' per-test && grep -q '^backward ' per-test
         ..Page::NONE
     },
     Page {
+        path: "docs/src/guides/python-kernels.md",
+        marks: &[
+            Mark::at("pip install rocov").elsewhere("tools/packaging/check installs the wheel"),
+            Mark::at("[tool.coverage.run]").is(Use::File("pyproject.toml")),
+            Mark::at("pytest --cov").elsewhere("the tests of the wheel run pytest-cov"),
+            Mark::at("$ rocov run --instrument").elsewhere(NO_NVIDIA),
+        ],
+        ..Page::NONE
+    },
+    Page {
         path: "docs/src/guides/ranks.md",
         setup: r#"
 scale app.hip app

@@ -1,5 +1,6 @@
 //! All kernels of testdata/kernels.
 
+use rocov::instrument::amdgcn::Options;
 use rocov_tests::artifacts::{files_with_extension, repository};
 use rocov_tests::compile::{clang, device_only, kernel_source};
 use rocov_tests::spec::expand;
@@ -9,9 +10,10 @@ use crate::run::compare;
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
 /// Compares the kernels of every source at each level, and returns the sources whose comparison failed.
-fn compare_all(target: &str, flags: &[&str], name: &str) {
+fn compare_all(target: &str, flags: &[&str], name: &str, options: Options) {
     let is_rdna = target.starts_with("gfx1");
     let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all");
+    let level_asked = std::env::var("ROCOV_TEST_LEVEL").ok();
     let only = std::env::var("ROCOV_TEST_KERNEL").ok();
     let mut wrong = Vec::new();
     let mut ratios = Vec::new();
@@ -30,7 +32,9 @@ fn compare_all(target: &str, flags: &[&str], name: &str) {
             continue;
         }
         for (number, level) in LEVELS.iter().enumerate() {
-            if !has_all && number != place % 2 * 3 {
+            if level_asked.as_ref().is_some_and(|asked| asked != level)
+                || level_asked.is_none() && !has_all && number != place % 2 * 3
+            {
                 continue;
             }
             let object = device_only(clang(), &[target], 6)
@@ -43,7 +47,7 @@ fn compare_all(target: &str, flags: &[&str], name: &str) {
             let spec = expand(&spec, directory.path());
             let object = std::fs::read(object).expect("the compiler's output");
             let title = format!("{kernel} {name} {level}");
-            let result = std::panic::catch_unwind(|| compare(&title, &object, &spec));
+            let result = std::panic::catch_unwind(|| compare(&title, &object, &spec, &options));
             match result {
                 Ok((plain, rewritten)) => {
                     let ratio = rewritten as f64 / plain as f64;
@@ -65,30 +69,58 @@ fn compare_all(target: &str, flags: &[&str], name: &str) {
 
 #[test]
 fn kernels_count_as_traced_on_gfx90a() {
-    compare_all("gfx90a", &[], "gfx90a");
+    compare_all("gfx90a", &[], "gfx90a", Options::default());
 }
 
 #[test]
 fn kernels_count_as_traced_on_gfx942() {
-    compare_all("gfx942", &[], "gfx942");
+    compare_all("gfx942", &[], "gfx942", Options::default());
 }
 
 #[test]
 fn kernels_count_as_traced_on_gfx950() {
-    compare_all("gfx950", &[], "gfx950");
+    compare_all("gfx950", &[], "gfx950", Options::default());
 }
 
 #[test]
 fn kernels_count_as_traced_on_gfx1100() {
-    compare_all("gfx1100", &[], "gfx1100");
+    compare_all("gfx1100", &[], "gfx1100", Options::default());
 }
 
 #[test]
 fn kernels_count_as_traced_on_gfx1100_in_waves_of_64() {
-    compare_all("gfx1100", &["-mwavefrontsize64"], "gfx1100-wave64");
+    compare_all(
+        "gfx1100",
+        &["-mwavefrontsize64"],
+        "gfx1100-wave64",
+        Options::default(),
+    );
 }
 
 #[test]
 fn kernels_count_as_traced_on_gfx1201() {
-    compare_all("gfx1201", &[], "gfx1201");
+    compare_all("gfx1201", &[], "gfx1201", Options::default());
+}
+
+#[test]
+fn waves_that_go_on_bring_their_counts_to_memory() {
+    for rounds in [1, 2, 7] {
+        let options = Options {
+            rounds,
+            ..Options::default()
+        };
+        compare_all("gfx942", &[], "gfx942", options);
+        compare_all("gfx1100", &[], "gfx1100", options);
+    }
+}
+
+#[test]
+fn functions_that_share_registers_count_as_traced() {
+    let options = Options {
+        is_apart: true,
+        ..Options::default()
+    };
+    for target in ["gfx90a", "gfx942", "gfx1100", "gfx1201"] {
+        compare_all(target, &[], target, options);
+    }
 }

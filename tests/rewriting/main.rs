@@ -1,5 +1,6 @@
 //! Counters in machine code of AMD GPUs, by the model's exact trace: rewritten kernels give the same bytes, and each instruction
 //! has the waves and the lanes that the trace of the original has.
 
+mod corpus;
 mod kernels;
 mod run;

@@ -137,9 +137,9 @@ pub(crate) fn counted(rewritten: &[u8], left: &Left) -> Counts {
 }
 
 /// Runs an object plain and rewritten, and compares all that both left. Returns the instructions executed by both.
-pub(crate) fn compare(name: &str, object: &[u8], spec: &Path) -> (u64, u64) {
+pub(crate) fn compare(name: &str, object: &[u8], spec: &Path, options: &Options) -> (u64, u64) {
     let plain = run(object, spec, true);
-    let made = instrument(object, &Options::default());
+    let made = instrument(object, options);
     let made = made.unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
     assert_eq!(made.refused, [], "{name}");
     let rewritten = run(&made.code, spec, false);
@@ -167,5 +167,17 @@ pub(crate) fn compare(name: &str, object: &[u8], spec: &Path) -> (u64, u64) {
         expected.len(),
         first.join("\n")
     );
+    if std::env::var_os("ROCOV_TEST_VERBOSE").is_some() {
+        let entries = functions(object).into_iter().map(|(address, _)| address);
+        let waves: u64 = entries
+            .filter_map(|address| expected.get(&address))
+            .map(|(waves, _)| waves)
+            .sum();
+        let (p, r) = (
+            plain.instructions as f64 / waves as f64,
+            rewritten.instructions as f64 / waves as f64,
+        );
+        println!("{name}: {p:.0} instructions a wave, {:.1} more", r - p);
+    }
     (plain.instructions, rewritten.instructions)
 }

@@ -92,3 +92,9 @@ pub fn names(directory: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+/// The Python that runs tests of the Python package: Debian's, or the one that `PYTHON` names.
+pub fn python() -> PathBuf {
+    let other = std::env::var_os("PYTHON");
+    other.map_or_else(|| "/usr/bin/python3".into(), PathBuf::from)
+}

@@ -2,11 +2,14 @@
 
 librocov is taken as it is in the process: `rocov run -- pytest` preloads it. Or ROCOV_LIBRARY names
 the file. Without it the plugin does nothing.
+
+With pytest-cov and `plugins = ["rocov"]` in coverage.py's settings, it adds what ran of kernels to the report.
 """
 
 import ctypes
 import functools
 import os
+import sys
 import zlib
 
 import pytest
@@ -74,3 +77,41 @@ def pytest_runtest_protocol(item):
     library.rocov_label_push(label(item.nodeid).encode(errors="surrogateescape"))
     yield
     library.rocov_label_pop()
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config):
+    """Before pytest captures output: starts pytest under `rocov run` if pytest-cov measures kernels, too."""
+    plugin = _plugin_of_coverage(early_config.known_args_namespace)
+    if plugin is not None:
+        plugin.start_under_rocov(clean=not getattr(early_config.known_args_namespace, "cov_append", False))
+    yield
+
+
+@pytest.hookimpl(hookwrapper=True, trylast=True)
+def pytest_runtestloop(session):
+    """Before pytest-cov reports: the counts of this process are written, and those of all are added."""
+    yield
+    module = sys.modules.get("rocov._coverage")
+    if module is None or not module.is_measuring():
+        return
+    library = _library()
+    if library is not None:
+        library.rocov_drain()
+    # A process of pytest-xdist leaves that to the first one.
+    if not hasattr(session.config, "workerinput"):
+        module.add_to_current()
+
+
+def _plugin_of_coverage(options):
+    """The plugin of coverage.py, if pytest-cov will load it."""
+    if not getattr(options, "cov_source", None) or getattr(options, "no_cov", False):
+        return None
+    import coverage
+
+    settings = coverage.Coverage(config_file=options.cov_config)
+    if "rocov" not in (settings.get_option("run:plugins") or []):
+        return None
+    from rocov._coverage import KernelCoverage
+
+    return KernelCoverage(settings.config.get_plugin_options("rocov"))

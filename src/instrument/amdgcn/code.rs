@@ -1,8 +1,8 @@
 //! Decoded instructions, and the facts about them that counters need.
 
 use modelgpu_isa::{
-    Access, File, FloatFormat, Flow, Generation, Instruction, Operand, Target, WaveSize, decode,
-    inline_constant,
+    Access, AccessKind, File, FloatFormat, Flow, Generation, Instruction, Operand, Target,
+    WaveSize, decode, inline_constant,
 };
 
 /// A set of scalar registers: a bit for each number up to EXEC's.
@@ -64,8 +64,10 @@ pub(super) struct Used {
     pub(super) scalars: u32,
     pub(super) vectors: u32,
     pub(super) accumulators: u32,
-    /// Some registers are found by a number that the code computes.
-    pub(super) is_relative: bool,
+    /// The code computes the numbers of some vector registers.
+    pub(super) has_indexed_vectors: bool,
+    /// The code computes the numbers of some scalar registers.
+    pub(super) has_indexed_scalars: bool,
 }
 
 impl Used {
@@ -88,7 +90,8 @@ impl Used {
         self.scalars = self.scalars.max(other.scalars);
         self.vectors = self.vectors.max(other.vectors);
         self.accumulators = self.accumulators.max(other.accumulators);
-        self.is_relative |= other.is_relative;
+        self.has_indexed_vectors |= other.has_indexed_vectors;
+        self.has_indexed_scalars |= other.has_indexed_scalars;
     }
 }
 
@@ -139,13 +142,17 @@ impl Code<'_> {
             let mut writes = 0;
             for access in found.accesses(self.wave) {
                 used.add(&access, self.target);
-                if access.is_written() && access.file == File::Scalar {
+                if access.kind == AccessKind::Write && access.file == File::Scalar {
                     let last = (access.first + u16::from(access.count)).min(128);
                     writes |= (access.first..last).fold(0, |mask, number| mask | 1 << number);
                 }
             }
             let name = found.mnemonic;
-            used.is_relative |= name.contains("movrel") || name.contains("gpr_idx");
+            let is_indexed = found.indexes_registers() || name.contains("gpr_idx");
+            match name.starts_with("s_movrel") {
+                true => used.has_indexed_scalars = true,
+                false => used.has_indexed_vectors |= is_indexed,
+            }
             all.push(Ins {
                 address,
                 mnemonic: name,

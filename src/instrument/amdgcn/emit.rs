@@ -7,7 +7,7 @@ use modelgpu_isa::Flow;
 use super::encoder::{EXEC, Encoder, MAX_OFFSET, Source};
 use super::error::Refusal;
 use super::function::Function;
-use super::plan::{Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, OFFSET, Plan, ROUNDS};
+use super::plan::{Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, LANE, OFFSET, OnTheWay, Plan};
 use super::text::{Goal, Label, Text};
 
 /// The bytes of a counter in memory.
@@ -43,6 +43,8 @@ pub(super) struct Emitter<'a, 'data> {
     /// The counters of each stretch, by the numbers of the function and the stretch.
     counters: BTreeMap<(usize, usize), Vec<usize>>,
     end: Label,
+    /// The end of waves has been written.
+    has_end: bool,
     /// The code that brings counts to memory while a wave goes on. Far from it, there is another one.
     flush: Option<Label>,
     asides: Vec<Aside>,
@@ -72,6 +74,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             encoder: plan.encoder,
             counters,
             end: text.label(),
+            has_end: false,
             flush: None,
             asides: Vec::new(),
             since: 0,
@@ -83,9 +86,11 @@ impl<'a, 'data> Emitter<'a, 'data> {
         for number in 0..self.functions.len() {
             self.function(text, number)?;
         }
-        text.align(FUNCTION_WORDS);
-        text.place(self.end);
-        self.finish(text);
+        if !self.has_end {
+            text.align(FUNCTION_WORDS);
+            text.place(self.end);
+            self.finish(text);
+        }
         Ok(())
     }
 
@@ -108,7 +113,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 if index > 0 {
                     text.align(KERNEL_WORDS);
                 }
-                self.begin(text);
+                self.begin(text, Some(number));
                 if function.entries.len() > 1 {
                     encoder.branch(text, starts[first]);
                 }
@@ -116,7 +121,15 @@ impl<'a, 'data> Emitter<'a, 'data> {
         }
         if let Some(start) = self.labels.starts.get(&function.code.address) {
             text.place(*start);
+            if self.plan.is_apart {
+                self.begin(text, None);
+            }
         }
+        // A kernel that calls no function ends there without a branch.
+        let is_end = |index: &usize| matches!(function.all[*index].flow, Flow::End);
+        let last_end = (0..function.all.len())
+            .rfind(is_end)
+            .filter(|_| self.functions.len() == 1);
         let mut skipped = 0;
         let mut stretch = 0;
         for (index, ins) in function.all.iter().enumerate() {
@@ -135,7 +148,16 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 continue;
             }
             let goal = function.goal(index).and_then(|goal| starts.get(&goal));
+            let leaves = matches!(ins.flow, Flow::Indirect) && !function.jumps.contains_key(&index);
+            if self.plan.is_apart && (ins.is_call() || leaves) {
+                self.call_flush(text);
+            }
             match (ins.flow, goal) {
+                (Flow::End, _) if Some(index) == last_end => {
+                    text.place(self.end);
+                    self.finish(text);
+                    self.has_end = true;
+                }
                 (Flow::End, _) => encoder.branch(text, self.end),
                 (Flow::Call { .. } | Flow::Branch { .. }, Some(goal)) => {
                     let word = function.code.words(ins.address)[0] & 0xffff_0000;
@@ -177,6 +199,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     encoder.nothing(text, 1);
                 }
                 _ => self.copy(text, function, index),
+            }
+            if self.plan.is_apart && ins.is_call() {
+                self.begin(text, None);
             }
         }
         if function.all.last().is_some_and(|last| last.falls_through()) {
@@ -267,7 +292,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         };
         let encoder = self.encoder;
         let code = self.functions[function];
-        let [t, u, scc] = self.plan.temporaries;
+        let [_, u, scc] = self.plan.temporaries;
         let counters: Vec<&Counter> = numbers
             .iter()
             .map(|number| &self.plan.counters[*number])
@@ -283,23 +308,18 @@ impl<'a, 'data> Emitter<'a, 'data> {
             encoder.save_scc(text, scc);
         }
         for counter in counters {
-            let amount = match counter.kind {
-                Kind::Waves => Source::Constant(1),
-                Kind::Lanes => {
+            match (counter.kind, counter.home) {
+                // Set at the start.
+                (_, Home::Bit(..)) if counter.is_first => {}
+                (_, Home::Bit(register, bit)) => encoder.set_bit(text, register, bit),
+                (Kind::Lanes, Home::Scalar(register)) if counter.is_once => {
+                    encoder.count_active(text, register);
+                }
+                (Kind::Lanes, _) => {
                     encoder.count_active(text, u);
-                    Source::Scalar(u)
+                    self.add(text, counter, Source::Scalar(u));
                 }
-            };
-            match counter.home {
-                Home::Scalar(register) => encoder.add(text, register, register, amount),
-                Home::Lane(vector, lane) if counter.is_once => {
-                    encoder.write_lane(text, vector, amount, lane);
-                }
-                Home::Lane(vector, lane) => {
-                    encoder.read_lane(text, t, vector, lane);
-                    encoder.add(text, t, t, amount);
-                    encoder.write_lane(text, vector, Source::Scalar(t), lane);
-                }
+                (Kind::Waves, _) => self.add(text, counter, Source::Constant(1)),
             }
             if counter.is_checked && self.plan.on_the_way.is_some() {
                 if self.asides.is_empty() && self.flush.is_none() {
@@ -316,6 +336,25 @@ impl<'a, 'data> Emitter<'a, 'data> {
         }
         if is_live {
             encoder.restore_scc(text, scc);
+        }
+    }
+
+    /// Adds to a counter with a register or a lane.
+    fn add(&self, text: &mut Text, counter: &Counter, amount: Source) {
+        let encoder = self.encoder;
+        let t = self.plan.temporaries[0];
+        match counter.home {
+            Home::Bit(register, bit) => encoder.set_bit(text, register, bit),
+            Home::Scalar(register) if counter.is_once => encoder.move_32(text, register, amount),
+            Home::Scalar(register) => encoder.add(text, register, register, amount),
+            Home::Lane(vector, lane) if counter.is_once => {
+                encoder.write_lane(text, vector, amount, lane);
+            }
+            Home::Lane(vector, lane) => {
+                encoder.read_lane(text, t, vector, lane);
+                encoder.add(text, t, t, amount);
+                encoder.write_lane(text, vector, Source::Scalar(t), lane);
+            }
         }
     }
 
@@ -344,7 +383,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
 
     /// Has the wave bring its counts to memory here, if there is room for it.
     fn call_flush(&mut self, text: &mut Text) {
-        let Some(([back, _], ..)) = self.plan.on_the_way else {
+        let Some(OnTheWay { back, .. }) = self.plan.on_the_way else {
             return;
         };
         if self.asides.is_empty() && self.flush.is_none() {
@@ -354,12 +393,14 @@ impl<'a, 'data> Emitter<'a, 'data> {
         self.encoder.call(text, back, flush);
     }
 
-    /// The start of a kernel's wave.
-    fn begin(&self, text: &mut Text) {
+    /// Sets the counters to their start: at that of a wave of the kernel with this number, or of a function.
+    fn begin(&self, text: &mut Text, function: Option<usize>) {
         let (plan, encoder) = (self.plan, self.encoder);
-        let pair = plan.temporaries[0];
-        if plan.entry_lanes.is_some() {
-            encoder.count_active(text, plan.temporaries[2]);
+        let [pair, _, count] = plan.temporaries;
+        match plan.entry_lanes {
+            Some(Home::Scalar(register)) => encoder.count_active(text, register),
+            Some(_) => encoder.count_active(text, count),
+            None => {}
         }
         if !plan.vectors.is_empty() {
             encoder.move_mask(text, pair, Source::Scalar(EXEC));
@@ -370,10 +411,10 @@ impl<'a, 'data> Emitter<'a, 'data> {
             self.set_checked(text);
             encoder.move_mask(text, EXEC, Source::Scalar(pair));
         }
-        if let Some((vector, lane)) = plan.entry_lanes {
-            encoder.write_lane(text, vector, Source::Scalar(plan.temporaries[2]), lane);
+        if let Some(Home::Lane(vector, lane)) = plan.entry_lanes {
+            encoder.write_lane(text, vector, Source::Scalar(count), lane);
         }
-        self.set_scalars(text);
+        self.set_scalars(text, function);
     }
 
     /// Sets the checked counters in vector registers to their start. All lanes are active.
@@ -382,89 +423,93 @@ impl<'a, 'data> Emitter<'a, 'data> {
         for batch in &self.plan.batches {
             if let (Some(vector), 1..) = (batch.vector, batch.checked) {
                 encoder.activate_first(text, batch.checked);
-                encoder.vector_move(text, vector, Source::Constant(ROUNDS.wrapping_neg()));
+                encoder.vector_move(
+                    text,
+                    vector,
+                    Source::Constant(self.plan.rounds.wrapping_neg()),
+                );
                 encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
             }
         }
     }
 
-    /// Sets the counters in scalar registers to their start.
-    fn set_scalars(&self, text: &mut Text) {
+    /// Sets the counters in scalar registers to their start: those of a wave that begins in this function, or goes on.
+    fn set_scalars(&self, text: &mut Text, beginning: Option<usize>) {
         let encoder = self.encoder;
-        let zeros: Vec<u16> = self
-            .plan
-            .batches
-            .iter()
-            .filter(|batch| batch.vector.is_none())
-            .flat_map(|batch| {
-                batch
-                    .counters
-                    .iter()
-                    .map(|number| &self.plan.counters[*number])
-            })
-            .filter_map(|counter| match counter.home {
-                Home::Scalar(register) if counter.is_checked => {
-                    let start = Source::Constant(ROUNDS.wrapping_neg());
-                    encoder.move_32(text, register, start);
-                    None
+        let is_first = |counter: &Counter| counter.is_first && Some(counter.function) == beginning;
+        let mut values: BTreeMap<u16, u32> = BTreeMap::new();
+        for counter in &self.plan.counters {
+            match counter.home {
+                Home::Bit(register, bit) => {
+                    let value = values.entry(register).or_default();
+                    *value |= u32::from(is_first(counter)) << bit;
                 }
-                Home::Scalar(register) => Some(register),
-                Home::Lane(..) => None,
-            })
-            .collect();
-        let mut rest = zeros.as_slice();
-        while let [first, others @ ..] = rest {
-            match others {
-                [second, others @ ..] if first % 2 == 0 && *second == first + 1 => {
-                    encoder.move_64(text, *first, Source::Constant(0));
-                    rest = others;
+                // It is set at once.
+                Home::Scalar(_) if is_first(counter) => {}
+                Home::Scalar(register) => {
+                    let start = match counter.is_checked {
+                        true => self.plan.rounds.wrapping_neg(),
+                        false => 0,
+                    };
+                    values.insert(register, start);
                 }
-                _ => {
-                    encoder.move_32(text, *first, Source::Constant(0));
-                    rest = others;
+                Home::Lane(..) => {}
+            }
+        }
+        while let Some((register, value)) = values.pop_first() {
+            let is_pair = register % 2 == 0 && value == 0;
+            match is_pair && values.get(&(register + 1)) == Some(&0) {
+                true => {
+                    values.pop_first();
+                    encoder.move_64(text, register, Source::Constant(0));
                 }
+                false => encoder.move_32(text, register, Source::Constant(value)),
             }
         }
     }
 
     /// The end of a wave: adds its counters to memory. All registers of the kernel are free there.
     fn finish(&self, text: &mut Text) {
-        const BASE: u16 = 0;
-        const ENTRY_LANES: u16 = 2;
         let (plan, encoder) = (self.plan, self.encoder);
+        // No load may still write to these.
+        let [base, _, free] = plan.temporaries;
         encoder.wait_for_memory(text);
         encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
-        encoder.lane_offsets(text, OFFSET);
+        encoder.lane_offsets(text, LANE, OFFSET);
         encoder.vector_move(text, DATA + 1, Source::Constant(0));
-        if let Some((vector, lane)) = plan.entry_lanes {
-            encoder.read_lane(text, ENTRY_LANES, vector, lane);
-        }
+        let entry_lanes = match plan.entry_lanes {
+            Some(Home::Lane(vector, lane)) => {
+                encoder.read_lane(text, free, vector, lane);
+                free
+            }
+            Some(Home::Scalar(register)) => register,
+            _ => free,
+        };
         let mut address = Address::default();
         for batch in &plan.batches {
-            match batch.vector {
-                Some(vector) => encoder.vector_copy(text, DATA, vector),
-                None => {
-                    encoder.vector_move(text, DATA, Source::Constant(0));
-                    for (lane, number) in batch.counters.iter().enumerate() {
-                        if let Home::Scalar(register) = plan.counters[*number].home {
-                            encoder.write_lane(text, DATA, Source::Scalar(register), lane as u16);
-                        }
-                    }
+            match (batch.vector, batch.bits) {
+                (Some(vector), _) => encoder.vector_copy(text, DATA, vector),
+                (None, Some(bits)) => encoder.spread_bits(text, DATA, bits, LANE),
+                // Lanes without a counter have words that nobody reads.
+                (None, None) => {}
+            }
+            for (lane, number) in batch.counters.iter().enumerate() {
+                if let Home::Scalar(register) = plan.counters[*number].home {
+                    encoder.write_lane(text, DATA, Source::Scalar(register), lane as u16);
                 }
             }
             if batch.checked > 0 {
                 encoder.activate_first(text, batch.checked);
-                encoder.vector_add(text, DATA, ROUNDS);
+                encoder.vector_add(text, DATA, plan.rounds);
                 encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
             }
-            // Lanes without a counter have words that nobody reads.
-            let offset = address.reach(text, encoder, BASE, batch.word);
-            encoder.atomic_add(text, OFFSET, DATA, BASE, offset);
+            let offset = address.reach(text, encoder, base, batch.word);
+            encoder.atomic_add(text, OFFSET, DATA, base, offset);
             if batch.has_products {
                 let word = batch.word + u64::from(encoder.lanes);
-                let offset = address.reach(text, encoder, BASE, word);
-                encoder.vector_multiply(text, DATA, DATA, ENTRY_LANES);
-                encoder.atomic_add(text, OFFSET, DATA, BASE, offset);
+                let offset = address.reach(text, encoder, base, word);
+                encoder.vector_multiply(text, DATA, DATA, entry_lanes);
+                encoder.atomic_add(text, OFFSET, DATA, base, offset);
             }
         }
         encoder.end(text);
@@ -474,7 +519,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
     /// stay as they are, but for the temporaries and SCC.
     fn flush_on_the_way(&self, text: &mut Text) {
         let (plan, encoder) = (self.plan, self.encoder);
-        let Some(([back, base], kept, lane)) = plan.on_the_way else {
+        let Some(OnTheWay { back, base, kept }) = plan.on_the_way else {
             return;
         };
         let [t, u, _] = plan.temporaries;
@@ -482,19 +527,38 @@ impl<'a, 'data> Emitter<'a, 'data> {
         // A load that is under way may still write to the registers that are needed here.
         encoder.wait_for_memory(text);
         for half in 0..halves {
-            encoder.write_lane(text, kept, Source::Scalar(EXEC + half), lane + half);
+            match kept {
+                Home::Lane(vector, lane) => {
+                    encoder.write_lane(text, vector, Source::Scalar(EXEC + half), lane + half);
+                }
+                Home::Scalar(register) | Home::Bit(register, _) => {
+                    encoder.move_32(text, register + half, Source::Scalar(EXEC + half));
+                }
+            }
         }
         for (number, vector) in (2..).zip(KEPT_VECTORS) {
-            encoder.read_lane(text, t, vector, 0);
-            encoder.wait_behind_lane(text);
-            encoder.write_lane(text, kept, Source::Scalar(t), lane + number);
+            match kept {
+                Home::Lane(kept, lane) => {
+                    encoder.read_lane(text, t, vector, 0);
+                    encoder.wait_behind_lane(text);
+                    encoder.write_lane(text, kept, Source::Scalar(t), lane + number);
+                }
+                Home::Scalar(register) | Home::Bit(register, _) => {
+                    encoder.read_lane(text, register + number, vector, 0);
+                }
+            }
         }
         encoder.move_mask(text, EXEC, Source::Constant(1));
         encoder.vector_move(text, OFFSET, Source::Constant(0));
         encoder.vector_move(text, DATA + 1, Source::Constant(0));
-        if let Some((vector, lane)) = plan.entry_lanes {
-            encoder.read_lane(text, u, vector, lane);
-        }
+        let entry_lanes = match plan.entry_lanes {
+            Some(Home::Lane(vector, lane)) => {
+                encoder.read_lane(text, u, vector, lane);
+                u
+            }
+            Some(Home::Scalar(register)) => register,
+            _ => u,
+        };
         let mut address = Address::default();
         for Batch {
             counters,
@@ -506,6 +570,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             for (place, number) in (0..).zip(counters) {
                 let counter = &plan.counters[*number];
                 match counter.home {
+                    Home::Bit(register, bit) => encoder.take_bit(text, t, register, bit),
                     Home::Scalar(register) => {
                         encoder.move_32(text, t, Source::Scalar(register));
                     }
@@ -515,13 +580,13 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     }
                 }
                 if counter.is_checked {
-                    encoder.add(text, t, t, Source::Constant(ROUNDS));
+                    encoder.add(text, t, t, Source::Constant(plan.rounds));
                 }
                 encoder.vector_move(text, DATA, Source::Scalar(t));
                 let offset = address.reach(text, encoder, base, word + place);
                 encoder.atomic_add(text, OFFSET, DATA, base, offset);
                 if *has_products {
-                    encoder.multiply(text, t, t, u);
+                    encoder.multiply(text, t, t, entry_lanes);
                     encoder.vector_move(text, DATA, Source::Scalar(t));
                     let word = word + place + u64::from(encoder.lanes);
                     let offset = address.reach(text, encoder, base, word);
@@ -531,7 +596,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         }
         // Lanes at their start.
         for batch in plan.batches.iter().filter(|batch| batch.vector.is_some()) {
-            encoder.move_32(text, t, Source::Constant(ROUNDS.wrapping_neg()));
+            encoder.move_32(text, t, Source::Constant(self.plan.rounds.wrapping_neg()));
             for number in &batch.counters {
                 let counter = &plan.counters[*number];
                 let start = match counter.is_checked {
@@ -543,14 +608,25 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 }
             }
         }
-        self.set_scalars(text);
+        self.set_scalars(text, None);
         for (number, vector) in (2..).zip(KEPT_VECTORS) {
-            encoder.read_lane(text, t, kept, lane + number);
-            encoder.wait_behind_lane(text);
-            encoder.write_lane(text, vector, Source::Scalar(t), 0);
+            let value = match kept {
+                Home::Lane(kept, lane) => {
+                    encoder.read_lane(text, t, kept, lane + number);
+                    encoder.wait_behind_lane(text);
+                    t
+                }
+                Home::Scalar(register) | Home::Bit(register, _) => register + number,
+            };
+            encoder.write_lane(text, vector, Source::Scalar(value), 0);
         }
         for half in 0..halves {
-            encoder.read_lane(text, t + half, kept, lane + half);
+            match kept {
+                Home::Lane(kept, lane) => encoder.read_lane(text, t + half, kept, lane + half),
+                Home::Scalar(register) | Home::Bit(register, _) => {
+                    encoder.move_32(text, t + half, Source::Scalar(register + half));
+                }
+            }
         }
         encoder.move_mask(text, EXEC, Source::Scalar(t));
         encoder.jump(text, back);

@@ -46,6 +46,9 @@ struct Opcodes {
     multiply: u32,
     mask: u32,
     select: u32,
+    set_bit: u32,
+    take_field: u32,
+    spread: u32,
     move_32: u32,
     move_64: u32,
     count_32: u32,
@@ -92,6 +95,9 @@ impl Encoder {
             multiply: find("SOP2", &["s_mul_i32"]),
             mask: find("SOP2", &["s_bfm_b64"]),
             select: find("SOP2", &["s_cselect_b32"]),
+            set_bit: find("SOP1", &["s_bitset1_b32"]),
+            take_field: find("SOP2", &["s_bfe_u32"]),
+            spread: find("VOP3", &["v_bfe_u32"]),
             move_32: find("SOP1", &["s_mov_b32"]),
             move_64: find("SOP1", &["s_mov_b64"]),
             count_32: find("SOP1", &["s_bcnt1_i32_b32"]),
@@ -175,6 +181,34 @@ impl Encoder {
     /// Sets two registers. A constant is sign-extended.
     pub(super) fn move_64(&self, text: &mut Text, goal: u16, source: Source) {
         Self::sop1(text, self.opcodes.move_64, goal, source);
+    }
+
+    /// Sets a bit of a register. Keeps SCC.
+    pub(super) fn set_bit(&self, text: &mut Text, goal: u16, bit: u16) {
+        Self::sop1(
+            text,
+            self.opcodes.set_bit,
+            goal,
+            Source::Constant(bit.into()),
+        );
+    }
+
+    /// goal = a bit of a register. Changes SCC.
+    pub(super) fn take_bit(&self, text: &mut Text, goal: u16, register: u16, bit: u16) {
+        let field = Source::Constant(u32::from(bit) | 1 << 16);
+        Self::sop2(
+            text,
+            self.opcodes.take_field,
+            goal,
+            Source::Scalar(register),
+            field,
+        );
+    }
+
+    /// goal = the bit of a scalar register that has the number in `places`, of which the low five bits count.
+    pub(super) fn spread_bits(&self, text: &mut Text, goal: u16, scalar: u16, places: u16) {
+        let sources = [u32::from(scalar), VGPR + u32::from(places), ZERO + 1];
+        self.vop3(text, self.opcodes.spread, goal.into(), sources);
     }
 
     /// Copies or sets a mask of the wave's lanes.
@@ -292,7 +326,7 @@ impl Encoder {
         text.push(Self::sopp(self.opcodes.end, 0));
     }
 
-    /// Waits for all memory accesses.
+    /// Waits for all accesses that may still write to vector registers.
     pub(super) fn wait_for_memory(&self, text: &mut Text) {
         let wait = |text: &mut Text, name: &str| {
             if let Some(op) = opcode(self.target, "SOPP", name) {
@@ -302,12 +336,9 @@ impl Encoder {
         if self.is_gfx12() {
             for name in [
                 "s_wait_loadcnt",
-                "s_wait_storecnt",
                 "s_wait_samplecnt",
                 "s_wait_bvhcnt",
-                "s_wait_expcnt",
                 "s_wait_dscnt",
-                "s_wait_kmcnt",
             ] {
                 wait(text, name);
             }
@@ -395,8 +426,8 @@ impl Encoder {
         self.vop3(text, op, goal.into(), sources);
     }
 
-    /// vector = 8 times the number of the lane. All lanes must be active.
-    pub(super) fn lane_offsets(&self, text: &mut Text, vector: u16) {
+    /// Sets a vector register to the number of the lane, and another one to 8 times that. All lanes must be active.
+    pub(super) fn lane_offsets(&self, text: &mut Text, vector: u16, offsets: u16) {
         let number = u32::from(vector);
         let op = self.opcodes.count_below;
         self.vop3(text, op, number, [MINUS_ONE, ZERO, 0]);
@@ -405,7 +436,7 @@ impl Encoder {
             self.vop3(text, op, number, [MINUS_ONE, VGPR + number, 0]);
         }
         let op = self.opcodes.shift_left;
-        text.push(op << 25 | number << 17 | number << 9 | (ZERO + 3));
+        text.push(op << 25 | u32::from(offsets) << 17 | number << 9 | (ZERO + 3));
     }
 
     /// Adds a pair of vector registers, as 64 bits, to the memory at `base` + `address` + `offset`, in each active lane.

@@ -62,6 +62,14 @@ pub enum Refusal {
         /// The scalar registers in use.
         scalars: u32,
     },
+    /// Too few scalar registers are free, whatever is counted.
+    #[error("it uses {used} of {all} SGPRs, which leaves too few for counters")]
+    Scalars {
+        /// The scalar registers in use.
+        used: u32,
+        /// The scalar registers that there are.
+        all: u32,
+    },
     /// A function has no room for the branch to its copy.
     #[error("its {size} bytes have no room for the branch to its copy")]
     Short {

@@ -11,6 +11,7 @@ use modelgpu_isa::{Condition, Flow};
 
 use super::function::Function;
 use super::map::Sum;
+use super::masks::{LaneEnd, LaneWays};
 
 /// The most nodes of a function whose counts are derived: elimination takes the cube of it.
 const MAX_NODES: usize = 4096;
@@ -21,16 +22,18 @@ const MAX_TERMS: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
     nodes: usize,
+    /// The nodes whose counts can be picked: the first ones.
+    counted: usize,
     edges: Vec<(Option<usize>, Option<usize>)>,
 }
 
 /// What flows through a graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flowing {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Flowing<'a> {
     /// The nodes are blocks: stretches are joined to the one before unless they start one.
     Waves,
-    /// The nodes are stretches.
-    Lanes,
+    /// The nodes are stretches. Lanes have ways of their own.
+    Lanes(&'a LaneWays),
 }
 
 impl Graph {
@@ -38,10 +41,15 @@ impl Graph {
     pub(super) fn new(
         function: &Function<'_>,
         nodes: &[usize],
-        flowing: Flowing,
+        flowing: Flowing<'_>,
         callees_end: bool,
     ) -> Self {
-        let of_lanes = flowing == Flowing::Lanes;
+        let lane_ways = match flowing {
+            Flowing::Waves => None,
+            Flowing::Lanes(ways) => Some(ways),
+        };
+        let of_lanes = lane_ways.is_some();
+        let count = nodes.iter().max().map_or(0, |last| last + 1);
         let node = |number: usize| nodes[function.stretch_of(number)];
         let mut edges: Vec<(Option<usize>, Option<usize>)> = function
             .entries
@@ -65,6 +73,9 @@ impl Graph {
             if is_next_own {
                 continue;
             }
+            if lane_ways.is_some_and(|ways| ways.known.contains(&stretch)) {
+                continue;
+            }
             let ins = &function.all[last];
             // No lane takes a way that only leads on without lanes.
             let condition = match ins.flow {
@@ -78,8 +89,8 @@ impl Graph {
                     let is_taken = Some(*next) == goal;
                     match condition {
                         _ if !of_lanes || goal == Some(last + 1) => true,
-                        Some(Condition::ExecZ) => !is_taken,
-                        Some(Condition::ExecNz) => is_taken,
+                        Some(Condition::Execz) => !is_taken,
+                        Some(Condition::Execnz) => is_taken,
                         _ => true,
                     }
                 })
@@ -98,7 +109,18 @@ impl Graph {
             };
             edges.extend(goals.into_iter().map(|goal| (from, Some(goal))));
         }
-        let count = nodes.iter().max().map_or(0, |last| last + 1);
+        let mut all = count;
+        if let Some(lane_ways) = lane_ways {
+            // Pools are nodes behind the stretches.
+            let end = |end: LaneEnd| match end {
+                LaneEnd::Stretch(stretch) => Some(stretch),
+                LaneEnd::Pool(pool) => Some(count + pool),
+                LaneEnd::Outside => None,
+            };
+            let ways = lane_ways.ways.iter();
+            edges.extend(ways.map(|(from, to)| (end(*from), end(*to))));
+            all += lane_ways.pools;
+        }
         if !function.unresolved.is_empty() {
             // Who jumps into the function by an address that is not known.
             for node in 0..count {
@@ -109,7 +131,8 @@ impl Graph {
         edges.sort_unstable();
         edges.dedup();
         Self {
-            nodes: count,
+            nodes: all,
+            counted: count,
             edges,
         }
     }
@@ -121,13 +144,13 @@ impl Graph {
             terms: vec![(node, 1)],
         };
         if self.nodes > MAX_NODES {
-            return (0..self.nodes).map(own).collect();
+            return (0..self.counted).map(own).collect();
         }
         let flows = self.flows();
-        let mut order: Vec<usize> = (0..self.nodes).collect();
+        let mut order: Vec<usize> = (0..self.counted).collect();
         order.sort_by_key(|node| cost(*node));
         let mut rows: HashMap<usize, (Vector, Vector)> = HashMap::new();
-        let mut sums: Vec<Sum> = (0..self.nodes).map(own).collect();
+        let mut sums: Vec<Sum> = (0..self.counted).map(own).collect();
         for node in order {
             // `value` is what is left of the node's count; the rest is `made` of picked counts.
             let (mut value, mut made) = (flows[node].clone(), Vector::new());

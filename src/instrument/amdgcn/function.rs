@@ -5,22 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use modelgpu_isa::{Flow, Operand};
 
 use super::code::{Code, Ins, Used};
-use super::{jumps, masks};
+use super::jumps;
 
 /// The register pair of return addresses in LLVM's calling convention.
 const RETURN_ADDRESS: u16 = 30;
 /// The distance in bytes from a kernel's entry to that for firmware that has loaded arguments into registers ("Preloaded Kernel
 /// Arguments" in LLVM's AMDGPUUsage).
 pub(super) const PRELOADED_ENTRY: u64 = 256;
-
-/// The lanes that are active in a stretch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lanes {
-    /// Those with which the wave began.
-    Entry,
-    /// Others, or unknown ones.
-    Some,
-}
 
 /// A stretch of code: all of its instructions run equally often, with the same lanes.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +24,6 @@ pub(super) struct Stretch {
     pub(super) depth: u32,
     /// A branch leads back to it.
     pub(super) is_head: bool,
-    pub(super) lanes: Lanes,
 }
 
 /// A function of a code object.
@@ -97,9 +87,6 @@ impl<'data> Function<'data> {
         };
         function.find_stretches();
         function.is_scc_live = function.live_scc();
-        if function.is_kernel() {
-            masks::find(&mut function);
-        }
         function
     }
 
@@ -171,7 +158,6 @@ impl<'data> Function<'data> {
                     .filter(|(head, end)| (**head..=**end).contains(&first))
                     .count() as u32,
                 is_head: heads.contains_key(&first),
-                lanes: Lanes::Some,
             })
             .collect();
     }

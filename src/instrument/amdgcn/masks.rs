@@ -1,15 +1,19 @@
-//! The value of EXEC in each stretch of a kernel, as far as it follows from the code: the lanes with which the wave began, or
-//! others.
+//! The value of EXEC in each stretch of a function, as far as it follows from the code, and the ways of lanes.
 //!
 //! Compilers narrow EXEC at a condition, keep the lanes from before in scalar registers, and add them again behind it. Where
-//! the lanes are those of the entry, they need no counter: their sum is the number of waves that come there, each times its lanes.
+//! the lanes are those of the entry, they need no counter: their sum is the number of waves that come there, each times its
+//! lanes. And lanes that a condition makes inactive wait in its [pool](LaneEnd::Pool), until an instruction activates them:
+//! where all such instructions are known, as many lanes leave the pool as enter it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use modelgpu_isa::{Flow, Instruction, Operand, WaveSize};
 
 use super::code::{Ins, Scalars};
-use super::function::{Function, Lanes};
+use super::function::Function;
+
+/// The most stretches of a function whose masks are followed.
+const MAX_STRETCHES: usize = 600;
 
 /// A set of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +24,40 @@ enum Set {
     Kept(usize),
     /// The others of the lanes before it.
     Rest(usize),
+    /// The lanes before it, if nothing else is known of them.
+    Before(usize),
+}
+
+impl Set {
+    /// The condition that it depends on.
+    fn condition(self) -> Option<usize> {
+        match self {
+            Self::Entry => None,
+            Self::Kept(at) | Self::Rest(at) | Self::Before(at) => Some(at),
+        }
+    }
+}
+
+/// An end of a way of lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LaneEnd {
+    /// The stretch with this number.
+    Stretch(usize),
+    /// Lanes that a condition does not keep wait there, or those that it keeps while the others run.
+    Pool(usize),
+    /// Another place, or one that is not known.
+    Outside,
+}
+
+/// The ways of lanes where EXEC changes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LaneWays {
+    pub(super) ways: BTreeSet<(LaneEnd, LaneEnd)>,
+    /// The stretches at whose end EXEC changes, and whose ways are among these.
+    pub(super) known: BTreeSet<usize>,
+    /// The stretches in which the lanes of the entry are active.
+    pub(super) entry: BTreeSet<usize>,
+    pub(super) pools: usize,
 }
 
 /// A value of EXEC, or of a mask in registers.
@@ -50,17 +88,29 @@ impl Mask {
 /// The lanes before each condition.
 type Parents = HashMap<usize, Mask>;
 
+/// The name of the lanes before a condition.
+fn before(condition: usize, parents: &Parents) -> Set {
+    match parents.get(&condition) {
+        Some(Mask::Is(set)) => *set,
+        _ => Set::Before(condition),
+    }
+}
+
 /// The sets that a set is a part of: itself, and those around it.
 fn around(set: Set, parents: &Parents) -> Vec<Set> {
     let mut all = vec![set];
-    while let Some(Set::Kept(at) | Set::Rest(at)) = all.last() {
-        match parents.get(at).and_then(|parent| parent.bound()) {
+    loop {
+        let next = match all.last() {
+            Some(Set::Kept(at) | Set::Rest(at)) => Some(before(*at, parents)),
+            Some(Set::Before(at)) => parents.get(at).and_then(|parent| parent.bound()),
+            _ => None,
+        };
+        match next {
             // A condition in a loop may be around itself.
             Some(next) if !all.contains(&next) => all.push(next),
-            _ => break,
+            _ => return all,
         }
     }
-    all
 }
 
 /// What is known before an instruction.
@@ -69,6 +119,10 @@ struct State {
     exec: Mask,
     /// By the number of the first register.
     registers: BTreeMap<u16, Mask>,
+    /// Conditions in whose pools lanes may wait.
+    open: BTreeSet<usize>,
+    /// Sets of which lanes may be inactive and in no pool.
+    lost: BTreeSet<Set>,
 }
 
 impl State {
@@ -85,6 +139,8 @@ impl State {
         Self {
             exec: join(self.exec, other.exec),
             registers: registers.collect(),
+            open: self.open.union(&other.open).copied().collect(),
+            lost: self.lost.union(&other.lost).copied().collect(),
         }
     }
 
@@ -100,84 +156,254 @@ impl State {
 
     /// Forgets what follows from a condition, which is evaluated anew.
     fn forget(&mut self, condition: usize, parents: &Parents) {
-        let depends = |mask: &Mask| {
-            let sets = mask.bound().map(|set| around(set, parents));
-            let names = [Set::Kept(condition), Set::Rest(condition)];
-            sets.is_some_and(|sets| sets.iter().any(|set| names.contains(set)))
+        let depends = |set: &Set| {
+            let sets = around(*set, parents);
+            sets.iter().any(|set| set.condition() == Some(condition))
         };
-        self.registers.retain(|_, mask| !depends(mask));
-        if depends(&self.exec) {
-            let bound = self.exec.bound();
-            let outer = bound.map(|set| around(set, parents)).unwrap_or_default();
-            let last = [Set::Kept(condition), Set::Rest(condition)];
-            let place = outer.iter().rposition(|set| last.contains(set));
-            let next = place.and_then(|place| outer.get(place + 1).copied());
+        let is_foreign = |mask: &Mask| !mask.bound().is_some_and(|set| depends(&set));
+        self.registers.retain(|_, mask| is_foreign(mask));
+        let outer = |set: Set| {
+            let sets = around(set, parents);
+            let last = sets
+                .iter()
+                .rposition(|set| set.condition() == Some(condition));
+            last.and_then(|last| sets.get(last + 1).copied())
+        };
+        if !is_foreign(&self.exec) {
+            let next = self.exec.bound().and_then(outer);
             self.exec = next.map_or(Mask::Unknown, Mask::PartOf);
+        }
+        let (old, kept): (BTreeSet<Set>, BTreeSet<Set>) =
+            self.lost.iter().copied().partition(|set| depends(set));
+        self.lost = kept;
+        self.lost
+            .extend(old.into_iter().map(|set| outer(set).unwrap_or(Set::Entry)));
+    }
+}
+
+/// What is known before each stretch that can be reached. `None`: the function is too large.
+fn states(function: &Function<'_>, parents: &mut Parents) -> Option<Vec<Option<State>>> {
+    if function.stretches.len() > MAX_STRETCHES {
+        return None;
+    }
+    // The steps in all. Few conditions in loops make it start anew.
+    let mut steps = 8 * function.stretches.len() + 1024;
+    loop {
+        let known = states_once(function, parents, &mut steps);
+        if known.is_some() || steps == 0 {
+            return known;
         }
     }
 }
 
-/// Sets the lanes of each stretch of a kernel.
-pub(super) fn find(function: &mut Function<'_>) {
-    let mut parents = Parents::new();
+/// What is known before each stretch. `None` if less is known of the lanes before a condition than before, or if there are no
+/// more steps.
+fn states_once(
+    function: &Function<'_>,
+    parents: &mut Parents,
+    steps: &mut usize,
+) -> Option<Vec<Option<State>>> {
     let mut before: Vec<Option<State>> = vec![None; function.stretches.len()];
     let start = State {
         exec: Mask::Is(Set::Entry),
         registers: BTreeMap::new(),
+        open: BTreeSet::new(),
+        lost: BTreeSet::new(),
     };
-    let mut waiting: Vec<usize> = Vec::new();
-    for entry in function.entries.clone() {
-        let stretch = function.stretch_of(entry);
+    let mut waiting: BTreeSet<usize> = BTreeSet::new();
+    for entry in &function.entries {
+        let stretch = function.stretch_of(*entry);
         before[stretch] = Some(start.clone());
-        waiting.push(stretch);
+        waiting.insert(stretch);
     }
-    // Each state only loses knowledge, but a condition's lanes may change with it.
-    let mut rounds = 64 * function.stretches.len() + 1024;
-    while let Some(stretch) = waiting.pop() {
-        rounds -= 1;
-        if rounds == 0 {
-            return;
+    while let Some(stretch) = waiting.pop_first() {
+        *steps = steps.saturating_sub(1);
+        if *steps == 0 {
+            return None;
         }
         let Some(mut state) = before[stretch].clone() else {
             continue;
         };
         let range = function.instructions_of(stretch);
         for number in range.clone() {
-            let is_new = step(function, number, &mut state, &mut parents);
-            if is_new {
-                // Others that are bounded by the condition may know less now.
-                waiting.extend((0..before.len()).filter(|other| before[*other].is_some()));
-                waiting.dedup();
+            if step(function, number, &mut state, parents) {
+                // What follows from the lanes before the condition is no longer true.
+                return None;
             }
         }
         let Some(last) = range.last() else { continue };
         for next in function.following(last) {
             let next = function.stretch_of(next);
             let joined = match &before[next] {
-                Some(known) => known.join(&state, &parents),
+                Some(known) => known.join(&state, parents),
                 None => state.clone(),
             };
             if before[next].as_ref() != Some(&joined) {
                 before[next] = Some(joined);
-                waiting.push(next);
+                waiting.insert(next);
             }
         }
     }
-    for (stretch, state) in function.stretches.iter_mut().zip(before) {
-        if state.is_some_and(|state| state.exec == Mask::Is(Set::Entry)) {
-            stretch.lanes = Lanes::Entry;
+    Some(before)
+}
+
+/// Finds the ways of lanes in a function, and the stretches whose lanes are those of its entry.
+pub(super) fn find(function: &Function<'_>) -> LaneWays {
+    let mut parents = Parents::new();
+    let Some(before) = states(function, &mut parents) else {
+        return LaneWays::default();
+    };
+    let mut found = ways(function, &before, &mut parents);
+    let has_all =
+        |state: &Option<State>| matches!(state, Some(state) if state.exec == Mask::Is(Set::Entry));
+    let numbers = before.iter().enumerate();
+    found.entry = numbers
+        .filter(|(_, state)| has_all(state))
+        .map(|(stretch, _)| stretch)
+        .collect();
+    found
+}
+
+/// The ways of lanes where EXEC changes, by what is known before each stretch.
+fn ways(function: &Function<'_>, states: &[Option<State>], parents: &mut Parents) -> LaneWays {
+    // Two pools for each condition: for the lanes that it keeps, and for the others.
+    let pool =
+        |condition: usize, is_rest: bool| LaneEnd::Pool(2 * condition + usize::from(is_rest));
+    let both = |condition: usize| [pool(condition, true), pool(condition, false)];
+    let mut found = LaneWays::default();
+    // Pools whose lanes may go to places that are not known.
+    let mut leaking: BTreeSet<usize> = BTreeSet::new();
+    for (stretch, state) in states.iter().enumerate() {
+        let Some(mut state) = state.clone() else {
+            continue;
+        };
+        for number in function.instructions_of(stretch) {
+            let ins = &function.all[number];
+            let earlier = state.clone();
+            step(function, number, &mut state, parents);
+            let is_end = matches!(ins.flow, Flow::End | Flow::Trap | Flow::Indirect)
+                && !function.jumps.contains_key(&number);
+            if is_end || ins.is_call() {
+                leaking.extend(&earlier.open);
+            }
+            if !ins.writes_exec || ins.ends_block() {
+                continue;
+            }
+            let (own, next) = (LaneEnd::Stretch(stretch), LaneEnd::Stretch(stretch + 1));
+            found.known.insert(stretch);
+            let mut add = |from: LaneEnd, to: LaneEnd| _ = found.ways.insert((from, to));
+            match (earlier.exec, state.exec) {
+                (_, Mask::Is(Set::Kept(at))) if at == number => {
+                    if earlier.open.contains(&at) {
+                        leaking.insert(at);
+                    }
+                    add(own, next);
+                    add(own, pool(at, true));
+                }
+                (Mask::Unknown, _) | (_, Mask::Unknown) => {
+                    leaking.extend(&earlier.open);
+                    add(own, next);
+                    add(own, LaneEnd::Outside);
+                    add(LaneEnd::Outside, next);
+                }
+                // The other lanes of a condition.
+                (Mask::Is(Set::Kept(one)), Mask::Is(Set::Rest(other))) if one == other => {
+                    add(own, pool(one, false));
+                    add(pool(one, true), next);
+                }
+                (Mask::Is(Set::Rest(one)), Mask::Is(Set::Kept(other))) if one == other => {
+                    add(own, pool(one, true));
+                    add(pool(one, false), next);
+                }
+                (Mask::Is(one), Mask::Is(other)) if one == other => add(own, next),
+                // A part of the lanes before a condition, all of which were active again.
+                (Mask::Is(whole), Mask::Is(Set::Kept(at))) if before(at, parents) == whole => {
+                    add(own, next);
+                    add(own, pool(at, true));
+                }
+                (Mask::Is(whole), Mask::Is(Set::Rest(at))) if before(at, parents) == whole => {
+                    add(own, next);
+                    add(own, pool(at, false));
+                }
+                (exec, Mask::Is(outer))
+                    if exec
+                        .bound()
+                        .is_some_and(|set| around(set, parents).contains(&outer)) =>
+                {
+                    add(own, next);
+                    for condition in &earlier.open {
+                        if !around(Set::Kept(*condition), parents).contains(&outer) {
+                            continue;
+                        }
+                        // A pool of active lanes is empty.
+                        for end in both(*condition) {
+                            let is_active = exec == Mask::Is(Set::Kept(*condition))
+                                && end == pool(*condition, false)
+                                || exec == Mask::Is(Set::Rest(*condition))
+                                    && end == pool(*condition, true);
+                            if !is_active {
+                                add(end, next);
+                            }
+                        }
+                    }
+                    let mut lost = earlier.lost.iter();
+                    if lost.any(|set| around(*set, parents).contains(&outer)) {
+                        add(LaneEnd::Outside, next);
+                    }
+                }
+                (exec, Mask::PartOf(_)) if is_narrowing(function, number, exec) => {
+                    add(own, next);
+                    add(own, LaneEnd::Outside);
+                }
+                _ => {
+                    leaking.extend(&earlier.open);
+                    add(own, next);
+                    add(own, LaneEnd::Outside);
+                    add(LaneEnd::Outside, next);
+                }
+            }
         }
     }
+    // Pools get numbers one after the other.
+    let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut renamed = |end: LaneEnd| match end {
+        LaneEnd::Pool(pool) if leaking.contains(&(pool / 2)) => LaneEnd::Outside,
+        LaneEnd::Pool(pool) => {
+            let next = numbers.len();
+            LaneEnd::Pool(*numbers.entry(pool).or_insert(next))
+        }
+        other => other,
+    };
+    let ways = found.ways.iter();
+    found.ways = ways
+        .map(|(from, to)| (renamed(*from), renamed(*to)))
+        .collect();
+    found.pools = numbers.len();
+    found
+}
+
+/// Returns whether an instruction keeps only active lanes.
+fn is_narrowing(function: &Function<'_>, number: usize, _exec: Mask) -> bool {
+    let ins = &function.all[number];
+    let Some(decoded) = function.code.decode(ins.address) else {
+        return false;
+    };
+    let name = ins.mnemonic;
+    let reads_exec = decoded.src[..2].contains(&Operand::EXEC);
+    name.starts_with("v_cmpx")
+        || name.starts_with("s_and_b") && reads_exec
+        || (name.starts_with("s_andn2_b") || name.starts_with("s_and_not1_b"))
+            && decoded.src[0] == Operand::EXEC
+        || name.starts_with("s_andn1_saveexec")
+        || name.starts_with("s_and_not0_saveexec")
 }
 
 /// Executes an instruction. Returns whether less is known of the lanes before a condition.
 fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut Parents) -> bool {
     let ins: &Ins = &function.all[number];
     if ins.is_call() || matches!(ins.flow, Flow::Trap) {
-        *state = State {
-            exec: Mask::Unknown,
-            registers: BTreeMap::new(),
-        };
+        state.exec = Mask::Unknown;
+        state.registers.clear();
         return false;
     }
     if ins.writes == 0 {
@@ -189,8 +415,8 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
     let mut exec = state.exec;
     // Instructions on masks of whole waves.
     let suffix = match function.code.wave {
-        WaveSize::Wave32 => "_b32",
-        WaveSize::Wave64 => "_b64",
+        WaveSize::W32 => "_b32",
+        WaveSize::W64 => "_b64",
     };
     let name = ins.mnemonic.strip_suffix(suffix);
     let name = name.filter(|name| name.starts_with("s_"));
@@ -206,15 +432,12 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
                 }
             }
             "s_and_saveexec" => {
-                result = mask(state.exec);
                 state.forget(number, parents);
                 is_new = set_parent(number, state.exec, parents);
-                exec = match state.exec {
-                    Mask::Unknown => Mask::Unknown,
-                    _ => Mask::Is(Set::Kept(number)),
-                };
-                // What was saved is the mask before, as far as it does not depend on the condition itself.
-                result = result.filter(|saved| *saved == state.exec);
+                result = mask(Mask::Is(before(number, parents)));
+                exec = Mask::Is(Set::Kept(number));
+                // All lanes before it are those that it is about.
+                state.exec = Mask::Is(before(number, parents));
             }
             "s_andn1_saveexec" | "s_and_not0_saveexec" => {
                 result = mask(state.exec);
@@ -294,8 +517,43 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
             };
         }
     }
+    if ins.writes_exec {
+        settle(state, exec, parents);
+    }
     state.exec = exec;
     is_new
+}
+
+/// Notes the lanes that wait, if EXEC becomes `exec`.
+fn settle(state: &mut State, exec: Mask, parents: &Parents) {
+    let bound = state.exec.bound().unwrap_or(Set::Entry);
+    let outer = match exec {
+        Mask::Is(outer) => outer,
+        Mask::PartOf(_) | Mask::Unknown => {
+            state.lost.insert(bound);
+            return;
+        }
+    };
+    let is_outside = |set: Set| !around(set, parents).contains(&outer);
+    // All of its lanes are active now.
+    state
+        .open
+        .retain(|condition| is_outside(Set::Kept(*condition)));
+    state.lost.retain(|set| is_outside(*set));
+    let condition = match outer {
+        Set::Kept(at) | Set::Rest(at) => Some(at),
+        Set::Entry | Set::Before(_) => None,
+    };
+    let is_own = |at: usize| {
+        [Set::Kept(at), Set::Rest(at), before(at, parents)].contains(&bound)
+            && state.exec == Mask::Is(bound)
+    };
+    match condition {
+        // The others of its condition wait.
+        Some(at) if is_own(at) => _ = state.open.insert(at),
+        _ if is_outside(bound) || state.exec == Mask::Unknown => _ = state.lost.insert(bound),
+        _ => {}
+    }
 }
 
 /// The masks of both sources.
@@ -325,7 +583,7 @@ fn set_parent(condition: usize, mask: Mask, parents: &mut Parents) -> bool {
 
 /// The lanes of `a` that are not in `b`.
 fn without(a: Mask, b: Mask, parents: &Parents) -> Mask {
-    let is_around = |at: &usize, set: Set| parents.get(at) == Some(&Mask::Is(set));
+    let is_around = |at: &usize, set: Set| before(*at, parents) == set;
     match (a, b) {
         (Mask::Is(set), Mask::Is(Set::Kept(at))) if is_around(&at, set) => Mask::Is(Set::Rest(at)),
         (Mask::Is(set), Mask::Is(Set::Rest(at))) if is_around(&at, set) => Mask::Is(Set::Kept(at)),
@@ -351,7 +609,7 @@ fn union(a: Mask, b: Mask, parents: &Parents) -> Mask {
         | (Mask::Is(Set::Kept(one)), Mask::Is(Set::Rest(other)))
             if one == other =>
         {
-            parents.get(&one).copied().unwrap_or(Mask::Unknown)
+            Mask::Is(before(one, parents))
         }
         (inner, Mask::Is(outer)) | (Mask::Is(outer), inner) if is_within(inner, outer) => {
             Mask::Is(outer)

@@ -6,6 +6,7 @@
 //!
 //! The new code object describes itself: [`CounterMap`] finds its counters, and the code object that it was made of.
 
+mod choice;
 mod code;
 mod emit;
 mod encoder;
@@ -18,6 +19,7 @@ mod map;
 mod masks;
 mod object;
 mod plan;
+mod registers;
 mod rewrite;
 mod text;
 
@@ -28,10 +30,25 @@ pub use map::{CounterMap, Executed, MAP_SECTION, ORIGINAL_SECTION};
 pub use rewrite::instrument;
 
 /// How a code object is instrumented.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The kind of counters.
     pub counting: Counting,
+    /// The rounds of a loop after which a wave brings its counts to memory. At most 65,536: lanes of a wave must not pass 32 bits
+    /// before.
+    pub rounds: u32,
+    /// Functions bring their counts to memory before each call, as they do if those of all functions do not fit into registers.
+    pub is_apart: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            counting: Counting::default(),
+            rounds: 1 << 16,
+            is_apart: false,
+        }
+    }
 }
 
 /// A code object with counters.

@@ -62,8 +62,8 @@ impl Descriptor {
 
     pub(super) fn wave(&self) -> WaveSize {
         match self.properties & WAVE32 {
-            0 => WaveSize::Wave64,
-            _ => WaveSize::Wave32,
+            0 => WaveSize::W64,
+            _ => WaveSize::W32,
         }
     }
 
@@ -246,7 +246,7 @@ impl<'data> Object<'data> {
             .collect();
         // Functions have no property for the size of waves; those that call them have the same.
         let wave = self.kernels.values().flatten().next();
-        let usual = wave.map_or(WaveSize::Wave64, Descriptor::wave);
+        let usual = wave.map_or(WaveSize::W64, Descriptor::wave);
         let starts: Vec<u64> = self.names.keys().copied().collect();
         let mut functions = Vec::new();
         for (number, (start, (name, size))) in self.names.iter().enumerate() {

@@ -12,7 +12,8 @@ use super::function::Function;
 use super::link::Layout;
 use super::map::{FunctionCounts, StretchCounts};
 use super::object::{Object, granule};
-use super::plan::{Plan, plan};
+use super::plan::Plan;
+use super::registers::{Group, plan};
 use super::text::{Goal, Label, Text};
 use super::{Instrumented, Options};
 
@@ -25,15 +26,37 @@ const FAR_BRANCH: u64 = 24;
 ///
 /// # Errors
 /// Fails if the code object is damaged, is for a processor that is not supported, or has no function that can be instrumented.
-pub fn instrument(elf: &[u8], _options: &Options) -> Result<Instrumented, Refusal> {
+pub fn instrument(elf: &[u8], options: &Options) -> Result<Instrumented, Refusal> {
     let object = Object::parse(elf)?;
     let functions = object.functions();
     let mut refused = Vec::new();
-    let groups = groups(&functions, &mut refused);
+    let (connected, mut groups) = groups(&functions, &mut refused);
     let mut plans: Vec<(Plan, Vec<&Function<'_>>)> = Vec::new();
     let mut words = 0;
+    let mut is_apart = false;
+    if let Some(connected) = connected {
+        // Many functions have too many counters to have them all in registers at once. And one that stays as it is may end
+        // waves.
+        let has_gaps = functions
+            .iter()
+            .any(|function| !function.is_kernel() && obstacle(function).is_some());
+        let whole = (!has_gaps && !options.is_apart)
+            .then(|| planned(&object, &functions, &connected, words, options, false).ok())
+            .flatten();
+        match whole {
+            Some(plan) => {
+                words += plan.words;
+                plans.push((plan, connected));
+            }
+            None => {
+                is_apart = true;
+                groups.extend(connected.into_iter().map(|function| vec![function]));
+            }
+        }
+    }
     for group in groups {
-        match planned(&object, &functions, &group, words) {
+        let is_apart = is_apart && (group[0].calls || !group[0].is_kernel());
+        match planned(&object, &functions, &group, words, options, is_apart) {
             Ok(plan) => {
                 words += plan.words;
                 plans.push((plan, group));
@@ -44,6 +67,7 @@ pub fn instrument(elf: &[u8], _options: &Options) -> Result<Instrumented, Refusa
             }
         }
     }
+    join_registers(&mut plans);
     if plans.is_empty() {
         let first = refused.into_iter().next();
         return Err(first.map_or(Refusal::NoFunction, |(_, refusal)| refusal));
@@ -76,40 +100,41 @@ pub fn instrument(elf: &[u8], _options: &Options) -> Result<Instrumented, Refusa
     Ok(Instrumented { code, refused })
 }
 
-/// Groups of functions that share registers: kernels that call none have their own. Adds those that cannot be copied to
-/// `refused`.
+/// The kernels that call functions, and these functions, if there are any; and groups of others: kernels that call none. Adds
+/// those that cannot be copied to `refused`.
+#[expect(clippy::type_complexity, reason = "two lists of the same kind")]
 fn groups<'f, 'data>(
     functions: &'f [Function<'data>],
     refused: &mut Vec<(String, Refusal)>,
-) -> Vec<Vec<&'f Function<'data>>> {
+) -> (
+    Option<Vec<&'f Function<'data>>>,
+    Vec<Vec<&'f Function<'data>>>,
+) {
     let (mut connected, mut single) = (Vec::new(), Vec::new());
-    let mut bad = None;
     for function in functions {
         match obstacle(function) {
             None if function.calls || !function.is_kernel() => connected.push(function),
             None => single.push(vec![function]),
-            Some(refusal) => {
-                if !function.is_kernel() {
-                    bad.get_or_insert(function.name.clone());
-                }
-                refused.push((function.name.clone(), refusal));
-            }
+            Some(refusal) => refused.push((function.name.clone(), refusal)),
         }
     }
     let has_kernel = connected.iter().any(|function| function.is_kernel());
-    if let Some(callee) = bad {
-        // A function that stays as it is would use registers of counters, and end waves that are not counted.
-        let kernels = connected
-            .into_iter()
-            .filter(|function| function.is_kernel());
-        refused.extend(kernels.map(|kernel| {
-            let callee = callee.clone();
-            (kernel.name.clone(), Refusal::Callee { callee })
-        }));
-    } else if has_kernel {
-        single.push(connected);
+    (has_kernel.then_some(connected), single)
+}
+
+/// Gives all kernels that call functions the registers of all functions that are apart.
+fn join_registers(plans: &mut [(Plan, Vec<&Function<'_>>)]) {
+    let apart = || plans.iter().filter(|(plan, _)| plan.is_apart);
+    let Some(first) = apart().map(|(plan, _)| plan.total).next() else {
+        return;
+    };
+    let mut total = first;
+    apart().for_each(|(plan, _)| total.join(plan.total));
+    let accumulator = apart().map(|(plan, _)| plan.first_accumulator).max();
+    for (plan, _) in plans.iter_mut().filter(|(plan, _)| plan.is_apart) {
+        plan.total = total;
+        plan.first_accumulator = accumulator.unwrap_or(plan.first_accumulator);
     }
-    single
 }
 
 /// Why a function cannot be copied.
@@ -155,45 +180,44 @@ fn planned(
     functions: &[Function<'_>],
     group: &[&Function<'_>],
     first_word: u64,
+    options: &Options,
+    is_apart: bool,
 ) -> Result<Plan, Refusal> {
     let mut used = Used::default();
-    match group.iter().any(|function| function.calls) {
+    match is_apart || group.iter().any(|function| function.calls) {
         // Any of them may be called.
         true => functions
             .iter()
             .for_each(|function| used.join(function.used)),
         false => group.iter().for_each(|function| used.join(function.used)),
     }
-    let ends = functions
+    let mut callees = functions.iter().filter(|function| !function.is_kernel());
+    let callees_end = callees.any(|function| {
+        let mut all = function.all.iter();
+        all.any(|ins| matches!(ins.flow, Flow::End | Flow::Trap))
+    });
+    let kernels = group
         .iter()
-        .filter(|function| !function.is_kernel())
-        .flat_map(|function| &function.all)
-        .any(|ins| matches!(ins.flow, Flow::End | Flow::Trap));
-    let descriptors: Vec<_> = group
-        .iter()
-        .filter_map(|function| object.kernels.get(&function.code.address))
-        .flatten()
-        .copied()
-        .collect();
+        .filter_map(|function| object.kernels.get(&function.code.address));
     let wave = group[0].code.wave;
     if let Some(other) = group.iter().find(|function| function.code.wave != wave) {
         return Err(Refusal::Callee {
             callee: other.name.clone(),
         });
     }
-    let lanes = match wave {
-        WaveSize::Wave32 => 32,
-        WaveSize::Wave64 => 64,
-    };
-    plan(
-        object.target,
-        lanes,
-        group,
-        &descriptors,
+    let group = Group {
+        target: object.target,
+        lanes: match wave {
+            WaveSize::W32 => 32,
+            WaveSize::W64 => 64,
+        },
+        functions: group,
+        descriptors: kernels.flatten().copied().collect(),
         used,
-        ends,
-        first_word,
-    )
+        callees_end,
+        is_apart,
+    };
+    plan(&group, first_word, options.rounds)
 }
 
 /// The changes to loaded bytes of the original, by offset in the file: kernel descriptors, and branches from functions to

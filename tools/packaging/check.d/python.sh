@@ -15,3 +15,7 @@ grep -E '\| +3\| .*number /= 2;' module.txt
 
 rocov run --gpu model:gfx90a -o pytest-data -- "$PYTHON" -m pytest -q test_kernels.py
 rocov report pytest-data --per-test | grep 'test_kernels.py/test_halve'
+
+# The plugin of coverage.py is found, and coverage.py measures as before.
+printf '[run]\nplugins = rocov\n' >.coveragerc
+"$PYTHON" -m pytest -q --cov test_kernels.py | grep -E '^test_kernels.py .* 100%'

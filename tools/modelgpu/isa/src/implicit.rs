@@ -37,7 +37,9 @@ pub(crate) fn complete(
         select_halves(instruction, target);
     }
     if name == "v_accvgpr_mov_b32" && vector == Vector::Short {
-        instruction.src[0] = instruction.src[0].to_agpr();
+        if instruction.src[0].vector_index().is_some() {
+            instruction.src[0] = instruction.src[0].to_agpr();
+        }
         instruction.dst = instruction.dst.to_agpr();
     }
     match vector {
@@ -344,9 +346,15 @@ fn complete_matrix(instruction: &mut Instruction, [first, second, ..]: [u32; 4])
 impl Instruction {
     /// The second of a dual instruction, alone.
     pub fn second(&self) -> Option<Self> {
-        let SecondInstruction { mnemonic, dst, src } = self.second?;
+        let SecondInstruction {
+            mnemonic,
+            facts,
+            dst,
+            src,
+        } = self.second?;
         let mut second = Self {
             mnemonic,
+            facts,
             dst,
             src,
             literal: self.literal,

@@ -1,5 +1,6 @@
 //! A decoded instruction.
 
+use crate::facts::Facts;
 use crate::operand::Operand;
 
 /// One decoded instruction.
@@ -7,6 +8,8 @@ use crate::operand::Operand;
 pub struct Instruction {
     /// The mnemonic without an encoding suffix such as `_e64`.
     pub mnemonic: &'static str,
+    /// The facts about the opcode.
+    pub facts: &'static Facts,
     /// Size in bytes: 4, 8, 12 or 16.
     pub size: u8,
     /// The result, or the data of a store's or atomic's return.
@@ -47,6 +50,8 @@ pub struct Instruction {
 pub struct SecondInstruction {
     /// The mnemonic, as that of an instruction of its own.
     pub mnemonic: &'static str,
+    /// The facts about the opcode.
+    pub facts: &'static Facts,
     /// The result.
     pub dst: Operand,
     /// The sources.
@@ -58,6 +63,7 @@ impl Instruction {
     pub(crate) fn empty(size: u8) -> Self {
         Self {
             mnemonic: "",
+            facts: &Facts::NONE,
             size,
             dst: Operand::NONE,
             sdst: Operand::NONE,

@@ -2,15 +2,16 @@
 
 use std::sync::OnceLock;
 
+use crate::facts::Facts;
 use crate::target::{Generation, Target};
 
 /// The opcodes of one encoding, each list sorted by number.
 #[derive(Default)]
 pub(crate) struct Table {
     /// Opcodes that all modelled targets of the generation share.
-    common: Vec<(u16, &'static str)>,
+    common: Vec<(u16, Facts)>,
     /// The other opcodes of each target.
-    own: Vec<(Target, Vec<(u16, &'static str)>)>,
+    own: Vec<(Target, Vec<(u16, Facts)>)>,
 }
 
 /// Makes the tables of a generation from the names of its encodings.
@@ -102,11 +103,15 @@ impl Tables {
                 tables.halves = halves.collect::<Option<_>>()?;
                 continue;
             }
+            let (title, usual) = title.rsplit_once(' ')?;
+            let encoding = title.split(' ').next()?;
             let opcodes = entries.map(|entry| {
-                let (number, mnemonic) = entry?;
-                Some((number.parse().ok()?, mnemonic))
+                let (number, rest) = entry?;
+                let (mnemonic, widths) = rest.split_once(' ').unwrap_or((rest, usual));
+                let facts = Facts::new(encoding, mnemonic, widths)?;
+                Some((number.parse().ok()?, facts))
             });
-            let opcodes: Vec<(u16, &str)> = opcodes.collect::<Option<_>>()?;
+            let opcodes: Vec<(u16, Facts)> = opcodes.collect::<Option<_>>()?;
             match title.split_once(' ') {
                 None => tables.table_mut(title)?.common = opcodes,
                 Some((encoding, target)) => {
@@ -128,24 +133,25 @@ impl Tables {
 impl Table {
     /// The target's opcode numbers and mnemonics.
     pub(crate) fn opcodes(&self, target: Target) -> impl Iterator<Item = (u16, &'static str)> {
-        self.common.iter().chain(self.own(target)).copied()
+        let all = self.common.iter().chain(self.own(target));
+        all.map(|(number, facts)| (*number, facts.mnemonic))
     }
 
     /// The opcodes that not all targets of the generation have.
-    fn own(&self, target: Target) -> &[(u16, &'static str)] {
+    fn own(&self, target: Target) -> &[(u16, Facts)] {
         let own = self.own.iter().find(|(owner, _)| *owner == target);
         own.map_or(&[], |(_, list)| list)
     }
 
-    /// The mnemonic of an opcode number.
-    pub(crate) fn mnemonic(&self, opcode: u32, target: Target) -> Option<&'static str> {
+    /// The facts of an opcode number.
+    pub(crate) fn facts(&self, opcode: u32, target: Target) -> Option<&Facts> {
         [&self.common, self.own(target)]
             .into_iter()
             .find_map(|list| {
                 let place = list
                     .binary_search_by_key(&opcode, |entry| entry.0.into())
                     .ok()?;
-                Some(list[place].1)
+                Some(&list[place].1)
             })
     }
 }

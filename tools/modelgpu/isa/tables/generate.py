@@ -1,15 +1,24 @@
 #!/usr/bin/env python3
-"""Writes ../src/gfx*.txt: the mnemonic of each opcode number, per generation, encoding and target.
+"""Writes ../src/gfx*.txt: the mnemonic of each opcode number and the widths of its operands, per
+generation, encoding and target.
 
 LLVM is the source. For each encoding, the script puts every opcode number into a few operand
 patterns ("probes") and disassembles them with llvm-mc. The first probe that LLVM accepts names the
 opcode. Several probes are necessary, because some opcodes only accept a constant, a pair of
 registers or no operand at all.
 
+The widths are the numbers of registers of the result, the scalar result (or buffer resource), and three
+sources: a digit of base 36 each, `-` for an operand that the instruction lacks. The script puts a register
+of its own into each field of the accepted probe; LLVM's text names the registers that the instruction has.
+Widths that depend on the size of waves are those of 32 lanes, a slash, and those of 64. The title of a
+section has the widths of the opcodes without widths of their own.
+
     generate.py            rewrite the files
     generate.py --check    exit 1 if a committed file differs from a new one
 """
 
+import collections
+import itertools
 import re
 import subprocess
 import sys
@@ -314,13 +323,13 @@ GFX12.update({
 })
 
 
-def disassemble(target, instructions):
+def disassemble(target, instructions, more=()):
     """The mnemonic of each instruction (a tuple of dwords), None if LLVM rejects it."""
     encoded = [b"".join(word.to_bytes(4, "little") for word in words) for words in instructions]
     # The brackets keep an opcode with a longer encoding from reading the next line.
     text = "".join("[" + " ".join(f"{byte:#04x}" for byte in code) + "]\n" for code in encoded)
     done = subprocess.run(
-        [DISASSEMBLER, "-triple=amdgcn", f"-mcpu={target}", *FEATURES.get(target, ()),
+        [DISASSEMBLER, "-triple=amdgcn", f"-mcpu={target}", *FEATURES.get(target, ()), *more,
          "-disassemble", "-show-encoding"],
         input=text, capture_output=True, text=True, check=False)
     # A rejected line prints nothing, so results are matched by the bytes that LLVM echoes.
@@ -338,14 +347,149 @@ def mnemonic(text):
 
 
 def instructions(target, count, probes):
-    """{opcode: instruction} of one encoding."""
+    """{opcode: (instruction, its dwords)} of one encoding."""
     found = {}
     for probe in probes:
         left = [op for op in range(count) if op not in found]
         for op, text in zip(left, disassemble(target, [probe(op) for op in left])):
             if text:
-                found[op] = text
+                found[op] = text, probe(op)
     return found
+
+
+# The operands with widths, in their order: the result, the scalar result or resource, and three sources.
+RESULT, SCALAR_RESULT, FIRST, SECOND, THIRD = range(5)
+# The registers of the operands, far enough apart for the widest ones, and below those with another
+# meaning: in a vector field, and in a scalar one.
+VECTORS, SCALARS = (32, 16, 64, 80, 96), (16, 36, 40, 56, 72)
+
+
+def vector(operand, word, low):
+    """A field with the number of a vector register."""
+    return operand, word, low, 8, lambda _, operand=operand: VECTORS[operand]
+
+
+def scalar(operand, word, low, bits=7, unit=1):
+    """A field with the number of a scalar register, of a group of `unit` registers."""
+    return operand, word, low, bits, lambda _, operand=operand: SCALARS[operand] // unit
+
+
+def source(operand, low, word=1):
+    """A field of nine bits for a register of either kind or a constant."""
+    def renumber(old):
+        if old >= 0x100:
+            return vgpr(VECTORS[operand])
+        return SCALARS[operand] if old <= VCC else old
+    return operand, word, low, 9, renumber
+
+
+LONG = [vector(RESULT, 0, 0), *(source(FIRST + place, 9 * place) for place in range(3))]
+SHORT = [vector(RESULT, 0, 17), source(FIRST, 0, 0), vector(SECOND, 0, 9)]
+BUFFER = [vector(SECOND, 1, 8), vector(FIRST, 1, 0), scalar(SCALAR_RESULT, 1, 16, 5, 4), scalar(THIRD, 1, 24, 8)]
+IMAGE = [vector(SECOND, 1, 8), vector(FIRST, 1, 0), scalar(SCALAR_RESULT, 1, 16, 5, 4)]
+GFX9_FIELDS = {
+    "SOP2": [scalar(RESULT, 0, 16), scalar(FIRST, 0, 0, 8), scalar(SECOND, 0, 8, 8)],
+    "SOPK": [scalar(RESULT, 0, 16)],
+    "SOP1": [scalar(RESULT, 0, 16), scalar(FIRST, 0, 0, 8)],
+    "SOPC": [scalar(FIRST, 0, 0, 8), scalar(SECOND, 0, 8, 8)],
+    "SMEM": [scalar(RESULT, 0, 6), scalar(FIRST, 0, 0, 6, 2)],
+    "VOP2": SHORT,
+    "VOP1": SHORT[:2],
+    "VOPC": SHORT[1:],
+    "VOP3": LONG + [scalar(SCALAR_RESULT, 0, 8)],
+    "VOP3P": LONG,
+    "VOP3PX": [(operand, word + 2, *rest) for operand, word, *rest in LONG],
+    "DS": [vector(RESULT, 1, 24), *(vector(FIRST + place, 1, 8 * place) for place in range(3))],
+    "FLAT": [vector(RESULT, 1, 24), vector(FIRST, 1, 0), vector(SECOND, 1, 8)],
+    "SCRATCH": [vector(RESULT, 1, 24), vector(FIRST, 1, 0), vector(SECOND, 1, 8)],
+    "GLOBAL": [vector(RESULT, 1, 24), vector(FIRST, 1, 0), vector(SECOND, 1, 8)],
+    "MUBUF": BUFFER,
+    "MTBUF": BUFFER,
+    "MIMG": IMAGE + [scalar(THIRD, 1, 21, 5, 4)],
+}
+GFX11_FIELDS = GFX9_FIELDS | {"MIMG": IMAGE + [scalar(THIRD, 1, 26, 5, 4)]}
+WIDE = [vector(RESULT, 1, 0), vector(FIRST, 2, 0), vector(SECOND, 1, 23)]
+WIDE_BUFFER = [vector(SECOND, 1, 0), vector(FIRST, 2, 0), scalar(SCALAR_RESULT, 1, 9)]
+GFX12_FIELDS = GFX11_FIELDS | {
+    "FLAT": WIDE,
+    "SCRATCH": WIDE,
+    "GLOBAL": WIDE,
+    "MUBUF": WIDE_BUFFER + [scalar(THIRD, 0, 0)],
+    "MIMG": WIDE_BUFFER,
+    "VSAMPLE": WIDE_BUFFER + [scalar(THIRD, 1, 23)],
+}
+FIELDS = {"gfx9": GFX9_FIELDS, "gfx11": GFX11_FIELDS, "gfx12": GFX12_FIELDS}
+# The bit that makes an atomic return the old value, by encoding: dword and place.
+RETURNS = {
+    "gfx9": {name: (0, 16) for name in ("FLAT", "GLOBAL", "SMEM")},
+    "gfx11": {name: (0, 14) for name in ("FLAT", "GLOBAL")},
+    "gfx12": {name: (1, 20) for name in ("FLAT", "GLOBAL")},
+}
+WAVES = {"gfx9": ((),), "gfx11": ((), ("-mattr=-wavefrontsize32,+wavefrontsize64",))}
+WAVES["gfx12"] = WAVES["gfx11"]
+
+
+def renumbered(words, fields):
+    """The instruction with a register of its own in each of the fields, and these registers."""
+    words, registers = list(words), {}
+    for operand, word, low, bits, renumber in fields:
+        mask = (1 << bits) - 1
+        code = renumber(words[word] >> low & mask)
+        words[word] = words[word] & ~(mask << low) | code << low
+        # The base of scalar memory and resources count groups.
+        number = SCALARS[operand] if bits in (5, 6) else code & 0xff
+        registers[number] = operand
+    return tuple(words), registers
+
+
+def widths_of(text, registers):
+    """The widths of operands whose registers the text names."""
+    found = [0] * 5
+    for match in re.finditer(r"\b[vsa](?:(\d+)\b|\[(\d+):(\d+)\])", text):
+        single, first, last = match.groups()
+        operand = registers.get(int(single or first))
+        if operand is not None:
+            found[operand] = int(last) - int(first) + 1 if last else 1
+    return found
+
+
+def widths(generation, target, encoding, found, wave):
+    """{opcode: widths} of instructions with their dwords."""
+    fields = FIELDS[generation].get(encoding, [])
+    result = {}
+    for count in range(len(fields), 0, -1):
+        for some in itertools.combinations(fields, count):
+            left = [op for op in found if op not in result]
+            changed = [renumbered(found[op][1], some) for op in left]
+            texts = disassemble(target, [words for words, _ in changed], wave) if left else []
+            for op, (words, registers), text in zip(left, changed, texts):
+                if text and mnemonic(text) == mnemonic(found[op][0]):
+                    result[op] = widths_of(text, registers)
+    if encoding in RETURNS[generation]:
+        word, place = RETURNS[generation][encoding]
+        changed = {}
+        for op in found:
+            words, registers = renumbered(found[op][1], fields)
+            changed[op] = tuple(dword | (place_ == word) << place for place_, dword in enumerate(words)), registers
+        texts = disassemble(target, [words for words, _ in changed.values()], wave)
+        for op, text in zip(changed, texts):
+            if text and "_atomic_" in text and mnemonic(text) == mnemonic(found[op][0]):
+                result[op] = widths_of(text, changed[op][1])
+    return result
+
+
+def digits(widths_):
+    return "".join("-0123456789abcdefghijklmnopqrstuvwxyz"[width + (width > 0)] for width in widths_)
+
+
+def all_widths(generation, target, encoding, found):
+    """{opcode: text of the widths}, for both sizes of waves if they differ."""
+    by_wave = [widths(generation, target, encoding, found, wave) for wave in WAVES[generation]]
+    both = {}
+    for op in found:
+        texts = [digits(result[op]) for result in by_wave if op in result]
+        both[op] = "/".join(dict.fromkeys(texts)) or "-----"
+    return both
 
 
 # The fields of `Tables`.
@@ -361,8 +505,11 @@ GENERATIONS = {
 
 
 def section(title, entries):
-    lines = (f"{number} {name}\n" for number, name in sorted(entries))
-    return f"\n[{title}]\n" + "".join(lines)
+    """A section of opcodes: number, name, and widths that are not the most frequent ones."""
+    counts = collections.Counter(widths_ for _, _, widths_ in sorted(entries))
+    usual = max(counts, key=counts.get, default="-----")
+    lines = (f"{number} {name}{'' if widths_ == usual else ' ' + widths_}\n" for number, name, widths_ in sorted(entries))
+    return f"\n[{title} {usual}]\n" + "".join(lines)
 
 
 def name(encoding, text):
@@ -373,10 +520,13 @@ def name(encoding, text):
     return mnemonic(text)
 
 
-def table(encoding, targets, count, probes):
+def table(generation, encoding, targets, count, probes):
     """The opcodes that all targets share, and those of each target."""
-    entries = [{(op, name(encoding, text)) for op, text in instructions(target, count, probes).items()}
-               for target in targets]
+    entries = []
+    for target in targets:
+        found = instructions(target, count, probes)
+        widths_ = all_widths(generation, target, encoding, found)
+        entries.append({(op, name(encoding, text), widths_[op]) for op, (text, _) in found.items()})
     common = set.intersection(*entries)
     own = (section(f"{encoding} {target}", list_ - common)
            for target, list_ in zip(targets, entries) if list_ - common)
@@ -399,7 +549,7 @@ def table_of_halves(targets, encodings):
     found = {}
     for target in targets:
         for encoding in ("VOP1", "VOP2", "VOPC"):
-            for text in instructions(target, *encodings[encoding]).values():
+            for text, _ in instructions(target, *encodings[encoding]).values():
                 if re.search(r"v\d+\.[lh]", text):
                     found[mnemonic(text)] = halves(text)
     return "\n[HALVES]\n" + "".join(f"{mask} {name}\n" for name, mask in sorted(found.items()))
@@ -408,12 +558,12 @@ def table_of_halves(targets, encodings):
 def generate(generation):
     targets, encodings = GENERATIONS[generation]
     parts = [
-        f"# Opcodes of {generation}: number and mnemonic by encoding, first those that all targets share.\n",
+        f"# Opcodes of {generation}: number, mnemonic and widths by encoding, first those that all targets share.\n",
         "# Generated by tables/generate.py from llvm-mc-22; do not edit.\n",
     ]
     for encoding in NAMES:
         if encoding in encodings:
-            parts.append(table(encoding, targets, *encodings[encoding]))
+            parts.append(table(generation, encoding, targets, *encodings[encoding]))
     parts.append(table_of_halves(targets, encodings))
     return "".join(parts)
 

@@ -2,6 +2,8 @@
 
 `rocov run -- python program.py` preloads librocov, and these functions call it. Without librocov in the process they
 do nothing and return False, so that a program can keep its calls; only `start` loads it.
+
+`coverage_init` is for coverage.py, which imports this module before pytest does: PYTEST_DONT_REWRITE.
 """
 
 import contextlib
@@ -121,3 +123,12 @@ def scope(name):
         yield
     finally:
         _call("rocov_label_pop")
+
+
+def coverage_init(reg, options):
+    """Registers with coverage.py, for `plugins = ["rocov"]` in its settings."""
+    from ._coverage import KernelCoverage
+
+    plugin = KernelCoverage(options)
+    reg.add_configurer(plugin)
+    reg.add_file_tracer(plugin)

@@ -111,10 +111,12 @@ pub fn decode(words: [u32; 4], target: Target) -> Result<Instruction, DecodeErro
         fields.instruction.size = 16;
     }
     let mut instruction = fields.instruction;
-    let mnemonic = |(table, opcode): (&Table, u32)| table.mnemonic(opcode, target).ok_or(error);
-    instruction.mnemonic = mnemonic((fields.table, fields.opcode))?;
+    let facts = |(table, opcode): (&'static Table, u32)| table.facts(opcode, target).ok_or(error);
+    instruction.facts = facts((fields.table, fields.opcode))?;
+    instruction.mnemonic = instruction.facts.mnemonic;
     if let (Some(second), Some(opcode)) = (&mut instruction.second, fields.second) {
-        second.mnemonic = mnemonic(opcode)?;
+        second.facts = facts(opcode)?;
+        second.mnemonic = second.facts.mnemonic;
     }
     // These targets have barriers only of the instructions on data that all workgroups share.
     const GLOBAL_DATA: u32 = 0xd801_0000;

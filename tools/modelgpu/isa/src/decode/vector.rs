@@ -1,6 +1,7 @@
 //! VOP1, VOP2, VOPC with their SDWA and DPP forms, VOP3 and VOP3P.
 
 use super::fields::{Fields, Words, bits};
+use crate::facts::Facts;
 use crate::operand::Operand;
 use crate::target::Target;
 use crate::{
@@ -198,6 +199,7 @@ pub(super) fn decode_dual(words: Words) -> Fields {
     instruction.dst = Operand::vgpr(result);
     instruction.second = Some(SecondInstruction {
         mnemonic: "",
+        facts: &Facts::NONE,
         dst: Operand::vgpr(words.second(23, 17) << 1 | !result & 1),
         src: [
             Operand::scalar(words.second(8, 0)).of_rdna(),

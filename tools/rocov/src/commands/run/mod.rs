@@ -231,7 +231,7 @@ impl Environment {
             let cache = InstrumentCache::for_user();
             triton = cache.as_ref().and_then(|cache| cache.use_triton(counting));
             if let (Some(cache), Some(_)) = (cache, &triton) {
-                variables.extend(for_triton(&cache, counting)?);
+                variables.extend(for_python(&cache, counting)?);
             }
         }
         if arguments.roctx {
@@ -367,22 +367,33 @@ fn check_cache_size() {
     );
 }
 
-/// The variables that have Triton call rocov in place of its assemblers, and keep the results apart from those of other
-/// runs.
+/// The variables that have libraries of Python make code that can be counted, and keep it apart from that of other
+/// runs: Triton calls rocov in place of its assemblers, `torch.compile` does not take kernels of other runs, and CuPy
+/// compiles to PTX. The user's own values of the last two win.
 ///
 /// # Errors
 ///
 /// Fails if the stand-ins for the assemblers are not there.
-fn for_triton(
+fn for_python(
     cache: &InstrumentCache,
     counting: Counting,
 ) -> Result<Vec<(&'static str, OsString)>> {
     let results = cache.results_of_triton(counting);
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     let mut variables = vec![
         (CACHE.name, cache.directory().into()),
-        ("TRITON_CACHE_DIR", results.into_os_string()),
+        ("TRITON_CACHE_DIR", results.clone().into_os_string()),
     ];
-    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+    // These directories are entries of the folder, as those of Triton's kernels.
+    let of_libraries = [
+        ("TORCHINDUCTOR_CACHE_DIR", results.join("inductor").into()),
+        ("CUPY_CACHE_DIR", results.join("cupy").into()),
+        ("CUPY_COMPILE_WITH_PTX", OsString::from("1")),
+    ];
+    let unset = of_libraries
+        .into_iter()
+        .filter(|(name, _)| set(name).is_none());
+    variables.extend(unset);
     for (variable, path) in installed::find_assemblers()? {
         let real = match variable {
             "TRITON_PTXAS_PATH" => PTXAS.name,

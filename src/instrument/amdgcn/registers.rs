@@ -1,0 +1,458 @@
+//! Registers and words of memory for the counters of a group.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use modelgpu_isa::{Generation, Target};
+
+use super::choice::{Choice, Key, Term, choose};
+use super::code::{Used, scalars};
+use super::encoder::Encoder;
+use super::error::Refusal;
+use super::flow::{Ratio, Vector, add, to_sum};
+use super::function::Function;
+use super::object::Descriptor;
+use super::plan::{Batch, Counter, Home, KEPT_VALUES, Kind, LAST_VECTORS, OnTheWay, Plan};
+
+/// The scalar registers for use between instructions, rounded up to a pair, and two pairs for use on the way.
+const TEMPORARIES: u32 = 3;
+const ON_THE_WAY: u32 = 8;
+/// The bits of a scalar register.
+const BITS: usize = 32;
+
+/// Functions that share registers.
+pub(super) struct Group<'a, 'data> {
+    pub(super) target: Target,
+    /// The lanes of a wave.
+    pub(super) lanes: u16,
+    pub(super) functions: &'a [&'a Function<'data>],
+    /// The descriptors of its kernels.
+    pub(super) descriptors: Vec<Descriptor>,
+    /// The registers that these, and all that they may call, use.
+    pub(super) used: Used,
+    /// A callee may end the wave.
+    pub(super) callees_end: bool,
+    /// It is one function, whose registers those that it may call have, too.
+    pub(super) is_apart: bool,
+}
+
+/// Decides on the counters of a group, whose first word in memory is `first_word`. A wave brings its counts to memory after so
+/// many `rounds` of a loop.
+pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
+    let limits = Limits::new(group);
+    let needed = match group.is_apart {
+        true => ON_THE_WAY,
+        false => TEMPORARIES,
+    };
+    if limits.first_scalar() + needed > limits.scalars {
+        return Err(Refusal::Scalars {
+            used: limits.used.scalars,
+            all: limits.scalars,
+        });
+    }
+    if !group.is_apart && limits.is_hopeless(group.functions) {
+        return Err(limits.refused(0));
+    }
+    let choice = choose(
+        group.functions,
+        group.callees_end,
+        limits.has_room_on_the_way(),
+        group.is_apart,
+    );
+    if group.is_apart && !limits.has_room_on_the_way() {
+        return Err(limits.refused(choice.keys.len()));
+    }
+    let assignment = Assignment::new(group, &choice, &limits);
+    assignment.plan(first_word, rounds)
+}
+
+/// The registers of a group: those in use, and those that there are.
+struct Limits {
+    used: Used,
+    /// The number of scalar registers that there are, and that cost no occupancy.
+    scalars: u32,
+    cheap_scalars: u32,
+    /// The number of vector registers that there are.
+    vectors: u32,
+    is_unified: bool,
+    first_accumulator: u32,
+}
+
+impl Limits {
+    fn new(group: &Group<'_, '_>) -> Self {
+        let (target, lanes) = (group.target, group.lanes);
+        let is_gfx9 = target.generation() == Generation::Gfx9;
+        // All modelled targets of gfx9 have one file for vector registers and accumulators.
+        let is_unified = is_gfx9;
+        let mut used = group.used;
+        let mut first_accumulator = 0;
+        for descriptor in &group.descriptors {
+            used.scalars = used.scalars.max(descriptor.initial_scalars());
+            if is_unified {
+                first_accumulator = first_accumulator.max(descriptor.first_accumulator());
+            }
+            if used.has_indexed_vectors {
+                let total = descriptor.vectors(target, lanes);
+                let plain = match is_unified {
+                    true => descriptor.first_accumulator().min(total),
+                    false => total,
+                };
+                used.vectors = used.vectors.max(plain);
+                used.accumulators = used.accumulators.max(total - plain);
+            }
+        }
+        if used.has_indexed_scalars {
+            used.scalars = scalars(target);
+        }
+        used.vectors = used.vectors.max(LAST_VECTORS);
+        let scalars = scalars(target);
+        let plain = 256;
+        let vectors = match is_unified {
+            true => plain.min((512 - used.accumulators) & !3),
+            false => plain,
+        };
+        Self {
+            used,
+            scalars,
+            // 94 scalar registers and six others: eight waves fit on a SIMD of gfx9.
+            cheap_scalars: if is_gfx9 { 94 } else { scalars },
+            vectors,
+            is_unified,
+            first_accumulator,
+        }
+    }
+
+    /// Returns whether functions have far more blocks than there are registers for counters: flow saves some two thirds.
+    fn is_hopeless(&self, functions: &[&Function<'_>]) -> bool {
+        const SAVED: usize = 8;
+        let blocks: usize = functions
+            .iter()
+            .map(|function| function.stretches.len())
+            .sum();
+        let spare = self.vectors.saturating_sub(self.used.vectors) as usize;
+        blocks > SAVED * (32 * spare + self.scalars as usize)
+    }
+
+    /// The refusal if so many counters do not fit.
+    fn refused(&self, counters: usize) -> Refusal {
+        Refusal::Registers {
+            counters,
+            vectors: self.used.vectors,
+            accumulators: self.used.accumulators,
+            scalars: self.used.scalars,
+        }
+    }
+
+    /// The first scalar register that is free, and even.
+    fn first_scalar(&self) -> u32 {
+        self.used.scalars.next_multiple_of(2)
+    }
+
+    /// There are registers to bring counts to memory while the wave goes on.
+    fn has_room_on_the_way(&self) -> bool {
+        self.first_scalar() + 8 <= self.scalars && self.used.vectors < self.vectors
+    }
+}
+
+/// The assignment of registers to chosen counters.
+struct Assignment<'a, 'data> {
+    group: &'a Group<'a, 'data>,
+    choice: &'a Choice,
+    limits: &'a Limits,
+    /// The counters whose counts are multiplied by the lanes at entry.
+    products: BTreeSet<Key>,
+}
+
+/// The counters of a batch, by lane: those before `bits` are checked, those in `bits` have bits, and others are values.
+struct Lanes {
+    keys: Vec<Key>,
+    bits: std::ops::Range<usize>,
+}
+
+impl<'a, 'data> Assignment<'a, 'data> {
+    fn new(group: &'a Group<'a, 'data>, choice: &'a Choice, limits: &'a Limits) -> Self {
+        let sums = choice.sums.iter().flatten();
+        let terms = sums.flat_map(|(_, lanes)| lanes.iter().map(|(term, _)| term));
+        let products = terms.filter(|term| term.is_product).map(|term| term.key);
+        Self {
+            group,
+            choice,
+            limits,
+            products: products.collect(),
+        }
+    }
+
+    fn depth(&self, key: &Key) -> u32 {
+        self.group.functions[key.0].stretches[key.1].depth
+    }
+
+    fn is_checked(&self, key: &Key) -> bool {
+        key.2 == Kind::Waves && self.choice.checked.contains(&(key.0, key.1))
+    }
+
+    fn is_once(&self, key: &Key) -> bool {
+        self.group.functions[key.0].is_kernel() && self.depth(key) == 0
+    }
+
+    fn refused(&self) -> Refusal {
+        self.limits.refused(self.choice.keys.len())
+    }
+
+    /// The counters in scalar registers alone, if there are enough that cost no occupancy: with them, a wave neither needs to
+    /// set vector registers at its start, nor more of them.
+    fn plan(&self, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
+        let (limits, group) = (self.limits, self.group);
+        let first = limits.first_scalar();
+        let is_on_the_way = limits.has_room_on_the_way();
+        let behind = first
+            + match is_on_the_way {
+                true => ON_THE_WAY,
+                false => TEMPORARIES,
+            };
+        let mut plan = Plan {
+            encoder: Encoder::new(group.target, group.lanes),
+            rounds,
+            is_apart: group.is_apart,
+            counters: Vec::new(),
+            batches: Vec::new(),
+            temporaries: [first, first + 1, first + 2].map(|number| number as u16),
+            on_the_way: None,
+            entry_lanes: None,
+            vectors: limits.used.vectors as u16..limits.used.vectors as u16,
+            sums: Vec::new(),
+            words: 0,
+            total: limits.used,
+            first_accumulator: 0,
+        };
+        let mut next = behind;
+        let kept = match self.in_scalars(behind, is_on_the_way) {
+            Some(batches) => {
+                let mut take = |count: u32| {
+                    next += count;
+                    Home::Scalar((next - count) as u16)
+                };
+                let kept = take(if is_on_the_way { KEPT_VALUES.into() } else { 0 });
+                plan.entry_lanes = (!self.products.is_empty()).then(|| take(1));
+                for lanes in batches {
+                    self.add_scalars(&mut plan, &lanes, first_word, &mut next);
+                }
+                kept
+            }
+            None => self.add_mixed(&mut plan, first_word, &mut next, is_on_the_way)?,
+        };
+        if is_on_the_way {
+            plan.on_the_way = Some(OnTheWay {
+                back: first as u16 + 4,
+                base: first as u16 + 6,
+                kept,
+            });
+        }
+        plan.total.scalars = next;
+        plan.total.vectors = u32::from(plan.vectors.end);
+        if limits.is_unified {
+            let least = plan.total.vectors.next_multiple_of(4);
+            plan.first_accumulator = limits.first_accumulator.max(least);
+            if plan.first_accumulator + limits.used.accumulators > 512 {
+                plan.first_accumulator = least;
+            }
+        }
+        plan.sums = self.sums(&plan).ok_or_else(|| self.refused())?;
+        Ok(plan)
+    }
+
+    /// The batches of counters in scalar registers from number `behind` on. `None`: there are too few registers.
+    fn in_scalars(&self, behind: u32, is_on_the_way: bool) -> Option<Vec<Lanes>> {
+        let lanes = usize::from(self.group.lanes);
+        let keys = || self.choice.keys.iter().copied();
+        let has_bit =
+            |key: &Key| self.is_once(key) && key.2 == Kind::Waves && !self.is_checked(key);
+        let mut checked: Vec<Key> = keys().filter(|key| self.is_checked(key)).collect();
+        let mut bits: Vec<Key> = keys().filter(has_bit).collect();
+        let mut values: Vec<Key> = keys()
+            .filter(|key| !has_bit(key) && !self.is_checked(key))
+            .collect();
+        let mut needed = checked.len() + values.len() + usize::from(!self.products.is_empty());
+        if is_on_the_way {
+            needed += usize::from(KEPT_VALUES);
+        }
+        let mut batches = Vec::new();
+        while checked.len() + bits.len() + values.len() > 0 {
+            let mut batch: Vec<Key> = checked.drain(..checked.len().min(lanes)).collect();
+            let start = batch.len();
+            let room = BITS.saturating_sub(start).min(bits.len());
+            batch.extend(bits.drain(..room));
+            let end = batch.len();
+            needed += usize::from(end > start);
+            let room = (lanes - end).min(values.len());
+            batch.extend(values.drain(..room));
+            batches.push(Lanes {
+                keys: batch,
+                bits: start..end,
+            });
+        }
+        let cheap = self.limits.cheap_scalars.saturating_sub(behind) as usize;
+        (needed <= cheap).then_some(batches)
+    }
+
+    /// Adds a batch of counters in scalar registers from number `next` on.
+    fn add_scalars(&self, plan: &mut Plan, lanes: &Lanes, first_word: u64, next: &mut u32) {
+        let mut take = || {
+            *next += 1;
+            (*next - 1) as u16
+        };
+        let bits = (!lanes.bits.is_empty()).then(&mut take);
+        let homes: Vec<Home> = (0..lanes.keys.len())
+            .map(|lane| match bits {
+                Some(register) if lanes.bits.contains(&lane) => Home::Bit(register, lane as u16),
+                _ => Home::Scalar(take()),
+            })
+            .collect();
+        self.add_batch(plan, &lanes.keys, &homes, first_word);
+        if let Some(batch) = plan.batches.last_mut() {
+            batch.bits = bits;
+        }
+    }
+
+    /// Adds a batch of counters with these homes.
+    fn add_batch(&self, plan: &mut Plan, keys: &[Key], homes: &[Home], first_word: u64) {
+        let lanes = u64::from(self.group.lanes);
+        let word = first_word + plan.words;
+        let start = plan.counters.len();
+        let batch = Batch {
+            counters: (start..start + keys.len()).collect(),
+            vector: match homes.first() {
+                Some(Home::Lane(vector, _)) => Some(*vector),
+                _ => None,
+            },
+            bits: None,
+            checked: keys.iter().filter(|key| self.is_checked(key)).count() as u16,
+            word,
+            has_products: keys.iter().any(|key| self.products.contains(key)),
+        };
+        for ((key, home), lane) in keys.iter().zip(homes).zip(0..) {
+            let function = self.group.functions[key.0];
+            let is_checked = self.is_checked(key);
+            let is_once = self.is_once(key) && !is_checked;
+            plan.counters.push(Counter {
+                function: key.0,
+                stretch: key.1,
+                kind: key.2,
+                is_once,
+                is_first: is_once && key.1 == 0 && function.entries.len() == 1,
+                is_checked,
+                home: *home,
+                word: word + lane,
+            });
+        }
+        plan.words += lanes * if batch.has_products { 2 } else { 1 };
+        plan.batches.push(batch);
+    }
+
+    /// Adds all counters: those in loops in scalar registers, as far as these cost no occupancy, and others in lanes of vector
+    /// registers. Returns the place of kept values.
+    fn add_mixed(
+        &self,
+        plan: &mut Plan,
+        first_word: u64,
+        next: &mut u32,
+        is_on_the_way: bool,
+    ) -> Result<Home, Refusal> {
+        let limits = self.limits;
+        let lanes = self.group.lanes;
+        let spare_scalars = limits.scalars - *next;
+        let cheap = limits
+            .cheap_scalars
+            .saturating_sub(*next)
+            .min(spare_scalars) as usize;
+        let has_products = !self.products.is_empty();
+        let reserved = if is_on_the_way { KEPT_VALUES } else { 0 } + u16::from(has_products);
+        let spare_vectors = limits.vectors.saturating_sub(limits.used.vectors) as usize;
+        let room = (usize::from(lanes) * spare_vectors).saturating_sub(reserved.into());
+        // Deeper ones first, and of these the checked ones.
+        let mut order: Vec<Key> = self.choice.keys.clone();
+        order.sort_by_key(|key| {
+            let depth = std::cmp::Reverse(self.depth(key));
+            (depth, !self.is_checked(key), *key)
+        });
+        let looping = order.iter().filter(|key| self.depth(key) > 0).count();
+        let mut hot = looping.min(cheap);
+        if order.len() - hot > room {
+            hot = order.len() - room;
+            if hot > spare_scalars as usize {
+                return Err(self.refused());
+            }
+        }
+        let (hot, cold) = order.split_at(hot);
+        let sorted = |keys: &[Key]| {
+            let mut keys = keys.to_vec();
+            keys.sort_by_key(|key| (!self.is_checked(key), key.2, *key));
+            keys
+        };
+        let (hot, cold) = (sorted(hot), sorted(cold));
+        // The first vector register has the kept values in its last lanes.
+        let first = limits.used.vectors as u16;
+        let mut vector = first;
+        let mut rest = cold.as_slice();
+        let mut room = usize::from(lanes - reserved);
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(room));
+            let homes: Vec<Home> = (0..now.len() as u16)
+                .map(|lane| Home::Lane(vector, lane))
+                .collect();
+            self.add_batch(plan, now, &homes, first_word);
+            vector += 1;
+            rest = later;
+            room = usize::from(lanes);
+        }
+        if reserved > 0 && vector == first {
+            vector += 1;
+        }
+        if u32::from(vector) > limits.vectors {
+            return Err(self.refused());
+        }
+        plan.vectors = first..vector;
+        for keys in hot.chunks(lanes.into()) {
+            let keys = Lanes {
+                keys: keys.to_vec(),
+                bits: 0..0,
+            };
+            self.add_scalars(plan, &keys, first_word, next);
+        }
+        plan.entry_lanes = has_products.then_some(Home::Lane(first, lanes - reserved));
+        Ok(Home::Lane(first, lanes - KEPT_VALUES))
+    }
+
+    /// The sums over words of memory. `None` if a factor gets too large.
+    fn sums(&self, plan: &Plan) -> Option<Vec<Vec<(super::map::Sum, super::map::Sum)>>> {
+        let lanes = u64::from(self.group.lanes);
+        let words: BTreeMap<Key, u64> = plan
+            .counters
+            .iter()
+            .map(|counter| {
+                let key = (counter.function, counter.stretch, counter.kind);
+                (key, counter.word)
+            })
+            .collect();
+        let to_words = |terms: &[(Term, Ratio)]| {
+            let mut vector = Vector::new();
+            for (term, factor) in terms {
+                let plain = words[&term.key];
+                let word = match term.is_product {
+                    true => plain + lanes,
+                    false => plain,
+                };
+                let own = Vector::from([(word as usize, Ratio::ONE)]);
+                if !add(&mut vector, &own, *factor) {
+                    return None;
+                }
+            }
+            to_sum(&vector)
+        };
+        let functions = self.choice.sums.iter().map(|function| {
+            let sums = function
+                .iter()
+                .map(|(waves, lanes)| Some((to_words(waves)?, to_words(lanes)?)));
+            sums.collect::<Option<Vec<_>>>()
+        });
+        functions.collect()
+    }
+}

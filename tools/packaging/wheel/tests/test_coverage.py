@@ -1,0 +1,370 @@
+"""The plugin of coverage.py, with planted counts in place of a GPU. Needs coverage.py, pytest-cov and pytest-xdist.
+
+`rocov` is a stand-in here, which writes the planted counts as `rocov report` does. Expected lines are those that a reader
+of the sources finds.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import xml.etree.ElementTree
+
+import coverage
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WHEEL = os.path.dirname(HERE)
+PYTEST = os.path.join(os.path.dirname(os.path.dirname(WHEEL)), "pytest")
+
+# What stands for Triton.
+TRITON = {"__init__.py": "def jit(function):\n    return function\n", "language.py": "constexpr = int\n"}
+
+KERNELS = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def twice(x, LIMIT: tl.constexpr):
+    if LIMIT > 10:
+        y = x * 2
+    else:
+        y = x * 3
+    return y
+
+
+@triton.jit
+def scale(x_ptr, n, BLOCK: tl.constexpr, LIMIT: tl.constexpr):
+    pid = tl.program_id(0)
+    offs = pid * BLOCK + tl.arange(0, BLOCK)
+    if pid == 1000:
+        tl.store(x_ptr, 7.0)
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for i in range(0, 5):
+        acc += twice(tl.load(x_ptr + offs), LIMIT)
+    if LIMIT > 100:
+        acc += 5
+    tl.store(x_ptr + offs, acc)
+
+
+@triton.jit
+def never(p):
+    one = 1.0
+    tl.store(p, one)
+
+
+@triton.jit
+def debug(p):  # pragma: no cover
+    tl.store(p, 1.0)
+
+
+def launch(n):
+    if n > 100:
+        print("many")
+    return n
+"""
+# The block before `if pid`, its side, the loop, and the store behind it. Zeros and constants have no code.
+COUNTS = {8: 640, 16: 128, 17: 128, 18: 128, 19: 0, 22: 640, 25: 128}
+# `never` was never launched, 19 is a side that no thread took, 41 is code of the host. 10 is the side of a condition
+# that no specialisation has, and so is 24.
+MISSED = [19, 30, 31, 41]
+EXCLUDED = [10, 24, 35, 36]
+# Releases differ in whether the decorator of an excluded function is excluded, too.
+DECORATOR = 34
+MISSED_BRANCHES = [[18, 19], [40, 41]]
+
+TESTS = """\
+import kernels
+
+
+def test_one():
+    assert kernels.launch(1) == 1
+
+
+class TestOthers:
+    def test_two(self):
+        assert kernels.launch(2) == 2
+"""
+
+STAND_IN = """\
+#!{python}
+import json, os, sys
+
+arguments = sys.argv[1:]
+with open("calls", "a") as file:
+    print(json.dumps(arguments), file=file)
+if arguments[0] == "run":
+    end = arguments.index("--")
+    os.environ["ROCOV_DATA"] = arguments[arguments.index("-o") + 1]
+    os.makedirs(os.environ["ROCOV_DATA"], exist_ok=True)
+    os.execv(arguments[end + 1], arguments[end + 1:])
+if arguments[0] == "report":
+    by_test = "--per-test" in arguments
+    with open({planted!r}) as file:
+        planted = json.load(file)
+    with open(arguments[arguments.index("--lcov") + 1], "w") as file:
+        for label, files in planted.items():
+            name = "".join(letter if letter.isalnum() else "_" for letter in label)
+            for path, counts in files.items():
+                print("TN:" + (name if by_test else ""), "SF:" + path, sep="\\n", file=file)
+                for line, count in counts.items():
+                    print("DA:%s,%s" % (line, count), file=file)
+                print("end_of_record", file=file)
+    tests = [{{"name": label}} for label in planted if label] if by_test else []
+    with open(arguments[arguments.index("--json") + 1], "w") as file:
+        json.dump({{"rocov": {{"tests": tests}}}}, file)
+"""
+
+
+class Project:
+    def __init__(self, path):
+        self.path = path
+        for name, text in TRITON.items():
+            self.write("triton/" + name, text)
+        self.write("kernels.py", KERNELS)
+        self.write("test_kernels.py", TESTS)
+        self.write("program.py", "import kernels\nkernels.launch(1)\n")
+        self.settings()
+        self.counts({"": {"kernels.py": COUNTS}})
+        (path / "bin").mkdir()
+        (path / ".rocov-coverage").mkdir()
+        stand_in = STAND_IN.format(python=sys.executable, planted=str(path / "planted.json"))
+        self.write("bin/rocov", stand_in)
+        (path / "bin/rocov").chmod(0o755)
+
+    def write(self, name, text):
+        (self.path / name).parent.mkdir(exist_ok=True)
+        (self.path / name).write_text(text)
+
+    def settings(self, run="", more=""):
+        self.write(".coveragerc", f"[run]\nplugins = rocov\nomit = triton/*\n{run}\n{more}\n")
+
+    def counts(self, by_label):
+        absolute = {
+            label: {str(self.path / name): counts for name, counts in files.items()}
+            for label, files in by_label.items()
+        }
+        self.write("planted.json", json.dumps(absolute))
+
+    def run(self, *arguments, status=0, **variables):
+        """Runs a Python module."""
+        environment = dict(os.environ, **variables)
+        for name in list(environment):
+            if name.startswith(("COV_", "COVERAGE_", "PYTEST_", "ROCOV_")) and name not in variables:
+                del environment[name]
+        environment["PATH"] = f"{self.path / 'bin'}{os.pathsep}{environment['PATH']}"
+        environment["PYTHONPATH"] = os.pathsep.join([WHEEL, PYTEST])
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
+        ended = subprocess.run(
+            [sys.executable, "-m", *arguments],
+            cwd=str(self.path),
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            universal_newlines=True,
+        )
+        assert ended.returncode == status, ended.stdout
+        return ended.stdout
+
+    def pytest(self, *arguments):
+        return self.run("pytest", "-q", "-p", "no:cacheprovider", "-p", "rocov_pytest", *arguments)
+
+    def json(self, *arguments):
+        self.run("coverage", "json", "-q", "-o", "out.json", *arguments)
+        return json.loads((self.path / "out.json").read_text())["files"]
+
+    def calls(self):
+        """What `rocov` was called with."""
+        return [json.loads(line) for line in (self.path / "calls").read_text().splitlines()]
+
+    def check(self, branch=False):
+        found = self.json()["kernels.py"]
+        assert found["missing_lines"] == MISSED
+        assert [line for line in found["excluded_lines"] if line != DECORATOR] == EXCLUDED
+        if branch:
+            assert found["missing_branches"] == MISSED_BRANCHES
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project(tmp_path)
+
+
+@pytest.mark.parametrize("branch", [False, True])
+def test_coverage_run_and_all_reports(project, branch):
+    project.settings(f"branch = {branch}")
+    project.run("coverage", "run", "program.py")
+    table = project.run("coverage", "report", "--show-missing")
+    assert re.search(r"kernels\.py .* 19, 30-31, 41$", table, re.MULTILINE), table
+    project.check(branch)
+    # Each format has the lines, and each file once.
+    project.run("coverage", "xml", "-q")
+    found = xml.etree.ElementTree.parse(str(project.path / "coverage.xml")).getroot()
+    files = [each for each in found.iter("class") if each.get("filename") == "kernels.py"]
+    assert [int(line.get("number")) for line in files[0].iter("line") if line.get("hits") == "0"] == MISSED
+    assert len(files) == 1
+    project.run("coverage", "lcov", "-q")
+    section = (project.path / "coverage.lcov").read_text().split("SF:kernels.py\n")
+    assert len(section) == 2
+    section = section[1].split("end_of_record")[0]
+    assert [int(line) for line in re.findall(r"^DA:(\d+),0", section, re.MULTILINE)] == MISSED
+    project.run("coverage", "html", "-q")
+    page = next((project.path / "htmlcov").glob("kernels_py.html")).read_text()
+    assert [int(line) for line in re.findall(r'<p class="mis[^>]*>.*?id="t(\d+)"', page)] == MISSED
+
+
+def test_reports_do_not_add_up(project):
+    project.run("coverage", "run", "program.py")
+    for _ in range(3):
+        project.check()
+    assert sorted(project.json()) == ["kernels.py", "program.py"]
+
+def test_kernels_of_a_module_that_was_never_imported_are_missed(project):
+    project.settings("source = .")
+    project.write("other.py", KERNELS)
+    project.run("coverage", "run", "program.py")
+    project.check()
+    # It has a function with the name of one that a kernel calls.
+    assert project.json()["other.py"]["missing_lines"][:4] == [1, 2, 5, 6]
+    assert 7 in project.json()["other.py"]["missing_lines"]
+
+
+def test_omit_and_source_hold(project):
+    project.write("inner/kernels.py", "import triton, triton.language as tl\n\n\n@triton.jit\ndef k(p):\n    tl.store(p, 1)\n")
+    project.write("inner/__init__.py", "")
+    project.write("program.py", "import kernels\nimport inner.kernels\n")
+    project.counts({"": {"kernels.py": COUNTS, "inner/kernels.py": {6: 1}}})
+    project.settings("source = inner")
+    project.run("coverage", "run", "program.py")
+    found = project.json()
+    assert sorted(found) == ["inner/__init__.py", "inner/kernels.py"]
+    assert found["inner/kernels.py"]["missing_lines"] == []
+    project.write(".coveragerc", "[run]\nplugins = rocov\nomit = triton/*,inner/*\n")
+    project.run("coverage", "run", "program.py")
+    assert sorted(project.json()) == ["kernels.py", "program.py"]
+
+
+@pytest.mark.parametrize("branch", [False, True])
+def test_processes_are_combined(project, branch):
+    project.settings(f"branch = {branch}\nparallel = true")
+    for _ in range(2):
+        project.run("coverage", "run", "program.py")
+    project.run("coverage", "combine")
+    # As coverage.py removes the files that it has combined.
+    assert [call[0] for call in project.calls()] == ["report", "clean"]
+    # The lines are in the file: another machine has no counts.
+    (project.path / ".rocov-coverage").rmdir()
+    project.check(branch)
+
+
+def test_relative_files(project):
+    project.settings("relative_files = true")
+    project.run("coverage", "run", "program.py")
+    project.check()
+
+
+@pytest.mark.parametrize("branch", [[], ["--cov-branch"]])
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_pytest_cov(project, branch, workers):
+    output = project.pytest("--cov", "--cov-report=term-missing", *branch, *workers)
+    assert re.search(r"kernels\.py .* 19, 30-31, 41$", output, re.MULTILINE), output
+    project.check(bool(branch))
+
+
+def test_contexts_of_pytest_cov(project):
+    by_label = {"test_kernels.py/test_one/inner": {"kernels.py": COUNTS}}
+    # What no test has counted, and a context of a user's own.
+    by_label["dump-1"] = {"kernels.py": {30: 128}}
+    by_label["forward"] = {"kernels.py": {31: 128}}
+    project.counts(by_label)
+    project.pytest("--cov", "--cov-context=test")
+    contexts = project.json("--show-contexts")["kernels.py"]["contexts"]
+    assert contexts["22"] == ["test_kernels.py::test_one|run"]
+    assert "19" not in contexts
+    assert contexts["31"] == ["", "forward"]
+    host = ["test_kernels.py::TestOthers::test_two|run", "test_kernels.py::test_one|run"]
+    assert sorted(contexts["40"]) == host
+
+
+def test_contexts_of_coverage(project):
+    project.counts({"test_kernels.py/TestOthers/test_two": {"kernels.py": COUNTS}})
+    project.settings("dynamic_context = test_function")
+    project.run("coverage", "run", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_kernels.py")
+    contexts = project.json("--show-contexts")["kernels.py"]["contexts"]
+    assert contexts["22"] == ["test_kernels.TestOthers.test_two"]
+
+
+def test_several_specialisations_are_joined(project):
+    counts = dict(COUNTS)
+    counts.update({10: 640, 24: 128})
+    project.counts({"": {"kernels.py": counts}})
+    project.run("coverage", "run", "program.py")
+    found = project.json()["kernels.py"]
+    assert found["missing_lines"] == MISSED
+    assert [line for line in found["excluded_lines"] if line != DECORATOR] == [35, 36]
+
+
+def test_a_helper_of_another_file(project):
+    project.write("helpers.py", "import triton, triton.language as tl\n\n\n@triton.jit\ndef half(x):\n    y = x / 2\n    return y\n")
+    project.write("kernels.py", KERNELS.replace("import triton\n", "import triton; from helpers import half\n").replace("twice(tl", "half(tl").replace(", LIMIT)\n    if", ")\n    if"))
+    project.write("program.py", "import kernels\nimport helpers\n")
+    project.run("coverage", "run", "program.py")
+    assert project.json()["helpers.py"]["missing_lines"] == []
+    program = project.path / "kernels.py"
+    program.write_text(program.read_text().replace("import half", "import half as other").replace("half(tl", "other(tl"))
+    project.run("coverage", "run", "program.py")
+    assert project.json()["helpers.py"]["missing_lines"] == []
+
+
+def test_the_plugin_starts_rocov(project):
+    project.settings(more="[rocov]\nrun = always")
+    project.write("program.py", "import kernels, sys\nprint(sys.argv[1:])\nsys.exit(int(sys.argv[1]))\n")
+    output = project.run("coverage", "run", "program.py", "7", "a b", status=7)
+    assert output == "['7', 'a b']\n"
+    run = project.calls()[-1]
+    assert run[:3] == ["run", "--instrument", "-o"]
+    assert run[3] == str(project.path / ".rocov-coverage")
+    assert run[-5:] == ["coverage", "run", "program.py", "7", "a b"]
+    # As coverage.py removes its own data.
+    assert project.calls()[0] == ["clean", ".rocov-coverage"]
+    output = project.pytest("--cov", "--cov-append", "test_kernels.py")
+    assert "2 passed" in output
+    assert [call[0] for call in project.calls()].count("clean") == 1
+    assert [call[0] for call in project.calls()].count("run") == 2
+    # Runs in parallel have counts until they are combined.
+    project.run("coverage", "run", "--parallel-mode", "program.py", "0")
+    assert [call[0] for call in project.calls()].count("clean") == 1
+    assert [call[0] for call in project.calls()].count("run") == 3
+    # Without --cov, pytest runs as it is.
+    project.pytest("test_kernels.py")
+    assert [call[0] for call in project.calls()].count("run") == 3
+
+
+def test_counts_of_rocov_run(project):
+    (project.path / ".rocov-coverage").rmdir()
+    (project.path / "rocov-data").mkdir()
+    project.run("coverage", "run", "program.py")
+    project.check()
+    assert "rocov-data" in project.calls()[0]
+
+
+def test_what_is_wrong_has_a_message(project):
+    project.run("coverage", "run", "program.py")
+    (project.path / "bin/rocov").unlink()
+    output = project.run("coverage", "report", PATH="/nowhere")
+    assert "kernels are reported as missed: there is no command rocov" in output
+    project.settings(more="[rocov]\nrun = sometimes")
+    output = project.run("coverage", "run", "program.py", status=1)
+    assert "run is 'sometimes': write auto, always or never" in output
+
+
+def test_without_counts_all_is_as_without_the_plugin(project):
+    (project.path / ".rocov-coverage").rmdir()
+    project.run("coverage", "run", "program.py")
+    found = project.json()["kernels.py"]["missing_lines"]
+    project.write(".coveragerc", "[run]\nomit = triton/*\n")
+    project.run("coverage", "run", "program.py")
+    assert project.json()["kernels.py"]["missing_lines"] == found
