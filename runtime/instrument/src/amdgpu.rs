@@ -55,7 +55,13 @@ pub(crate) fn answer(code: &[u8], counting: Counting) -> CodeAnswer {
     if let Some(made) = cache.and_then(|cache| from_cache(cache, key)) {
         return kept(key, made, true);
     }
-    match amdgcn::instrument(code, &Options { counting }) {
+    match amdgcn::instrument(
+        code,
+        &Options {
+            counting,
+            ..Options::default()
+        },
+    ) {
         Ok(instrumented) => {
             let made = Made {
                 loss: partial_loss(&instrumented),
