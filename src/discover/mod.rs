@@ -79,6 +79,15 @@ impl Load {
         self.elf.as_ref()?.inserted.as_ref()
     }
 
+    /// The device memory of these counters, before any check.
+    pub(crate) fn inserted_range(&self) -> Option<DeviceRange> {
+        let range = self.inserted()?.range;
+        Some(DeviceRange {
+            start: range.address.wrapping_add(self.load_delta),
+            len: range.size,
+        })
+    }
+
     /// Returns whether its code counts in copies of the counters.
     pub(crate) fn has_copies(&self) -> bool {
         self.copies.is_some() || self.elf.as_ref().is_some_and(|elf| !elf.copies.is_empty())

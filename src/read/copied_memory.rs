@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use crate::device::{Device, DeviceError, DeviceRange};
 use crate::discover::Load;
 use crate::format::bounds_table::Bounds;
-use crate::read::inserted;
 use crate::support::memory::zeroed;
 use crate::validate::MAX_SECTION_BYTES;
 
@@ -117,8 +116,7 @@ pub(crate) fn first_look(load: &Load) -> DeviceRange {
     let mut most_wanted = ranges.first().copied();
     let mut max_gap = MAX_GAP;
     ranges.extend(load.version_word());
-    if let Some(inserted) = load.inserted() {
-        let counters = inserted::range(inserted, load);
+    if let Some(counters) = load.inserted_range() {
         most_wanted = Some(counters);
         ranges.push(counters);
     } else if let Some(elf) = &load.elf {

@@ -1,7 +1,7 @@
 //! The values of counters that rocov has put into machine code.
 
 use crate::device::{Device, DeviceRange};
-use crate::discover::{InsertedCounters, Load};
+use crate::discover::Load;
 use crate::instrument::amdgcn::{CounterMap, MapError};
 use crate::read::copied_memory::CopiedMemory;
 use crate::read::error::ReadError;
@@ -22,10 +22,10 @@ impl<'a> InsertedCounts<'a> {
         memory: &mut CopiedMemory<'_>,
         load: &'a Load,
     ) -> Result<Option<Self>, ReadError> {
-        let Some(inserted) = load.inserted() else {
+        let (Some(inserted), Some(range)) = (load.inserted(), load.inserted_range()) else {
             return Ok(None);
         };
-        let [bytes] = memory.get([checked(inserted, load)?])?;
+        let [bytes] = memory.get([checked(range, load)?])?;
         let (words, _) = bytes.as_chunks::<8>();
         Ok(Some(Self {
             map: inserted.map()?,
@@ -42,24 +42,16 @@ impl<'a> InsertedCounts<'a> {
     }
 }
 
-/// The memory of the inserted counters of `load`, before any check.
-pub(super) fn range(inserted: &InsertedCounters, load: &Load) -> DeviceRange {
-    DeviceRange {
-        start: inserted.range.address.wrapping_add(load.load_delta),
-        len: inserted.range.size,
-    }
-}
-
-fn checked(inserted: &InsertedCounters, load: &Load) -> Result<DeviceRange, ReadError> {
-    let DeviceRange { start, len } = range(inserted, load);
-    let bounds = (start, start.saturating_add(len));
+/// The memory of the inserted counters of `load`, which must be inside of the code object.
+fn checked(range: DeviceRange, load: &Load) -> Result<DeviceRange, ReadError> {
+    let bounds = (range.start, range.start.saturating_add(range.len));
     Ok(SectionRanges::check_counters(bounds, load.segment)?)
 }
 
 /// Overwrites the inserted counters of `load` with zeros.
 pub(super) fn zero(device: &dyn Device, load: &Load) -> Result<(), ReadError> {
-    if let Some(inserted) = load.inserted() {
-        let range = checked(inserted, load)?;
+    if let Some(range) = load.inserted_range() {
+        let range = checked(range, load)?;
         device.write(range.start, &zeroed(range.len)?)?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The lines about code that runs uncounted although rocov was asked to instrument it.
 
-/// What runs uncounted.
+/// The kind of code that runs uncounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Uncounted {
     /// A module of the CUDA driver.

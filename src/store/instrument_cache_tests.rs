@@ -108,11 +108,7 @@ fn results_of_triton_go_if_no_other_run_uses_them() {
     // Another run.
     let other = File::open(&triton).unwrap();
     other.lock_shared().unwrap();
-    let small = InstrumentCache {
-        most: 1,
-        unchecked: AtomicU64::new(u64::MAX),
-        directory: directory.path().into(),
-    };
+    let small = self::cache(directory.path(), 1);
     assert!(small.use_triton(Counting::Exact).is_some());
     assert_eq!(left(), [true; 3]);
     drop(other);
@@ -129,6 +125,26 @@ fn results_of_triton_go_if_no_other_run_uses_them() {
     assert!(smaller.use_triton(Counting::Exact).is_some());
     assert_eq!(left(), [false, true, true]);
     assert!(smaller.results_of_triton(Counting::Exact).is_dir());
+}
+
+#[test]
+fn small_entries_are_looked_at_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = cache(directory.path(), 1600);
+    let write = |key: u128, bytes: usize| {
+        let place = cache.code(key);
+        cache
+            .write(CacheFolder::Code, &place, &vec![1; bytes])
+            .unwrap();
+        used(&place, key as u64);
+    };
+    write(1, 1600);
+    // 100 bytes, a sixteenth, may be too many.
+    write(2, 60);
+    assert!(cache.code(1).exists());
+    write(3, 60);
+    assert!(!cache.code(1).exists());
+    assert!(cache.code(2).exists() && cache.code(3).exists());
 }
 
 #[test]

@@ -151,7 +151,7 @@ impl Keeper {
                 .rewind()
                 .and_then(|()| image.read_to_end(&mut bytes))
                 .map_err(|source| DeviceError::Image { uri: uri(), source })?;
-            // Of a code object that rocov has put counters into, the one that the program had is kept.
+            // rocov may have put counters into it: the report needs the one that the program had.
             let bytes = match CounterMap::find(&bytes) {
                 Ok(Some(map)) => map.original().to_vec(),
                 _ => bytes,

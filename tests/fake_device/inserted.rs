@@ -9,6 +9,7 @@ use rocov::format::codeobject::Identity;
 use rocov::instrument::amdgcn::{CounterMap, Options, instrument};
 
 use crate::fake_device::FakeDevice;
+use crate::kills::keeping;
 use crate::support::artifacts::repository;
 use crate::support::compile::device_only;
 use crate::support::compilers::Compiler;
@@ -67,7 +68,7 @@ fn inserted_counters_come_home_under_the_name_of_the_original() {
     assert_eq!(map.original(), original);
     let device = loaded(&instrumented.code);
     let (directory, name) = output();
-    let mut session = Session::default();
+    let mut session = keeping(&name);
     let seen = session.loaded(&device, FIRST).unwrap();
     assert_eq!((seen.pairs, seen.found), (1, 1));
 
@@ -114,7 +115,7 @@ fn inserted_counters_come_home_under_the_name_of_the_original() {
     assert_eq!(record.blocks, expected(&map, &original, SAXPY, &sums)[1..]);
 }
 
-/// The same code object with and without counters, in one process.
+/// One process may load a code object with and without counters.
 #[test]
 fn one_code_object_is_known_with_and_without_counters() {
     let original = plain();

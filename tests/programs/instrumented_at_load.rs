@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -196,8 +195,9 @@ fn damaged_code_runs_as_without_rocov() {
     let file = directory.path().join("damaged.co");
     let load = |command: &mut Command| {
         let ended = run(command.arg("load").arg(&file));
-        let signal = ended.status.signal().map(|signal| 128 + signal);
-        (ended.status.code().or(signal), ended)
+        // HIP crashes by one signal or another, as the memory behind the file has it.
+        let status = ended.status.code().filter(|status| *status < 128);
+        (status, ended)
     };
     let compare = |what: &str, damaged: &[u8]| {
         fs::write(&file, damaged).expect("a code object");
@@ -208,8 +208,10 @@ fn damaged_code_runs_as_without_rocov() {
         assert_eq!(ended.stdout, alone.stdout, "{what}: {ended}");
         ended
     };
-    // Headers, names, symbols, code, the tables at the end.
-    let many = (0..24).map(|part| part * whole.len() / 24 + 5);
+    // The header, and everything behind the program headers and before the section headers: with others, ROCr reads past the
+    // end of the file.
+    let sections = u64::from_le_bytes(whole[40..48].try_into().expect("8 bytes")) as usize;
+    let many = (0..24).map(|part| 0x238 + part * (sections - 0x238) / 24);
     for at in [4, 18, 40, 60, 62].into_iter().chain(many) {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x55;

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rocov::device::hsa::abi::{SUCCESS, Status};
 use rocov::device::hsa::exchange::{
-    CodeAnswer, CodeRequest, FUNCTION, InstrumentFn, RELEASE, ReleaseFn,
+    CodeAnswer, CodeInstrumentFn, CodeRequest, FUNCTION, RELEASE, ReleaseFn,
 };
 use rocov::discover::filter::{Filter, file_of};
 use rocov::format::codeobject::FileUri;
@@ -27,8 +27,8 @@ use rocov::settings::{Counting, Uncounted};
 
 use super::copy::send;
 use super::exchange::{MAX_FILE, MEMORY, symbol};
-use super::hsa_hooks::{inside, is_inside};
 use super::losses::lose;
+use super::nesting::{inside, is_inside};
 use crate::elect::event::{Event, NewExchange};
 use crate::guest::{boundary, elf_objects, log, settings, stack};
 
@@ -281,7 +281,7 @@ fn contents(file: c_int) -> Option<Vec<u8>> {
 /// The functions of the library.
 #[derive(Clone, Copy)]
 struct Functions {
-    instrument: InstrumentFn,
+    instrument: CodeInstrumentFn,
     release: ReleaseFn,
 }
 

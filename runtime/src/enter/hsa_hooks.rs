@@ -5,7 +5,6 @@
 //! The outer one sends the events.
 #![expect(unsafe_code, reason = "reads the result of hsa_queue_create")]
 
-use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 
 use rocov::device::Executable;
@@ -13,6 +12,7 @@ use rocov::device::hsa::abi::{SUCCESS, Status};
 
 use super::code_objects;
 use super::copy::send;
+use super::nesting::{inside, is_inside};
 use crate::elect::event::{Event, NewQueue};
 use crate::guest::status::RocovStatus;
 use crate::guest::{process, stack};
@@ -35,25 +35,6 @@ pub(super) type QueueCreateFn = unsafe extern "C" fn(
     *mut u64,
 ) -> Status;
 pub(super) type QueueDestroyFn = unsafe extern "C" fn(u64) -> Status;
-
-thread_local! {
-    /// Set while this thread is in a function of HSA that one of our hooks has called.
-    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Returns whether another of our hooks is already on this thread's stack.
-pub(super) fn is_inside() -> bool {
-    IS_INSIDE.get()
-}
-
-/// Calls HSA's function.
-#[inline(always)]
-pub(super) fn inside(call: impl FnOnce() -> Status) -> Status {
-    let before = IS_INSIDE.replace(true);
-    let status = call();
-    IS_INSIDE.set(before);
-    status
-}
 
 /// Starts HSA. Notes the start before the call, because a child that is forked meanwhile inherits half of
 /// HSA.

@@ -22,6 +22,7 @@ mod interpose;
 mod link_hooks;
 mod load;
 mod losses;
+mod nesting;
 mod next_symbol;
 mod nvtx;
 mod roctx;

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The function of the library, an [`InstrumentFn`].
+/// The function of the library, an [`CodeInstrumentFn`].
 pub const FUNCTION: &str = "rocov_instrument_amdgpu_1";
 /// The function that takes code back, a [`ReleaseFn`].
 pub const RELEASE: &str = "rocov_instrument_release_1";
 
 /// Answers a request. Called before ROCr gets the code.
-pub type InstrumentFn = unsafe extern "C" fn(*const CodeRequest, *mut CodeAnswer);
+pub type CodeInstrumentFn = unsafe extern "C" fn(*const CodeRequest, *mut CodeAnswer);
 /// Takes the code of an answer back, by its owner. Nobody reads the code any more.
 pub type ReleaseFn = unsafe extern "C" fn(*const c_void);
 

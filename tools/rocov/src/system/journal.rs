@@ -45,7 +45,7 @@ struct ProcessNotes {
     /// The label, if it has one, and the words of its command line, if they are known.
     label: Option<String>,
     command: Vec<String>,
-    /// What ran uncounted, by its kind and its file; for each reason, the number.
+    /// The code that ran uncounted, by its kind and its file; for each reason, the number.
     uncounted: BTreeMap<(Uncounted, String), BTreeMap<String, usize>>,
 }
 
