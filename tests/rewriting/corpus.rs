@@ -72,6 +72,9 @@ impl Account {
                 for (name, refusal) in &made.refused {
                     if names.contains(name) {
                         refused += 1;
+                        if std::env::var_os("ROCOV_TEST_VERBOSE").is_some() {
+                            println!("  {name}: {refusal}");
+                        }
                         *self.reasons.entry(kind(refusal)).or_default() += 1;
                     }
                 }

@@ -307,7 +307,19 @@ impl Ratio {
         Self::new(self.denominator.into(), self.numerator.into())
     }
 
+    /// A whole number.
+    fn whole(numerator: i64) -> Self {
+        Self {
+            numerator,
+            denominator: 1,
+        }
+    }
+
     pub(super) fn times(self, other: Self) -> Option<Self> {
+        // Nearly all are whole.
+        if self.denominator == 1 && other.denominator == 1 {
+            return self.numerator.checked_mul(other.numerator).map(Self::whole);
+        }
         let numerator = i128::from(self.numerator) * i128::from(other.numerator);
         Self::new(
             numerator,
@@ -316,6 +328,9 @@ impl Ratio {
     }
 
     pub(super) fn plus(self, other: Self) -> Option<Self> {
+        if self.denominator == 1 && other.denominator == 1 {
+            return self.numerator.checked_add(other.numerator).map(Self::whole);
+        }
         let (a, b) = (i128::from(self.numerator), i128::from(self.denominator));
         let (c, d) = (i128::from(other.numerator), i128::from(other.denominator));
         Self::new(a * d + c * b, b * d)
