@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use modelgpu_isa::Flow;
 
+use super::code::Ins;
 use super::encoder::{EXEC, Encoder, MAX_OFFSET, Source};
 use super::error::Refusal;
 use super::function::Function;
@@ -40,6 +41,8 @@ pub(super) struct Emitter<'a, 'data> {
     functions: &'a [&'a Function<'data>],
     labels: &'a Labels,
     encoder: Encoder,
+    /// A function has a vector comparison whose result is in EXEC.
+    compares: bool,
     /// The counters of each stretch, by the numbers of the function and the stretch.
     counters: BTreeMap<(usize, usize), Vec<usize>>,
     end: Label,
@@ -72,6 +75,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
             functions,
             labels,
             encoder: plan.encoder,
+            compares: functions
+                .iter()
+                .any(|function| function.all.iter().any(writes_exec_by_vectors)),
             counters,
             end: text.label(),
             has_end: false,
@@ -291,7 +297,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             .iter()
             .any(|counter| counter.kind == Kind::Lanes || !counter.is_once);
         let is_live = changes_scc && code.is_scc_live[index];
-        if index > 0 && code.all[index - 1].mnemonic.starts_with("v_cmpx") {
+        if self.may_follow_comparison(function, index) {
             encoder.wait_behind_comparison(text);
         }
         if is_live {
@@ -329,6 +335,27 @@ impl<'a, 'data> Emitter<'a, 'data> {
         }
     }
 
+    /// Returns whether a vector instruction may have written EXEC less than four wait states before an instruction. Each
+    /// instruction is a state at least. Other ways than the one through the text may be shorter.
+    fn may_follow_comparison(&self, function: usize, index: usize) -> bool {
+        const STATES: usize = 4;
+        let code = self.functions[function];
+        let starts_block = |number: usize| {
+            let stretch = code.stretches[code.stretch_of(number)];
+            stretch.starts_block && stretch.first == number
+        };
+        for number in (index.saturating_sub(STATES)..index).rev() {
+            if starts_block(number + 1) {
+                return self.compares;
+            }
+            let ins = &code.all[number];
+            if writes_exec_by_vectors(ins) {
+                return true;
+            }
+        }
+        index < STATES && self.compares
+    }
+
     /// Adds to a counter with a register or a lane.
     fn add(&self, text: &mut Text, counter: &Counter, amount: Source) {
         let encoder = self.encoder;
@@ -336,13 +363,23 @@ impl<'a, 'data> Emitter<'a, 'data> {
         match counter.home {
             Home::Bit(register, bit) => encoder.set_bit(text, register, bit),
             Home::Scalar(register) if counter.is_once => encoder.move_32(text, register, amount),
-            Home::Scalar(register) => encoder.add(text, register, register, amount),
+            Home::Scalar(register) => {
+                let is_read_by_vectors = !self.plan.vectors.is_empty();
+                if matches!(amount, Source::Scalar(_)) && is_read_by_vectors {
+                    encoder.wait_for_scalars(text);
+                }
+                encoder.add(text, register, register, amount);
+            }
             Home::Lane(vector, lane) if counter.is_once => {
                 encoder.write_lane(text, vector, amount, lane);
             }
             Home::Lane(vector, lane) => {
                 encoder.read_lane(text, t, vector, lane);
+                if matches!(amount, Source::Scalar(_)) {
+                    encoder.wait_for_scalars(text);
+                }
                 encoder.add(text, t, t, amount);
+                encoder.wait_behind_sum(text);
                 encoder.write_lane(text, vector, Source::Scalar(t), lane);
             }
         }
@@ -399,6 +436,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 encoder.vector_move(text, vector, Source::Constant(0));
             }
             self.set_checked(text);
+            encoder.wait_for_scalars(text);
             encoder.move_mask(text, EXEC, Source::Scalar(pair));
         }
         if let Some(Home::Lane(vector, lane)) = plan.entry_lanes {
@@ -470,6 +508,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         let entry_lanes = match plan.entry_lanes {
             Some(Home::Lane(vector, lane)) => {
                 encoder.read_lane(text, free, vector, lane);
+                encoder.wait_behind_lane(text);
                 free
             }
             Some(Home::Scalar(register)) => register,
@@ -621,6 +660,11 @@ impl<'a, 'data> Emitter<'a, 'data> {
         encoder.move_mask(text, EXEC, Source::Scalar(t));
         encoder.jump(text, back);
     }
+}
+
+/// Returns whether an instruction is a vector comparison whose result is in EXEC.
+fn writes_exec_by_vectors(ins: &Ins) -> bool {
+    ins.mnemonic.starts_with("v_") && ins.writes_exec
 }
 
 /// The address in a pair of scalar registers, as the number of a counter.
