@@ -609,6 +609,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     }
                 }
                 if counter.is_checked {
+                    encoder.wait_for_scalars(text);
                     encoder.add(text, t, t, Source::Constant(plan.rounds));
                 }
                 encoder.vector_move(text, DATA, Source::Scalar(t));
