@@ -13,7 +13,7 @@ use super::text::{Goal, Label, Text};
 
 /// The bytes of a counter in memory.
 const WORD: u32 = 8;
-/// What is out of line comes within so many words of the branch to it.
+/// The words between a branch and the code out of line that it leads to, at most.
 const POOL: usize = 8000;
 /// Kernels begin at multiples of 256 bytes ("Kernel Descriptor" in LLVM's AMDGPUUsage), functions at those of a cache line.
 const KERNEL_WORDS: usize = 64;

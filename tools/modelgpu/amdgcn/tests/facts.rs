@@ -398,7 +398,7 @@ fn states(sample: &Sample, seed: u64) -> Vec<[u32; STATE]> {
     states
 }
 
-/// What is wrong with the facts of an instruction.
+/// The mistakes in the facts of an instruction.
 fn mistakes(sample: &Sample, before: &[[u32; STATE]], after: &[[u32; LEFT]]) -> BTreeSet<String> {
     let written = sample.places(AccessKind::Write);
     let mut mistakes = BTreeSet::new();
