@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use modelgpu_isa::Flow;
 
+use super::code::Ins;
 use super::encoder::{EXEC, Encoder, MAX_OFFSET, Source};
 use super::error::Refusal;
 use super::function::Function;
@@ -13,7 +14,7 @@ use crate::support::counting::Counting;
 
 /// The bytes of a counter in memory.
 const WORD: u32 = 8;
-/// What is out of line comes within so many words of the branch to it.
+/// The words between a branch and the code out of line that it leads to, at most.
 const POOL: usize = 8000;
 /// Kernels begin at multiples of 256 bytes ("Kernel Descriptor" in LLVM's AMDGPUUsage), functions at those of a cache line.
 const KERNEL_WORDS: usize = 64;
@@ -41,6 +42,8 @@ pub(super) struct Emitter<'a, 'data> {
     functions: &'a [&'a Function<'data>],
     labels: &'a Labels,
     encoder: Encoder,
+    /// A function has a vector comparison whose result is in EXEC.
+    compares: bool,
     /// The counters of each stretch, by the numbers of the function and the stretch.
     counters: BTreeMap<(usize, usize), Vec<usize>>,
     end: Label,
@@ -73,6 +76,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
             functions,
             labels,
             encoder: plan.encoder,
+            compares: functions
+                .iter()
+                .any(|function| function.all.iter().any(writes_exec_by_vectors)),
             counters,
             end: text.label(),
             has_end: false,
@@ -302,7 +308,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             .iter()
             .any(|counter| counter.kind == Kind::Lanes || !counter.is_once);
         let is_live = changes_scc && code.is_scc_live[index];
-        if index > 0 && code.all[index - 1].mnemonic.starts_with("v_cmpx") {
+        if self.may_follow_comparison(function, index) {
             encoder.wait_behind_comparison(text);
         }
         if is_live {
@@ -356,12 +362,35 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     true => encoder.any_active(text, t),
                     false => {
                         encoder.read_lane(text, t, vector, lane);
+                        encoder.wait_for_scalars(text);
                         encoder.or_active(text, t);
                     }
                 }
+                encoder.wait_behind_sum(text);
                 encoder.write_lane(text, vector, Source::Scalar(t), lane);
             }
         }
+    }
+
+    /// Returns whether a vector instruction may have written EXEC less than four wait states before an instruction. Each
+    /// instruction is a state at least. Other ways than the one through the text may be shorter.
+    fn may_follow_comparison(&self, function: usize, index: usize) -> bool {
+        const STATES: usize = 4;
+        let code = self.functions[function];
+        let starts_block = |number: usize| {
+            let stretch = code.stretches[code.stretch_of(number)];
+            stretch.starts_block && stretch.first == number
+        };
+        for number in (index.saturating_sub(STATES)..index).rev() {
+            if starts_block(number + 1) {
+                return self.compares;
+            }
+            let ins = &code.all[number];
+            if writes_exec_by_vectors(ins) {
+                return true;
+            }
+        }
+        index < STATES && self.compares
     }
 
     /// Adds to a counter with a register or a lane.
@@ -371,13 +400,23 @@ impl<'a, 'data> Emitter<'a, 'data> {
         match counter.home {
             Home::Bit(register, bit) => encoder.set_bit(text, register, bit),
             Home::Scalar(register) if counter.is_once => encoder.move_32(text, register, amount),
-            Home::Scalar(register) => encoder.add(text, register, register, amount),
+            Home::Scalar(register) => {
+                let is_read_by_vectors = !self.plan.vectors.is_empty();
+                if matches!(amount, Source::Scalar(_)) && is_read_by_vectors {
+                    encoder.wait_for_scalars(text);
+                }
+                encoder.add(text, register, register, amount);
+            }
             Home::Lane(vector, lane) if counter.is_once => {
                 encoder.write_lane(text, vector, amount, lane);
             }
             Home::Lane(vector, lane) => {
                 encoder.read_lane(text, t, vector, lane);
+                if matches!(amount, Source::Scalar(_)) {
+                    encoder.wait_for_scalars(text);
+                }
                 encoder.add(text, t, t, amount);
+                encoder.wait_behind_sum(text);
                 encoder.write_lane(text, vector, Source::Scalar(t), lane);
             }
         }
@@ -434,6 +473,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 encoder.vector_move(text, vector, Source::Constant(0));
             }
             self.set_checked(text);
+            encoder.wait_for_scalars(text);
             encoder.move_mask(text, EXEC, Source::Scalar(pair));
         }
         if let Some(Home::Lane(vector, lane)) = plan.entry_lanes {
@@ -505,6 +545,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         let entry_lanes = match plan.entry_lanes {
             Some(Home::Lane(vector, lane)) => {
                 encoder.read_lane(text, free, vector, lane);
+                encoder.wait_behind_lane(text);
                 free
             }
             Some(Home::Scalar(register)) => register,
@@ -608,6 +649,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     }
                 }
                 if counter.is_checked {
+                    encoder.wait_for_scalars(text);
                     encoder.add(text, t, t, Source::Constant(plan.rounds));
                 }
                 if plan.counting == Counting::Reached {
@@ -662,6 +704,11 @@ impl<'a, 'data> Emitter<'a, 'data> {
         encoder.move_mask(text, EXEC, Source::Scalar(t));
         encoder.jump(text, back);
     }
+}
+
+/// Returns whether an instruction is a vector comparison whose result is in EXEC.
+fn writes_exec_by_vectors(ins: &Ins) -> bool {
+    ins.mnemonic.starts_with("v_") && ins.writes_exec
 }
 
 /// The address in a pair of scalar registers, as the number of a counter.

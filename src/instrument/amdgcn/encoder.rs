@@ -292,6 +292,7 @@ impl Encoder {
 
     /// SCC = source, which is 0 or 1.
     pub(super) fn restore_scc(&self, text: &mut Text, source: u16) {
+        self.wait_for_scalars(text);
         let op = self.opcodes.compare_not_equal;
         text.push(0xbf00_0000 | op << 16 | ZERO << 8 | u32::from(source));
     }
@@ -304,20 +305,24 @@ impl Encoder {
 
     /// Adds to a pair that has the address of this place the distance to `goal`. Changes SCC.
     pub(super) fn add_distance(&self, text: &mut Text, pair: u16, goal: super::text::Goal) {
-        // The text sets both constants, which lie 4 and 12 bytes behind this place.
+        // The text sets both constants.
         let wide = Source::Constant(0x1234_5678);
-        text.refer(goal);
+        let start = text.len();
+        self.wait_for_scalars(text);
+        text.refer(goal, text.len() - start);
         self.add(text, pair, pair, wide);
         self.add_with_carry(text, pair + 1, pair + 1, wide);
     }
 
     /// Adds a constant to a pair. Changes SCC.
     pub(super) fn advance(&self, text: &mut Text, pair: u16, bytes: u32) {
+        self.wait_for_scalars(text);
         self.add(text, pair, pair, Source::Constant(bytes));
         self.add_with_carry(text, pair + 1, pair + 1, Source::Constant(0));
     }
 
     pub(super) fn jump(&self, text: &mut Text, pair: u16) {
+        self.wait_for_scalars(text);
         let op = self.opcodes.set_pc;
         Self::sop1(text, op, 0, Source::Scalar(pair));
     }
@@ -360,6 +365,31 @@ impl Encoder {
     pub(super) fn wait_behind_lane(&self, text: &mut Text) {
         if self.is_gfx94() {
             self.nothing(text, 2);
+        }
+        // depctr_va_sdst(0)
+        self.wait_for_results(text, 0xf1ff);
+    }
+
+    /// Waits behind [`Self::read_lane`] and one scalar instruction with the same result until a vector instruction can read it.
+    pub(super) fn wait_behind_sum(&self, text: &mut Text) {
+        // LLVM's hazard recognizer looks for the last vector instruction that wrote the register, 2 states before.
+        if self.is_gfx94() {
+            self.nothing(text, 1);
+        }
+    }
+
+    /// Waits until instructions can read scalar registers that scalar instructions have written, and that vector instructions
+    /// read before that, as LLVM does on gfx12.
+    pub(super) fn wait_for_scalars(&self, text: &mut Text) {
+        // depctr_sa_sdst(0)
+        self.wait_for_results(text, 0xfffe);
+    }
+
+    fn wait_for_results(&self, text: &mut Text, counters: u16) {
+        if self.is_gfx12()
+            && let Some(op) = opcode(self.target, "SOPP", "s_wait_alu")
+        {
+            text.push(Self::sopp(op.into(), counters));
         }
     }
 
@@ -416,12 +446,8 @@ impl Encoder {
 
     /// A lane of a vector register = a scalar register, which a scalar instruction has written, or a small constant.
     pub(super) fn write_lane(&self, text: &mut Text, vector: u16, source: Source, lane: u16) {
-        // As LLVM does behind a scalar result.
-        if self.is_gfx12()
-            && matches!(source, Source::Scalar(_))
-            && let Some(op) = opcode(self.target, "SOPP", "s_wait_alu")
-        {
-            text.push(Self::sopp(op.into(), 0xfffe));
+        if matches!(source, Source::Scalar(_)) {
+            self.wait_for_scalars(text);
         }
         let (operand, literal) = source.operand();
         debug_assert!(literal.is_none(), "lanes take small constants");
@@ -437,6 +463,9 @@ impl Encoder {
 
     /// A vector register = a scalar one, or a constant.
     pub(super) fn vector_move(&self, text: &mut Text, vector: u16, source: Source) {
+        if matches!(source, Source::Scalar(_)) {
+            self.wait_for_scalars(text);
+        }
         let (operand, literal) = source.operand();
         self.vop1(text, vector, operand);
         text.extend(literal);

@@ -38,8 +38,9 @@ pub(super) struct Text {
     /// The position of each label; `usize::MAX` before it is placed.
     labels: Vec<usize>,
     branches: Vec<Branch>,
-    /// Additions of a distance to a goal from the place where each starts.
-    references: Vec<(usize, Goal)>,
+    /// Additions of a distance to a goal: the place where each starts, the words from the origin of the distance to this place, and the
+    /// goal.
+    references: Vec<(usize, usize, Goal)>,
     /// Positions where code can be inserted, by rising position.
     joints: Vec<usize>,
     /// The end of the last `v_writelane_b32`.
@@ -84,9 +85,9 @@ impl Text {
         self.words.push(word);
     }
 
-    /// The two instructions that come next add the distance from here to a goal.
-    pub(super) fn refer(&mut self, goal: Goal) {
-        self.references.push((self.words.len(), goal));
+    /// The two instructions that come next add the distance to a goal from the place that is `behind` words before here.
+    pub(super) fn refer(&mut self, goal: Goal, behind: usize) {
+        self.references.push((self.words.len(), behind, goal));
     }
 
     /// Notes that the last instruction wrote a lane.
@@ -207,7 +208,7 @@ impl Text {
         for branch in &mut self.branches {
             branch.at = code_moved(branch.at);
         }
-        for (at, _) in &mut self.references {
+        for (at, ..) in &mut self.references {
             *at = code_moved(*at);
         }
         for joint in &mut self.joints {
@@ -234,13 +235,13 @@ impl Text {
     /// The bytes, if the text lies at the ELF address `base` and the counters at `counters`.
     pub(super) fn bytes(&self, base: u64, counters: u64) -> Vec<u8> {
         let mut words = self.words.clone();
-        for (at, goal) in &self.references {
+        for (at, behind, goal) in &self.references {
             let goal = match goal {
                 Goal::Label(label) => base + self.offset(*label),
                 Goal::Counter(number) => counters + 8 * number,
                 Goal::Original(address) => *address,
             };
-            let distance = goal.wrapping_sub(base + 4 * *at as u64);
+            let distance = goal.wrapping_sub(base + 4 * (at - behind) as u64);
             words[at + 1] = distance as u32;
             words[at + 3] = (distance >> 32) as u32;
         }
