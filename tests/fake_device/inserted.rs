@@ -6,7 +6,7 @@ use std::fs;
 use rocov::drain::{Idle, Session};
 use rocov::format::blocks::Kind;
 use rocov::format::codeobject::Identity;
-use rocov::instrument::amdgcn::{CounterMap, Options, instrument};
+use rocov::instrument::amdgcn::{AmdgcnOptions, CounterMap, instrument};
 
 use crate::fake_device::FakeDevice;
 use crate::kills::keeping;
@@ -61,7 +61,7 @@ fn expected(map: &CounterMap<'_>, original: &[u8], name: &str, values: &[u64]) -
 #[test]
 fn inserted_counters_come_home_under_the_name_of_the_original() {
     let original = plain();
-    let instrumented = instrument(&original, &Options::default()).expect("a code object");
+    let instrumented = instrument(&original, &AmdgcnOptions::default()).expect("a code object");
     let map = CounterMap::find(&instrumented.code)
         .expect("a map")
         .expect("a map");
@@ -119,7 +119,7 @@ fn inserted_counters_come_home_under_the_name_of_the_original() {
 #[test]
 fn one_code_object_is_known_with_and_without_counters() {
     let original = plain();
-    let instrumented = instrument(&original, &Options::default()).expect("a code object");
+    let instrumented = instrument(&original, &AmdgcnOptions::default()).expect("a code object");
     let mut device = loaded(&instrumented.code);
     device.load(SECOND, 0, &original);
     let (directory, name) = output();
@@ -135,7 +135,7 @@ fn one_code_object_is_known_with_and_without_counters() {
 /// A map that names other memory than that of the code object is not followed.
 #[test]
 fn counters_outside_of_the_code_object_are_not_read() {
-    let instrumented = instrument(&plain(), &Options::default()).expect("a code object");
+    let instrumented = instrument(&plain(), &AmdgcnOptions::default()).expect("a code object");
     let map = CounterMap::find(&instrumented.code)
         .expect("a map")
         .expect("a map");

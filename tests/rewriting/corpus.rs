@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use rocov::format::bundle;
 use rocov::format::codeobject::CodeObject;
-use rocov::instrument::amdgcn::{CounterMap, Options, Refusal, instrument};
+use rocov::instrument::amdgcn::{AmdgcnOptions, CounterMap, Refusal, instrument};
 use rocov_tests::unpacked::not_run;
 
 /// Objects that take longer are named.
 const SLOW: Duration = Duration::from_secs(3);
 
-/// What became of the kernels of a package.
+/// The fate of the kernels of a package.
 #[derive(Debug, Default)]
 struct Account {
     objects: usize,
@@ -46,7 +46,7 @@ impl Account {
             return;
         }
         let start = Instant::now();
-        let made = instrument(image, &Options::default());
+        let made = instrument(image, &AmdgcnOptions::default());
         let time = start.elapsed();
         self.time += time;
         if time > SLOW {

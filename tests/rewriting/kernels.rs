@@ -1,6 +1,6 @@
 //! All kernels of testdata/kernels.
 
-use rocov::instrument::amdgcn::Options;
+use rocov::instrument::amdgcn::AmdgcnOptions;
 use rocov::support::counting::Counting;
 use rocov_tests::artifacts::{files_with_extension, repository};
 use rocov_tests::compile::{clang, device_only, kernel_source};
@@ -11,7 +11,7 @@ use crate::run::compare;
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
 /// Compares the kernels of every source at each level, and returns the sources whose comparison failed.
-fn compare_all(target: &str, flags: &[&str], name: &str, options: Options) {
+fn compare_all(target: &str, flags: &[&str], name: &str, options: AmdgcnOptions) {
     let is_rdna = target.starts_with("gfx1");
     let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all");
     let level_asked = std::env::var("ROCOV_TEST_LEVEL").ok();
@@ -70,22 +70,22 @@ fn compare_all(target: &str, flags: &[&str], name: &str, options: Options) {
 
 #[test]
 fn kernels_count_as_traced_on_gfx90a() {
-    compare_all("gfx90a", &[], "gfx90a", Options::default());
+    compare_all("gfx90a", &[], "gfx90a", AmdgcnOptions::default());
 }
 
 #[test]
 fn kernels_count_as_traced_on_gfx942() {
-    compare_all("gfx942", &[], "gfx942", Options::default());
+    compare_all("gfx942", &[], "gfx942", AmdgcnOptions::default());
 }
 
 #[test]
 fn kernels_count_as_traced_on_gfx950() {
-    compare_all("gfx950", &[], "gfx950", Options::default());
+    compare_all("gfx950", &[], "gfx950", AmdgcnOptions::default());
 }
 
 #[test]
 fn kernels_count_as_traced_on_gfx1100() {
-    compare_all("gfx1100", &[], "gfx1100", Options::default());
+    compare_all("gfx1100", &[], "gfx1100", AmdgcnOptions::default());
 }
 
 #[test]
@@ -94,21 +94,21 @@ fn kernels_count_as_traced_on_gfx1100_in_waves_of_64() {
         "gfx1100",
         &["-mwavefrontsize64"],
         "gfx1100-wave64",
-        Options::default(),
+        AmdgcnOptions::default(),
     );
 }
 
 #[test]
 fn kernels_count_as_traced_on_gfx1201() {
-    compare_all("gfx1201", &[], "gfx1201", Options::default());
+    compare_all("gfx1201", &[], "gfx1201", AmdgcnOptions::default());
 }
 
 #[test]
 fn waves_that_go_on_bring_their_counts_to_memory() {
     for rounds in [1, 2, 7] {
-        let options = Options {
+        let options = AmdgcnOptions {
             rounds,
-            ..Options::default()
+            ..AmdgcnOptions::default()
         };
         compare_all("gfx942", &[], "gfx942", options);
         compare_all("gfx1100", &[], "gfx1100", options);
@@ -117,9 +117,9 @@ fn waves_that_go_on_bring_their_counts_to_memory() {
 
 #[test]
 fn functions_that_share_registers_count_as_traced() {
-    let options = Options {
+    let options = AmdgcnOptions {
         is_apart: true,
-        ..Options::default()
+        ..AmdgcnOptions::default()
     };
     for target in ["gfx90a", "gfx942", "gfx1100", "gfx1201"] {
         compare_all(target, &[], target, options);
@@ -129,10 +129,10 @@ fn functions_that_share_registers_count_as_traced() {
 #[test]
 fn kernels_reach_what_the_trace_has() {
     for is_apart in [false, true] {
-        let options = Options {
+        let options = AmdgcnOptions {
             counting: Counting::Reached,
             is_apart,
-            ..Options::default()
+            ..AmdgcnOptions::default()
         };
         for target in ["gfx90a", "gfx942", "gfx1100", "gfx1201"] {
             compare_all(target, &[], target, options);

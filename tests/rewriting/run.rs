@@ -5,10 +5,10 @@ use std::path::Path;
 
 use modelgpu_amdgcn::{Argument, Launch, Program, Statistics};
 use rocov::format::codeobject::CodeObject;
-use rocov::instrument::amdgcn::{CounterMap, Options, instrument};
+use rocov::instrument::amdgcn::{AmdgcnOptions, CounterMap, instrument};
 use rocov::support::counting::Counting;
 
-/// What a run left.
+/// The buffers and the program after a run.
 pub(crate) struct Left {
     pub(crate) buffers: Vec<Vec<u8>>,
     pub(crate) program: Program,
@@ -138,7 +138,12 @@ pub(crate) fn counted(rewritten: &[u8], left: &Left) -> Counts {
 }
 
 /// Runs an object plain and rewritten, and compares all that both left. Returns the instructions executed by both.
-pub(crate) fn compare(name: &str, object: &[u8], spec: &Path, options: &Options) -> (u64, u64) {
+pub(crate) fn compare(
+    name: &str,
+    object: &[u8],
+    spec: &Path,
+    options: &AmdgcnOptions,
+) -> (u64, u64) {
     let plain = run(object, spec, true);
     let made = instrument(object, options);
     let made = made.unwrap_or_else(|refusal| panic!("{name}: {refusal}"));

@@ -8,7 +8,7 @@ use rocov::device::hsa::exchange::CodeAnswer;
 use rocov::discover::is_of_runtime;
 use rocov::format::blocks::trace::is_helper;
 use rocov::format::codeobject::CodeObject;
-use rocov::instrument::amdgcn::{self, Instrumented, Options, Refusal};
+use rocov::instrument::amdgcn::{self, AmdgcnOptions, Instrumented, Refusal};
 use rocov::settings::Counting;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -57,9 +57,9 @@ pub(crate) fn answer(code: &[u8], counting: Counting) -> CodeAnswer {
     }
     match amdgcn::instrument(
         code,
-        &Options {
+        &AmdgcnOptions {
             counting,
-            ..Options::default()
+            ..AmdgcnOptions::default()
         },
     ) {
         Ok(instrumented) => {

@@ -28,7 +28,7 @@ pub(super) struct Term {
     pub(super) is_product: bool,
 }
 
-/// What a choice depends on.
+/// The wishes that a choice follows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wishes {
     pub(super) counting: Counting,

@@ -27,7 +27,7 @@ pub(super) struct Graph {
     edges: Vec<(Option<usize>, Option<usize>)>,
 }
 
-/// What flows through a graph.
+/// The flow through a graph.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Flowing<'a> {
     /// The nodes are blocks: stretches are joined to the one before unless they start one.
@@ -122,7 +122,7 @@ impl Graph {
             all += lane_ways.pools;
         }
         if !function.unresolved.is_empty() {
-            // Who jumps into the function by an address that is not known.
+            // Others may jump into the function by an address that is not known.
             for node in 0..count {
                 edges.push((None, Some(node)));
                 edges.push((Some(node), None));

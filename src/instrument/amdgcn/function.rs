@@ -186,7 +186,7 @@ impl<'data> Function<'data> {
                 .is_some_and(|decoded| decoded.src[0] == Operand::scalar(RETURN_ADDRESS.into()))
     }
 
-    /// Whether SCC has a value before each instruction that is read later. No value passes a call or a return.
+    /// For each instruction: SCC has a value before it that is read later. No value passes a call or a return.
     fn live_scc(&self) -> Vec<bool> {
         let mut live = vec![false; self.all.len()];
         loop {

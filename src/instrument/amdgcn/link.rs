@@ -153,7 +153,7 @@ impl Layout {
         out.extend(text.bytes(self.text, self.counters));
         out.resize(out.len() + FETCHED_AHEAD, 0);
         out.resize(out.len().next_multiple_of(64), 0);
-        // What is not loaded moves behind it.
+        // The rest, which is not loaded, moves behind it.
         let shift = out.len() as u64 - self.end;
         let in_file = object
             .sections

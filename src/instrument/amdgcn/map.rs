@@ -204,19 +204,19 @@ impl<'data> CounterMap<'data> {
 
     /// The executed instructions, by the values of the counters. Missing values are 0.
     #[must_use]
-    pub fn executed<'map>(&'map self, values: &'map [u64]) -> Executed<'map> {
-        Executed { map: self, values }
+    pub fn executed<'map>(&'map self, values: &'map [u64]) -> ExecutedCode<'map> {
+        ExecutedCode { map: self, values }
     }
 }
 
 /// The executed instructions of an instrumented code object.
 #[derive(Clone, Copy, Debug)]
-pub struct Executed<'map> {
+pub struct ExecutedCode<'map> {
     map: &'map CounterMap<'map>,
     values: &'map [u64],
 }
 
-impl Executed<'_> {
+impl ExecutedCode<'_> {
     /// Writes two counts for each word of code from the ELF address `start` on: the waves that executed the instruction that
     /// starts there, and the lanes that were active. They stay as they are where no instruction with counters starts.
     ///

@@ -1,9 +1,9 @@
 //! The value of EXEC in each stretch of a function, as far as it follows from the code, and the ways of lanes.
 //!
-//! Compilers narrow EXEC at a condition, keep the lanes from before in scalar registers, and add them again behind it. Where
-//! the lanes are those of the entry, they need no counter: their sum is the number of waves that come there, each times its
-//! lanes. And lanes that a condition makes inactive wait in its [pool](LaneEnd::Pool), until an instruction activates them:
-//! where all such instructions are known, as many lanes leave the pool as enter it.
+//! Compilers narrow EXEC at a condition, keep the lanes from before in scalar registers, and add them again behind it. The lanes
+//! of the entry need no counter: their sum is the number of waves that come there, each times its lanes. And lanes that a
+//! condition makes inactive wait in its [pool](LaneEnd::Pool), until an instruction activates them. As many lanes leave a pool
+//! as enter it, if all such instructions are known.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -113,7 +113,7 @@ fn around(set: Set, parents: &Parents) -> Vec<Set> {
     }
 }
 
-/// What is known before an instruction.
+/// The knowledge before an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct State {
     exec: Mask,
@@ -126,7 +126,7 @@ struct State {
 }
 
 impl State {
-    /// What is known if both may be the case.
+    /// The knowledge if both may be the case.
     fn join(&self, other: &Self, parents: &Parents) -> Self {
         let join = |a: Mask, b: Mask| match a == b {
             true => a,
@@ -181,7 +181,7 @@ impl State {
     }
 }
 
-/// What is known before each stretch that can be reached. `None`: the function is too large.
+/// The knowledge before each stretch that can be reached. `None`: the function is too large.
 fn states(function: &Function<'_>, parents: &mut Parents) -> Option<Vec<Option<State>>> {
     if function.stretches.len() > MAX_STRETCHES {
         return None;
@@ -196,7 +196,7 @@ fn states(function: &Function<'_>, parents: &mut Parents) -> Option<Vec<Option<S
     }
 }
 
-/// What is known before each stretch. `None` if less is known of the lanes before a condition than before, or if there are no
+/// The knowledge before each stretch. `None` if less is known of the lanes before a condition than before, or if there are no
 /// more steps.
 fn states_once(
     function: &Function<'_>,
@@ -227,7 +227,7 @@ fn states_once(
         let range = function.instructions_of(stretch);
         for number in range.clone() {
             if step(function, number, &mut state, parents) {
-                // What follows from the lanes before the condition is no longer true.
+                // Knowledge that follows from the lanes before the condition is no longer true.
                 return None;
             }
         }

@@ -26,12 +26,12 @@ mod text;
 use crate::support::counting::Counting;
 
 pub use error::{MapError, Refusal};
-pub use map::{CounterMap, Executed, MAP_SECTION, ORIGINAL_SECTION};
+pub use map::{CounterMap, ExecutedCode, MAP_SECTION, ORIGINAL_SECTION};
 pub use rewrite::instrument;
 
 /// How a code object is instrumented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct AmdgcnOptions {
     /// The kind of counters.
     pub counting: Counting,
     /// The rounds of a loop after which a wave brings its counts to memory. At most 65,536: lanes of a wave must not pass 32 bits
@@ -41,7 +41,7 @@ pub struct Options {
     pub is_apart: bool,
 }
 
-impl Default for Options {
+impl Default for AmdgcnOptions {
     fn default() -> Self {
         Self {
             counting: Counting::default(),

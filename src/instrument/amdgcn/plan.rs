@@ -16,7 +16,7 @@ pub(super) const KEPT_VECTORS: [u16; 3] = [OFFSET, DATA, DATA + 1];
 /// The values that are kept: these, and both halves of EXEC.
 pub(super) const KEPT_VALUES: u16 = 5;
 
-/// What a counter counts.
+/// The subject of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Waves,

@@ -15,7 +15,7 @@ use super::object::{Object, granule};
 use super::plan::Plan;
 use super::registers::{Group, plan};
 use super::text::{Goal, Label, Text};
-use super::{Instrumented, Options};
+use super::{AmdgcnOptions, Instrumented};
 
 /// The farthest that a branch reaches, in bytes from behind it.
 const REACH: i64 = 0x7fff * 4;
@@ -26,7 +26,7 @@ const FAR_BRANCH: u64 = 24;
 ///
 /// # Errors
 /// Fails if the code object is damaged, is for a processor that is not supported, or has no function that can be instrumented.
-pub fn instrument(elf: &[u8], options: &Options) -> Result<Instrumented, Refusal> {
+pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, Refusal> {
     let object = Object::parse(elf)?;
     let functions = object.functions();
     let mut refused = Vec::new();
@@ -180,7 +180,7 @@ fn planned(
     functions: &[Function<'_>],
     group: &[&Function<'_>],
     first_word: u64,
-    options: &Options,
+    options: &AmdgcnOptions,
     is_apart: bool,
 ) -> Result<Plan, Refusal> {
     let mut used = Used::default();
