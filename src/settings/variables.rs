@@ -440,6 +440,11 @@ settings! {
             set_by: "`tools/test --stacks all`",
             meaning: "Compiles the kernels of tests for each modelled GPU at all levels of optimization.",
         }
+        TEST_CORPUS = "ROCOV_TEST_CORPUS" {
+            values: "a directory",
+            default: Described("prebuilt code is not rewritten"),
+            meaning: "Names a directory with folders of packages, whose GPU code the test `rewriting` rewrites.",
+        }
         TEST_CLANG = "ROCOV_TEST_CLANG" {
             values: "a release, such as `23`",
             default: Literal("22"),

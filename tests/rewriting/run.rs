@@ -180,17 +180,5 @@ pub(crate) fn compare(
         expected.len(),
         first.join("\n")
     );
-    if std::env::var_os("ROCOV_TEST_VERBOSE").is_some() {
-        let entries = functions(object).into_iter().map(|(address, _)| address);
-        let waves: u64 = entries
-            .filter_map(|address| expected.get(&address))
-            .map(|(waves, _)| waves)
-            .sum();
-        let (p, r) = (
-            plain.instructions as f64 / waves as f64,
-            rewritten.instructions as f64 / waves as f64,
-        );
-        println!("{name}: {p:.0} instructions a wave, {:.1} more", r - p);
-    }
     (plain.instructions, rewritten.instructions)
 }

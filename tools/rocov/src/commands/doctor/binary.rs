@@ -96,7 +96,7 @@ fn all_compile_with(code_objects: &[Facts]) -> String {
         .map(|code_object| code_object.target.as_str());
     match targets.find(|target| target.starts_with("sm_")) {
         Some(target) => compile_with(target),
-        None => "compile and link with what `rocov flags` prints, or run it as it is with `rocov run --trace --gpu model`"
+        None => "compile and link with what `rocov flags` prints, or run it as it is with `rocov run --instrument`"
             .to_owned(),
     }
 }

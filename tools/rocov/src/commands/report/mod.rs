@@ -445,7 +445,7 @@ fn write(
         let (baseline, left_out) = baseline.of_sources(&root, is_selected);
         if left_out > 0 {
             print::warn(&[format!(
-                "{}: the options of this report leave out {} of the baseline: only the others are held to it",
+                "{}: the options of this report leave out {} of the baseline: run it without filters to hold all to it",
                 file.display(),
                 count(left_out, "source")
             )]);
