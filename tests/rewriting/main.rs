@@ -3,4 +3,5 @@
 
 mod corpus;
 mod kernels;
+mod large;
 mod run;
