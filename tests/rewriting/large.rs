@@ -50,19 +50,19 @@ fn branches_over_long_code_lead_where_they_did() {
         buffer.display()
     );
     std::fs::write(&spec, launch).expect("a test can write into its directory");
-    for (target, is_apart) in [("gfx942", false), ("gfx1201", true)] {
-        let object = device_only(clang(), &[target], 6)
-            .arguments(["-O1"])
-            .source(&path)
-            .output(&format!("large.{target}"));
-        let object = std::fs::read(object).expect("the compiler's output");
-        // A branch reaches 128 KiB.
-        assert!(object.len() > 3 << 16, "{} bytes", object.len());
+    let object = device_only(clang(), &["gfx942"], 6)
+        .arguments(["-O1"])
+        .source(&path)
+        .output("large.gfx942");
+    let object = std::fs::read(object).expect("the compiler's output");
+    // A branch reaches 128 KiB.
+    assert!(object.len() > 3 << 16, "{} bytes", object.len());
+    for is_apart in [false, true] {
         let options = AmdgcnOptions {
             is_apart,
             rounds: 2,
             ..AmdgcnOptions::default()
         };
-        compare(&format!("large {target}"), &object, &spec, &options);
+        compare("large", &object, &spec, &options);
     }
 }
