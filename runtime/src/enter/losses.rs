@@ -17,7 +17,7 @@ fn losses() -> MutexGuard<'static, Losses> {
 
 /// Notes that code of a file runs uncounted.
 pub(super) fn lose(what: Uncounted, file: String, loss: String) {
-    log::verbose(format_args!("{}", what.line(1, &file, "", &loss)));
+    log::verbose(format_args!("{file}: loaded without counters: {loss}"));
     *losses().entry((what, file, loss)).or_default() += 1;
 }
 

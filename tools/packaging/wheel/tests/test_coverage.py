@@ -158,6 +158,8 @@ class Project:
         environment["PATH"] = f"{self.path / 'bin'}{os.pathsep}{environment['PATH']}"
         environment["PYTHONPATH"] = os.pathsep.join([WHEEL, PYTEST])
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
+        # Debian's setuptools imports a module of its own at each start, which old releases of coverage.py would measure.
+        environment["SETUPTOOLS_USE_DISTUTILS"] = "stdlib"
         ended = subprocess.run(
             [sys.executable, "-m", *arguments],
             cwd=str(self.path),
