@@ -12,13 +12,16 @@ use crate::support::counting::Counting;
 /// A counter before it has a register: the function, the stretch, and what it counts.
 pub(super) type Key = (usize, usize, Kind);
 
+/// The sums of the waves and of the lanes of a stretch: terms, each with a factor.
+pub(super) type StretchSums = (Vec<(Term, Ratio)>, Vec<(Term, Ratio)>);
+
 /// The counters of a group before they have registers.
 pub(super) struct Choice {
     pub(super) keys: Vec<Key>,
     /// Stretches that a branch leads back to, whose waves are counted and checked.
     pub(super) checked: BTreeSet<(usize, usize)>,
     /// For each function and stretch, the sums over keys.
-    pub(super) sums: Vec<Vec<(Vec<(Term, Ratio)>, Vec<(Term, Ratio)>)>>,
+    pub(super) sums: Vec<Vec<StretchSums>>,
 }
 
 /// A count of a key, or that times the lanes at entry.

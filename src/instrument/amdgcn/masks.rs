@@ -502,10 +502,8 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
             _ => {}
         }
         forget_written(state, ins.writes);
-        if let (Some(mask), Some(register)) = (result, goal.scalar_index()) {
-            if !writes_exec {
-                state.registers.insert(register as u16, mask);
-            }
+        if let (Some(mask), Some(register), false) = (result, goal.scalar_index(), writes_exec) {
+            state.registers.insert(register as u16, mask);
         }
     } else {
         forget_written(state, ins.writes);

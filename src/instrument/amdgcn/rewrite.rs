@@ -102,7 +102,6 @@ pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, R
 
 /// The kernels that call functions, and these functions, if there are any; and groups of others: kernels that call none. Adds
 /// those that cannot be copied to `refused`.
-#[expect(clippy::type_complexity, reason = "two lists of the same kind")]
 fn groups<'f, 'data>(
     functions: &'f [Function<'data>],
     refused: &mut Vec<(String, Refusal)>,
