@@ -113,9 +113,9 @@ fn samples(target: Target) -> Vec<(Vec<u8>, Instruction)> {
         let sparse = random.u8(0..4);
         let mut words: [u32; 4] = std::array::from_fn(|_| random.u32(..));
         // Many fields must be 0.
-        for place in 0..4 {
+        for word in &mut words {
             for _ in 0..sparse {
-                words[place] &= random.u32(..);
+                *word &= random.u32(..);
             }
         }
         let opcode = random.u32(..) & 0x03ff_0000;
