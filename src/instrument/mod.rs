@@ -1,3 +1,3 @@
-//! Counters for code that was compiled without them: from code and back to code that counts.
+//! Inserts counters into code that was compiled without them.
 
 pub mod amdgcn;

@@ -297,7 +297,7 @@ impl Encoder {
         text.push(0xbf00_0000 | op << 16 | ZERO << 8 | u32::from(source));
     }
 
-    /// Sets a pair to the address of `label`, plus `words` words of 8 bytes. Changes SCC.
+    /// Sets a pair to the address of `goal`. Changes SCC.
     pub(super) fn address(&self, text: &mut Text, pair: u16, goal: super::text::Goal) {
         Self::sop1(text, self.opcodes.get_pc, pair, Source::Constant(0));
         self.add_distance(text, pair, goal);

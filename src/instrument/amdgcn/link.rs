@@ -5,7 +5,10 @@
 
 use byteorder::{ByteOrder, LittleEndian as Bytes};
 use object::LittleEndian;
-use object::elf::{PT_LOAD, PT_PHDR, SHF_ALLOC, SHT_NOBITS, SHT_NULL};
+use object::elf::{
+    PF_R, PF_W, PF_X, PT_LOAD, PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, SHT_NULL,
+    SHT_PROGBITS,
+};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 use super::error::Refusal;
@@ -26,18 +29,6 @@ const PROGRAM_HEADER_COUNT: usize = 56;
 const SECTION_HEADER_COUNT: usize = 60;
 const SECTION_OFFSET: usize = 24;
 const SECTION_SIZE: usize = 32;
-/// `PT_LOAD`, and the flags of segments.
-const LOAD: u32 = 1;
-const EXECUTE: u32 = 1;
-const WRITE: u32 = 2;
-const READ: u32 = 4;
-/// `SHT_PROGBITS` and `SHT_NOBITS`, and the flags of sections.
-const PROGRAM: u32 = 1;
-const NO_BITS: u32 = 8;
-const SECTION_WRITE: u64 = 1;
-const SECTION_ALLOC: u64 = 2;
-const SECTION_EXECUTE: u64 = 4;
-
 /// The places of new parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
@@ -118,14 +109,14 @@ impl Layout {
                 let size = self.text + self.text_bytes - self.start;
                 let start = self.start;
                 push(
-                    LOAD,
-                    READ | EXECUTE,
+                    PT_LOAD.0,
+                    PF_R.0 | PF_X.0,
                     [start, start, start, size, size, PAGE],
                 );
                 let counters = self.counters;
                 push(
-                    LOAD,
-                    READ | WRITE,
+                    PT_LOAD.0,
+                    PF_R.0 | PF_W.0,
                     [start, counters, counters, 0, self.counter_bytes, PAGE],
                 );
             }
@@ -192,24 +183,31 @@ impl Layout {
         let new: [(&str, u32, u64, u64, u64, u64); 4] = [
             (
                 ".rocov.text",
-                PROGRAM,
-                SECTION_ALLOC | SECTION_EXECUTE,
+                SHT_PROGBITS.0,
+                SHF_ALLOC.0 | SHF_EXECINSTR.0,
                 self.text,
                 self.text,
                 self.text_bytes,
             ),
             (
                 ".rocov.counters",
-                NO_BITS,
-                SECTION_ALLOC | SECTION_WRITE,
+                SHT_NOBITS.0,
+                SHF_ALLOC.0 | SHF_WRITE.0,
                 self.counters,
                 self.text,
                 self.counter_bytes,
             ),
-            (map::MAP_SECTION, PROGRAM, 0, 0, map_at, map.len() as u64),
+            (
+                map::MAP_SECTION,
+                SHT_PROGBITS.0,
+                0,
+                0,
+                map_at,
+                map.len() as u64,
+            ),
             (
                 map::ORIGINAL_SECTION,
-                PROGRAM,
+                SHT_PROGBITS.0,
                 0,
                 0,
                 original_at,

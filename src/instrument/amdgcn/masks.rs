@@ -351,7 +351,7 @@ fn ways(function: &Function<'_>, states: &[Option<State>], parents: &mut Parents
                         add(LaneEnd::Outside, next);
                     }
                 }
-                (exec, Mask::PartOf(_)) if is_narrowing(function, number, exec) => {
+                (_, Mask::PartOf(_)) if is_narrowing(function, number) => {
                     add(own, next);
                     add(own, LaneEnd::Outside);
                 }
@@ -383,7 +383,7 @@ fn ways(function: &Function<'_>, states: &[Option<State>], parents: &mut Parents
 }
 
 /// Returns whether an instruction keeps only active lanes.
-fn is_narrowing(function: &Function<'_>, number: usize, _exec: Mask) -> bool {
+fn is_narrowing(function: &Function<'_>, number: usize) -> bool {
     let ins = &function.all[number];
     let Some(decoded) = function.code.decode(ins.address) else {
         return false;
