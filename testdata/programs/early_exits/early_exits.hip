@@ -1,6 +1,6 @@
 // Instances of kernels that leave early. Each line with `ran` adds the threads that run it to a sum in memory. The sums
 // are numbered in the order of the lines, and the program prints them.
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <cstdio>
 

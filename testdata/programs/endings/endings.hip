@@ -1,7 +1,7 @@
 // Runs a kernel with known counts for each launch, then ends in the way that its argument names. If
 // the program can choose its exit status, it is STATUS.
 
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <atomic>
 #include <csignal>

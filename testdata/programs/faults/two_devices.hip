@@ -1,7 +1,7 @@
 // Launches a kernel once on the first GPU and twice on the second, prints the computed values, and
 // ends with a fixed exit status.
 
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <cstdio>
 #include <cstdlib>

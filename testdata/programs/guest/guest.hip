@@ -1,7 +1,7 @@
 // Runs a kernel, then checks the effect of a drain on its host program, as its argument names. The
 // drain comes from rocov_drain or from the end of the program.
 
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <cerrno>
 #include <cfenv>

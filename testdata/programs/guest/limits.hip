@@ -2,7 +2,7 @@
 // argument names: by SIGPIPE or by waiting for ever, of a line on standard error; by SIGXFSZ, of a profile
 // above the limit for files; by unwinding, of a thread that is cancelled.
 
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <csignal>
 #include <cstdio>

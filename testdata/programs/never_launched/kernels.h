@@ -1,7 +1,7 @@
 #ifndef KERNELS_H
 #define KERNELS_H
 
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
 // Both sides of a branch run in each wave. Counters without atomic operations count once for each wave, and miss one of
 // the sides: the last lanes that store leave nothing of the others.
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <cstdio>
 #include <cstdlib>

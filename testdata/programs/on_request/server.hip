@@ -11,7 +11,7 @@
 // Its argument says what SIGTERM does: "default", "ignore", or "handler", which answers "handler"
 // with the sender's process id and ends the program with status 7 by _exit.
 
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <csignal>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // Two kernels and the device functions that they call: one by a call, one that is inlined.
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 constexpr int ITEMS = 64;
 

@@ -1,7 +1,7 @@
 // Launches a kernel with known counts for each launch, and requests labels, windows and dumps in
 // between, in the way that its argument names.
 
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <atomic>
 #include <cstdio>

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 #include <hip/hiprtc.h>
 #include <iterator>
 #include <string>

@@ -1,6 +1,6 @@
 // A kernel whose counters count one block in 8, as LLVM's own device code does from clang 23 on. The functions
 // below stand for those of LLVM's runtime; compile without rocov's.
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <cstdio>
 

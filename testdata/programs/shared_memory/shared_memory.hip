@@ -1,6 +1,6 @@
 // Kernels that use shared memory wrongly: "race" or "unwritten" names the one that runs. The program aborts then if
 // there is another word. Without "volatile", the compiler may read first.
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <cstdlib>
 #include <cstring>

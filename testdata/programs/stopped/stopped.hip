@@ -1,6 +1,6 @@
 // A kernel with known counts, then one that writes where no memory is, or one that waits for a while and one that never
 // ends.
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <cstddef>
 

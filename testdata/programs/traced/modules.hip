@@ -5,7 +5,7 @@
 //   unload         unloads it
 //   reset          sets rocov's counts to zero
 
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // Two kernels. One has a jump whose destination nobody knows before it runs, and which is not taken.
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 extern "C" __global__ void plain(int *sum) {
   if (threadIdx.x < 3) atomicAdd(sum, 1);

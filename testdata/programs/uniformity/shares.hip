@@ -2,7 +2,7 @@
 //
 // The comment at the end of a line tells how many of its executions have all lanes of the wave active.
 // A ? stands for a number that no counter tells.
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 constexpr int LANES = 64;
 constexpr int GROUP = 2 * LANES;

@@ -3,7 +3,7 @@
 #ifndef CHECK_H
 #define CHECK_H
 
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #include <cstdio>
 #include <cstdlib>

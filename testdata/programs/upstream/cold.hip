@@ -1,6 +1,6 @@
 // The other code object of hot.hip's program. HIP would load it at a launch of its kernel: never.
 
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 extern "C" __global__ void cold_kernel(int *value) { ++*value; }
 

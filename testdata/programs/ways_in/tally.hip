@@ -1,7 +1,7 @@
 // One kernel, and the function that runs it: in the program itself, or in a shared library.
 // TALLY_KERNEL renames the kernel, so that two of them can be in one process.
 #include "tally.h"
-#include <hip/hip_runtime.h>
+#include "../hip.h"
 
 #ifndef TALLY_KERNEL
 #define TALLY_KERNEL tally_kernel
