@@ -1,6 +1,6 @@
 //! All kernels of testdata/kernels.
 
-use rocov::instrument::amdgcn::AmdgcnOptions;
+use rocov::instrument::amdgcn::{AmdgcnOptions, Sharing};
 use rocov::support::counting::Counting;
 use rocov_tests::artifacts::{files_with_extension, repository};
 use rocov_tests::compile::{clang, device_only, kernel_source};
@@ -113,21 +113,23 @@ fn waves_that_go_on_bring_their_counts_to_memory() {
 
 #[test]
 fn functions_that_share_registers_count_as_traced() {
-    let options = AmdgcnOptions {
-        is_apart: true,
-        ..AmdgcnOptions::default()
-    };
-    for target in ["gfx90a", "gfx942", "gfx1100", "gfx1201"] {
-        compare_all(target, &[], target, options);
+    for sharing in [Sharing::Shared, Sharing::Borrowed] {
+        let options = AmdgcnOptions {
+            sharing,
+            ..AmdgcnOptions::default()
+        };
+        for target in ["gfx90a", "gfx942", "gfx1100", "gfx1201"] {
+            compare_all(target, &[], target, options);
+        }
     }
 }
 
 #[test]
 fn kernels_reach_what_the_trace_has() {
-    for is_apart in [false, true] {
+    for sharing in [Sharing::Separate, Sharing::Shared] {
         let options = AmdgcnOptions {
             counting: Counting::Reached,
-            is_apart,
+            sharing,
             ..AmdgcnOptions::default()
         };
         for target in ["gfx90a", "gfx942", "gfx1100", "gfx1201"] {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rocov::instrument::amdgcn::AmdgcnOptions;
+use rocov::instrument::amdgcn::{AmdgcnOptions, Sharing};
 use rocov_tests::compile::{clang, device_only};
 
 use crate::run::compare;
@@ -57,9 +57,9 @@ fn branches_over_long_code_lead_where_they_did() {
     let object = std::fs::read(object).expect("the compiler's output");
     // A branch reaches 128 KiB.
     assert!(object.len() > 3 << 16, "{} bytes", object.len());
-    for is_apart in [false, true] {
+    for sharing in [Sharing::Separate, Sharing::Shared] {
         let options = AmdgcnOptions {
-            is_apart,
+            sharing,
             rounds: 2,
             ..AmdgcnOptions::default()
         };

@@ -62,6 +62,8 @@ impl Ins {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Used {
     pub(super) scalars: u32,
+    /// Which scalar registers these are.
+    pub(super) scalar_set: Scalars,
     pub(super) vectors: u32,
     pub(super) accumulators: u32,
     /// The code computes the numbers of some vector registers.
@@ -77,7 +79,9 @@ impl Used {
         let end = first + u32::from(access.count);
         match access.file {
             File::Scalar if first < scalars(target) => {
-                self.scalars = self.scalars.max(end.min(scalars(target)));
+                let end = end.min(scalars(target));
+                self.scalars = self.scalars.max(end);
+                self.scalar_set |= (first..end).fold(0, |set, number| set | 1 << number);
             }
             File::Scalar => {}
             File::Vector => self.vectors = self.vectors.max(end),
@@ -88,6 +92,7 @@ impl Used {
     /// Adds the registers of other code.
     pub(super) fn join(&mut self, other: Self) {
         self.scalars = self.scalars.max(other.scalars);
+        self.scalar_set |= other.scalar_set;
         self.vectors = self.vectors.max(other.vectors);
         self.accumulators = self.accumulators.max(other.accumulators);
         self.has_indexed_vectors |= other.has_indexed_vectors;

@@ -8,7 +8,9 @@ use super::code::Ins;
 use super::encoder::{EXEC, Encoder, MAX_OFFSET, Source};
 use super::error::Refusal;
 use super::function::Function;
-use super::plan::{Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, LANE, OFFSET, OnTheWay, Plan};
+use super::plan::{
+    Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, LANE, OFFSET, OnTheWay, PAIR, Plan,
+};
 use super::text::{Goal, Label, Text};
 use crate::support::counting::Counting;
 
@@ -27,6 +29,8 @@ pub(super) struct Labels {
     pub(super) kernels: HashMap<u64, Label>,
     /// The start of each function's code, by its ELF address.
     pub(super) starts: HashMap<u64, Label>,
+    /// The place there behind the instructions that keep the first pair of borrowed registers.
+    pub(super) behind_pairs: HashMap<u64, Label>,
 }
 
 /// Code that is out of line: a branch leads there, and another one back.
@@ -128,6 +132,11 @@ impl<'a, 'data> Emitter<'a, 'data> {
         }
         if let Some(start) = self.labels.starts.get(&function.code.address) {
             text.place(*start);
+            self.borrow_pair(text);
+            if let Some(behind) = self.labels.behind_pairs.get(&function.code.address) {
+                text.place(*behind);
+            }
+            self.borrow_others(text);
             if self.plan.is_apart {
                 self.begin(text, None);
             }
@@ -158,6 +167,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             let leaves = matches!(ins.flow, Flow::Indirect) && !function.jumps.contains_key(&index);
             if self.plan.is_apart && (ins.is_call() || leaves) {
                 self.call_flush(text);
+                self.give_back(text);
             }
             match (ins.flow, goal) {
                 (Flow::End, _) if Some(index) == last_end => {
@@ -208,6 +218,8 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 _ => self.copy(text, function, index),
             }
             if self.plan.is_apart && ins.is_call() {
+                self.borrow_pair(text);
+                self.borrow_others(text);
                 self.begin(text, None);
             }
         }
@@ -457,6 +469,55 @@ impl<'a, 'data> Emitter<'a, 'data> {
         self.encoder.call(text, back, flush);
     }
 
+    /// Keeps the values of borrowed registers: of the first pair of scalar ones.
+    fn borrow_pair(&self, text: &mut Text) {
+        if let Some(borrowed) = &self.plan.borrowed {
+            self.encoder.keep_pair(text, borrowed);
+        }
+    }
+
+    /// Keeps the values of the other ones.
+    fn borrow_others(&self, text: &mut Text) {
+        let (encoder, [pair, ..]) = (self.encoder, self.plan.temporaries);
+        let Some(borrowed) = &self.plan.borrowed else {
+            return;
+        };
+        for (scalar, lane) in borrowed.scalars.clone().zip(0..).skip(PAIR.into()) {
+            let source = Source::Scalar(scalar);
+            encoder.write_lane(text, borrowed.scalars_in, source, lane);
+        }
+        if borrowed.vectors.is_empty() {
+            return;
+        }
+        encoder.wait_for_matrices(text);
+        encoder.move_mask(text, pair, Source::Scalar(EXEC));
+        encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
+        for (vector, accumulator) in borrowed.vectors.clone().zip(borrowed.vectors_in..) {
+            encoder.write_accumulator(text, accumulator, vector);
+        }
+        encoder.move_mask(text, EXEC, Source::Scalar(pair));
+    }
+
+    /// Gives borrowed registers their values back.
+    fn give_back(&self, text: &mut Text) {
+        let (encoder, [pair, ..]) = (self.encoder, self.plan.temporaries);
+        let Some(borrowed) = &self.plan.borrowed else {
+            return;
+        };
+        if !borrowed.vectors.is_empty() {
+            encoder.move_mask(text, pair, Source::Scalar(EXEC));
+            encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
+            for (vector, accumulator) in borrowed.vectors.clone().zip(borrowed.vectors_in..) {
+                encoder.read_accumulator(text, vector, accumulator);
+            }
+            encoder.move_mask(text, EXEC, Source::Scalar(pair));
+        }
+        for (scalar, lane) in borrowed.scalars.clone().zip(0..) {
+            encoder.read_lane(text, scalar, borrowed.scalars_in, lane);
+        }
+        encoder.wait_behind_lanes(text);
+    }
+
     /// Sets the counters to their start: at that of a wave of the kernel with this number, or of a function.
     fn begin(&self, text: &mut Text, function: Option<usize>) {
         let (plan, encoder) = (self.plan, self.encoder);
@@ -553,6 +614,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         };
         let mut address = Address::default();
         for batch in &plan.batches {
+            text.joint();
             match (batch.vector, batch.bits) {
                 (Some(vector), _) => encoder.vector_copy(text, DATA, vector),
                 (None, Some(bits)) => encoder.spread_bits(text, DATA, bits, LANE),
@@ -636,6 +698,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             ..
         } in &plan.batches
         {
+            text.joint();
             for (place, number) in (0..).zip(counters) {
                 let counter = &plan.counters[*number];
                 match counter.home {
@@ -669,6 +732,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         }
         // Lanes at their start.
         for batch in plan.batches.iter().filter(|batch| batch.vector.is_some()) {
+            text.joint();
             encoder.move_32(text, t, Source::Constant(self.plan.rounds.wrapping_neg()));
             for number in &batch.counters {
                 let counter = &plan.counters[*number];

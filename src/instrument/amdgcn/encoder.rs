@@ -2,6 +2,7 @@
 
 use modelgpu_isa::{Generation, Target, opcode};
 
+use super::plan::{Borrowed, PAIR};
 use super::text::{Label, Text};
 
 /// The number of EXEC among scalar operands; its high half follows.
@@ -368,6 +369,56 @@ impl Encoder {
         }
         // depctr_va_sdst(0)
         self.wait_for_results(text, 0xf1ff);
+    }
+
+    /// Keeps the values of the first pair of borrowed scalar registers, at the entry of a function.
+    pub(super) fn keep_pair(&self, text: &mut Text, borrowed: &Borrowed) {
+        // A load of the caller may still write to borrowed registers.
+        self.wait_for_memory(text);
+        if self.is_gfx12()
+            && let Some(op) = opcode(self.target, "SOPP", "s_wait_kmcnt")
+        {
+            text.push(Self::sopp(op.into(), 0));
+        }
+        for lane in 0..PAIR {
+            let source = Source::Scalar(borrowed.scalars.start + lane);
+            self.write_lane(text, borrowed.scalars_in, source, lane);
+        }
+    }
+
+    /// Waits until any instruction can read vector registers that a matrix instruction has written, before all that is known.
+    pub(super) fn wait_for_matrices(&self, text: &mut Text) {
+        // 19 states ("Required software-inserted wait states" in AMD's guides of CDNA 2 and 3).
+        self.nothing(text, 16);
+        self.nothing(text, 3);
+    }
+
+    /// An accumulator = a vector register, on gfx9.
+    pub(super) fn write_accumulator(&self, text: &mut Text, goal: u16, vector: u16) {
+        self.move_accumulator(text, "v_accvgpr_write_b32", goal, vector);
+    }
+
+    /// A vector register = an accumulator, on gfx9.
+    pub(super) fn read_accumulator(&self, text: &mut Text, goal: u16, accumulator: u16) {
+        self.move_accumulator(text, "v_accvgpr_read_b32", goal, accumulator);
+    }
+
+    fn move_accumulator(&self, text: &mut Text, name: &str, goal: u16, source: u16) {
+        if let Some(op) = opcode(self.target, "VOP3P", name) {
+            // Bits of op_sel_hi that LLVM sets, and that mean nothing here.
+            text.push(0xd380_4000 | u32::from(op) << 16 | u32::from(goal));
+            text.push(0x1800_0000 | VGPR + u32::from(source));
+        }
+    }
+
+    /// Waits until any instruction can read scalar registers that [`Self::read_lane`] has written: those that follow are not
+    /// known.
+    pub(super) fn wait_behind_lanes(&self, text: &mut Text) {
+        if self.target.generation() == Generation::Gfx9 {
+            // An access to memory reads a scalar register that a vector instruction has written 5 states before.
+            self.nothing(text, 5);
+        }
+        self.wait_behind_lane(text);
     }
 
     /// Waits behind [`Self::read_lane`] and one scalar instruction with the same result until a vector instruction can read it.

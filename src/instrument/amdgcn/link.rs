@@ -46,20 +46,7 @@ pub(super) struct Layout {
 
 impl Layout {
     pub(super) fn new(object: &Object<'_>, text: &Text, counters: u64) -> Result<Self, Refusal> {
-        let endian = LittleEndian;
-        let (mut top, mut end) = (0_u64, 0_u64);
-        for segment in object.segments {
-            if segment.p_type(endian) == PT_LOAD {
-                let ends =
-                    |start: u64, size: u64| start.checked_add(size).filter(|end| *end < 1 << 40);
-                let address = ends(segment.p_vaddr(endian), segment.p_memsz(endian));
-                let offset = ends(segment.p_offset(endian), segment.p_filesz(endian));
-                let (Some(address), Some(offset)) = (address, offset) else {
-                    return Err(Refusal::Damaged("its segments reach too far".to_owned()));
-                };
-                (top, end) = (top.max(address), end.max(offset));
-            }
-        }
+        let (top, end) = object.ends()?;
         if end > object.bytes.len() as u64 {
             return Err(Refusal::Damaged("it is cut".to_owned()));
         }

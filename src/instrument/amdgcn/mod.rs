@@ -37,8 +37,20 @@ pub struct AmdgcnOptions {
     /// The rounds of a loop after which a wave brings its counts to memory. At most 65,536: lanes of a wave must not pass 32 bits
     /// before.
     pub rounds: u32,
-    /// Functions bring their counts to memory before each call, as they do if those of all functions do not fit into registers.
-    pub is_apart: bool,
+    /// How functions that call each other share registers, at least.
+    pub sharing: Sharing,
+}
+
+/// How functions that call each other share the registers of their counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// Each counter has a register of its own, if there are enough.
+    #[default]
+    Separate,
+    /// Each function has the same ones, and brings its counts to memory before each call.
+    Shared,
+    /// So it does, and they are registers that other functions use: it gives them back before each call.
+    Borrowed,
 }
 
 impl Default for AmdgcnOptions {
@@ -46,7 +58,7 @@ impl Default for AmdgcnOptions {
         Self {
             counting: Counting::default(),
             rounds: 1 << 16,
-            is_apart: false,
+            sharing: Sharing::default(),
         }
     }
 }

@@ -205,6 +205,25 @@ impl<'data> Object<'data> {
         Ok(())
     }
 
+    /// The ends of the loaded bytes: the ELF address, and the offset in the file.
+    pub(super) fn ends(&self) -> Result<(u64, u64), Refusal> {
+        let endian = LittleEndian;
+        let (mut top, mut end) = (0_u64, 0_u64);
+        for segment in self.segments {
+            if segment.p_type(endian) == PT_LOAD {
+                let ends =
+                    |start: u64, size: u64| start.checked_add(size).filter(|end| *end < 1 << 40);
+                let address = ends(segment.p_vaddr(endian), segment.p_memsz(endian));
+                let offset = ends(segment.p_offset(endian), segment.p_filesz(endian));
+                let (Some(address), Some(offset)) = (address, offset) else {
+                    return Err(Refusal::Damaged("its segments reach too far".to_owned()));
+                };
+                (top, end) = (top.max(address), end.max(offset));
+            }
+        }
+        Ok((top, end))
+    }
+
     /// The offset in the file of bytes at an ELF address.
     pub(super) fn offset(&self, address: u64, size: u64) -> Option<usize> {
         let endian = LittleEndian;

@@ -1,5 +1,7 @@
 //! The counters of functions that share registers, and the registers and words of memory that hold them.
 
+use std::ops::Range;
+
 use super::code::Used;
 use super::encoder::Encoder;
 use super::map::Sum;
@@ -15,6 +17,10 @@ pub(super) const LAST_VECTORS: u32 = 4;
 pub(super) const KEPT_VECTORS: [u16; 3] = [OFFSET, DATA, DATA + 1];
 /// The values that are kept: these, and both halves of EXEC.
 pub(super) const KEPT_VALUES: u16 = 5;
+
+/// The scalar registers of a function that brings its counts to memory on the way: those for use between instructions, rounded
+/// up to a pair, and two pairs of [`OnTheWay`].
+pub(super) const ON_THE_WAY: u32 = 8;
 
 /// The subject of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,6 +86,23 @@ pub(super) struct OnTheWay {
     pub(super) kept: Home,
 }
 
+/// The registers of an address.
+pub(super) const PAIR: u16 = 2;
+
+/// Registers that a function borrows from its callers: it does not use them itself, but other functions do. They have their
+/// values back before a call and before it returns.
+#[derive(Clone, Debug)]
+pub(super) struct Borrowed {
+    /// The scalar registers for use on the way: [`ON_THE_WAY`].
+    pub(super) scalars: Range<u16>,
+    /// The vector register that keeps their values, in its first lanes.
+    pub(super) scalars_in: u16,
+    /// The vector registers.
+    pub(super) vectors: Range<u16>,
+    /// The first accumulator that keeps their values.
+    pub(super) vectors_in: u16,
+}
+
 /// The counters of a group, and their registers.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
@@ -97,10 +120,11 @@ pub(super) struct Plan {
     pub(super) temporaries: [u16; 3],
     /// `None`: running waves do not bring their counts to memory.
     pub(super) on_the_way: Option<OnTheWay>,
+    pub(super) borrowed: Option<Borrowed>,
     /// The place of the number of lanes at entry.
     pub(super) entry_lanes: Option<Home>,
     /// The vector registers with counters or kept values.
-    pub(super) vectors: std::ops::Range<u16>,
+    pub(super) vectors: Range<u16>,
     /// The counts of each stretch of each function: those of waves, and of lanes.
     pub(super) sums: Vec<Vec<(Sum, Sum)>>,
     /// The number of words in memory.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use modelgpu_isa::{Generation, Target};
 
+use super::Sharing;
 use super::choice::{Choice, Key, Term, Wishes, choose};
 use super::code::{Used, scalars};
 use super::encoder::Encoder;
@@ -11,12 +12,13 @@ use super::error::Refusal;
 use super::flow::{Ratio, Vector, add, to_sum};
 use super::function::Function;
 use super::object::Descriptor;
-use super::plan::{Batch, Counter, Home, KEPT_VALUES, Kind, LAST_VECTORS, OnTheWay, Plan};
+use super::plan::{
+    Batch, Borrowed, Counter, Home, KEPT_VALUES, Kind, LAST_VECTORS, ON_THE_WAY, OnTheWay, Plan,
+};
 use crate::support::counting::Counting;
 
-/// The scalar registers for use between instructions, rounded up to a pair, and two pairs for use on the way.
+/// The scalar registers for use between instructions.
 const TEMPORARIES: u32 = 3;
-const ON_THE_WAY: u32 = 8;
 /// The bits of a scalar register.
 const BITS: usize = 32;
 
@@ -30,22 +32,39 @@ pub(super) struct Group<'a, 'data> {
     pub(super) descriptors: Vec<Descriptor>,
     /// The registers that these, and all that they may call, use.
     pub(super) used: Used,
+    /// The registers that its functions themselves use.
+    pub(super) own: Used,
     /// A callee may end the wave.
     pub(super) callees_end: bool,
     /// It is one function, whose registers those that it may call have, too.
     pub(super) is_apart: bool,
     pub(super) counting: Counting,
+    pub(super) sharing: Sharing,
+}
+
+impl Group<'_, '_> {
+    /// The first of [`ON_THE_WAY`] scalar registers that its functions do not use, and that their waves do not start with.
+    fn gap(&self) -> Option<u32> {
+        let initial = self.descriptors.iter().map(Descriptor::initial_scalars);
+        let initial = initial.max().unwrap_or_default().next_multiple_of(2);
+        let end = scalars(self.target);
+        let all = (1 << ON_THE_WAY) - 1;
+        let mut firsts = (initial..=end - ON_THE_WAY).step_by(2);
+        let is_free = |first: &u32| self.own.scalar_set >> first & all == 0;
+        firsts.find(|first| !self.own.has_indexed_scalars && is_free(first))
+    }
 }
 
 /// Decides on the counters of a group, whose first word in memory is `first_word`. A wave brings its counts to memory after so
 /// many `rounds` of a loop.
 pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
-    let limits = Limits::new(group);
+    let may_borrow = group.sharing == Sharing::Borrowed;
+    let limits = Limits::new(group, may_borrow);
     let needed = match group.is_apart {
         true => ON_THE_WAY,
         false => TEMPORARIES,
     };
-    if limits.first_scalar() + needed > limits.scalars {
+    if limits.first_scalar + needed > limits.scalars {
         return Err(Refusal::Scalars {
             used: limits.used.scalars,
             all: limits.scalars,
@@ -57,31 +76,44 @@ pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Resul
     let wishes = Wishes {
         counting: group.counting,
         callees_end: group.callees_end,
-        is_checked: limits.has_room_on_the_way(),
+        is_checked: group.is_apart || limits.has_room_on_the_way(),
         is_apart: group.is_apart,
     };
     let choice = choose(group.functions, wishes);
-    if group.is_apart && !limits.has_room_on_the_way() {
-        return Err(limits.refused(choice.keys.len()));
+    let plan = |limits: &Limits| match group.is_apart && !limits.has_room_on_the_way() {
+        true => Err(limits.refused(choice.keys.len())),
+        false => Assignment::new(group, &choice, limits).plan(first_word, rounds),
+    };
+    match plan(&limits) {
+        Err(Refusal::Registers { .. }) if group.is_apart => plan(&Limits::new(group, !may_borrow)),
+        planned => planned,
     }
-    let assignment = Assignment::new(group, &choice, &limits);
-    assignment.plan(first_word, rounds)
 }
 
 /// The registers of a group: those in use, and those that there are.
 struct Limits {
     used: Used,
+    /// The first scalar register for counters: even.
+    first_scalar: u32,
+    /// Those from it on may have values of callers.
+    borrows_scalars: bool,
+    /// The first vector register for counters.
+    first_vector: u32,
+    /// Those from it on may have values of callers.
+    borrows_vectors: bool,
     /// The number of scalar registers that there are, and that cost no occupancy.
     scalars: u32,
     cheap_scalars: u32,
-    /// The number of vector registers that there are.
+    /// The number of vector registers for counters and all before.
     vectors: u32,
     is_unified: bool,
     first_accumulator: u32,
 }
 
 impl Limits {
-    fn new(group: &Group<'_, '_>) -> Self {
+    /// `may_borrow`: counters may be in vector registers that other functions use. A kernel has no callers. Others keep the values of
+    /// callers in accumulators.
+    fn new(group: &Group<'_, '_>, may_borrow: bool) -> Self {
         let (target, lanes) = (group.target, group.lanes);
         let is_gfx9 = target.generation() == Generation::Gfx9;
         // All modelled targets of gfx9 have one file for vector registers and accumulators.
@@ -107,17 +139,43 @@ impl Limits {
             used.scalars = scalars(target);
         }
         used.vectors = used.vectors.max(LAST_VECTORS);
-        let scalars = scalars(target);
+        let mut scalars = scalars(target);
+        // 94 scalar registers and six others: eight waves fit on a SIMD of gfx9.
+        let mut cheap_scalars = if is_gfx9 { 94 } else { scalars };
+        let mut first_scalar = used.scalars.next_multiple_of(2);
+        let is_kernel = group.functions[0].is_kernel();
+        let has_room = first_scalar + ON_THE_WAY <= scalars && group.sharing != Sharing::Borrowed;
+        let gap = match group.is_apart && !has_room {
+            true => group.gap(),
+            false => None,
+        };
+        if let Some(gap) = gap {
+            // Each one more would cost two instructions at each call.
+            first_scalar = gap;
+            scalars = gap + ON_THE_WAY;
+            cheap_scalars = 0;
+        }
         let plain = 256;
-        let vectors = match is_unified {
+        let mut vectors = match is_unified {
             true => plain.min((512 - used.accumulators) & !3),
             false => plain,
         };
+        let mut first_vector = used.vectors;
+        if may_borrow && !group.own.has_indexed_vectors && (is_kernel || is_unified) {
+            first_vector = group.own.vectors.max(LAST_VECTORS);
+            if !is_kernel {
+                let free = 256 - used.accumulators;
+                vectors = used.vectors.min(first_vector + free);
+            }
+        }
         Self {
             used,
+            first_scalar,
+            borrows_scalars: gap.is_some() && !is_kernel,
+            first_vector,
+            borrows_vectors: first_vector < used.vectors && !is_kernel,
             scalars,
-            // 94 scalar registers and six others: eight waves fit on a SIMD of gfx9.
-            cheap_scalars: if is_gfx9 { 94 } else { scalars },
+            cheap_scalars,
             vectors,
             is_unified,
             first_accumulator,
@@ -131,7 +189,7 @@ impl Limits {
             .iter()
             .map(|function| function.stretches.len())
             .sum();
-        let spare = self.vectors.saturating_sub(self.used.vectors) as usize;
+        let spare = self.vectors.saturating_sub(self.first_vector) as usize;
         blocks > SAVED * (32 * spare + self.scalars as usize)
     }
 
@@ -145,14 +203,9 @@ impl Limits {
         }
     }
 
-    /// The first scalar register that is free, and even.
-    fn first_scalar(&self) -> u32 {
-        self.used.scalars.next_multiple_of(2)
-    }
-
     /// There are registers to bring counts to memory while the wave goes on.
     fn has_room_on_the_way(&self) -> bool {
-        self.first_scalar() + 8 <= self.scalars && self.used.vectors < self.vectors
+        self.first_scalar + ON_THE_WAY <= self.scalars && self.first_vector < self.vectors
     }
 }
 
@@ -206,7 +259,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
     /// set vector registers at its start, nor more of them.
     fn plan(&self, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
         let (limits, group) = (self.limits, self.group);
-        let first = limits.first_scalar();
+        let first = limits.first_scalar;
         let is_on_the_way = limits.has_room_on_the_way();
         let behind = first
             + match is_on_the_way {
@@ -222,8 +275,9 @@ impl<'a, 'data> Assignment<'a, 'data> {
             batches: Vec::new(),
             temporaries: [first, first + 1, first + 2].map(|number| number as u16),
             on_the_way: None,
+            borrowed: None,
             entry_lanes: None,
-            vectors: limits.used.vectors as u16..limits.used.vectors as u16,
+            vectors: limits.first_vector as u16..limits.first_vector as u16,
             sums: Vec::new(),
             words: 0,
             total: limits.used,
@@ -252,12 +306,31 @@ impl<'a, 'data> Assignment<'a, 'data> {
                 kept,
             });
         }
-        plan.total.scalars = next;
-        plan.total.vectors = u32::from(plan.vectors.end);
+        plan.total.scalars = plan.total.scalars.max(next);
+        plan.total.vectors = limits.used.vectors.max(plan.vectors.end.into());
+        if limits.borrows_scalars || limits.borrows_vectors {
+            // This one must be free, as vector registers go to accumulators with the help of scalar ones.
+            let vector = plan.total.vectors;
+            let count = match limits.borrows_vectors {
+                true => plan.vectors.len() as u32,
+                false => 0,
+            };
+            plan.total.vectors += 1;
+            plan.total.accumulators += count;
+            if plan.total.vectors > 256 || plan.total.accumulators > 256 {
+                return Err(self.refused());
+            }
+            plan.borrowed = Some(Borrowed {
+                scalars: first as u16..(first + ON_THE_WAY) as u16,
+                scalars_in: vector as u16,
+                vectors: plan.vectors.start..plan.vectors.start + count as u16,
+                vectors_in: limits.used.accumulators as u16,
+            });
+        }
         if limits.is_unified {
             let least = plan.total.vectors.next_multiple_of(4);
             plan.first_accumulator = limits.first_accumulator.max(least);
-            if plan.first_accumulator + limits.used.accumulators > 512 {
+            if plan.first_accumulator + plan.total.accumulators > 512 {
                 plan.first_accumulator = least;
             }
         }
@@ -374,7 +447,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
             .min(spare_scalars) as usize;
         let has_products = !self.products.is_empty();
         let reserved = if is_on_the_way { KEPT_VALUES } else { 0 } + u16::from(has_products);
-        let spare_vectors = limits.vectors.saturating_sub(limits.used.vectors) as usize;
+        let spare_vectors = limits.vectors.saturating_sub(limits.first_vector) as usize;
         let room = (usize::from(lanes) * spare_vectors).saturating_sub(reserved.into());
         // Deeper ones first, and of these the checked ones.
         let mut order: Vec<Key> = self.choice.keys.clone();
@@ -398,7 +471,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
         };
         let (hot, cold) = (sorted(hot), sorted(cold));
         // The first vector register has the kept values in its last lanes.
-        let first = limits.used.vectors as u16;
+        let first = limits.first_vector as u16;
         let mut vector = first;
         let mut rest = cold.as_slice();
         let mut room = usize::from(lanes - reserved);

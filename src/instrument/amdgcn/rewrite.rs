@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use modelgpu_isa::{Flow, WaveSize};
+use modelgpu_isa::{Flow, Generation, WaveSize};
 
 use super::code::Used;
 use super::emit::{Emitter, Labels};
@@ -15,12 +15,16 @@ use super::object::{Object, granule};
 use super::plan::Plan;
 use super::registers::{Group, plan};
 use super::text::{Goal, Label, Text};
-use super::{AmdgcnOptions, Instrumented};
+use super::{AmdgcnOptions, Instrumented, Sharing};
 
 /// The farthest that a branch reaches, in bytes from behind it.
 const REACH: i64 = 0x7fff * 4;
 /// The bytes of a branch to a far place: `s_getpc_b64`, two additions of constants, and `s_setpc_b64`.
 const FAR_BRANCH: u64 = 24;
+/// The bytes before it that keep the values of a pair of registers, at most: waits, and two `v_writelane_b32`.
+const KEPT_PAIR: u64 = 44;
+/// New code has less than so many times the bytes of the old code.
+const GROWTH: u64 = 16;
 
 /// Puts counters into a code object for AMD GPUs.
 ///
@@ -30,7 +34,8 @@ pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, R
     let object = Object::parse(elf)?;
     let functions = object.functions();
     let mut refused = Vec::new();
-    let (connected, mut groups) = groups(&functions, &mut refused);
+    let far = Far::new(&object, &functions)?;
+    let (connected, mut groups) = groups(&functions, &far, &mut refused);
     let mut plans: Vec<(Plan, Vec<&Function<'_>>)> = Vec::new();
     let mut words = 0;
     let mut is_apart = false;
@@ -39,8 +44,8 @@ pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, R
         // waves.
         let has_gaps = functions
             .iter()
-            .any(|function| !function.is_kernel() && obstacle(function).is_some());
-        let whole = (!has_gaps && !options.is_apart)
+            .any(|function| is_connected(function) && far.obstacle(function).is_some());
+        let whole = (!has_gaps && options.sharing == Sharing::Separate)
             .then(|| planned(&object, &functions, &connected, words, options, false).ok())
             .flatten();
         match whole {
@@ -55,8 +60,9 @@ pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, R
         }
     }
     for group in groups {
-        let is_apart = is_apart && (group[0].calls || !group[0].is_kernel());
-        match planned(&object, &functions, &group, words, options, is_apart) {
+        let is_apart = is_apart && is_connected(group[0]);
+        let plan = planned(&object, &functions, &group, words, options, is_apart);
+        match plan.and_then(|plan| far.with_room(plan, group[0])) {
             Ok(plan) => {
                 words += plan.words;
                 plans.push((plan, group));
@@ -74,13 +80,18 @@ pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, R
     }
     let mut text = Text::default();
     let mut labels = Labels::default();
-    for function in plans.iter().flat_map(|(_, group)| group) {
-        let label = text.label();
-        let known = match function.is_kernel() {
-            true => &mut labels.kernels,
-            false => &mut labels.starts,
-        };
-        known.insert(function.code.address, label);
+    for (plan, group) in &plans {
+        for function in group {
+            let address = function.code.address;
+            let known = match function.is_kernel() {
+                true => &mut labels.kernels,
+                false => &mut labels.starts,
+            };
+            known.insert(address, text.label());
+            if plan.borrowed.is_some() {
+                labels.behind_pairs.insert(address, text.label());
+            }
+        }
     }
     let branch = plans[0].0.encoder.branch_word();
     text.filler = plans[0].0.encoder.nothing_word();
@@ -90,7 +101,15 @@ pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, R
     text.bridge(branch)?;
     text.link_branches();
     let layout = Layout::new(&object, &text, words)?;
-    let patches = patches(&object, &plans, &labels, &text, &layout)?;
+    let mut patches = patches(&object, &plans, &labels, &text, &layout)?;
+    if let Some((plan, _)) = plans.iter().find(|(plan, _)| plan.is_apart) {
+        let kept = functions.iter().filter(|function| {
+            function.calls && !labels.kernels.contains_key(&function.code.address)
+        });
+        for function in kept {
+            patches.extend(described(&object, plan, function, None)?);
+        }
+    }
     let counts = counts(&plans);
     let code = layout.link(&object, &text, &counts, |bytes| {
         for (offset, patch) in patches {
@@ -104,6 +123,7 @@ pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, R
 /// those that cannot be copied to `refused`.
 fn groups<'f, 'data>(
     functions: &'f [Function<'data>],
+    far: &Far,
     refused: &mut Vec<(String, Refusal)>,
 ) -> (
     Option<Vec<&'f Function<'data>>>,
@@ -111,14 +131,19 @@ fn groups<'f, 'data>(
 ) {
     let (mut connected, mut single) = (Vec::new(), Vec::new());
     for function in functions {
-        match obstacle(function) {
-            None if function.calls || !function.is_kernel() => connected.push(function),
+        match far.obstacle(function) {
+            None if is_connected(function) => connected.push(function),
             None => single.push(vec![function]),
             Some(refusal) => refused.push((function.name.clone(), refusal)),
         }
     }
     let has_kernel = connected.iter().any(|function| function.is_kernel());
     (has_kernel.then_some(connected), single)
+}
+
+/// A kernel that calls functions, or a function.
+fn is_connected(function: &Function<'_>) -> bool {
+    function.calls || !function.is_kernel()
 }
 
 /// Gives all kernels that call functions the registers of all functions that are apart.
@@ -133,6 +158,50 @@ fn join_registers(plans: &mut [(Plan, Vec<&Function<'_>>)]) {
     for (plan, _) in plans.iter_mut().filter(|(plan, _)| plan.is_apart) {
         plan.total = total;
         plan.first_accumulator = accumulator.unwrap_or(plan.first_accumulator);
+    }
+}
+
+/// The distances from functions to their copies.
+struct Far {
+    /// The end of the loaded bytes, behind which the copies lie.
+    end: u64,
+    /// The bytes of all copies, at most.
+    copies: u64,
+}
+
+impl Far {
+    fn new(object: &Object<'_>, functions: &[Function<'_>]) -> Result<Self, Refusal> {
+        let (top, end) = object.ends()?;
+        let sizes = functions.iter().map(|function| function.code.bytes.len());
+        Ok(Self {
+            end: top.max(end),
+            copies: GROWTH * sizes.sum::<usize>() as u64,
+        })
+    }
+
+    /// Why a function has no room for a branch to its copy that takes so many bytes.
+    fn shortage(&self, function: &Function<'_>, needed: u64) -> Option<Refusal> {
+        let size = function.code.bytes.len() as u64;
+        let farthest = self.end.saturating_sub(function.code.address) + self.copies;
+        let is_short = !function.is_kernel() && size < needed && farthest > REACH.cast_unsigned();
+        is_short.then_some(Refusal::Short { size })
+    }
+
+    /// Why a function cannot be copied.
+    fn obstacle(&self, function: &Function<'_>) -> Option<Refusal> {
+        obstacle(function).or_else(|| self.shortage(function, FAR_BRANCH))
+    }
+
+    /// The plan of a function, if this has room for its branch.
+    fn with_room(&self, plan: Plan, function: &Function<'_>) -> Result<Plan, Refusal> {
+        let needed = match plan.borrowed {
+            Some(_) => FAR_BRANCH + KEPT_PAIR,
+            None => FAR_BRANCH,
+        };
+        match self.shortage(function, needed) {
+            Some(refusal) => Err(refusal),
+            None => Ok(plan),
+        }
     }
 }
 
@@ -182,13 +251,14 @@ fn planned(
     options: &AmdgcnOptions,
     is_apart: bool,
 ) -> Result<Plan, Refusal> {
-    let mut used = Used::default();
-    match is_apart || group.iter().any(|function| function.calls) {
+    let mut own = Used::default();
+    group.iter().for_each(|function| own.join(function.used));
+    let mut used = own;
+    if is_apart || group.iter().any(|function| function.calls) {
         // Any of them may be called.
-        true => functions
+        functions
             .iter()
-            .for_each(|function| used.join(function.used)),
-        false => group.iter().for_each(|function| used.join(function.used)),
+            .for_each(|function| used.join(function.used));
     }
     let mut callees = functions.iter().filter(|function| !function.is_kernel());
     let callees_end = callees.any(|function| {
@@ -213,9 +283,11 @@ fn planned(
         functions: group,
         descriptors: kernels.flatten().copied().collect(),
         used,
+        own,
         callees_end,
         is_apart,
         counting: options.counting,
+        sharing: options.sharing,
     };
     plan(&group, first_word, options.rounds)
 }
@@ -229,36 +301,18 @@ fn patches(
     text: &Text,
     layout: &Layout,
 ) -> Result<Vec<(usize, Vec<u8>)>, Refusal> {
-    let outside = || Refusal::Damaged("a function is not loaded".to_owned());
     let place = |label: Label| layout.text + text.offset(label);
     let mut patches = Vec::new();
     for (plan, group) in plans {
-        let is_gfx9 = object.target.generation() == modelgpu_isa::Generation::Gfx9;
         for function in group {
             let address = function.code.address;
             if let Some(label) = labels.kernels.get(&address) {
-                for descriptor in object.kernels.get(&address).into_iter().flatten() {
-                    let offset = object.offset(descriptor.address, 64).ok_or_else(outside)?;
-                    let mut bytes = object.bytes[offset..offset + 64].to_vec();
-                    let accumulator = is_gfx9.then_some(plan.first_accumulator);
-                    let vectors = match accumulator {
-                        Some(first) => first + plan.total.accumulators,
-                        None => plan.total.vectors,
-                    };
-                    let granule = granule(object.target, plan.encoder.lanes);
-                    let scalars = plan.total.scalars;
-                    descriptor.write(
-                        &mut bytes,
-                        place(*label),
-                        vectors,
-                        scalars,
-                        accumulator,
-                        granule,
-                    );
-                    patches.push((offset, bytes));
-                }
+                let entry = place(*label);
+                patches.extend(described(object, plan, function, Some(entry))?);
             } else if let Some(label) = labels.starts.get(&address) {
-                let bytes = pad(plan, function, place(*label))?;
+                let behind = labels.behind_pairs.get(&address).copied();
+                let behind = behind.map_or(place(*label), place);
+                let bytes = pad(plan, function, place(*label), behind)?;
                 let offset = object
                     .offset(address, bytes.len() as u64)
                     .ok_or_else(outside)?;
@@ -269,25 +323,65 @@ fn patches(
     Ok(patches)
 }
 
-/// The branch from the start of a function to its copy.
-fn pad(plan: &Plan, function: &Function<'_>, goal: u64) -> Result<Vec<u8>, Refusal> {
+/// The descriptors of a kernel with the registers of a plan, and with the entry of its copy if it has one: functions that a kernel
+/// without a copy calls need registers, too.
+fn described(
+    object: &Object<'_>,
+    plan: &Plan,
+    function: &Function<'_>,
+    entry: Option<u64>,
+) -> Result<Vec<(usize, Vec<u8>)>, Refusal> {
+    let is_gfx9 = object.target.generation() == Generation::Gfx9;
+    let accumulator = is_gfx9.then_some(plan.first_accumulator);
+    let vectors = match accumulator {
+        Some(first) => first + plan.total.accumulators,
+        None => plan.total.vectors,
+    };
+    let granule = granule(object.target, plan.encoder.lanes);
+    let descriptors = object.kernels.get(&function.code.address);
+    let patches = descriptors.into_iter().flatten().map(|descriptor| {
+        let offset = object.offset(descriptor.address, 64).ok_or_else(outside)?;
+        let mut bytes = object.bytes[offset..offset + 64].to_vec();
+        descriptor.write(
+            &mut bytes,
+            entry.unwrap_or(descriptor.entry),
+            vectors,
+            plan.total.scalars,
+            accumulator,
+            granule,
+        );
+        Ok((offset, bytes))
+    });
+    patches.collect()
+}
+
+fn outside() -> Refusal {
+    Refusal::Damaged("a function is not loaded".to_owned())
+}
+
+/// The branch from the start of a function to its copy: to `goal`, or to the place there behind the instructions that keep the
+/// first pair of borrowed registers.
+fn pad(plan: &Plan, function: &Function<'_>, goal: u64, behind: u64) -> Result<Vec<u8>, Refusal> {
     let address = function.code.address;
     let distance = goal.wrapping_sub(address + 4).cast_signed();
     if distance.abs() <= REACH {
         let word = plan.encoder.branch_word() | (distance / 4) as u32 & 0xffff;
         return Ok(word.to_le_bytes().to_vec());
     }
-    let size = function.code.bytes.len() as u64;
-    if size < FAR_BRANCH {
-        return Err(Refusal::Short { size });
-    }
     let mut text = Text::default();
-    // SCC and the temporaries are free at an entry.
+    // SCC is free at an entry, and so are the temporaries, but for borrowed ones.
     let pair = plan.temporaries[0];
     let encoder: Encoder = plan.encoder;
-    encoder.address(&mut text, pair, Goal::Original(goal));
+    if let Some(borrowed) = &plan.borrowed {
+        encoder.keep_pair(&mut text, borrowed);
+    }
+    encoder.address(&mut text, pair, Goal::Original(behind));
     encoder.jump(&mut text, pair);
-    Ok(text.bytes(address, 0))
+    let size = function.code.bytes.len() as u64;
+    match 4 * text.len() as u64 > size {
+        true => Err(Refusal::Short { size }),
+        false => Ok(text.bytes(address, 0)),
+    }
 }
 
 /// The counts of all functions, for the map.

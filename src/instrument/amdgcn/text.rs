@@ -10,6 +10,9 @@ const REACH: i64 = 0x7fff;
 /// The words that insertions are a multiple of, so that entries of kernels stay aligned.
 const ALIGNMENT: usize = 64;
 
+/// Branches on the way lie near multiples of this, so that far branches share them: a quarter of the reach.
+const BRIDGES: usize = 0x2000;
+
 /// A place in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Label(usize);
@@ -125,6 +128,7 @@ impl Text {
             for number in far {
                 let Branch { at, goal } = self.branches[number];
                 let middle = (at + self.labels[goal.0]) / 2;
+                let middle = (middle + BRIDGES / 2) / BRIDGES * BRIDGES;
                 let next = self.joints.partition_point(|joint| *joint < middle);
                 let near = [next.checked_sub(1), Some(next)].into_iter().flatten();
                 let near = near.filter_map(|index| self.joints.get(index).copied());
