@@ -9,4 +9,5 @@
 mod corpus;
 mod kernels;
 mod large;
+mod refused;
 mod run;

@@ -1,0 +1,49 @@
+//! Functions whose callers stay as they are.
+
+use rocov::instrument::amdgcn::{AmdgcnOptions, Sharing};
+use rocov_tests::compile::{clang, device_only};
+
+use crate::run::compare_without;
+
+/// Two kernels that call a function. One has an instruction that a copy cannot have, which no wave executes.
+const SOURCE: &str = r#"
+#include "dev.h"
+__device__ __attribute__((noinline)) u32 twice(u32 x) { return x & 1 ? 2 * x : x + 7; }
+__global__ void foreign(u32 *out, u32 n) {
+  u32 i = global_x();
+  if (n == 12345) asm volatile("s_cbranch_cdbgsys 0");
+  for (u32 turn = 0; turn < 3; ++turn) out[i] = twice(out[i] + i);
+}
+__global__ void known(u32 *out, u32 n) { out[global_x()] = twice(n); }
+REGISTER_KERNEL(foreign);
+REGISTER_KERNEL(known);
+"#;
+
+#[test]
+fn functions_count_for_kernels_that_stay_as_they_are() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("foreign.hip");
+    std::fs::write(&path, SOURCE).expect("a test can write into its directory");
+    let buffer = directory.path().join("buffer");
+    std::fs::write(&buffer, vec![1; 4 * 256]).expect("a test can write into its directory");
+    let object = device_only(clang(), &["gfx942"], 6)
+        .arguments(["-O1"])
+        .source(&path)
+        .output("foreign.gfx942");
+    let object = std::fs::read(object).expect("the compiler's output");
+    for kernel in ["_Z7foreignPjj", "_Z5knownPjj"] {
+        let spec = directory.path().join("spec");
+        let launch = format!(
+            "buf {}\nlaunch {kernel} 2 1 1 128 1 1 p0 hc8000000\n",
+            buffer.display()
+        );
+        std::fs::write(&spec, launch).expect("a test can write into its directory");
+        for sharing in [Sharing::Separate, Sharing::Borrowed] {
+            let options = AmdgcnOptions {
+                sharing,
+                ..AmdgcnOptions::default()
+            };
+            compare_without(&["_Z7foreignPjj"], kernel, &object, &spec, &options);
+        }
+    }
+}
