@@ -23,8 +23,6 @@ const REACH: i64 = 0x7fff * 4;
 const FAR_BRANCH: u64 = 24;
 /// The bytes before it that keep the values of a pair of registers, at most: waits, and two `v_writelane_b32`.
 const KEPT_PAIR: u64 = 44;
-/// New code has less than so many times the bytes of the old code.
-const GROWTH: u64 = 16;
 
 /// Puts counters into a code object for AMD GPUs.
 ///
@@ -32,10 +30,23 @@ const GROWTH: u64 = 16;
 /// Fails if the code object is damaged, is for a processor that is not supported, or has no function that can be instrumented.
 pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, Refusal> {
     let object = Object::parse(elf)?;
+    let (end, _) = object.ends()?;
+    match instrument_within(&object, options, Far { end, reach: REACH }) {
+        // Its copy lies far behind the end.
+        Err(Refusal::Short { .. }) => instrument_within(&object, options, Far { end, reach: 0 }),
+        instrumented => instrumented,
+    }
+}
+
+/// Puts counters into a code object whose functions are as far from their copies as they seem.
+fn instrument_within(
+    object: &Object<'_>,
+    options: &AmdgcnOptions,
+    far: Far,
+) -> Result<Instrumented, Refusal> {
     let functions = object.functions();
     let mut refused = Vec::new();
-    let far = Far::new(&object, &functions)?;
-    let (connected, mut groups) = groups(&functions, &far, &mut refused);
+    let (connected, mut groups) = groups(&functions, far, &mut refused);
     let mut plans: Vec<(Plan, Vec<&Function<'_>>)> = Vec::new();
     let mut words = 0;
     let mut is_apart = false;
@@ -46,7 +57,7 @@ pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, R
             .iter()
             .any(|function| is_connected(function) && far.obstacle(function).is_some());
         let whole = (!has_gaps && options.sharing == Sharing::Separate)
-            .then(|| planned(&object, &functions, &connected, words, options, false).ok())
+            .then(|| planned(object, &functions, &connected, words, options, false).ok())
             .flatten();
         match whole {
             Some(plan) => {
@@ -61,7 +72,7 @@ pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, R
     }
     for group in groups {
         let is_apart = is_apart && is_connected(group[0]);
-        let plan = planned(&object, &functions, &group, words, options, is_apart);
+        let plan = planned(object, &functions, &group, words, options, is_apart);
         match plan.and_then(|plan| far.with_room(plan, group[0])) {
             Ok(plan) => {
                 words += plan.words;
@@ -100,18 +111,18 @@ pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, R
     }
     text.bridge(branch)?;
     text.link_branches();
-    let layout = Layout::new(&object, &text, words)?;
-    let mut patches = patches(&object, &plans, &labels, &text, &layout)?;
+    let layout = Layout::new(object, &text, words)?;
+    let mut patches = patches(object, &plans, &labels, &text, &layout)?;
     if let Some((plan, _)) = plans.iter().find(|(plan, _)| plan.is_apart) {
         let kept = functions.iter().filter(|function| {
             function.calls && !labels.kernels.contains_key(&function.code.address)
         });
         for function in kept {
-            patches.extend(described(&object, plan, function, None)?);
+            patches.extend(described(object, plan, function, None)?);
         }
     }
     let counts = counts(&plans);
-    let code = layout.link(&object, &text, &counts, |bytes| {
+    let code = layout.link(object, &text, &counts, |bytes| {
         for (offset, patch) in patches {
             bytes[offset..offset + patch.len()].copy_from_slice(&patch);
         }
@@ -123,7 +134,7 @@ pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, R
 /// those that cannot be copied to `refused`.
 fn groups<'f, 'data>(
     functions: &'f [Function<'data>],
-    far: &Far,
+    far: Far,
     refused: &mut Vec<(String, Refusal)>,
 ) -> (
     Option<Vec<&'f Function<'data>>>,
@@ -162,28 +173,21 @@ fn join_registers(plans: &mut [(Plan, Vec<&Function<'_>>)]) {
 }
 
 /// The distances from functions to their copies.
+#[derive(Clone, Copy, Debug)]
 struct Far {
     /// The end of the loaded bytes, behind which the copies lie.
     end: u64,
-    /// The bytes of all copies, at most.
-    copies: u64,
+    /// Branches from functions that are farther from the end do not reach their copies.
+    reach: i64,
 }
 
 impl Far {
-    fn new(object: &Object<'_>, functions: &[Function<'_>]) -> Result<Self, Refusal> {
-        let (top, end) = object.ends()?;
-        let sizes = functions.iter().map(|function| function.code.bytes.len());
-        Ok(Self {
-            end: top.max(end),
-            copies: GROWTH * sizes.sum::<usize>() as u64,
-        })
-    }
-
     /// Why a function has no room for a branch to its copy that takes so many bytes.
     fn shortage(&self, function: &Function<'_>, needed: u64) -> Option<Refusal> {
         let size = function.code.bytes.len() as u64;
-        let farthest = self.end.saturating_sub(function.code.address) + self.copies;
-        let is_short = !function.is_kernel() && size < needed && farthest > REACH.cast_unsigned();
+        let distance = self.end.saturating_sub(function.code.address);
+        let is_far = distance.cast_signed() > self.reach;
+        let is_short = !function.is_kernel() && size < needed && is_far;
         is_short.then_some(Refusal::Short { size })
     }
 
