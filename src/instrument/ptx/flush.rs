@@ -10,9 +10,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::format::ptx::flow::{Counter, MAX_TERMS, Source};
-use crate::format::ptx::plan::{Plan, WORD, Way};
-use crate::format::ptx::records::Unit;
+use crate::instrument::ptx::flow::{Counter, MAX_TERMS, Source};
+use crate::instrument::ptx::plan::{Plan, WORD, Way};
+use crate::instrument::ptx::unit::Unit;
 
 /// So many bits of a word are spread over bytes and summed, if the GPU has `redux.sync`.
 const MAX_SPREAD: usize = 12;

@@ -11,9 +11,9 @@
 
 use std::fmt::Write;
 
-use crate::format::ptx::flags::Flag;
-use crate::format::ptx::plan::{Plan, WORD};
-use crate::format::ptx::records::Unit;
+use crate::instrument::ptx::flags::Flag;
+use crate::instrument::ptx::plan::{Plan, WORD};
+use crate::instrument::ptx::unit::Unit;
 
 /// Writes the code for one function.
 #[derive(Debug)]
