@@ -19,13 +19,6 @@ mod runtime_table;
 mod scripted;
 mod ways;
 
-#[path = "../fake_device/fake_device.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the tests of the drain, which use all of it"
-)]
-mod fake_device;
-
 use rocov_tests as support;
 
 /// Prints the figures of a test that ran in a separate process.

@@ -9,13 +9,6 @@
 //! `cargo xtask bless instructions` records new numbers.
 #![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
-#[path = "../../../../tests/fake_device/fake_device.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the tests of the drain, which use all of it"
-)]
-mod fake_device;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,10 +20,9 @@ use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::{Expansion, Keeper, Process, ProfileName};
 use rocov_tests::artifacts::repository;
 use rocov_tests::cli::{profile, run};
+use rocov_tests::fake_device::FakeDevice;
 use rocov_tests::records;
 use tempfile::TempDir;
-
-use fake_device::FakeDevice;
 
 /// The excess over the recorded number that is too much. Compilers and C libraries differ by some
 /// percent; what this is to show, such as a second hash or another parse of every file, is more.
