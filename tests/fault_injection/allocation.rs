@@ -16,11 +16,11 @@ use rocov::device::Executable;
 use rocov::drain::Session;
 use rocov::format::profraw::RawProfile;
 use rocov::store::{PARTIAL, ProfileName};
+use rocov::support::reserve::Reserve;
 use tempfile::TempDir;
 
 use crate::figure;
 use crate::fixture::{Files, files, image, name_in};
-use crate::reserve::Reserve;
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
 use crate::support::compile::code_object_of;

@@ -12,8 +12,6 @@ mod device;
 mod file_faults;
 mod files;
 mod fixture;
-#[path = "../../runtime/src/guest/reserve.rs"]
-mod reserve;
 mod runtime;
 mod runtime_table;
 mod scripted;
