@@ -130,7 +130,7 @@ fn made_of(
     if let Code::Elf(elf) = &code {
         return match purpose {
             Purpose::ToBeLinked => Ok(Outcome::AsItIs),
-            _ => of_cubin(elf),
+            _ => cubin_outcome(elf),
         };
     }
     let gpus = driver.capabilities(purpose == Purpose::ForAll);
@@ -226,7 +226,7 @@ fn packed(all: &[(Capability, &'static Made)]) -> &'static [u8] {
 }
 
 /// A cubin counts if clang has made it so, or the stand-in for ptxas.
-fn of_cubin(cubin: &[u8]) -> Result<Outcome, Loss> {
+fn cubin_outcome(cubin: &[u8]) -> Result<Outcome, Loss> {
     let damaged = |error: CodeObjectError| Loss::Damaged(error.to_string());
     if is_instrumented(cubin).map_err(damaged)? {
         let source = Cache::for_user().and_then(|cache| cache.source(cubin));

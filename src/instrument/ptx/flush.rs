@@ -84,7 +84,7 @@ impl Flush<'_, '_> {
     }
 
     /// Each lane adds all its counts, which are zeros then. Has no branch, so that it may be anywhere.
-    pub(super) fn of_lanes(&self) -> String {
+    pub(super) fn each_lane(&self) -> String {
         let mut code = format!(
             "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a;\n\t{}",
             self.own()

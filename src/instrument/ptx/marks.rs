@@ -66,7 +66,7 @@ impl Marks<'_, '_> {
     }
 
     /// Tells memory of all flags. Has no branch, so that it may be anywhere.
-    pub(super) fn of_lanes(&self) -> String {
+    pub(super) fn each_lane(&self) -> String {
         let mut code = self.scope();
         self.find_new(&mut code);
         self.tell(&mut code);

@@ -191,10 +191,10 @@ impl Memory<'_, '_> {
     }
 
     /// The code before a call that may end the threads.
-    fn of_lanes(&self) -> String {
+    fn each_lane(&self) -> String {
         match self {
-            Self::Counts(flush) => flush.of_lanes(),
-            Self::Marks(marks) => marks.of_lanes(),
+            Self::Counts(flush) => flush.each_lane(),
+            Self::Marks(marks) => marks.each_lane(),
         }
     }
 
@@ -329,7 +329,7 @@ impl Editor<'_, '_> {
         }
         for number in &self.plan.calls {
             let start = self.function.body.statements.all[*number].start;
-            self.edits.insert(start, self.memory.of_lanes());
+            self.edits.insert(start, self.memory.each_lane());
         }
     }
 

@@ -87,12 +87,12 @@ fn real(is_for_blackwell: bool) -> Option<PathBuf> {
     let named = env::var_os(variable).filter(|value| !value.is_empty());
     named
         .map(PathBuf::from)
-        .or_else(|| of_caller(name))
+        .or_else(|| in_triton(name))
         .or_else(|| on_path(name))
 }
 
 /// The assembler in the package of Triton whose library the calling process has mapped.
-fn of_caller(name: &str) -> Option<PathBuf> {
+fn in_triton(name: &str) -> Option<PathBuf> {
     let maps = fs::read_to_string(format!("/proc/{}/maps", parent_id())).ok()?;
     let libraries = maps
         .lines()
