@@ -5,9 +5,6 @@
 //! llvm-profdata must find the exact sums.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-#[path = "../tests/fake_device/made_up.rs"]
-mod made_up;
-
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{self, BufRead, BufReader, Read};
@@ -18,8 +15,7 @@ use std::time::{Duration, Instant};
 
 use rocov::format::profraw::{RawProfile, Sum, encode};
 use rocov::store::{add_to_pool, write_atomic};
-
-use made_up::MadeUp;
+use rocov_tests::made_up::MadeUp;
 
 const PROFDATA: &str = "llvm-profdata-22";
 /// Processes of a node, and code objects in each, as in a coverage run of RCCL.

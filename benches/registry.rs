@@ -11,15 +11,6 @@
 //! Times are CPU times.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-#[path = "support/allocated.rs"]
-mod allocated;
-#[path = "../tests/fake_device/fake_device.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the tests of the drain, which use all of it"
-)]
-mod fake_device;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,11 +20,13 @@ use rocov::discover::{Elfs, Found, Loader, Registry, discover};
 use rocov::drain::Session;
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::{Expansion, Keeper, Process, ProfileName};
+use rocov_tests::allocated::{Measured, allocated, peak_of};
 use rocov_tests::compile::code_object;
+use rocov_tests::fake_device::FakeDevice;
 use rustix::time::{ClockId, clock_gettime};
 
-use allocated::{allocated, peak_of};
-use fake_device::FakeDevice;
+#[global_allocator]
+static ALLOCATOR: Measured = Measured;
 
 const LOADS: [usize; 4] = [10, 100, 1_000, 10_000];
 const EXECUTABLE: Executable = Executable(0x51);

@@ -10,8 +10,8 @@ use std::time::Duration;
 use rocov::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol, Take,
 };
+use rocov_tests::fake_device::FakeDevice;
 
-use crate::fake_device::FakeDevice;
 use crate::numbered;
 
 /// The prices of calls.

@@ -6,8 +6,8 @@ use std::path::Path;
 use rocov::device::{Device, Executable};
 use rocov::drain::Session;
 use rocov::store::{Expansion, ProfileName};
+use rocov_tests::allocated::{allocated, peak_of};
 
-use crate::allocated::{allocated, peak_of};
 use crate::clock::{Time, micros, timed};
 use crate::fake::{Fake, Prices};
 

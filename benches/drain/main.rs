@@ -12,17 +12,9 @@
 //! continues to 1,000 code objects on the real ROCr, which takes minutes, and to 10,000 in memory.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-#[path = "../support/allocated.rs"]
-mod allocated;
 mod clock;
 mod compare;
 mod fake;
-#[path = "../../tests/fake_device/fake_device.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the tests of the drain, which use all of it"
-)]
-mod fake_device;
 mod life;
 mod loads;
 mod released;
@@ -35,6 +27,7 @@ use std::time::Duration;
 
 use rocov::device::{Device, DeviceRange, Executable};
 use rocov_tests as support;
+use rocov_tests::allocated::Measured;
 use rocov_tests::artifacts::built;
 use rocov_tests::compile::code_object;
 
@@ -42,6 +35,9 @@ use clock::{median, micros};
 use compare::{HEADS, compare};
 use fake::{Fake, Prices};
 use rocr::Rocr;
+
+#[global_allocator]
+static ALLOCATOR: Measured = Measured;
 
 /// The approximate time of a copy over a bus.
 const EVEN: Duration = Duration::from_micros(20);

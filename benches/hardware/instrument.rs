@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rocov::format::ptx::{Module, Options, instrument};
+use rocov::format::ptx::Module;
+use rocov::instrument::ptx::{PtxOptions, instrument};
 
 use crate::drain::{Drain, host_program, lines_on_host, stripped, with_short_paths};
 use crate::samples::PROGRAMS;
@@ -197,7 +198,7 @@ impl Pack {
             .output(&format!("marks.{target}{level}"));
         let plain = fs::read_to_string(&made).expect("clang wrote it");
         let module = Module::parse(&plain).expect("clang wrote it");
-        let counting = instrument(&module, &Options::default()).expect("it can count");
+        let counting = instrument(&module, &PtxOptions::default()).expect("it can count");
         let counted = directory.join("blocks.ptx");
         fs::write(&counted, counting).expect("a file can be written");
         self.assemble(&made, &directory.join("plain.cubin"));

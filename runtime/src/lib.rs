@@ -20,7 +20,7 @@ mod serve;
 
 use std::alloc::System;
 
-use guest::reserve::Reserve;
+use rocov::support::reserve::Reserve;
 
 /// An allocator with a reserve: a guest must not end the program because memory is short.
 #[global_allocator]

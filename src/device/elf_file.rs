@@ -15,7 +15,8 @@ use crate::device::{
 use crate::format::codeobject::cuda::{laid_out, without_code};
 use crate::format::codeobject::{CodeObject, CodeObjectError, Identity};
 use crate::format::profraw::Version;
-use crate::format::ptx::{self, Module};
+use crate::format::ptx::Module;
+use crate::instrument::ptx::PtxOptions;
 
 /// The only executable.
 const EXECUTABLE: Executable = Executable(1);
@@ -90,7 +91,7 @@ impl AtRest {
         if records.is_empty() {
             return Err(NeverCompiledError::Empty);
         }
-        let version = Version::from_word(ptx::Options::default().version);
+        let version = Version::from_word(PtxOptions::default().version);
         let version = version.expect("rocov writes profiles of this version");
         let architecture = module.architecture().unwrap_or_default();
         let (data, names) = (records.data(&version, 0), records.names());

@@ -504,8 +504,14 @@ impl Session {
                 // The error of the copy appears later, when its bytes are needed.
                 Err(_) => CopiedMemory::none(device),
             };
-            let books = (&mut self.ledger, &mut self.shares);
-            let mut pass = Pass::new(load, name, &self.scope, writes, books);
+            let mut pass = Pass::new(
+                load,
+                name,
+                &self.scope,
+                writes,
+                &mut self.ledger,
+                &mut self.shares,
+            );
             pass.run(&mut memory, &mut self.names);
             if let Some(own) = &pass.own {
                 self.registry.profiled(load.generation, own);

@@ -82,7 +82,8 @@ impl<'a> Pass<'a> {
         name: &'a ProfileName,
         scope: &'a Scope,
         writes: Writes,
-        (ledger, shares): (&'a mut Ledger, &'a mut Shares),
+        ledger: &'a mut Ledger,
+        shares: &'a mut Shares,
     ) -> Self {
         Pass {
             ledger,

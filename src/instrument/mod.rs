@@ -1,3 +1,4 @@
-//! Inserts counters into code that was compiled without them.
+//! Inserts counters into code that was compiled without them: machine code of AMD GPUs, and PTX.
 
 pub mod amdgcn;
+pub mod ptx;

@@ -10,3 +10,5 @@ pub mod file_part;
 pub(crate) mod memory;
 #[cfg(feature = "drain")]
 pub mod own_memory;
+#[cfg(feature = "drain")]
+pub mod reserve;

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 pub fn read_at(address: u64, into: &mut [u8]) -> io::Result<usize> {
     load(&[(address, into.len())], into).or_else(|error| match Errno::from_io_error(&error) {
         // A filter of a container may forbid the call, and a kernel may lack it.
-        Some(Errno::PERM | Errno::NOSYS | Errno::ACCESS) => of_file(address, into),
+        Some(Errno::PERM | Errno::NOSYS | Errno::ACCESS) => read_by_file(address, into),
         _ => Err(error),
     })
 }
@@ -47,7 +47,7 @@ pub fn load(pieces: &[(u64, usize)], into: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Does the work of [`read_at`] by the file that the kernel has for it: three calls of the system in place of one.
-fn of_file(address: u64, into: &mut [u8]) -> io::Result<usize> {
+fn read_by_file(address: u64, into: &mut [u8]) -> io::Result<usize> {
     File::open("/proc/self/mem")?.read_at(into, address)
 }
 
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn own_memory_is_read_and_unmapped_memory_is_an_error() {
         let data = *b"a code object, say";
-        for read in [read_at, of_file] {
+        for read in [read_at, read_by_file] {
             let mut bytes = [0; 18];
             let count = read(data.as_ptr() as u64, &mut bytes).expect("own memory");
             assert_eq!((count, bytes), (data.len(), data));

@@ -343,7 +343,7 @@ fn the_python_module_calls_librocov() {
     let python = |program: &str| {
         let mut python = Command::new("python3");
         python.args(["-u", "-B", "-c", program]);
-        python.env("PYTHONPATH", repository("tools/packaging/wheel"));
+        python.env("PYTHONPATH", repository("tools/python"));
         python.env_remove("ROCOV_LIBRARY");
         python
     };

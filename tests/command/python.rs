@@ -10,7 +10,7 @@ use rocov_tests::unpacked::not_run;
 fn pytest(name: &str) -> Command {
     let mut command = limited(python());
     command.args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]);
-    command.arg(repository("tools/packaging/wheel/tests").join(name));
+    command.arg(repository("tools/python/tests").join(name));
     command
 }
 

@@ -9,7 +9,8 @@ use rocov::format::blocks::Kind;
 use rocov::format::codeobject::CodeObject;
 use rocov::format::codeobject::cuda::laid_out;
 use rocov::format::profraw::Version;
-use rocov::format::ptx::{Module, Options, instrument};
+use rocov::format::ptx::Module;
+use rocov::instrument::ptx::{PtxOptions, instrument};
 use rocov::settings::Counting;
 use tempfile::TempDir;
 
@@ -60,9 +61,9 @@ fn counting(text: &str) -> String {
 
 fn counting_by(text: &str, counting: Counting) -> String {
     let module = Module::parse(text).expect("a compiler has written it");
-    let options = Options {
+    let options = PtxOptions {
         counting,
-        ..Options::default()
+        ..PtxOptions::default()
     };
     instrument(&module, &options).expect("it can count")
 }

@@ -43,7 +43,7 @@ fn ptx(source: &str) -> String {
 fn coverage_py_reports_what_counters_in_ptx_tell() {
     let python = || {
         let mut python = limited(python());
-        python.env("PYTHONPATH", repository("tools/packaging/wheel"));
+        python.env("PYTHONPATH", repository("tools/python"));
         python.args(["-B"]);
         python
     };

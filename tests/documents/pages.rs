@@ -527,7 +527,7 @@ instrumented -fPIC -shared -I testdata/sample testdata/sample/statistics.hip \
   testdata/programs/per_test/calls.hip -o libstatistics.so
 instrumented examples/cmake/scale.hip -o scale
 stand_in pip true
-export PYTHONPATH=$HERE/tools/pytest PYTHONDONTWRITEBYTECODE=1 STATISTICS_LIBRARY=$HERE/libstatistics.so
+export PYTHONPATH=$HERE/tools/python/pytest-plugin PYTHONDONTWRITEBYTECODE=1 STATISTICS_LIBRARY=$HERE/libstatistics.so
 export PYTEST_ADDOPTS="-p rocov_pytest -p no:cacheprovider testdata/programs/per_test"
 "#,
         marks: &[
@@ -591,7 +591,7 @@ def model(batch):
 
 batch = None
 END
-export PYTHONPATH=$HERE/tools/packaging/wheel PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$HERE/tools/python PYTHONDONTWRITEBYTECODE=1
 "#,
         marks: &[Mark::at("import rocov").is(Use::File("module.py")).then(
             r#"

@@ -3,7 +3,7 @@
 use rocov::drain::Session;
 use rocov::format::bounds_table::TABLE_SYMBOL;
 
-use crate::fake_device::FakeDevice;
+use crate::support::fake_device::FakeDevice;
 use crate::{FIRST, SECOND, VECADD, counts, loaded, merged, output, vecadd};
 
 /// The device's bytes at the place of a table.

@@ -12,11 +12,11 @@ use rocov::drain::{Cause, Idle, Outcome, Scope, Session};
 use rocov::format::profraw::SavedSections;
 use rocov::format::registry::model::Document;
 
-use crate::fake_device::{FAILED, FakeDevice};
 use crate::kills::keeping;
 use crate::support::artifacts::repository;
 use crate::support::compile::{clang, code_object_of, device_only};
 use crate::support::delegate::{AsDevice, Delegate};
+use crate::support::fake_device::{FAILED, FakeDevice};
 use crate::support::profile::raw_profiles;
 use crate::{FIRST, SECOND, VECADD, counts, merged, output, profile_name, vecadd};
 

@@ -5,7 +5,7 @@ use std::fs;
 use rocov::device::Device;
 use rocov::drain::{Idle, Outcome, Scope, Session};
 
-use crate::fake_device::FakeDevice;
+use crate::support::fake_device::FakeDevice;
 use crate::{FIRST, SAXPY, SECOND, VECADD, collatz, counts, loaded, merged, output};
 
 const COLLATZ: &str = "_Z7collatzPKjPjjj";

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use rocov::drain::Session;
 
-use crate::fake_device::FakeDevice;
 use crate::support::command::run;
+use crate::support::fake_device::FakeDevice;
 use crate::support::profile::raw_profiles;
 use crate::{FIRST, SECOND, VECADD, collatz, counts, loaded, merged, profile_name};
 

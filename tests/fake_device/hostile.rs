@@ -15,9 +15,9 @@ use rocov::format::codeobject::Identity;
 use rocov::format::profraw::{Header, SavedSections};
 use rocov::validate::MAX_SECTION_BYTES;
 
-use crate::fake_device::FakeDevice;
 use crate::kills::keeping;
 use crate::support::delegate::{AsDevice, Delegate};
+use crate::support::fake_device::FakeDevice;
 use crate::support::profile::functions;
 use crate::{FIRST, SAXPY, VECADD, copies, loaded, output, vecadd};
 

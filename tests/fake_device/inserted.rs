@@ -8,11 +8,11 @@ use rocov::format::blocks::Kind;
 use rocov::format::codeobject::Identity;
 use rocov::instrument::amdgcn::{AmdgcnOptions, CounterMap, instrument};
 
-use crate::fake_device::FakeDevice;
 use crate::kills::keeping;
 use crate::support::artifacts::repository;
 use crate::support::compile::device_only;
 use crate::support::compilers::Compiler;
+use crate::support::fake_device::FakeDevice;
 use crate::support::profile::raw_profiles;
 use crate::{FIRST, SAXPY, SECOND, VECADD, merged, output};
 

@@ -20,8 +20,8 @@ use rocov::format::registry::model::Document;
 use rocov::settings::Keeping;
 use rocov::store::{Keeper, PARTIAL, Process, ProfileName, add_to_pool, write_atomic};
 
-use crate::fake_device::FakeDevice;
-use crate::made_up::MadeUp;
+use crate::support::fake_device::FakeDevice;
+use crate::support::made_up::MadeUp;
 use crate::support::profile::{functions, raw_profiles};
 use crate::{FIRST, SAXPY, VECADD, loaded, profile_name, vecadd};
 

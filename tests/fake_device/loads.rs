@@ -7,7 +7,7 @@ use rocov::device::Device;
 use rocov::drain::{Idle, Session};
 use rocov::store::layout::PROFRAW;
 
-use crate::fake_device::FakeDevice;
+use crate::support::fake_device::FakeDevice;
 use crate::support::profile::raw_profiles;
 use crate::{
     FIRST, SAXPY, SECOND, VECADD, collatz, counts, loaded, merged, merged_of, output, profile_name,

@@ -5,18 +5,12 @@
 mod amplified;
 mod blank;
 mod copies;
-#[allow(
-    dead_code,
-    reason = "shared with the tests of faults, which use all of it"
-)]
-mod fake_device;
 mod faults;
 mod files;
 mod hostile;
 mod inserted;
 mod kills;
 mod loads;
-mod made_up;
 mod messages;
 mod mutants;
 mod on_request;
@@ -33,9 +27,8 @@ use rocov::store::layout::PROFRAW;
 use rocov::store::{Expansion, ProfileName};
 use rocov_tests as support;
 use rocov_tests::compile::code_object;
+use rocov_tests::fake_device::FakeDevice;
 use rocov_tests::profile::{Function, Functions, functions, merge, raw_profiles};
-
-use fake_device::FakeDevice;
 
 const FIRST: Executable = Executable(0x51);
 const SECOND: Executable = Executable(0x52);

@@ -13,7 +13,7 @@ use rocov::format::profraw::{
 use rocov::store::{Expansion, Label, OutputError, ProfileName, add_to_pool};
 use rocov::validate::{SectionRanges, SectionsError, check_records};
 
-use crate::made_up::MadeUp;
+use crate::support::made_up::MadeUp;
 use crate::versions::{FRONT_END, compiled};
 use crate::{FIRST, output};
 

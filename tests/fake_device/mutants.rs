@@ -13,8 +13,8 @@ use fastrand::Rng;
 use rocov::drain::Session;
 use rocov::format::profraw::{Header, RawProfile, SavedSections, Version};
 
-use crate::fake_device::FakeDevice;
 use crate::support::command::run;
+use crate::support::fake_device::FakeDevice;
 use crate::versions::{FRONT_END, OLD, compiled_source};
 use crate::{FIRST, SECOND, collatz, profile_name};
 

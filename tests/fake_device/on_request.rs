@@ -9,7 +9,7 @@ use rocov::drain::{Cause, Idle, Scope, Scopes, Session, Window};
 use rocov::store::ProfileName;
 use rocov::store::layout::PROFRAW;
 
-use crate::fake_device::FakeDevice;
+use crate::support::fake_device::FakeDevice;
 use crate::support::profile::raw_profiles;
 use crate::{FIRST, SAXPY, SECOND, VECADD, counts, loaded, merged, output, profile_name, vecadd};
 

@@ -27,7 +27,7 @@ fn add(calls: u64, name: &ProfileName) {
 
 /// Profiles that differ from `profile` only in a function's hash: one file of a process, and one
 /// pool.
-fn of_other_code(profile: &[u8], directory: &Path) -> [Vec<u8>; 2] {
+fn profiles_of_other_code(profile: &[u8], directory: &Path) -> [Vec<u8>; 2] {
     let RawProfile {
         header, sections, ..
     } = RawProfile::parse(profile).unwrap();
@@ -188,7 +188,7 @@ fn a_pool_of_other_code_or_damaged_is_left_alone_and_counts_are_beside_it() {
     device.count(FIRST, VECADD, &[5, 1]);
     let file = Session::default().drain(&device, &name).files[0].clone();
     let good = fs::read(&file).unwrap();
-    let [other, other_pool] = of_other_code(&good, directory.path());
+    let [other, other_pool] = profiles_of_other_code(&good, directory.path());
     let changed = |places: &mut dyn Iterator<Item = usize>| {
         let mut bytes = good.clone();
         places.for_each(|at| bytes[at] = 99);

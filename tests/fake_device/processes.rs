@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rocov::store::add_to_pool;
 
-use crate::made_up::{self, MadeUp};
+use crate::support::made_up::{self, MadeUp};
 use crate::support::profile::functions;
 
 /// Processes of a job on one node, and code objects in each.

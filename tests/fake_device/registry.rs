@@ -13,8 +13,8 @@ use rocov::format::registry::model::{Document, ProcessRecord};
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::{Keeper, Process, ProfileName};
 
-use crate::fake_device::FakeDevice;
 use crate::files::Mounted;
+use crate::support::fake_device::FakeDevice;
 use crate::support::profile::raw_profiles;
 use crate::{FIRST, SECOND, VECADD, collatz, counts, loaded, merged, output, profile_name, vecadd};
 

@@ -17,9 +17,9 @@ use rocov::settings::Keeping;
 use rocov::store::layout::DataLayout;
 use tempfile::TempDir;
 
-use crate::fake_device::FakeDevice;
 use crate::support::command::run;
 use crate::support::compile::device_header;
+use crate::support::fake_device::FakeDevice;
 use crate::support::profile::functions;
 use crate::{FIRST, output, profile_name};
 

@@ -12,9 +12,9 @@ use rocov::format::profraw::RawProfile;
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::{Keeper, Process, ProfileName};
 
-use crate::fake_device::FakeDevice;
 use crate::file_faults::Faults;
 use crate::fixture::image;
+use crate::support::fake_device::FakeDevice;
 
 /// One code object twice on one agent, so that both share a file, and another code object.
 pub(crate) const LOADED: [(Executable, &str); 3] = [

@@ -16,15 +16,15 @@ use rocov::device::Executable;
 use rocov::drain::Session;
 use rocov::format::profraw::RawProfile;
 use rocov::store::{PARTIAL, ProfileName};
+use rocov::support::reserve::Reserve;
 use tempfile::TempDir;
 
-use crate::fake_device::FakeDevice;
 use crate::figure;
 use crate::fixture::{Files, files, image, name_in};
-use crate::reserve::Reserve;
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
 use crate::support::compile::code_object_of;
+use crate::support::fake_device::FakeDevice;
 
 /// The system's allocator, which fails by script.
 struct Failing;

@@ -12,9 +12,9 @@ use rocov::drain::Session;
 use rocov::store::layout::{PROFRAW, REGISTRIES, SECTIONS};
 use rocov::store::{Expansion, ProfileName};
 
-use crate::fake_device::FakeDevice;
 use crate::scripted::Scripted;
 use crate::support::compile::code_object;
+use crate::support::fake_device::FakeDevice;
 use crate::support::profile::functions;
 
 /// Loaded on the first and on the second agent, like HIP: one executable for each.

@@ -12,19 +12,10 @@ mod device;
 mod file_faults;
 mod files;
 mod fixture;
-#[path = "../../runtime/src/guest/reserve.rs"]
-mod reserve;
 mod runtime;
 mod runtime_table;
 mod scripted;
 mod ways;
-
-#[path = "../fake_device/fake_device.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the tests of the drain, which use all of it"
-)]
-mod fake_device;
 
 use rocov_tests as support;
 

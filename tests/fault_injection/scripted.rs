@@ -9,8 +9,8 @@ use rocov::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol, Take,
 };
 
-use crate::fake_device::FakeDevice;
 use crate::fixture::Place;
+use crate::support::fake_device::FakeDevice;
 
 /// A call of the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,10 +10,10 @@ use rocov::drain::{Outcome, Session};
 use rocov::format::profraw::RawProfile;
 use rocov::store::ProfileName;
 
-use crate::fake_device::FakeDevice;
 use crate::fixture::{ALL, Files, PLAIN, Place, SPREAD, Undisturbed, device, files, name_in};
 use crate::scripted::{Call, Scripted};
 use crate::support::command::{limited, run};
+use crate::support::fake_device::FakeDevice;
 use crate::support::profile::profdata;
 
 /// The settings of a drain.

@@ -34,6 +34,11 @@ fn long_unit_tests_have_their_own_file() {
 }
 
 #[test]
+fn a_file_belongs_to_one_crate() {
+    hold(|source| borrowed_files(&source.text));
+}
+
+#[test]
 fn errors_sections_name_the_condition() {
     hold(|source| errors_sections(&source.text));
 }
@@ -267,6 +272,21 @@ fn unit_tests(source: &Source) -> Vec<(usize, String)> {
     found
 }
 
+/// Returns the modules whose files are in another folder: several crates compile such a file.
+fn borrowed_files(text: &str) -> Vec<(usize, String)> {
+    let paths = (1..).zip(text.lines()).filter_map(|(number, line)| {
+        let path = line.trim_start().strip_prefix("#[path = \"")?;
+        Some((number, path.split_once('"')?.0))
+    });
+    paths
+        .filter(|(_, path)| path.contains('/'))
+        .map(|(number, path)| {
+            let why = format!("{path} is in another folder: import it from the crate that has it");
+            (number, why)
+        })
+        .collect()
+}
+
 /// Returns the `# Errors` sections that do not start with "Fails if".
 fn errors_sections(text: &str) -> Vec<(usize, String)> {
     let lines: Vec<_> = text.lines().map(str::trim_start).collect();
@@ -391,6 +411,15 @@ fn unit_tests_in_the_wrong_file_are_found() {
     assert_eq!(found("a/b.rs", "#[path = \"b_tests.rs\"]\nmod tests;"), 0);
     assert_eq!(found("a/b.rs", "#[cfg(test)]\nmod tests;"), 1);
     assert_eq!(found("a/b/mod.rs", "#[cfg(test)]\nmod tests;"), 0);
+}
+
+#[test]
+fn files_of_other_folders_are_found() {
+    assert_eq!(borrowed_files("#[path = \"a_tests.rs\"]\nmod tests;"), []);
+    for path in ["../support/a.rs", "support/a.rs"] {
+        let found = borrowed_files(&format!("mod b;\n#[path = \"{path}\"]\nmod a;"));
+        assert!(matches!(&found[..], [(2, _)]), "{path}: {found:?}");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use rocov::format::bundle::ptx_architecture;
 use rocov::format::codeobject::cuda::is_instrumented;
 use rocov::format::codeobject::{CodeObject, CodeObjectError};
 use rocov::format::ptx::{self, Module};
+use rocov::instrument::ptx::{PtxOptions, PtxRefusal, instrument};
 use rocov::settings::Counting;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -129,7 +130,7 @@ fn made_of(
     if let Code::Elf(elf) = &code {
         return match purpose {
             Purpose::ToBeLinked => Ok(Outcome::AsItIs),
-            _ => of_cubin(elf),
+            _ => cubin_outcome(elf),
         };
     }
     let gpus = driver.capabilities(purpose == Purpose::ForAll);
@@ -225,7 +226,7 @@ fn packed(all: &[(Capability, &'static Made)]) -> &'static [u8] {
 }
 
 /// A cubin counts if clang has made it so, or the stand-in for ptxas.
-fn of_cubin(cubin: &[u8]) -> Result<Outcome, Loss> {
+fn cubin_outcome(cubin: &[u8]) -> Result<Outcome, Loss> {
     let damaged = |error: CodeObjectError| Loss::Damaged(error.to_string());
     if is_instrumented(cubin).map_err(damaged)? {
         let source = Cache::for_user().and_then(|cache| cache.source(cubin));
@@ -291,8 +292,8 @@ fn to_be_linked(
         // If it needs functions of other inputs, the registers of its kernels are not known, and it gets a limit for the
         // largest blocks.
         let plain = driver.compile(texts, options).ok();
-        let choices = plain.and_then(|plain| ptx::Options::for_kernels_of(&plain).ok());
-        let choices = ptx::Options {
+        let choices = plain.and_then(|plain| PtxOptions::for_kernels_of(&plain).ok());
+        let choices = PtxOptions {
             counting,
             ..choices.unwrap_or_default()
         };
@@ -378,9 +379,9 @@ fn compiled(
     let compile = |texts: &[String]| driver.compile(texts, options).map_err(Loss::NotCompiled);
     let modules = parsed(texts)?;
     let plain = compile(texts)?;
-    let mut choices = ptx::Options {
+    let mut choices = PtxOptions {
         counting,
-        ..ptx::Options::for_kernels_of(&plain).map_err(Loss::NotRead)?
+        ..PtxOptions::for_kernels_of(&plain).map_err(Loss::NotRead)?
     };
     let usual = changed(&modules, &choices)?;
     compile(&usual).or_else(|refusal| {
@@ -395,14 +396,14 @@ fn compiled(
 
 fn parsed(texts: &[String]) -> Result<Vec<Module<'_>>, Loss> {
     let modules = texts.iter().map(|text| Module::parse(text));
-    Ok(modules.collect::<Result<_, _>>()?)
+    Ok(modules
+        .collect::<Result<_, _>>()
+        .map_err(PtxRefusal::from)?)
 }
 
 /// PTX with counters.
-fn changed(modules: &[Module<'_>], choices: &ptx::Options) -> Result<Vec<String>, Loss> {
-    let changed = modules
-        .iter()
-        .map(|module| ptx::instrument(module, choices));
+fn changed(modules: &[Module<'_>], choices: &PtxOptions) -> Result<Vec<String>, Loss> {
+    let changed = modules.iter().map(|module| instrument(module, choices));
     Ok(changed.collect::<Result<_, _>>()?)
 }
 
@@ -447,11 +448,11 @@ mod tests {
         let text = include_str!("../tests/loop.ptx");
         let module = Module::parse(text).unwrap();
         let hash = |counting| {
-            let options = ptx::Options {
+            let options = PtxOptions {
                 counting,
-                ..ptx::Options::default()
+                ..PtxOptions::default()
             };
-            let changed = ptx::instrument(&module, &options).unwrap();
+            let changed = instrument(&module, &options).unwrap();
             format!("{:016x}", xxhash_rust::xxh3::xxh3_64(changed.as_bytes()))
         };
         assert_eq!(

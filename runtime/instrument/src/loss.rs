@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rocov::format::codeobject::CodeObjectError;
-use rocov::format::ptx::PtxError;
+use rocov::instrument::ptx::PtxRefusal;
 use thiserror::Error;
 
 use crate::driver::{Capability, Refusal};
@@ -37,7 +37,7 @@ pub(crate) enum Loss {
         source: std::io::Error,
     },
     #[error("rocov cannot make its PTX count: {0}: report it")]
-    NotChanged(#[from] PtxError),
+    NotChanged(#[from] PtxRefusal),
     #[error(
         "the driver does not compile its PTX ({0}): compile with a toolkit that is not newer than the driver, or report it"
     )]

@@ -55,14 +55,14 @@ pub(crate) unsafe fn code(request: &ExchangeRequest) -> Code<'static> {
     if request.is_path {
         // SAFETY: the driver takes a path there.
         let path = unsafe { CStr::from_ptr(request.code.cast::<c_char>()) };
-        return of_file(Path::new(OsStr::from_bytes(path.to_bytes())));
+        return file_code(Path::new(OsStr::from_bytes(path.to_bytes())));
     }
     let start = request.code.cast::<u8>();
     // SAFETY: all forms of code have at least 4 bytes.
     let magic: [u8; 4] = unsafe { start.cast::<[u8; 4]>().read_unaligned() };
     if u32::from_le_bytes(magic) == WRAPPER {
         // SAFETY: the magic number tells that a wrapper is there, whose fields the driver follows.
-        return unsafe { of_wrapper(&*start.cast::<Wrapper>()) };
+        return unsafe { wrapped_code(&*start.cast::<Wrapper>()) };
     }
     if magic == *b"\x7fELF" {
         // SAFETY: the driver reads the header.
@@ -101,7 +101,7 @@ pub(crate) unsafe fn options(request: &ExchangeRequest) -> Vec<(c_int, *mut c_vo
 
 /// # Safety
 /// The fields of the wrapper are those of code that a program loads.
-unsafe fn of_wrapper(wrapper: &Wrapper) -> Code<'static> {
+unsafe fn wrapped_code(wrapper: &Wrapper) -> Code<'static> {
     // SAFETY: the driver reads the header at this address.
     let of =
         |start: *const u8| unsafe { fat_binary(start, start.cast::<[u8; 4]>().read_unaligned()) };
@@ -165,7 +165,7 @@ fn readable(start: *const u8, wanted: usize) -> usize {
 const MAX_FILE: u64 = 1 << 30;
 
 /// The code in a file.
-fn of_file(path: &Path) -> Code<'static> {
+fn file_code(path: &Path) -> Code<'static> {
     // The driver reads the file, too: what a pipe has can be read once only.
     let bytes = match read_input(path, MAX_FILE) {
         Ok(bytes) => bytes,

@@ -47,7 +47,8 @@ pub(super) type LoadFn = unsafe extern "C" fn(u64, u64, u64, *const c_char, *mut
 pub(super) unsafe fn from_memory(
     hook: *const c_void,
     next: FromMemoryFn,
-    (code, size): (*const c_void, usize),
+    code: *const c_void,
+    size: usize,
     reader: *mut u64,
 ) -> Status {
     // SAFETY: the caller's arguments, passed on.
@@ -70,12 +71,13 @@ pub(super) unsafe fn from_memory(
 /// Makes a reader of the code object in a file, or of an instrumented one in its place.
 ///
 /// # Safety
-/// As for `hsa_code_object_reader_create_from_file`, whose next definition is the first of these functions. The second is
-/// that of `hsa_code_object_reader_create_from_memory`. `hook` is that at which the call has arrived.
+/// As for `hsa_code_object_reader_create_from_file`, whose next definition is `next`. `next_from_memory` is that of
+/// `hsa_code_object_reader_create_from_memory`. `hook` is that at which the call has arrived.
 #[inline(always)]
 pub(super) unsafe fn from_file(
     hook: *const c_void,
-    (next, next_from_memory): (FromFileFn, FromMemoryFn),
+    next: FromFileFn,
+    next_from_memory: FromMemoryFn,
     file: c_int,
     reader: *mut u64,
 ) -> Status {

@@ -84,7 +84,7 @@ unsafe extern "C" fn hsa_code_object_reader_create_from_memory(
     };
     let hook = hsa_code_object_reader_create_from_memory as *const c_void;
     // SAFETY: the caller's arguments, passed on.
-    unsafe { code_objects::from_memory(hook, from_memory, (code, size), reader) }
+    unsafe { code_objects::from_memory(hook, from_memory, code, size, reader) }
 }
 
 /// See [`code_objects::from_file`].
@@ -109,7 +109,7 @@ unsafe extern "C" fn hsa_code_object_reader_create_from_file(
     };
     let hook = hsa_code_object_reader_create_from_file as *const c_void;
     // SAFETY: the caller's arguments, passed on.
-    unsafe { code_objects::from_file(hook, (from_file, from_memory), file, reader) }
+    unsafe { code_objects::from_file(hook, from_file, from_memory, file, reader) }
 }
 
 /// See [`code_objects::reader_destroy`].

@@ -322,14 +322,14 @@ unsafe extern "C" fn reader_from_memory(
     let hook = reader_from_memory as *const c_void;
     let from_memory = original().reader_from_memory;
     // SAFETY: the caller's arguments, passed on.
-    unsafe { code_objects::from_memory(hook, from_memory, (code, size), reader) }
+    unsafe { code_objects::from_memory(hook, from_memory, code, size, reader) }
 }
 
 unsafe extern "C" fn reader_from_file(file: c_int, reader: *mut u64) -> Status {
     let hook = reader_from_file as *const c_void;
-    let originals = (original().reader_from_file, original().reader_from_memory);
+    let (from_file, from_memory) = (original().reader_from_file, original().reader_from_memory);
     // SAFETY: the caller's arguments, passed on.
-    unsafe { code_objects::from_file(hook, originals, file, reader) }
+    unsafe { code_objects::from_file(hook, from_file, from_memory, file, reader) }
 }
 
 unsafe extern "C" fn reader_destroy(reader: u64) -> Status {

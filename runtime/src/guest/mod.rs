@@ -3,8 +3,7 @@
 //! Nothing here knows of a drain. The modules keep the program's state as it was ([`boundary`],
 //! [`signal_shield`]), write to its standard error ([`log`]) and to the journal of `rocov run`
 //! ([`journal`]), and answer questions about the process ([`environment`], [`settings`], [`process`],
-//! [`stack`], [`elf_objects`]) and its machine ([`topology`]). [`reserve`] is memory for small allocations
-//! when the system has none left.
+//! [`stack`], [`elf_objects`]) and its machine ([`topology`]).
 
 pub(crate) mod boundary;
 pub(crate) mod elf_objects;
@@ -13,7 +12,6 @@ pub(crate) mod journal;
 pub(crate) mod log;
 pub(crate) mod process;
 mod process_word;
-pub(crate) mod reserve;
 pub(crate) mod settings;
 pub(crate) mod signal_shield;
 pub(crate) mod stack;

@@ -23,7 +23,7 @@ type Known = BTreeMap<(PathBuf, Option<Stamp>), Option<String>>;
 
 /// Returns the functions by which a session finds the origin of code.
 pub(super) fn files() -> HostFiles {
-    HostFiles::new(place, of_file)
+    HostFiles::new(place, known_build)
 }
 
 /// Returns the file of code: the program, unless the runtime names another. HIP means the program by
@@ -39,7 +39,7 @@ fn place(named: Option<PathBuf>) -> Option<PathBuf> {
 }
 
 /// Returns the build of a file. Looks for it once. The file of the program stays the one that runs, whatever takes its place.
-fn of_file(file: &Path) -> Option<String> {
+fn known_build(file: &Path) -> Option<String> {
     static KNOWN: Mutex<Known> = Mutex::new(Known::new());
     let is_executable = elf_objects::executable_file().is_some_and(|program| program == file);
     let stamp = (!is_executable).then(|| fs::metadata(file).ok()).flatten();
@@ -87,26 +87,26 @@ mod tests {
         link("0x0123456789abcdef");
         // SAFETY: the library has no initialisers.
         let opened = unsafe { libloading::Library::new(&library) }.expect("a library");
-        assert_eq!(of_file(&library).as_deref(), Some("0123456789abcdef"));
+        assert_eq!(known_build(&library).as_deref(), Some("0123456789abcdef"));
         fs::remove_file(&library).expect("a file can be removed");
         link("0xfedcba9876543210");
-        assert_eq!(of_file(&library).as_deref(), Some("0123456789abcdef"));
+        assert_eq!(known_build(&library).as_deref(), Some("0123456789abcdef"));
         fs::remove_file(&library).expect("a file can be removed");
-        assert_eq!(of_file(&library).as_deref(), Some("0123456789abcdef"));
+        assert_eq!(known_build(&library).as_deref(), Some("0123456789abcdef"));
         std::mem::forget(opened);
 
         let other = directory.path().join("libb.so");
         fs::write(&other, "no object").expect("a file can be written");
-        assert_eq!(of_file(&other), build_of(&other).ok());
+        assert_eq!(known_build(&other), build_of(&other).ok());
         fs::remove_file(&other).expect("a file can be removed");
-        assert_eq!(of_file(&other), None);
+        assert_eq!(known_build(&other), None);
     }
 
     #[test]
     fn the_executable_is_this_test() {
         let test = std::env::current_exe().expect("a path");
         assert_eq!(elf_objects::executable_file().as_ref(), Some(&test));
-        assert_eq!(of_file(&test), build_of(&test).ok());
+        assert_eq!(known_build(&test), build_of(&test).ok());
         let other = Some(PathBuf::from("/usr/lib/libother.so"));
         assert_eq!(place(other.clone()), other);
         let removed = PathBuf::from("/usr/lib/libother.so (deleted)");

@@ -121,7 +121,7 @@ impl HsaDevice {
         }
         let cpu = self.api.cpu_agent().ok()?;
         let mut accesses = Vec::new();
-        for pool in pools.of_agent(agent).ok()? {
+        for pool in pools.agent_pools(agent).ok()? {
             accesses.push(pools.access(cpu, pool).ok()?);
         }
         let is_never = |access: &u32| *access == abi::POOL_ACCESS_NEVER;

@@ -26,9 +26,9 @@ pub(super) fn open(
     code_object: &LoadedCodeObject,
     loaded: impl Fn(u64) -> Option<u64>,
 ) -> io::Result<Box<dyn ElfImage>> {
-    let storage = || Some(Ok(Box::new(of_storage(code_object)?) as Image));
+    let storage = || Some(Ok(Box::new(storage_part(code_object)?) as Image));
     let file = || {
-        let part = of_file(code_object)?;
+        let part = file_part(code_object)?;
         Some(part.map(|part| Box::new(part) as Image))
     };
     let places: [&dyn Fn() -> Option<io::Result<Image>>; 2] = [&storage, &file];
@@ -78,13 +78,13 @@ fn if_loaded(
 
 /// Returns the ELF in the storage that the loader reports, if it reports one. If the program has freed a buffer, a plain
 /// read would crash, but a read from this returns an error.
-pub(super) fn of_storage(code_object: &LoadedCodeObject) -> Option<FilePart<OwnMemory>> {
+pub(super) fn storage_part(code_object: &LoadedCodeObject) -> Option<FilePart<OwnMemory>> {
     let storage = code_object.storage?;
     Some(FilePart::new(OwnMemory, storage.start, storage.len))
 }
 
 /// Returns the ELF in the file that the URI names, if it names one.
-fn of_file(code_object: &LoadedCodeObject) -> Option<io::Result<FilePart>> {
+fn file_part(code_object: &LoadedCodeObject) -> Option<io::Result<FilePart>> {
     let FileUri { path, offset, size } = FileUri::parse(&code_object.uri)?;
     let part = File::open(path).and_then(|file| {
         let size = match size {
@@ -127,11 +127,11 @@ mod tests {
             start: data.as_ptr() as u64,
             len: data.len() as u64,
         };
-        let part = of_storage(&loaded("memory://1", Some(range)));
+        let part = storage_part(&loaded("memory://1", Some(range)));
         assert_eq!(read(part.expect("a place")).unwrap(), data);
         // The page at 0 is never mapped.
         let null = DeviceRange { start: 8, len: 4 };
-        let part = of_storage(&loaded("memory://1", Some(null)));
+        let part = storage_part(&loaded("memory://1", Some(null)));
         assert!(read(part.expect("a place")).is_err());
     }
 
@@ -148,9 +148,9 @@ mod tests {
             ("#offset=8&size=9", "89"),
         ] {
             let uri = format!("file://{encoded}{fragment}");
-            let part = of_file(&loaded(&uri, None)).expect("a place");
+            let part = file_part(&loaded(&uri, None)).expect("a place");
             assert_eq!(read(part.unwrap()).unwrap(), expected.as_bytes(), "{uri}");
         }
-        assert!(of_file(&loaded("memory://1#offset=0x10", None)).is_none());
+        assert!(file_part(&loaded("memory://1#offset=0x10", None)).is_none());
     }
 }

@@ -164,7 +164,7 @@ impl Api {
 
 impl PoolApi {
     /// The pools of global memory of an agent.
-    pub(super) fn of_agent(&self, agent: u64) -> Result<Vec<u64>, DeviceError> {
+    pub(super) fn agent_pools(&self, agent: u64) -> Result<Vec<u64>, DeviceError> {
         let mut pools: Vec<u64> = Vec::new();
         // SAFETY: the callback gets the vector's address and is called before this returns.
         let status = unsafe { (self.iterate)(agent, note, (&raw mut pools).cast()) };

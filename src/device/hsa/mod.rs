@@ -114,7 +114,7 @@ impl HsaDevice {
     fn exchanged_storage(&self, code_object: &LoadedCodeObject) -> Option<Box<dyn ElfImage>> {
         let storage = code_object.storage?;
         self.exchanged.uri(storage.start)?;
-        Some(Box::new(elf_image::of_storage(code_object)?))
+        Some(Box::new(elf_image::storage_part(code_object)?))
     }
 
     /// The functions and the agent for copies. Looks them up until that succeeds once.
@@ -171,7 +171,7 @@ impl Device for HsaDevice {
     }
 
     fn held_image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
-        match elf_image::of_storage(code_object) {
+        match elf_image::storage_part(code_object) {
             Some(part) => Ok(Box::new(part)),
             None => self.image(code_object),
         }

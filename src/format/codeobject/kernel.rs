@@ -76,7 +76,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         }
         let (flags, abi_version) = self.flags();
         // The metadata has this too, but only after the arguments of all kernels.
-        if let Some(target) = target::of_flags(flags, abi_version) {
+        if let Some(target) = target::from_flags(flags, abi_version) {
             return Ok(target);
         }
         let metadata = Metadata::parse(self)?;

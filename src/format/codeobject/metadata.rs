@@ -87,7 +87,7 @@ impl<'a> Note<'a> {
                                 kernels.push(self.kernel(kernels.len())?);
                             }
                         }
-                        found => return Err(of_all(KERNELS, Some(found), "a list")),
+                        found => return Err(wrong_object(KERNELS, Some(found), "a list")),
                     }
                 }
                 _ => _ = self.value()?,
@@ -95,7 +95,7 @@ impl<'a> Note<'a> {
         }
         match is_listed {
             true => Ok(()),
-            false => Err(of_all(KERNELS, None, "a list")),
+            false => Err(wrong_object(KERNELS, None, "a list")),
         }
     }
 
@@ -103,7 +103,7 @@ impl<'a> Note<'a> {
     fn entries(&mut self) -> Result<u32, MetadataError> {
         match self.start()? {
             Value::Map(count) => Ok(count),
-            found => Err(of_all("all of it", Some(found), "a map")),
+            found => Err(wrong_object("all of it", Some(found), "a map")),
         }
     }
 
@@ -113,9 +113,9 @@ impl<'a> Note<'a> {
         match self.start()? {
             Value::List(count @ 1..) => match self.start()? {
                 Value::Number(MAJOR) => self.finish(Value::List(count - 1)),
-                found => Err(of_all(KEY, Some(found), "1 as the first number")),
+                found => Err(wrong_object(KEY, Some(found), "1 as the first number")),
             },
-            found => Err(of_all(KEY, Some(found), "a list of two numbers")),
+            found => Err(wrong_object(KEY, Some(found), "a list of two numbers")),
         }
     }
 
@@ -183,7 +183,7 @@ fn wrong(
     }
 }
 
-fn of_all(key: &'static str, found: Option<Value>, expected: &'static str) -> MetadataError {
+fn wrong_object(key: &'static str, found: Option<Value>, expected: &'static str) -> MetadataError {
     wrong("the code object".into(), key, found, expected)
 }
 

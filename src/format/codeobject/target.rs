@@ -135,7 +135,7 @@ pub fn processor_of_version(version: u64) -> Option<String> {
 /// Processor and features, such as `gfx90a:xnack-`. `None` for an unknown processor.
 ///
 /// A feature that is not named may be on or off. Version 3 could not name a feature that is off.
-pub(super) fn of_flags(flags: u32, abi_version: u8) -> Option<String> {
+pub(super) fn from_flags(flags: u32, abi_version: u8) -> Option<String> {
     let number = (flags & 0xff) as u8;
     let (_, processor) = PROCESSORS.iter().find(|(known, _)| *known == number)?;
     // 0: not supported, 1: any, 2: off, 3: on.

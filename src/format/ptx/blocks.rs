@@ -16,37 +16,37 @@ use crate::format::ptx::statements::{Flow, Instruction, Statement, StatementKind
 
 /// The statements of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(crate) struct Span {
     /// The number of the statement with its first instruction.
-    pub(super) first: usize,
+    pub(crate) first: usize,
     /// The number of the statement with its last instruction.
-    pub(super) last: usize,
+    pub(crate) last: usize,
 }
 
 /// The blocks of a function, and the ways between them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Blocks {
-    pub(super) spans: Vec<Span>,
+pub(crate) struct Blocks {
+    pub(crate) spans: Vec<Span>,
     /// The loops.
-    pub(super) loops: Vec<Loop>,
+    pub(crate) loops: Vec<Loop>,
     /// The blocks that a label begins to which a branch leads.
-    pub(super) reached: HashSet<usize>,
+    pub(crate) reached: HashSet<usize>,
     /// True if a branch leads behind the last instruction.
-    pub(super) reaches_end: bool,
+    pub(crate) reaches_end: bool,
     /// For each branch to one label the block that it leads to, by the number of its statement.
-    pub(super) targets: HashMap<usize, usize>,
+    pub(crate) targets: HashMap<usize, usize>,
     /// For each branch all blocks that it leads to, by the number of its statement. `None` is the end of the body.
-    pub(super) ways: HashMap<usize, Vec<Option<usize>>>,
+    pub(crate) ways: HashMap<usize, Vec<Option<usize>>>,
 }
 
 /// Blocks that a backward branch reaches over. A block that is in no loop runs once at most in a call of the function:
 /// a way back to it has a branch from behind it, or from it, to it or to a block before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Loop {
+pub(crate) struct Loop {
     /// The block that backward branches lead to.
-    pub(super) head: usize,
+    pub(crate) head: usize,
     /// The last block with such a branch.
-    pub(super) last: usize,
+    pub(crate) last: usize,
 }
 
 /// The labels of a function, by scope and name: the numbers of their statements.

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// The reason why PTX text cannot be read, or cannot be made to count. Lines count from 1.
+/// The reason why PTX text cannot be read. Lines count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PtxError {
@@ -51,45 +51,5 @@ pub enum PtxError {
         line: usize,
         /// The symbol.
         found: String,
-    },
-    /// The module is for GPUs that rocov cannot make count.
-    #[error("line {line} of the PTX: the target is {found}, expected sm_30 or later")]
-    Target {
-        /// The line.
-        line: usize,
-        /// The target found.
-        found: String,
-    },
-    /// The module has addresses of another size.
-    #[error("line {line} of the PTX: addresses have {found} bits, expected 64")]
-    AddressSize {
-        /// The line.
-        line: usize,
-        /// The size found in bits.
-        found: String,
-    },
-    /// The module counts already: by clang's flags, or by rocov.
-    #[error(
-        "line {line} of the PTX: the module has the name {found}, so it counts already: run it as it is"
-    )]
-    Counts {
-        /// The line.
-        line: usize,
-        /// The name.
-        found: String,
-    },
-    /// The profile's version has no known records.
-    #[error("a raw profile of version {found} has no records that rocov knows, expected 8 to 11")]
-    Version {
-        /// The version found.
-        found: u64,
-    },
-    /// The counters take more memory than a drain accepts.
-    #[error("the module's {found} basic blocks take too many counters, at most {max} are allowed")]
-    TooMany {
-        /// The number of blocks.
-        found: usize,
-        /// The most that are allowed.
-        max: usize,
     },
 }

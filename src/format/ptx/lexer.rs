@@ -42,7 +42,7 @@ pub(super) struct Lexer<'text> {
 }
 
 /// Returns whether a byte may be in a word.
-pub(super) fn is_word(byte: u8) -> bool {
+pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%' | b'.')
 }
 

@@ -1,28 +1,18 @@
-//! PTX, the text that NVIDIA's driver compiles: its basic blocks and their source positions, and counters for them.
+//! PTX, the text that NVIDIA's driver compiles: its basic blocks and their source positions.
 //!
 //! [`Module::parse`] reads a module as nvcc, clang and Triton write it. The grammar is that of NVIDIA's "PTX ISA". A part
-//! of a function that rocov does not know is an error, never a guess.
+//! of a function that rocov does not know is an error, never a guess. [`instrument::ptx`](crate::instrument::ptx) puts
+//! counters into a module.
 
 mod blocks;
-mod dominators;
 mod error;
-mod flags;
-mod flow;
-mod flush;
-mod instrument;
-mod lexer;
-mod marks;
-mod module;
-mod parting;
-mod plan;
-mod records;
-mod statements;
+pub(crate) mod lexer;
+pub(crate) mod module;
+pub(crate) mod statements;
 
 use crate::format::ptx::module::RECORD;
 
-pub use crate::support::counting::Counting;
 pub use error::PtxError;
-pub use instrument::{Options, instrument};
 pub use module::{Block, CallSite, Module, Position, PtxFunction as Function};
 pub use statements::Place;
 
@@ -46,7 +36,7 @@ pub fn modules(text: &str) -> Vec<&str> {
     parts.collect()
 }
 
-/// Returns whether a text has records of functions with counters: those of clang, or of [`instrument`]. Bytes that are not
+/// Returns whether a text has records of functions with counters: those of clang, or of [`instrument`](crate::instrument::ptx::instrument). Bytes that are not
 /// UTF-8 are no PTX that rocov reads.
 #[must_use]
 pub fn is_instrumented(text: impl AsRef<[u8]>) -> bool {

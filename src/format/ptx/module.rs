@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::format::blocks::Kind;
+use crate::format::blocks::{Kind, Records};
 use crate::format::codeobject::name_ref;
 use crate::format::ptx::PtxError;
 use crate::format::ptx::blocks::Blocks;
@@ -13,7 +13,7 @@ use crate::format::ptx::statements::{
 };
 
 /// The start of the names of records.
-pub(super) const RECORD: &str = "__profd_";
+pub(crate) const RECORD: &str = "__profd_";
 
 /// A PTX module.
 #[derive(Clone, Debug)]
@@ -28,22 +28,22 @@ pub struct Module<'text> {
     pub files: BTreeMap<u64, String>,
     /// The kernels and functions that have a body, in the order of the text.
     pub functions: Vec<PtxFunction<'text>>,
-    pub(super) header: Header,
+    pub(crate) header: ModuleHeader,
     /// The first name of the module that is of counters, and its line.
-    pub(super) counting: Option<(usize, &'text str)>,
+    pub(crate) counting: Option<(usize, &'text str)>,
 }
 
 /// The places of a module's header.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Header {
+pub(crate) struct ModuleHeader {
     /// The number of `.version`.
-    pub(super) version: (usize, usize),
+    pub(crate) version: (usize, usize),
     /// The line of `.target`.
-    pub(super) target_line: usize,
+    pub(crate) target_line: usize,
     /// The size of addresses, and its line.
-    pub(super) address_size: Option<(u64, usize)>,
+    pub(crate) address_size: Option<(u64, usize)>,
     /// The place behind the header, before the first declaration.
-    pub(super) end: usize,
+    pub(crate) end: usize,
 }
 
 /// A kernel or a function with a body.
@@ -61,7 +61,7 @@ pub struct PtxFunction<'text> {
     pub line: usize,
     /// The basic blocks in the order of the text. Each has a counter of this number.
     pub blocks: Vec<Block>,
-    pub(super) body: Body<'text>,
+    pub(crate) body: Body<'text>,
 }
 
 impl PtxFunction<'_> {
@@ -75,13 +75,13 @@ impl PtxFunction<'_> {
 
 /// The parts of a function that only the instrumentation needs.
 #[derive(Clone, Debug)]
-pub(super) struct Body<'text> {
-    pub(super) statements: Statements<'text>,
-    pub(super) blocks: Blocks,
+pub(crate) struct Body<'text> {
+    pub(crate) statements: Statements<'text>,
+    pub(crate) blocks: Blocks,
     /// The place of the bracket that opens the body.
-    pub(super) open: usize,
+    pub(crate) open: usize,
     /// True if the kernel has a limit of threads or of registers.
-    pub(super) is_limited: bool,
+    pub(crate) is_limited: bool,
 }
 
 /// A basic block: instructions that the threads that enter it run one after the other.
@@ -140,6 +140,21 @@ impl<'text> Module<'text> {
         let end = digits.find(|character: char| !character.is_ascii_digit());
         digits[..end.unwrap_or(digits.len())].parse().ok()
     }
+
+    /// The records of its functions that have a body, if each block has a counter.
+    pub(crate) fn records(&self) -> Records {
+        let mut records = Records::default();
+        for function in self
+            .functions
+            .iter()
+            .filter(|function| !function.blocks.is_empty())
+        {
+            // A text of 4 GiB is more than a fat binary may unpack to.
+            let count = u32::try_from(function.blocks.len()).unwrap_or(u32::MAX);
+            records.push(Kind::Ptx, function.symbol, function.text.as_bytes(), count);
+        }
+        records
+    }
 }
 
 struct Reader<'text> {
@@ -177,7 +192,7 @@ impl<'text> Reader<'text> {
                 target: "",
                 files: BTreeMap::new(),
                 functions: Vec::new(),
-                header: Header::default(),
+                header: ModuleHeader::default(),
                 counting: counting(text),
             },
             functions: Vec::new(),
@@ -502,7 +517,7 @@ fn unescaped(name: &str) -> String {
 
 impl<'text> PtxFunction<'text> {
     /// The instructions, with the numbers of their statements.
-    pub(super) fn instructions<'all>(
+    pub(crate) fn instructions<'all>(
         &'all self,
     ) -> impl Iterator<Item = (usize, &'all Statement<'text>, &'all Instruction<'text>)> {
         self.body.statements.instructions()

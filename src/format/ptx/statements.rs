@@ -5,21 +5,21 @@ use crate::format::ptx::lexer::{Lexer, Token, TokenKind};
 
 /// A statement.
 #[derive(Clone, Debug)]
-pub(super) struct Statement<'text> {
-    pub(super) kind: StatementKind<'text>,
+pub(crate) struct Statement<'text> {
+    pub(crate) kind: StatementKind<'text>,
     /// The place of its first byte in the text.
-    pub(super) start: usize,
+    pub(crate) start: usize,
     /// The place behind its last byte.
-    pub(super) end: usize,
+    pub(crate) end: usize,
     /// The line of the text, from 1 on.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// The number of the scope that it is in.
-    pub(super) scope: usize,
+    pub(crate) scope: usize,
 }
 
 /// The kind of a statement.
 #[derive(Clone, Debug)]
-pub(super) enum StatementKind<'text> {
+pub(crate) enum StatementKind<'text> {
     /// A label that a branch may lead to.
     Label(&'text str),
     /// The name of a list of labels, `.branchtargets`.
@@ -48,27 +48,27 @@ pub struct Place {
 
 /// `.loc` (PTX ISA, "Debugging Directives: .loc").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Loc<'text> {
-    pub(super) place: Place,
+pub(crate) struct Loc<'text> {
+    pub(crate) place: Place,
     /// The inlined function: a label in `.debug_str`, and the bytes after it; and the place that it is inlined at.
-    pub(super) inlined: Option<(&'text str, u64, Place)>,
+    pub(crate) inlined: Option<(&'text str, u64, Place)>,
 }
 
 /// An instruction.
 #[derive(Clone, Debug)]
-pub(super) struct Instruction<'text> {
+pub(crate) struct Instruction<'text> {
     /// True if a predicate guards it.
-    pub(super) is_guarded: bool,
+    pub(crate) is_guarded: bool,
     /// With modifiers, such as `bra.uni`.
-    pub(super) opcode: &'text str,
+    pub(crate) opcode: &'text str,
     /// The place of the opcode's first byte in the text.
-    pub(super) opcode_start: usize,
-    pub(super) flow: Flow<'text>,
+    pub(crate) opcode_start: usize,
+    pub(crate) flow: Flow<'text>,
 }
 
 /// The way of the threads after an instruction.
 #[derive(Clone, Debug)]
-pub(super) enum Flow<'text> {
+pub(crate) enum Flow<'text> {
     /// The next instruction.
     Next,
     /// `bra`: a label. The places are those of its name in the text.
@@ -91,21 +91,21 @@ pub(super) enum Flow<'text> {
 
 impl Instruction<'_> {
     /// The opcode without modifiers.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.opcode.split('.').next().unwrap_or_default()
     }
 }
 
 /// The statements of a body.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Statements<'text> {
-    pub(super) all: Vec<Statement<'text>>,
+pub(crate) struct Statements<'text> {
+    pub(crate) all: Vec<Statement<'text>>,
     /// The outer scope of each scope. The first is the body.
-    pub(super) scopes: Vec<Option<usize>>,
+    pub(crate) scopes: Vec<Option<usize>>,
     /// The place of the bracket that closes the body.
-    pub(super) end: usize,
+    pub(crate) end: usize,
     /// The words in the operands of instructions that only compute, with the statement's number: none may be a label.
-    pub(super) operands: Vec<(usize, &'text str)>,
+    pub(crate) operands: Vec<(usize, &'text str)>,
 }
 
 /// The directives in a body that end with a semicolon.
@@ -388,7 +388,7 @@ fn operand_bracket<'text>(
 
 impl<'text> Statements<'text> {
     /// The instructions, with the numbers of their statements.
-    pub(super) fn instructions<'all>(
+    pub(crate) fn instructions<'all>(
         &'all self,
     ) -> impl Iterator<Item = (usize, &'all Statement<'text>, &'all Instruction<'text>)> {
         let all = self.all.iter().enumerate();

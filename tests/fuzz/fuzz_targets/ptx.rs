@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rocov::format::ptx::{Module, Options, PtxError, instrument};
+use rocov::format::ptx::Module;
+use rocov::instrument::ptx::{PtxOptions, PtxRefusal, instrument};
 use rocov::settings::Counting;
 
 fuzz_target!(|text: &[u8]| {
@@ -25,16 +26,16 @@ fuzz_target!(|text: &[u8]| {
         assert!(lines.is_sorted(), "blocks are in the order of the text");
         assert!(text.contains(function.text), "{}", function.symbol);
     }
-    let reached = Options {
+    let reached = PtxOptions {
         counting: Counting::Reached,
-        ..Options::default()
+        ..PtxOptions::default()
     };
     if let Ok(changed) = instrument(&module, &reached) {
         Module::parse(&changed).expect("the text with flags is PTX");
     }
-    let counted = match instrument(&module, &Options::default()) {
+    let counted = match instrument(&module, &PtxOptions::default()) {
         Ok(counted) => counted,
-        Err(PtxError::Target { .. } | PtxError::AddressSize { .. } | PtxError::Counts { .. }) => return,
+        Err(PtxRefusal::Target { .. } | PtxRefusal::AddressSize { .. } | PtxRefusal::Counts { .. }) => return,
         Err(error) => panic!("{error}"),
     };
     let again = Module::parse(&counted).expect("it is PTX");

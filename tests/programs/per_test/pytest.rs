@@ -30,7 +30,7 @@ fn pytest(command: &mut Command, arguments: &[&str], test: &str) {
     command.arg("env");
     for (name, path) in [
         ("STATISTICS_LIBRARY", library()),
-        ("PYTHONPATH", repository("tools/pytest")),
+        ("PYTHONPATH", repository("tools/python/pytest-plugin")),
     ] {
         command.arg(format!("{name}={}", path.display()));
     }
@@ -84,7 +84,7 @@ check('x' * 200, 'x' * 64 + '-7ecb6ba6')
 check('1/2/3/4/5/6/7/8.py::t', '1.2/3/4/5/6/7/8.py/t')
 ";
     let mut python = limited("/usr/bin/python3");
-    python.env("PYTHONPATH", repository("tools/pytest"));
+    python.env("PYTHONPATH", repository("tools/python/pytest-plugin"));
     python.env("PYTHONDONTWRITEBYTECODE", "1");
     run(python.args(["-c", script])).success().silently();
 }

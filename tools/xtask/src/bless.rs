@@ -171,7 +171,7 @@ pub fn check(log: &mut dyn Write) -> Outcome {
 fn compare(options: &Options, log: &mut dyn Write) -> Outcome {
     let targets: BTreeSet<_> = options.records.iter().map(|record| record.target).collect();
     // At once, so that cargo compiles them side by side.
-    run_command(cargo_test().arg("--no-run").args(of_targets(targets)))?;
+    run_command(cargo_test().arg("--no-run").args(target_arguments(targets)))?;
     let (mut written, mut outdated, mut failed) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     for record in &options.records {
         if let Some(reason) = cannot_run(record, &profile_variables()) {
@@ -181,7 +181,7 @@ fn compare(options: &Options, log: &mut dyn Write) -> Outcome {
         }
         let mut test = cargo_test();
         test.args(["--quiet", "--no-fail-fast"])
-            .args(of_targets([record.target]))
+            .args(target_arguments([record.target]))
             .args(["--", record.test]);
         // A stale record is no bug: its test needs no backtrace.
         test.env("RUST_BACKTRACE", "0");
@@ -279,7 +279,7 @@ fn cargo_test() -> std::process::Command {
 }
 
 /// Returns cargo's options for some test targets.
-fn of_targets<'a>(targets: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+fn target_arguments<'a>(targets: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     targets
         .into_iter()
         .flat_map(|target| ["--test", target])

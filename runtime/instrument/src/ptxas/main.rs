@@ -14,7 +14,8 @@ use std::process::{Command, ExitCode, Output};
 
 use rocov::format::codeobject::CodeObjectError;
 use rocov::format::codeobject::cuda::{ELF_HEADER, file_size};
-use rocov::format::ptx::{self, Module, PtxError};
+use rocov::format::ptx::{Module, is_instrumented};
+use rocov::instrument::ptx::{PtxOptions, PtxRefusal, instrument};
 use rocov::settings::Counting;
 use rocov::settings::variables::{INSTRUMENT, PTXAS, PTXAS_BLACKWELL};
 use rocov::store::{CacheFolder, InstrumentCache, OutputError};
@@ -34,7 +35,7 @@ enum Loss {
     #[error("its cache has no room for it: raise ROCOV_CACHE_MAX")]
     NoRoom,
     #[error("rocov cannot make it count: {0}: report it")]
-    NotChanged(#[from] PtxError),
+    NotChanged(#[from] PtxRefusal),
     #[error("rocov cannot read what ptxas has made of it: {0}: report it")]
     Damaged(#[from] CodeObjectError),
     #[error("cannot run {}: {source}: set ROCOV_PTXAS to another", path.display())]
@@ -86,12 +87,12 @@ fn real(is_for_blackwell: bool) -> Option<PathBuf> {
     let named = env::var_os(variable).filter(|value| !value.is_empty());
     named
         .map(PathBuf::from)
-        .or_else(|| of_caller(name))
+        .or_else(|| in_triton(name))
         .or_else(|| on_path(name))
 }
 
 /// The assembler in the package of Triton whose library the calling process has mapped.
-fn of_caller(name: &str) -> Option<PathBuf> {
+fn in_triton(name: &str) -> Option<PathBuf> {
     let maps = fs::read_to_string(format!("/proc/{}/maps", parent_id())).ok()?;
     let libraries = maps
         .lines()
@@ -144,7 +145,7 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, Loss> 
         })
     };
     let text = String::from_utf8_lossy(&read(input)?).into_owned();
-    if ptx::is_instrumented(&text) {
+    if is_instrumented(&text) {
         return Ok(None);
     }
     let module = Module::parse(&text);
@@ -152,11 +153,11 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, Loss> 
     if !assembled(real, arguments)?.status.success() {
         return Ok(None);
     }
-    let choices = ptx::Options {
+    let choices = PtxOptions {
         counting: counting(),
-        ..ptx::Options::for_kernels_of(&read(output)?)?
+        ..PtxOptions::for_kernels_of(&read(output)?)?
     };
-    let changed = ptx::instrument(&module?, &choices)?;
+    let changed = instrument(&module.map_err(PtxRefusal::from)?, &choices)?;
     let place = Path::new(input).with_extension("rocov.ptx");
     fs::write(&place, changed).map_err(|source| Loss::Unwritable {
         path: place.clone(),

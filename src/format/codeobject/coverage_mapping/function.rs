@@ -168,7 +168,7 @@ impl Mapping {
         }
         let mut regions = Vec::new();
         for file in 0..files.len() {
-            parts.of_file(file as u32, &mut regions)?;
+            parts.file_regions(file as u32, &mut regions)?;
         }
         set_counters(&mut regions, files.len())?;
         Ok(Self {

@@ -125,7 +125,7 @@ impl Regions<'_, '_> {
     }
 
     /// Reads the regions of one of the function's files.
-    pub(super) fn of_file(
+    pub(super) fn file_regions(
         &mut self,
         file: u32,
         regions: &mut Vec<MappedRegion>,

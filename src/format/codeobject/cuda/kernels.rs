@@ -47,7 +47,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         let is_for_one = compatibility
             .iter()
             .any(|attribute| attribute.kind == ONE_ARCHITECTURE && attribute.number() == 1);
-        let target = target::of_flags(flags, abi_version, is_for_one);
+        let target = target::from_flags(flags, abi_version, is_for_one);
         target.ok_or(CodeObjectError::UnknownProcessor { found: flags })
     }
 
@@ -65,8 +65,8 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         let sources = sources.unwrap_or_else(|_| vec![None; names.len()]);
 
         let common = self.attributes(INFO)?;
-        let of_all = |kind| of_functions(&common, kind);
-        let [registers, stacks, frames] = [REGISTERS, MIN_STACK_SIZE, FRAME_SIZE].map(of_all);
+        let [registers, stacks, frames] =
+            [REGISTERS, MIN_STACK_SIZE, FRAME_SIZE].map(|kind| function_values(&common, kind));
         let sections = self.sections()?;
         self.check_total("sections of attributes", info_sizes(&sections))?;
         let sizes = Sizes::new(&sections);
@@ -80,7 +80,10 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
                     .map(Attribute::number)
             };
             let stack = stacks.get(number).or_else(|| frames.get(number));
-            let shared = sizes.of_kernel(&sizes.shared, &name);
+            let size_in = |sizes: &HashMap<&str, u64>| {
+                saturated(sizes.get(name.as_str()).copied().unwrap_or(0))
+            };
+            let shared = size_in(&sizes.shared);
             let reserved = match symbols.reserves_shared {
                 true => RESERVED_SHARED_BYTES,
                 false => 0,
@@ -90,9 +93,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
                 kernarg_align: 8,
                 group_size: shared.saturating_sub(reserved),
                 private_size: stack.copied().unwrap_or(0),
-                constant_size: sizes
-                    .of_kernel(&sizes.constant, &name)
-                    .saturating_add(sizes.common_constant),
+                constant_size: size_in(&sizes.constant).saturating_add(sizes.common_constant),
                 vgprs: registers.get(number).copied().unwrap_or(0),
                 vgpr_spills: spills(&own),
                 wavefront_size: WARP,
@@ -146,7 +147,7 @@ fn info_sizes(sections: &[ElfSection]) -> impl Iterator<Item = u64> {
 }
 
 /// The values of an attribute that has a function's number before each, by that number.
-fn of_functions(attributes: &[Attribute<'_>], kind: u8) -> HashMap<usize, u32> {
+fn function_values(attributes: &[Attribute<'_>], kind: u8) -> HashMap<usize, u32> {
     let all = attributes.iter().filter(|attribute| attribute.kind == kind);
     let pairs = all.filter_map(|attribute| {
         let mut words = attribute.words();
@@ -208,10 +209,6 @@ impl<'a> Sizes<'a> {
             constant,
             common_constant: saturated(common),
         }
-    }
-
-    fn of_kernel(&self, sizes: &HashMap<&str, u64>, name: &str) -> u32 {
-        saturated(sizes.get(name).copied().unwrap_or(0))
     }
 }
 

@@ -10,7 +10,7 @@ const OLDEST: u32 = 10;
 
 /// The target, such as `sm_90` or `sm_90a`. `None` if the flags name none. `is_for_one` is true if anything else in the
 /// cubin says that it is for one architecture alone.
-pub(super) fn of_flags(flags: u32, abi_version: u8, is_for_one: bool) -> Option<String> {
+pub(super) fn from_flags(flags: u32, abi_version: u8, is_for_one: bool) -> Option<String> {
     let is_new = abi_version >= SECOND_BYTE;
     let number = if is_new { flags >> 8 } else { flags } & 0xff;
     let is_for_one = is_for_one || flags & ONE_ARCHITECTURE[usize::from(is_new)] != 0;
@@ -62,7 +62,7 @@ mod tests {
             (0x600_4b04, 8, false, Some("sm_75")),
             (0, 7, false, None),
         ] {
-            let found = of_flags(flags, abi_version, is_for_one);
+            let found = from_flags(flags, abi_version, is_for_one);
             assert_eq!(found.as_deref(), target, "{flags:#x}");
         }
     }

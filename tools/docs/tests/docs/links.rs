@@ -16,7 +16,7 @@ const OTHERS: [&str; 8] = [
     "benches/README.md",
     "benches/many-processes.md",
     "testdata/README.md",
-    "tools/pytest/README.md",
+    "tools/python/pytest-plugin/README.md",
 ];
 
 /// Returns all documents.

@@ -28,9 +28,9 @@ const SOURCES: [&str; 5] = [
 
 /// The sources whose texts other tests hold: the code of counters in PTX, the chapter on environment variables, and SQL.
 const OTHER_TEXTS: [&str; 6] = [
-    "src/format/ptx/flush.rs",
-    "src/format/ptx/instrument.rs",
-    "src/format/ptx/records.rs",
+    "src/instrument/ptx/flush.rs",
+    "src/instrument/ptx/rewrite.rs",
+    "src/instrument/ptx/unit.rs",
     "src/settings/variables.rs",
     "tools/rocov/src/commands/export/rocpd.rs",
     "tools/rocov/src/commands/export/rocpd_schema.rs",

@@ -4,15 +4,12 @@
 //! registers, VCC, EXEC, M0 and SCC. It runs again after the registers that it does not read have changed: the results must be
 //! the same, and all that it does not write must stay. One kernel for each target has all instructions, as machine words.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use modelgpu_amdgcn::{Argument, Launch, Program, Standing, Target};
 use modelgpu_isa::{AccessKind, File, Flow, Generation, Instruction, WaveSize};
-
-use common::{AssemblyKernel, arbitrary, assemble};
+use modelgpu_testing::{AssemblyKernel, arbitrary, assemble};
 
 /// The states that each instruction runs on, with a changed one for each.
 const STATES: usize = 12;

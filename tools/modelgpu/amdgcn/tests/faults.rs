@@ -1,13 +1,10 @@
 //! Errors that the user sees for a kernel's mistakes and for features that are not modelled.
 
-mod common;
-
 use modelgpu_amdgcn::code_object::LoadError;
 use modelgpu_amdgcn::{
     Access, Argument, DispatchError, Fault, Launch, LaunchError, LdsMistake, Program, Space, Target,
 };
-
-use common::{AssemblyKernel, assemble, compile_hip, repository, text, tool};
+use modelgpu_testing::{AssemblyKernel, assemble, compile_hip, repository, text, tool};
 
 /// A program with one kernel, `broken`, with this body and two pointers in s[8:11].
 fn program(target: Target, body: &str) -> Program {
@@ -124,7 +121,7 @@ fn scratch_has_a_limit() {
     let Fault::OutOfBounds { space, limit, .. } = fault else {
         panic!("{fault}")
     };
-    let allotted = common::SCRATCH_SIZE as u64;
+    let allotted = modelgpu_testing::SCRATCH_SIZE as u64;
     assert_eq!((space, limit), (Space::Scratch, Some(allotted)));
 }
 

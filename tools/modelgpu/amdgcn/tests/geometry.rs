@@ -1,7 +1,5 @@
 //! Dispatch geometry and the registers that a wave starts with.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use modelgpu_amdgcn::code_object::Files;
@@ -10,8 +8,7 @@ use modelgpu_amdgcn::{
     Argument, Code, DispatchContext, DispatchError, DispatchPacket, Launch, Program, ScopedWorkers,
     Target, dispatch,
 };
-
-use common::{AssemblyKernel, assemble};
+use modelgpu_testing::{AssemblyKernel, assemble};
 
 /// Each work-item writes its packed ids and its workgroup's ids, at the index of its coordinates in
 /// a grid of 16 x 8 x 8.
@@ -194,7 +191,7 @@ fn run_entry_point(
     let packet = DispatchPacket {
         workgroup_size: [64, 1, 1],
         grid_size: [64, 1, 1],
-        private_segment_size: common::SCRATCH_SIZE as u32,
+        private_segment_size: modelgpu_testing::SCRATCH_SIZE as u32,
         group_segment_size: 0,
         kernel_object: program.object().symbols["entry.kd"].address,
         kernarg_address: kernarg,

@@ -1,11 +1,8 @@
 //! The limits of local memory. The model allots it in the hardware's units. Beyond them reads give
 //! 0 and writes have no effect.
 
-mod common;
-
 use modelgpu_amdgcn::{Access, Argument, Launch, Program, Target};
-
-use common::{AssemblyKernel, LDS_SIZE, assemble};
+use modelgpu_testing::{AssemblyKernel, LDS_SIZE, assemble};
 
 /// Runs a body on one wave that has its lane's number in v0. Returns v10 to v13, lane by lane.
 fn run(program: &mut Program, dynamic_lds: u32) -> Vec<[u32; 4]> {

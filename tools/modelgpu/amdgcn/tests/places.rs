@@ -3,11 +3,8 @@
 //! Layout of HW_ID (AMD's instruction set guides for CDNA): WAVE_ID in bits 0 to 3, SIMD_ID in 4 and 5,
 //! CU_ID in 8 to 11, SE_ID in 13 to 15. XCC_ID has the XCC in bits 0 to 3.
 
-mod common;
-
 use modelgpu_amdgcn::{Argument, Launch, Program, Target};
-
-use common::{AssemblyKernel, assemble};
+use modelgpu_testing::{AssemblyKernel, assemble};
 
 /// A wave's HW_ID and XCC_ID. XCC_ID is 0 if the target has no such register.
 type Registers = [u32; 2];

@@ -1,13 +1,10 @@
 //! Accesses of a wave to global memory whose lanes lie side by side, at one address, or apart, with any
 //! number of active lanes. The expected values are plain copies.
 
-mod common;
-
 use std::fs;
 
 use modelgpu_amdgcn::{Argument, Launch, Program};
-
-use common::compile_hip;
+use modelgpu_testing::compile_hip;
 
 /// Each item moves an element between places that are its number, in bits of a mask.
 const SOURCE: &str = r#"

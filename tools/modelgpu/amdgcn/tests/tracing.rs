@@ -1,11 +1,8 @@
 //! A trace has the executions of each instruction: their waves, and the lanes that were active. The places are labels of
 //! the assembly, whose addresses the linker gives.
 
-mod common;
-
 use modelgpu_amdgcn::{Argument, Executed, Launch, LaunchError, Program, Target};
-
-use common::{AssemblyKernel, assemble};
+use modelgpu_testing::{AssemblyKernel, assemble};
 
 const THREADS: [usize; 3] = [1, 2, 5];
 /// Work-items in a workgroup: a wave of 64 lanes, and one of 36.

@@ -147,9 +147,9 @@ impl Facts {
             way: way(mnemonic),
         };
         facts.effects = match facts.group {
-            Group::Scalar => of_scalar(mnemonic),
-            Group::Vector => of_vector(encoding, mnemonic),
-            _ => of_memory(mnemonic),
+            Group::Scalar => scalar_effects(mnemonic),
+            Group::Vector => vector_effects(encoding, mnemonic),
+            _ => memory_effects(mnemonic),
         };
         for wave in [WaveSize::W32, WaveSize::W64] {
             let widths = &mut facts.widths[wave as usize];
@@ -225,7 +225,7 @@ fn begins(name: &str, forms: &[&str]) -> bool {
     forms.iter().any(|form| name.starts_with(form))
 }
 
-fn of_scalar(name: &str) -> u32 {
+fn scalar_effects(name: &str) -> u32 {
     use effect::*;
 
     let mut effects = 0;
@@ -327,7 +327,7 @@ fn writes_scc(name: &str) -> bool {
         || begins(name, &["s_min_i32", "s_min_u32", "s_max_i32", "s_max_u32"])
 }
 
-fn of_vector(encoding: &str, name: &str) -> u32 {
+fn vector_effects(encoding: &str, name: &str) -> u32 {
     use effect::*;
 
     let mut effects = 0;
@@ -384,7 +384,7 @@ fn of_vector(encoding: &str, name: &str) -> u32 {
     effects
 }
 
-fn of_memory(name: &str) -> u32 {
+fn memory_effects(name: &str) -> u32 {
     use effect::*;
 
     let mut effects = 0;

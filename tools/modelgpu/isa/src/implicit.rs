@@ -164,7 +164,7 @@ fn complete_rdna(instruction: &mut Instruction) {
     let name = instruction.mnemonic;
     let Instruction { dst, sdst, src, .. } = instruction;
     for operand in [dst, sdst].into_iter().chain(src) {
-        *operand = operand.of_rdna();
+        *operand = operand.for_rdna();
     }
     // Every 16-bit result keeps the other half.
     instruction.modifiers.keeps_half = true;

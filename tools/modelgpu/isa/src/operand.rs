@@ -62,7 +62,7 @@ impl Operand {
 
     /// The operand for a scalar code of RDNA, which exchanges M0 with the register that CDNA lacks.
     #[inline]
-    pub fn of_rdna(self) -> Self {
+    pub fn for_rdna(self) -> Self {
         match self {
             Self(124) => Self::NULL,
             Self(125) => Self::M0,

@@ -34,7 +34,7 @@ struct Attributes {
 
 impl Attributes {
     /// The attributes of memory that nobody has set any for. With XNACK each GPU may access it.
-    fn of_untouched(has_xnack: bool) -> Self {
+    fn untouched(has_xnack: bool) -> Self {
         Self {
             preferred: svm_location::UNDEFINED,
             prefetched: svm_location::UNDEFINED,
@@ -235,7 +235,7 @@ impl Svm {
 impl State {
     /// The ranges in `start..end`, cut to it, with those that nobody has set attributes for.
     fn pieces(&self, start: u64, end: u64) -> Vec<(u64, Range)> {
-        let untouched = Attributes::of_untouched(self.has_xnack);
+        let untouched = Attributes::untouched(self.has_xnack);
         let before = self.ranges.range(..start).next_back();
         let first = before.map_or(start, |(first, _)| *first);
         let mut pieces = Vec::new();

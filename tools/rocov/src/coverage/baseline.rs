@@ -123,7 +123,7 @@ impl Baseline {
                 let label = index.map(|index| &*view.columns[index].label);
                 Some((
                     part.name.clone(),
-                    Shares::from_figures(&of_part(part, label)?),
+                    Shares::from_figures(&part_figures(part, label)?),
                 ))
             });
             let files = view.rows().filter_map(|(path, row)| {
@@ -209,7 +209,7 @@ impl Baseline {
 
     /// This baseline with those of its sources that `is_wanted`, by their paths below `root`, and the number of the
     /// others. Its totals are those of the sources that stay. Components are of all sources, and do not stay.
-    pub(crate) fn of_sources(
+    pub(crate) fn with_sources(
         mut self,
         root: &Path,
         is_wanted: impl Fn(&str) -> bool,
@@ -334,7 +334,7 @@ impl Baseline {
 }
 
 /// The figures of a part in the column of this label, or of all columns joined.
-fn of_part(part: &Part, label: Option<&str>) -> Option<Figures> {
+fn part_figures(part: &Part, label: Option<&str>) -> Option<Figures> {
     let Some(label) = label else {
         return part.all;
     };

@@ -21,17 +21,17 @@ impl Part {
         let total = &view.table().total;
         let figures = total.columns.iter().copied();
         let figures = figures.map(|figures| Some(figures.unwrap_or_default()));
-        Self::of_figures(name, view, figures, total.all)
+        Self::from_figures(name, view, figures, total.all)
     }
 
     /// Makes a part of the sources of `view` that are `wanted`, in each column that has one of them.
-    pub(crate) fn of_sources(name: String, view: &View, wanted: &SourceGlobs) -> Self {
+    pub(crate) fn from_sources(name: String, view: &View, wanted: &SourceGlobs) -> Self {
         let row = view.sum(|path| wanted.have(path));
-        Self::of_figures(name, view, row.columns, row.all)
+        Self::from_figures(name, view, row.columns, row.all)
     }
 
     /// Makes a part of the figures in each column of `view`, `None` where it is not in the column.
-    fn of_figures(
+    fn from_figures(
         name: String,
         view: &View,
         figures: impl IntoIterator<Item = Option<Figures>>,

@@ -56,7 +56,7 @@ impl Checkouts {
         for paths in by_name.into_values() {
             apart.push(search.join(paths));
         }
-        let alike = search.alike(&apart, functions);
+        let alike = search.find_alike(&apart, functions);
         Self {
             joined: search.joined,
             alike,
@@ -115,7 +115,7 @@ impl Search {
                 let one = sources.iter().find(|(source, other_root)| {
                     root != *other_root
                         && are_equal(Path::new(&***source), file)
-                        && self.are_related([other_root, &root])
+                        && self.compare_roots([other_root, &root])
                 });
                 known = one.map(|(source, _)| *source);
                 if known.is_none() {
@@ -134,7 +134,7 @@ impl Search {
     }
 
     /// Returns whether the work trees with these roots are of one repository.
-    fn are_related(&mut self, roots: [&Arc<Path>; 2]) -> bool {
+    fn compare_roots(&mut self, roots: [&Arc<Path>; 2]) -> bool {
         let key = roots.map(Arc::clone);
         if let Some(known) = self.related.get(&key) {
             return *known;
@@ -149,7 +149,7 @@ impl Search {
 
     /// A line for each two directories with sources of one name that look alike. Each list of `apart` has the sources
     /// of one name.
-    fn alike<'a>(
+    fn find_alike<'a>(
         &mut self,
         apart: &[Vec<&Arc<str>>],
         functions: impl Iterator<Item = &'a Arc<Function>>,

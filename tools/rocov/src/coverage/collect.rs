@@ -126,7 +126,7 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
         activities,
         mut warnings,
     } = read.map_err(|error| match error.downcast_ref::<Unmapped>() {
-        Some(unmapped) if input.side == Side::Host => unmapped.of_host(),
+        Some(unmapped) if input.side == Side::Host => unmapped.host_error(),
         _ => error,
     })?;
     let mut source = Source {

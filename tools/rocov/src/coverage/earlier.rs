@@ -41,7 +41,7 @@ pub(crate) struct TurnedLines {
 impl Earlier {
     /// The figures of a baseline, whose paths are from `root` on, beside those of `now`. Takes the sources that are
     /// `is_wanted`.
-    pub(crate) fn of_baseline(
+    pub(crate) fn from_baseline(
         name: String,
         baseline: &Baseline,
         now: &View,
@@ -78,7 +78,7 @@ impl Earlier {
     }
 
     /// The figures, lines and functions of an earlier view beside those of `now`.
-    pub(crate) fn of_view(name: String, before: &View, now: &View) -> Self {
+    pub(crate) fn from_view(name: String, before: &View, now: &View) -> Self {
         let comparison = Comparison::new([name.clone(), String::new()], before, now);
         let column = |label: &str| {
             before

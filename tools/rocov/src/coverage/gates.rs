@@ -77,7 +77,7 @@ impl LimitedSources {
     fn scopes(&self, view: &View) -> Vec<Scope> {
         let mut components = view.components.iter();
         if let Some(part) = components.find(|part| part.name == self.word) {
-            return Vec::from_iter(Scope::of_part(part, view));
+            return Vec::from_iter(Scope::from_part(part, view));
         }
         let is_wanted = |path: &str| self.globs.have(path);
         if !has_wildcard(&self.word) {
@@ -120,7 +120,7 @@ impl Scope {
     }
 
     /// The figures of a component; `None` if nothing of it is reported.
-    fn of_part(part: &Part, view: &View) -> Option<Self> {
+    fn from_part(part: &Part, view: &View) -> Option<Self> {
         let figures = |index: usize| {
             let label = &view.columns[index].label;
             let column = part.columns.iter().find(|column| column.label == *label);

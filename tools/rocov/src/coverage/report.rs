@@ -308,8 +308,14 @@ impl<'a> Report<'a> {
             .iter()
             .filter(|binary| is_wanted(&binary.identity));
         let place = |path: &str| checkouts.place(&selection.place(path));
-        let rules = (self.rules, &self.exclusions);
-        TestEvaluator::new(binaries, place, &self.directory, installed, rules)
+        TestEvaluator::new(
+            binaries,
+            place,
+            &self.directory,
+            installed,
+            self.rules,
+            &self.exclusions,
+        )
     }
 }
 

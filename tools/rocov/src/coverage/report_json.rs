@@ -28,7 +28,7 @@ pub(crate) struct Head {
     /// The mangled names of functions that are kernels.
     pub(crate) kernels: Vec<String>,
     /// The kinds of counts.
-    #[serde(default = "of_mapping")]
+    #[serde(default = "mapping_kinds")]
     pub(crate) kinds: CountKinds,
     /// The number of functions whose counts are too low, as they add without atomic operations.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -101,7 +101,7 @@ fn is_zero(number: &usize) -> bool {
 }
 
 /// The kinds of counts of reports that do not tell them.
-fn of_mapping() -> CountKinds {
+fn mapping_kinds() -> CountKinds {
     CountKinds::from([CountKind::Mapping])
 }
 

@@ -121,7 +121,8 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         place: P,
         directory: &'a Path,
         installed: &'a LlvmTools,
-        (rules, exclusions): (Rules, &'a Exclusions),
+        rules: Rules,
+        exclusions: &'a Exclusions,
     ) -> Result<Self> {
         let binaries = binaries
             .into_iter()

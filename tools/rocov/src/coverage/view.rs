@@ -361,7 +361,7 @@ impl View {
     pub(crate) fn add_components(&mut self, components: &[(String, SourceGlobs)]) -> Vec<String> {
         let mut empty = Vec::new();
         for (name, sources) in components {
-            let part = Part::of_sources(name.clone(), self, sources);
+            let part = Part::from_sources(name.clone(), self, sources);
             if part.columns.is_empty() {
                 empty.push(format!(
                     "component {name}: none of its sources is reported: give globs that match some"

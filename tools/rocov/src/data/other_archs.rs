@@ -71,7 +71,7 @@ impl DataDirectory {
         };
         let directory = TempDir::new().context("cannot make a temporary directory")?;
         let code_objects =
-            zeros::of_other_archs(&files, &ran, is_wanted, directory.path(), warnings);
+            zeros::from_other_archs(&files, &ran, is_wanted, directory.path(), warnings);
         if code_objects.is_empty() {
             return Ok(None);
         }

@@ -257,7 +257,7 @@ pub(crate) fn for_objects(
 /// Writes profiles of zeros and device ELFs to `directory` for the code with counters in `files` that is for none of the
 /// archs that `ran`. Takes the code objects that are wanted, by their identity, of the archs that are. Returns their
 /// records. A file that is not the one that a process had is left out.
-pub(crate) fn of_other_archs(
+pub(crate) fn from_other_archs(
     files: &BTreeSet<CodeFileRecord>,
     ran: &BTreeSet<&str>,
     is_wanted: impl Fn(&str, &str) -> bool,

@@ -78,12 +78,12 @@ pub(super) fn json(view: &View, summary_only: bool) -> Option<Value> {
     let columns: Vec<_> = view
         .uniformity()
         .iter()
-        .map(|uniformity| of_column(uniformity, summary_only))
+        .map(|uniformity| column_value(uniformity, summary_only))
         .collect();
     (!columns.is_empty()).then(|| columns.into())
 }
 
-fn of_column(uniformity: &ColumnUniformity<'_>, summary_only: bool) -> Value {
+fn column_value(uniformity: &ColumnUniformity<'_>, summary_only: bool) -> Value {
     let files = uniformity.files.iter().map(|(path, lines)| {
         let mut file = json!({
             "filename": path.to_string_lossy(),

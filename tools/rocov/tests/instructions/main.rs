@@ -9,13 +9,6 @@
 //! `cargo xtask bless instructions` records new numbers.
 #![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
-#[path = "../../../../tests/fake_device/fake_device.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the tests of the drain, which use all of it"
-)]
-mod fake_device;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,10 +20,9 @@ use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::{Expansion, Keeper, Process, ProfileName};
 use rocov_tests::artifacts::repository;
 use rocov_tests::cli::{profile, run};
+use rocov_tests::fake_device::FakeDevice;
 use rocov_tests::records;
 use tempfile::TempDir;
-
-use fake_device::FakeDevice;
 
 /// The excess over the recorded number that is too much. Compilers and C libraries differ by some
 /// percent; what this is to show, such as a second hash or another parse of every file, is more.
@@ -187,7 +179,7 @@ fn instructions(functions: Option<&str>, program: &mut Command) -> f64 {
 }
 
 /// The instructions of `task`, `count` times.
-fn of_process(task: &str, count: usize, directory: &Path) -> f64 {
+fn process_instructions(task: &str, count: usize, directory: &Path) -> f64 {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(["--exact", "in_a_process", "--ignored", "--test-threads=1"]);
     program.env(TASK, format!("{task} {count} {}", directory.display()));
@@ -195,7 +187,7 @@ fn of_process(task: &str, count: usize, directory: &Path) -> f64 {
 }
 
 /// The instructions of a merge of this many ranks.
-fn of_merge(templates: &[(String, Vec<u8>)], ranks: usize, directory: &Path) -> f64 {
+fn merge_instructions(templates: &[(String, Vec<u8>)], ranks: usize, directory: &Path) -> f64 {
     let data = directory.join("data");
     fs::create_dir(&data).unwrap();
     for rank in 0..ranks {
@@ -269,7 +261,7 @@ fn no_more_instructions_than_recorded() {
         ("pool", ADDED, TIMES),
     ] {
         let [small, large] =
-            [count, times * count].map(|number| of_process(task, number, directory));
+            [count, times * count].map(|number| process_instructions(task, number, directory));
         measured.push(grown(task, count, times, small, large));
     }
     let template = |number: usize| {
@@ -279,8 +271,8 @@ fn no_more_instructions_than_recorded() {
     };
     let templates: Vec<_> = (0..CODE_OBJECTS).map(template).collect();
     // The first profile of a code object is another matter.
-    let [once, small, large] =
-        [1, 1 + MERGED, 1 + TIMES * MERGED].map(|number| of_merge(&templates, number, directory));
+    let [once, small, large] = [1, 1 + MERGED, 1 + TIMES * MERGED]
+        .map(|number| merge_instructions(&templates, number, directory));
     let files = MERGED * CODE_OBJECTS;
     measured.push(grown("merge", files, TIMES, small - once, large - once));
     compare_with_record(measured);

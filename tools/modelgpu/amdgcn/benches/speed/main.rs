@@ -2,9 +2,6 @@
 //! modelgpu-amdgcn`, or `tools/dev/bench model`. benches/README.md explains the table.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-#[path = "../../tests/common/mod.rs"]
-mod common;
-
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,9 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use modelgpu_amdgcn::{Argument, Launch, Program, Target};
+use modelgpu_testing::{compile_hip, text, tool};
 use rustix::time::{ClockId, clock_gettime};
-
-use common::{compile_hip, text, tool};
 
 /// Runs of each kernel, on the host and on the model in turn.
 const ROUNDS: usize = 5;

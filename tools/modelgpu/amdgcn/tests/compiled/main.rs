@@ -3,15 +3,11 @@
 //!
 //! The kernels use the operations that instrumentation needs to count per wave and per compute unit.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 use std::io::{Write, stderr};
 use std::path::Path;
 
 use modelgpu_amdgcn::Target;
-
-use common::{arbitrary, in_turn, run, text, tool};
+use modelgpu_testing::{arbitrary, in_turn, run, text, tool};
 
 const COMPILERS: [&str; 2] = ["clang++-19", "clang++-22"];
 

@@ -15,8 +15,6 @@
 //! modifiers.
 #![allow(clippy::print_stdout, reason = "a test reports what it found")]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod objdump;
 mod objects;
 mod operands;

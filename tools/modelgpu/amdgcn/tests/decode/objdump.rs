@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::common::{text, tool};
+use modelgpu_testing::{text, tool};
 
 /// An instruction as llvm-objdump prints it.
 #[derive(Debug)]

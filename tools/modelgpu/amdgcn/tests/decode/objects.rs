@@ -4,8 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use modelgpu_amdgcn::Target;
-
-use crate::common::{repository, text, tool};
+use modelgpu_testing::{repository, text, tool};
 
 /// The needs of a source's compilation.
 #[derive(Clone, Copy)]

@@ -1,14 +1,10 @@
 //! Compares two ways of one compiler to address memory: with a summand in the instruction's offset, and with the
 //! sum in a register. LLVM folds summands also if the rest of the address is negative.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 use std::path::Path;
 
 use modelgpu_amdgcn::Target;
-
-use common::{arbitrary, compile_hip, run, text, tool};
+use modelgpu_testing::{arbitrary, compile_hip, run, text, tool};
 
 const WORKGROUP: usize = 128;
 const ITEMS: usize = 3 * WORKGROUP;

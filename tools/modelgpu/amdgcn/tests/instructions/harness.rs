@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use modelgpu_amdgcn::{Argument, Launch, Program, Simd, Standing, Target};
+use modelgpu_testing::{AssemblyKernel, assemble, can_be_assembled, in_mnemonics_of, is_rdna};
 
-use crate::common::{AssemblyKernel, assemble, can_be_assembled, in_mnemonics_of, is_rdna};
 use crate::inputs::integers;
 
 pub(crate) const LANES: usize = 64;

@@ -1,9 +1,6 @@
 //! Compares every modelled instruction with expected values that do not come from the interpreter.
 //! The tests compute each value from the instruction's definition and, if possible, in another way.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod atomics;
 mod buffer;
 mod cdna4;

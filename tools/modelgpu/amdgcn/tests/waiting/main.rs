@@ -1,13 +1,9 @@
 //! Workgroups that wait for each other come to their ends, on one thread and on several.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 use std::path::Path;
 
 use modelgpu_amdgcn::{Argument, Launch, LaunchError, Program, Statistics, Target};
-
-use common::compile_hip;
+use modelgpu_testing::compile_hip;
 
 const BLOCK: u32 = 128;
 const THREADS: [usize; 3] = [1, 2, 5];

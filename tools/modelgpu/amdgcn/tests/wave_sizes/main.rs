@@ -1,13 +1,11 @@
 //! Executes kernels that Clang compiled for RDNA, in waves of 32 and of 64 work-items, and compares with
 //! values from arithmetic.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod products;
 
 use std::path::Path;
 
-use common::{arbitrary, compile_hip, in_turn, run};
+use modelgpu_testing::{arbitrary, compile_hip, in_turn, run};
 
 /// The last workgroup has waves of which some lanes are no work-items.
 const WORKGROUP: usize = 96;

@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use modelgpu_amdgcn::{Argument, Launch, Program};
-
-use crate::common::{arbitrary, compile_hip};
+use modelgpu_testing::{arbitrary, compile_hip};
 
 /// Rows of A and columns of B.
 const SIZE: usize = 16;

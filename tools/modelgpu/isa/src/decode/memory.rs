@@ -49,7 +49,7 @@ pub(super) fn decode_flat(words: Words) -> Fields {
     let saddr = match (is_gfx9, Operand::scalar(words.second(22, 16))) {
         (true, Operand(0x7f)) => Operand::NONE,
         (true, operand) => operand,
-        (false, operand) if operand.of_rdna() == Operand::NULL => Operand::NONE,
+        (false, operand) if operand.for_rdna() == Operand::NULL => Operand::NONE,
         (false, operand) => operand,
     };
     if segment != FLAT {
@@ -95,7 +95,7 @@ pub(super) fn decode_wide_flat(words: Words) -> Fields {
     instruction.src[0] = Operand::vgpr(third & 0xff);
     instruction.src[1] = Operand::vgpr(words.second(30, 23));
     let address = Operand::scalar(words.first(6, 0));
-    if segment != FLAT && address.of_rdna() != Operand::NULL {
+    if segment != FLAT && address.for_rdna() != Operand::NULL {
         instruction.src[2] = address;
     }
     instruction.dst = Operand::vgpr(words.second(7, 0));
@@ -149,7 +149,7 @@ fn complete_wide_image(words: Words, mut fields: Fields) -> Fields {
         halves: words.first_bit(5),
         short_resource: words.first_bit(4),
         more_addresses: [second, third, fourth, 0],
-        ..of_dimension(words.first(2, 0))
+        ..dimension_control(words.first(2, 0))
     };
     fields
 }
@@ -171,7 +171,7 @@ fn decode_listed_image(words: Words) -> Fields {
         tells_residence: words.second(22, 21) != 0,
         listed_addresses,
         more_addresses: third.to_le_bytes(),
-        ..of_dimension(words.first(4, 2))
+        ..dimension_control(words.first(4, 2))
     };
     fields
 }
@@ -187,7 +187,7 @@ fn set_image_registers(instruction: &mut Instruction, words: Words, sampler: u32
 }
 
 /// RDNA's DIM.
-fn of_dimension(code: u32) -> ImageControl {
+fn dimension_control(code: u32) -> ImageControl {
     let (dimensions, has_layer) = match code {
         0 => (1, false),
         1 => (2, false),

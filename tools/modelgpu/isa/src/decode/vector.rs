@@ -202,7 +202,7 @@ pub(super) fn decode_dual(words: Words) -> Fields {
         facts: &Facts::NONE,
         dst: Operand::vgpr(words.second(23, 17) << 1 | !result & 1),
         src: [
-            Operand::scalar(words.second(8, 0)).of_rdna(),
+            Operand::scalar(words.second(8, 0)).for_rdna(),
             Operand::vgpr(words.second(16, 9)),
             Operand::NONE,
         ],

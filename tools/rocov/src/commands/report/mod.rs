@@ -442,7 +442,7 @@ fn write(
         let file = options.baseline().unwrap_or(Path::new(""));
         let lowering = coverage::baseline::lowering(file, &arguments.directories());
         let is_selected = |path: &str| selection.admits(path);
-        let (baseline, left_out) = baseline.of_sources(&root, is_selected);
+        let (baseline, left_out) = baseline.with_sources(&root, is_selected);
         if left_out > 0 {
             print::warn(&[format!(
                 "{}: the options of this report leave out {} of the baseline: run it without filters to hold all to it",
@@ -487,7 +487,9 @@ fn earlier(
         let baseline = Baseline::read(before)?;
         let root = coverage::baseline::root(options.repository());
         let is_wanted = |path: &str| selection.admits(path);
-        return Ok(Earlier::of_baseline(name, &baseline, now, &root, is_wanted));
+        return Ok(Earlier::from_baseline(
+            name, &baseline, now, &root, is_wanted,
+        ));
     }
     let input = ViewInput {
         paths: &[before],
@@ -501,7 +503,7 @@ fn earlier(
         llvm_bin: arguments.llvm_bin.as_deref(),
     };
     let (before, _) = input.view()?;
-    Ok(Earlier::of_view(name, &before, now))
+    Ok(Earlier::from_view(name, &before, now))
 }
 
 /// The sources that do not fit the build and are not reported with a change.

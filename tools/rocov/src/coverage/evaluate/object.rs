@@ -87,7 +87,7 @@ impl Error for Unmapped {}
 
 impl Unmapped {
     /// The error of the host's programs and libraries.
-    pub(crate) fn of_host(&self) -> anyhow::Error {
+    pub(crate) fn host_error(&self) -> anyhow::Error {
         let paths = &self.0;
         anyhow!("no coverage mapping in {paths}: compile it with what `rocov flags --host` prints")
     }

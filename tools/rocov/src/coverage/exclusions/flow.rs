@@ -63,14 +63,14 @@ impl Flow<'_> {
                 if self.word_before(open) != b"for" {
                     break;
                 }
-                return self.ends(sides, self.of_loop(close + 1));
+                return self.ends(sides, self.loop_ends(close + 1));
             } else if is_behind(b")") {
                 let Some(open) = self.opening(at.start) else {
                     break;
                 };
                 match self.word_before(open) {
-                    b"if" | b"constexpr" => return self.ends(sides, self.of_if(behind + 1)),
-                    b"while" => return self.ends(sides, self.of_loop(behind + 1)),
+                    b"if" | b"constexpr" => return self.ends(sides, self.if_ends(behind + 1)),
+                    b"while" => return self.ends(sides, self.loop_ends(behind + 1)),
                     b"switch" => {
                         let end = self.statement_end(behind + 1, 0);
                         return self.ends(sides, [None, end]);
@@ -132,7 +132,7 @@ impl Flow<'_> {
     }
 
     /// The places behind the condition of an `if`: the statement, and what runs in place of it.
-    fn of_if(self, at: usize) -> [Option<usize>; 2] {
+    fn if_ends(self, at: usize) -> [Option<usize>; 2] {
         let other = self.statement_end(at, 0).map(|end| {
             let next = self.skip_blanks(end);
             match self.word_at(next) {
@@ -144,7 +144,7 @@ impl Flow<'_> {
     }
 
     /// The places behind the condition of a loop: its statement, and what follows.
-    fn of_loop(self, at: usize) -> [Option<usize>; 2] {
+    fn loop_ends(self, at: usize) -> [Option<usize>; 2] {
         let at = self.skip_blanks(at);
         match self.0.get(at) {
             // That of `do`, or a loop without a statement.

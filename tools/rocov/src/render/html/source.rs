@@ -156,7 +156,7 @@ pub(super) fn write(
         }
         false => &file.lines,
     };
-    let lines = Lines::new(frame, source, (file, counted), &text, fits, test_sets);
+    let lines = Lines::new(frame, source, file, counted, &text, fits, test_sets);
     let is_of_best_instance = frame.view.rules == Rules::LlvmCov && !lines.templates.is_empty();
     let page = Page {
         frame,
@@ -222,7 +222,8 @@ impl<'a> Lines<'a> {
     fn new(
         frame: &'a Frame<'a>,
         source: &Source<'_>,
-        (file, counted): (&'a File, &'a [crate::coverage::line::Line]),
+        file: &'a File,
+        counted: &'a [crate::coverage::line::Line],
         text: &'a str,
         fits: bool,
         tests: &'a TestSets<'a>,

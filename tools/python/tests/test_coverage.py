@@ -17,7 +17,7 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WHEEL = os.path.dirname(HERE)
-PYTEST = os.path.join(os.path.dirname(os.path.dirname(WHEEL)), "pytest")
+PYTEST = os.path.join(WHEEL, "pytest-plugin")
 
 # What stands for Triton.
 TRITON = {"__init__.py": "def jit(function):\n    return function\n", "language.py": "constexpr = int\n"}

@@ -7,9 +7,9 @@
 
 use std::collections::HashSet;
 
-use crate::format::ptx::dominators::{DominatorTree, immediate_dominators};
-use crate::format::ptx::flow;
 use crate::format::ptx::module::PtxFunction;
+use crate::instrument::ptx::dominators::{DominatorTree, immediate_dominators};
+use crate::instrument::ptx::flow;
 
 /// The most blocks of a function whose blocks share flags.
 const MAX_BLOCKS: usize = 1024;

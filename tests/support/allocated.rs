@@ -3,16 +3,15 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-struct Counting;
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+/// The system's allocator. A program makes it the global one, and then has the figures of this module.
+#[derive(Debug)]
+pub struct Measured;
 
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: all memory is the system's allocator's; the count touches none of it.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for Measured {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = ALLOCATED.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         PEAK.fetch_max(now, Ordering::Relaxed);
@@ -35,12 +34,12 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// Bytes that the program has from the heap.
-pub(crate) fn allocated() -> usize {
+pub fn allocated() -> usize {
     ALLOCATED.load(Ordering::Relaxed)
 }
 
 /// The result of `work`, and its peak memory in bytes without the earlier bytes.
-pub(crate) fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
+pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = allocated();
     PEAK.store(before, Ordering::Relaxed);
     let result = work();

@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 
 from rocov._truth import SourceKernels  # noqa: E402
 
-DATA = os.path.join(HERE, "../../../../testdata/python")
+DATA = os.path.join(HERE, "../../../testdata/python")
 
 
 def read(name):

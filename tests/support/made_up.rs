@@ -5,7 +5,7 @@ use rocov::format::profraw::{Parts, Version};
 use rocov::format::sections::PerSection;
 
 /// A code object in which each function has the same number of counters.
-pub(crate) struct MadeUp {
+pub struct MadeUp {
     records: Vec<u8>,
     names: Vec<u8>,
     counters: Vec<u8>,
@@ -13,7 +13,7 @@ pub(crate) struct MadeUp {
 
 impl MadeUp {
     /// Makes a code object with this number of `functions`; each counter is 1.
-    pub(crate) fn new(functions: usize, counters: usize) -> Self {
+    pub fn new(functions: usize, counters: usize) -> Self {
         let mut records = Vec::new();
         for number in 0..functions {
             let hash = md5::compute(name(number));
@@ -38,7 +38,7 @@ impl MadeUp {
     }
 
     /// The parts of a profile after one run of all functions.
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    pub fn parts(&self) -> Parts<'_> {
         Parts {
             version: Version::from_word(10).expect("a known version"),
             build_id: None,
@@ -55,7 +55,7 @@ impl MadeUp {
 }
 
 /// The name of the function with this number.
-pub(crate) fn name(number: usize) -> String {
+pub fn name(number: usize) -> String {
     format!("function{number:05}")
 }
 

@@ -10,9 +10,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::format::ptx::flow::{Counter, MAX_TERMS, Source};
-use crate::format::ptx::plan::{Plan, WORD, Way};
-use crate::format::ptx::records::Unit;
+use crate::instrument::ptx::flow::{Counter, MAX_TERMS, Source};
+use crate::instrument::ptx::plan::{Plan, WORD, Way};
+use crate::instrument::ptx::unit::Unit;
 
 /// So many bits of a word are spread over bytes and summed, if the GPU has `redux.sync`.
 const MAX_SPREAD: usize = 12;
@@ -84,7 +84,7 @@ impl Flush<'_, '_> {
     }
 
     /// Each lane adds all its counts, which are zeros then. Has no branch, so that it may be anywhere.
-    pub(super) fn of_lanes(&self) -> String {
+    pub(super) fn each_lane(&self) -> String {
         let mut code = format!(
             "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a;\n\t{}",
             self.own()

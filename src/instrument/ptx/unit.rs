@@ -9,13 +9,12 @@ use std::fmt::Write;
 use byteorder::{ByteOrder, LittleEndian};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::format::blocks::{Kind, Records};
 use crate::format::bounds_table::VERSION_SYMBOL;
 use crate::format::copies_table::{COPIES_VERSION, CUDA_STRIDE_UNIT, MAGIC};
 use crate::format::profraw::{RecordLayout, Version};
-use crate::format::ptx::PtxError;
 use crate::format::ptx::module::{Module, RECORD};
-use crate::format::ptx::plan::WORD;
+use crate::instrument::ptx::error::PtxRefusal;
+use crate::instrument::ptx::plan::WORD;
 use crate::support::counting::Counting;
 
 /// As many copies as the largest GPUs have SMs, about.
@@ -28,23 +27,6 @@ const MAX_PARTS: u64 = 4;
 const MAX_PARTS_BYTES: u64 = 1 << 20;
 /// The size of a copies table with one range in bytes.
 const TABLE_BYTES: u64 = 48;
-
-impl Module<'_> {
-    /// The records of its functions that have a body, if each block has a counter.
-    pub(crate) fn records(&self) -> Records {
-        let mut records = Records::default();
-        for function in self
-            .functions
-            .iter()
-            .filter(|function| !function.blocks.is_empty())
-        {
-            // A text of 4 GiB is more than a fat binary may unpack to.
-            let count = u32::try_from(function.blocks.len()).unwrap_or(u32::MAX);
-            records.push(Kind::Ptx, function.symbol, function.text.as_bytes(), count);
-        }
-        records
-    }
-}
 
 /// The counters of a module.
 #[derive(Debug)]
@@ -109,8 +91,12 @@ impl Unit {
     }
 
     /// The declarations of all variables.
-    pub(super) fn variables(&self, module: &Module<'_>, version: u64) -> Result<String, PtxError> {
-        let unknown = PtxError::Version { found: version };
+    pub(super) fn variables(
+        &self,
+        module: &Module<'_>,
+        version: u64,
+    ) -> Result<String, PtxRefusal> {
+        let unknown = PtxRefusal::Version { found: version };
         let version = Version::from_word(version).map_err(|_| unknown)?;
         let version = match self.counting {
             Counting::Exact => version,

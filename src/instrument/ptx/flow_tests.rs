@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use crate::format::ptx::plan::Plan;
-use crate::format::ptx::{Module, Options, instrument};
+use crate::format::ptx::Module;
+use crate::instrument::ptx::plan::Plan;
+use crate::instrument::ptx::{PtxOptions, instrument};
 use crate::support::counting::Counting;
 
 /// A generator of numbers (Marsaglia, "Xorshift RNGs").
@@ -358,7 +359,7 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         );
         derived += plan.derivation.blocks.len();
         edges += plan.derivation.edges.len();
-        let counting = instrument(&module, &Options::default()).unwrap();
+        let counting = instrument(&module, &PtxOptions::default()).unwrap();
         // The block that has the instruction of each label.
         let marks = plain.lines().enumerate().filter_map(|(line, text)| {
             let mark = text.strip_prefix("mov.u32 %mark, ")?;

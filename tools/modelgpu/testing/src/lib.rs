@@ -1,6 +1,4 @@
-//! Shared parts of the integration tests: LLVM's tools, and kernels in assembly.
-// Each test binary uses only a part of this.
-#![allow(dead_code)]
+//! The parts that tests of the modelled GPU share: LLVM's tools, and kernels in assembly.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -11,14 +9,14 @@ use std::sync::OnceLock;
 use modelgpu_amdgcn::{Argument, Launch, Program, Target};
 
 /// A path under the root of the workspace.
-pub(crate) fn repository(path: &str) -> PathBuf {
+pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../..")
         .join(path)
 }
 
 /// Runs a tool, requires success and returns its output.
-pub(crate) fn tool(name: &str, arguments: &[&str]) -> String {
+pub fn tool(name: &str, arguments: &[&str]) -> String {
     let output = Command::new(name)
         .args(arguments)
         .output()
@@ -34,12 +32,7 @@ pub(crate) fn tool(name: &str, arguments: &[&str]) -> String {
 }
 
 /// Compiles the device code of a HIP source for one processor, without HIP's headers and libraries, to `object`.
-pub(crate) fn compile_hip(
-    source: &Path,
-    processor: &str,
-    options: &[&str],
-    object: &Path,
-) -> Vec<u8> {
+pub fn compile_hip(source: &Path, processor: &str, options: &[&str], object: &Path) -> Vec<u8> {
     let arch = format!("--offload-arch={processor}");
     let how = [
         "-x",
@@ -56,7 +49,7 @@ pub(crate) fn compile_hip(
 }
 
 /// Arbitrary values of 64 bits, as many as `items`, which the seed determines (Knuth's MMIX generator).
-pub(crate) fn arbitrary(seed: u64, items: usize) -> Vec<u64> {
+pub fn arbitrary(seed: u64, items: usize) -> Vec<u64> {
     let mut state = seed;
     let next = || {
         state = state
@@ -68,7 +61,7 @@ pub(crate) fn arbitrary(seed: u64, items: usize) -> Vec<u64> {
 }
 
 /// Runs a kernel, with a work-item for each value of the input, on the input and an output of zeros. Returns the output.
-pub(crate) fn run(object: &[u8], kernel: &str, input: &[u64], workgroup: usize) -> Vec<u64> {
+pub fn run(object: &[u8], kernel: &str, input: &[u64], workgroup: usize) -> Vec<u64> {
     let mut program = Program::load(object).expect("an object that was just linked");
     let bytes: Vec<u8> = input.iter().flat_map(|word| word.to_le_bytes()).collect();
     let from = program.arena_mut().allocate(&bytes);
@@ -91,7 +84,7 @@ pub(crate) fn run(object: &[u8], kernel: &str, input: &[u64], workgroup: usize) 
 
 /// Those of a list that the variant with this number is compiled with: one of them, in turn, unless
 /// `ROCOV_TEST_LEVELS` is `all`. Compilers take most of the time.
-pub(crate) fn in_turn<T>(list: &[T], number: usize) -> &[T] {
+pub fn in_turn<T>(list: &[T], number: usize) -> &[T] {
     match std::env::var("ROCOV_TEST_LEVELS").as_deref() {
         Ok("all") => list,
         _ => std::slice::from_ref(&list[number % list.len()]),
@@ -99,29 +92,27 @@ pub(crate) fn in_turn<T>(list: &[T], number: usize) -> &[T] {
 }
 
 /// A path as an argument.
-pub(crate) fn text(path: &Path) -> &str {
+pub fn text(path: &Path) -> &str {
     path.to_str().expect("test paths are UTF-8")
 }
 
 /// A kernel in assembly with pointers as arguments.
-pub(crate) struct AssemblyKernel {
-    pub(crate) name: String,
-    pub(crate) body: String,
+#[derive(Debug)]
+pub struct AssemblyKernel {
+    /// Its symbol.
+    pub name: String,
+    /// Its instructions, one a line, without the one that ends it.
+    pub body: String,
 }
 
 /// Bytes of LDS that an assembly kernel has.
-pub(crate) const LDS_SIZE: usize = 8192;
+pub const LDS_SIZE: usize = 8192;
 /// Bytes of scratch that its work-items have.
-pub(crate) const SCRATCH_SIZE: usize = 512;
+pub const SCRATCH_SIZE: usize = 512;
 
 /// Assembles and links kernels with `pointers` arguments each. The kernels find the address of the
 /// arguments in `s[4:5]`. `more` holds further directives of the kernel descriptor.
-pub(crate) fn assemble(
-    target: Target,
-    kernels: &[AssemblyKernel],
-    pointers: u64,
-    more: &str,
-) -> Vec<u8> {
+pub fn assemble(target: Target, kernels: &[AssemblyKernel], pointers: u64, more: &str) -> Vec<u8> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| directory.path().join(name);
     let (source, object, linked) = (path("kernels.s"), path("kernels.o"), path("kernels.co"));
@@ -151,12 +142,12 @@ fn assembler(target: Target) -> Vec<&'static str> {
 }
 
 /// Returns whether a target is of RDNA.
-pub(crate) fn is_rdna(target: Target) -> bool {
+pub fn is_rdna(target: Target) -> bool {
     matches!(target, Target::Gfx1100 | Target::Gfx1201)
 }
 
 /// Returns for each body whether the assembler takes it.
-pub(crate) fn can_be_assembled(target: Target, bodies: &[String]) -> Vec<bool> {
+pub fn can_be_assembled(target: Target, bodies: &[String]) -> Vec<bool> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let source = directory.path().join("bodies.s");
     let mut lines = Vec::new();
@@ -186,7 +177,7 @@ pub(crate) fn can_be_assembled(target: Target, bodies: &[String]) -> Vec<bool> {
 }
 
 /// A body in CDNA's mnemonics, in those of a target of RDNA.
-pub(crate) fn in_mnemonics_of(target: Target, body: &str) -> String {
+pub fn in_mnemonics_of(target: Target, body: &str) -> String {
     type Names = HashMap<String, &'static str>;
     static NAMES: OnceLock<Vec<(Target, Names)>> = OnceLock::new();
     let names_of = |target| -> Names {

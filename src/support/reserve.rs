@@ -3,19 +3,17 @@
 //! Rust ends a process that cannot allocate. A guest must not do that. Large allocations, whose size comes
 //! from a device or a file, are therefore fallible, and small ones then come from here.
 
-#![allow(unsafe_code, reason = "an allocator hands out raw memory")]
-
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The size of a reserve in bytes: enough to report losses and to drain code objects of ordinary size, one
 /// after the other. Pages that are never used take no memory.
-pub(crate) const RESERVE_BYTES: usize = 1 << 20;
+const RESERVE_BYTES: usize = 1 << 20;
 
 /// The size in bytes of the largest block that a reserve gives: the decoder of names takes some 43 KiB at
 /// once.
-pub(crate) const LARGEST_BLOCK: usize = 64 << 10;
+const LARGEST_BLOCK: usize = 64 << 10;
 
 /// The alignment of a reserve in bytes, and the largest alignment of a block.
 const ALIGNMENT: usize = 64;
@@ -27,7 +25,7 @@ struct Room(UnsafeCell<[u8; RESERVE_BYTES]>);
 ///
 /// Blocks lie one after the other. Their room is free again when the last block is freed, or when all are. A
 /// drain frees all its blocks.
-pub(crate) struct Reserve<A> {
+pub struct Reserve<A> {
     inner: A,
     /// The number of blocks in the upper half, and the offset of the next one in the lower: one word, because
     /// threads change both at once.
@@ -85,7 +83,7 @@ impl Taken {
 
 impl<A> Reserve<A> {
     /// Wraps `inner` with a reserve.
-    pub(crate) const fn new(inner: A) -> Self {
+    pub const fn new(inner: A) -> Self {
         Self {
             inner,
             taken: AtomicU64::new(0),

@@ -18,10 +18,11 @@ use rocov::device::{
 /// Backend").
 const R_AMDGPU_RELATIVE64: RelocationType = RelocationType(13);
 /// Status of a failing call (`HSA_STATUS_ERROR`).
-pub(crate) const FAILED: u32 = 0x1000;
+pub const FAILED: u32 = 0x1000;
 
+/// The runtime and its memory.
 #[derive(Clone, Default)]
-pub(crate) struct FakeDevice {
+pub struct FakeDevice {
     agents: usize,
     /// In the order of the loads.
     loaded: BTreeMap<Executable, Vec<Loaded>>,
@@ -29,9 +30,9 @@ pub(crate) struct FakeDevice {
     memory: RefCell<BTreeMap<u64, Vec<u8>>>,
     unreadable: BTreeSet<u64>,
     /// True once the program has freed all ELFs.
-    pub(crate) images_gone: bool,
+    pub images_gone: bool,
     /// Copies out of the device so far, as (address, length in bytes).
-    pub(crate) reads: RefCell<Vec<(u64, usize)>>,
+    pub reads: RefCell<Vec<(u64, usize)>>,
 }
 
 #[derive(Clone)]
@@ -47,7 +48,7 @@ struct Loaded {
 
 impl FakeDevice {
     /// Creates a runtime with this number of GPUs.
-    pub(crate) fn new(agents: usize) -> Self {
+    pub fn new(agents: usize) -> Self {
         Self {
             agents,
             next_base: 0x7f00_0000_0000,
@@ -56,7 +57,7 @@ impl FakeDevice {
     }
 
     /// Loads `image` into `executable` on GPU `agent`, at a new address.
-    pub(crate) fn load(&mut self, executable: Executable, agent: usize, image: &[u8]) {
+    pub fn load(&mut self, executable: Executable, agent: usize, image: &[u8]) {
         let elf = ElfFile64::<LittleEndian>::parse(image).expect("a device ELF");
         let len = elf
             .segments()
@@ -115,7 +116,7 @@ impl FakeDevice {
     }
 
     /// Destroys `executable` and its memory.
-    pub(crate) fn unload(&mut self, executable: Executable) {
+    pub fn unload(&mut self, executable: Executable) {
         let memory = self.memory.get_mut();
         for loaded in self.loaded.remove(&executable).into_iter().flatten() {
             memory.remove(&loaded.base);
@@ -123,24 +124,24 @@ impl FakeDevice {
     }
 
     /// Adds to the counters of `function`, like its kernel.
-    pub(crate) fn count(&self, executable: Executable, function: &str, by: &[u64]) {
+    pub fn count(&self, executable: Executable, function: &str, by: &[u64]) {
         self.add(self.find(executable, &format!("__profc_{function}")), by);
     }
 
     /// Adds to all counters of a code object: old compilers give them no symbols.
-    pub(crate) fn count_all(&self, executable: Executable, by: &[u64]) {
+    pub fn count_all(&self, executable: Executable, by: &[u64]) {
         self.add(self.section(executable, "__llvm_prf_cnts"), by);
     }
 
     /// Device address and size of a section.
-    pub(crate) fn section(&self, executable: Executable, name: &str) -> (u64, u64) {
+    pub fn section(&self, executable: Executable, name: &str) -> (u64, u64) {
         let loaded = self.loaded(executable);
         let (address, size) = loaded.sections[name];
         (loaded.base + address, size)
     }
 
     /// Device address and size of the counters of each code object, in the order of executables.
-    pub(crate) fn counters(&self) -> Vec<(u64, u64)> {
+    pub fn counters(&self) -> Vec<(u64, u64)> {
         let counters = |loaded: &Loaded| {
             let (address, size) = loaded.sections["__llvm_prf_cnts"];
             (loaded.base + address, size)
@@ -149,7 +150,7 @@ impl FakeDevice {
     }
 
     /// Frees the ELF of an executable.
-    pub(crate) fn forget_image(&mut self, executable: Executable) {
+    pub fn forget_image(&mut self, executable: Executable) {
         self.loaded_mut(executable).image.clear();
     }
 
@@ -172,25 +173,25 @@ impl FakeDevice {
     }
 
     /// Device address and size of a symbol.
-    pub(crate) fn find(&self, executable: Executable, symbol: &str) -> (u64, u64) {
+    pub fn find(&self, executable: Executable, symbol: &str) -> (u64, u64) {
         let loaded = self.loaded(executable);
         let (address, size) = loaded.symbols[symbol];
         (loaded.base + address, size)
     }
 
     /// The program's copy of the ELF. The loaded memory does not change.
-    pub(crate) fn image_mut(&mut self, executable: Executable) -> &mut [u8] {
+    pub fn image_mut(&mut self, executable: Executable) -> &mut [u8] {
         &mut self.loaded_mut(executable).image
     }
 
     /// Hides all symbols from the loader, as after a compiler without a device runtime.
-    pub(crate) fn hide_symbols(&mut self, executable: Executable) {
+    pub fn hide_symbols(&mut self, executable: Executable) {
         self.loaded_mut(executable).symbols.clear();
     }
 
     /// Renames a symbol for the loader and in the ELF. If the name gets longer, the string table
     /// moves to the end of the file.
-    pub(crate) fn rename_symbol(&mut self, executable: Executable, from: &str, to: &str) {
+    pub fn rename_symbol(&mut self, executable: Executable, from: &str, to: &str) {
         let loaded = self.loaded_mut(executable);
         let symbol = loaded.symbols.remove(from).expect("a symbol");
         loaded.symbols.insert(to.to_owned(), symbol);
@@ -205,32 +206,32 @@ impl FakeDevice {
     }
 
     /// The load address of a code object.
-    pub(crate) fn base(&self, executable: Executable) -> u64 {
+    pub fn base(&self, executable: Executable) -> u64 {
         self.loaded(executable).base
     }
 
     /// Names of the symbols that the loader knows.
-    pub(crate) fn symbols(&self, executable: Executable) -> impl Iterator<Item = &str> {
+    pub fn symbols(&self, executable: Executable) -> impl Iterator<Item = &str> {
         let of_executable = self.all_loaded(executable).iter();
         of_executable.flat_map(|object| object.symbols.keys().map(String::as_str))
     }
 
     /// Reads device memory.
-    pub(crate) fn peek(&self, address: u64, len: usize) -> Vec<u8> {
+    pub fn peek(&self, address: u64, len: usize) -> Vec<u8> {
         let memory = self.memory.borrow();
         let (base, bytes) = memory.range(..=address).next_back().expect("mapped");
         bytes[(address - base) as usize..][..len].to_vec()
     }
 
     /// Writes device memory.
-    pub(crate) fn poke(&self, address: u64, value: &[u8]) {
+    pub fn poke(&self, address: u64, value: &[u8]) {
         let mut memory = self.memory.borrow_mut();
         let (base, bytes) = memory.range_mut(..=address).next_back().expect("mapped");
         bytes[(address - base) as usize..][..value.len()].copy_from_slice(value);
     }
 
     /// Makes every copy from the code object of `executable` fail.
-    pub(crate) fn break_reads(&mut self, executable: Executable) {
+    pub fn break_reads(&mut self, executable: Executable) {
         let loaded = self.loaded.get(&executable).into_iter().flatten();
         self.unreadable.extend(loaded.map(|object| object.base));
     }

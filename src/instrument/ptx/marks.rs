@@ -11,9 +11,9 @@
 
 use std::fmt::Write;
 
-use crate::format::ptx::flags::Flag;
-use crate::format::ptx::plan::{Plan, WORD};
-use crate::format::ptx::records::Unit;
+use crate::instrument::ptx::flags::Flag;
+use crate::instrument::ptx::plan::{Plan, WORD};
+use crate::instrument::ptx::unit::Unit;
 
 /// Writes the code for one function.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Marks<'_, '_> {
     }
 
     /// Tells memory of all flags. Has no branch, so that it may be anywhere.
-    pub(super) fn of_lanes(&self) -> String {
+    pub(super) fn each_lane(&self) -> String {
         let mut code = self.scope();
         self.find_new(&mut code);
         self.tell(&mut code);

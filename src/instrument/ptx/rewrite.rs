@@ -6,78 +6,30 @@
 //!
 //! The code of a flush is in `flush`, and the variables are in `records`.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::format::codeobject::{CodeObject, CodeObjectError};
-use crate::format::ptx::PtxError;
-use crate::format::ptx::flow::{CountedEdge, Counter, Place};
-use crate::format::ptx::flush::Flush;
 use crate::format::ptx::lexer::is_word;
-use crate::format::ptx::marks::Marks;
 use crate::format::ptx::module::{Module, PtxFunction};
-use crate::format::ptx::plan::{Plan, WORD, Way, ending};
-use crate::format::ptx::records::{Unit, words_for};
 use crate::format::ptx::statements::{Flow, StatementKind};
+use crate::instrument::ptx::PtxOptions;
+use crate::instrument::ptx::error::PtxRefusal;
+use crate::instrument::ptx::flow::{CountedEdge, Counter, Place};
+use crate::instrument::ptx::flush::Flush;
+use crate::instrument::ptx::marks::Marks;
+use crate::instrument::ptx::plan::{Plan, WORD, Way, ending};
+use crate::instrument::ptx::unit::{Unit, words_for};
 use crate::support::counting::Counting;
 
 /// The first architecture that has the instructions of counters.
 const FIRST_ARCHITECTURE: u32 = 30;
 /// The first architecture that sums a value over a warp in one instruction (`redux.sync`).
-pub(super) const FIRST_WITH_SUMS: u32 = 80;
+const FIRST_WITH_SUMS: u32 = 80;
 /// The first version of PTX with `activemask` (PTX ISA, "Release Notes").
 const FIRST_VERSION: (u32, u32) = (6, 2);
 /// The first version of PTX with `redux.sync`.
 const FIRST_VERSION_WITH_SUMS: (u32, u32) = (7, 0);
 /// The most blocks of a module: 32 MiB of counters. A drain accepts 256 MiB.
 const MAX_BLOCKS: usize = 1 << 22;
-
-/// The choices of an instrumentation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// The version of the raw profile, from 8 to 11, which tells the releases of LLVM that read it. The default, 10, is
-    /// for LLVM 19 to 22.
-    pub version: u64,
-    /// The registers that each kernel takes without counters, by its symbol.
-    ///
-    /// A kernel without `.maxntid`, `.reqntid` or `.maxnreg` gets a limit of registers, so that counters make no launch
-    /// fail that would not fail without them, and as many blocks fit on an SM as before, or nearly so. With no number here, the
-    /// limit is that of blocks of 1024 threads, the most that a GPU takes.
-    pub registers: BTreeMap<String, u32>,
-    /// True if functions that are no kernels count in memory at once. It is slow, but takes few registers: a kernel may not
-    /// call a function that takes more than the kernel may have.
-    pub functions_in_memory: bool,
-    /// The kind of counters.
-    pub counting: Counting,
-}
-
-impl Options {
-    /// The usual choices, with the registers of the kernels in `plain`, the cubin of the module without counters.
-    ///
-    /// # Errors
-    /// Fails if the cubin is damaged.
-    pub fn for_kernels_of(plain: &[u8]) -> Result<Self, CodeObjectError> {
-        let kernels = CodeObject::parse(plain)?.kernels()?;
-        Ok(Self {
-            registers: kernels
-                .into_iter()
-                .map(|kernel| (kernel.name, kernel.vgprs))
-                .collect(),
-            ..Self::default()
-        })
-    }
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            version: 10,
-            registers: BTreeMap::new(),
-            functions_in_memory: false,
-            counting: Counting::Exact,
-        }
-    }
-}
 
 /// Gives each basic block of `module` a counter, and returns the new text.
 ///
@@ -90,10 +42,10 @@ impl Default for Options {
 /// # Errors
 /// Fails if the module counts already, is for a GPU before sm_30 or has addresses of 32 bits, or if there are too many
 /// blocks.
-pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxError> {
+pub fn instrument(module: &Module<'_>, options: &PtxOptions) -> Result<String, PtxRefusal> {
     let target = module.architecture();
     let architecture = target.filter(|target| *target >= FIRST_ARCHITECTURE);
-    let architecture = architecture.ok_or_else(|| PtxError::Target {
+    let architecture = architecture.ok_or_else(|| PtxRefusal::Target {
         line: module.header.target_line,
         found: module.target.to_owned(),
     })?;
@@ -101,7 +53,7 @@ pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxE
         Some((64, _)) => {}
         // Without the directive, addresses have 32 bits.
         other => {
-            return Err(PtxError::AddressSize {
+            return Err(PtxRefusal::AddressSize {
                 line: other.map_or(module.header.target_line, |(_, line)| line),
                 found: other.map_or(32, |(size, _)| size).to_string(),
             });
@@ -109,7 +61,7 @@ pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxE
     }
     if let Some((line, found)) = module.counting {
         let found = found.to_owned();
-        return Err(PtxError::Counts { line, found });
+        return Err(PtxRefusal::Counts { line, found });
     }
     let blocks: usize = module
         .functions
@@ -117,7 +69,7 @@ pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxE
         .map(|function| function.blocks.len())
         .sum();
     if blocks > MAX_BLOCKS {
-        return Err(PtxError::TooMany {
+        return Err(PtxRefusal::TooMany {
             found: blocks,
             max: MAX_BLOCKS,
         });
@@ -239,10 +191,10 @@ impl Memory<'_, '_> {
     }
 
     /// The code before a call that may end the threads.
-    fn of_lanes(&self) -> String {
+    fn each_lane(&self) -> String {
         match self {
-            Self::Counts(flush) => flush.of_lanes(),
-            Self::Marks(marks) => marks.of_lanes(),
+            Self::Counts(flush) => flush.each_lane(),
+            Self::Marks(marks) => marks.each_lane(),
         }
     }
 
@@ -265,7 +217,7 @@ struct Editor<'a, 'text> {
 
 impl Editor<'_, '_> {
     /// Limits the registers, and makes those of the counters, with zeros.
-    fn open(&mut self, options: &Options) {
+    fn open(&mut self, options: &PtxOptions) {
         let (body, plan) = (&self.function.body, self.plan);
         if self.function.is_kernel && !body.is_limited {
             let limit = match options.registers.get(self.function.symbol) {
@@ -377,7 +329,7 @@ impl Editor<'_, '_> {
         }
         for number in &self.plan.calls {
             let start = self.function.body.statements.all[*number].start;
-            self.edits.insert(start, self.memory.of_lanes());
+            self.edits.insert(start, self.memory.each_lane());
         }
     }
 

@@ -16,11 +16,11 @@
 
 use std::collections::HashSet;
 
-use crate::format::ptx::flags::{Flag, flags};
-use crate::format::ptx::flow::{Derivation, derivation};
 use crate::format::ptx::module::PtxFunction;
-use crate::format::ptx::parting::{apart, leaves};
 use crate::format::ptx::statements::{Flow, StatementKind};
+use crate::instrument::ptx::flags::{Flag, flags};
+use crate::instrument::ptx::flow::{Derivation, derivation};
+use crate::instrument::ptx::parting::{apart, leaves};
 use crate::support::counting::Counting;
 
 /// The most words of 32 bits for blocks in no loop.

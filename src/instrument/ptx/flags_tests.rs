@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use super::*;
 use crate::format::ptx::Module;
-use crate::format::ptx::plan::{Plan, Way};
 use crate::format::ptx::statements::{Flow, StatementKind};
+use crate::instrument::ptx::plan::{Plan, Way};
 use crate::support::counting::Counting;
 
 const HEAD: &str = ".version 8.8\n.target sm_90\n.address_size 64\n.entry k()\n{\n";

@@ -1,0 +1,54 @@
+//! Reasons why a module gets no counters.
+
+use thiserror::Error;
+
+use crate::format::ptx::PtxError;
+
+/// The reason why a module gets no counters. Lines count from 1.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PtxRefusal {
+    /// The text cannot be read.
+    #[error(transparent)]
+    Unread(#[from] PtxError),
+    /// The module is for GPUs that rocov does not instrument.
+    #[error("line {line} of the PTX: the target is {found}, expected sm_30 or later")]
+    Target {
+        /// The line.
+        line: usize,
+        /// The target found.
+        found: String,
+    },
+    /// The module has addresses of another size.
+    #[error("line {line} of the PTX: addresses have {found} bits, expected 64")]
+    AddressSize {
+        /// The line.
+        line: usize,
+        /// The size found in bits.
+        found: String,
+    },
+    /// The module is instrumented already: by clang's flags, or by rocov.
+    #[error(
+        "line {line} of the PTX: the module has the name {found}, so it counts already: run it as it is"
+    )]
+    Counts {
+        /// The line.
+        line: usize,
+        /// The name.
+        found: String,
+    },
+    /// The profile's version has no known records.
+    #[error("a raw profile of version {found} has no records that rocov knows, expected 8 to 11")]
+    Version {
+        /// The version found.
+        found: u64,
+    },
+    /// The counters take more memory than a drain accepts.
+    #[error("the module's {found} basic blocks take too many counters, at most {max} are allowed")]
+    TooMany {
+        /// The number of blocks.
+        found: usize,
+        /// The most that are allowed.
+        max: usize,
+    },
+}

@@ -1,0 +1,107 @@
+//! Texts with what instrumentation adds, and modules that it refuses.
+
+use super::*;
+use crate::format::ptx::Module;
+
+const HEAD: &str = ".version 8.8\n.target sm_90\n.address_size 64\n";
+
+/// A module of one kernel with this body.
+fn kernel(body: &str) -> String {
+    format!("{HEAD}.visible .entry k(\n.param .u64 p)\n{{\n{body}}}\n")
+}
+
+fn counting(text: &str) -> Result<String, PtxRefusal> {
+    instrument(&Module::parse(text).unwrap(), &PtxOptions::default())
+}
+
+#[test]
+fn modules_that_cannot_count_are_rejected() {
+    let message = |text: &str| counting(text).unwrap_err().to_string();
+    let plain = kernel("ret;\n");
+    assert_eq!(
+        message(&plain.replace("sm_90", "sm_20")),
+        "line 2 of the PTX: the target is sm_20, expected sm_30 or later"
+    );
+    assert_eq!(
+        message(&plain.replace("size 64", "size 32")),
+        "line 3 of the PTX: addresses have 32 bits, expected 64"
+    );
+    let counted = counting(&plain).unwrap();
+    assert!(message(&counted).contains("so it counts already: run it as it is"));
+    let options = PtxOptions {
+        version: 99,
+        ..PtxOptions::default()
+    };
+    let found = instrument(&Module::parse(&plain).unwrap(), &options).unwrap_err();
+    assert_eq!(
+        found.to_string(),
+        "a raw profile of version 99 has no records that rocov knows, expected 8 to 11"
+    );
+}
+
+#[test]
+fn functions_may_count_in_memory() {
+    let text = format!(
+        "{HEAD}.func f()\n{{\nL:\n@%p bra L;\nret;\n}}\n.entry k()\n{{\nL:\n@%p bra L;\ncall.uni f;\nret;\n}}\n"
+    );
+    let module = Module::parse(&text).unwrap();
+    let options = PtxOptions {
+        functions_in_memory: true,
+        ..PtxOptions::default()
+    };
+    let changed = instrument(&module, &options).unwrap();
+    let (function, kernel) = changed.split_at(changed.find(".entry").unwrap());
+    let waits = |text: &str| text.contains("%rocov_n") || text.contains("%rocov_b");
+    assert!(!waits(function) && waits(kernel), "{changed}");
+    assert_eq!(function.matches("red.global.add.u64").count(), 2);
+    assert!(waits(
+        counting(&text).unwrap().split(".entry").next().unwrap()
+    ));
+}
+
+/// The text without what the instrumentation adds: its variables, lines with its names, and its scopes.
+fn stripped(text: &str) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut inner = false;
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let is_own = ["rocov_", "__llvm_profile_raw_version", ".maxntid"];
+        let is_own = is_own.iter().any(|own| line.contains(own));
+        // A flush begins with a scope, and ends with one.
+        inner |= line.starts_with("$rocov_exit");
+        if !is_own && !inner {
+            kept.push(line.to_owned());
+        }
+        inner &= line != "}";
+    }
+    kept
+}
+
+#[test]
+fn everything_but_the_ends_stays() {
+    let body = "\t.reg .pred %p<2>;\n\tsetp.eq.u32 %p1, %r1, 0; // why\n$L:\n\t@%p1 bra $L;\n\tst.global.u32 [%rd1], %r1;\n";
+    let text = kernel(body);
+    let plain: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
+    assert_eq!(stripped(&counting(&text).unwrap()), plain);
+    // A sign parts these words, and a count comes between them.
+    let text = kernel("$L:\n.loc 1 2 3@%p1 bra $L;\nret;\n");
+    let text = counting(&text).unwrap();
+    assert!(text.contains(".loc 1 2 3\n"), "{text}");
+    Module::parse(&text).unwrap();
+    // A module without code.
+    let empty = format!("{HEAD}.global .u32 g;\n");
+    assert_eq!(counting(&empty).unwrap(), empty);
+}
+
+#[test]
+fn an_old_version_of_the_text_is_raised() {
+    let raised = |version: &str, target: &str| {
+        let text = kernel("ret;\n")
+            .replace("8.8", version)
+            .replace("sm_90", target);
+        let text = counting(&text).unwrap();
+        text.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(raised("6.0", "sm_70"), ".version 6.2");
+    assert_eq!(raised("6.0", "sm_80"), ".version 7.0");
+    assert_eq!(raised("9.1", "sm_100a"), ".version 9.1");
+}
