@@ -43,7 +43,7 @@ fn body<'a>(listing: &'a str, kernel: &str) -> &'a str {
     rest.split("\n\n").next().unwrap_or_default()
 }
 
-/// Whether the value of a type is a NaN, of which Clang and the hardware give different ones.
+/// Returns whether a value is a NaN, of which Clang and the hardware have different ones.
 fn is_nan(kernel: &str, bits: u64) -> bool {
     match kernel.rsplit_once('_') {
         _ if kernel.contains("exp_i32") => false,
