@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use modelgpu_isa::Target;
 
+use crate::code_object::KernelDescriptor;
 use crate::decoder::Decoder;
 use crate::execute::Simd;
 use crate::grid_barriers::GridBarriers;
@@ -72,7 +73,12 @@ impl Code {
 
     /// Starts a dispatch on at most `threads` threads: memory may have changed since the last one.
     /// Counts executions if it `is_traced`. Returns what each thread keeps.
-    pub(crate) fn begin_dispatch(&mut self, threads: usize, is_traced: bool) -> &mut [Core] {
+    pub(crate) fn begin_dispatch(
+        &mut self,
+        threads: usize,
+        is_traced: bool,
+        descriptor: &KernelDescriptor,
+    ) -> &mut [Core] {
         self.dispatch += 1;
         let (target, simd) = (self.target, self.simd);
         while self.cores.len() < threads {
@@ -82,7 +88,10 @@ impl Code {
             });
         }
         for core in &mut self.cores {
-            core.decoder.begin_dispatch(self.dispatch, is_traced);
+            let registers = descriptor.registers(target);
+            let size = descriptor.wave_size();
+            core.decoder
+                .begin_dispatch(self.dispatch, is_traced, registers, size);
         }
         &mut self.cores[..threads]
     }

@@ -8,8 +8,10 @@ use std::collections::HashMap;
 
 use modelgpu_isa::{Instruction, Target, decode};
 
+use crate::allotment::Allotment;
 use crate::error::Fault;
 use crate::execute::{Dual, Operation, Simd, Step, Wait, resolve};
+use crate::lanes::WaveSize;
 use crate::memory::View;
 use crate::trace::{Tally, Trace};
 
@@ -34,6 +36,9 @@ pub(crate) struct Decoder {
     /// The page that was used last: its number and its place in `pages`.
     current: Option<(u64, usize)>,
     dispatch: u64,
+    /// The registers of the dispatch's waves, and their size.
+    registers: Allotment,
+    size: WaveSize,
     /// The executions of each entry, if the dispatch is traced.
     tally: Option<Tally>,
 }
@@ -58,6 +63,8 @@ pub(crate) struct Decoded {
     pub second: Option<Box<Dual>>,
     /// The way in which the wave may wait.
     pub wait: Wait,
+    /// The registers that the instruction needs, in waves of 32 and of 64 lanes.
+    needed: [Allotment; 2],
 }
 
 impl Decoded {
@@ -78,15 +85,25 @@ impl Decoder {
             page_by_number: HashMap::new(),
             current: None,
             dispatch: 0,
+            registers: Allotment::default(),
+            size: WaveSize::Wave64,
             tally: None,
         }
     }
 
-    pub(crate) fn begin_dispatch(&mut self, dispatch: u64, is_traced: bool) {
+    pub(crate) fn begin_dispatch(
+        &mut self,
+        dispatch: u64,
+        is_traced: bool,
+        registers: Allotment,
+        size: WaveSize,
+    ) {
         if self.entries.len() > LIMIT {
             *self = Self::new(self.target, self.simd);
         }
         self.dispatch = dispatch;
+        self.registers = registers;
+        self.size = size;
         match &mut self.tally {
             Some(tally) if is_traced => tally.begin(),
             tally => *tally = is_traced.then(Tally::default),
@@ -191,6 +208,7 @@ impl Decoder {
         let words = [first, word(4), word(8), word(12)];
         let index = self.pages[page][slot];
         if index != VACANT && self.decoded[index as usize].words == words {
+            self.check_registers(index)?;
             self.entries[index as usize].verified = self.dispatch;
             self.reach(pc, index);
             return Ok(index);
@@ -202,9 +220,12 @@ impl Decoder {
             })?;
         let operation = resolve(instruction.mnemonic, self.target);
         let wait = operation.map_or(Wait::No, |operation| operation.wait(&instruction));
+        let needed = [modelgpu_isa::WaveSize::W32, modelgpu_isa::WaveSize::W64]
+            .map(|size| Allotment::needed(&instruction, size));
         let is_dual = instruction.second.is_some();
         self.entries.push(Entry {
-            verified: self.dispatch,
+            // The registers are checked below.
+            verified: 0,
             next: VACANT,
             size: instruction.size,
             step: operation
@@ -221,11 +242,21 @@ impl Decoder {
                 .second()
                 .map(|second| Box::new(Dual::new(instruction, second, self.target, self.simd))),
             wait,
+            needed,
         });
         let index = (self.entries.len() - 1) as u32;
         self.pages[page][slot] = index;
+        self.check_registers(index)?;
+        self.entries[index as usize].verified = self.dispatch;
         self.reach(pc, index);
         Ok(index)
+    }
+
+    /// Checks that the dispatch's waves have the registers of an instruction.
+    fn check_registers(&self, index: u32) -> Result<(), Fault> {
+        let decoded = &self.decoded[index as usize];
+        let needed = decoded.needed[self.size.of_instructions() as usize];
+        self.registers.check(needed, decoded.instruction.mnemonic)
     }
 
     fn reach(&mut self, pc: u64, index: u32) {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use modelgpu_isa::File;
+
 use crate::code_object::SourceLine;
 use crate::wave::MAX_SCRATCH;
 
@@ -141,6 +143,19 @@ pub enum Fault {
         /// The lane of the wave; `None` for a scalar access.
         lane: Option<u8>,
     },
+    /// A register that the kernel's descriptor does not allot to its waves.
+    #[error("{mnemonic}: {} is beyond the {allotted} {} that the kernel's descriptor allots; raise {} to {needed} or more",
+        register(*file, needed - 1), files(*file).0, files(*file).1)]
+    BeyondRegisters {
+        /// The instruction.
+        mnemonic: &'static str,
+        /// The kind of register.
+        file: File,
+        /// The number of registers that the instruction needs.
+        needed: u16,
+        /// The number that a wave has.
+        allotted: u16,
+    },
     /// An atomic whose address is not a multiple of its size.
     #[error("{mnemonic}: misaligned atomic of {size} bytes at address {address:#x}{}", by_lane(*lane))]
     MisalignedAtomic {
@@ -171,6 +186,25 @@ impl Fault {
             | Self::Fetch { address } => Some(*address),
             _ => None,
         }
+    }
+}
+
+/// The name of a register.
+fn register(file: File, number: u16) -> String {
+    let prefix = match file {
+        File::Scalar => 's',
+        File::Vector => 'v',
+        File::Accumulator => 'a',
+    };
+    format!("{prefix}{number}")
+}
+
+/// The name of a kind of registers, and the assembler's directive for their number.
+fn files(file: File) -> (&'static str, &'static str) {
+    match file {
+        File::Scalar => ("SGPRs", ".amdhsa_next_free_sgpr"),
+        File::Vector => ("VGPRs", ".amdhsa_next_free_vgpr or .amdhsa_accum_offset"),
+        File::Accumulator => ("accumulation VGPRs", ".amdhsa_next_free_vgpr"),
     }
 }
 

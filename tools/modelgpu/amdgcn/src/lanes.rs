@@ -18,6 +18,14 @@ impl WaveSize {
         }
     }
 
+    /// The size in the terms of the instruction set.
+    pub(crate) const fn of_instructions(self) -> modelgpu_isa::WaveSize {
+        match self {
+            Self::Wave32 => modelgpu_isa::WaveSize::W32,
+            Self::Wave64 => modelgpu_isa::WaveSize::W64,
+        }
+    }
+
     /// The mask of all lanes.
     pub(crate) const fn mask(self) -> u64 {
         u64::MAX >> (64 - self.lanes())

@@ -15,6 +15,7 @@
 //!   kernels without any driver or runtime.
 
 mod account;
+mod allotment;
 mod code;
 pub mod code_object;
 mod compute_units;
@@ -44,7 +45,7 @@ pub use dispatch::{DispatchContext, STUCK, Statistics, dispatch};
 pub use error::{Access, DispatchError, Fault, LaunchProblem, Site, Space};
 pub use execute::Simd;
 pub use listing::Listed;
-pub use modelgpu_isa::{Target, UnknownTarget};
+pub use modelgpu_isa::{File, Target, UnknownTarget};
 pub use packet::DispatchPacket;
 pub use program::{Argument, Launch, LaunchError, Program};
 pub use trace::{Executed, Trace};

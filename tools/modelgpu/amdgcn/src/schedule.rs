@@ -101,7 +101,11 @@ pub(crate) fn run(
     };
     let threads = shared.workgroups.min(workers.count() as u64).max(1) as usize;
     let parts: Vec<_> = code
-        .begin_dispatch(threads, dispatch.context.trace.is_some())
+        .begin_dispatch(
+            threads,
+            dispatch.context.trace.is_some(),
+            &dispatch.descriptor,
+        )
         .iter_mut()
         .map(|core| Mutex::new(Worker::new(core)))
         .collect();

@@ -298,6 +298,8 @@ pub(crate) struct Mode(pub u32);
 impl Mode {
     /// The bit for NaNs that become 0.
     pub(crate) const CLAMPS_NAN: u32 = 1 << 8;
+    /// The bit for the rules of IEEE 754.
+    const IEEE: u32 = 1 << 9;
 
     /// The fields of the kernel descriptor's COMPUTE_PGM_RSRC1.
     pub(crate) fn from_rsrc1(rsrc1: u32, target: Target) -> Self {
@@ -307,7 +309,7 @@ impl Mode {
         }
         let dx10_clamp = rsrc1 >> 21 & 1;
         let ieee = rsrc1 >> 23 & 1;
-        Self(float | dx10_clamp << 8 | ieee << 9)
+        Self(float | dx10_clamp << 8 | if ieee == 1 { Self::IEEE } else { 0 })
     }
 
     /// Returns whether all rounding is to nearest even.
@@ -338,6 +340,11 @@ impl Mode {
             Kind::F16 | Kind::F64 => Some(self.0 >> 6 & 3),
             _ => None,
         }
+    }
+
+    /// Returns whether instructions follow IEEE 754. RDNA 4 has no bit for it.
+    pub(crate) fn follows_ieee(self) -> bool {
+        self.0 & Self::IEEE != 0
     }
 
     /// Returns whether a clamped NaN becomes 0.

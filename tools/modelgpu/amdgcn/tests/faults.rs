@@ -2,7 +2,8 @@
 
 use modelgpu_amdgcn::code_object::LoadError;
 use modelgpu_amdgcn::{
-    Access, Argument, DispatchError, Fault, Launch, LaunchError, LdsMistake, Program, Space, Target,
+    Access, Argument, DispatchError, Fault, File, Launch, LaunchError, LdsMistake, Program, Space,
+    Target,
 };
 use modelgpu_testing::{AssemblyKernel, assemble, compile_hip, repository, text, tool};
 
@@ -19,6 +20,75 @@ fn program(target: Target, body: &str) -> Program {
         body,
     };
     Program::load(&assemble(target, &[kernel], 2, "")).expect("an object that was just linked")
+}
+
+#[test]
+fn registers_beyond_the_descriptor() {
+    // LLVM's AMDGPUUsage has the units: 8 VGPRs on CDNA, 4 in RDNA's waves of 64; 16 SGPRs, of which VCC and others
+    // are 6, on CDNA. RDNA's waves have all SGPRs.
+    const ASKED: &str = ".amdhsa_next_free_vgpr 18\n.amdhsa_next_free_sgpr 20";
+    let with = |target: Target, body: &str| {
+        let own = match target {
+            Target::Gfx1100 | Target::Gfx1201 => "",
+            _ => "\n.amdhsa_accum_offset 12",
+        };
+        let kernel = AssemblyKernel {
+            name: "broken".into(),
+            body: body.into(),
+        };
+        let object = assemble(target, &[kernel], 2, &format!("{ASKED}{own}"));
+        launch(&mut Program::load(&object).expect("an object that was just linked"))
+    };
+    for target in Target::ALL {
+        let (vectors, accumulators, scalars) = match target {
+            Target::Gfx1100 | Target::Gfx1201 => (20, 0, 106),
+            _ => (12, 12, 32),
+        };
+        let mut cases = vec![
+            (File::Vector, vectors, "v_mov_b32 v{}, 1"),
+            (File::Vector, vectors, "v_mov_b32 v0, v{}"),
+            (File::Scalar, scalars, "s_mov_b32 s{}, 1"),
+        ];
+        if accumulators > 0 {
+            cases.push((
+                File::Accumulator,
+                accumulators,
+                "v_accvgpr_write_b32 a{}, v0",
+            ));
+        }
+        for (file, count, text) in cases {
+            let body = |number: u16| text.replace("{}", &number.to_string());
+            let last = with(target, &body(count - 1));
+            last.unwrap_or_else(|error| panic!("{target} {}: {error}", body(count - 1)));
+            if count == 106 {
+                continue;
+            }
+            let Err(LaunchError::Dispatch(DispatchError::Fault { site, fault })) =
+                with(target, &body(count))
+            else {
+                panic!("{target} {} ends", body(count));
+            };
+            assert_eq!(site.kernel, "broken");
+            let Fault::BeyondRegisters {
+                file: found,
+                needed,
+                allotted,
+                ..
+            } = fault
+            else {
+                panic!("{target} {}: {fault}", body(count));
+            };
+            let beyond = (file, needed - allotted);
+            assert_eq!((found, 1), beyond, "{target} {}: {fault}", body(count));
+        }
+    }
+    let Err(error) = with(Target::Gfx90a, "v_mov_b32 v12, 1") else {
+        panic!("v12 of 12")
+    };
+    let message = error.to_string();
+    let wanted = "v_mov_b32: v12 is beyond the 12 VGPRs that the kernel's descriptor allots; \
+                  raise .amdhsa_next_free_vgpr or .amdhsa_accum_offset to 13 or more";
+    assert!(message.contains(wanted), "{message}");
 }
 
 /// Two workgroups of two waves on two buffers of 256 bytes.

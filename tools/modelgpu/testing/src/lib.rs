@@ -111,7 +111,7 @@ pub const LDS_SIZE: usize = 8192;
 pub const SCRATCH_SIZE: usize = 512;
 
 /// Assembles and links kernels with `pointers` arguments each. The kernels find the address of the
-/// arguments in `s[4:5]`. `more` holds further directives of the kernel descriptor.
+/// arguments in `s[4:5]`. `more` holds further directives of the kernel descriptor, or other numbers of registers.
 pub fn assemble(target: Target, kernels: &[AssemblyKernel], pointers: u64, more: &str) -> Vec<u8> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| directory.path().join(name);
@@ -250,10 +250,16 @@ fn assembly(target: Target, kernels: &[AssemblyKernel], pointers: u64, more: &st
              .amdhsa_enable_private_segment 1"
         }
     };
-    let registers = match is_rdna(target) {
-        true => ".amdhsa_wavefront_size32 0",
-        false => ".amdhsa_accum_offset 64",
+    let or_default = |directive: &str, value: u32| match more.contains(directive) {
+        true => String::new(),
+        false => format!("{directive} {value}"),
     };
+    let registers = match is_rdna(target) {
+        true => ".amdhsa_wavefront_size32 0".to_owned(),
+        false => or_default(".amdhsa_accum_offset", 64),
+    };
+    let vectors = or_default(".amdhsa_next_free_vgpr", 128);
+    let scalars = or_default(".amdhsa_next_free_sgpr", 96);
     for AssemblyKernel { name, body } in kernels {
         let body = in_mnemonics_of(target, body);
         write!(
@@ -274,9 +280,9 @@ fn assembly(target: Target, kernels: &[AssemblyKernel], pointers: u64, more: &st
              .amdhsa_kernarg_size {size}
              .amdhsa_user_sgpr_kernarg_segment_ptr 1
              .amdhsa_float_denorm_mode_32 3
-             .amdhsa_next_free_vgpr 128
+             {vectors}
              {registers}
-             .amdhsa_next_free_sgpr 96
+             {scalars}
              {own}
              {more}
              .end_amdhsa_kernel\n",

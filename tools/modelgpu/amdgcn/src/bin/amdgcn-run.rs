@@ -21,6 +21,8 @@
 //! `AMDGCN_RUN_STATISTICS` is set, the tool prints the number of instructions and their rate on
 //! standard error. `AMDGCN_RUN_THREADS` is the number of threads that run a launch, 1 by default. `AMDGCN_RUN_SIMD` names
 //! the host's vector instructions: `--simd` prints the names of those that this processor has.
+//! `AMDGCN_RUN_EXECUTIONS` names a file for the executed instructions, one in each line: the offset, the number of
+//! waves that executed it, the sum of their active lanes, and the mnemonic.
 #![allow(
     clippy::print_stderr,
     clippy::print_stdout,
@@ -140,6 +142,10 @@ fn run(object: &str, spec: &str, directory: &Path) -> Result<(), Box<dyn Error>>
         })?;
         program.set_simd(*simd);
     }
+    let executions = std::env::var_os("AMDGCN_RUN_EXECUTIONS");
+    if executions.is_some() {
+        program.start_trace();
+    }
     let spec = String::from_utf8(read(spec)?)?;
     let mut buffers: Vec<(u64, u64)> = Vec::new();
     let mut instructions = 0;
@@ -164,6 +170,9 @@ fn run(object: &str, spec: &str, directory: &Path) -> Result<(), Box<dyn Error>>
     for warning in program.warnings() {
         eprintln!("amdgcn-run: {warning}");
     }
+    if let Some(file) = executions {
+        std::fs::write(file, listed_executions(&program))?;
+    }
     if std::env::var_os("AMDGCN_RUN_STATISTICS").is_some() {
         let seconds = start.elapsed().as_secs_f64();
         let rate = instructions as f64 / seconds / 1e6;
@@ -177,6 +186,28 @@ fn run(object: &str, spec: &str, directory: &Path) -> Result<(), Box<dyn Error>>
         std::fs::write(directory.join("dev.profraw"), profile)?;
     }
     Ok(())
+}
+
+/// The executed instructions, by their places.
+fn listed_executions(program: &Program) -> String {
+    let mut executed = BTreeMap::new();
+    for range in &program.object().code {
+        let words = (range.end - range.start) / 4;
+        if let Some(trace) = program.trace() {
+            trace.read(range.start, words, |word, counts| {
+                executed.insert(range.start + 4 * word, counts);
+            });
+        }
+    }
+    let mut lines = String::new();
+    for (pc, instruction) in program.disassemble() {
+        if let (Some(counts), Ok(listed)) = (executed.get(&pc), instruction) {
+            let offset = pc - program.object().base;
+            let (waves, lanes) = (counts.waves, counts.lanes);
+            lines += &format!("{offset:x} {waves} {lanes} {}\n", listed.mnemonic);
+        }
+    }
+    lines
 }
 
 fn read(path: &str) -> Result<Vec<u8>, String> {

@@ -4,6 +4,9 @@
 //! ROCr's own blit kernels still have the `amd_kernel_code_t` of code object version 2 before them.
 //! The fields read here have the offsets of a kernel descriptor in it.
 
+use modelgpu_isa::{Generation, Target};
+
+use crate::allotment::Allotment;
 use crate::lanes::WaveSize;
 use crate::memory::{Unmapped, View};
 
@@ -15,6 +18,8 @@ pub(crate) struct KernelDescriptor {
     pub entry_offset: i64,
     pub rsrc1: u32,
     pub rsrc2: u32,
+    /// `None` in an `amd_kernel_code_t`, which has other contents there.
+    rsrc3: Option<u32>,
     properties: u16,
     pub uses_dynamic_stack: bool,
     /// SGPRs to fill from the kernel arguments.
@@ -25,11 +30,16 @@ impl KernelDescriptor {
     pub(crate) fn read(memory: &mut View<'_>, address: u64) -> Result<Self, Unmapped> {
         let mut field = |offset: u64, size| memory.load(address.wrapping_add(offset), size);
         let properties = field(56, 2)? as u16;
+        // The version 1 of the structure, and the kind and the major version of the machine.
+        let is_kernel_code =
+            field(0, 4)? == 1 && field(8, 2)? == 1 && (9..=12).contains(&field(10, 2)?);
+        let rsrc3 = field(44, 4)? as u32;
         Ok(Self {
             private_segment_size: field(4, 4)? as u32,
             entry_offset: field(16, 8)? as i64,
             rsrc1: field(48, 4)? as u32,
             rsrc2: field(52, 4)? as u32,
+            rsrc3: (!is_kernel_code).then_some(rsrc3),
             properties,
             uses_dynamic_stack: properties >> 11 & 1 == 1,
             kernarg_preload_length: field(58, 2)? as u16 & 0x7f,
@@ -73,6 +83,32 @@ impl KernelDescriptor {
         match self.property(10) {
             true => WaveSize::Wave32,
             false => WaveSize::Wave64,
+        }
+    }
+
+    /// The registers of each wave (LLVM's AMDGPUUsage, GRANULATED_WORKITEM_VGPR_COUNT,
+    /// GRANULATED_WAVEFRONT_SGPR_COUNT and ACCUM_OFFSET).
+    pub(crate) fn registers(&self, target: Target) -> Allotment {
+        let granule = match (target.generation(), self.wave_size()) {
+            (Generation::Gfx9, _) | (_, WaveSize::Wave32) => 8,
+            _ => 4,
+        };
+        let vectors = granule * ((self.rsrc1 & 0x3f) as u16 + 1);
+        if target.generation() != Generation::Gfx9 {
+            return Allotment {
+                vectors,
+                accumulators: 0,
+                // Every wave has all.
+                scalars: u16::MAX,
+            };
+        }
+        let first_accumulator = self
+            .rsrc3
+            .map_or(vectors, |rsrc3| 4 * ((rsrc3 & 0x3f) as u16 + 1));
+        Allotment {
+            vectors: vectors.min(first_accumulator),
+            accumulators: vectors.saturating_sub(first_accumulator),
+            scalars: 16 * ((self.rsrc1 >> 6 & 15) as u16 / 2 + 1),
         }
     }
 

@@ -135,8 +135,8 @@ const SINGLE1: &[(&str, Single1)] = &[
         chosen.copysign(a.into()) as f32
     }),
     ("v_fract_f32", |a| {
-        if a.is_nan() {
-            return a;
+        if !a.is_finite() {
+            return f32::NAN;
         }
         lesser32(a - a.floor(), 1.0 - f32::EPSILON / 2.0)
     }),
@@ -205,8 +205,8 @@ const DOUBLE1: &[(&str, Double1)] = &[
         .copysign(a)
     }),
     ("v_fract_f64", |a| {
-        if a.is_nan() {
-            return a;
+        if !a.is_finite() {
+            return f64::NAN;
         }
         lesser(a - a.floor(), 1.0 - f64::EPSILON / 2.0)
     }),
@@ -385,15 +385,32 @@ fn exponents() -> Vec<Case> {
             "v_sin_f32",
             "v_cvt_f32_u32 v14, v0\nv_mul_f32 v14, 0x3c800000, v14\nv_sin_f32 v10, v14",
             singles(),
-            |_, lane| Want::NearSingle((lane as f64 / 64.0 * std::f64::consts::TAU).sin() as f32),
+            |_, lane| Want::NearSingle(sine_of(lane)),
         ),
         Case::new(
             "v_cos_f32",
             "v_cvt_f32_u32 v14, v0\nv_mul_f32 v14, 0x3c800000, v14\nv_cos_f32 v10, v14",
             singles(),
-            |_, lane| Want::NearSingle((lane as f64 / 64.0 * std::f64::consts::TAU).cos() as f32),
+            |_, lane| Want::NearSingle(sine_of(lane + 16)),
         ),
     ]
+}
+
+/// The sine of an angle in 64ths of a turn.
+fn sine_of(parts: usize) -> f32 {
+    match parts % 64 {
+        0 | 32 => 0.0,
+        parts => (parts as f64 / 64.0 * std::f64::consts::TAU).sin() as f32,
+    }
+}
+
+/// A number, or zero for a denormal one.
+fn flushed(x: f32) -> f32 {
+    if x.is_subnormal() {
+        0f32.copysign(x)
+    } else {
+        x
+    }
 }
 
 /// abs, neg, omod, clamp, and the denormal modes.
@@ -404,6 +421,18 @@ fn modifiers() -> Vec<Case> {
             Want::Single(run(f(a), f(b)))
         })
     }
+    // Without IEEE's rules and denormal results.
+    let factor = |modifier: &str, factor: f32| {
+        let body = format!(
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0
+             s_setreg_imm32_b32 hwreg(HW_REG_MODE, 9, 1), 0
+             v_add_f32 v10, v2, v4 {modifier}"
+        );
+        Case::new("v_add_f32", body, singles(), move |all, lane| {
+            let [a, b, ..] = all[lane].map(f).map(flushed);
+            Want::Single(flushed((a + b) * factor))
+        })
+    };
     vec![
         single("v_add_f32 v10, -v2, |v4|", |a, b| -a + b.abs()),
         single("v_add_f32 v10, -|v2|, v4", |a, b| -a.abs() + b),
@@ -417,8 +446,27 @@ fn modifiers() -> Vec<Case> {
                 0.0
             }
         }),
-        single("v_add_f32 v10, v2, v4 mul:4", |a, b| (a + b) * 4.0),
-        single("v_add_f32 v10, v2, v4 div:2", |a, b| (a + b) / 2.0),
+        // The hardware ignores a factor if results may be denormal: see `tests/values`.
+        single("v_add_f32 v10, v2, v4 mul:4", |a, b| a + b),
+        single("v_add_f32 v10, v2, v4 div:2", |a, b| a + b),
+        factor("mul:2", 2.0),
+        factor("mul:4", 4.0),
+        factor("div:2", 0.5),
+        // A program for gfx1100 of tinygrad's tests, which had this result on a GPU: v1 = 2 + 1, whatever omod is.
+        Case::new(
+            "v_add_f32",
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0
+             v_mov_b32 v14, 2.0
+             v_add_f32 v10, v14, 1.0 mul:2",
+            singles(),
+            |_, _| Want::Single(3.0),
+        )
+        .only(&[
+            Target::Gfx90a,
+            Target::Gfx942,
+            Target::Gfx950,
+            Target::Gfx1100,
+        ]),
         single("v_add_f32 v10, 0.15915494, v2", |a, _| {
             a + f32::from_bits(0x3e22_f983)
         }),
@@ -426,7 +474,7 @@ fn modifiers() -> Vec<Case> {
             "v_mul_f64",
             "v_mul_f64 v[10:11], |v[2:3]|, -2.0 mul:2",
             doubles(),
-            |all, lane| Want::Double(d(all[lane][0]).abs() * -2.0 * 2.0),
+            |all, lane| Want::Double(d(all[lane][0]).abs() * -2.0),
         ),
         // FP_DENORM of single precision allows neither denormal sources nor denormal results.
         Case::new(
@@ -438,14 +486,7 @@ fn modifiers() -> Vec<Case> {
             singles(),
             |all, lane| {
                 let [a, b, ..] = all[lane].map(f);
-                let flush = |x: f32| {
-                    if x.is_subnormal() {
-                        0f32.copysign(x)
-                    } else {
-                        x
-                    }
-                };
-                let product = flush(flush(a) * flush(b));
+                let product = flushed(flushed(a) * flushed(b));
                 let bits = if product.is_nan() {
                     return Want::Single(product);
                 } else {

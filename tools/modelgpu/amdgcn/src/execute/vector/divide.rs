@@ -3,6 +3,10 @@
 //! a range in which the iteration neither overflows nor loses bits. v_div_fmas undoes the scaling
 //! in the last step. v_div_fixup handles zeros, infinities and NaNs.
 //!
+//! gfx1100 differs from the pseudocode, as tests show that others ran on it: v_div_scale sets its flag
+//! also for a zero, and for every quotient whose exponent may be that of a denormal number.
+//! v_div_fixup makes an infinity of an estimate that is a NaN.
+//!
 //! The functions choose between values instead of branching, so that the host's vectors run them.
 
 use super::super::Operation;
@@ -30,13 +34,13 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_div_fmas_f32",
         carry!(In, |a: f32, b: f32, c: f32, scaled: bool| -> (f32, bool) {
-            (single::unscale(a.mul_add(b, c), c, scaled), false)
+            (single::unscaled(a, b, c, scaled), false)
         }),
     ),
     (
         "v_div_fmas_f64",
         carry!(In, |a: f64, b: f64, c: f64, scaled: bool| -> (f64, bool) {
-            (double::unscale(a.mul_add(b, c), c, scaled), false)
+            (double::unscaled(a, b, c, scaled), false)
         }),
     ),
     (
@@ -104,23 +108,28 @@ macro_rules! division {
             ) -> ($Float, bool) {
                 // 2 to $bias - 1, whose reciprocal is the smallest normal number.
                 const LARGE_DENOMINATOR: $Float = 1.0 / $Float::MIN_POSITIVE;
-                let is_large = exponent(numerator) - exponent(denominator) >= $large;
+                let difference = exponent(numerator) - exponent(denominator);
+                let is_large = difference >= $large;
                 let is_denormal = exponent(denominator) == 0;
                 let reciprocal_is_denormal = (denominator.abs() > LARGE_DENOMINATOR)
                     & (denominator.abs() < $Float::INFINITY);
-                let quotient_is_denormal = super::$denormal(denominator, numerator);
+                // The exponents alone decide for normal numbers.
+                let quotient_is_denormal = super::$denormal(denominator, numerator)
+                    | (difference < 2 - $bias) & (exponent(denominator) < EXPONENTS);
                 let is_denominator = value == denominator;
                 let is_numerator = value == numerator;
                 let is_usual = !is_large & !is_denormal;
                 let up = (is_large & is_denominator)
                     | (!is_large & is_denormal)
-                    | (is_usual & reciprocal_is_denormal & quotient_is_denormal & is_denominator)
                     | (is_usual & !reciprocal_is_denormal & quotient_is_denormal & is_numerator)
                     | (is_usual
                         & !reciprocal_is_denormal
                         & !quotient_is_denormal
                         & (exponent(numerator) <= $tiny));
-                let down = is_usual & reciprocal_is_denormal & !quotient_is_denormal;
+                // The pseudocode scales a denominator up if the quotient is denormal, too. It would
+                // become infinite.
+                let down =
+                    is_usual & reciprocal_is_denormal & (!quotient_is_denormal | is_denominator);
                 let factor = if up {
                     $scale
                 } else if down {
@@ -130,21 +139,56 @@ macro_rules! division {
                 };
                 let is_zero = (denominator == 0.0) | (numerator == 0.0);
                 let scaled = if is_zero { $Float::NAN } else { value * factor };
-                (
-                    scaled,
-                    !is_zero & (is_large | is_usual & quotient_is_denormal),
-                )
+                (scaled, is_zero | is_large | is_usual & quotient_is_denormal)
             }
 
-            /// Undoes the scaling of a quotient. A large addend shows that it was scaled down.
+            /// The sum of a product and a number, with its scaling undone, rounded once. A large addend shows
+            /// that the quotient was scaled down.
             #[inline(always)]
-            pub(super) fn unscale(sum: $Float, addend: $Float, scaled: bool) -> $Float {
-                let factor = if exponent(addend) > $bias {
-                    $scale
+            pub(super) fn unscaled(a: $Float, b: $Float, addend: $Float, scaled: bool) -> $Float {
+                let sum = a.mul_add(b, addend);
+                if !scaled {
+                    sum
+                } else if exponent(addend) > $bias {
+                    sum * $scale
                 } else {
-                    $inverse
-                };
-                sum * if scaled { factor } else { 1.0 }
+                    lowered(a, b, addend)
+                }
+            }
+
+            /// The sum of a product and a number, times the inverse of the scaling. A denormal result has fewer
+            /// bits than the sum, which was rounded itself.
+            #[inline(always)]
+            fn lowered(a: $Float, b: $Float, addend: $Float) -> $Float {
+                let rounded = a.mul_add(b, addend) * $inverse;
+                if exponent(rounded) > 1 {
+                    return rounded;
+                }
+                // In a range in which no part becomes denormal. The parts of the product and of the sums are exact.
+                let (a, addend) = (a * $scale, addend * $scale);
+                let sum = a.mul_add(b, addend);
+                let product = a * b;
+                let low_product = a.mul_add(b, -product);
+                let (middle, low) = parts(addend, low_product);
+                let (high, more) = parts(product, middle);
+                // The exact sum is larger than the rounded one by this.
+                let error = ((high - sum) + more) + low;
+                let rest = sum - rounded * $scale * $scale;
+                let half = $Float::from_bits(1) * $scale * $scale * 0.5;
+                // A tie between two denormal numbers is none if the sum was rounded towards it.
+                if (rest == half) & (error > 0.0) | (rest == -half) & (error < 0.0) {
+                    rounded + $Float::from_bits(1).copysign(rest)
+                } else {
+                    rounded
+                }
+            }
+
+            /// The rounded sum of two numbers, and the rest.
+            #[inline(always)]
+            fn parts(a: $Float, b: $Float) -> ($Float, $Float) {
+                let sum = a + b;
+                let second = sum - a;
+                (sum, (a - (sum - second)) + (b - second))
             }
 
             /// The quotient, with the special cases put right.
@@ -160,12 +204,10 @@ macro_rules! division {
                 let quiet = |nan: $Float| $Float::from_bits(nan.to_bits() | QUIET);
                 let is_undefined =
                     (under == 0.0) & (over == 0.0) | (under == infinity) & (over == infinity);
-                // If the iteration overflowed on the way, the published pseudocode would lose the
-                // quotient.
-                let usual = if quotient.abs() < infinity {
-                    quotient.abs()
+                let usual = if quotient.is_nan() {
+                    infinity
                 } else {
-                    (numerator / denominator).abs()
+                    quotient.abs()
                 };
                 let magnitude = if (under == 0.0) | (over == infinity) {
                     infinity

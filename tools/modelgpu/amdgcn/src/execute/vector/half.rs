@@ -2,12 +2,11 @@
 //! are a result whose place is the high half, and instructions that keep it
 //! (`Modifiers::keeps_half`).
 
-use std::f64::consts::TAU;
-
 use super::super::value::{Half, Kind, Value};
 use super::super::{Operation, float};
 use super::macros::{exact, kinds, vector};
 use super::operation::VectorOperation;
+use super::trigonometry::{cosine, sine};
 
 /// The largest half below 1.
 const BELOW_ONE: f64 = 1.0 - 1.0 / 2048.0;
@@ -224,21 +223,21 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ),
     (
         "v_sin_f16",
-        vector!(Word, |a: Half| -> Half { rounded(turn(a).sin()) }),
+        vector!(Word, |a: Half| -> Half { rounded(sine(real(a))) }),
     ),
     (
         "v_cos_f16",
-        vector!(Word, |a: Half| -> Half { rounded(turn(a).cos()) }),
+        vector!(Word, |a: Half| -> Half { rounded(cosine(real(a))) }),
     ),
-    // The result stays below 1 even if the subtraction rounds up to 1. For a NaN, LLVM gives NaN.
+    // The result stays below 1 even if the subtraction rounds up to 1. An infinity has no fraction.
     (
         "v_fract_f16",
         vector!(Word, |a: Half| -> Half {
-            let a = real(a);
-            rounded(if a.is_nan() {
-                a
+            let fraction = real(a) - real(a).floor();
+            rounded(if fraction > BELOW_ONE {
+                BELOW_ONE
             } else {
-                float::min(a - a.floor(), BELOW_ONE)
+                fraction
             })
         }),
     ),
@@ -366,9 +365,4 @@ fn rounded(value: f64) -> Half {
 
 fn multiply_add(a: Half, b: Half, c: Half) -> Half {
     rounded(real(rounded(real(a) * real(b))) + real(c))
-}
-
-/// The hardware counts angles in full turns; only the fraction of a turn matters.
-fn turn(half: Half) -> f64 {
-    real(half).fract() * TAU
 }

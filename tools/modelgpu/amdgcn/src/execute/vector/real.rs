@@ -8,6 +8,7 @@ use super::super::value::{Kind, Value};
 use super::super::{Operation, float};
 use super::macros::{kinds, vector};
 use super::operation::VectorOperation;
+use super::trigonometry::{cosine, sine};
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     // Single precision.
@@ -151,14 +152,17 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "v_rndne_f32",
         vector!(Word, |a: f32| -> f32 { a.round_ties_even() }),
     ),
-    // The result stays below 1 even if the subtraction rounds up to 1. For a NaN, LLVM gives NaN.
+    // The result stays below 1 even if the subtraction rounds up to 1. An infinity has no fraction.
     (
         "v_fract_f32",
         vector!(Word, |a: f32| -> f32 {
-            if a.is_nan() {
-                a
+            let fraction = a - a.floor();
+            if fraction < 1.0 {
+                fraction
+            } else if fraction.is_nan() {
+                f32::NAN
             } else {
-                min(a - a.floor(), f32::from_bits(0x3f7f_ffff))
+                f32::from_bits(0x3f7f_ffff)
             }
         }),
     ),
@@ -199,11 +203,11 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ),
     (
         "v_sin_f32",
-        vector!(Word, |a: f32| -> f32 { turn(a).sin() as f32 }),
+        vector!(Word, |a: f32| -> f32 { sine(a.into()) as f32 }),
     ),
     (
         "v_cos_f32",
-        vector!(Word, |a: f32| -> f32 { turn(a).cos() as f32 }),
+        vector!(Word, |a: f32| -> f32 { cosine(a.into()) as f32 }),
     ),
     // Double precision.
     (
@@ -248,10 +252,13 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_fract_f64",
         vector!(Long, |a: f64| -> f64 {
-            if a.is_nan() {
-                a
+            let fraction = a - a.floor();
+            if fraction < 1.0 {
+                fraction
+            } else if fraction.is_nan() {
+                f64::NAN
             } else {
-                float::min(a - a.floor(), f64::from_bits(0x3fef_ffff_ffff_ffff))
+                f64::from_bits(0x3fef_ffff_ffff_ffff)
             }
         }),
     ),
@@ -377,9 +384,4 @@ fn logarithm(value: f32) -> f32 {
     } else {
         result as f32
     }
-}
-
-/// The hardware counts angles in full turns.
-fn turn(angle: f32) -> f64 {
-    f64::from(angle) * std::f64::consts::TAU
 }

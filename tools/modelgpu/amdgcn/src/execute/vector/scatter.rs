@@ -122,12 +122,18 @@ impl Output {
             return None;
         }
         let flush = wave.mode.flushes_results(kind);
-        if modifiers.output == 0 && !modifiers.clamp && !flush {
+        // The hardware ignores the factor if MODE asks for IEEE 754's rules or for denormal results (LLVM's
+        // SIFoldOperands; for IEEE also a test that others ran on gfx1100).
+        let factor = match flush && !wave.mode.follows_ieee() {
+            true => [1.0, 2.0, 4.0, 0.5][usize::from(modifiers.output & 3)],
+            false => 1.0,
+        };
+        if factor == 1.0 && !modifiers.clamp && !flush {
             return None;
         }
         Some(Self {
             kind,
-            factor: [1.0, 2.0, 4.0, 0.5][usize::from(modifiers.output & 3)],
+            factor,
             clamp: modifiers.clamp,
             clamps_nan: wave.mode.clamps_nan(),
             flush,

@@ -1,4 +1,7 @@
-//! v_trig_preop_f64: parts of 2/pi, from which a program finds the quadrant of a large angle.
+//! The sine and the cosine of an angle in full turns, and v_trig_preop_f64: parts of 2/pi, from which a program
+//! finds the quadrant of a large angle.
+
+use std::f64::consts::TAU;
 
 use super::super::value::{Kind, Value};
 use super::super::{Operation, float};
@@ -54,4 +57,29 @@ fn part(angle: f64, part: u32) -> f64 {
 fn bit(place: u32) -> u64 {
     let word = TWO_OVER_PI.get(place as usize / 64).copied().unwrap_or(0);
     word << (place % 64) >> 63
+}
+
+/// The sine of an angle in full turns. Only the fraction of a turn matters.
+#[inline(always)]
+pub(super) fn sine(turns: f64) -> f64 {
+    let fraction = turns.fract();
+    // The sine of -0 is -0.
+    if turns == 0.0 {
+        return turns;
+    }
+    quarter(fraction, [0.0, 1.0, 0.0, -1.0]).unwrap_or_else(|| (fraction * TAU).sin())
+}
+
+/// The cosine of an angle in full turns.
+#[inline(always)]
+pub(super) fn cosine(turns: f64) -> f64 {
+    let fraction = turns.fract();
+    quarter(fraction, [1.0, 0.0, -1.0, 0.0]).unwrap_or_else(|| (fraction * TAU).cos())
+}
+
+/// The value for a whole number of quarters of a turn, which a multiple of pi would miss.
+#[inline(always)]
+fn quarter(fraction: f64, values: [f64; 4]) -> Option<f64> {
+    let quarters = 4.0 * fraction;
+    (quarters == quarters.trunc()).then(|| values[(quarters as i32 & 3) as usize])
 }
