@@ -5,7 +5,7 @@
 //! program, or a later one, loads the cubin. The cubin itself is the compiler's own.
 //!
 //! Python's frameworks open the libraries and ask `dlsym` for their functions. `rocov run --instrument` preloads this library
-//! for that: its `dlsym` is the one of the C library, but for seven functions of the two libraries.
+//! for that: its `dlsym` is the one of the C library, but for eight functions of the two libraries.
 #![expect(
     unsafe_code,
     reason = "stands in for dlsym, and calls functions of NVRTC and nvJitLink"
@@ -309,7 +309,7 @@ impl NvJitLink {
     }
 }
 
-/// What a pair of functions for the size and for the bytes of a result gives. `None` if there is no such result.
+/// The result that a function writes, whose size another one tells. `None` if there is no such result.
 ///
 /// # Safety
 /// `owner` is a program or a link of the library of these functions.
