@@ -4,13 +4,15 @@
 //! | folder | entries | written by |
 //! |---|---|---|
 //! | `instrumented` | CUDA code that the driver has compiled, and code objects of AMD GPUs, each by a hash of all that it depends on | `librocov_instrument.so` |
-//! | `sources` | the PTX of Triton's kernels, each by a hash of the cubin | the stand-in for ptxas |
+//! | `sources` | the PTX of cubins that the program compiles, each by a hash of the cubin | the stand-in for ptxas, and `librocov_instrument.so` |
 //! | `triton` | a folder for each release and kind of counters, with Triton's own directories | Triton |
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -27,6 +29,8 @@ use crate::store::{OutputError, read_own, write_own};
 const MAX_ENTRY: u64 = 1 << 30;
 /// The parts of a folder. It is looked at whether a folder is too large when one of them was written.
 const PARTS: u64 = 16;
+/// The directory that JAX takes for a CUDA toolkit, beside Triton's results: it has the stand-in for ptxas.
+pub const TOOLKIT: &str = "toolkit";
 /// The end of the name of a folder with Triton's results whose counters only record which blocks ran.
 const OF_REACHED: &str = "-reached";
 
@@ -45,7 +49,7 @@ pub struct InstrumentCache {
 pub enum CacheFolder {
     /// Code with counters.
     Code,
-    /// The PTX of Triton's kernels.
+    /// The PTX of cubins that programs compile.
     Sources,
     /// Triton's results.
     Triton,
@@ -185,6 +189,24 @@ impl InstrumentCache {
         }
         let _ = folder.lock_shared();
         Some(folder)
+    }
+
+    /// Makes the directory that JAX takes for a CUDA toolkit. Its ptxas is a link to `assembler`.
+    ///
+    /// # Errors
+    /// Fails if it cannot be made.
+    pub fn use_toolkit(&self, counting: Counting, assembler: &Path) -> io::Result<()> {
+        let folder = self.results_of_triton(counting).join(TOOLKIT).join("bin");
+        fs::create_dir_all(&folder)?;
+        let place = folder.join("ptxas");
+        if fs::read_link(&place).is_ok_and(|found| found == assembler) {
+            return Ok(());
+        }
+        // Another run may use it at this moment.
+        let new = folder.join(format!("ptxas-{}", std::process::id()));
+        let _ = fs::remove_file(&new);
+        symlink(assembler, &new)?;
+        fs::rename(new, place)
     }
 
     /// The entries of a folder.

@@ -11,6 +11,8 @@
 //   library-file:F   loads a file as a library
 //   linked:FILE,..   loads the fat binaries of units as nvlink joins them (-rdc=true), as a library. The first is the code
 //   link:FILE,..     links PTX from memory by the driver, and loads the cubin. link-files:FILE,.. does so from files
+//   nvrtc:FILE       has NVRTC compile a file to a cubin, and loads that; with the library at the place in STAND_IN_NVRTC
+//   nvjitlink:N:FILE has nvJitLink of the same file link an input of kind N, and loads the cubin
 //   early:FILE       loads the content of a file as a library, before there is a context: the first step only
 //   open:FILE        opens a shared library
 //   get              asks for the module of the library in this context, as the CUDA runtime does
@@ -136,6 +138,46 @@ static void link_all(Module **made, char *files, int by_path) {
   check(cuModuleLoadData(made, copy), "load");
 }
 
+// A function of the library that stands in for NVRTC and nvJitLink, as Python's frameworks find it.
+static void *of_compiler(const char *name) {
+  static void *compilers;
+  if (compilers == NULL)
+    compilers = dlopen(getenv("STAND_IN_NVRTC"), RTLD_NOW | RTLD_LOCAL);
+  void *found = dlsym(compilers, name);
+  if (found == NULL)
+    exit(1);
+  return found;
+}
+
+// Compiles or links a file, and loads the cubin, whose memory the compiler gives back. `kind` is -1 for NVRTC.
+static void compile(Module **made, const char *path, int kind) {
+  int (*create_program)(void **, const char *, const char *, int, void *, void *) = of_compiler("nvrtcCreateProgram");
+  int (*compile_program)(void *, int, const char **) = of_compiler("nvrtcCompileProgram");
+  int (*create_link)(void **, uint32_t, const char **) = of_compiler("nvJitLinkCreate");
+  int (*add)(void *, int, const void *, size_t, const char *) = of_compiler("nvJitLinkAddData");
+  int (*complete)(void *) = of_compiler("nvJitLinkComplete");
+  int (*size_of)(void *, size_t *) = of_compiler(kind < 0 ? "nvrtcGetCUBINSize" : "nvJitLinkGetLinkedCubinSize");
+  int (*read)(void *, char *) = of_compiler(kind < 0 ? "nvrtcGetCUBIN" : "nvJitLinkGetLinkedCubin");
+  int (*destroy)(void **) = of_compiler(kind < 0 ? "nvrtcDestroyProgram" : "nvJitLinkDestroy");
+  const char *options[] = {"-arch=sm_90", "-lto"};
+  void *work;
+  size_t size;
+  char *content = content_of(path);
+  if (kind < 0) {
+    check(create_program(&work, content, NULL, 0, NULL, NULL), "create");
+    check(compile_program(work, 1, options), "compile");
+  } else {
+    check(create_link(&work, kind == 3 ? 2 : 1, options), "create");
+    check(add(work, kind, content, strlen(content), "input"), "add");
+    check(complete(work), "complete");
+  }
+  check(size_of(work, &size), "size");
+  char *cubin = malloc(size);
+  check(read(work, cubin), "read");
+  check(destroy(&work), "destroy");
+  check(cuModuleLoadData(made, cubin), "load");
+}
+
 static void enter(Context *made) {
   contexts[context_count++] = context = made;
   check(cuCtxSetCurrent(context), "current");
@@ -216,6 +258,10 @@ static void run(char *step) {
     check(cuLibraryLoadData(&library, linked(value), NULL, NULL, 0, NULL, NULL, 0), step);
   } else if (strcmp(step, "link") == 0 || strcmp(step, "link-files") == 0) {
     link_all(&made, value, step[4] != '\0');
+    came(made);
+  } else if (strcmp(step, "nvrtc") == 0 || strcmp(step, "nvjitlink") == 0) {
+    const int kind = step[2] == 'r' ? -1 : (int)strtol(value, &value, 10);
+    compile(&made, kind < 0 ? value : value + 1, kind);
     came(made);
   } else if (strcmp(step, "get") == 0) {
     check(cuLibraryGetModule(&made, library), step);

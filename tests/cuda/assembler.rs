@@ -1,6 +1,7 @@
 //! The stand-in for ptxas, called as Triton does (`triton/backends/nvidia/compiler.py`). NVIDIA's ptxas is the real one.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -224,6 +225,40 @@ fn ptx_that_counts_by_clang_stays_as_it_is() {
     assert_eq!(assembly.bytes("ours.cubin"), real);
 }
 
+/// JAX's compiler calls `bin/ptxas` below `CUDA_ROOT`, asks for its version first, and gives PTX in files without an extension.
+#[test]
+fn a_kernel_of_jax_counts() {
+    let Some(assembly) = Assembly::new(str::to_owned) else {
+        return;
+    };
+    let folder = assembly.path("toolkit/bin");
+    fs::create_dir_all(&folder).expect("it can be made");
+    symlink(built("rocov-ptxas"), folder.join("ptxas")).expect("it can be made");
+    let stand_in = || {
+        let mut command = limited(folder.join("ptxas"));
+        command.env("ROCOV_CACHE", assembly.cache());
+        let real = assembly.uncounted.tool("ptxas");
+        command.env("PATH", real.parent().expect("a folder"));
+        // This is the one of Triton.
+        command.env("ROCOV_PTXAS", "/none/ptxas");
+        command
+    };
+    let mut version = stand_in();
+    let version = run(version.arg("--version")).success().stdout;
+    assert!(version.contains("Cuda compilation tools"), "{version}");
+    let input = assembly.path("tempfile-1");
+    fs::write(&input, assembly.text()).expect("it can be written");
+    let mut command = stand_in();
+    command
+        .arg(&input)
+        .arg("-o")
+        .arg(assembly.path("jax.cubin"));
+    run(command.args(["-arch=sm_90", "--warn-on-spills", "-v"])).success();
+    let found = counters(&assembly.path("jax.cubin"));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(!assembly.path("tempfile-1.rocov.ptx").exists());
+}
+
 #[test]
 fn an_assembler_that_cannot_be_run_is_named() {
     let Some(assembly) = Assembly::new(str::to_owned) else {
@@ -240,7 +275,7 @@ fn an_assembler_that_cannot_be_run_is_named() {
     assembly
         .assemble_by(command.arg(built("rocov-ptxas")), "ours.cubin")
         .with_status(1)
-        .says(&["rocov: Triton's ptxas is not found: set ROCOV_PTXAS to its path\n"]);
+        .says(&["rocov: the real ptxas is not found: set ROCOV_PTXAS to its path\n"]);
 }
 
 /// `rocov run --instrument` names the stand-in and a directory of its own, and keeps that small.
@@ -280,7 +315,8 @@ fn triton_gets_a_directory_with_a_limit() {
     ]);
 }
 
-/// PyTorch's compiler has a cache of its own, and CuPy makes PTX if it is asked to. The user's own values stay.
+/// PyTorch's compiler has a cache of its own, CuPy makes PTX if it is asked to, and JAX takes the assembler of the toolkit in
+/// `CUDA_ROOT`. The user's own values stay.
 #[test]
 fn libraries_of_python_make_code_that_can_be_counted() {
     let place = data();
@@ -291,13 +327,14 @@ fn libraries_of_python_make_code_that_can_be_counted() {
             "--",
             "sh",
             "-c",
-            "echo $TRITON_CACHE_DIR $TORCHINDUCTOR_CACHE_DIR $CUPY_CACHE_DIR $CUPY_COMPILE_WITH_PTX",
+            "echo $TRITON_CACHE_DIR $TORCHINDUCTOR_CACHE_DIR $CUPY_CACHE_DIR $CUPY_COMPILE_WITH_PTX $CUDA_ROOT",
         ]);
         command.env("ROCOV_CACHE", place.path());
         for name in [
             "TORCHINDUCTOR_CACHE_DIR",
             "CUPY_CACHE_DIR",
             "CUPY_COMPILE_WITH_PTX",
+            "CUDA_ROOT",
         ] {
             command.env_remove(name);
         }
@@ -305,11 +342,18 @@ fn libraries_of_python_make_code_that_can_be_counted() {
     };
     let own = started(&[]);
     let triton = own.split(' ').next().expect("a path");
-    assert_eq!(own, format!("{triton} {triton}/inductor {triton}/cupy 1\n"));
+    let toolkit = format!("{triton}/toolkit");
+    assert_eq!(
+        own,
+        format!("{triton} {triton}/inductor {triton}/cupy 1 {toolkit}\n")
+    );
+    let assembler = fs::canonicalize(Path::new(&toolkit).join("bin/ptxas"));
+    assert_eq!(assembler.expect("it is there"), built("rocov-ptxas"));
     let user = started(&[
         ("TORCHINDUCTOR_CACHE_DIR", "/mine"),
         ("CUPY_CACHE_DIR", "/my-cupy"),
         ("CUPY_COMPILE_WITH_PTX", "0"),
+        ("CUDA_ROOT", "/my-toolkit"),
     ]);
-    assert_eq!(user, format!("{triton} /mine /my-cupy 0\n"));
+    assert_eq!(user, format!("{triton} /mine /my-cupy 0 /my-toolkit\n"));
 }

@@ -15,6 +15,7 @@ mod loads;
 mod names;
 mod ptx;
 mod python;
+mod run_time;
 mod setup;
 mod tools;
 

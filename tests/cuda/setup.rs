@@ -49,6 +49,7 @@ impl Setup {
         library("libcuda.so.1", "driver.c", &[]);
         library("libcupti.so.12", "cupti.c", &[]);
         library("older.so", "cupti.c", &["-DOLDER"]);
+        library("compilers.so", "compilers.c", &[]);
         let mut command = limited("gcc");
         command
             .arg("-o")

@@ -43,6 +43,7 @@ mod sample_report;
 mod sampled;
 mod settings;
 mod traced;
+mod triton_on_amd;
 mod two_gpus;
 mod uniformity;
 mod uninstrumented;

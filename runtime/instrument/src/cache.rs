@@ -41,10 +41,16 @@ impl Cache {
         let _ = self.0.write(CacheFolder::Code, &place, &entry(result));
     }
 
-    /// The PTX from which the stand-in for ptxas has made the cubin with these contents.
+    /// The PTX of the cubin with these contents, which the stand-in for ptxas or a compiler of the process has made.
     pub(crate) fn source(&self, cubin: &[u8]) -> Option<String> {
         let text = InstrumentCache::read(&self.0.source(cubin), user())?;
         String::from_utf8(text).ok()
+    }
+
+    /// Keeps the PTX of a cubin, if it can be written.
+    pub(crate) fn keep_source(&self, cubin: &[u8], text: &str) {
+        let place = self.0.source(cubin);
+        let _ = self.0.write(CacheFolder::Sources, &place, text.as_bytes());
     }
 }
 

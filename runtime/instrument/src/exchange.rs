@@ -16,6 +16,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::cache::Cache;
 use crate::choice::{self, Chosen};
+use crate::compilers;
 use crate::driver::{Capability, Driver, Options};
 use crate::fat_binary;
 use crate::loss::Loss;
@@ -127,12 +128,15 @@ fn made_of(
     static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
     let driver = DRIVER.get_or_init(Driver::find).as_ref();
     let driver = driver.ok_or(Loss::NoDriver)?;
-    if let Code::Elf(elf) = &code {
-        return match purpose {
-            Purpose::ToBeLinked => Ok(Outcome::AsItIs),
-            _ => cubin_outcome(elf),
-        };
-    }
+    let code = match code {
+        Code::Elf(_) if purpose == Purpose::ToBeLinked => return Ok(Outcome::AsItIs),
+        Code::Elf(cubin) => match examined_cubin(&cubin)? {
+            Cubin::AsItIs => return Ok(Outcome::AsItIs),
+            Cubin::Counts(made) => return Ok(Outcome::Counts(made)),
+            Cubin::From(text) => Code::Text(text.into_bytes().into()),
+        },
+        other => other,
+    };
     let gpus = driver.capabilities(purpose == Purpose::ForAll);
     // Code that is linked is for one GPU.
     let is_common = gpus.len() > 1 && purpose != Purpose::ToBeLinked;
@@ -179,10 +183,11 @@ fn chosen(code: &Code<'_>, gpu: Capability) -> Result<Vec<Chosen>, Loss> {
             let units = units.iter().map(|unit| choice::best(unit, gpu));
             units.collect()
         }
-        Code::Text(text) => Ok(vec![Chosen {
-            text: choice::as_text(text)?,
-            options: String::new(),
-        }]),
+        Code::Text(text) => {
+            let text = choice::as_text(text)?;
+            let options = compilers::options_in(&text).to_owned();
+            Ok(vec![Chosen { text, options }])
+        }
         Code::Unknown(magic) => Err(Loss::Unknown(*magic)),
         Code::Unreadable(path, kind) => Err(Loss::Unreadable {
             path: path.clone(),
@@ -225,16 +230,27 @@ fn packed(all: &[(Capability, &'static Made)]) -> &'static [u8] {
     packed
 }
 
-/// A cubin counts if clang has made it so, or the stand-in for ptxas.
-fn cubin_outcome(cubin: &[u8]) -> Result<Outcome, Loss> {
+/// A cubin that the program loads.
+enum Cubin {
+    /// It has no kernels, or counts by itself.
+    AsItIs,
+    /// It counts, and its PTX is known.
+    Counts(&'static Made),
+    /// A compiler of this process or of an earlier one has made it from this PTX.
+    From(String),
+}
+
+/// A cubin counts if clang has made it so, or the stand-in for ptxas. The PTX of others is known if NVRTC or nvJitLink has
+/// made them.
+fn examined_cubin(cubin: &[u8]) -> Result<Cubin, Loss> {
     let damaged = |error: CodeObjectError| Loss::Damaged(error.to_string());
+    let source = || Cache::for_user().and_then(|cache| cache.source(cubin));
     if is_instrumented(cubin).map_err(damaged)? {
-        let source = Cache::for_user().and_then(|cache| cache.source(cubin));
-        let Some(source) = source else {
-            return Ok(Outcome::AsItIs);
+        let Some(source) = source() else {
+            return Ok(Cubin::AsItIs);
         };
         let key = xxhash_rust::xxh3::xxh3_128(cubin);
-        return Ok(Outcome::Counts(kept(key, || Made {
+        return Ok(Cubin::Counts(kept(key, || Made {
             code: cubin.to_vec(),
             source,
             is_cached: false,
@@ -242,9 +258,9 @@ fn cubin_outcome(cubin: &[u8]) -> Result<Outcome, Loss> {
     }
     let kernels = CodeObject::parse(cubin).and_then(|cubin| cubin.kernels());
     if kernels.is_ok_and(|kernels| kernels.is_empty()) {
-        return Ok(Outcome::AsItIs);
+        return Ok(Cubin::AsItIs);
     }
-    Err(Loss::Cubin)
+    source().map(Cubin::From).ok_or(Loss::Cubin)
 }
 
 /// The results of this process, by their keys: code, or the reason why there is none.

@@ -22,7 +22,7 @@ pub(crate) enum Loss {
     #[error("it has no PTX: {}", with_ptx(*gpu))]
     NoPtx { gpu: Capability },
     #[error(
-        "it is a cubin, and has no PTX: load PTX or a fat binary with PTX, or have the driver link it (cuLinkAddData) in place of nvJitLink"
+        "it is a cubin, and has no PTX: load PTX or a fat binary with PTX, or compile it anew under rocov if it is from a cache"
     )]
     Cubin,
     #[error("its PTX is for {}, and the GPU is sm_{}{}: {}", found.join(", "), gpu.0, gpu.1, with_ptx(*gpu))]

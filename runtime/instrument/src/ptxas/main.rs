@@ -1,6 +1,6 @@
-//! The stand-in for ptxas that Triton calls: it puts counters into the PTX, and has the real ptxas assemble that.
+//! The stand-in for ptxas that Triton and JAX call: it puts counters into the PTX, and has the real ptxas assemble that.
 //!
-//! `rocov run --instrument` names it in `TRITON_PTXAS_PATH`. If the PTX cannot be changed, or not be assembled then, the
+//! `rocov run --instrument` names it in `TRITON_PTXAS_PATH`. JAX's compilers look in `CUDA_ROOT` and on the `PATH`. If the PTX cannot be changed, or not be assembled then, the
 //! real ptxas gets it as it is. librocov names such a kernel when it is loaded.
 
 use std::env;
@@ -48,11 +48,14 @@ fn main() -> ExitCode {
     let mut arguments = env::args_os();
     let own = arguments.next().map(PathBuf::from).unwrap_or_default();
     let arguments: Vec<OsString> = arguments.collect();
-    let is_for_blackwell = own
-        .file_name()
-        .is_some_and(|name| name == "ptxas-blackwell");
-    let Some(real) = real(is_for_blackwell) else {
-        warn("Triton's ptxas is not found: set ROCOV_PTXAS to its path");
+    let is_named = |path: &Path, name: &str| path.file_name().is_some_and(|found| found == name);
+    let caller = match own.parent() {
+        Some(folder) if is_named(folder, "bin") && is_named(&own, "ptxas") => Caller::Xla,
+        _ if is_named(&own, "ptxas-blackwell") => Caller::TritonForBlackwell,
+        _ => Caller::Triton,
+    };
+    let Some(real) = real(caller) else {
+        warn("the real ptxas is not found: set ROCOV_PTXAS to its path");
         return ExitCode::FAILURE;
     };
     match counted(&real, &arguments) {
@@ -78,40 +81,62 @@ fn warn(line: impl Display) {
     let _ = writeln!(io::stderr(), "rocov: {line}");
 }
 
-/// The real assembler: the one that the user has named, or the one of the Triton that has called, or that on the `PATH`.
-fn real(is_for_blackwell: bool) -> Option<PathBuf> {
-    let (variable, name) = match is_for_blackwell {
-        true => (PTXAS_BLACKWELL.name, "ptxas-blackwell"),
-        false => (PTXAS.name, "ptxas"),
+/// The program that calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Caller {
+    Triton,
+    TritonForBlackwell,
+    /// The compiler of JAX.
+    Xla,
+}
+
+/// The real assembler: the one that the user has named, or the one that the caller would take, or that on the `PATH`.
+fn real(caller: Caller) -> Option<PathBuf> {
+    let (variable, name) = match caller {
+        Caller::TritonForBlackwell => (PTXAS_BLACKWELL.name, "ptxas-blackwell"),
+        Caller::Triton | Caller::Xla => (PTXAS.name, "ptxas"),
     };
-    let named = env::var_os(variable).filter(|value| !value.is_empty());
+    let named = env::var_os(variable).filter(|value| !value.is_empty() && caller != Caller::Xla);
     named
         .map(PathBuf::from)
-        .or_else(|| in_triton(name))
+        .or_else(|| beside_caller(caller, name))
         .or_else(|| on_path(name))
 }
 
-/// The assembler in the package of Triton whose library the calling process has mapped.
-fn in_triton(name: &str) -> Option<PathBuf> {
+/// The assembler in the package of Python whose library the calling process has mapped: Triton's own, or that of the
+/// toolkit beside JAX.
+fn beside_caller(caller: Caller, name: &str) -> Option<PathBuf> {
+    // triton/_C/libtriton.so and triton/backends/nvidia/bin/ptxas, jax_plugins/xla_cuda13/xla_cuda_plugin.so and
+    // nvidia/cu13/bin/ptxas
+    let (start, up, folders) = match caller {
+        Caller::Xla => (
+            "xla_cuda_plugin",
+            3,
+            &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"][..],
+        ),
+        _ => ("libtriton", 2, &["backends/nvidia/bin"][..]),
+    };
     let maps = fs::read_to_string(format!("/proc/{}/maps", parent_id())).ok()?;
     let libraries = maps
         .lines()
         .filter_map(|line| line.find('/').map(|at| Path::new(&line[at..])));
     let mut libraries = libraries.filter(|path| {
         let file = path.file_name().unwrap_or_default().to_string_lossy();
-        file.starts_with("libtriton") && file.contains(".so")
+        file.starts_with(start) && file.contains(".so")
     });
-    // triton/_C/libtriton.so and triton/backends/nvidia/bin/ptxas
     libraries.find_map(|library| {
-        let package = library.parent()?.parent()?;
-        Some(package.join("backends/nvidia/bin").join(name)).filter(|path| path.is_file())
+        let package = library.ancestors().nth(up)?;
+        let mut places = folders.iter().map(|folder| package.join(folder).join(name));
+        places.find(|path| path.is_file())
     })
 }
 
+/// The first on the `PATH` that is not this stand-in.
 fn on_path(name: &str) -> Option<PathBuf> {
+    let own = env::current_exe().and_then(fs::canonicalize).ok();
     let directories = env::var_os("PATH")?;
     let mut places = env::split_paths(&directories).map(|directory| directory.join(name));
-    places.find(|path| path.is_file())
+    places.find(|path| path.is_file() && fs::canonicalize(path).ok() != own)
 }
 
 /// Assembles the PTX with counters, and keeps its text for the report. `None` if the real assembler is to do all: the
@@ -125,17 +150,14 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, Loss> 
             .extension()
             .is_some_and(|extension| extension == "ptx")
     };
-    let after = |name: &str| {
-        arguments
-            .iter()
-            .skip_while(move |argument| *argument != name)
-            .nth(1)
-    };
-    let (Some(input), Some(output), Some(cache)) = (
-        arguments.iter().find(is_ptx),
-        after("-o"),
-        InstrumentCache::for_user(),
-    ) else {
+    // JAX's compiler names the file first, and gives it no extension.
+    let is_file = |path: &&OsString| !path.to_string_lossy().starts_with('-');
+    let input = arguments.iter().find(is_ptx);
+    let input = input.or_else(|| arguments.first().filter(is_file));
+    let mut output = arguments.iter().skip_while(|argument| *argument != "-o");
+    let (Some(input), Some(output), Some(cache)) =
+        (input, output.nth(1), InstrumentCache::for_user())
+    else {
         return Ok(None);
     };
     let read = |path: &OsStr| {

@@ -21,7 +21,7 @@ use rocov::settings::variables::{
 };
 use rocov::settings::{Counting, DocumentWhen, Drainer, Keeping, parse_bytes};
 use rocov::store::layout::PROFRAW;
-use rocov::store::{Expansion, InstrumentCache, ProcessWord, ProfileName, RegistryError};
+use rocov::store::{Expansion, InstrumentCache, ProcessWord, ProfileName, RegistryError, TOOLKIT};
 use rocov::support::clock;
 
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, InstrumentCounters, RunArguments, USUAL_CONTROL};
@@ -38,6 +38,9 @@ use crate::term::{exit_status, print};
 
 /// NVTX in the program loads the library that this variable names.
 const NVTX_VARIABLE: &str = "NVTX_INJECTION64_PATH";
+
+/// JAX takes the assembler of the toolkit in this directory.
+const CUDA_ROOT: &str = "CUDA_ROOT";
 
 /// The file of the GPUs' driver.
 const KFD: &str = "/dev/kfd";
@@ -81,7 +84,8 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     let mut command = Command::new(program);
     command.args(program_arguments);
     command.env(JOURNAL.name, journal.path());
-    if let Some(path) = per_test.as_ref().and_then(PerTest::path) {
+    let path = per_test.as_ref().and_then(PerTest::path);
+    if let Some(path) = environment.path(path) {
         command.env("PATH", path);
     }
     for (name, value) in &environment.variables {
@@ -159,6 +163,8 @@ struct Environment {
     directory: Option<PathBuf>,
     /// The pattern of the profiles; `None` if the user wants none.
     pattern: Option<OsString>,
+    /// The directory whose programs the program finds before others.
+    first_on_path: Option<PathBuf>,
     /// Triton's results in the cache are in use until this is dropped.
     _triton: Option<File>,
 }
@@ -167,6 +173,7 @@ impl Environment {
     fn new(arguments: &RunArguments) -> Result<Self> {
         let mut variables = Vec::new();
         let mut triton = None;
+        let mut first_on_path = None;
         let mut preloaded = Vec::new();
         if let Some(gpus) = &arguments.gpu {
             // First, so that its file functions are in place before any constructor runs.
@@ -192,6 +199,10 @@ impl Environment {
             }
         }
         preloaded.push(drain);
+        if arguments.instrument {
+            // Its `dlsym` finds the compilers of the program.
+            preloaded.push(installed::find(installed::INSTRUMENT)?);
+        }
         let preload = installed::preload(&preloaded, env::var_os(LD_PRELOAD.name))?;
         variables.push((LD_PRELOAD.name, preload));
 
@@ -221,7 +232,6 @@ impl Environment {
             variables.push((DRAIN.name, drainer.to_string().into()));
         }
         if arguments.instrument {
-            installed::find(installed::INSTRUMENT)?;
             let counting = match arguments.counters {
                 None | Some(InstrumentCounters::Fast) => Counting::Exact,
                 Some(InstrumentCounters::Reached) => Counting::Reached,
@@ -232,6 +242,7 @@ impl Environment {
             triton = cache.as_ref().and_then(|cache| cache.use_triton(counting));
             if let (Some(cache), Some(_)) = (cache, &triton) {
                 variables.extend(for_python(&cache, counting)?);
+                first_on_path = for_jax(&cache, counting, &mut variables)?;
             }
         }
         if arguments.roctx {
@@ -256,8 +267,19 @@ impl Environment {
             variables,
             directory,
             pattern,
+            first_on_path,
             _triton: triton,
         })
+    }
+
+    /// The `PATH` of the program, if it is to have another one than rocov, or than that of tests.
+    fn path(&self, of_tests: Option<OsString>) -> Option<OsString> {
+        let Some(first) = &self.first_on_path else {
+            return of_tests;
+        };
+        let others = of_tests.clone().or_else(|| env::var_os("PATH"))?;
+        let all = std::iter::once(first.clone()).chain(env::split_paths(&others));
+        env::join_paths(all).ok().or(of_tests)
     }
 
     /// The directory that the profiles go to, as far as it is known before they are named.
@@ -403,6 +425,32 @@ fn for_python(
         variables.push((variable, path.into()));
     }
     Ok(variables)
+}
+
+/// Has JAX call rocov in place of its assembler. Its compiler looks for that below `CUDA_ROOT`, and its compiler of Pallas'
+/// kernels on the `PATH`: returns the directory that is to be the first there. The user's own `CUDA_ROOT` wins.
+///
+/// # Errors
+///
+/// Fails if the stand-in for the assembler is not there.
+fn for_jax(
+    cache: &InstrumentCache,
+    counting: Counting,
+    variables: &mut Vec<(&'static str, OsString)>,
+) -> Result<Option<PathBuf>> {
+    let assemblers = installed::find_assemblers()?;
+    let Some((_, assembler)) = assemblers.first() else {
+        return Ok(None);
+    };
+    if cache.use_toolkit(counting, assembler).is_err() {
+        return Ok(None);
+    }
+    let toolkit = cache.results_of_triton(counting).join(TOOLKIT);
+    let binaries = toolkit.join("bin");
+    if env::var_os(CUDA_ROOT).is_none_or(|root| root.is_empty()) {
+        variables.push((CUDA_ROOT, toolkit.into()));
+    }
+    Ok(Some(binaries))
 }
 
 /// Checks that something counts the executed instructions, and that rocov drains them.
