@@ -242,7 +242,7 @@ fn a_gpu_that_computes_something_else() {
     is_wrong(
         &ended,
         "run",
-        "item 2 is ",
+        "item 1 is 12 instead of 6",
         "its results are right",
         "without rocov",
     );
@@ -260,7 +260,7 @@ fn counts_that_are_wrong() {
         "300",
         "counts are lost",
     );
-    let flags = ["-Xarch_device", "-mllvm=-enable-single-byte-coverage=true"];
+    let flags = ["-Xclang", "-mllvm", "-Xclang", "-enable-single-byte-coverage"];
     let ended = on_model(&["--counters", "llvm"], &flags);
     is_wrong(
         &ended,
