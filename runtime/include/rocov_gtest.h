@@ -55,9 +55,13 @@ private:
   Pop *pop_;
 };
 
-/* Labels the tests from now on. Returns true. */
+/* Labels the tests from now on. Returns true. Later calls change nothing. */
 inline bool label_tests() {
-  testing::UnitTest::GetInstance()->listeners().Append(new TestLabels);
+  static TestLabels *labels = nullptr;
+  if (!labels) {
+    labels = new TestLabels;
+    testing::UnitTest::GetInstance()->listeners().Append(labels);
+  }
   return true;
 }
 

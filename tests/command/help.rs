@@ -10,7 +10,7 @@ use rocov_tests::cli::{rocov, run, stderr, stdout};
 use rocov_tests::records;
 
 /// All commands that have options.
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "run",
     "dump",
     "status",
@@ -29,6 +29,7 @@ const COMMANDS: [&str; 20] = [
     "flags",
     "pass",
     "doctor",
+    "selftest",
     "completions",
     "man",
 ];

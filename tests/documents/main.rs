@@ -63,6 +63,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     quick_start: "docs/src/quick-start.md",
+    architectures: "docs/src/guides/architectures.md",
     bazel: "docs/src/guides/bazel.md",
     builds: "docs/src/guides/builds.md",
     changed_lines: "docs/src/guides/changed-lines.md",
@@ -94,6 +95,7 @@ pages! {
     ranks: "docs/src/guides/ranks.md",
     report: "docs/src/guides/report.md",
     run: "docs/src/guides/run.md",
+    selftest: "docs/src/guides/selftest.md",
     therock: "docs/src/guides/therock.md",
     trace: "docs/src/guides/trace.md",
     without_run: "docs/src/guides/without-run.md",

@@ -535,6 +535,7 @@ export PYTEST_ADDOPTS="-p rocov_pytest -p no:cacheprovider testdata/programs/per
                 .is(Use::File("labels.h"))
                 .then("g++ -O1 -I runtime/include -I testdata/programs/per_test -include labels.h testdata/programs/per_test/suite.cpp \
                        libstatistics.so -Wl,-rpath,$HERE -lgtest_main -lgtest -o suite"),
+            Mark::at("cmake -B build").elsewhere("tests/integrations configures such a project"),
             Mark::at("$ rocov run --gpu").before("rocov clean >/dev/null"),
             Mark::at("rocov report --label add").before(
                 "rocov clean >/dev/null; for test in add unit/add unit/scale; do rocov run --label $test -- ./scale 100; done",
@@ -699,6 +700,52 @@ export GITHUB_WORKSPACE=$HERE GITHUB_STEP_SUMMARY=$HERE/summary.md TEST_COMPONEN
         messages: &["/clients/ matches no source"],
         marks: &[
             Mark::at("rocov report shards").before("unset LLVM_PROFILE_FILE; mkdir shards; mv coverage-report shards/1"),
+        ],
+        ..Page::NONE
+    },
+    Page {
+        path: "docs/src/guides/architectures.md",
+        needs: &[Need::Hip7],
+        setup: r#"
+stand_in llvm-cov 'exec llvm-cov-22 "$@"'
+stand_in llvm-profdata 'exec llvm-profdata-22 "$@"'
+"#,
+        here: &[
+            (
+                "clang++ $(rocov flags --clang clang++) --offload-arch",
+                "clang++-22 $(rocov flags --clang clang++-22) $HIP7_FLAGS --offload-arch",
+            ),
+            ("-- ./pick", "-- $HIP7 ./pick"),
+        ],
+        marks: &[
+            Mark::at("// pick.hip").is(Use::File("pick.hip")),
+            Mark::at("// first.hip").is(Use::File("first.hip")),
+            Mark::at("// part.h").is(Use::File("part.h")),
+            Mark::at("// one.hip").is(Use::File("one.hip")),
+            Mark::at("// two.hip").is(Use::File("two.hip")),
+        ],
+        ..Page::NONE
+    },
+    Page {
+        path: "docs/src/guides/selftest.md",
+        setup: r#"
+printf '#!/bin/bash\nkept=()\nfor word; do\n  case $word in\n    -fprofile-*|-fcoverage-*) unset "kept[-1]" ;;\n    *) kept+=("$word") ;;\n  esac\ndone\nexec clang++-22 "${kept[@]}"\n' >wrapper
+chmod +x wrapper
+"#,
+        varies: &[
+            (r"(?m)^(ok       flags: -Xarch_device \S+) .*", "$1 ..."),
+            (r"(?m)^(ok       compile: `\S+) .*", "$1 ...`"),
+            (
+                r"(?m)^(ok       instrumentation: gfx90a) .*(: front-end instrumentation, raw version 10,) .*(, coverage mapping)$",
+                "$1 ...$2 ...$3",
+            ),
+            (r"profile of \S+ bytes", "profile of ... bytes"),
+            (r"The command was .*", "The command was ..."),
+        ],
+        marks: &[
+            Mark::at("$ rocov selftest --gpu model --clang clang++-22 --compiler ./wrapper")
+                .before("set +e")
+                .then("set -e"),
         ],
         ..Page::NONE
     },

@@ -64,8 +64,8 @@ const HOUSES: &[House] = &[
     House {
         sources: "tools/rocov/src",
         stations: &[
-            "support", "term", "system", "llvm", "data", "profdata", "coverage", "dataset",
-            "render", "cli", "commands",
+            "support", "term", "system", "llvm", "data", "checks", "profdata", "coverage",
+            "dataset", "render", "cli", "commands",
         ],
         root: &["main.rs"],
     },

@@ -41,6 +41,7 @@ mod requests;
 mod run_time;
 mod sample_report;
 mod sampled;
+mod selftest;
 mod settings;
 mod traced;
 mod triton_on_amd;

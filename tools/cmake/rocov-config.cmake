@@ -13,6 +13,8 @@
 #                           rocov_add_coverage does nothing
 #   ROCOV_COUNTERS          fast, llvm or reached; for rocov_add_coverage without COUNTERS, too
 #   ROCOV_HOST              ON: host code counts too
+#   ROCOV_LABEL_TESTS       ON: programs that link GoogleTest get the listener of rocov_gtest.h, so that each test has
+#                           a label
 # and these in the target `coverage`:
 #   ROCOV_COVERAGE_TARGET   its name (default: coverage, or rocov-coverage if the project has one of that name)
 #   ROCOV_GPU               the argument of `rocov run --gpu`, such as model

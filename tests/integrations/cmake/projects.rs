@@ -5,7 +5,7 @@ use std::fs;
 
 use super::{PACKAGE, Prefix, Project, debian12, hip_compiler};
 use crate::support::artifacts::{built, repository};
-use crate::support::command::{limited, run};
+use crate::support::command::{limited, rocov_run, run};
 use crate::support::cuda::toolkit;
 use crate::support::json::json;
 use crate::support::unpacked::not_run;
@@ -180,6 +180,59 @@ fn a_project_without_a_change_counts() {
         let counts = reaching(&project, "scale.hip", "values[i] *= 2.0f;");
         assert_eq!(counts, expected([("part", 100)]), "{clang}");
     }
+}
+
+/// A project that knows nothing of rocov, with 50 tests of GoogleTest. The last one aborts. `harness` stands between the
+/// program and GoogleTest.
+#[test]
+fn tests_of_a_project_without_a_change_have_labels() {
+    let project = Project::with(
+        "cmake_minimum_required(VERSION 3.20)\n\
+         project(fifty LANGUAGES CXX)\n\
+         find_package(GTest REQUIRED)\n\
+         add_library(statistics SHARED statistics.hip calls.hip)\n\
+         set_source_files_properties(statistics.hip calls.hip PROPERTIES LANGUAGE CXX COMPILE_OPTIONS \"-x;hip\")\n\
+         target_link_options(statistics PRIVATE --hip-link)\n\
+         add_library(harness INTERFACE)\n\
+         target_link_libraries(harness INTERFACE $<BUILD_INTERFACE:GTest::gtest_main>)\n\
+         add_executable(fifty fifty.cpp)\n\
+         target_link_libraries(fifty harness statistics)\n",
+    );
+    for folder in ["testdata/sample", "testdata/programs/per_test"] {
+        for name in [
+            "statistics.hip",
+            "statistics.h",
+            "calls.hip",
+            "calls.h",
+            "fifty.cpp",
+        ] {
+            let source = repository(folder).join(name);
+            if source.exists() {
+                fs::copy(source, project.path(name)).expect("it can be copied");
+            }
+        }
+    }
+    let mut cmake = project.cmake();
+    cmake.args(["-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Release"]);
+    let include = repository(PACKAGE).join("rocov-build.cmake");
+    cmake.arg(format!("-DCMAKE_PROJECT_INCLUDE={}", include.display()));
+    cmake.arg(format!("-DROCOV_EXECUTABLE={}", built("rocov").display()));
+    cmake.args(["-DROCOV_LABEL_TESTS=ON", "-DCMAKE_CXX_COMPILER=clang++-22"]);
+    cmake.arg(format!("-DCMAKE_CXX_FLAGS={}", debian12()));
+    run(&mut cmake).success();
+    project.build("all").success();
+
+    let mut command = rocov_run(Some("model"), &project.data());
+    command
+        .args(["env", "LAST_SIGNAL=6"])
+        .arg(project.path("build/fifty"));
+    let ended = run(&mut command).with_status(128 + 6);
+    ended.says(&["after its last drain: later counts are lost"]);
+    let reaching = reaching(&project, "statistics.hip", "partial[threadIdx.x] += ");
+    let labels = (0..49).map(|number| format!("All/Fifty/Sum/{number}"));
+    let counts = reaching.values().next().expect("a test");
+    let expected = labels.map(|label| (label, *counts)).collect();
+    assert_eq!(reaching, expected);
 }
 
 /// The flags for Debian 12's HIP. clang 15 takes one file of flags, in another form.

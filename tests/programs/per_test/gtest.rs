@@ -1,6 +1,6 @@
 //! GoogleTest with the listener of `rocov_gtest.h`.
 
-use super::{Run, suite};
+use super::{Run, program, suite};
 use crate::support::command::run;
 use crate::support::program::without_rocov;
 
@@ -38,6 +38,30 @@ fn each_test_counts_what_it_counts_alone() {
     assert!(reaching.iter().eq(expected), "{reaching:?}");
     let reaching = labelled.reaching("statistics.hip", "return 0; // never");
     assert!(reaching.iter().eq(["Histogram/Below"]), "{reaching:?}");
+}
+
+/// The 50th test ends the process. The counts of the 49 before it are those of one such test alone.
+#[test]
+fn tests_before_one_that_ends_the_process_keep_their_counts() {
+    let alone = Run::with_options(&[], |command| {
+        command
+            .arg(program("fifty", &["-DLABELLED"]))
+            .arg("--gtest_filter=All/Fifty.Sum/0");
+    });
+    for signal in [libc::SIGABRT, libc::SIGSEGV, libc::SIGKILL] {
+        let (run, ended) = Run::ended(&[], |command| {
+            command.arg("env").arg(format!("LAST_SIGNAL={signal}"));
+            command.arg(program("fifty", &["-DLABELLED"]));
+        });
+        let ended = ended.with_status(128 + signal);
+        ended.says(&["after its last drain: later counts are lost"]);
+        for number in 0..49 {
+            let label = format!("All/Fifty/Sum/{number}");
+            assert_eq!(run.labelled(&[&label]), alone.all(), "{label}, {signal}");
+        }
+        let reaching = run.reaching("statistics.hip", "partial[threadIdx.x] += ");
+        assert_eq!(reaching.len(), 49, "{signal}: {reaching:?}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use rocov::store::Label;
 use rocov::store::layout::PROFRAW;
 
 use crate::support::artifacts::{built, repository};
-use crate::support::command::{limited, run};
+use crate::support::command::{Ended, limited, run};
 use crate::support::compile::{Compilation, device_header};
 use crate::support::gpu::Stack;
 use crate::support::json::json;
@@ -40,8 +40,13 @@ fn library() -> PathBuf {
         .output("libstatistics.so")
 }
 
-/// The GoogleTest suite, compiled without HIP.
+/// The GoogleTest suite.
 fn suite(flags: &[&str]) -> PathBuf {
+    program("suite", flags)
+}
+
+/// A program of GoogleTest, compiled without HIP.
+fn program(name: &str, flags: &[&str]) -> PathBuf {
     let header = repository("runtime/include/rocov_gtest.h");
     let library = library();
     Compilation::by("g++")
@@ -55,11 +60,11 @@ fn suite(flags: &[&str]) -> PathBuf {
         ])
         .arguments(flags)
         .arguments(["-I".into(), repository("runtime/include")])
-        .source(source("suite.cpp"))
+        .source(source(&format!("{name}.cpp")))
         .reads([header, source("calls.h")])
         .source(library)
         .arguments(["-lgtest_main", "-lgtest", "-lpthread"])
-        .output("suite")
+        .output(name)
 }
 
 /// The output directory of a run.
@@ -72,16 +77,23 @@ struct Run {
 impl Run {
     /// Runs the command from `append` under `rocov run` with these options.
     fn with_options(options: &[&str], append: impl FnOnce(&mut Command)) -> Self {
-        let mut ended = Self {
+        let (mut this, ended) = Self::ended(options, append);
+        this.stdout = ended.success().silently().stdout;
+        this
+    }
+
+    /// Runs a command that need not succeed.
+    fn ended(options: &[&str], append: impl FnOnce(&mut Command)) -> (Self, Ended) {
+        let this = Self {
             directory: tempfile::tempdir().expect("a temporary directory"),
             stdout: String::new(),
         };
         let mut command = limited(built("rocov"));
         command.args(["run", "--gpu", &format!("model:{TARGET}"), "-o"]);
-        command.arg(ended.data()).args(options).arg("--");
+        command.arg(this.data()).args(options).arg("--");
         append(&mut command);
-        ended.stdout = run(&mut command).success().silently().stdout;
-        ended
+        let ended = run(&mut command);
+        (this, ended)
     }
 
     fn data(&self) -> PathBuf {

@@ -9,16 +9,18 @@
 //! 3. [`system`]: other programs, git, ctest, running processes, rocov's own files
 //! 4. [`llvm`]: LLVM's tools and compilers
 //! 5. [`data`]: the data directory
-//! 6. [`profdata`]: raw profiles, merged into indexed ones
-//! 7. [`coverage`]: the model of what ran
-//! 8. [`dataset`]: the counts of many runs in tables of Parquet files
-//! 9. [`render`]: the formats of reports
-//! 10. [`cli`]: the command line
-//! 11. [`commands`]: one file or folder for each subcommand
+//! 6. [`checks`]: this machine and programs, checked for coverage
+//! 7. [`profdata`]: raw profiles, merged into indexed ones
+//! 8. [`coverage`]: the model of what ran
+//! 9. [`dataset`]: the counts of many runs in tables of Parquet files
+//! 10. [`render`]: the formats of reports
+//! 11. [`cli`]: the command line
+//! 12. [`commands`]: one file or folder for each subcommand
 //!
 //! Every failure is one line on standard error that says what to do next. The statuses are in
 //! [`term::exit_status`].
 
+mod checks;
 mod cli;
 mod commands;
 mod coverage;
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Command::Flags(arguments) => commands::flags::flags(&arguments),
         Command::Pass(arguments) => commands::pass::pass(&arguments),
         Command::Doctor(arguments) => commands::doctor::doctor(&arguments),
+        Command::Selftest(arguments) => commands::selftest::selftest(&arguments),
         Command::Completions(arguments) => commands::packaging::completions(&arguments),
         Command::Man(arguments) => commands::packaging::man(&arguments),
     };

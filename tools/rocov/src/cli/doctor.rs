@@ -9,7 +9,7 @@ use clap::Args;
 /// Checks the libraries that programs run on, GPUs and the right to use them, compilers, LLVM's tools
 /// and the raw versions that they read, and variables that get in the way. For each BINARY, it checks
 /// the instrumentation of GPU code, the tools that read its profiles, and obstacles to draining it. It
-/// runs no BINARY and loads no library.
+/// runs no BINARY and loads no library. `rocov selftest` compiles and runs a kernel of its own.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0, also with warnings; 1 if something that coverage needs is missing, with what to do \

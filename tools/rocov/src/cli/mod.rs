@@ -23,6 +23,7 @@ pub(crate) mod project_file;
 mod query;
 mod report;
 mod run;
+mod selftest;
 mod show;
 mod status;
 pub(crate) mod tips;
@@ -48,6 +49,7 @@ pub(crate) use query::AnswerFormat;
 pub(crate) use query::QueryArguments;
 pub(crate) use report::{ReportArguments, ReportOptions};
 pub(crate) use run::{InstrumentCounters, RunArguments, USUAL_CONTROL};
+pub(crate) use selftest::SelftestArguments;
 pub(crate) use show::ShowArguments;
 pub(crate) use status::StatusArguments;
 pub(crate) use which::{LineOfSource, WhichArguments};
@@ -86,6 +88,7 @@ pub(crate) enum Command {
     Flags(FlagsArguments),
     Pass(PassArguments),
     Doctor(DoctorArguments),
+    Selftest(SelftestArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
 }

@@ -16,6 +16,7 @@ pub(crate) mod pass;
 pub(crate) mod query;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod selftest;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod which;

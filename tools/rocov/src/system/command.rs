@@ -87,7 +87,7 @@ pub(crate) fn read<T>(
 }
 
 /// The command as it can be pasted into a shell.
-pub(super) fn display(command: &Command) -> String {
+pub(crate) fn display(command: &Command) -> String {
     let words: Vec<_> = std::iter::once(command.get_program())
         .chain(command.get_args())
         .map(quoted)

@@ -11,7 +11,7 @@ const HSA: &str = "libhsa-runtime64.so";
 const HIP: &str = "libamdhip64.so";
 
 /// HSA and HIP, and which ROCm they are of. A machine with an NVIDIA GPU may do without.
-pub(super) fn check(has_nvidia: bool) -> Vec<Finding> {
+pub(crate) fn check(has_nvidia: bool) -> Vec<Finding> {
     let directories = directories();
     let all = [hsa(&directories), hip(&directories)];
     let is_needed = |finding: &Finding| !has_nvidia || finding.state == State::Ok;

@@ -24,7 +24,7 @@ const RUNTIMES: [&str; 3] = [
 ];
 
 /// Reports on each compiler that is newer than all before it.
-pub(super) fn check(compilers: &[Clang]) -> Vec<Finding> {
+pub(crate) fn check(compilers: &[Clang]) -> Vec<Finding> {
     let mut findings: Vec<_> = by_age(compilers).into_iter().map(clang_finding).collect();
     if findings.is_empty() {
         findings.push(Finding::warning(
@@ -105,7 +105,7 @@ fn runtime(clang: &Path) -> Option<PathBuf> {
 }
 
 /// LLVM's tools, with the raw versions that they say. rocov needs none.
-pub(super) fn tools(installed: &Result<LlvmTools>, is_chosen: bool) -> Vec<Finding> {
+pub(crate) fn tools(installed: &Result<LlvmTools>, is_chosen: bool) -> Vec<Finding> {
     let installed = match installed {
         Ok(installed) => installed,
         Err(error) if is_chosen => {
@@ -141,7 +141,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::commands::doctor::finding::State;
+    use crate::checks::finding::State;
 
     /// A compiler that knows the place of its runtimes.
     fn clang(directory: &Path, llvm: u32) -> Clang {

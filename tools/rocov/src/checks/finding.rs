@@ -9,7 +9,7 @@ use crate::support::printable::printable;
 /// The state of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub(crate) enum State {
     /// All is well.
     Ok,
     /// Coverage can be had, with something to know about.
@@ -20,23 +20,23 @@ pub(super) enum State {
 
 /// A finding of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Finding {
-    pub(super) state: State,
+pub(crate) struct Finding {
+    pub(crate) state: State,
     /// The subject of the finding, in a word or two; or the file.
-    pub(super) subject: String,
+    pub(crate) subject: String,
     /// The state that the check found.
-    pub(super) found: String,
+    pub(crate) found: String,
     /// The next step for the user, unless all is well.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) remedy: Option<String>,
+    pub(crate) remedy: Option<String>,
 }
 
 impl Finding {
-    pub(super) fn ok(subject: impl Display, found: impl Display) -> Self {
+    pub(crate) fn ok(subject: impl Display, found: impl Display) -> Self {
         Self::new(State::Ok, subject, found, None)
     }
 
-    pub(super) fn warning(
+    pub(crate) fn warning(
         subject: impl Display,
         found: impl Display,
         remedy: impl Display,
@@ -44,7 +44,7 @@ impl Finding {
         Self::new(State::Warning, subject, found, Some(remedy.to_string()))
     }
 
-    pub(super) fn missing(
+    pub(crate) fn missing(
         subject: impl Display,
         found: impl Display,
         remedy: impl Display,
@@ -85,7 +85,7 @@ impl Display for Finding {
 }
 
 /// The next step to code for this target that counts. nvcc cannot make code count.
-pub(super) fn compile_with(target: &str) -> String {
+pub(crate) fn compile_with(target: &str) -> String {
     match target.starts_with("sm_") {
         true => format!(
             "compile it with clang, not nvcc, and with what `rocov flags --offload-arch={target}` prints, or run it as it \

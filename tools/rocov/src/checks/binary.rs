@@ -26,17 +26,25 @@ use crate::term::plural::count;
 /// The start of the symbols of records.
 const RECORD: &[u8] = b"__profd_";
 
+/// The findings about a file.
+pub(crate) struct Checked {
+    /// Those about its device code, or about a file that cannot be read.
+    pub(crate) device: Vec<Finding>,
+    /// The obstacles to draining its host part.
+    pub(crate) host: Vec<Finding>,
+}
+
 /// Looks at the host part of the file at `path`, if it has one, and at each code object in it.
-pub(super) fn check(path: &Path) -> Vec<Finding> {
+pub(crate) fn check(path: &Path) -> Checked {
     let file = match mmap::map(path) {
         Ok(file) => file,
         Err(error) => {
             let found = format!("{error:#}");
-            return vec![Finding::missing(
-                path.display(),
-                found,
-                "give a file that can be read",
-            )];
+            let finding = Finding::missing(path.display(), found, "give a file that can be read");
+            return Checked {
+                device: vec![finding],
+                host: Vec::new(),
+            };
         }
     };
     let mut variables = BTreeSet::new();
@@ -83,10 +91,11 @@ pub(super) fn check(path: &Path) -> Vec<Finding> {
         let remedy = "rocov neither drains nor reports damaged code: build it again";
         Finding::warning(path.display(), reason, remedy)
     }));
-    if let Some(host) = Host::parse(path, &file) {
-        findings.extend(host.check(&variables));
+    let host = Host::parse(path, &file).map(|host| host.check(&variables));
+    Checked {
+        device: findings,
+        host: host.unwrap_or_default(),
     }
-    findings
 }
 
 /// The next step if none of these code objects counts.

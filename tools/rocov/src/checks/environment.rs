@@ -12,7 +12,7 @@ use super::finding::Finding;
 use crate::system::installed::{DRAIN, INJECTION_VARIABLE};
 
 /// Looks at the variables that `variable` gives.
-pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
+pub(crate) fn check(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
     let value = |name: &str| variable(name).filter(|value| !value.is_empty());
     let checks = [
         value("LD_PRELOAD").map(preload),
@@ -141,7 +141,7 @@ fn injection(value: OsString) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::finding::State;
+    use crate::checks::finding::State;
 
     fn states(name: &str, value: &str) -> Vec<State> {
         let findings = check(|variable| (variable == name).then(|| OsString::from(value)));

@@ -10,28 +10,39 @@ use rocov::device::cuda::cupti_files::{NAMES, folders};
 use rocov::settings::variables::CUPTI;
 
 use super::finding::Finding;
+use super::gpu::DEV;
 use super::shared_library::{directories, find, version};
 
+/// The GPUs that the kernel driver has.
+const GPUS: &str = "/proc/driver/nvidia/gpus";
 /// The file of the kernel driver.
 const CONTROL: &str = "nvidiactl";
 const DRIVER: &str = "libcuda.so";
 
 /// The places to look in.
-pub(super) struct Places<'a> {
+pub(crate) struct Places<'a> {
     /// The directory of devices.
-    pub(super) dev: &'a Path,
+    pub(crate) dev: &'a Path,
     /// The directory in which the kernel driver describes its GPUs.
-    pub(super) gpus: &'a Path,
+    pub(crate) gpus: &'a Path,
 }
 
 impl Places<'_> {
+    /// The places of this machine.
+    pub(crate) fn usual() -> Self {
+        Self {
+            dev: Path::new(DEV),
+            gpus: Path::new(GPUS),
+        }
+    }
+
     /// Returns whether the machine has NVIDIA's kernel driver.
-    pub(super) fn has_driver(&self) -> bool {
+    pub(crate) fn has_driver(&self) -> bool {
         self.dev.join(CONTROL).exists()
     }
 
     /// The GPUs, the CUDA driver and CUPTI. Nothing without the kernel driver.
-    pub(super) fn check(&self) -> Vec<Finding> {
+    pub(crate) fn check(&self) -> Vec<Finding> {
         if !self.has_driver() {
             return Vec::new();
         }
@@ -105,7 +116,7 @@ fn cupti(directories: &[PathBuf], variable: impl Fn(&str) -> Option<OsString>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::finding::State;
+    use crate::checks::finding::State;
 
     #[test]
     fn gpus_are_named_by_the_driver() {

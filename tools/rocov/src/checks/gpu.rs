@@ -1,5 +1,6 @@
 //! Checks the GPUs that GPU code runs on: the machine's, or the modelled one.
 
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -9,11 +10,15 @@ use rocov::format::codeobject::processor_of_version;
 
 use super::finding::Finding;
 
+/// The directory of devices.
+pub(crate) const DEV: &str = "/dev";
+/// The GPUs that the kernel driver has, and CPUs.
+pub(crate) const NODES: &str = "/sys/class/kfd/kfd/topology/nodes";
 /// The file of the kernel driver.
 const KFD: &str = "kfd";
 
 /// The kernel driver and its GPUs, by the directory of devices and the driver's of nodes.
-pub(super) fn check(dev: &Path, nodes: &Path, has_model: bool) -> Vec<Finding> {
+pub(crate) fn check(dev: &Path, nodes: &Path, has_model: bool) -> Vec<Finding> {
     let kfd = dev.join(KFD);
     if !kfd.exists() {
         return vec![none(&format!("no {}", kfd.display()), has_model)];
@@ -73,6 +78,11 @@ fn access(path: &Path) -> Finding {
     }
 }
 
+/// The targets of the GPUs of these nodes, each once.
+pub(crate) fn targets(nodes: &Path) -> BTreeSet<String> {
+    gpus(nodes).into_iter().map(|(_, gpu)| gpu.arch).collect()
+}
+
 /// A GPU, by the properties of its node.
 struct Gpu {
     arch: String,
@@ -107,7 +117,7 @@ fn gpu(node: &Path) -> Option<(u64, Gpu)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::finding::State;
+    use crate::checks::finding::State;
 
     #[test]
     fn a_machine_without_a_gpu_has_the_modelled_one_if_that_is_built() {
@@ -148,6 +158,7 @@ mod tests {
             })
             .collect();
         assert_eq!(found.len(), 5, "{found:?}");
+        assert!(targets(&nodes).iter().eq(["gfx90a", "gfx942"]));
         assert_eq!(found[0], (State::Ok, "/kfd can be opened".to_owned()));
         assert_eq!(found[1], (State::Ok, "gfx90a, node 1".to_owned()));
         assert_eq!(
