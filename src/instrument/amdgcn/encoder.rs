@@ -407,7 +407,7 @@ impl Encoder {
         if let Some(op) = opcode(self.target, "VOP3P", name) {
             // Bits of op_sel_hi that LLVM sets, and that mean nothing here.
             text.push(0xd380_4000 | u32::from(op) << 16 | u32::from(goal));
-            text.push(0x1800_0000 | VGPR + u32::from(source));
+            text.push(0x1800_0000 | (VGPR + u32::from(source)));
         }
     }
 
