@@ -18,6 +18,7 @@ pub(crate) mod baseline_column;
 pub(crate) mod breakdown;
 pub(crate) mod changed;
 pub(crate) mod checkouts;
+mod code_scanner;
 pub(crate) mod collect;
 pub(crate) mod comparison;
 pub(crate) mod earlier;

@@ -12,7 +12,9 @@ use foldhash::fast::RandomState;
 use super::activity::{self, Activities, Activity};
 use super::baseline_column::Carried;
 use super::changed::covered::Changed;
-use super::exclusions::{ExcludedLines, Exclusions, Reason};
+use super::exclusions::{
+    ExcludedBranch, ExcludedBranches, ExcludedCode, ExcludedLines, Exclusions, Reason,
+};
 use super::figures::Figures;
 use super::function::{Function, Place};
 use super::function_coverage::FunctionCoverage;
@@ -126,6 +128,8 @@ pub(crate) struct Column {
     pub(crate) non_atomic: usize,
     /// The lines that are left out.
     pub(crate) excluded: ExcludedLines,
+    /// The conditions on other lines of which a side is left out.
+    pub(crate) excluded_branches: ExcludedBranches,
     /// Indices of the records that have something in a file.
     by_path: HashMap<Arc<str>, Vec<usize>, RandomState>,
 }
@@ -136,7 +140,7 @@ impl Column {
         side: Side,
         sources: Vec<Source>,
         rules: Rules,
-        left_out: impl FnOnce(&mut Vec<Record>) -> ExcludedLines,
+        left_out: impl FnOnce(&mut Vec<Record>) -> ExcludedCode,
     ) -> Self {
         let binaries = sources.iter().map(|source| source.binary.clone()).collect();
         let kernels = sources.iter().flat_map(|source| &source.kernels);
@@ -177,7 +181,8 @@ impl Column {
             activities,
             kinds,
             non_atomic: 0,
-            excluded,
+            excluded: excluded.lines,
+            excluded_branches: excluded.branches,
             by_path,
         }
     }
@@ -330,7 +335,7 @@ impl View {
         let columns: Vec<_> = groups
             .into_iter()
             .map(|((side, label), sources)| {
-                let left_out = |records: &mut _| exclusions.leave_out(records, &texts).lines;
+                let left_out = |records: &mut _| exclusions.leave_out(records, &texts);
                 Column::new(label, side, sources, rules, left_out)
             })
             .collect();
@@ -398,6 +403,15 @@ impl View {
         let excluded = columns.filter_map(|column| column.excluded.get(path));
         let lines = excluded.flatten();
         lines.map(|(line, reason)| (*line, reason)).collect()
+    }
+
+    /// The conditions of a file of which a side is left out in some column, by their places. Those of excluded lines are
+    /// not among them.
+    pub(crate) fn excluded_branches(&self, path: &str) -> BTreeMap<Place, &ExcludedBranch> {
+        let columns = self.columns.iter().rev();
+        let excluded = columns.filter_map(|column| column.excluded_branches.get(path));
+        let branches = excluded.flatten();
+        branches.map(|(place, branch)| (*place, branch)).collect()
     }
 
     /// The lines of a file that are left out, by the reasons, in the order of the first line.
