@@ -115,6 +115,10 @@ Excluded lines:
   x.hip: 10-11: ends at __builtin_trap, by default
   x.hip: 13-15: LCOV_EXCL_START in line 12
   x.hip: 17: --exclude-line skip this
+
+Excluded branches on other lines:
+  x.hip:6: true side excluded: LCOV_EXCL_LINE
+  x.hip:9: true side excluded: ends at __builtin_trap, by default
 ";
     let said = report(&["--show-excluded"]);
     let (_, found) = said.split_once("\n\n").unwrap();
@@ -157,8 +161,46 @@ Excluded lines:
     assert_eq!(exclusions[3]["line"], 12);
     assert_eq!(exclusions[4]["words"], "skip this");
 
+    // The sides of branches that lead to excluded lines only, by hand.
+    let of_branches = [
+        (6, "LCOV_EXCL_LINE"),
+        (9, "ends at __builtin_trap, by default"),
+    ];
+    let excluded = of_branches.map(|(line, reason)| {
+        let side = json["rocov"]["excluded_branches"].as_array().unwrap();
+        let side = side.iter().find(|side| side["line"] == line).unwrap();
+        assert_eq!(
+            (&side["side"], &side["reason"]),
+            (&true.into(), &reason.into())
+        );
+        format!("true side excluded: {reason}")
+    });
+    let shown = report(&["--show"]);
+    for (line, about) in ["  if (*p > 3) {", "  if (*p < 0) {"]
+        .into_iter()
+        .zip(&excluded)
+    {
+        assert!(shown.contains(&format!("|{line}  [{about}]\n")), "{shown}");
+    }
+    // geninfo leaves them out, too.
+    let tracefile = report(&["--lcov"]);
+    let branches = tracefile.lines().filter(|line| line.starts_with("BRDA:"));
+    assert_eq!(
+        branches.collect::<Vec<_>>(),
+        ["BRDA:6,0,1,1", "BRDA:9,0,1,1"]
+    );
+
     report(&["--html=pages"]);
     let pages = Pages::read(&place.path().join("pages"));
+    for ((line, _), about) in of_branches.iter().zip(&excluded) {
+        let page = pages.source("x.hip").root_element();
+        let why = crate::report::pages::all(page, &format!("#L{line} .why"))[0];
+        assert_eq!(crate::report::pages::text(why), *about);
+        // The row of the side that is left out, below its line.
+        let row = crate::report::pages::all(page, &format!("#L{line} + tr.left-out .why"))[0];
+        let why = about.replace("true side ", "");
+        assert_eq!(crate::report::pages::text(row), why);
+    }
     let rows = crate::report::pages::all(pages.source("x.hip").root_element(), "tr.excluded");
     let found = rows.into_iter().map(|row| {
         let number = crate::report::pages::attribute(row, "id")[1..]

@@ -10,8 +10,9 @@ use super::Cli;
 use crate::support::printable::printable;
 use crate::term::print;
 
-/// Options of cargo-llvm-cov, llvm-cov and lcov that `rocov report` does not have, and what has their effect.
-const OPTIONS: [(&str, &str); 12] = [
+/// Options that users try, of cargo-llvm-cov, llvm-cov and lcov too, which `rocov report` does not have, and what has their
+/// effect.
+const OPTIONS: [(&str, &str); 13] = [
     ("--codecov", "Codecov reads the tracefile of `--lcov`"),
     (
         "--coveralls",
@@ -46,6 +47,10 @@ const OPTIONS: [(&str, &str); 12] = [
     (
         "--ignore-filename",
         "`--exclude GLOB` and `--ignore-filename-regex REGEX` leave sources out",
+    ),
+    (
+        "--since",
+        "`rocov diff BEFORE AFTER` prints what got worse, and `--html DIR --compare BEFORE` shows it in pages",
     ),
     (
         "--instr-profile",

@@ -12,7 +12,9 @@ use foldhash::fast::RandomState;
 use super::activity::{self, Activities, Activity};
 use super::baseline_column::Carried;
 use super::changed::covered::Changed;
-use super::exclusions::{ExcludedLines, Exclusions, Reason};
+use super::exclusions::{
+    ExcludedBranch, ExcludedBranches, ExcludedCode, ExcludedLines, Exclusions, Reason,
+};
 use super::figures::Figures;
 use super::function::{Function, Place};
 use super::function_coverage::FunctionCoverage;
@@ -24,6 +26,7 @@ use super::mapped_functions::MappedFunctions;
 use super::misfit::Misfit;
 use super::model::{Record, Side, Source, combine};
 use super::part::Part;
+use super::ran_sources::RanSources;
 use super::selection::SourceGlobs;
 use super::source_text::SourceTexts;
 use crate::profdata::{CountKind, CountKinds};
@@ -126,6 +129,8 @@ pub(crate) struct Column {
     pub(crate) non_atomic: usize,
     /// The lines that are left out.
     pub(crate) excluded: ExcludedLines,
+    /// The conditions on other lines of which a side is left out.
+    pub(crate) excluded_branches: ExcludedBranches,
     /// Indices of the records that have something in a file.
     by_path: HashMap<Arc<str>, Vec<usize>, RandomState>,
 }
@@ -136,7 +141,7 @@ impl Column {
         side: Side,
         sources: Vec<Source>,
         rules: Rules,
-        left_out: impl FnOnce(&mut Vec<Record>) -> ExcludedLines,
+        left_out: impl FnOnce(&mut Vec<Record>) -> ExcludedCode,
     ) -> Self {
         let binaries = sources.iter().map(|source| source.binary.clone()).collect();
         let kernels = sources.iter().flat_map(|source| &source.kernels);
@@ -177,7 +182,8 @@ impl Column {
             activities,
             kinds,
             non_atomic: 0,
-            excluded,
+            excluded: excluded.lines,
+            excluded_branches: excluded.branches,
             by_path,
         }
     }
@@ -239,6 +245,8 @@ pub(crate) struct View {
     pub(crate) paths: Vec<Arc<str>>,
     /// The text of the source files.
     pub(crate) texts: SourceTexts,
+    /// The source files as they were in the run.
+    pub(crate) ran: RanSources,
     /// The source files that are missing or have changed since they were compiled, if they were
     /// checked.
     pub(crate) misfits: BTreeMap<Arc<str>, Misfit>,
@@ -319,6 +327,10 @@ impl View {
     ) -> Self {
         let texts = sources.iter().map(|source| &source.texts);
         let texts = SourceTexts::embedded(texts);
+        let mut ran = RanSources::default();
+        for source in &sources {
+            ran.extend(&source.ran);
+        }
         let mut groups: BTreeMap<(Side, String), Vec<Source>> = BTreeMap::new();
         for source in sources {
             let label = match by {
@@ -330,7 +342,7 @@ impl View {
         let columns: Vec<_> = groups
             .into_iter()
             .map(|((side, label), sources)| {
-                let left_out = |records: &mut _| exclusions.leave_out(records, &texts).lines;
+                let left_out = |records: &mut _| exclusions.leave_out(records, &texts);
                 Column::new(label, side, sources, rules, left_out)
             })
             .collect();
@@ -344,6 +356,7 @@ impl View {
             columns,
             paths: paths.into_iter().collect(),
             texts,
+            ran,
             misfits: BTreeMap::new(),
             changed: None,
             carried: Vec::new(),
@@ -398,6 +411,15 @@ impl View {
         let excluded = columns.filter_map(|column| column.excluded.get(path));
         let lines = excluded.flatten();
         lines.map(|(line, reason)| (*line, reason)).collect()
+    }
+
+    /// The conditions of a file of which a side is left out in some column, by their places. Those of excluded lines are
+    /// not among them.
+    pub(crate) fn excluded_branches(&self, path: &str) -> BTreeMap<Place, &ExcludedBranch> {
+        let columns = self.columns.iter().rev();
+        let excluded = columns.filter_map(|column| column.excluded_branches.get(path));
+        let branches = excluded.flatten();
+        branches.map(|(place, branch)| (*place, branch)).collect()
     }
 
     /// The lines of a file that are left out, by the reasons, in the order of the first line.

@@ -8,8 +8,9 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 
+use super::excluded::excluded_branches;
 use crate::coverage::activity::Activity;
-use crate::coverage::exclusions::Reason;
+use crate::coverage::exclusions::{ExcludedBranch, Reason};
 use crate::coverage::function::{Place, Span};
 use crate::coverage::line_table::is_without_lines;
 use crate::coverage::model::Record;
@@ -77,6 +78,7 @@ impl Page<'_> {
         let counted = CountedLines {
             activities: column.activities.get(source.path),
             excluded: column.excluded.get(source.path),
+            excluded_branches: column.excluded_branches.get(source.path),
             ..CountedLines::new(lines, &segments)
         };
         let mut instances = instances(column, source.path);
@@ -161,6 +163,10 @@ impl Page<'_> {
             write!(self.out, "  ")?;
             self.styled(REASON, &format!("[excluded: {reason}]"))?;
         }
+        for about in excluded_branches(counted.branches_on(number)) {
+            write!(self.out, "  ")?;
+            self.styled(REASON, &format!("[{about}]"))?;
+        }
         writeln!(self.out)
     }
 
@@ -180,6 +186,8 @@ struct CountedLines<'a> {
     activities: Option<&'a BTreeMap<u32, Activity>>,
     /// The lines that are left out.
     excluded: Option<&'a BTreeMap<u32, Reason>>,
+    /// The conditions on other lines of which a side is left out.
+    excluded_branches: Option<&'a BTreeMap<Place, ExcludedBranch>>,
 }
 
 impl CountedLines<'_> {
@@ -190,7 +198,20 @@ impl CountedLines<'_> {
             missed: missed(segments),
             activities: None,
             excluded: None,
+            excluded_branches: None,
         }
+    }
+
+    /// The conditions on a line of which a side is left out.
+    fn branches_on(&self, line: u32) -> impl Iterator<Item = &ExcludedBranch> {
+        let start = Place { line, column: 0 };
+        let end = Place {
+            line: line.saturating_add(1),
+            column: 0,
+        };
+        let branches = self.excluded_branches.into_iter();
+        let here = branches.flat_map(move |branches| branches.range(start..end));
+        here.map(|(_, branch)| branch)
     }
 
     /// The reason why a line is left out, if it is.

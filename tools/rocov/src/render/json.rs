@@ -41,6 +41,10 @@ pub(super) fn write(view: &View, contents: JsonContents, out: &mut dyn Write) ->
     if !summary_only && view.excluded_lines() > 0 {
         rocov["exclusions"] = exclusions(view);
     }
+    let branches = excluded_branches(view);
+    if !summary_only && !branches.is_empty() {
+        rocov["excluded_branches"] = branches.into();
+    }
     if !view.carried.is_empty() {
         rocov["carried_forward"] = view.carried.iter().map(carried).collect();
     }
@@ -80,6 +84,29 @@ fn exclusions(view: &View) -> Value {
         })
     });
     files.collect()
+}
+
+/// The sides of conditions that are left out, of lines that stay.
+fn excluded_branches(view: &View) -> Vec<Value> {
+    let branches = view.paths.iter().flat_map(|path| {
+        let branches = view.excluded_branches(path).into_iter();
+        branches.flat_map(move |(place, branch)| {
+            let sides = [true, false].into_iter().zip(&branch.sides);
+            let excluded = sides.filter_map(|(side, reason)| Some((side, reason.as_ref()?)));
+            let excluded = excluded.map(|(side, reason)| {
+                json!({
+                    "filename": &**path,
+                    "line": place.line,
+                    "column": place.column,
+                    "side": side,
+                    "kind": reason.kind(),
+                    "reason": reason.to_string(),
+                })
+            });
+            excluded.collect::<Vec<_>>()
+        })
+    });
+    branches.collect()
 }
 
 /// The figures of a column of earlier runs.

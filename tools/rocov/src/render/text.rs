@@ -8,10 +8,11 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 
-use super::excluded::excluded;
+use super::excluded::{excluded, excluded_branches};
 use super::grades::grade;
 use super::{breakdown, changed, uniformity};
 use crate::coverage::baseline_column::Shares;
+use crate::coverage::exclusions::ExcludedBranch;
 use crate::coverage::figures::{Figure, Figures, Measure};
 use crate::coverage::line::Line;
 use crate::coverage::view::View;
@@ -159,6 +160,7 @@ pub(super) fn write(
     }
     if missing.excluded {
         write_excluded(view, &base, out)?;
+        write_excluded_branches(view, &base, out)?;
     }
     uniformity::write_text(view, &base, out)?;
     breakdown::write_text(view, look, out)?;
@@ -503,6 +505,28 @@ fn write_excluded(view: &View, base: &Path, out: &mut Lines<'_>) -> io::Result<(
         return out.line("excluded: no lines");
     }
     out.section("Excluded lines:", files)
+}
+
+/// The conditions on other lines of which a side is left out, with the reasons.
+fn write_excluded_branches(view: &View, base: &Path, out: &mut Lines<'_>) -> io::Result<()> {
+    let branches = view.paths.iter().flat_map(|path| {
+        let mut by_line: BTreeMap<u32, Vec<&ExcludedBranch>> = BTreeMap::new();
+        for (place, branch) in view.excluded_branches(path) {
+            by_line.entry(place.line).or_default().push(branch);
+        }
+        by_line.into_iter().flat_map(move |(line, branches)| {
+            let path = below(path, base);
+            let abouts = excluded_branches(branches.into_iter());
+            abouts
+                .into_iter()
+                .map(move |about| format!("  {path}:{line}: {about}"))
+        })
+    });
+    let branches: Vec<_> = branches.collect();
+    match branches.is_empty() {
+        true => Ok(()),
+        false => out.section("Excluded branches on other lines:", branches),
+    }
 }
 
 /// The lines that ran in one column and did not in another that has them too.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::never_return::uses;
-use super::reason::Reason;
+use super::reason::{ExcludedBranch, Reason};
 use super::source_marks::{MarkedLines, SourceMarks};
 use crate::coverage::function::{Branch, Function, Kind, Location, Place, Region, Span};
 use crate::coverage::inferred::innermost;
@@ -309,19 +309,50 @@ impl<'a> LeftOut<'a> {
 
     /// Returns whether the branches at a location are left out.
     fn has_no_branches(&self, location: Location) -> bool {
-        let is_marked = |file: u32, line: u32| {
-            let mut marked = self.marks[file as usize].branches.iter();
-            marked.any(|lines| lines.contains(&line))
-        };
-        let used = self.expansions[location.file as usize].first();
         self.is_hidden(location)
             || is_in(&self.asserts, location)
-            || is_marked(location.file, location.span.start.line)
-            || used.is_some_and(|place| is_marked(self.main, place.line))
+            || self.reason_of_mark(location).is_some()
     }
 
-    /// For each side of a condition, returns whether it leads to nothing but code that is left out.
-    fn leads_out(&self, branch: &Branch, record: &Record) -> [bool; 2] {
+    /// The reason of the mark that leaves out the branches at a location, if there is one.
+    fn reason_of_mark(&self, location: Location) -> Option<&Reason> {
+        let of = |file: u32, line: u32| self.marks[file as usize].reason_of_branches(line);
+        let used = self.expansions[location.file as usize].first();
+        let here = of(location.file, location.span.start.line);
+        here.or_else(|| of(self.main, used?.line))
+    }
+
+    /// The sides of a condition that are left out, and its place in the file that the function is defined in. A condition in a
+    /// macro has the place of its use. `leads_out` has the places of the sides that lead to nothing else, if the condition
+    /// stays.
+    fn excluded_branch(
+        &self,
+        branch: &Branch,
+        leads_out: Option<[Option<Place>; 2]>,
+    ) -> Option<(Place, ExcludedBranch)> {
+        let location = branch.location;
+        let used = self.expansions[location.file as usize].first();
+        if used.is_none() && location.file != self.main {
+            return None;
+        }
+        let place = used.copied().unwrap_or(location.span.start);
+        let mut asserts = self.asserts.iter();
+        let is_of_assert = asserts
+            .any(|(file, span)| *file == self.main && span.start <= place && place < span.end);
+        let sides = match (is_of_assert, self.reason_of_mark(location), leads_out) {
+            (true, ..) => [true; 2].map(|_| Some(Reason::Assert)),
+            (false, Some(reason), _) => [true; 2].map(|_| Some(reason.clone())),
+            (false, None, Some(leads_out)) if used.is_none() => {
+                leads_out.map(|side| side.map(|place| self.reason(place.line)))
+            }
+            _ => return None,
+        };
+        let is_excluded = sides.iter().any(Option::is_some);
+        is_excluded.then_some((place, ExcludedBranch { sides }))
+    }
+
+    /// For each side of a condition, the place that it leads to, if nothing but code that is left out is there.
+    fn leads_out(&self, branch: &Branch, record: &Record) -> [Option<Place>; 2] {
         let Location { span, file, .. } = branch.location;
         let marks = &self.marks[file as usize];
         let function = extent(&record.function, file).map(|extent| extent.start);
@@ -344,16 +375,16 @@ impl<'a> LeftOut<'a> {
         };
         let sides = marks.sides(span);
         sides.map(|side| {
-            side.is_some_and(|place| {
-                is_out(place) || marks.first_in_block(place).is_some_and(is_out)
-            })
+            let first_in_block = || marks.first_in_block(side?).filter(|place| is_out(*place));
+            side.filter(|place| is_out(*place)).or_else(first_in_block)
         })
     }
 
-    /// Takes the parts out of the function, and returns whether any of it stays.
-    pub(super) fn take_from(&self, record: &mut Record) -> bool {
+    /// Takes the parts out of the function, and returns the conditions on lines that stay of which a side is left out. `None`
+    /// if nothing of the function stays.
+    pub(super) fn take_from(&self, record: &mut Record) -> Option<Vec<(Place, ExcludedBranch)>> {
         if self.whole.is_some() {
-            return false;
+            return None;
         }
         let mut function = Function::clone(&record.function);
         let before = record.clone();
@@ -417,21 +448,21 @@ impl<'a> LeftOut<'a> {
             })
         });
 
-        let branches = old
-            .branches
-            .iter()
-            .zip(std::mem::take(&mut counts.branches));
-        let branches = branches.filter(|(branch, _)| !self.has_no_branches(branch.location));
-        (function.branches, counts.branches) = branches
-            .map(|(branch, sides)| {
-                let mut branch = *branch;
-                let leads_out = self.leads_out(&branch, &before);
+        let branches = std::mem::take(&mut function.branches);
+        let sides = std::mem::take(&mut counts.branches);
+        let mut excluded = Vec::new();
+        for (mut branch, sides) in branches.into_iter().zip(sides) {
+            let stays = !self.has_no_branches(branch.location);
+            let leads_out = stays.then(|| self.leads_out(&branch, &before));
+            excluded.extend(self.excluded_branch(&branch, leads_out));
+            if let Some(leads_out) = leads_out {
                 for (is_folded, leads_out) in branch.folded.iter_mut().zip(leads_out) {
-                    *is_folded |= leads_out;
+                    *is_folded |= leads_out.is_some();
                 }
-                (branch, sides)
-            })
-            .unzip();
+                function.branches.push(branch);
+                counts.branches.push(sides);
+            }
+        }
 
         let stays: Vec<_> = old
             .decisions
@@ -457,7 +488,7 @@ impl<'a> LeftOut<'a> {
         record.described = Some(old);
         record.function = Arc::new(function);
         let is_empty = had_lines && record.lines(&record.segments()).is_empty();
-        (has_code || has_lines) && !is_empty
+        ((has_code || has_lines) && !is_empty).then_some(excluded)
     }
 
     /// The part of a region that stays.

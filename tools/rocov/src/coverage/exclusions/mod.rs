@@ -10,7 +10,7 @@ mod never_return;
 mod reason;
 mod source_marks;
 
-pub(crate) use reason::Reason;
+pub(crate) use reason::{ExcludedBranch, Reason};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use regex::RegexSet;
 
-use super::function::Function;
+use super::function::{Function, Place};
 use super::model::Record;
 use super::source_text::SourceTexts;
 use crate::support::demangle::shown;
@@ -40,10 +40,14 @@ pub(crate) struct ExclusionRules {
 /// The lines with code that are left out, by source, each with the reason.
 pub(crate) type ExcludedLines = BTreeMap<Arc<str>, BTreeMap<u32, Reason>>;
 
+/// The conditions on lines that stay of which a side is left out, by source and place.
+pub(crate) type ExcludedBranches = BTreeMap<Arc<str>, BTreeMap<Place, ExcludedBranch>>;
+
 /// The code that is left out.
 #[derive(Debug, Default)]
 pub(crate) struct ExcludedCode {
     pub(crate) lines: ExcludedLines,
+    pub(crate) branches: ExcludedBranches,
     /// Whole functions, by their mangled names.
     pub(crate) functions: BTreeMap<Arc<str>, Reason>,
     /// Functions whose signatures are left out, and of which lines stay.
@@ -144,11 +148,24 @@ impl Exclusions {
             }
             let before = record.lines(&record.segments());
             let left_out = LeftOut::new(record, &marks, rules.keeps_unreachable);
-            let stays = by_name.is_none() && left_out.take_from(record);
+            let branches = match by_name {
+                Some(_) => None,
+                None => left_out.take_from(record),
+            };
+            let stays = branches.is_some();
             let after: BTreeSet<u32> = match stays {
                 true => lines(record.lines(&record.segments())).collect(),
                 false => BTreeSet::new(),
             };
+            let branches = branches
+                .into_iter()
+                .flatten()
+                .filter(|(place, _)| after.contains(&place.line));
+            let branches: Vec<_> = branches.collect();
+            if !branches.is_empty() {
+                let of_path = excluded.branches.entry(Arc::clone(function.main_path()));
+                of_path.or_default().extend(branches);
+            }
             let reason = |line: u32| by_name.clone().unwrap_or_else(|| left_out.reason(line));
             let gone = lines(before).filter(|line| !after.contains(line));
             let gone: BTreeMap<_, _> = gone.map(|line| (line, reason(line))).collect();

@@ -71,6 +71,26 @@ impl Reason {
     }
 }
 
+/// The sides of a condition that are left out, each with the reason: that of a true condition, and that of a false one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ExcludedBranch {
+    pub(crate) sides: [Option<Reason>; 2],
+}
+
+impl ExcludedBranch {
+    /// Each reason with the sides that it leaves out.
+    pub(crate) fn by_reason(&self) -> Vec<(&'static str, &Reason)> {
+        match &self.sides {
+            [Some(one), Some(other)] if one == other => vec![("both sides", one)],
+            [one, other] => {
+                let one = one.iter().map(|reason| ("true side", reason));
+                one.chain(other.iter().map(|reason| ("false side", reason)))
+                    .collect()
+            }
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

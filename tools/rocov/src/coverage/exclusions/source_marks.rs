@@ -15,6 +15,7 @@ use regex::bytes::RegexSet;
 use super::flow::{Flow, is_word};
 use super::never_return::{self, Names, UNREACHABLE, uses};
 use super::reason::Reason;
+use crate::coverage::code_scanner::CodeScanner;
 use crate::coverage::function::{Place, Span};
 
 /// The tools whose markers are read: `LCOV_EXCL_LINE`, and so on.
@@ -39,13 +40,26 @@ pub(super) struct MarkedLines {
     pub(super) reason: Reason,
 }
 
+impl MarkedLines {
+    /// Lines that a comment with these words marks. It is in the first of them.
+    fn new(lines: RangeInclusive<u32>, words: &str, note: Option<Arc<str>>) -> Self {
+        let first = *lines.start();
+        let reason = Reason::Comment {
+            words: words.into(),
+            line: (first != *lines.end()).then_some(first),
+            note,
+        };
+        Self { lines, reason }
+    }
+}
+
 /// The marks of a source. Lines count from 1.
 #[derive(Debug, Default)]
 pub(super) struct SourceMarks {
     /// The lines that are left out.
     pub(super) lines: Vec<MarkedLines>,
     /// The lines whose branches are left out.
-    pub(super) branches: Vec<RangeInclusive<u32>>,
+    pub(super) branches: Vec<MarkedLines>,
     /// The lines at which functions start, or just before these, that are left out, and the comments there.
     pub(super) functions: Vec<(u32, Reason)>,
     /// The places of calls that are never reached, and their names.
@@ -107,7 +121,7 @@ impl SourceMarks {
             ));
             match prefix {
                 "" => marks.add_lines(first..=last, &format!("{tool}_EXCL_START"), note),
-                _ => marks.branches.push(first..=last),
+                _ => marks.add_branches(first..=last, &format!("{tool}_EXCL_BR_START"), note),
             }
         }
         marks
@@ -115,13 +129,12 @@ impl SourceMarks {
 
     /// Adds lines that a comment with these words leaves out. It is in the first of them.
     fn add_lines(&mut self, lines: RangeInclusive<u32>, words: &str, note: Option<Arc<str>>) {
-        let first = *lines.start();
-        let reason = Reason::Comment {
-            words: words.into(),
-            line: (first != *lines.end()).then_some(first),
-            note,
-        };
-        self.lines.push(MarkedLines { lines, reason });
+        self.lines.push(MarkedLines::new(lines, words, note));
+    }
+
+    /// Adds lines whose branches a comment with these words leaves out. It is in the first of them.
+    fn add_branches(&mut self, lines: RangeInclusive<u32>, words: &str, note: Option<Arc<str>>) {
+        self.branches.push(MarkedLines::new(lines, words, note));
     }
 
     /// Adds a line if it matches a pattern.
@@ -141,6 +154,13 @@ impl SourceMarks {
     /// The reason why a line is left out, if it has a mark.
     pub(super) fn reason(&self, line: u32) -> Option<&Reason> {
         let mut marked = self.lines.iter();
+        let marked = marked.find(|marked| marked.lines.contains(&line));
+        marked.map(|marked| &marked.reason)
+    }
+
+    /// The reason why the branches of a line are left out, if they have a mark.
+    pub(super) fn reason_of_branches(&self, line: u32) -> Option<&Reason> {
+        let mut marked = self.branches.iter();
         let marked = marked.find(|marked| marked.lines.contains(&line));
         marked.map(|marked| &marked.reason)
     }
@@ -298,14 +318,16 @@ impl SourceMarks {
             let note = note(&rest[word.len()..]);
             let mut add = |lines: RangeInclusive<u32>, words: String, note| match prefix {
                 "" => self.add_lines(lines, &words, note),
-                _ => self.branches.push(lines),
+                _ => self.add_branches(lines, &words, note),
             };
             match what {
-                b"LINE" => add(number..=number, format!("{tool}_EXCL_LINE"), note),
+                b"LINE" => add(number..=number, format!("{tool}_EXCL_{prefix}LINE"), note),
                 b"START" => _ = open.get_or_insert((tool, number, note)),
                 // As lcov and gcovr have it, the line of the second marker is no part.
                 b"STOP" => match open.take() {
-                    Some((tool, first, note)) => add(first..=number - 1, format!("{tool}_EXCL_START"), note),
+                    Some((tool, first, note)) => {
+                        add(first..=number - 1, format!("{tool}_EXCL_{prefix}START"), note);
+                    }
                     None => self.faults.push(format!(
                         "{number}: {tool}_EXCL_{prefix}STOP has no {tool}_EXCL_{prefix}START before it: add it, or remove \
                          this one"
@@ -451,60 +473,6 @@ fn suite<'a>(behind: impl Iterator<Item = &'a [u8]>, clause: &[u8]) -> u32 {
         lines = number;
     }
     lines
-}
-
-/// Tells code from comments and strings, line by line.
-#[derive(Debug, Default)]
-struct CodeScanner {
-    is_in_comment: bool,
-}
-
-impl CodeScanner {
-    /// A line with blanks in place of comments and of what stands in quotes.
-    fn code_of(&mut self, line: &[u8]) -> Vec<u8> {
-        let mut code = line.to_vec();
-        let mut quote = None;
-        let mut at = 0;
-        while at < line.len() {
-            let rest = &line[at..];
-            let mut width = 1;
-            match quote {
-                _ if self.is_in_comment => {
-                    if rest.starts_with(b"*/") {
-                        self.is_in_comment = false;
-                        width = 2;
-                    }
-                }
-                Some(mark) => {
-                    if rest[0] == b'\\' {
-                        width = rest.len().min(2);
-                    } else if rest[0] == mark {
-                        quote = None;
-                    }
-                }
-                None if rest.starts_with(b"//") => width = rest.len(),
-                None if rest.starts_with(b"/*") => {
-                    self.is_in_comment = true;
-                    width = 2;
-                }
-                // A digit before it: a separator of digits, as in 1'000.
-                None if rest[0] == b'"' || rest[0] == b'\'' && !is_behind_digit(&line[..at]) => {
-                    quote = Some(rest[0]);
-                }
-                None => {
-                    at += 1;
-                    continue;
-                }
-            }
-            code[at..at + width].fill(b' ');
-            at += width;
-        }
-        code
-    }
-}
-
-fn is_behind_digit(before: &[u8]) -> bool {
-    before.last().is_some_and(u8::is_ascii_hexdigit)
 }
 
 #[cfg(test)]

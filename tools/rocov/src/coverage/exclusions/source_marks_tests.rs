@@ -27,7 +27,13 @@ fn markers_of_each_tool_exclude_lines_and_branches() {
             (3..=4, format!("{tool}_EXCL_START in line 3")),
         ];
         assert_eq!(lines(&marks), expected);
-        assert_eq!(marks.branches, [2..=2, 6..=7], "{tool}");
+        let branches = marks.branches.iter();
+        let branches = branches.map(|marked| (marked.lines.clone(), marked.reason.to_string()));
+        let expected = [
+            (2..=2, format!("{tool}_EXCL_BR_LINE")),
+            (6..=7, format!("{tool}_EXCL_BR_START in line 6")),
+        ];
+        assert_eq!(branches.collect::<Vec<_>>(), expected);
         let (line, reason) = &marks.functions[0];
         assert_eq!(*line, 9);
         assert_eq!(

@@ -19,8 +19,9 @@ use super::syntax::{Lexer, Token};
 use crate::coverage::Earlier;
 use crate::coverage::activity::Activity;
 use crate::coverage::earlier::TurnedLines;
-use crate::coverage::exclusions::Reason;
+use crate::coverage::exclusions::{ExcludedBranch, Reason};
 use crate::coverage::file::{Condition, File};
+use crate::coverage::function::Place;
 use crate::coverage::line_table::is_without_lines;
 use crate::coverage::misfit::{Misfit, Stale};
 use crate::coverage::view::Rules;
@@ -33,6 +34,8 @@ struct Line {
     classes: String,
     /// The reason why it is left out, if it is.
     excluded: Option<String>,
+    /// The sides of its branches that are left out, with the reasons.
+    excluded_branches: Vec<String>,
     counts: Vec<Count>,
     /// The executed instructions, if they are counted on the line.
     activity: Option<LineActivity>,
@@ -103,6 +106,8 @@ struct Branch {
     /// True if it ran in a column in which one side was never taken.
     is_incomplete: bool,
     sides: [(&'static str, Vec<Count>); 2],
+    /// The reasons why its sides are left out.
+    excluded: [Option<String>; 2],
 }
 
 #[derive(Template)]
@@ -174,7 +179,7 @@ pub(super) fn write(
         lost: lines.lost().len(),
         has_branches: !file.branches.is_empty(),
         has_activity: !lines.activities.is_empty(),
-        has_excluded: !lines.excluded.is_empty(),
+        has_excluded: !lines.excluded.is_empty() || !lines.excluded_branches.is_empty(),
         is_of_best_instance,
         test_sets,
         lines: RefCell::new(lines),
@@ -209,6 +214,8 @@ struct Lines<'a> {
     turned: Vec<TurnedLines>,
     /// Numbers of the lines that are left out.
     excluded: BTreeMap<u32, &'a Reason>,
+    /// The conditions on other lines of which a side is left out.
+    excluded_branches: BTreeMap<Place, &'a ExcludedBranch>,
     /// False if the source is not the one that was compiled: places in it are of other text.
     fits: bool,
     lexer: Option<Lexer>,
@@ -252,6 +259,7 @@ impl<'a> Lines<'a> {
                 .flat_map(|earlier| earlier.lines(source.path, frame.view))
                 .collect(),
             excluded: frame.view.excluded(source.path),
+            excluded_branches: frame.view.excluded_branches(source.path),
             missed: file.missed.iter().map(|spans| Missed::new(spans)).collect(),
             fits,
             lexer: is_cxx(source.path).then(Lexer::default),
@@ -329,6 +337,11 @@ impl Iterator for Lines<'_> {
         templates.reverse();
         let excluded = self.excluded.get(&self.number);
         let excluded = excluded.filter(|_| counted.is_none());
+        let column = |line: u32| Place { line, column: 0 };
+        let excluded_branches = &self.excluded_branches;
+        let here = column(self.number)..column(self.number.saturating_add(1));
+        let abouts = excluded_branches.range(here).map(|(_, branch)| *branch);
+        let abouts = crate::render::excluded::excluded_branches(abouts);
         Some(Line {
             number: self.number,
             classes: classes("x", counts.iter().map(is_missed))
@@ -345,6 +358,7 @@ impl Iterator for Lines<'_> {
                     None => "",
                 },
             excluded: excluded.map(ToString::to_string),
+            excluded_branches: abouts,
             activity: self
                 .activities
                 .get(&self.number)
@@ -353,7 +367,10 @@ impl Iterator for Lines<'_> {
             pieces,
             branches: branches
                 .iter()
-                .map(|branch| Branch::new(branch, self.fits.then_some(text)))
+                .map(|branch| {
+                    let excluded = excluded_branches.get(&branch.start).copied();
+                    Branch::new(branch, self.fits.then_some(text), excluded)
+                })
                 .collect(),
             tests: self.tests.on(self.number),
             templates,
@@ -444,7 +461,7 @@ fn is_incomplete(branch: &Condition, column: usize) -> bool {
 
 impl Branch {
     /// Makes the branch of a line with this text.
-    fn new(branch: &Condition, text: Option<&str>) -> Self {
+    fn new(branch: &Condition, text: Option<&str>, excluded: Option<&ExcludedBranch>) -> Self {
         let columns = 0..branch.sides[0].len();
         let counts = |side: usize| {
             let counts = branch.sides[side].iter();
@@ -466,6 +483,7 @@ impl Branch {
             is_in_macro: branch.end.is_none(),
             is_incomplete: columns.clone().any(|column| is_incomplete(branch, column)),
             sides: [(one, counts(0)), (other, counts(1))],
+            excluded: [0, 1].map(|side| Some(excluded?.sides[side].as_ref()?.to_string())),
         }
     }
 }
