@@ -168,7 +168,7 @@ pub(crate) fn compare_without(
     let (mut expected, mut found) = (traced(object, &plain), counted(&made.code, &rewritten));
     let parsed = CodeObject::parse(object).expect("an object");
     for function in parsed.functions().expect("its functions") {
-        if refused.contains(&&*function.name) {
+        if refused.contains(&function.name) {
             let end = function.address + function.code.len() as u64;
             expected.retain(|address, _| !(function.address..end).contains(address));
         }

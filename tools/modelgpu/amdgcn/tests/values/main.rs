@@ -1,14 +1,10 @@
 //! Compares numbers with sources that share no code with the model: Clang, which folds functions of constants and
 //! uses output modifiers only if the hardware obeys them, and the host's division.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 use std::path::{Path, PathBuf};
 
 use modelgpu_amdgcn::Target;
-
-use common::{arbitrary, compile_hip, run, text, tool};
+use modelgpu_testing::{arbitrary, compile_hip, run, text, tool};
 
 const WORKGROUP: usize = 128;
 
