@@ -11,7 +11,6 @@
     reason = "stands in for dlsym, and calls functions of NVRTC and nvJitLink"
 )]
 
-use std::arch::naked_asm;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::transmute_copy;
@@ -82,7 +81,7 @@ static NVJITLINK: Copies<NvJitLink> = [const { OnceLock::new() }; SLOTS];
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
-    naked_asm!(
+    std::arch::naked_asm!(
         "push rdi",
         "push rsi",
         "sub rsp, 8",
@@ -524,10 +523,9 @@ unsafe extern "C" fn create<const SLOT: usize>(
     };
     // SAFETY: the caller's arguments, passed on.
     let status = unsafe { (library.create)(link, count, options) };
-    // SAFETY: nvJitLink has written the handle.
-    if status == 0
-        && let Some(link) = unsafe { link.as_ref() }
-    {
+    // SAFETY: without an error, nvJitLink has written the handle.
+    let link = (status == 0).then_some(unsafe { link.as_ref() });
+    if let Some(Some(link)) = link {
         let _ = catch_unwind(|| {
             let begun = Link {
                 // SAFETY: nvJitLink has read as many options.
@@ -558,9 +556,9 @@ unsafe extern "C" fn add<const SLOT: usize>(
         let _ = catch_unwind(|| {
             // SAFETY: nvJitLink has read as many bytes.
             let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) };
-            // SAFETY: nvJitLink takes a text there, or null.
             let name = match name.is_null() {
                 true => CString::default(),
+                // SAFETY: nvJitLink takes a text there, or null.
                 false => unsafe { CStr::from_ptr(name) }.to_owned(),
             };
             added((SLOT, link.addr()), kind, bytes, name);
