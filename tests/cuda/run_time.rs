@@ -61,7 +61,10 @@ fn a_cubin_that_an_earlier_process_has_compiled_counts() {
     let load = || [step("data", &uncounted.setup.plain()), plant.clone()];
     let place = data();
     let ended = run(&mut command(&uncounted, place.path(), &load()[..1]));
-    let said = lines(&ended, "it is a cubin, and has no PTX: load PTX");
+    let said = lines(
+        &ended,
+        "a CUDA module of memory runs uncounted: it is a cubin, and has no PTX",
+    );
     assert_eq!(said.len(), 1, "{ended}");
 
     let all = [step("nvrtc", &file)];
