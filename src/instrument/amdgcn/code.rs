@@ -62,7 +62,7 @@ impl Ins {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Used {
     pub(super) scalars: u32,
-    /// Which scalar registers these are.
+    /// The scalar registers in use.
     pub(super) scalar_set: Scalars,
     pub(super) vectors: u32,
     pub(super) accumulators: u32,

@@ -5,12 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use modelgpu_isa::Flow;
 
 use super::code::Ins;
-use super::encoder::{EXEC, Encoder, MAX_OFFSET, Source};
+use super::encoder::{EXEC, Encoder, MAX_OFFSET, PAIR, Source};
 use super::error::Refusal;
 use super::function::Function;
-use super::plan::{
-    Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, LANE, OFFSET, OnTheWay, PAIR, Plan,
-};
+use super::plan::{Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, LANE, OFFSET, OnTheWay, Plan};
 use super::text::{Goal, Label, Text};
 use crate::support::counting::Counting;
 
@@ -472,7 +470,8 @@ impl<'a, 'data> Emitter<'a, 'data> {
     /// Keeps the values of borrowed registers: of the first pair of scalar ones.
     fn borrow_pair(&self, text: &mut Text) {
         if let Some(borrowed) = &self.plan.borrowed {
-            self.encoder.keep_pair(text, borrowed);
+            self.encoder
+                .keep_pair(text, borrowed.scalars.start, borrowed.scalars_in);
         }
     }
 

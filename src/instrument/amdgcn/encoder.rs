@@ -2,9 +2,10 @@
 
 use modelgpu_isa::{Generation, Target, opcode};
 
-use super::plan::{Borrowed, PAIR};
 use super::text::{Label, Text};
 
+/// The registers of an address.
+pub(super) const PAIR: u16 = 2;
 /// The number of EXEC among scalar operands; its high half follows.
 pub(super) const EXEC: u16 = 126;
 /// The scalar operand -1.
@@ -371,9 +372,9 @@ impl Encoder {
         self.wait_for_results(text, 0xf1ff);
     }
 
-    /// Keeps the values of the first pair of borrowed scalar registers, at the entry of a function.
-    pub(super) fn keep_pair(&self, text: &mut Text, borrowed: &Borrowed) {
-        // A load of the caller may still write to borrowed registers.
+    /// Keeps the values of a pair of scalar registers in the first lanes of a vector register, at the entry of a function.
+    pub(super) fn keep_pair(&self, text: &mut Text, first: u16, vector: u16) {
+        // A load of the caller may still write to them.
         self.wait_for_memory(text);
         if self.is_gfx12()
             && let Some(op) = opcode(self.target, "SOPP", "s_wait_kmcnt")
@@ -381,8 +382,7 @@ impl Encoder {
             text.push(Self::sopp(op.into(), 0));
         }
         for lane in 0..PAIR {
-            let source = Source::Scalar(borrowed.scalars.start + lane);
-            self.write_lane(text, borrowed.scalars_in, source, lane);
+            self.write_lane(text, vector, Source::Scalar(first + lane), lane);
         }
     }
 

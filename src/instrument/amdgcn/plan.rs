@@ -86,9 +86,6 @@ pub(super) struct OnTheWay {
     pub(super) kept: Home,
 }
 
-/// The registers of an address.
-pub(super) const PAIR: u16 = 2;
-
 /// Registers that a function borrows from its callers: it does not use them itself, but other functions do. They have their
 /// values back before a call and before it returns.
 #[derive(Clone, Debug)]

@@ -377,7 +377,7 @@ fn pad(plan: &Plan, function: &Function<'_>, goal: u64, behind: u64) -> Result<V
     let pair = plan.temporaries[0];
     let encoder: Encoder = plan.encoder;
     if let Some(borrowed) = &plan.borrowed {
-        encoder.keep_pair(&mut text, borrowed);
+        encoder.keep_pair(&mut text, borrowed.scalars.start, borrowed.scalars_in);
     }
     encoder.address(&mut text, pair, Goal::Original(behind));
     encoder.jump(&mut text, pair);

@@ -130,7 +130,7 @@ impl Run {
         let mut which = limited(built("rocov"));
         which.args(["which", "--json"]).arg(self.data());
         which.arg(format!("{}:{line}", path.display()));
-        let found = json(run(&mut which).success().silently().stdout);
+        let found = json(run(&mut which).success().stdout);
         let tests = found["lines"][0]["tests"].as_array().expect("tests");
         let labels = tests
             .iter()
