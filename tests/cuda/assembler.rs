@@ -238,7 +238,9 @@ fn a_kernel_of_jax_counts() {
         let mut command = limited(folder.join("ptxas"));
         command.env("ROCOV_CACHE", assembly.cache());
         let real = assembly.uncounted.tool("ptxas");
-        command.env("PATH", real.parent().expect("a folder"));
+        let mut path = real.parent().expect("a folder").as_os_str().to_owned();
+        path.push(":/usr/bin:/bin");
+        command.env("PATH", path);
         // This is the one of Triton.
         command.env("ROCOV_PTXAS", "/none/ptxas");
         command
