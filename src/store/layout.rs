@@ -5,7 +5,6 @@
 //! DATA/profraw/labels/LABEL/...            all that it finds in a folder
 //! DATA/objects/TARGET.IDENTITY.elf         device ELFs
 //! DATA/objects/TARGET.IDENTITY.ptx         the PTX that such an ELF was made from, as it was without counters
-//! DATA/objects/TARGET.IDENTITY.sources     hashes of the sources of such an ELF, as they were when it ran
 //! DATA/registry/BASE.kernels.json          kernel registries
 //! DATA/sections/...                        sections that no reader takes yet
 //! ```
@@ -26,8 +25,6 @@ pub const PROFRAW: &str = "profraw";
 pub const OBJECTS: &str = "objects";
 /// The ending of the PTX that a device ELF was made of. It lies beside the ELF.
 pub const PTX: &str = "ptx";
-/// The ending of the record of the sources of a device ELF. It lies beside the ELF.
-pub const SOURCES: &str = "sources";
 /// The folder of kernel registries.
 pub const REGISTRIES: &str = "registry";
 /// The end of the names of kernel registries.
@@ -156,12 +153,6 @@ pub fn elf_identity(path: &Path) -> Option<&str> {
 #[must_use]
 pub fn source_identity(path: &Path) -> Option<&str> {
     kept_identity(path, PTX)
-}
-
-/// The identity in the path of the record of a device ELF's sources: `objects/TARGET.IDENTITY.sources`.
-#[must_use]
-pub fn sources_identity(path: &Path) -> Option<&str> {
-    kept_identity(path, SOURCES)
 }
 
 /// The identity in a path `objects/TARGET.IDENTITY.ENDING`.

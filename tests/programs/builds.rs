@@ -367,65 +367,6 @@ fn a_number_that_comes_back_hides_no_build() {
     assert_eq!(project.report(&["data"], &[]).0, expected);
 }
 
-/// A source is stale if its code is another than in the run, though all code is at the places of the run.
-#[test]
-fn a_source_with_other_code_than_in_the_run_is_stale() {
-    let project = Project::new();
-    let source = first(0);
-    let line = format!(
-        "rocov: gate: {}: stale: its code has changed since it ran: ",
-        project.path("first.hip").display()
-    );
-    let gate = |data: &str| {
-        let ended = project.rocov(&["report", "-q", data, "--fail-under-lines=0"]);
-        match ended.stderr.is_empty() {
-            true => false,
-            false => {
-                let said = &ended.stderr;
-                assert!(
-                    said.starts_with(&line) && said.lines().count() == 1,
-                    "{said}"
-                );
-                true
-            }
-        }
-    };
-    project.run("app", "data", None, &["first", "second"]);
-    assert!(!gate("data"));
-    project.write(
-        "first.hip",
-        &source.replace("+= 1;", "+= 1; // LCOV_EXCL_LINE"),
-    );
-    assert!(!gate("data"), "a comment");
-    project.write("first.hip", &source.replace("+= 1;", "+= 7;"));
-    assert!(gate("data"));
-    for option in ["-o", "--pooled"] {
-        let merged = format!("merged{option}");
-        project
-            .rocov(&["merge", "-q", "data", option, &merged])
-            .success();
-        assert!(gate(&merged), "{option}");
-    }
-    // A run of the program from before the change says nothing of the source.
-    project.run("app", "data", None, &["first"]);
-    assert!(gate("data"));
-    // The device code stays, and the code of the host is another.
-    project.write("first.hip", &source.replace("1, 64>>>", "1, 32>>>"));
-    assert!(gate("data"));
-    project.compile("first");
-    project.link("app", &["first", "second", "main"], &["-ldl"]);
-    project.run("app", "data", None, &["first"]);
-    let said = project.rocov(&["report", "-q", "data", "--fail-under-lines=0"]);
-    assert!(!said.stderr.contains("stale"), "{}", said.stderr);
-
-    let kept = names(&project.path("data/objects"));
-    let records = kept.iter().filter(|name| name.ends_with(".sources"));
-    assert_eq!(2 * records.count(), kept.len(), "{kept:?}");
-    let said = project.rocov(&["clean", "data"]).success().stdout;
-    assert!(said.contains(" source records"), "{said}");
-    assert!(!project.path("data").exists(), "{said}");
-}
-
 #[test]
 fn cleaning_removes_what_was_written_and_nothing_else() {
     let project = Project::new();

@@ -347,11 +347,7 @@ fn the_chapter_on_files_has_the_names_that_are_made() {
         own.for_zeros().for_load("gfx90a", &identity, 0),
         own.for_sections(&profile, 1),
         own.for_registry(),
-        PathBuf::from("/d").join(OBJECTS).join(&elf),
-        PathBuf::from("/d")
-            .join(OBJECTS)
-            .join(elf)
-            .with_extension(layout::SOURCES),
+        PathBuf::from("/d").join(OBJECTS).join(elf),
         PathBuf::from("/d").join(OBJECTS).join(ptx),
         PathBuf::from(format!("/d/{PARTIAL}0123abcd-1")),
     ];

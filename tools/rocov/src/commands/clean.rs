@@ -24,10 +24,9 @@ use crate::term::plural::count;
 use crate::term::print;
 use crate::term::remedy::system_remedy;
 
-/// The first bytes of device ELFs, kernel registries, records of sources and databases.
+/// The first bytes of device ELFs, kernel registries and databases.
 const ELF_START: &[u8] = b"\x7fELF";
 const REGISTRY_START: &[u8] = b"{\"rocov_registry\"";
-const SOURCES_START: &[u8] = b"{\"rocov_sources\"";
 const DATABASE_START: &[u8] = b"SQLite format 3\0";
 /// The number of first bytes that tell a file's kind.
 const START: u64 = 32;
@@ -361,10 +360,6 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
             let is_ptx =
                 is_text && (starts_with(b"//") || starts_with(b".version") || is_blank(&start));
             (is_identity && is_ptx, "PTX file")
-        }
-        FileKind::Sources(identity) => {
-            let is_identity = Identity::from_digits(&identity).is_some();
-            (is_identity && starts_with(SOURCES_START), "source record")
         }
         FileKind::Registry => (starts_with(REGISTRY_START), "kernel registry"),
         // `rocov run` has LLVM's runtimes write them to a data directory: profraw/PID-RUN.profraw, and

@@ -19,7 +19,6 @@ use super::folded::{Folded, with_everything_run};
 use super::hiprtc::Texts;
 use super::llvm_cov::export;
 use super::model::{Record, SharedFunctions, Side, Source, move_all};
-use super::ran_sources::RanSources;
 use super::uniformity;
 use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::kinds::is_elf;
@@ -44,8 +43,6 @@ pub(crate) struct CountedBinary {
     pub(crate) binary: PathBuf,
     /// The files with the coverage mapping: a device ELF, or programs and libraries of the host.
     pub(crate) objects: Vec<PathBuf>,
-    /// The record of its sources, if `rocov run` has made one.
-    pub(crate) sources: Option<PathBuf>,
     pub(crate) counts: BinaryCounts,
     /// The kinds of counts that are reported.
     pub(crate) kinds: CountKinds,
@@ -78,7 +75,6 @@ pub(crate) fn collect(
     let read = |input: &CountedBinary| {
         let (mut source, warnings) = read(input, installed)?;
         activity::move_all(&mut source.activities, &place);
-        source.ran.move_all(&place);
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let functions = source.records.iter_mut().map(|record| &mut record.function);
         shared.share(functions, &place);
@@ -110,7 +106,6 @@ fn joined(sources: &mut [Source]) -> Checkouts {
         move_all(sources, |path| checkouts.place(path));
         for source in sources {
             activity::move_all(&mut source.activities, |path| checkouts.place(path));
-            source.ran.move_all(|path| checkouts.place(path));
         }
     }
     checkouts
@@ -143,11 +138,6 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
         compiler: None,
         records,
         texts,
-        ran: input
-            .sources
-            .as_deref()
-            .map(RanSources::read)
-            .unwrap_or_default(),
         activities,
         kinds: input.kinds.clone(),
     };

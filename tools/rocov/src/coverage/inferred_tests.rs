@@ -65,7 +65,6 @@ impl Ran {
             identity: String::new(),
             binary: self.path("main"),
             objects: vec![self.path("main")],
-            sources: None,
             counts: BinaryCounts::Summed(Arc::new(counts)),
             kinds: CountKinds::from([CountKind::Mapping]),
             uniformity: None,

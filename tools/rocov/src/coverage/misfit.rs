@@ -13,13 +13,12 @@ pub(crate) enum Misfit {
     Stale(Stale),
 }
 
-/// A source has changed since it was compiled.
+/// A source has changed since it was compiled: at this place code starts or ends, and the source has
+/// none.
 #[derive(Debug)]
-pub(crate) enum Stale {
-    /// At this place code starts or ends, and the source has none.
-    Place { place: Place, is_end: bool },
-    /// The code of the source is another than when it ran.
-    SinceRun,
+pub(crate) struct Stale {
+    pub(super) place: Place,
+    pub(super) is_end: bool,
 }
 
 /// The number of sources that have a line of their own.
@@ -80,16 +79,11 @@ impl Misfit {
 
 impl fmt::Display for Stale {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Place { place, is_end } => {
-                let does = if *is_end { "ends" } else { "starts" };
-                let Place { line, column } = place;
-                write!(
-                    out,
-                    "it has changed since it was compiled (no code {does} at line {line}, column {column})"
-                )
-            }
-            Self::SinceRun => write!(out, "its code has changed since it ran"),
-        }
+        let does = if self.is_end { "ends" } else { "starts" };
+        let Place { line, column } = self.place;
+        write!(
+            out,
+            "it has changed since it was compiled (no code {does} at line {line}, column {column})"
+        )
     }
 }

@@ -8,7 +8,6 @@
 //! [`uniformity`]. A [`file`] has its
 //! counts line by line, the [`instances`] of a template their own, and [`changed`] those of the lines of a change; [`resolve_source`] finds the file
 //! that a user means, and [`checkouts`] the sources that have several paths.
-//! The sources as they were in the run are the [`ran_sources`], which [`record_sources`] writes.
 //! A [`baseline`] has the figures of earlier runs. [`exclusions`] are left out of all that. A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports, and
 //! pages show the [`earlier`] one inline. The
 //! [`provenance`] of a report tells where it comes from.
@@ -50,8 +49,6 @@ pub(crate) mod model;
 pub(crate) mod part;
 pub(crate) mod path_match;
 pub(crate) mod provenance;
-pub(crate) mod ran_sources;
-pub(crate) mod record_sources;
 pub(crate) mod report;
 pub(crate) mod report_json;
 pub(crate) mod resolve_source;

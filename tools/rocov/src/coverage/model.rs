@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use super::activity::Activities;
 use super::function::{Counts, Decision, DecisionOutcome, Function, Key};
 use super::hiprtc::Texts;
-use super::ran_sources::RanSources;
 use super::segments::CountedRegion;
 use crate::profdata::CountKinds;
 
@@ -43,8 +42,6 @@ pub(crate) struct Source {
     pub(crate) records: Vec<Record>,
     /// The texts of its sources that hipRTC compiled.
     pub(crate) texts: Texts,
-    /// Its sources as they were in the run, as far as that is known.
-    pub(crate) ran: RanSources,
     /// The instructions that were executed of its lines, as far as they are counted.
     pub(crate) activities: Activities,
     /// The kinds of its counts.

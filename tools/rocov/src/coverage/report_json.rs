@@ -16,7 +16,6 @@ use super::export;
 use super::function::{LineTable, Marks, Place, TableLine};
 use super::hiprtc::Texts;
 use super::model::{Record, SharedFunctions, Side, Source};
-use super::ran_sources::RanSources;
 use crate::profdata::{CountKind, CountKinds};
 use crate::support::mmap;
 
@@ -177,7 +176,6 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
             kernels: head.kernels,
             records,
             texts: Texts::new(),
-            ran: RanSources::default(),
             activities: Activities::new(),
             kinds: head.kinds,
         })

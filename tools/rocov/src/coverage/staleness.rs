@@ -26,10 +26,7 @@ pub(crate) fn misfit(view: &View, path: &str, texts: &SourceTexts) -> Option<Mis
         return Some(Misfit::Missing);
     };
     let lines = Lines::new(&text);
-    let by_places = stale(view, path, |number| Some(lines.get(number)));
-    let is_embedded = || view.texts.in_code_object(Path::new(path)).is_some();
-    let since_run = || (!is_embedded() && !view.ran.has(path, &text)).then_some(Stale::SinceRun);
-    by_places.or_else(since_run).map(Misfit::Stale)
+    stale(view, path, |number| Some(lines.get(number))).map(Misfit::Stale)
 }
 
 /// The lines of a text.
@@ -73,7 +70,7 @@ pub(super) fn stale<'a>(
         } else {
             return None;
         };
-        Some(Stale::Place { place, is_end })
+        Some(Stale { place, is_end })
     };
     let records = view.columns.iter().flat_map(|column| column.touching(path));
     records.into_iter().find_map(|record| {

@@ -23,7 +23,6 @@ use super::joined_file::JoinedFile;
 use super::mapped_functions::MappedFunctions;
 use super::model::{Record, SharedFunctions, Side, Source};
 use super::part::{OfColumn, Part};
-use super::ran_sources::RanSources;
 use super::view::{By, Rules, View};
 use crate::data::matched_elfs::MatchedElfs;
 use crate::llvm::LlvmTools;
@@ -104,7 +103,6 @@ impl<'a> TestedObject<'a> {
             compiler: None,
             records,
             texts: Texts::new(),
-            ran: RanSources::default(),
             activities: Activities::new(),
             kinds: self.binary.kinds.clone(),
         }

@@ -26,7 +26,6 @@ use super::mapped_functions::MappedFunctions;
 use super::misfit::Misfit;
 use super::model::{Record, Side, Source, combine};
 use super::part::Part;
-use super::ran_sources::RanSources;
 use super::selection::SourceGlobs;
 use super::source_text::SourceTexts;
 use crate::profdata::{CountKind, CountKinds};
@@ -245,8 +244,6 @@ pub(crate) struct View {
     pub(crate) paths: Vec<Arc<str>>,
     /// The text of the source files.
     pub(crate) texts: SourceTexts,
-    /// The source files as they were in the run.
-    pub(crate) ran: RanSources,
     /// The source files that are missing or have changed since they were compiled, if they were
     /// checked.
     pub(crate) misfits: BTreeMap<Arc<str>, Misfit>,
@@ -327,10 +324,6 @@ impl View {
     ) -> Self {
         let texts = sources.iter().map(|source| &source.texts);
         let texts = SourceTexts::embedded(texts);
-        let mut ran = RanSources::default();
-        for source in &sources {
-            ran.extend(&source.ran);
-        }
         let mut groups: BTreeMap<(Side, String), Vec<Source>> = BTreeMap::new();
         for source in sources {
             let label = match by {
@@ -356,7 +349,6 @@ impl View {
             columns,
             paths: paths.into_iter().collect(),
             texts,
-            ran,
             misfits: BTreeMap::new(),
             changed: None,
             carried: Vec::new(),

@@ -10,7 +10,7 @@ use rocov::format::bundle;
 use rocov::format::bundle::BundleError;
 use rocov::format::codeobject::cuda::with_sections;
 use rocov::format::codeobject::{CodeObject, Identity, without_host_functions};
-use rocov::store::layout::{PTX, SOURCES, device_elf_name, elf_identity};
+use rocov::store::layout::{PTX, device_elf_name, elf_identity};
 use rocov::store::write_atomic;
 
 use crate::support::mmap;
@@ -117,12 +117,6 @@ impl ObjectFile {
     pub(crate) fn ptx(&self) -> Option<PathBuf> {
         elf_identity(&self.path)?;
         Some(self.path.with_extension(PTX)).filter(|path| path.is_file())
-    }
-
-    /// The path of the record of the sources that a kept device ELF was compiled from. It lies beside the ELF.
-    pub(crate) fn sources(&self) -> Option<PathBuf> {
-        elf_identity(&self.path)?;
-        Some(self.path.with_extension(SOURCES)).filter(|path| path.is_file())
     }
 
     /// The bytes of a device ELF.

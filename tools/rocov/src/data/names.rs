@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use rocov::store::layout::{
     PROFRAW, SECTIONS, SIDE, elf_identity, is_registry, profile_label, source_identity,
-    sources_identity,
 };
 use rocov::store::{LABELS, Label, PARTIAL, ProfileNameParts};
 
@@ -79,8 +78,6 @@ pub(crate) enum FileKind {
     Elf(String),
     /// The PTX that the device ELF with this identity was made of.
     Ptx(String),
-    /// The record of the sources of the device ELF with this identity.
-    Sources(String),
     /// The kernels that a process loaded.
     Registry,
     /// None of these.
@@ -101,13 +98,11 @@ impl FileKind {
             Some(profile) => Self::Device(profile),
             None if ends_in(PROFRAW) && is_of_offload_runtime(path) => Self::OfOffloadRuntime,
             None if ends_in(PROFRAW) => Self::Host,
-            None => {
-                let elf = || elf_identity(path).map(|identity| Self::Elf(identity.to_owned()));
-                let ptx = || source_identity(path).map(|identity| Self::Ptx(identity.to_owned()));
-                let sources =
-                    || sources_identity(path).map(|identity| Self::Sources(identity.to_owned()));
-                elf().or_else(ptx).or_else(sources).unwrap_or(Self::None)
-            }
+            None => match (elf_identity(path), source_identity(path)) {
+                (Some(identity), _) => Self::Elf(identity.to_owned()),
+                (None, Some(identity)) => Self::Ptx(identity.to_owned()),
+                (None, None) => Self::None,
+            },
         }
     }
 }

@@ -158,7 +158,7 @@ impl<'a> DirectoryWalk<'a> {
             FileKind::Registry => FoundFile::Registry(path),
             FileKind::Elf(identity) => FoundFile::Elf(identity, path),
             // The device ELF beside it tells of it.
-            FileKind::Ptx(_) | FileKind::Sources(_) | FileKind::None => return false,
+            FileKind::Ptx(_) | FileKind::None => return false,
         };
         self.kept += usize::from(matches!(found, FoundFile::Elf(..) | FoundFile::Registry(_)));
         self.give(found);

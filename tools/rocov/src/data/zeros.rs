@@ -29,7 +29,7 @@ use rocov::format::registry::model::{
     AgentRecord, CodeFileRecord, CodeObjectRecord, DeviceCodeRecord, Document, NeverLoadedRecord,
 };
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
-use rocov::store::layout::{DataLayout, OBJECTS, REGISTRIES, SIDE, elf_identity, source_identity};
+use rocov::store::layout::{DataLayout, OBJECTS, REGISTRIES, SIDE, source_identity};
 use rocov::store::{ProfileName, RegistryChange, change_registry};
 
 use super::code_cache::CodeCache;
@@ -479,34 +479,8 @@ impl CompletedProcess {
     }
 }
 
-/// The code of a run.
-#[derive(Debug, Default)]
-pub(crate) struct RunCode {
-    /// The number of code objects that count as never loaded.
-    pub(crate) never_loaded: usize,
-    /// The kept device ELFs of the code that was loaded or could have been, each with the host file that it came from.
-    pub(crate) elfs: BTreeMap<PathBuf, PathBuf>,
-}
-
-impl RunCode {
-    /// Finds the kept device ELFs of the code in these registries, in their own data directories.
-    fn find_elfs(&mut self, registries: &Registries) {
-        let origins = registries.origins();
-        let sides = registries.registries.iter().map(|registry| &registry.side);
-        for side in sides.collect::<BTreeSet<_>>() {
-            let kept = fs::read_dir(side.join(OBJECTS));
-            for path in kept.into_iter().flatten().flatten().map(|file| file.path()) {
-                let origin = elf_identity(&path).and_then(|identity| origins.get(identity));
-                if let Some(origin) = origin.map(Path::to_owned) {
-                    self.elfs.insert(path, origin);
-                }
-            }
-        }
-    }
-}
-
 /// Completes the registries at these paths, which processes of a run have left, in their own data directories.
-/// Returns the code of the run.
+/// Returns the number of code objects that count as never loaded.
 ///
 /// A registry without instrumented code goes, with its directories if they are empty. `made` is a data directory
 /// that was not there before the run.
@@ -515,22 +489,16 @@ pub(crate) fn complete_run(
     keeping: Keeping,
     made: Option<&Path>,
     warnings: &mut Warnings,
-) -> RunCode {
+) -> usize {
     // A program that has called `exec` has moved its registry.
     let there = paths.iter().filter(|path| path.exists());
-    let mut registries = Registries::read(there.map(|path| (path.as_path(), true)));
+    let registries = Registries::read(there.map(|path| (path.as_path(), true)));
     warnings.extend(registries.unread.iter().map(|error| format!("{error:#}")));
     let all: Vec<_> = registries.registries.iter().collect();
     let completion = complete(&all, ZeroPlaces::Own(keeping), warnings);
-    let mut code = RunCode::default();
-    for registry in &mut registries.registries {
-        if let Some(completed) = completion.registries.get(&registry.path) {
-            completed.apply_to_part(registry);
-        }
-    }
-    code.find_elfs(&registries);
+    let mut never_loaded = 0;
     for (path, completed) in &completion.registries {
-        code.never_loaded += completed.never_loaded();
+        never_loaded += completed.never_loaded();
         let mut is_removed = false;
         let changed = change_registry(path, |mut document| {
             completed.apply(&mut document);
@@ -549,7 +517,7 @@ pub(crate) fn complete_run(
             )),
         }
     }
-    code
+    never_loaded
 }
 
 /// Returns whether a registry is to be written under these settings, now that it is complete.

@@ -257,7 +257,6 @@ impl Code {
             compiler: None,
             records,
             texts: Default::default(),
-            ran: Default::default(),
             activities: Default::default(),
             kinds: self.kinds.clone(),
         };

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::iter;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use rocov::format::codeobject::Identity;
 use rocov::format::registry::Grouped;
-use rocov::store::layout::{OBJECTS, PROFRAW, PTX, REGISTRIES, SOURCES};
+use rocov::store::layout::{OBJECTS, PROFRAW, PTX, REGISTRIES};
 use rocov::store::{Expansion, Label, ProfileName};
 use tempfile::TempDir;
 
@@ -134,8 +133,8 @@ impl Pool {
         self.directory.path.path().join(PROFRAW)
     }
 
-    /// Adds the files beside the profiles: the registry, and the device ELFs with the PTX that they were made of and the
-    /// records of their sources, by hard links if possible.
+    /// Adds the files beside the profiles: the registry, and the device ELFs with the PTX that they were made of, by hard
+    /// links if possible.
     ///
     /// # Errors
     ///
@@ -151,12 +150,11 @@ impl Pool {
             write_new(&self.name.for_registry(), &registry.to_json())?;
         }
         let objects = path.join(OBJECTS);
-        let with_others = |elf: &Path| {
-            let others = [PTX, SOURCES].map(|ending| elf.with_extension(ending));
-            let others = others.into_iter().filter(|path| path.is_file());
-            iter::once(elf.to_owned()).chain(others)
+        let with_source = |elf: &Path| {
+            let source = elf.with_extension(PTX);
+            [Some(elf.to_owned()), source.is_file().then_some(source)]
         };
-        for from in elfs.into_iter().flat_map(with_others) {
+        for from in elfs.into_iter().flat_map(with_source).flatten() {
             make_all(&objects)?;
             let to = objects.join(from.file_name().unwrap_or_default());
             // Another file system, or one without links.

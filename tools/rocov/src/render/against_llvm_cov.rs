@@ -99,7 +99,6 @@ impl Counted {
                 identity: String::new(),
                 binary: self.object(name),
                 objects: vec![self.object(name)],
-                sources: None,
                 counts: BinaryCounts::Indexed(self.profile(&[name])),
                 kinds: CountKinds::from([CountKind::Mapping]),
                 uniformity: None,

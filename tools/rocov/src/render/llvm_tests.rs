@@ -136,7 +136,6 @@ fn exports(release: &Release, library: &Path, seed: u64) -> Exports {
         identity: String::new(),
         binary: library.to_owned(),
         objects: vec![library.to_owned()],
-        sources: None,
         counts: BinaryCounts::Summed(Arc::new(counts)),
         kinds: CountKinds::from([CountKind::Mapping]),
         uniformity: None,

@@ -25,7 +25,6 @@ use rocov::store::{Expansion, InstrumentCache, ProcessWord, ProfileName, Registr
 use rocov::support::clock;
 
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, InstrumentCounters, RunArguments, USUAL_CONTROL};
-use crate::coverage::record_sources;
 use crate::data::{DataDirectory, DeviceProfile, non_atomic, notes, zeros};
 use crate::support::paths::Absent;
 use crate::system::ctest::PerTest;
@@ -102,11 +101,8 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     let (pid, ended) =
         child_process::run(&mut command).map_err(|error| not_started(program, error))?;
     let registries = journal.registries().unwrap_or_default();
-    let never_loaded = Warnings::printing(|warnings| {
-        let code = zeros::complete_run(&registries, keeping(), made, warnings);
-        record_sources::record(&code.elfs, warnings);
-        code.never_loaded
-    });
+    let never_loaded =
+        Warnings::printing(|warnings| zeros::complete_run(&registries, keeping(), made, warnings));
     let ending = Ending {
         program,
         pid,

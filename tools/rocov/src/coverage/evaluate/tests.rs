@@ -211,7 +211,6 @@ fn compare(
                 identity: String::new(),
                 binary: elf.to_owned(),
                 objects: vec![elf.to_owned()],
-                sources: None,
                 counts,
                 kinds: CountKinds::from([CountKind::Mapping]),
                 uniformity: None,
