@@ -447,7 +447,12 @@ fn run(target: Target, samples: &[Sample], states: &[Vec<[u32; STATE]>]) -> Vec<
         name: "effects".into(),
         body,
     };
-    let object = assemble(target, &[kernel], 2, "");
+    // Samples name registers up to the last one.
+    let registers = match target.generation() {
+        Generation::Gfx9 => ".amdhsa_accum_offset 256\n.amdhsa_next_free_vgpr 512",
+        _ => ".amdhsa_next_free_vgpr 256",
+    };
+    let object = assemble(target, &[kernel], 2, registers);
     let mut program = Program::load(&object).expect("an object that was just linked");
     let input: Vec<u8> = states
         .iter()
