@@ -9,22 +9,12 @@ pub(super) struct CodeScanner {
 impl CodeScanner {
     /// A line with blanks in place of comments and of what stands in quotes.
     pub(super) fn code_of(&mut self, line: &[u8]) -> Vec<u8> {
-        self.blanked(line, false)
-    }
-
-    /// A line with blanks in place of comments.
-    pub(super) fn without_comments(&mut self, line: &[u8]) -> Vec<u8> {
-        self.blanked(line, true)
-    }
-
-    fn blanked(&mut self, line: &[u8], keeps_strings: bool) -> Vec<u8> {
         let mut code = line.to_vec();
         let mut quote = None;
         let mut at = 0;
         while at < line.len() {
             let rest = &line[at..];
             let mut width = 1;
-            let mut is_string = false;
             match quote {
                 _ if self.is_in_comment => {
                     if rest.starts_with(b"*/") {
@@ -33,7 +23,6 @@ impl CodeScanner {
                     }
                 }
                 Some(mark) => {
-                    is_string = true;
                     if rest[0] == b'\\' {
                         width = rest.len().min(2);
                     } else if rest[0] == mark {
@@ -47,7 +36,6 @@ impl CodeScanner {
                 }
                 // A digit before it: a separator of digits, as in 1'000.
                 None if rest[0] == b'"' || rest[0] == b'\'' && !is_behind_digit(&line[..at]) => {
-                    is_string = true;
                     quote = Some(rest[0]);
                 }
                 None => {
@@ -55,9 +43,7 @@ impl CodeScanner {
                     continue;
                 }
             }
-            if !(is_string && keeps_strings) {
-                code[at..at + width].fill(b' ');
-            }
+            code[at..at + width].fill(b' ');
             at += width;
         }
         code
