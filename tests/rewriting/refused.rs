@@ -1,7 +1,7 @@
-//! Functions whose callers stay as they are.
+//! Functions whose callers stay as they are, and code objects that stay as a whole.
 
-use rocov::instrument::amdgcn::{AmdgcnOptions, Sharing};
-use rocov_tests::compile::{clang, device_only};
+use rocov::instrument::amdgcn::{AmdgcnOptions, Refusal, Sharing, instrument};
+use rocov_tests::compile::{clang, code_object, device_only};
 
 use crate::run::compare_without;
 
@@ -46,4 +46,43 @@ fn functions_count_for_kernels_that_stay_as_they_are() {
             compare_without(&["_Z7foreignPjj"], kernel, &object, &spec, &options);
         }
     }
+}
+
+#[test]
+fn instrumented_code_is_not_instrumented_again() {
+    let object = std::fs::read(code_object("histogram", "gfx90a", "-O1", 5)).expect("a code object");
+    let options = AmdgcnOptions::default();
+    let once = instrument(&object, &options).expect("it has one kernel");
+    let section = ".rocov.map";
+    assert_eq!(
+        instrument(&once.code, &options),
+        Err(Refusal::Instrumented { section })
+    );
+}
+
+/// The file of the instrumented code has room for variables that take none in the original.
+#[test]
+fn code_behind_large_variables_stays_as_it_is() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let with = |megabytes: u64| {
+        let path = directory.path().join(format!("{megabytes}.hip"));
+        let source = format!(
+            "#include \"dev.h\"\n__device__ char area[{megabytes}ull << 20];\n\
+             __global__ void touch(u32 *out, u32 n) {{ out[0] = area[n]++; }}\nREGISTER_KERNEL(touch);\n"
+        );
+        std::fs::write(&path, source).expect("a test can write into its directory");
+        let object = device_only(clang(), &["gfx90a"], 5)
+            .arguments(["-O1"])
+            .source(&path)
+            .output("large.gfx90a");
+        std::fs::read(object).expect("the compiler's output")
+    };
+    let options = AmdgcnOptions::default();
+    instrument(&with(63), &options).expect("it has one kernel");
+    let refused = instrument(&with(65), &options);
+    let Err(Refusal::Variables { bytes, max }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(max, 64 << 20);
+    assert!((65 << 20..66 << 20).contains(&bytes), "{bytes}");
 }

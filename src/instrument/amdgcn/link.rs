@@ -18,6 +18,8 @@ use super::text::Text;
 
 /// The size of a page, in which segments are loaded.
 const PAGE: u64 = 0x1000;
+/// The bytes that the file may grow by, so that offsets in the new segment are addresses.
+const GROWTH_MAX: u64 = 64 << 20;
 /// The bytes behind the text that the hardware may fetch ahead.
 const FETCHED_AHEAD: usize = 256;
 /// The sizes of headers, and the offsets of their fields in a 64-bit ELF (System V ABI, "ELF Header", "Sections", "Program Header").
@@ -51,6 +53,12 @@ impl Layout {
             return Err(Refusal::Damaged("it is cut".to_owned()));
         }
         let start = top.max(end).next_multiple_of(PAGE);
+        if start - end > GROWTH_MAX {
+            return Err(Refusal::Variables {
+                bytes: start - end,
+                max: GROWTH_MAX,
+            });
+        }
         let headers = PROGRAM_HEADER_BYTES * (object.segments.len() as u64 + 2);
         let base = (start + headers).next_multiple_of(256);
         let text_bytes = 4 * text.len() as u64 + FETCHED_AHEAD as u64;
@@ -169,7 +177,7 @@ impl Layout {
         let (map_at, original_at) = (out.len() as u64, (out.len() + map.len()) as u64);
         let new: [(&str, u32, u64, u64, u64, u64); 4] = [
             (
-                ".rocov.text",
+                map::TEXT_SECTION,
                 SHT_PROGBITS.0,
                 SHF_ALLOC.0 | SHF_EXECINSTR.0,
                 self.text,
@@ -177,7 +185,7 @@ impl Layout {
                 self.text_bytes,
             ),
             (
-                ".rocov.counters",
+                map::COUNTERS_SECTION,
                 SHT_NOBITS.0,
                 SHF_ALLOC.0 | SHF_WRITE.0,
                 self.counters,

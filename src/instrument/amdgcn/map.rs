@@ -19,6 +19,17 @@ use crate::format::leb128::{uleb128, write_uleb128};
 pub const MAP_SECTION: &str = ".rocov.map";
 /// The section with the code object before it was instrumented.
 pub const ORIGINAL_SECTION: &str = ".rocov.original";
+/// The section with the copies of functions.
+pub(super) const TEXT_SECTION: &str = ".rocov.text";
+/// The section with the counters.
+pub(super) const COUNTERS_SECTION: &str = ".rocov.counters";
+/// The sections of instrumented code.
+pub(super) const SECTIONS: [&str; 4] = [
+    MAP_SECTION,
+    ORIGINAL_SECTION,
+    TEXT_SECTION,
+    COUNTERS_SECTION,
+];
 /// The version of the map.
 const VERSION: u64 = 1;
 /// The fewest bytes of a function: its address, its sizes and the number of stretches.

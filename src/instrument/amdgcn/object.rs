@@ -14,6 +14,7 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use super::code::Code;
 use super::error::Refusal;
 use super::function::Function;
+use super::map;
 use crate::format::codeobject::CodeObjectError;
 
 /// The size in bytes of a kernel descriptor, and the suffix of its symbol ("Kernel Descriptor" in LLVM's AMDGPUUsage, which
@@ -160,6 +161,14 @@ impl<'data> Object<'data> {
             kernels: BTreeMap::new(),
             names: BTreeMap::new(),
         };
+        let sections = header.sections(endian, bytes).map_err(damaged)?;
+        let is_here = |section: &&str| {
+            let found = sections.section_by_name(endian, section.as_bytes());
+            found.is_some()
+        };
+        if let Some(section) = map::SECTIONS.into_iter().find(is_here) {
+            return Err(Refusal::Instrumented { section });
+        }
         object.read_symbols().map_err(damaged)?;
         Ok(object)
     }

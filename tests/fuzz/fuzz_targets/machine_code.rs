@@ -28,7 +28,7 @@ fuzz_target!(|file: &[u8]| {
         }
         let map = CounterMap::find(&made.code).expect("a whole map");
         let map = map.expect("it describes itself");
-        assert_eq!(map.original(), file, "it contains the original");
+        assert!(map.original() == file, "it contains the original");
         let (_, words) = map.counters();
         let _ = map.executed(&vec![1; words as usize]);
     }
