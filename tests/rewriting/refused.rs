@@ -50,7 +50,8 @@ fn functions_count_for_kernels_that_stay_as_they_are() {
 
 #[test]
 fn instrumented_code_is_not_instrumented_again() {
-    let object = std::fs::read(code_object("histogram", "gfx90a", "-O1", 5)).expect("a code object");
+    let object =
+        std::fs::read(code_object("histogram", "gfx90a", "-O1", 5)).expect("a code object");
     let options = AmdgcnOptions::default();
     let once = instrument(&object, &options).expect("it has one kernel");
     let section = ".rocov.map";
@@ -85,4 +86,28 @@ fn code_behind_large_variables_stays_as_it_is() {
     };
     assert_eq!(max, 64 << 20);
     assert!((65 << 20..66 << 20).contains(&bytes), "{bytes}");
+}
+
+/// Names of sections that instrumented code gets come behind those of the original.
+#[test]
+fn a_section_without_a_name_gets_none_of_the_new_ones() {
+    let object =
+        std::fs::read(code_object("histogram", "gfx90a", "-O1", 5)).expect("a code object");
+    let number = |at: usize, size: usize| {
+        let bytes = object[at..at + size].iter().rev();
+        bytes.fold(0_usize, |number, byte| number << 8 | usize::from(*byte))
+    };
+    // "ELF Header" and "Sections" of the System V ABI: e_shoff, e_shnum and e_shstrndx; sh_name and sh_size.
+    let (headers, count, names) = (number(40, 8), number(60, 2), number(62, 2));
+    let names_bytes = number(headers + 64 * names + 32, 8);
+    for behind in [0, 1, ".rocov.text\0.rocov.counters\0".len()] {
+        let mut damaged = object.clone();
+        let name = (names_bytes + behind) as u32;
+        // The last one is not that of a section that is loaded.
+        let last = headers + 64 * (count - 1);
+        damaged[last..last + 4].copy_from_slice(&name.to_le_bytes());
+        let refused = instrument(&damaged, &AmdgcnOptions::default());
+        let text = "the name of a section lies behind the names".to_owned();
+        assert_eq!(refused, Err(Refusal::Damaged(text)), "{behind} behind");
+    }
 }

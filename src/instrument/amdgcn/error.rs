@@ -20,13 +20,17 @@ pub enum Refusal {
         supported: String,
     },
     /// It has a section that instrumented code has.
-    #[error("it is instrumented already: it has the section {section}: instrument the code object before")]
+    #[error(
+        "it is instrumented already: it has the section {section}: instrument the code object before"
+    )]
     Instrumented {
         /// The section.
         section: &'static str,
     },
     /// The copies of functions lie behind variables that take no room in the file, and the new file has room for both.
-    #[error("its variables without a value take {bytes} bytes: at most {max} can be before the copies of functions")]
+    #[error(
+        "its variables without a value take {bytes} bytes: at most {max} can be before the copies of functions"
+    )]
     Variables {
         /// The bytes between the end of the file's contents and the copies.
         bytes: u64,

@@ -165,6 +165,18 @@ impl Layout {
             .flatten()
             .ok_or_else(|| Refusal::Damaged("it has no names of sections".to_owned()))?
             .to_vec();
+        // New names come behind: an old section must not get one of these.
+        if strings.last() != Some(&0) {
+            strings.push(0);
+        }
+        let mut names_of_sections = object
+            .sections
+            .iter()
+            .map(|section| section.sh_name(endian));
+        if names_of_sections.any(|name| name as usize >= strings.len()) {
+            let text = "the name of a section lies behind the names";
+            return Err(Refusal::Damaged(text.to_owned()));
+        }
         for section in object.sections {
             let mut bytes = object::bytes_of(section).to_vec();
             let offset = section.sh_offset(endian);
