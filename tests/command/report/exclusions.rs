@@ -55,6 +55,14 @@ fn ran(source: &str, count: fn(u64) -> u64) -> (Place, PathBuf) {
     (place, elf)
 }
 
+/// Makes the counts those of a test.
+fn label(place: &Place, elf: &Path) {
+    let profile = place.profile_path(elf, "gfx90a", 0);
+    let labelled = place.data().join("labels/unit");
+    fs::create_dir_all(&labelled).unwrap();
+    fs::rename(&profile, labelled.join(profile.file_name().unwrap())).unwrap();
+}
+
 fn report(place: &Place, arguments: &[&str]) -> String {
     let mut command = place.command();
     let output = run(command.args(arguments));
@@ -218,10 +226,7 @@ Excluded branches on other lines:
 #[test]
 fn a_line_that_is_asked_about_has_the_reason() {
     let (place, elf) = ran(REASONS, |number| u64::from(number == 0));
-    let profile = place.profile_path(&elf, "gfx90a", 0);
-    let labelled = place.data().join("labels/unit");
-    fs::create_dir_all(&labelled).unwrap();
-    fs::rename(&profile, labelled.join(profile.file_name().unwrap())).unwrap();
+    label(&place, &elf);
     let which = |arguments: &[&str]| {
         let mut command = rocov();
         command.current_dir(place.path()).arg("which");
@@ -509,4 +514,78 @@ fn a_marker_without_its_end_breaks_a_gate() {
         message.starts_with("rocov: gate: ") && message.contains(fault),
         "{message}"
     );
+}
+
+/// Two sides of one line that are left out for different reasons, and a condition of which either side may fail.
+#[test]
+fn each_side_of_a_branch_has_its_own_reason() {
+    let (place, _) = ran(
+        "#define __global__ __attribute__((global))\n\
+         #define assert(x) ((x) ? (void)0 : (void)__builtin_trap())\n\
+         [[noreturn]] __attribute__((device, used)) void fail() { __builtin_trap(); }\n\
+         extern \"C\" __global__ void kernel(int *p) {\n\
+         *p = 1;\n\
+         if (*p > 5) __builtin_trap(); else fail();\n\
+         }\n\
+         __global__ void other(int *p) {\n\
+         *p > 5 ? fail() : __builtin_trap();\n\
+         }\n\
+         __global__ void checked(int *p) {\n\
+         assert(*p > 5 && !(*p == 7));\n\
+         }\n",
+        |_| 1,
+    );
+    let expected = [
+        (
+            6,
+            [
+                "ends at __builtin_trap, by default",
+                "ends at fail, by default",
+            ],
+        ),
+        (
+            9,
+            [
+                "ends at fail, by default",
+                "ends at __builtin_trap, by default",
+            ],
+        ),
+        (12, ["condition of assert, by default"; 2]),
+    ];
+    let json = json(report(&place, &["--json"]).into_bytes());
+    let sides = json["rocov"]["excluded_branches"].as_array().unwrap();
+    report(&place, &["--html=pages"]);
+    let pages = Pages::read(&place.path().join("pages"));
+    let page = pages.source("x.hip").root_element();
+    let shown = report(&place, &["--show", "--color=never"]);
+    for (line, reasons) in expected {
+        let here = sides.iter().filter(|side| side["line"] == line);
+        let here = here.map(|side| (side["side"].as_bool(), side["reason"].as_str()));
+        let here: Vec<_> = here.collect();
+        let by_side = [true, false].into_iter().zip(reasons);
+        for (side, reason) in by_side.clone() {
+            assert!(
+                here.contains(&(Some(side), Some(reason))),
+                "{line}: {here:?}"
+            );
+        }
+        let abouts = match reasons[0] == reasons[1] {
+            true => vec![format!("both sides excluded: {}", reasons[0])],
+            false => by_side
+                .map(|(side, reason)| format!("{side} side excluded: {reason}"))
+                .collect(),
+        };
+        let of_line = shown
+            .lines()
+            .find(|shown| shown.starts_with(&format!("{line:>5}|")));
+        let whys = crate::report::pages::all(page, &format!("#L{line} .why"));
+        let whys: Vec<_> = whys.into_iter().map(crate::report::pages::text).collect();
+        assert_eq!(whys, abouts);
+        for about in &abouts {
+            assert!(
+                of_line.unwrap().contains(&format!("[{about}]")),
+                "{of_line:?}"
+            );
+        }
+    }
 }

@@ -270,6 +270,13 @@ impl<'a> LeftOut<'a> {
         }
     }
 
+    /// The reason why code of the file that the function is defined in is left out. A line may have code of several.
+    fn reason_at(&self, place: Place) -> Reason {
+        let mut reasons = self.reasons.iter();
+        let here = reasons.find(|(span, _)| span.start <= place && place < span.end);
+        here.map_or_else(|| self.reason(place.line), |(_, reason)| reason.clone())
+    }
+
     /// Finds the uses of `assert`. That of a system header is no expansion: its regions lie at the start of its use.
     fn find_asserts(&mut self, function: &Function) {
         for (file, marks) in (0..).zip(self.marks) {
@@ -340,10 +347,10 @@ impl<'a> LeftOut<'a> {
         let is_of_assert = asserts
             .any(|(file, span)| *file == self.main && span.start <= place && place < span.end);
         let sides = match (is_of_assert, self.reason_of_mark(location), leads_out) {
-            (true, ..) => [true; 2].map(|_| Some(Reason::Assert)),
+            (true, ..) => [true; 2].map(|_| Some(Reason::AssertCondition)),
             (false, Some(reason), _) => [true; 2].map(|_| Some(reason.clone())),
             (false, None, Some(leads_out)) if used.is_none() => {
-                leads_out.map(|side| side.map(|place| self.reason(place.line)))
+                leads_out.map(|side| side.map(|place| self.reason_at(place)))
             }
             _ => return None,
         };

@@ -20,6 +20,8 @@ pub(crate) enum Reason {
     Unreachable(Arc<str>),
     /// The failing side of `assert`.
     Assert,
+    /// A condition of `assert`, of which one side fails.
+    AssertCondition,
 }
 
 impl Reason {
@@ -29,7 +31,7 @@ impl Reason {
             Self::Comment { .. } => "comment",
             Self::LinePattern(_) => "exclude-line",
             Self::FunctionPattern(_) => "exclude-function",
-            Self::Unreachable(_) | Self::Assert => "default",
+            Self::Unreachable(_) | Self::Assert | Self::AssertCondition => "default",
         }
     }
 
@@ -40,7 +42,7 @@ impl Reason {
             | Self::LinePattern(words)
             | Self::FunctionPattern(words)
             | Self::Unreachable(words) => words,
-            Self::Assert => "assert",
+            Self::Assert | Self::AssertCondition => "assert",
         }
     }
 
@@ -66,7 +68,7 @@ impl Reason {
             Self::Comment { .. } => "comments",
             Self::LinePattern(_) => "--exclude-line",
             Self::FunctionPattern(_) => "--exclude-function",
-            Self::Unreachable(_) | Self::Assert => "default",
+            Self::Unreachable(_) | Self::Assert | Self::AssertCondition => "default",
         }
     }
 }
@@ -108,6 +110,7 @@ impl fmt::Display for Reason {
             Self::FunctionPattern(regex) => write!(f, "--exclude-function {regex}"),
             Self::Unreachable(call) => write!(f, "ends at {call}, by default"),
             Self::Assert => write!(f, "failing side of assert, by default"),
+            Self::AssertCondition => write!(f, "condition of assert, by default"),
         }
     }
 }
