@@ -7,6 +7,7 @@ use rocov_tests::cli::registry;
 use super::*;
 use crate::report::archs::lcov_lines;
 use crate::report::pages::Pages;
+use crate::report::repository::{AFTER, Repository};
 
 /// A kernel that ran once, and that has each kind of exclusion.
 const REASONS: &str = "\
@@ -588,4 +589,115 @@ fn each_side_of_a_branch_has_its_own_reason() {
             );
         }
     }
+}
+
+/// The comments are where they stand now, and the counts where they stood.
+#[test]
+fn a_source_whose_exclusions_have_moved_is_named() {
+    let repository = Repository::new("source");
+    let text = AFTER.replace("// never", "// LCOV_EXCL_LINE");
+    let path = repository.write("src/kernel.hip", &text);
+    repository.commit();
+    let elf = repository.ran(&path, "gfx90a", |_| false);
+    let data = repository.place.data();
+    label(&repository.place, &elf);
+    let object = registry::code_object_of(&elf, vec![registry::kernel("step", 1)]);
+    let load = registry::load(&object, 0x7000, 1, None);
+    let document = registry::document(4711, &[object], vec![load]);
+    registry::write(&document, &data);
+    let stored = repository.place.path().join("stored.json");
+    let stored = stored.to_str().unwrap();
+    let rocov_with = |arguments: &[&str]| {
+        let mut command = rocov();
+        command.current_dir(&repository.root).args(arguments);
+        command.output().unwrap()
+    };
+    let data = data.to_str().unwrap();
+    let asked = format!("{}:9", path.display());
+    let baseline = ["baseline", data, "--update", "-o", stored];
+    let commands: [(&[&str], i32, &str); 11] = [
+        (&["report", data], 0, ""),
+        (&["report", data, "--lcov"], 0, ""),
+        (&["report", data, "--json"], 0, ""),
+        (&["report", data, "--markdown"], 0, ""),
+        (&["report", data, "--show"], 0, ""),
+        (&["report", data, "--html=../pages"], 0, ""),
+        (
+            &["report", data, "--quiet", "--fail-under-lines=1"],
+            3,
+            "gate: ",
+        ),
+        (&["diff", data, data], 0, data),
+        (&["kernels", data], 0, ""),
+        (&["which", &asked, data], 0, ""),
+        (&baseline, 0, ""),
+    ];
+    for (arguments, _, _) in commands {
+        let output = rocov_with(arguments);
+        assert_eq!(stderr(&output), "", "{arguments:?}");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+    }
+    // The first line of what stood there is one above.
+    let moved = text.replacen(
+        "__global__ __attribute__((global))\n",
+        "__global__ __attribute__((global))\n\n",
+        1,
+    );
+    fs::write(&path, &moved).unwrap();
+    for (arguments, status, before) in commands {
+        let output = rocov_with(arguments);
+        let said = stderr(&output);
+        let line = format!(
+            "{}: stale: it has changed since it was compiled (no code ",
+            path.display()
+        );
+        let line = match before == data {
+            true => format!("rocov: {data}: {line}"),
+            false => format!("rocov: {before}{line}"),
+        };
+        assert!(said.starts_with(&line), "{arguments:?}: {said}");
+        assert!(
+            said.contains("), and its exclusions apply to the lines where they stand now: build and run it again"),
+            "{arguments:?}: {said}"
+        );
+        let sides = if before == data { 2 } else { 1 };
+        assert_eq!(said.lines().count(), sides, "{arguments:?}: {said}");
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}");
+    }
+    let pages = Pages::read(&repository.place.path().join("pages"));
+    let warning = pages.warning("kernel.hip").unwrap();
+    assert!(
+        warning.contains("exclusions apply to the lines"),
+        "{warning}"
+    );
+    // Git has what was compiled, and llvm-cov excludes nothing.
+    for option in ["--source-revision=HEAD", "--as-llvm-cov"] {
+        assert_eq!(stderr(&repository.report(&[option])), "");
+    }
+    // What is excluded by default can be kept, and then a table needs no text.
+    let traps = AFTER.replace("*value = 0; // never", "__builtin_trap();");
+    let path = repository.write("src/kernel.hip", &traps);
+    repository.commit();
+    repository.ran(&path, "gfx90a", |_| false);
+    repository.write("src/kernel.hip", &format!("\n{traps}"));
+    assert!(stderr(&repository.report(&[])).contains("stale"));
+    assert_eq!(stderr(&repository.report(&["--no-default-exclusions"])), "");
+}
+
+/// A source of which nothing is left is named, too.
+#[test]
+fn a_source_that_is_excluded_as_a_whole_and_has_changed_is_named() {
+    let repository = Repository::new("source");
+    repository.write("src/kept.hip", AFTER);
+    let path = repository.write("src/kernel.hip", &format!("\n{AFTER}"));
+    repository.ran(&path, "gfx90a", |_| false);
+    repository.write(
+        "src/kernel.hip",
+        &format!("// LCOV_EXCL_START\n\n{AFTER}// LCOV_EXCL_STOP\n"),
+    );
+    let output = repository.report(&["--fail-under-lines=1"]);
+    assert!(
+        stderr(&output).contains("kernel.hip: stale: "),
+        "{output:?}"
+    );
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, anyhow};
 
 use crate::cli::BaselineArguments;
-use crate::coverage::{Baseline, baseline};
+use crate::coverage::{Baseline, baseline, misfit};
 use crate::support::time;
 use crate::term::exit_status::CommandResult;
 use crate::term::{exit_status, print};
@@ -23,6 +23,7 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
     let (objects, llvm_bin) = (&arguments.objects, arguments.llvm_bin.as_deref());
     let (mut view, idle) = filters.view(&arguments.inputs(), &[], objects, llvm_bin)?;
     print::warn(&idle);
+    print::warn(&misfit::about_all(&view.misfits));
     if view.paths.is_empty() {
         return Err(anyhow!(
             "no source file is left to report: nothing was written: give --include, --exclude, --exclude-function, \

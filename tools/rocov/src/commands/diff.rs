@@ -60,5 +60,7 @@ pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
 fn view(side: DiffSide<'_>, arguments: &DiffArguments) -> Result<(View, Vec<String>)> {
     let (objects, llvm_bin) = (&arguments.objects, arguments.llvm_bin.as_deref());
     let filters = &arguments.filters;
-    filters.view(&[side.path], side.labels, objects, llvm_bin)
+    let (view, idle) = filters.view(&[side.path], side.labels, objects, llvm_bin)?;
+    print::warn(&view.misfits_of(&side.path.display().to_string()));
+    Ok((view, idle))
 }

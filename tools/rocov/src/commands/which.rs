@@ -98,7 +98,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
         .map(|source| (source.identity.clone(), source.paths()));
     let paths: Vec<_> = paths.collect();
     let view = |sources| View::new(sources, By::Arch, |_| true);
-    let whole = view(sources);
+    let mut whole = view(sources);
     let places: Vec<_> = whole.everything().into_iter().map(PathBuf::from).collect();
     print::warn(&selection.idle(&places));
     let (mut answers, errors) = answers(&lines, &whole, &checkouts);
@@ -107,6 +107,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
         let reason = whole.reason(&exclusions, &answer.source, answer.line);
         answer.excluded = reason.map(|reason| reason.to_string());
     }
+    whole.misfits = exclusions.stale(|_| true);
     print::warn(&stale(&answers, &whole));
 
     // No other code objects say anything of these lines.

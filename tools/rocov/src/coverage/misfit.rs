@@ -6,7 +6,7 @@ use super::function::Place;
 use super::hiprtc;
 
 /// The reason why a source cannot be shown as it was compiled.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Misfit {
     /// The source does not exist.
     Missing,
@@ -15,17 +15,23 @@ pub(crate) enum Misfit {
 
 /// A source has changed since it was compiled: at this place code starts or ends, and the source has
 /// none.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Stale {
     pub(super) place: Place,
     pub(super) is_end: bool,
+    /// True if something in its text, such as a comment, excludes code: that of the text as it is now.
+    pub(crate) has_exclusions: bool,
 }
 
 /// The number of sources that have a line of their own.
 const NAMED: usize = 3;
 
 /// Lines about sources, with what to do next: one for each of a few, and one for the others of a kind.
-pub(crate) fn about_all<'a>(misfits: impl Iterator<Item = (&'a str, &'a Misfit)>) -> Vec<String> {
+pub(crate) fn about_all<'a, P: AsRef<str> + ?Sized + 'a>(
+    misfits: impl IntoIterator<Item = (&'a P, &'a Misfit)>,
+) -> Vec<String> {
+    let misfits = misfits.into_iter();
+    let misfits = misfits.map(|(path, misfit)| (path.as_ref(), misfit));
     let (stale, missing): (Vec<_>, Vec<_>) =
         misfits.partition(|(_, misfit)| misfit.stale().is_some());
     let mut lines = Vec::new();
@@ -62,9 +68,15 @@ impl Misfit {
             Self::Missing => format!(
                 "{path}: the source does not exist: put it back, give its place with --path-map, or take it from git with --source-revision"
             ),
-            Self::Stale(stale) => format!(
-                "{path}: stale: {stale}: take it from git with --source-revision, or build and run it again"
-            ),
+            Self::Stale(stale) => {
+                let exclusions = match stale.has_exclusions {
+                    true => ", and its exclusions apply to the lines where they stand now",
+                    false => "",
+                };
+                format!(
+                    "{path}: stale: {stale}{exclusions}: build and run it again, or take it from git with --source-revision of `rocov report`"
+                )
+            }
         }
     }
 

@@ -221,6 +221,7 @@ impl<'a> Report<'a> {
         let components = components.collect();
         let mut view = View::by_rules(self.rules, &self.exclusions, sources, by, is_wanted);
         warnings.extend(self.exclusions.faults());
+        view.misfits = self.exclusions.stale(is_wanted);
         view.components = components;
         warnings.extend(view.add_components(&self.sources));
         for column in &mut view.columns {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
 
-use super::function::{Kind, Region};
+use super::function::{Function, Kind, Location};
 use super::misfit::{Misfit, Stale};
 use super::source_text::SourceTexts;
 use super::view::View;
@@ -22,6 +22,9 @@ pub(crate) fn misfits(view: &View) -> BTreeMap<Arc<str>, Misfit> {
 /// Checks the source that `texts` has at `path`. Returns a reason if it cannot be shown as it was
 /// compiled.
 pub(crate) fn misfit(view: &View, path: &str, texts: &SourceTexts) -> Option<Misfit> {
+    if let Some(known) = view.misfits.get(path) {
+        return Some(known.clone());
+    }
     let Ok(text) = texts.read(Path::new(path)) else {
         return Some(Misfit::Missing);
     };
@@ -47,42 +50,57 @@ impl<'a> Lines<'a> {
 
 /// Returns a place that shows that the source at `path` has changed since it was compiled. `line` gives
 /// its lines; it returns `None` for lines that may be anything.
-///
-/// A region of code starts with a token, and a function's ends with one, so there is neither a blank
-/// nor the end of a line.
 pub(super) fn stale<'a>(
     view: &View,
     path: &str,
     line: impl Fn(u32) -> Option<&'a [u8]>,
 ) -> Option<Stale> {
-    let is_code = |line_number: u32, column: Option<u32>| {
-        line(line_number).is_none_or(|line| {
+    let records = view.columns.iter().flat_map(|column| column.touching(path));
+    records.into_iter().find_map(|record| {
+        let function = record.description();
+        let line = |file: u32, number: u32| match **function.path(file) == *path {
+            true => line(number),
+            false => None,
+        };
+        misplaced(function, line).next().map(|(_, stale)| stale)
+    })
+}
+
+/// The places of a function that show that its files have changed since they were compiled, each with the index of the
+/// file. `line` gives the line of a file, from 1; it returns `None` for lines that may be anything.
+///
+/// A region of code starts with a token, and a function's ends with one, so there is neither a blank
+/// nor the end of a line.
+pub(super) fn misplaced<'a>(
+    function: &Function,
+    line: impl Fn(u32, u32) -> Option<&'a [u8]>,
+) -> impl Iterator<Item = (u32, Stale)> {
+    let is_code = move |file: u32, line_number: u32, column: Option<u32>| {
+        line(file, line_number).is_none_or(|line| {
             let byte = column.and_then(|column| line.get(column as usize));
             byte.is_some_and(|byte| !byte.is_ascii_whitespace())
         })
     };
-    let misfit = |region: &Region, is_body: bool| {
-        let [start, end] = [region.location.span.start, region.location.span.end];
-        let (place, is_end) = if !is_code(start.line, start.column.checked_sub(1)) {
-            (start, false)
-        } else if is_body && !is_code(end.line, end.column.checked_sub(2)) {
-            (end, true)
+    let main = function.main_file();
+    let mut regions = function.regions.iter();
+    let body = regions.find(|region| region.location.file == main);
+    let code = function.regions.iter();
+    let code = code.filter(|region| region.kind == Kind::Code);
+    code.filter_map(move |region| {
+        let Location { span, file, .. } = region.location;
+        let is_body = body.is_some_and(|body| ptr::eq(body, region));
+        let (place, is_end) = if !is_code(file, span.start.line, span.start.column.checked_sub(1)) {
+            (span.start, false)
+        } else if is_body && !is_code(file, span.end.line, span.end.column.checked_sub(2)) {
+            (span.end, true)
         } else {
             return None;
         };
-        Some(Stale { place, is_end })
-    };
-    let records = view.columns.iter().flat_map(|column| column.touching(path));
-    records.into_iter().find_map(|record| {
-        let function = record.description();
-        let main = function.main_file();
-        let body = function
-            .regions
-            .iter()
-            .find(|region| region.location.file == main);
-        let mut here = function.regions.iter().filter(|region| {
-            region.kind == Kind::Code && &**function.path(region.location.file) == path
-        });
-        here.find_map(|region| misfit(region, body.is_some_and(|body| ptr::eq(body, region))))
+        let stale = Stale {
+            place,
+            is_end,
+            has_exclusions: false,
+        };
+        Some((file, stale))
     })
 }

@@ -23,7 +23,7 @@ use super::joined_file::LabelCounts;
 use super::line_table::is_without_lines;
 use super::line_tests::LineTests;
 use super::mapped_functions::MappedFunctions;
-use super::misfit::Misfit;
+use super::misfit::{self, Misfit};
 use super::model::{Record, Side, Source, combine};
 use super::part::Part;
 use super::selection::SourceGlobs;
@@ -244,8 +244,8 @@ pub(crate) struct View {
     pub(crate) paths: Vec<Arc<str>>,
     /// The text of the source files.
     pub(crate) texts: SourceTexts,
-    /// The source files that are missing or have changed since they were compiled, if they were
-    /// checked.
+    /// The source files that are missing or have changed since they were compiled, of those that were
+    /// checked. Those that exclude code always are.
     pub(crate) misfits: BTreeMap<Arc<str>, Misfit>,
     /// The coverage of a change, if one is reported.
     pub(crate) changed: Option<Changed>,
@@ -360,6 +360,13 @@ impl View {
             label_counts: Vec::new(),
             table: OnceCell::new(),
         }
+    }
+
+    /// Lines about the source files that were found to have changed or to be missing, of the data called `name`.
+    pub(crate) fn misfits_of(&self, name: &str) -> Vec<String> {
+        let lines = misfit::about_all(&self.misfits).into_iter();
+        let lines = lines.map(|line| format!("{name}: {line}"));
+        lines.collect()
     }
 
     /// Adds components that are made of sources, and returns a line for each that has none.

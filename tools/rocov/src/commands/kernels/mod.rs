@@ -14,7 +14,7 @@ use rocov::format::registry::model::Document;
 use serde::Serialize;
 
 use crate::cli::KernelsArguments;
-use crate::coverage::{Exclusions, SourceTexts};
+use crate::coverage::{Exclusions, SourceTexts, misfit};
 use crate::data::DataDirectory;
 use crate::data::components::Components;
 use crate::term::exit_status::{CommandResult, FAILED};
@@ -57,7 +57,9 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
     let mut rows = Warnings::printing(|warnings| {
         listed(data, registry.document, arguments, &exclusions, warnings)
     })?;
+    print::warn(&exclusions.faults());
     print::warn(&exclusions.idle());
+    print::warn(&misfit::about_all(&exclusions.stale(|_| true)));
     check_filters(&rows, arguments)?;
     let with_hips = rows.len();
     if !arguments.all && arguments.name.is_empty() {

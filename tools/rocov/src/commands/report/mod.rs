@@ -393,7 +393,8 @@ fn write(
         earlier = Some(read?);
     }
     if html.is_some() || has_gates {
-        view.misfits = staleness::misfits(&view);
+        let misfits = staleness::misfits(&view);
+        view.misfits.extend(misfits);
     }
     // A gate reports an empty view itself, and a change need not have GPU code.
     let is_judged = has_gates || change.is_some();
@@ -403,8 +404,11 @@ fn write(
              --exclude-line and --arch that leave some"
         );
     }
-    if let Some(directory) = html {
+    // A gate prints them.
+    if html.is_some() || !has_gates {
         print::warn(&misfit::about_all(unreported(&view)));
+    }
+    if let Some(directory) = html {
         let provenance = Provenance::find(&view, data.registries(), options.repository())?;
         let page = render::write_html(
             &view,
@@ -503,6 +507,7 @@ fn earlier(
         llvm_bin: arguments.llvm_bin.as_deref(),
     };
     let (before, _) = input.view()?;
+    print::warn(&before.misfits_of(&name));
     Ok(Earlier::from_view(name, &before, now))
 }
 

@@ -19,8 +19,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use regex::RegexSet;
 
 use super::function::{Function, Place};
+use super::misfit::{Misfit, Stale};
 use super::model::Record;
 use super::source_text::SourceTexts;
+use super::staleness::misplaced;
 use crate::support::demangle::shown;
 use left_out::LeftOut;
 use never_return::Names;
@@ -71,6 +73,8 @@ pub(crate) struct Exclusions {
     known: Mutex<HashMap<Arc<str>, Known>>,
     /// The regular expressions that the name of a function matches.
     used: Mutex<BTreeSet<usize>>,
+    /// The sources with exclusions that have changed since they were compiled.
+    stale: Mutex<BTreeMap<Arc<str>, Stale>>,
 }
 
 impl Exclusions {
@@ -81,6 +85,7 @@ impl Exclusions {
             texts: Mutex::new(texts),
             known: Mutex::default(),
             used: Mutex::default(),
+            stale: Mutex::default(),
         }
     }
 
@@ -99,6 +104,16 @@ impl Exclusions {
         let mut faults: Vec<_> = faults.collect();
         faults.sort();
         faults
+    }
+
+    /// The sources that are wanted and have changed since they were compiled, so that what they exclude may be other code,
+    /// of those that were read.
+    pub(crate) fn stale(&self, is_wanted: impl Fn(&str) -> bool) -> BTreeMap<Arc<str>, Misfit> {
+        let stale = self.stale.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = stale.iter().filter(|(path, _)| is_wanted(path));
+        wanted
+            .map(|(path, stale)| (Arc::clone(path), Misfit::Stale(stale.clone())))
+            .collect()
     }
 
     /// A line for each regular expression of the user that has excluded nothing so far.
@@ -143,11 +158,14 @@ impl Exclusions {
             let marks = paths.map(|path| self.marks(path, rules, texts, Some(&never_return)));
             let marks: Vec<_> = marks.collect();
             let by_name = self.reason_of_name(&function, rules.functions.as_ref());
-            if by_name.is_none() && marks.iter().all(|marks| marks.is_empty()) {
+            let keeps_unreachable = rules.keeps_unreachable;
+            let mut of_files = marks.iter();
+            if by_name.is_none() && !of_files.any(|marks| marks.exclude_code(keeps_unreachable)) {
                 return true;
             }
+            self.check(&function, &marks, keeps_unreachable);
             let before = record.lines(&record.segments());
-            let left_out = LeftOut::new(record, &marks, rules.keeps_unreachable);
+            let left_out = LeftOut::new(record, &marks, keeps_unreachable);
             let branches = match by_name {
                 Some(_) => None,
                 None => left_out.take_from(record),
@@ -185,6 +203,21 @@ impl Exclusions {
             stays
         });
         excluded
+    }
+
+    /// Checks that the texts that exclude code of a function are those that were compiled.
+    fn check(&self, function: &Function, marks: &[Arc<SourceMarks>], keeps_unreachable: bool) {
+        let line = |file: u32, number: u32| {
+            let marks = &marks[file as usize];
+            let are_used = marks.exclude_code(keeps_unreachable);
+            are_used.then(|| marks.text_of(number))
+        };
+        for (file, mut place) in misplaced(function, line) {
+            place.has_exclusions = true;
+            let mut stale = self.stale.lock().unwrap_or_else(PoisonError::into_inner);
+            let path = Arc::clone(function.path(file));
+            stale.entry(path).or_insert(place);
+        }
     }
 
     /// The reason why a function is left out by its name.

@@ -72,6 +72,8 @@ pub(super) struct SourceMarks {
     pub(super) faults: Vec<String>,
     /// The numbers of the patterns that match a line.
     pub(super) patterns: BTreeSet<usize>,
+    /// The text, if something in it excludes code.
+    text: Vec<u8>,
     /// The text without comments and strings, if there is a mark.
     code: Vec<u8>,
     /// The offset of each line in the text.
@@ -124,6 +126,9 @@ impl SourceMarks {
                 _ => marks.add_branches(first..=last, &format!("{tool}_EXCL_BR_START"), note),
             }
         }
+        if marks.exclude_code(false) {
+            marks.text = text.to_vec();
+        }
         marks
     }
 
@@ -165,13 +170,13 @@ impl SourceMarks {
         marked.map(|marked| &marked.reason)
     }
 
-    /// Returns whether nothing is marked.
-    pub(super) fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-            && self.branches.is_empty()
-            && self.functions.is_empty()
-            && self.unreachable.is_empty()
-            && self.asserts.is_empty()
+    /// Returns whether the marks exclude code.
+    pub(super) fn exclude_code(&self, keeps_unreachable: bool) -> bool {
+        let is_never_reached = !self.unreachable.is_empty() || !self.asserts.is_empty();
+        !self.lines.is_empty()
+            || !self.branches.is_empty()
+            || !self.functions.is_empty()
+            || is_never_reached && !keeps_unreachable
     }
 
     /// The place behind the last byte of a line.
@@ -284,16 +289,22 @@ impl SourceMarks {
     }
 
     fn line(&self, line: u32) -> &[u8] {
+        self.line_in(&self.code, line)
+    }
+
+    /// A line as the source has it; empty if there is none, or if nothing excludes code.
+    pub(super) fn text_of(&self, line: u32) -> &[u8] {
+        self.line_in(&self.text, line)
+    }
+
+    fn line_in<'a>(&self, text: &'a [u8], line: u32) -> &'a [u8] {
         let index = (line as usize).saturating_sub(1);
         let Some(start) = self.starts.get(index) else {
             return &[];
         };
-        let end = self
-            .starts
-            .get(index + 1)
-            .map_or(self.code.len(), |next| *next)
-            .saturating_sub(1);
-        self.code.get(*start..end).unwrap_or_default()
+        let next = self.starts.get(index + 1);
+        let end = next.map_or(self.code.len(), |next| *next);
+        text.get(*start..end.saturating_sub(1)).unwrap_or_default()
     }
 
     /// Reads the markers of a line.
