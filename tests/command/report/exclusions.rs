@@ -701,3 +701,59 @@ fn a_source_that_is_excluded_as_a_whole_and_has_changed_is_named() {
         "{output:?}"
     );
 }
+
+/// The legend explains what an excluded cell is, and the last line what the figures are without.
+#[test]
+fn pages_explain_exclusions_if_they_have_some() {
+    const KERNEL: &str = "extern \"C\" __attribute__((global)) void kernel(int *p) {\n\
+                          if (*p > 3)\n\
+                          *p = 3; // here\n\
+                          }\n";
+    let assert = KERNEL.replace("*p = 3;", "assert(p && *p);");
+    let assert =
+        "#define assert(x) ((x) ? (void)0 : (void)__builtin_trap())\n".to_owned() + &assert;
+    let marked = |marker: &str| KERNEL.replace("here", marker);
+    // The numbers of excluded cells, by hand: those of lines, and those of sides of branches.
+    for (text, cells, has_exclusions) in [
+        (KERNEL.to_owned(), [0, 0], false),
+        (marked("LCOV_EXCL_LINE"), [1, 1], true),
+        (
+            KERNEL.replacen("3)", "3) // LCOV_EXCL_BR_LINE", 1),
+            [0, 0],
+            true,
+        ),
+        // The conditions of an assertion have no branches in a report.
+        (assert, [0, 0], true),
+    ] {
+        let (place, _) = ran(&text, |_| 1);
+        report(&place, &["--html=pages"]);
+        let pages = Pages::read(&place.path().join("pages"));
+        let page = pages.source("x.hip").root_element();
+        let all = |selector: &str| crate::report::pages::all(page, selector);
+        let lines = all(".rows > tr:not(.branch) > td.excluded");
+        let sides = all(".rows > tr.branch > td.excluded");
+        assert_eq!([lines.len(), sides.len()], cells, "{text}");
+        let legend = all(".legend i.excluded");
+        assert_eq!(legend.len(), usize::from(cells != [0, 0]), "{text}");
+        for cell in lines.iter().chain(&sides) {
+            assert_eq!(
+                crate::report::pages::text(*cell),
+                crate::report::pages::text(legend[0])
+            );
+            assert_eq!(crate::report::pages::attribute(*cell, "title"), "excluded");
+        }
+        let footer = crate::report::pages::text(all("footer")[0]);
+        assert_eq!(
+            footer.contains("without excluded code"),
+            has_exclusions,
+            "{footer}"
+        );
+        report(&place, &["--html=pages", "--as-llvm-cov"]);
+        let pages = Pages::read(&place.path().join("pages"));
+        let page = pages.source("x.hip").root_element();
+        let all = |selector: &str| crate::report::pages::all(page, selector);
+        assert!(all(".excluded").is_empty());
+        let footer = crate::report::pages::text(all("footer")[0]);
+        assert!(!footer.contains("without"), "{footer}");
+    }
+}

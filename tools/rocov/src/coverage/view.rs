@@ -223,6 +223,19 @@ impl Column {
         calls.collect()
     }
 
+    /// Returns whether a line of a file is left out.
+    pub(crate) fn excludes_line(&self, path: &str, line: u32) -> bool {
+        let lines = self.excluded.get(path);
+        lines.is_some_and(|lines| lines.contains_key(&line))
+    }
+
+    /// Returns whether a side of a condition is left out, of a line of a file that stays.
+    pub(crate) fn excludes_side(&self, path: &str, condition: Place, side: usize) -> bool {
+        let branches = self.excluded_branches.get(path);
+        let branch = branches.and_then(|branches| branches.get(&condition));
+        branch.is_some_and(|branch| branch.sides[side].is_some())
+    }
+
     /// The figures of a file. `None` if a function is there several times in different forms, which must be
     /// joined.
     fn figures(&self, path: &str, rules: Rules) -> Option<Figures> {
@@ -402,6 +415,12 @@ impl View {
             *known = known.plus(*activity);
         }
         lines
+    }
+
+    /// Returns whether something is left out.
+    pub(crate) fn has_exclusions(&self) -> bool {
+        let mut columns = self.columns.iter();
+        columns.any(|column| !column.excluded.is_empty() || !column.excluded_branches.is_empty())
     }
 
     /// The lines of a file that are left out in each column that has code there, with the reasons.

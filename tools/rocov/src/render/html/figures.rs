@@ -395,6 +395,8 @@ pub(super) enum State {
     Missed,
     /// There is no such code in this column, and there is in another.
     Absent,
+    /// The code is left out.
+    Excluded,
     /// There is no code.
     None,
 }
@@ -429,12 +431,21 @@ impl Count {
         }
     }
 
+    /// The cell of code that is left out if it `is_excluded`, unless it has a count.
+    pub(super) fn excluded_if(mut self, is_excluded: bool) -> Self {
+        if is_excluded && self.count.is_none() {
+            self.state = State::Excluded;
+        }
+        self
+    }
+
     pub(super) fn class(&self) -> &'static str {
         match self.state {
             State::Ran => "ran",
             State::Partly => "part",
             State::Missed => "miss",
             State::Absent => "absent",
+            State::Excluded => "excluded",
             State::None => "none",
         }
     }
@@ -461,7 +472,10 @@ impl Count {
 
     /// The text; empty if there is none.
     pub(super) fn short(&self) -> String {
-        self.count.map(short).unwrap_or_default()
+        match self.state {
+            State::Excluded => EXCLUDED.to_owned(),
+            _ => self.count.map(short).unwrap_or_default(),
+        }
     }
 
     /// The number, if the text does not have all of it.
@@ -478,11 +492,14 @@ impl Count {
             State::Partly => "partly run",
             State::Missed => "not run",
             State::Absent => "no such code here",
+            State::Excluded => "excluded",
             State::Ran | State::None => "",
         }
     }
 }
 
+/// The text of a cell of code that is left out.
+const EXCLUDED: &str = "–";
 /// The largest number that is shown as it is.
 const LONGEST: u64 = 99_999;
 

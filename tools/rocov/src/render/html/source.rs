@@ -179,7 +179,7 @@ pub(super) fn write(
         lost: lines.lost().len(),
         has_branches: !file.branches.is_empty(),
         has_activity: !lines.activities.is_empty(),
-        has_excluded: !lines.excluded.is_empty() || !lines.excluded_branches.is_empty(),
+        has_excluded: lines.has_excluded(),
         is_of_best_instance,
         test_sets,
         lines: RefCell::new(lines),
@@ -202,6 +202,7 @@ impl Page<'_> {
 /// The lines of a source, with their counts and branches.
 struct Lines<'a> {
     frame: &'a Frame<'a>,
+    path: &'a str,
     text: std::str::Lines<'a>,
     number: u32,
     /// The rest of the file.
@@ -228,7 +229,7 @@ struct Lines<'a> {
 impl<'a> Lines<'a> {
     fn new(
         frame: &'a Frame<'a>,
-        source: &Source<'_>,
+        source: &Source<'a>,
         file: &'a File,
         counted: &'a [crate::coverage::line::Line],
         text: &'a str,
@@ -244,6 +245,7 @@ impl<'a> Lines<'a> {
         let templates = templates.iter().rev();
         Self {
             frame,
+            path: source.path,
             text: text.lines(),
             number: 0,
             counted,
@@ -369,7 +371,12 @@ impl Iterator for Lines<'_> {
                 .iter()
                 .map(|branch| {
                     let excluded = excluded_branches.get(&branch.start).copied();
-                    Branch::new(branch, self.fits.then_some(text), excluded)
+                    let is_excluded = |column: usize, side: usize| {
+                        let column = &self.frame.view.columns[column];
+                        column.excludes_side(self.path, branch.start, side)
+                    };
+                    let text = self.fits.then_some(text);
+                    Branch::new(branch, text, excluded, is_excluded)
                 })
                 .collect(),
             tests: self.tests.on(self.number),
@@ -379,10 +386,17 @@ impl Iterator for Lines<'_> {
                     .enumerate()
                     .map(|(column, (count, is_partly))| {
                         let has_turned = self.has_turned(column);
-                        Count::new(*count, *is_partly).turned_if(has_turned)
+                        Count::new(*count, *is_partly)
+                            .turned_if(has_turned)
+                            .excluded_if(self.is_excluded(column, self.number))
                     })
                     .collect(),
-                None => partly.iter().map(|_| Count::none()).collect(),
+                None => (0..partly.len())
+                    .map(|column| {
+                        let is_excluded = self.is_excluded(column, self.number);
+                        Count::none().excluded_if(is_excluded)
+                    })
+                    .collect(),
             },
         })
     }
@@ -393,6 +407,41 @@ impl Lines<'_> {
     fn lost(&self) -> BTreeSet<u32> {
         let lines = self.turned.iter().flat_map(|lines| &lines.newly_missed);
         lines.copied().collect()
+    }
+
+    /// Returns whether a line is left out in a column.
+    fn is_excluded(&self, column: usize, line: u32) -> bool {
+        self.frame.view.columns[column].excludes_line(self.path, line)
+    }
+
+    /// Returns whether a cell of a line or of a branch, of those that are still to come, is of code that is left out.
+    fn has_excluded(&self) -> bool {
+        let last = u32::try_from(self.text.clone().count()).unwrap_or(u32::MAX);
+        let counts = |line: u32| {
+            let found = self
+                .counted
+                .binary_search_by_key(&line, |counted| counted.number);
+            found.ok().map(|index| &self.counted[index].counts)
+        };
+        let has_cell = |column: usize, line: u32| match counts(line) {
+            Some(counts) => counts[column].is_none(),
+            None => line <= last,
+        };
+        let columns = self.frame.view.columns.iter().enumerate();
+        columns.clone().any(|(index, column)| {
+            let lines = column.excluded.get(self.path).into_iter();
+            lines
+                .flat_map(BTreeMap::keys)
+                .any(|line| has_cell(index, *line))
+        }) || columns.clone().any(|(index, column)| {
+            let mut branches = self.branches.iter();
+            branches.any(|branch| {
+                let mut sides = branch.sides.iter().enumerate();
+                sides.any(|(side, counts)| {
+                    counts[index].is_none() && column.excludes_side(self.path, branch.start, side)
+                })
+            })
+        })
     }
 
     /// Returns whether the present line ran in the earlier report or now only.
@@ -461,11 +510,21 @@ fn is_incomplete(branch: &Condition, column: usize) -> bool {
 
 impl Branch {
     /// Makes the branch of a line with this text.
-    fn new(branch: &Condition, text: Option<&str>, excluded: Option<&ExcludedBranch>) -> Self {
+    ///
+    /// `excluded` has the reasons why its sides are left out, and `is_excluded` tells the columns that leave out a side.
+    fn new(
+        branch: &Condition,
+        text: Option<&str>,
+        excluded: Option<&ExcludedBranch>,
+        is_excluded: impl Fn(usize, usize) -> bool,
+    ) -> Self {
         let columns = 0..branch.sides[0].len();
         let counts = |side: usize| {
-            let counts = branch.sides[side].iter();
-            counts.map(|count| Count::new(*count, false)).collect()
+            let counts = branch.sides[side].iter().enumerate();
+            let counts = counts.map(|(column, count)| {
+                Count::new(*count, false).excluded_if(is_excluded(column, side))
+            });
+            counts.collect()
         };
         let text = text.map(|text| match branch.end {
             Some(end) => between(branch.start, end, text).trim_end_matches([':', ' ']),
