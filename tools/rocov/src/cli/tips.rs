@@ -10,63 +10,217 @@ use super::Cli;
 use crate::support::printable::printable;
 use crate::term::print;
 
-/// Options that users try, of cargo-llvm-cov, llvm-cov and lcov too, which `rocov report` does not have, and what has their
-/// effect.
-const OPTIONS: [(&str, &str); 13] = [
-    ("--codecov", "Codecov reads the tracefile of `--lcov`"),
+/// Options that users try, of cargo-llvm-cov, llvm-cov, lcov, gcovr and coverage.py too, which `rocov report` does not have,
+/// and what has their effect.
+const OPTIONS: [(&[&str], &str); 43] = [
+    (&["--codecov"], "Codecov reads the tracefile of `--lcov`"),
     (
-        "--coveralls",
+        &["--coveralls"],
         "Coveralls reads the tracefile of `--lcov`, by its own reporter",
     ),
     (
-        "--workspace",
+        &["--workspace"],
         "a report has all programs that ran: leave it out, or give `--include GLOB` for some sources",
     ),
-    ("--output-dir", "`--html DIR` names the directory of pages"),
     (
-        "--remap-path-prefix",
+        &["--output-dir"],
+        "`--html DIR` names the directory of pages",
+    ),
+    (
+        &["--html-details", "--html-nested"],
+        "`--html DIR` writes a page for each source",
+    ),
+    (
+        &["--html-self-contained", "--html-single-page"],
+        "`--html FILE.html` writes all pages to a single file",
+    ),
+    (
+        &["--html-title", "--project-title"],
+        "`--title NAME` gives the pages of `--html` a title",
+    ),
+    (
+        &[
+            "--remap-path-prefix",
+            "--path-equivalence",
+            "--compilation-dir",
+            "--root",
+        ],
         "`--path-map FROM=TO` names the place of moved sources",
     ),
     (
-        "--hide-instantiations",
+        &["--hide-instantiations"],
         "a report shows a template once: leave it out",
     ),
     (
-        "--show-instantiations",
+        &["--show-instantiations"],
         "`--show` and `--html` show the instances of templates",
     ),
-    ("--show-branches", "`--show` and `--html` show branches"),
     (
-        "--branch",
-        "clang's flags decide: a report has branches if the code has them",
+        &["--show-branches", "--show-regions"],
+        "`--show` and `--html` show branches, and the parts of lines that did not run",
     ),
     (
-        "--mcdc",
+        &[
+            "--branch",
+            "--branches",
+            "--branch-coverage",
+            "--function-coverage",
+        ],
+        "clang's flags decide: a report has functions, and branches if the code has them",
+    ),
+    (
+        &["--mcdc", "--decisions"],
         "compile with -Xarch_device -fcoverage-mcdc: the report has MC/DC then",
     ),
     (
-        "--ignore-filename",
+        &["--ignore-filename", "--omit", "--remove", "--gcov-exclude"],
         "`--exclude GLOB` and `--ignore-filename-regex REGEX` leave sources out",
     ),
     (
-        "--since",
+        &["--filter", "-f", "--extract", "--only", "--no-external"],
+        "`--include GLOB` reports some sources only",
+    ),
+    (
+        &[
+            "--exclude-lines-by-pattern",
+            "--exclude-lines",
+            "--exclude-also",
+        ],
+        "`--exclude-line REGEX` excludes the lines that match",
+    ),
+    (
+        &["--exclude-functions", "--exclude-kernel"],
+        "`--exclude-function REGEX` excludes the functions and kernels that match",
+    ),
+    (
+        &[
+            "--exclude-branches-by-pattern",
+            "--exclude-throw-branches",
+            "--exclude-unreachable-branches",
+        ],
+        "the comment LCOV_EXCL_BR_LINE excludes the branches of a line; code that is never reached is excluded by default",
+    ),
+    (
+        &["--no-exclusions", "--no-markers", "--no-assert"],
+        "`--no-default-exclusions` excludes by comments and options only, and `--as-llvm-cov` excludes nothing",
+    ),
+    (
+        &["--excluded", "--exclusions", "--show-exclusions"],
+        "`--show-excluded` lists what is excluded, and why",
+    ),
+    (
+        &["--never-ran", "--never-run", "--not-run", "--unexecuted"],
+        "`rocov kernels --uncovered` lists the kernels that never ran, and `--show-missing` the lines",
+    ),
+    (
+        &["--uncovered", "--uncovered-lines", "--missed", "--missing"],
+        "`--show-missing` adds the lines that did not run, and `rocov kernels --uncovered` lists the kernels",
+    ),
+    (
+        &["--kernels", "--by-kernel"],
+        "`rocov kernels` lists the kernels",
+    ),
+    (
+        &["--skip-covered"],
+        "the table has all sources: `--sort missed` puts those that miss lines first",
+    ),
+    (
+        &["--skip-empty"],
+        "a report has no sources without code: leave it out",
+    ),
+    (
+        &["--sort-uncovered", "--sort-percentage"],
+        "`--sort missed` sorts by missed lines, and `--sort worst` by the share that ran",
+    ),
+    (
+        &["--precision"],
+        "the table has two decimals, and `--json` has all",
+    ),
+    (
+        &["--txt"],
+        "`--table FILE` writes the table to a file; `--show` prints annotated source",
+    ),
+    (&["--csv"], "`--json` has the figures for programs"),
+    (
+        &[
+            "--xml",
+            "--xml-pretty",
+            "--cobertura-pretty",
+            "--clover",
+            "--jacoco",
+        ],
+        "`--cobertura` writes XML",
+    ),
+    (
+        &["--format"],
+        "each format has its own option, such as `--html DIR` or `--lcov`; give several to write several",
+    ),
+    (
+        &["--print-summary", "--summary"],
+        "the table ends with the totals; `--json --summary-only` has them for programs",
+    ),
+    (&["--output-file"], "`--output FILE` names the file"),
+    (
+        &["--no-color", "--use-color", "--colour"],
+        "`--color always` and `--color never` decide",
+    ),
+    (
+        &[
+            "--fail-under",
+            "--min",
+            "--minimum",
+            "--threshold",
+            "--gate",
+        ],
+        "`--fail-under-lines PERCENT` fails if a smaller share of lines ran; `--fail-under-functions`, `--fail-under-regions` and `--fail-under-branches` do so for others",
+    ),
+    (
+        &["--fail-under-kernels"],
+        "`--fail-uncovered-kernels` fails if a kernel never ran",
+    ),
+    (
+        &["--max-missed", "--fail-uncovered"],
+        "`--fail-uncovered-lines NUMBER` fails if more lines did not run",
+    ),
+    (
+        &["--max-excluded"],
+        "`--fail-excluded-lines NUMBER` fails if more lines are excluded",
+    ),
+    (
+        &["--contexts", "--show-contexts", "--tests", "--by-test"],
+        "`--per-test` has figures for each test, and `rocov which FILE:LINE` prints the tests that reach a line",
+    ),
+    (
+        &["--changed", "--compare-branch", "--diff-cover", "--pr"],
+        "`--diff REV` reports the lines that changed since REV",
+    ),
+    (
+        &["--since", "--fail-on-loss"],
         "`rocov diff BEFORE AFTER` prints what got worse, and `--html DIR --compare BEFORE` shows it in pages",
     ),
     (
-        "--instr-profile",
-        "give the data directory; `rocov merge` makes profiles for llvm-cov",
+        &["--rcfile", "--config"],
+        "a file rocov.toml at the root of the project has options for all reports",
+    ),
+    (
+        &[
+            "--instr-profile",
+            "--data-file",
+            "--directory",
+            "--object-directory",
+        ],
+        "give the data directory, as in `rocov report DIR`; `rocov merge` makes profiles for llvm-cov",
     ),
 ];
 
 /// Subcommands of other tools, and what has their effect.
-const SUBCOMMANDS: [(&str, &str); 6] = [
-    ("coverage", "`rocov report` reports the coverage"),
-    ("cov", "`rocov report` reports the coverage"),
-    ("test", "`rocov run -- ctest` runs tests"),
-    ("html", "`rocov report --html DIR` writes pages"),
-    ("lcov", "`rocov report --lcov` writes a tracefile"),
+const SUBCOMMANDS: [(&[&str], &str); 5] = [
+    (&["coverage", "cov"], "`rocov report` reports the coverage"),
+    (&["test"], "`rocov run -- ctest` runs tests"),
+    (&["html"], "`rocov report --html DIR` writes pages"),
+    (&["lcov"], "`rocov report --lcov` writes a tracefile"),
     (
-        "capture",
+        &["capture"],
         "`rocov report --lcov -o FILE` writes a tracefile",
     ),
 ];
@@ -109,7 +263,9 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         return error;
     };
     let is_of_report = error.kind() == ErrorKind::InvalidSubcommand || usage_of_report(&error);
-    let known = tips.iter().find(|(word, _)| given == word);
+    let known = tips
+        .iter()
+        .find(|(words, _)| words.contains(&given.as_str()));
     if let Some((_, tip)) = known.filter(|_| is_of_report) {
         error.remove(similar);
         error.remove(ContextKind::Suggested);
@@ -137,7 +293,11 @@ mod tests {
     fn each_tip_is_of_a_word_that_is_not_known_and_leads_to_what_is() {
         let cli = Cli::command();
         let report = cli.find_subcommand("report").unwrap();
-        for (option, tip) in OPTIONS {
+        let tips = |of: &'static [(&[&str], &'static str)]| {
+            let words = of.iter();
+            words.flat_map(|(words, tip)| words.iter().map(|word| (*word, *tip)))
+        };
+        for (option, tip) in tips(&OPTIONS) {
             let error = Cli::try_parse_from(["rocov", "report", option])
                 .err()
                 .unwrap();
@@ -145,7 +305,10 @@ mod tests {
             let said = with_tip(error).to_string();
             assert!(said.contains(&format!("tip: {tip}\n")), "{said}");
             assert_eq!(said.matches("tip:").count(), 1, "{said}");
-            for word in tip.split([' ', '`']).filter(|word| word.starts_with("--")) {
+            for word in tip
+                .split([' ', '`', ',', ';'])
+                .filter(|word| word.starts_with("--"))
+            {
                 let mut all = cli.get_subcommands().flat_map(clap::Command::get_arguments);
                 let is_known =
                     |argument: &clap::Arg| argument.get_long() == word.strip_prefix("--");
@@ -155,7 +318,7 @@ mod tests {
                 );
             }
         }
-        for (subcommand, tip) in SUBCOMMANDS {
+        for (subcommand, tip) in tips(&SUBCOMMANDS) {
             let error = Cli::try_parse_from(["rocov", subcommand]).err().unwrap();
             let said = with_tip(error).to_string();
             assert!(said.contains(&format!("tip: {tip}\n")), "{said}");
