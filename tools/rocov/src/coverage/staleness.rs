@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::ptr;
 use std::sync::Arc;
 
-use super::function::{Function, Kind, Location};
-use super::misfit::{Misfit, Stale};
+use super::misfit::{Misfit, Stale, misplaced};
 use super::source_text::SourceTexts;
 use super::view::View;
 
@@ -63,44 +61,5 @@ pub(super) fn stale<'a>(
             false => None,
         };
         misplaced(function, line).next().map(|(_, stale)| stale)
-    })
-}
-
-/// The places of a function that show that its files have changed since they were compiled, each with the index of the
-/// file. `line` gives the line of a file, from 1; it returns `None` for lines that may be anything.
-///
-/// A region of code starts with a token, and a function's ends with one, so there is neither a blank
-/// nor the end of a line.
-pub(super) fn misplaced<'a>(
-    function: &Function,
-    line: impl Fn(u32, u32) -> Option<&'a [u8]>,
-) -> impl Iterator<Item = (u32, Stale)> {
-    let is_code = move |file: u32, line_number: u32, column: Option<u32>| {
-        line(file, line_number).is_none_or(|line| {
-            let byte = column.and_then(|column| line.get(column as usize));
-            byte.is_some_and(|byte| !byte.is_ascii_whitespace())
-        })
-    };
-    let main = function.main_file();
-    let mut regions = function.regions.iter();
-    let body = regions.find(|region| region.location.file == main);
-    let code = function.regions.iter();
-    let code = code.filter(|region| region.kind == Kind::Code);
-    code.filter_map(move |region| {
-        let Location { span, file, .. } = region.location;
-        let is_body = body.is_some_and(|body| ptr::eq(body, region));
-        let (place, is_end) = if !is_code(file, span.start.line, span.start.column.checked_sub(1)) {
-            (span.start, false)
-        } else if is_body && !is_code(file, span.end.line, span.end.column.checked_sub(2)) {
-            (span.end, true)
-        } else {
-            return None;
-        };
-        let stale = Stale {
-            place,
-            is_end,
-            has_exclusions: false,
-        };
-        Some((file, stale))
     })
 }

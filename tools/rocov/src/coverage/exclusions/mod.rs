@@ -19,10 +19,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use regex::RegexSet;
 
 use super::function::{Function, Place};
-use super::misfit::{Misfit, Stale};
+use super::misfit::{Misfit, Stale, misplaced};
 use super::model::Record;
 use super::source_text::SourceTexts;
-use super::staleness::misplaced;
 use crate::support::demangle::shown;
 use left_out::LeftOut;
 use never_return::Names;
