@@ -262,11 +262,9 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(given)) = error.get(word) else {
         return error;
     };
-    let is_of_report = error.kind() == ErrorKind::InvalidSubcommand || usage_of_report(&error);
-    let known = tips
-        .iter()
-        .find(|(words, _)| words.contains(&given.as_str()));
-    if let Some((_, tip)) = known.filter(|_| is_of_report) {
+    let mut tips = tips.iter();
+    let known = tips.find(|(words, _)| words.contains(&given.as_str()));
+    if let Some((_, tip)) = known.filter(|(_, tip)| fits(tip, &error)) {
         error.remove(similar);
         error.remove(ContextKind::Suggested);
         let tip = ContextValue::StyledStrs(vec![(*tip).into()]);
@@ -275,12 +273,16 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Returns whether it is an error of `rocov report`.
-fn usage_of_report(error: &clap::Error) -> bool {
-    match error.get(ContextKind::Usage) {
-        Some(ContextValue::StyledStr(usage)) => usage.to_string().contains("rocov report"),
-        _ => false,
-    }
+/// Returns whether a tip helps with the command of an error: `rocov report`, or `rocov kernels` if the tip is about its
+/// options.
+fn fits(tip: &str, error: &clap::Error) -> bool {
+    let usage = match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
+        _ => String::new(),
+    };
+    error.kind() == ErrorKind::InvalidSubcommand
+        || usage.contains("rocov report")
+        || usage.contains("rocov kernels") && tip.contains("`rocov kernels --")
 }
 
 #[cfg(test)]
@@ -323,9 +325,16 @@ mod tests {
             let said = with_tip(error).to_string();
             assert!(said.contains(&format!("tip: {tip}\n")), "{said}");
         }
-        let error = Cli::try_parse_from(["rocov", "run", "--text"])
-            .err()
-            .unwrap();
-        assert!(!with_tip(error).to_string().contains("annotated"));
+        for (arguments, has_tip) in [
+            (["kernels", "--never-ran"], true),
+            (["kernels", "--skip-covered"], false),
+            (["run", "--txt"], false),
+        ] {
+            let error = Cli::try_parse_from(["rocov"].into_iter().chain(arguments));
+            let said = with_tip(error.err().unwrap()).to_string();
+            let mut all = tips(&OPTIONS);
+            let found = all.any(|(_, tip)| said.contains(&format!("tip: {tip}\n")));
+            assert_eq!(found, has_tip, "{said}");
+        }
     }
 }
