@@ -674,7 +674,7 @@ fn a_source_whose_exclusions_have_moved_is_named() {
     for option in ["--source-revision=HEAD", "--as-llvm-cov"] {
         assert_eq!(stderr(&repository.report(&[option])), "");
     }
-    // What is excluded by default can be kept, and then a table needs no text.
+    // No text is read for a table that keeps the default exclusions.
     let traps = AFTER.replace("*value = 0; // never", "__builtin_trap();");
     let path = repository.write("src/kernel.hip", &traps);
     repository.commit();
@@ -755,5 +755,25 @@ fn pages_explain_exclusions_if_they_have_some() {
         assert!(all(".excluded").is_empty());
         let footer = crate::report::pages::text(all("footer")[0]);
         assert!(!footer.contains("without"), "{footer}");
+    }
+}
+
+/// Only gfx942 has the line, and gfx90a has no code there.
+#[test]
+fn a_page_has_the_exclusions_of_each_arch() {
+    let (place, elfs) = Place::with_archs();
+    place.of_archs(&elfs, &["--html=out", "--exclude-line=return value . 2"]);
+    let pages = Pages::read(&place.path().join("out"));
+    let page = pages.source("archs.hip").root_element();
+    for row in ["#L8", "#L7 + tr.branch"] {
+        let cells = crate::report::pages::all(page, &format!("{row} > td.n"));
+        let classes = cells
+            .into_iter()
+            .map(|cell| crate::report::pages::attribute(cell, "class").trim());
+        assert_eq!(
+            classes.collect::<Vec<_>>(),
+            ["n absent", "n excluded"],
+            "{row}"
+        );
     }
 }

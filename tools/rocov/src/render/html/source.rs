@@ -394,7 +394,11 @@ impl Iterator for Lines<'_> {
                 None => (0..partly.len())
                     .map(|column| {
                         let is_excluded = self.is_excluded(column, self.number);
-                        Count::none().excluded_if(is_excluded)
+                        let cell = match excluded {
+                            Some(_) => Count::new(None, false),
+                            None => Count::none(),
+                        };
+                        cell.excluded_if(is_excluded)
                     })
                     .collect(),
             },
