@@ -1,13 +1,14 @@
 //! Triton's kernels for AMD GPUs, which its own backend compiles without a GPU: the lines that run on the model are those of
 //! Triton's interpreter, by a trace and by inserted counters.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::support::artifacts::{built, python, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::module_runner;
 use crate::support::gpu::Stack;
-use crate::support::unpacked::not_run;
+use crate::support::unpacked::asked;
 
 const TARGET: &str = "gfx942";
 /// Counts cannot tell these from other launches: a side of `inlined` is folded completely, `merged` has one store for two,
@@ -24,19 +25,17 @@ fn tool() -> Command {
 
 #[test]
 fn kernels_of_triton_run_the_lines_that_its_interpreter_runs() {
-    if !run(limited(python()).args(["-c", "import triton"]))
-        .status
-        .success()
-    {
-        not_run("Python has no triton: its kernels are not run on AMD GPUs");
+    let without = "kernels of Triton are not run on AMD GPUs";
+    let Some(triton) = asked("libraries", "triton-3.6", without) else {
         return;
-    }
+    };
     let Some(stack) = Stack::hip_7() else {
         return;
     };
     let place = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| place.path().join(name);
     let mut compile = tool();
+    compile.env("PYTHONPATH", Path::new(triton.trim_end()));
     compile.env("TRITON_CACHE_DIR", path("cache"));
     run(compile.args(["amd", TARGET]).arg(place.path())).success();
     for number in (0..LAUNCHES).filter(|number| !NOT_SHOWN.contains(number)) {

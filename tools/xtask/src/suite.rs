@@ -21,7 +21,7 @@ Installs missing packages (see tools/setup), checks formatting and lints, builds
 all tests and fuzz targets. Arguments after -- go to `cargo test`, to run some of the tests.
 
   --stacks default  also fetch the newest clang, the HIP and ROCr of two releases that know gfx942,
-                    and OpenMP's runtime for GPUs
+                    OpenMP's runtime for GPUs, and what CUDA and Triton compile with
                     (the default; kept in .stacks)
   --stacks all      also fetch every other stack that tools/stacks knows, run the programs on
                     each runtime, and compile all kernels at all levels for each modelled GPU
@@ -35,7 +35,7 @@ const LIBRARY_MAX: u64 = 2_097_152;
 
 /// The stacks that a run fetches by default. The first runtime that is here runs gfx942. Without one, the interpreter's own
 /// loader does.
-const DEFAULT_STACKS: [&str; 7] = [
+const DEFAULT_STACKS: [&str; 8] = [
     "rocr-7.2.4",
     "rocr-6.4.3",
     "roctx-7.2.4",
@@ -43,6 +43,7 @@ const DEFAULT_STACKS: [&str; 7] = [
     "openmp-22",
     "llvm-tests-22",
     "cuda-12.9",
+    "triton-3.6",
 ];
 
 /// The runtimes that `--stacks all` runs the programs on, beside the newest.
