@@ -19,6 +19,11 @@ fn the_lines_of_kernels_follow_from_their_syntax_trees() {
     run(&mut pytest("test_truth.py")).success();
 }
 
+#[test]
+fn tutorials_of_triton_are_measured() {
+    run(&mut pytest("test_tutorials.py")).success();
+}
+
 /// `tools/dev/python-versions` runs these tests with other releases of coverage.py and Python.
 #[test]
 fn coverage_py_shows_kernels() {
