@@ -13,6 +13,7 @@ mod kinds;
 mod labels;
 mod loads;
 mod names;
+mod per_program;
 mod ptx;
 mod python;
 mod run_time;

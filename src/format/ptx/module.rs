@@ -1,6 +1,7 @@
 //! A PTX module: its header, source files and functions (PTX ISA, "Directives").
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use crate::format::blocks::{Kind, Records};
@@ -61,6 +62,9 @@ pub struct PtxFunction<'text> {
     pub line: usize,
     /// The basic blocks in the order of the text. Each has a counter of this number.
     pub blocks: Vec<Block>,
+    /// The threads of one block of a launch, or of one cluster of blocks: `.reqntid` and `.reqnctapercluster`. `None` if
+    /// the text leaves the number to the launch; `.maxntid` is only its limit.
+    pub required_threads: Option<NonZeroU64>,
     pub(crate) body: Body<'text>,
 }
 
@@ -363,6 +367,7 @@ impl<'text> Reader<'text> {
         let line = self.lexer.peek().line;
         let symbol = self.lexer.word("the name of a function")?;
         let mut is_limited = false;
+        let (mut threads, mut blocks) = (None, NonZeroU64::new(1));
         let open = loop {
             let token = self.lexer.take()?;
             match token.kind {
@@ -371,7 +376,14 @@ impl<'text> Reader<'text> {
                 TokenKind::Sign(b'(') => drop(self.lexer.skip_to(b')')?),
                 // A pragma ends with a semicolon also if the body comes behind it.
                 TokenKind::Word if self.lexer.text_of(token) == ".pragma" => self.declaration()?,
-                TokenKind::Word => is_limited |= LIMITS.contains(&self.lexer.text_of(token)),
+                TokenKind::Word => {
+                    is_limited |= LIMITS.contains(&self.lexer.text_of(token));
+                    match self.lexer.text_of(token) {
+                        ".reqntid" => threads = self.size()?,
+                        ".reqnctapercluster" => blocks = self.size()?,
+                        _ => {}
+                    }
+                }
                 TokenKind::Sign(b',') | TokenKind::Text => {}
                 _ => return Err(self.lexer.unexpected(token, "the body of a function")),
             }
@@ -380,6 +392,9 @@ impl<'text> Reader<'text> {
             let found = symbol.to_owned();
             return Err(PtxError::RepeatedFunction { line, found });
         }
+        let required_threads = threads
+            .zip(blocks)
+            .and_then(|(threads, blocks)| threads.checked_mul(blocks));
         let statements = statements::read(&mut self.lexer)?;
         let blocks = Blocks::new(&statements)?;
         let text = &self.module.text[first.start..=statements.end];
@@ -390,6 +405,7 @@ impl<'text> Reader<'text> {
             hash: Kind::Ptx.hash(text.as_bytes()),
             line,
             blocks: Vec::new(),
+            required_threads,
             body: Body {
                 statements,
                 blocks,
@@ -398,6 +414,19 @@ impl<'text> Reader<'text> {
             },
         });
         Ok(())
+    }
+
+    /// The product of one to three numbers with commas between them. `None` if one is 0, or if it is too large.
+    fn size(&mut self) -> Result<Option<NonZeroU64>, PtxError> {
+        const EXPECTED: &str = "the size of one dimension";
+        let mut size = NonZeroU64::new(self.lexer.number(EXPECTED)?);
+        while self.lexer.take_if(b',')? {
+            let more = NonZeroU64::new(self.lexer.number(EXPECTED)?);
+            size = size
+                .zip(more)
+                .and_then(|(size, more)| size.checked_mul(more));
+        }
+        Ok(size)
     }
 
     /// The function with the positions of its blocks.

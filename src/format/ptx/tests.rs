@@ -1,6 +1,7 @@
 //! Blocks, lines and errors of texts whose blocks are counted by hand.
 
 use std::fmt::Write;
+use std::num::NonZeroU64;
 
 use super::*;
 
@@ -136,6 +137,36 @@ fn kernels_and_functions_with_a_body_are_found() {
     let hash = module.functions[1].hash;
     let other = text.replace("128, 1, 1", "256, 1, 1");
     assert_ne!(Module::parse(&other).unwrap().functions[1].hash, hash);
+}
+
+#[test]
+fn the_text_requires_the_threads_of_a_block_or_of_a_cluster() {
+    // By PTX ISA 11.2: `.maxntid` is a limit, and a cluster has so many blocks.
+    for (directives, expected) in [
+        ("", None),
+        (".maxntid 128", None),
+        (".reqntid 128", Some(128)),
+        (".reqntid 8, 4, 2", Some(64)),
+        (".minnctapersm 2 .reqntid 32,2 .maxnreg 64", Some(64)),
+        (".reqntid 128 .reqnctapercluster 2, 1, 1", Some(256)),
+        (".reqnctapercluster 4", None),
+        (".reqntid 0", None),
+        (
+            ".reqntid 0xffffffffffffffff .reqnctapercluster 0xffffffffffffffff",
+            None,
+        ),
+    ] {
+        let text = format!("{HEAD}.visible .entry k() {directives} {{ ret; }}");
+        let module = Module::parse(&text).unwrap();
+        let found = module.functions[0].required_threads.map(NonZeroU64::get);
+        assert_eq!(found, expected, "{directives}");
+    }
+    let text = format!("{HEAD}.visible .entry k() .reqntid {{ ret; }}");
+    let error = Module::parse(&text).unwrap_err().to_string();
+    assert!(
+        error.contains("expected the size of one dimension, found {"),
+        "{error}"
+    );
 }
 
 #[test]

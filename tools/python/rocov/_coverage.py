@@ -363,7 +363,9 @@ def _counts(directories, by_test):
         return {}
     with tempfile.TemporaryDirectory() as folder:
         lcov, details = (os.path.join(folder, name) for name in ("lcov", "json"))
-        arguments = [command, "report", *directories, "--lcov", lcov, "--json", details, "--summary-only"]
+        # Programs would not show that only some of the threads of each ran a line.
+        unit = "--per=thread"
+        arguments = [command, "report", *directories, unit, "--lcov", lcov, "--json", details, "--summary-only"]
         arguments += ["--per-test"] if by_test else []
         environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         ended = subprocess.run(

@@ -545,7 +545,7 @@ const WITHOUT_STEP: [(&str, &[&str]); 4] = [
             "left out: counts and lines: {}",
             "left out: {}",
             "left out: {} ({} of {} code object {}): ",
-            "left out: {} ({}{}), as {}: {}",
+            "left out: {} ({}), as {}: {}",
             "left out: {}: {}",
             "line {} is not TOML: {}",
             "no device profiles of rocov in {}: {}",

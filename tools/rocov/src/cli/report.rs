@@ -15,7 +15,7 @@ use super::gates::GateArguments;
 use crate::coverage::{By, Change, Exclusions, Gates, Rules, SourceGlobs, SourceTexts};
 use crate::data::labels::LabelPattern;
 use crate::dataset::RunCondition;
-use crate::profdata::CountKind;
+use crate::profdata::{CountKind, CountUnit};
 
 /// The largest number of blocks of which one counts.
 const MAX_SCALE: u64 = 1 << 20;
@@ -198,6 +198,17 @@ pub(crate) struct ReportOptions {
         help_heading = "Contents"
     )]
     pub(crate) scale: Option<u64>,
+
+    /// Count each `thread` that ran a line of PTX, or each `program` of Triton, which is a block of threads. Rounds up, and
+    /// prints a line with the kernels whose code does not require a number of threads
+    #[arg(
+        long,
+        value_name = "UNIT",
+        default_value = "thread",
+        hide_possible_values = true,
+        help_heading = "Contents"
+    )]
+    pub(crate) per: CountUnit,
 
     #[command(flatten)]
     pub(crate) filters: Filters,

@@ -23,8 +23,10 @@ use super::uniformity;
 use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::kinds::is_elf;
 use crate::profdata::uniformity::UniformityProfiles;
-use crate::profdata::{BinaryCounts, CountKind, CountKinds, ProfileCounts};
-use crate::support::demangle::shown;
+use crate::profdata::{
+    BinaryCounts, CountKind, CountKinds, CountUnit, ProfileCounts, ProgramSizes,
+};
+use crate::support::demangle::first_shown;
 use crate::support::{mmap, parallel, temporary};
 use crate::system::command;
 use crate::term::plural::count;
@@ -46,6 +48,8 @@ pub(crate) struct CountedBinary {
     pub(crate) counts: BinaryCounts,
     /// The kinds of counts that are reported.
     pub(crate) kinds: CountKinds,
+    /// The threads of its programs, if its counts are of programs.
+    pub(crate) sizes: Arc<ProgramSizes>,
     /// The profiles of its uniformity, if the report has it.
     pub(crate) uniformity: Option<Arc<UniformityProfiles>>,
 }
@@ -140,6 +144,7 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
         texts,
         activities,
         kinds: input.kinds.clone(),
+        unit: CountUnit::of(&input.kinds, &input.counts, &input.sizes),
     };
     if let Side::Device = input.side {
         match described(&input.objects) {
@@ -222,17 +227,9 @@ fn evaluated(index: &ObjectIndex, counts: &ProfileCounts) -> Result<(Vec<Record>
 
 /// The warning that functions are left out, if there are any.
 fn left_out(functions: &[Arc<str>], fact: &str, reason: &str) -> Option<String> {
-    /// The most names in a message.
-    const MOST: usize = 8;
-    let names = functions.iter().take(MOST).map(|name| shown(name));
-    let names = names.collect::<Vec<_>>().join("; ");
-    let more = match functions.len().saturating_sub(MOST) {
-        0 => String::new(),
-        more => format!("; and {more} more"),
-    };
+    let names = first_shown(functions);
     let functions = count(functions.len(), "function");
-    (!names.is_empty())
-        .then(|| format!("left out: {functions} ({names}{more}), as {fact}: {reason}"))
+    (!names.is_empty()).then(|| format!("left out: {functions} ({names}), as {fact}: {reason}"))
 }
 
 /// The records of objects as llvm-cov exports them, and its warnings.

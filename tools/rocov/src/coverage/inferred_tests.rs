@@ -67,6 +67,7 @@ impl Ran {
             objects: vec![self.path("main")],
             counts: BinaryCounts::Summed(Arc::new(counts)),
             kinds: CountKinds::from([CountKind::Mapping]),
+            sizes: Arc::default(),
             uniformity: None,
         };
         collect(&[input], &LlvmTools::only(None), str::to_owned)

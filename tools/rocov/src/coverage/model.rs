@@ -14,7 +14,7 @@ use super::activity::Activities;
 use super::function::{Counts, Decision, DecisionOutcome, Function, Key};
 use super::hiprtc::Texts;
 use super::segments::CountedRegion;
-use crate::profdata::CountKinds;
+use crate::profdata::{CountKinds, CountUnit};
 
 /// The side that code runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -46,6 +46,8 @@ pub(crate) struct Source {
     pub(crate) activities: Activities,
     /// The kinds of its counts.
     pub(crate) kinds: CountKinds,
+    /// The unit of its counts, if a user can choose it.
+    pub(crate) unit: Option<CountUnit>,
 }
 
 impl Source {

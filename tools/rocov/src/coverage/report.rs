@@ -22,6 +22,7 @@ use super::view::{By, Rules, View};
 use crate::data::device_elfs::ObjectFile;
 use crate::data::{DataDirectory, Origins};
 use crate::llvm::LlvmTools;
+use crate::profdata::kinds::in_words;
 use crate::profdata::per_label::{LabelProfiles, TestProfiles};
 use crate::profdata::uniformity::UniformityProfiles;
 use crate::profdata::{
@@ -163,6 +164,7 @@ impl<'a> Report<'a> {
             objects: binaries.to_vec(),
             counts,
             kinds: CountKinds::from([CountKind::Mapping]),
+            sizes: Arc::default(),
             uniformity: None,
         });
         self.headings.insert(HOST.to_owned(), heading);
@@ -333,6 +335,7 @@ fn counted<'a>(
         objects: object.files(),
         counts: object.counts.clone(),
         kinds: object.kinds.clone(),
+        sizes: Arc::clone(&object.sizes),
         uniformity: None,
     })
 }
@@ -355,9 +358,8 @@ fn heading(arch: &MergedArch<'_>) -> Heading {
     let kinds = arch.objects.iter().flat_map(|object| object.kinds.iter());
     let kinds: CountKinds = kinds.copied().collect();
     if kinds != mapping {
-        let names = kinds.iter().map(|kind| kind.name());
-        let names = names.collect::<Vec<_>>().join(", ");
-        line += &format!(", counted by {names}");
+        let unit = arch.objects.iter().filter_map(MergedObject::unit).max();
+        line += &format!(", counted by {}", in_words(&kinds, unit));
     }
     if arch.scale > 1 {
         line += &format!(", counts times {}", arch.scale);

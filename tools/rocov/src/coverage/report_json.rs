@@ -16,7 +16,7 @@ use super::export;
 use super::function::{LineTable, Marks, Place, TableLine};
 use super::hiprtc::Texts;
 use super::model::{Record, SharedFunctions, Side, Source};
-use crate::profdata::{CountKind, CountKinds};
+use crate::profdata::{CountKind, CountKinds, CountUnit};
 use crate::support::mmap;
 
 /// The description of a column of a report.
@@ -30,6 +30,9 @@ pub(crate) struct Head {
     /// The kinds of counts.
     #[serde(default = "mapping_kinds")]
     pub(crate) kinds: CountKinds,
+    /// The unit of the counts, if a user can choose it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) per: Option<CountUnit>,
     /// The number of functions whose counts are too low, as they add without atomic operations.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) non_atomic: usize,
@@ -178,6 +181,7 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
             texts: Texts::new(),
             activities: Activities::new(),
             kinds: head.kinds,
+            unit: head.per,
         })
     });
     sources.collect()

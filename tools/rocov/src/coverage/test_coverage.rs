@@ -105,6 +105,7 @@ impl<'a> TestedObject<'a> {
             texts: Texts::new(),
             activities: Activities::new(),
             kinds: self.binary.kinds.clone(),
+            unit: None,
         }
     }
 }
@@ -292,7 +293,10 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
                 let number = self.merged.fetch_add(1, Ordering::Relaxed);
                 let part = self.directory.join(format!("test-{number}.profdata"));
                 let (counts, _) = object_counts(profiles, part, self.installed)?;
-                all.push(ObjectCounts { object, counts });
+                all.push(ObjectCounts {
+                    object,
+                    counts: object.binary.sizes.apply(counts),
+                });
             }
         }
         Ok(all)

@@ -28,7 +28,7 @@ use super::model::{Record, Side, Source, combine};
 use super::part::Part;
 use super::selection::SourceGlobs;
 use super::source_text::SourceTexts;
-use crate::profdata::{CountKind, CountKinds};
+use crate::profdata::{CountKind, CountKinds, CountUnit};
 
 /// The grouping of code objects to columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -124,6 +124,8 @@ pub(crate) struct Column {
     pub(crate) activities: Activities,
     /// The kinds of counts of the code objects.
     pub(crate) kinds: CountKinds,
+    /// The unit of the counts, if a user can choose it.
+    pub(crate) unit: Option<CountUnit>,
     /// The number of functions whose counts are too low, as they add without atomic operations.
     pub(crate) non_atomic: usize,
     /// The lines that are left out.
@@ -155,6 +157,7 @@ impl Column {
         }
         let kinds = sources.iter().flat_map(|source| &source.kinds).copied();
         let kinds = kinds.collect();
+        let unit = sources.iter().filter_map(|source| source.unit).max();
         let mut records = combine(sources.into_iter().flat_map(|source| source.records));
         if rules == Rules::Own {
             infer(&mut records);
@@ -180,6 +183,7 @@ impl Column {
             records,
             activities,
             kinds,
+            unit,
             non_atomic: 0,
             excluded: excluded.lines,
             excluded_branches: excluded.branches,

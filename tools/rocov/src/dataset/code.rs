@@ -259,6 +259,7 @@ impl Code {
             texts: Default::default(),
             activities: Default::default(),
             kinds: self.kinds.clone(),
+            unit: None,
         };
         View::new(vec![source], By::Arch, |_| true)
     }

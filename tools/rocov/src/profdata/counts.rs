@@ -1,6 +1,7 @@
 //! The counts of one code object, from its raw profiles, without llvm-profdata.
 
 use std::collections::btree_map::Entry;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -134,6 +135,23 @@ impl ProfileCounts {
             bitmap: counts.bitmap.clone(),
             ..FunctionCounts::default()
         })
+    }
+
+    /// The counts of the functions that `threads` knows the threads of a program of, in programs: rounded up. The other
+    /// counts stay.
+    pub(super) fn per_program(&self, threads: impl Fn((u64, u64)) -> Option<NonZeroU64>) -> Self {
+        let functions = self.functions.iter().map(|(key, function)| {
+            let mut function = function.clone();
+            if let Some(threads) = threads(*key) {
+                let counters = function.counters.iter_mut();
+                counters.for_each(|count| *count = count.div_ceil(threads.get()));
+            }
+            (*key, function)
+        });
+        Self {
+            version: self.version,
+            functions: functions.collect(),
+        }
     }
 
     /// Counts of the same functions, with the counters that `counters` gives for their counts.

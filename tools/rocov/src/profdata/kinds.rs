@@ -7,7 +7,7 @@ use rocov::format::blocks::{Kind, trace};
 use rocov::format::codeobject::{CodeObject, name_ref};
 use serde::{Deserialize, Serialize};
 
-use super::{BinaryCounts, ProfileCounts};
+use super::{BinaryCounts, CountUnit, ProfileCounts};
 use crate::support::mmap;
 
 /// The kind of counts.
@@ -34,6 +34,14 @@ impl CountKind {
         }
     }
 
+    /// The name in reports, with the unit of counts of PTX if that is known.
+    pub(crate) fn name_with(self, unit: Option<CountUnit>) -> String {
+        match unit {
+            Some(unit) if self == Self::Ptx => format!("{} {}", self.name(), unit.words()),
+            _ => self.name().to_owned(),
+        }
+    }
+
     /// The word for it in tables and options.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -46,6 +54,12 @@ impl CountKind {
 
 /// The kinds of counts of one code object.
 pub(crate) type CountKinds = BTreeSet<CountKind>;
+
+/// The names of kinds, with the unit of counts of PTX.
+pub(crate) fn in_words(kinds: &CountKinds, unit: Option<CountUnit>) -> String {
+    let names = kinds.iter().map(|kind| kind.name_with(unit));
+    names.collect::<Vec<_>>().join(", ")
+}
 
 /// The kinds of counts that the code object in the files `objects` has: a device ELF, PTX or both. Code without a
 /// coverage mapping that nothing is counted of was traced.

@@ -13,12 +13,14 @@ pub(crate) mod named_counts;
 pub(crate) mod per_label;
 pub(crate) mod pooled;
 mod profile_summary;
+mod programs;
 #[cfg(test)]
 mod sizes_tests;
 pub(crate) mod uniformity;
 #[cfg(test)]
 mod values_tests;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -39,6 +41,7 @@ use crate::term::warnings::Warnings;
 
 pub(crate) use counts::{BinaryCounts, ProfileCounts};
 pub(crate) use kinds::{CountKind, CountKinds};
+pub(crate) use programs::{CountUnit, ProgramSizes};
 
 /// The first raw version of compilers whose counters may skip blocks (`__llvm_profile_sampling_gpu`).
 const FIRST_SAMPLED: u32 = 11;
@@ -72,6 +75,8 @@ pub(crate) struct MergedObject<'a> {
     pub(crate) counts: BinaryCounts,
     /// The kinds of its counts.
     pub(crate) kinds: CountKinds,
+    /// The threads of its programs, if its counts are of programs.
+    pub(crate) sizes: Arc<ProgramSizes>,
     /// The number of its raw profiles, without those of zeros: 0 if it was never launched.
     pub(crate) raw: usize,
     /// The number of its functions whose counts are too low, as they add without atomic operations.
@@ -144,6 +149,7 @@ impl<'a> MergedProfiles<'a> {
                         elf,
                         ptx,
                         counts,
+                        sizes: Arc::default(),
                         raw: object.counted(),
                         non_atomic: object.non_atomic,
                     })
@@ -203,6 +209,22 @@ impl<'a> MergedProfiles<'a> {
         Ok(())
     }
 
+    /// Makes counts those of programs if the code requires the threads of one. Returns the mangled names of the kernels
+    /// that ran and whose counts are still of threads.
+    pub(crate) fn count_programs(&mut self) -> BTreeSet<String> {
+        let mut per_thread = BTreeSet::new();
+        for object in self.archs.iter_mut().flat_map(|arch| &mut arch.objects) {
+            let BinaryCounts::Summed(counts) = &object.counts else {
+                continue;
+            };
+            let sizes = ProgramSizes::read(&object.files());
+            per_thread.extend(sizes.per_thread(counts).map(str::to_owned));
+            object.counts = sizes.apply(object.counts.clone());
+            object.sizes = Arc::new(sizes);
+        }
+        per_thread
+    }
+
     /// A directory for files that are needed as long as this.
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
@@ -228,10 +250,14 @@ impl MergedObject<'_> {
             .collect()
     }
 
+    /// The unit of its counts, if a user can choose it.
+    pub(crate) fn unit(&self) -> Option<CountUnit> {
+        CountUnit::of(&self.kinds, &self.counts, &self.sizes)
+    }
+
     /// The kinds of its counts in words.
     pub(crate) fn counted_by(&self) -> String {
-        let kinds = self.kinds.iter().map(|kind| kind.name());
-        kinds.collect::<Vec<_>>().join(", ")
+        kinds::in_words(&self.kinds, self.unit())
     }
 
     /// Returns whether the counts may be of some of the blocks. From clang 23 on, LLVM's own device code decides

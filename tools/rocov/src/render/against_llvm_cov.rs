@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
 use rocov_tests::json::json;
 use serde_json::Value;
@@ -101,6 +102,7 @@ impl Counted {
                 objects: vec![self.object(name)],
                 counts: BinaryCounts::Indexed(self.profile(&[name])),
                 kinds: CountKinds::from([CountKind::Mapping]),
+                sizes: Arc::default(),
                 uniformity: None,
             })
             .collect();

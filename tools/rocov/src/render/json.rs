@@ -160,6 +160,7 @@ fn head(view: &View, column: &Column, contents: JsonContents) -> Head {
         binaries: column.binaries.iter().cloned().collect(),
         kernels,
         kinds: column.kinds.clone(),
+        per: column.unit,
         non_atomic: column.non_atomic,
         line_tables: shown(view, column)
             .enumerate()

@@ -138,6 +138,7 @@ fn exports(release: &Release, library: &Path, seed: u64) -> Exports {
         objects: vec![library.to_owned()],
         counts: BinaryCounts::Summed(Arc::new(counts)),
         kinds: CountKinds::from([CountKind::Mapping]),
+        sizes: Arc::default(),
         uniformity: None,
     };
     let collected = collect(&[input], &LlvmTools::only(None), str::to_owned).unwrap();

@@ -95,6 +95,19 @@ pub(crate) fn shown(name: &str) -> String {
     demangle(name).unwrap_or_else(|| name.to_owned())
 }
 
+/// The first of these names, demangled, and the number of the others: for a message.
+pub(crate) fn first_shown<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
+    /// The most names in a message.
+    const MOST: usize = 8;
+    let mut names = names.into_iter();
+    let first = names.by_ref().take(MOST).map(|name| shown(name.as_ref()));
+    let first = first.collect::<Vec<_>>().join("; ");
+    match names.count() {
+        0 => first,
+        more => format!("{first}; and {more} more"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -22,10 +22,11 @@ use crate::data::matched_elfs::MatchedElfs;
 use crate::data::{DataDirectory, Origins};
 use crate::dataset::DataSetInputs;
 use crate::llvm::LlvmTools;
-use crate::profdata::{MergedProfiles, host_counts, per_label, uniformity};
+use crate::profdata::{CountUnit, MergedProfiles, host_counts, per_label, uniformity};
 use crate::render;
 use crate::render::annotated;
 use crate::render::annotated::AnnotatedSource;
+use crate::support::demangle::first_shown;
 use crate::support::time;
 use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::lines::Lines;
@@ -101,6 +102,9 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     match options.scale {
         Some(scale) => merged.scale(scale)?,
         None => print::warn(&sampled(&merged)),
+    }
+    if options.per == CountUnit::Program {
+        print::warn(&per_thread(&merged.count_programs()));
     }
     let mut report = Report::new(&merged, &data, &origins);
     report.follow(options.rules(), options.exclusions()?);
@@ -223,6 +227,19 @@ fn sampled(merged: &MergedProfiles<'_>) -> Vec<String> {
         )
     });
     lines.collect()
+}
+
+/// A line with the kernels whose counts are per thread in a report of programs, if there are some.
+fn per_thread(kernels: &BTreeSet<String>) -> Vec<String> {
+    let line = || {
+        format!(
+            "the counts of {} are per thread ({}): their code does not require a number of threads, as Triton's PTX \
+             does with .reqntid: leave out --per to report all counts per thread",
+            count(kernels.len(), "kernel"),
+            first_shown(kernels),
+        )
+    };
+    Vec::from_iter((!kernels.is_empty()).then(line))
 }
 
 /// Adds the uniformity of the code objects that have uniform counters to the report.

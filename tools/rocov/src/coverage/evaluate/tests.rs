@@ -213,6 +213,7 @@ fn compare(
                 objects: vec![elf.to_owned()],
                 counts,
                 kinds: CountKinds::from([CountKind::Mapping]),
+                sizes: Arc::default(),
                 uniformity: None,
             };
             let mut collected = collect(&[input], installed, str::to_owned).unwrap();

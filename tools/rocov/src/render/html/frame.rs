@@ -14,7 +14,8 @@ use crate::coverage::provenance::Runs;
 use crate::coverage::report::too_low;
 use crate::coverage::view::View;
 use crate::coverage::{Earlier, Provenance};
-use crate::profdata::{CountKind, CountKinds};
+use crate::profdata::kinds::in_words;
+use crate::profdata::{CountKind, CountKinds, CountUnit};
 use crate::support::paths::{below, common};
 use crate::support::time;
 use crate::term::plural::count;
@@ -49,6 +50,8 @@ pub(super) struct Head {
     /// The files that the code lies in.
     pub(super) binaries: Vec<String>,
     pub(super) kinds: CountKinds,
+    /// The unit of the counts, if a user can choose it.
+    pub(super) unit: Option<CountUnit>,
     /// The number of functions whose counts are too low.
     pub(super) non_atomic: usize,
 }
@@ -61,9 +64,8 @@ impl Head {
 
     /// The names of the kinds of counts, if there are others than a coverage mapping.
     pub(super) fn counted_by(&self) -> Option<String> {
-        let names = self.kinds.iter().map(|kind| kind.name());
         let has_others = self.kinds.iter().any(|kind| *kind != CountKind::Mapping);
-        has_others.then(|| names.collect::<Vec<_>>().join(", "))
+        has_others.then(|| in_words(&self.kinds, self.unit))
     }
 }
 
@@ -97,6 +99,7 @@ impl<'a> Frame<'a> {
                 origin: format!("{of} {}", binaries.join(", ")),
                 binaries,
                 kinds: column.kinds.clone(),
+                unit: column.unit,
                 non_atomic: column.non_atomic,
             }
         });
@@ -162,19 +165,14 @@ impl<'a> Frame<'a> {
     pub(super) fn counted_by(&self) -> String {
         let kinds = self.columns.iter().flat_map(|column| &column.kinds);
         let names: BTreeSet<_> = kinds.copied().collect();
-        let names = names.into_iter().map(|kind| match kind {
-            CountKind::Mapping => "llvm-cov",
-            other => other.name(),
-        });
-        match names.collect::<Vec<_>>().as_slice() {
-            ["llvm-cov"] | [] => "Figures by the rules of llvm-cov".to_owned(),
-            ["llvm-cov", others @ ..] => {
-                format!(
-                    "Figures by the rules of llvm-cov, and of {}",
-                    others.join(" and ")
-                )
-            }
-            names => format!("Counted by {}", names.join(" and ")),
+        let unit = self.columns.iter().filter_map(|column| column.unit).max();
+        let others = names.iter().filter(|kind| **kind != CountKind::Mapping);
+        let others = others.map(|kind| kind.name_with(unit));
+        let others = others.collect::<Vec<_>>().join(" and ");
+        match (names.contains(&CountKind::Mapping), &*others) {
+            (_, "") => "Figures by the rules of llvm-cov".to_owned(),
+            (true, others) => format!("Figures by the rules of llvm-cov, and of {others}"),
+            (false, others) => format!("Counted by {others}"),
         }
     }
 
