@@ -77,3 +77,41 @@ fn a_cubin_that_an_earlier_process_has_compiled_counts() {
         assert_eq!(&found[name], blocks, "{name}");
     }
 }
+
+/// Frameworks for Python keep cubins, and load them from memory. Their kernels have names of their own.
+#[test]
+fn uncounted_cubins_of_frameworks_are_named() {
+    let Some(uncounted) = Uncounted::get() else {
+        return;
+    };
+    let cubin = |kernel: &str| {
+        let text = format!(
+            ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry {kernel}()\n{{\nret;\n}}\n"
+        );
+        let ptx = uncounted.file(kernel, text);
+        let cubin = ptx.with_extension("cubin");
+        let mut ptxas = Command::new(uncounted.tool("ptxas"));
+        run(ptxas.args(["-arch=sm_90", "-o"]).arg(&cubin).arg(&ptx)).success();
+        step("data", &cubin)
+    };
+    let steps = [
+        "cupy_add__float32_float32_float32",
+        "cupy_copy__float32_float32",
+        "triton_poi_fused_add_0",
+        "own",
+    ]
+    .map(cubin);
+    let place = data();
+    let ended = run(&mut command(&uncounted, place.path(), &steps)).success();
+    let start = "it is a cubin, and has no PTX";
+    for line in [
+        format!("rocov: 2 CUDA modules of CuPy run uncounted: {start}: unset CUPY_CACHE_DIR, "),
+        format!(
+            "rocov: a CUDA module of torch.compile runs uncounted: {start}: unset TORCHINDUCTOR_CACHE_DIR, "
+        ),
+        format!("rocov: a CUDA module of memory runs uncounted: {start}: load PTX"),
+    ] {
+        assert_eq!(lines(&ended, &line).len(), 1, "{line}: {ended}");
+    }
+    assert_eq!(lines(&ended, " uncounted: ").len(), 3, "{ended}");
+}

@@ -19,6 +19,7 @@ use crate::choice::{self, Chosen};
 use crate::compilers;
 use crate::driver::{Capability, Driver, Options};
 use crate::fat_binary;
+use crate::framework::Framework;
 use crate::loss::Loss;
 use crate::memory::Code;
 use crate::texts;
@@ -104,6 +105,9 @@ fn told(code: Option<&'static [u8]>, cubins: &[CountedCubin], is_cached: bool) -
 fn lost(loss: &Loss) -> ExchangeAnswer {
     ExchangeAnswer {
         loss: texts::kept(&loss.to_string()).as_ptr(),
+        maker: loss
+            .maker()
+            .map_or(std::ptr::null(), |maker| texts::kept(maker).as_ptr()),
         ..ExchangeAnswer::NOTHING
     }
 }
@@ -257,10 +261,14 @@ fn examined_cubin(cubin: &[u8]) -> Result<Cubin, Loss> {
         })));
     }
     let kernels = CodeObject::parse(cubin).and_then(|cubin| cubin.kernels());
-    if kernels.is_ok_and(|kernels| kernels.is_empty()) {
+    if kernels.as_ref().is_ok_and(Vec::is_empty) {
         return Ok(Cubin::AsItIs);
     }
-    source().map(Cubin::From).ok_or(Loss::Cubin)
+    source().map(Cubin::From).ok_or_else(|| {
+        let kernels = kernels.unwrap_or_default();
+        let names = kernels.iter().map(|kernel| &*kernel.name);
+        Framework::of_kernels(names).map_or(Loss::Cubin, Loss::CubinOf)
+    })
 }
 
 /// The results of this process, by their keys: code, or the reason why there is none.

@@ -1,13 +1,13 @@
 //! Gives GPU code counters while it is loaded.
 //!
-//! librocov opens this library if `ROCOV_INSTRUMENT` asks for it. It calls [`rocov_instrument_3`] for each call of the
+//! librocov opens this library if `ROCOV_INSTRUMENT` asks for it. It calls [`rocov_instrument_4`] for each call of the
 //! program that loads CUDA code, and [`rocov_instrument_amdgpu_1`] for each code object of an AMD GPU. It is a library of its
 //! own, because it parses and changes PTX and machine code, which programs with counters of clang do not need.
 //!
 //! `amdgpu` instruments code objects. For CUDA code, `memory` reads the code that the program loads, `choice` takes the PTX that fits the GPU best, `driver` has the
 //! CUDA driver compile it, `cache` keeps the result, `fat_binary` packs results for several architectures, and `exchange`
 //! does all of this in a row. `compilers` keeps the PTX of cubins that the program compiles itself. `loss` has the reasons
-//! why code runs uncounted, and `texts` keeps the texts for librocov.
+//! why code runs uncounted, `framework` tells who made it, and `texts` keeps the texts for librocov.
 
 mod amdgpu;
 mod cache;
@@ -16,6 +16,7 @@ mod compilers;
 mod driver;
 mod exchange;
 mod fat_binary;
+mod framework;
 mod loss;
 mod memory;
 mod texts;
@@ -34,7 +35,7 @@ use crate::exchange::Purpose;
 /// # Safety
 /// `request` describes code that a program loads, and `answer` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocov_instrument_3(
+pub unsafe extern "C" fn rocov_instrument_4(
     request: *const ExchangeRequest,
     answer: *mut ExchangeAnswer,
 ) {

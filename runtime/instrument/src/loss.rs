@@ -7,6 +7,7 @@ use rocov::instrument::ptx::PtxRefusal;
 use thiserror::Error;
 
 use crate::driver::{Capability, Refusal};
+use crate::framework::Framework;
 
 /// The reason why code runs uncounted, and the next step.
 #[derive(Debug, Error)]
@@ -25,6 +26,8 @@ pub(crate) enum Loss {
         "it is a cubin, and has no PTX: load PTX or a fat binary with PTX, or compile it anew under rocov if it is from a cache"
     )]
     Cubin,
+    #[error("it is a cubin, and has no PTX: {}", .0.next_step())]
+    CubinOf(Framework),
     #[error("its PTX is for {}, and the GPU is sm_{}{}: {}", found.join(", "), gpu.0, gpu.1, with_ptx(*gpu))]
     NoneFits { gpu: Capability, found: Vec<String> },
     #[error("{0}: compile it again")]
@@ -52,6 +55,14 @@ pub(crate) enum Loss {
 }
 
 impl Loss {
+    /// The name of the framework that made the code, if it is known.
+    pub(crate) fn maker(&self) -> Option<&'static str> {
+        match self {
+            Self::CubinOf(framework) => Some(framework.name()),
+            _ => None,
+        }
+    }
+
     /// Returns whether the code will be refused whenever this driver gets it.
     pub(crate) fn is_lasting(&self) -> bool {
         match self {

@@ -352,11 +352,15 @@ unsafe fn take(answer: &ExchangeAnswer, is_path: bool, origin: Option<&Path>) ->
     if !answer.loss.is_null() {
         // SAFETY: a loss is a text with a zero at its end, which stays.
         let loss = unsafe { CStr::from_ptr(answer.loss) };
-        lose(
-            Uncounted::Module,
-            name(),
-            loss.to_string_lossy().into_owned(),
-        );
+        let name = match origin {
+            None if !answer.maker.is_null() => {
+                // SAFETY: a maker is a text with a zero at its end, which stays.
+                let maker = unsafe { CStr::from_ptr(answer.maker) };
+                maker.to_string_lossy().into_owned()
+            }
+            _ => name(),
+        };
+        lose(Uncounted::Module, name, loss.to_string_lossy().into_owned());
         return None;
     }
     if answer.cubins.is_null() {

@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_void};
 /// The file of the library, which is beside librocov.
 pub const LIBRARY: &str = "librocov_instrument.so";
 /// Its function, an [`InstrumentFn`].
-pub const FUNCTION: &str = "rocov_instrument_3";
+pub const FUNCTION: &str = "rocov_instrument_4";
 
 /// The number of what rocov puts into PTX, which is part of the names of cached results. A change of it needs a new number.
 pub const INSTRUMENTATION: u32 = 5;
@@ -71,6 +71,8 @@ pub struct ExchangeAnswer {
     pub cubins_len: usize,
     /// The reason why the code stays uncounted and the next step, with a zero at its end. Null if none is lost.
     pub loss: *const c_char,
+    /// The name of the framework that made the code, with a zero at its end. Null if it is not known, or if nothing is lost.
+    pub maker: *const c_char,
     /// True if all cubins were in the cache.
     pub is_cached: bool,
 }
@@ -83,6 +85,7 @@ impl ExchangeAnswer {
         cubins: std::ptr::null(),
         cubins_len: 0,
         loss: std::ptr::null(),
+        maker: std::ptr::null(),
         is_cached: false,
     };
 }

@@ -551,6 +551,7 @@ const WITHOUT_STEP: [(&str, &[&str]); 4] = [
             "no device profiles of rocov in {}: {}",
             "nothing was drained: {}",
             "it has no PTX: {}",
+            "it is a cubin, and has no PTX: {}",
             "its PTX is for {}, and the GPU is sm_{}{}: {}",
             "process {}: {}",
             "this PTX has no counters: {}",
