@@ -23,9 +23,7 @@ use super::uniformity;
 use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::kinds::is_elf;
 use crate::profdata::uniformity::UniformityProfiles;
-use crate::profdata::{
-    BinaryCounts, CountKind, CountKinds, CountUnit, ProfileCounts, ProgramSizes,
-};
+use crate::profdata::{BinaryCounts, CountKind, CountKinds, ProfileCounts, ProgramSizes};
 use crate::support::demangle::first_shown;
 use crate::support::{mmap, parallel, temporary};
 use crate::system::command;
@@ -144,7 +142,7 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
         texts,
         activities,
         kinds: input.kinds.clone(),
-        unit: CountUnit::of(&input.kinds, &input.counts, &input.sizes),
+        unit: input.sizes.unit(&input.kinds, &input.counts),
     };
     if let Side::Device = input.side {
         match described(&input.objects) {

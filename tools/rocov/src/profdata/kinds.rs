@@ -7,7 +7,7 @@ use rocov::format::blocks::{Kind, trace};
 use rocov::format::codeobject::{CodeObject, name_ref};
 use serde::{Deserialize, Serialize};
 
-use super::{BinaryCounts, CountUnit, ProfileCounts};
+use super::{BinaryCounts, ProfileCounts};
 use crate::support::mmap;
 
 /// The kind of counts.
@@ -48,6 +48,39 @@ impl CountKind {
             Self::Mapping => "mapping",
             Self::Trace => "trace",
             Self::Ptx => "ptx",
+        }
+    }
+}
+
+/// The thing that a count is a number of.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    clap::ValueEnum,
+)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CountUnit {
+    /// Threads that ran the code
+    #[default]
+    Thread,
+    /// Programs that ran it
+    Program,
+}
+
+impl CountUnit {
+    /// The words for it behind the name of counts.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Thread => "per thread",
+            Self::Program => "per program",
         }
     }
 }

@@ -40,8 +40,8 @@ use crate::term::progress;
 use crate::term::warnings::Warnings;
 
 pub(crate) use counts::{BinaryCounts, ProfileCounts};
-pub(crate) use kinds::{CountKind, CountKinds};
-pub(crate) use programs::{CountUnit, ProgramSizes};
+pub(crate) use kinds::{CountKind, CountKinds, CountUnit};
+pub(crate) use programs::ProgramSizes;
 
 /// The first raw version of compilers whose counters may skip blocks (`__llvm_profile_sampling_gpu`).
 const FIRST_SAMPLED: u32 = 11;
@@ -252,7 +252,7 @@ impl MergedObject<'_> {
 
     /// The unit of its counts, if a user can choose it.
     pub(crate) fn unit(&self) -> Option<CountUnit> {
-        CountUnit::of(&self.kinds, &self.counts, &self.sizes)
+        self.sizes.unit(&self.kinds, &self.counts)
     }
 
     /// The kinds of its counts in words.

@@ -12,60 +12,10 @@ use std::sync::Arc;
 use rocov::format::blocks::Kind;
 use rocov::format::codeobject::{CodeObject, name_ref};
 use rocov::format::ptx::{Module, modules};
-use serde::{Deserialize, Serialize};
 
-use super::kinds::is_elf;
-use super::{BinaryCounts, CountKind, CountKinds, ProfileCounts};
+use super::kinds::{CountKind, CountKinds, CountUnit, is_elf};
+use super::{BinaryCounts, ProfileCounts};
 use crate::support::mmap;
-
-/// The thing that a count is a number of.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    clap::ValueEnum,
-)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum CountUnit {
-    /// Threads that ran the code
-    #[default]
-    Thread,
-    /// Programs that ran it
-    Program,
-}
-
-impl CountUnit {
-    /// The unit of counts, if a user can choose it: those of blocks of PTX, unless they only record whether code ran.
-    pub(crate) fn of(
-        kinds: &CountKinds,
-        counts: &BinaryCounts,
-        sizes: &ProgramSizes,
-    ) -> Option<Self> {
-        let BinaryCounts::Summed(counts) = counts else {
-            return None;
-        };
-        let is_chosen = kinds.contains(&CountKind::Ptx) && !counts.version.is_single_byte();
-        is_chosen.then_some(match sizes.threads.is_empty() {
-            true => Self::Thread,
-            false => Self::Program,
-        })
-    }
-
-    /// The words for it behind the name of counts.
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            Self::Thread => "per thread",
-            Self::Program => "per program",
-        }
-    }
-}
 
 /// The threads of one program of each function of a code object, as far as its code requires a number.
 #[derive(Debug, Default)]
@@ -133,6 +83,19 @@ impl ProgramSizes {
                 None => _ = self.without.insert(name),
             }
         }
+    }
+
+    /// The unit that these have made that of `counts`, if a user can choose it: counts of blocks of PTX, unless they only
+    /// record whether code ran.
+    pub(crate) fn unit(&self, kinds: &CountKinds, counts: &BinaryCounts) -> Option<CountUnit> {
+        let BinaryCounts::Summed(counts) = counts else {
+            return None;
+        };
+        let is_chosen = kinds.contains(&CountKind::Ptx) && !counts.version.is_single_byte();
+        is_chosen.then_some(match self.threads.is_empty() {
+            true => CountUnit::Thread,
+            false => CountUnit::Program,
+        })
     }
 
     /// The counts in programs, as far as the size of one is known.
