@@ -103,7 +103,11 @@ fn reports_are_those_of_a_trace() {
     let stacks = Stack::for_programs();
     for (number, sources) in PROGRAMS.into_iter().enumerate() {
         let turn = number % stacks.len();
-        let chosen = if has_all { &stacks } else { &stacks[turn..=turn] };
+        let chosen = if has_all {
+            &stacks
+        } else {
+            &stacks[turn..=turn]
+        };
         for &stack in chosen {
             let program = plain(stack, sources);
             let directory = tempfile::tempdir().expect("a temporary directory");

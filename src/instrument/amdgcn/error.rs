@@ -21,7 +21,7 @@ pub enum Refusal {
     },
     /// It has a section that instrumented code has.
     #[error(
-        "it is instrumented already: it has the section {section}: instrument the code object before"
+        "it has the section {section} of instrumented code: instrument the code object that it was made from"
     )]
     Instrumented {
         /// The section.

@@ -174,7 +174,7 @@ impl Layout {
             .iter()
             .map(|section| section.sh_name(endian));
         if names_of_sections.any(|name| name as usize >= strings.len()) {
-            let text = "the name of a section lies behind the names";
+            let text = "the name of a section lies beyond the table of names";
             return Err(Refusal::Damaged(text.to_owned()));
         }
         for section in object.sections {
