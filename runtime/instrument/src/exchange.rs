@@ -267,7 +267,7 @@ fn examined_cubin(cubin: &[u8]) -> Result<Cubin, Loss> {
     source().map(Cubin::From).ok_or_else(|| {
         let kernels = kernels.unwrap_or_default();
         let names = kernels.iter().map(|kernel| &*kernel.name);
-        Framework::of_kernels(names).map_or(Loss::Cubin, Loss::CubinOf)
+        Framework::from_kernels(names).map_or(Loss::Cubin, Loss::CubinOf)
     })
 }
 

@@ -1,6 +1,6 @@
 //! The frameworks for Python that make code in memory, by the names of kernels.
 //!
-//! Only names that no programmer writes tell the framework. Those of Triton's kernels, of CuPy's `RawKernel` and of JAX may be
+//! Only names that no programmer writes identify the framework. Those of Triton's kernels, of CuPy's `RawKernel` and of JAX may be
 //! anything, so their code stays without one.
 
 /// A framework whose kernels have names of its own.
@@ -14,13 +14,13 @@ pub(crate) enum Framework {
 
 impl Framework {
     /// The framework that made code with these kernels, if all of them have names of one.
-    pub(crate) fn of_kernels<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Self> {
-        let mut names = names.into_iter().map(Self::of_kernel);
+    pub(crate) fn from_kernels<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+        let mut names = names.into_iter().map(Self::from_kernel);
         let first = names.next()??;
         names.all(|other| other == Some(first)).then_some(first)
     }
 
-    fn of_kernel(name: &str) -> Option<Self> {
+    fn from_kernel(name: &str) -> Option<Self> {
         // The categories of Inductor's kernels: torch/_inductor/codegen/triton.py.
         let inductor = ["for", "per", "poi", "red", "spl", "tem"];
         let category = name
@@ -92,7 +92,7 @@ mod tests {
             (&[], None),
         ] {
             assert_eq!(
-                Framework::of_kernels(names.iter().copied()),
+                Framework::from_kernels(names.iter().copied()),
                 expected,
                 "{names:?}"
             );

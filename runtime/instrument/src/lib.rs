@@ -7,7 +7,7 @@
 //! `amdgpu` instruments code objects. For CUDA code, `memory` reads the code that the program loads, `choice` takes the PTX that fits the GPU best, `driver` has the
 //! CUDA driver compile it, `cache` keeps the result, `fat_binary` packs results for several architectures, and `exchange`
 //! does all of this in a row. `compilers` keeps the PTX of cubins that the program compiles itself. `loss` has the reasons
-//! why code runs uncounted, `framework` tells who made it, and `texts` keeps the texts for librocov.
+//! why code runs uncounted, `framework` finds who made it, and `texts` keeps the texts for librocov.
 
 mod amdgpu;
 mod cache;
