@@ -30,6 +30,9 @@ NAME = "rocov.KernelCoverage"
 OWN_DIRECTORY = ".rocov-coverage"
 OF_RUN = "rocov-data"
 
+# How `rocov report` names a source of code without line numbers.
+WITHOUT_LINES = "without-lines-"
+
 # The directory of the `rocov run` that a process is under.
 DATA = "ROCOV_DATA"
 
@@ -49,6 +52,11 @@ class KernelCoverage(CoveragePlugin):
         if self._run not in ("auto", "always", "never"):
             raise coverage.exceptions.ConfigError(
                 f"[tool.coverage.rocov] run is {self._run!r}: write auto, always or never"
+            )
+        unknown = sorted(set(options) - {"data", "run"})
+        if unknown:
+            raise coverage.exceptions.ConfigError(
+                f"[tool.coverage.rocov] has the setting {unknown[0]!r}: there are data and run"
             )
         self._config = None
 
@@ -78,15 +86,18 @@ class KernelCoverage(CoveragePlugin):
 
     def start_under_rocov(self, clean=True):
         """Starts this program anew under `rocov run`, if it is not under it and there is a GPU."""
-        if self._run == "never" or DATA in os.environ:
+        if DATA in os.environ:
+            return
+        # Also if this run adds no counts: those of an earlier one are not its own.
+        if clean:
+            self._clean()
+        if self._run == "never":
             return
         if self._run == "auto" and not os.path.exists("/dev/nvidiactl"):
             return
         command = _rocov()
         if command is None:
             return
-        if clean:
-            self._clean()
         sys.stdout.flush()
         sys.stderr.flush()
         directory = os.path.abspath(OWN_DIRECTORY)
@@ -166,7 +177,9 @@ class KernelCoverage(CoveragePlugin):
                 known.setdefault(os.path.realpath(name), (name, each.file_tracer(name)))
         named = _Contexts(contexts, _setting(self._config, "run:context") or "")
         is_branch = _setting(self._config, "run:branch") or data.has_arcs()
-        for label, files in _counts(directories, any(contexts)).items():
+        counts = _counts(directories, any(contexts))
+        _name_kernels_without_lines(counts, known)
+        for label, files in counts.items():
             lines, arcs = self._ran(files, known, is_branch)
             if not lines:
                 continue
@@ -199,6 +212,23 @@ class KernelCoverage(CoveragePlugin):
                     possible = KernelReporter(path, self._config).all_arcs()
                     arcs[name] = walk.arcs(possible, kernels[path].functions)
         return lines, arcs
+
+
+def _name_kernels_without_lines(counts, known):
+    """Prints a line if code without line numbers ran, and kernels of files that coverage.py has are without counts."""
+    ran = any(
+        os.path.basename(path).startswith(WITHOUT_LINES) and any(lines.values())
+        for files in counts.values()
+        for path, lines in files.items()
+    )
+    counted = {path for files in counts.values() for path, lines in files.items() if any(lines.values())}
+    others = [os.path.relpath(path) for path in sorted(known) if path not in counted and _kernels(path).functions]
+    if ran and others:
+        print(
+            f"rocov: kernels without line numbers ran, and those of {', '.join(others)} may be among them: with Numba, write "
+            "@cuda.jit(lineinfo=True)",
+            file=sys.stderr,
+        )
 
 
 def is_measuring():

@@ -7,12 +7,14 @@ A compiler moves, folds and inlines code, so many statements of a kernel have no
 - A count of a store or an atomic operation outweighs other counts of its run: the compiler cannot move it out of a
   branch.
 - A condition over `constexpr` parameters and globals is decided when a kernel is compiled. The other side has no code.
-- A function that a kernel calls starts when the call runs.
+- A function that a kernel calls starts when the call runs. A parameter for which the call gives a literal has this value, and
+  so has a local variable that is only assigned one: without code of its own, the other side of a condition over it did not run.
 - A branch without any machine code is taken to have run if its condition was reached. If it has a store or an atomic
   operation, the compiler has proved that it never runs.
 """
 
 import ast
+import itertools
 import os
 import re
 
@@ -32,10 +34,13 @@ _DECORATORS = frozenset(
     ]
 )
 # Most sources have no such decorator, and need no parsing.
-_MAY_BE_KERNEL = re.compile(r"^[ \t]*@[\w.]*(?:jit|kernel|func)\b", re.MULTILINE)
+_MAY_BE_KERNEL = re.compile(r"^[ \t]*@[\w.]*(?:jit|kernel|func)\b|\b(?:jit|kernel|func)\(", re.MULTILINE)
 
 # The starts of the names of operations that a compiler cannot move out of a branch.
 _ANCHORS = ("store", "atomic", "device_print", "device_assert", "debug_barrier", "barrier", "syncthreads")
+
+# The arguments that a function is looked at with, at most.
+_MOST_CALLS = 100
 
 _JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 _LOOPS = (ast.For, ast.While)
@@ -54,6 +59,8 @@ class SourceKernels:
         self.functions = []
         self._globals = {}
         self._imports = {}
+        # The functions that calls compile, by the names of the results.
+        self._aliases = {}
         if not _MAY_BE_KERNEL.search(text):
             return
         try:
@@ -62,9 +69,17 @@ class SourceKernels:
             return
         names = self._imports = _imports(tree)
         self._globals = _constants(tree)
+        # Functions that are compiled by a call: `kernel = triton.jit(function)`.
+        given = set()
+        for node in ast.walk(tree):
+            function = _compiled(node, names)
+            if function:
+                given.add(function)
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                self._aliases[node.targets[0].id] = _compiled(node.value, names)
         for node in ast.walk(tree):
             if isinstance(node, _FUNCTIONS):
-                if any(_is_kernel(decorator, names) for decorator in node.decorator_list):
+                if node.name in given or any(_is_kernel(decorator, names) for decorator in node.decorator_list):
                     self.functions.append(Function(node))
         self.functions.sort(key=lambda function: function.node.lineno)
 
@@ -76,26 +91,37 @@ class SourceKernels:
         """
         walk = _Walk(counts)
         by_name = {function.name: function for function in self.functions}
-        waiting = [
-            (function, {})
+        reached = [
+            function
             for function in self.functions
             if function.is_reached(counts) or called and function.is_named(called, path)
         ]
-        seen = set()
-        while waiting:
-            function, arguments = waiting.pop()
-            key = (function.name, repr(sorted(arguments.items())))
-            if key in seen:
+        # Calls give helpers their arguments. One that is reached by no call that is known has none.
+        helpers = {self._aliases.get(name) or name for function in self.functions for name in function.callees()}
+        seen, walked = set(), {}
+        for root in sorted(reached, key=lambda function: function.name in helpers):
+            if root.name in walked and not (called and root.is_named(called, path)):
                 continue
-            seen.add(key)
-            values = {**self._globals, **arguments}
-            for call in walk.function(function, values):
-                names = _full_names(call.func, self._imports)
-                here = by_name.get(getattr(call.func, "id", None))
-                if here is not None:
-                    waiting.append((here, here.arguments(call, values)))
-                else:
-                    walk.called.update(names)
+            waiting = [(root, {})]
+            while waiting:
+                function, arguments = waiting.pop()
+                # A recursion may have other arguments without end.
+                if walked.get(function.name, 0) > _MOST_CALLS:
+                    arguments = {}
+                key = (function.name, repr(sorted(arguments.items())))
+                if key in seen:
+                    continue
+                seen.add(key)
+                walked[function.name] = walked.get(function.name, 0) + 1
+                values = {**self._globals, **arguments}
+                for call in walk.function(function, values):
+                    names = _full_names(call.func, self._imports)
+                    name = getattr(call.func, "id", None)
+                    here = by_name.get(name) or by_name.get(self._aliases.get(name))
+                    if here is not None:
+                        waiting.append((here, here.arguments(call, {**values, **function.fixed(values)})))
+                    else:
+                        walk.called.update(names)
         return walk
 
     def undecided(self, executed):
@@ -133,9 +159,40 @@ class Function:
                 self._known.add(getattr(part.target, "id", None))
             if isinstance(part, ast.For) and _last_name(part.iter) == "static_range":
                 self._known.add(getattr(part.target, "id", None))
+        stores = {}
         for part in ast.walk(node):
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id not in self._known:
-                self._local.add(part.id)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                stores[part.id] = stores.get(part.id, 0) + 1
+                if part.id not in self._known:
+                    self._local.add(part.id)
+        # Parameters that keep the values of the call, and the defaults of those that it may leave out.
+        self._kept = {argument.arg for argument in arguments if argument.arg not in stores}
+        defaults = [*zip(reversed(self._parameters), reversed(node.args.defaults))]
+        defaults += zip((argument.arg for argument in node.args.kwonlyargs), node.args.kw_defaults)
+        self._defaults = {name: value for name, value in defaults if value is not None}
+        # The variables that one statement assigns a value, in order.
+        self._assigned = []
+        for part in ast.walk(node):
+            targets = part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)]
+            if isinstance(part, (ast.Assign, ast.AnnAssign)) and part.value is not None and len(targets) == 1:
+                if isinstance(targets[0], ast.Name) and stores[targets[0].id] == 1:
+                    self._assigned.append((part.lineno, targets[0].id, part.value))
+        self._assigned.sort(key=lambda assigned: assigned[0])
+
+    def callees(self):
+        """The names that it calls."""
+        return {part.func.id for part in ast.walk(self.node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
+
+    def fixed(self, values):
+        """The variables that have one value only, if `values` are those of globals and parameters."""
+        fixed = {}
+        for _, name, node in self._assigned:
+            if name not in self._parameters:
+                try:
+                    fixed[name] = _evaluate(node, {**values, **fixed})
+                except (ValueError, TypeError, ArithmeticError):
+                    pass
+        return fixed
 
     def is_named(self, names, path):
         """Whether it is one of these full names, if its source has this path."""
@@ -151,14 +208,16 @@ class Function:
         return any(counts.get(line, 0) > 0 for line in range(first, self.node.end_lineno + 1))
 
     def arguments(self, call, values):
-        """The constexpr parameters whose values a call gives by literals and names of `values`."""
-        given = list(zip(self._parameters, call.args))
-        given += [(keyword.arg, keyword.value) for keyword in call.keywords]
+        """The parameters whose values a call gives by literals and names of `values`, or leaves to literals."""
+        plain = list(itertools.takewhile(lambda argument: not isinstance(argument, ast.Starred), call.args))
+        given = dict(zip(self._parameters, plain))
+        given.update((keyword.arg, keyword.value) for keyword in call.keywords)
+        is_whole = len(plain) == len(call.args) and None not in given
         known = {}
-        for name, node in given:
-            if name in self._known:
+        for name, node in {**(self._defaults if is_whole else {}), **given}.items():
+            if name in self._known or name in self._kept:
                 try:
-                    known[name] = _evaluate(node, values)
+                    known[name] = _evaluate(node, values if name in given else {})
                 except (ValueError, TypeError, ArithmeticError):
                     pass
         return known
@@ -219,7 +278,7 @@ class _Walk:
 
     def function(self, function, values):
         self._function = function
-        self._values = values
+        self._values = {**values, **function.fixed(values)}
         self._calls = []
         self._suite(function.node.body, True)
         return self._calls
@@ -269,7 +328,7 @@ class _Walk:
             left = self._suite(statement.body, True) if runs else False
             if statement.orelse and self._own(statement.orelse) is not False:
                 self._suite(statement.orelse, True)
-            self.taken[statement.lineno] = (statement.body[0].lineno, runs, follows is not False)
+            self._take(statement, runs, follows is not False)
             may_return = left and any(isinstance(part, ast.Return) for part in ast.walk(statement))
             return "maybe" if may_return else False
         if isinstance(statement, (ast.With, ast.AsyncWith)):
@@ -279,8 +338,8 @@ class _Walk:
     def _if(self, statement, segment, follows):
         body = self._own(statement.body)
         other = self._own(statement.orelse) if statement.orelse else None
-        if self._function.is_known(statement.test):
-            value = self._value(statement.test)
+        value = self._value(statement.test)
+        if value is not None or self._function.is_known(statement.test):
             # One side was compiled: code tells which. Several specialisations may have one each.
             then = body is True or value is True
             otherwise = other is True or value is False
@@ -296,11 +355,16 @@ class _Walk:
             left.append(self._suite(statement.body, True, follows))
         if statement.orelse and otherwise:
             left.append(self._suite(statement.orelse, True, follows))
-        self.taken[statement.lineno] = (statement.body[0].lineno, then, otherwise)
+        self._take(statement, then, otherwise)
         ran = left[1:]
         if ran and all(way is True for way in ran) and (otherwise is False or len(ran) == 2):
             return True
         return "maybe" if any(ran) else False
+
+    def _take(self, statement, enters, passes):
+        """Notes the ways that a condition took, by any of the calls of its function."""
+        _, entered, passed = self.taken.get(statement.lineno, (None, False, False))
+        self.taken[statement.lineno] = (statement.body[0].lineno, entered or enters, passed or passes)
 
     def _passes_by(self, statement, segment, then, follows):
         """Whether a condition without another side was false for some thread."""
@@ -484,6 +548,13 @@ def _is_kernel(decorator, names):
     # Projects import triton from a module of their own, too: its own name counts.
     full = _full_names(decorator, names) | _full_names(decorator, {})
     return not full.isdisjoint(_DECORATORS)
+
+
+def _compiled(node, names):
+    """The name of the function that a call compiles for a GPU, if it is one: `triton.jit(function)`."""
+    if isinstance(node, ast.Call) and node.args and _is_kernel(node.func, names):
+        return getattr(node.args[0], "id", None)
+    return None
 
 
 def _full_names(node, names):

@@ -361,6 +361,31 @@ def test_what_is_wrong_has_a_message(project):
     project.settings(more="[rocov]\nrun = sometimes")
     output = project.run("coverage", "run", "program.py", status=1)
     assert "run is 'sometimes': write auto, always or never" in output
+    project.settings(more="[rocov]\nrunn = always")
+    output = project.run("coverage", "run", "program.py", status=1)
+    assert "has the setting 'runn': there are data and run" in output
+
+
+def test_kernels_without_line_numbers_are_named(project):
+    project.counts({"": {"without-lines-f1647f43": {3: 64}}})
+    project.run("coverage", "run", "program.py")
+    output = project.run("coverage", "report")
+    assert "kernels without line numbers ran, and those of kernels.py may be among them" in output
+    assert output.count("lineinfo=True") == 1
+    # A kernel of the file has counts, so its kernels have line numbers; code that did not run needs none.
+    for others in [{"kernels.py": COUNTS, "without-lines-f1647f43": {3: 64}}, {"without-lines-f1647f43": {3: 0}}]:
+        project.counts({"": others})
+        project.run("coverage", "run", "program.py")
+        assert "line numbers" not in project.run("coverage", "report")
+
+
+def test_counts_of_an_earlier_run_are_removed(project):
+    # Without a GPU, too.
+    project.run("coverage", "run", "program.py")
+    assert project.calls() == [["clean", ".rocov-coverage"]]
+    project.run("coverage", "run", "--append", "program.py")
+    project.run("coverage", "run", "--parallel-mode", "program.py")
+    assert [call for call in project.calls() if call[0] == "clean"] == [["clean", ".rocov-coverage"]]
 
 
 def test_without_counts_all_is_as_without_the_plugin(project):

@@ -242,6 +242,83 @@ BY_HAND = {
     + 83        a[i] = 1
     + 32    a[0] = 1
     """,
+    "a helper of Numba with a literal, that was folded": """
+        @cuda.jit
+        def helper(a):
+    +       if a == 5:
+    +           return a + 5
+            else:
+    -           return a + 7
+
+        @cuda.jit
+        def k(p):
+    + 32    p[0] = helper(5)
+    """,
+    "a helper with a literal, and one whose argument is not known": """
+        @cuda.jit
+        def helper(a):
+    > 64    if a == 5:
+    + 40        return a + 5
+            else:
+    + 24        return a + 7
+
+        @cuda.jit
+        def k(p):
+    + 32    p[0] = helper(5)
+    + 32    p[1] = helper(p[0])
+    """,
+    "a helper whose parameter changes": """
+        @cuda.jit
+        def helper(a):
+    +       a = a + cuda.threadIdx.x
+    >       if a == 5:
+    +           return a + 5
+            else:
+    +           return a + 7
+
+        @cuda.jit
+        def k(p):
+    + 32    p[0] = helper(5)
+    """,
+    "a helper that the call gives a default, and one that calls itself": """
+        @triton.jit
+        def helper(a, wide=False):
+    +       if wide:
+    -           a = a * 2
+    +       return again(a, 3)
+
+        @triton.jit
+        def again(a, n):
+    >       if n == 0:
+    +           return a
+    +       return again(a, n - 1)
+
+        @triton.jit
+        def k(p):
+    + 32    tl.store(p, helper(1))
+    """,
+    "a variable with one value": """
+        @cuda.jit
+        def k(p):
+    +       n = 5
+    +       if n == 6:
+    -           n_more = p[2]
+    -           p[0] = n_more
+    +       m = 1
+    +       while m < n:
+    +           m = m * 2
+    + 32    p[1] = n
+    """,
+    "functions that are compiled by a call": """
+        def helper(a):
+    +       return a + 1
+
+        def body(p):
+    + 32    tl.store(p, f(1))
+
+        f = triton.jit(helper)
+        k = triton.jit(do_not_specialize=["p"])(body)
+    """,
     "a kernel of Numba": """
         @cuda.jit(lineinfo=True)
         def k(a, n):
