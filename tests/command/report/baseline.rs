@@ -162,6 +162,11 @@ fn an_arch_that_did_not_run_is_missing_or_carried_forward() {
     assert_eq!(carried["days"], 7);
     assert_eq!(carried["summary"]["lines"]["covered"], 11);
     assert!(!report(&["--arch=gfx90a"]).contains("Carried"));
+    let pages = based.place.path().join("pages");
+    report(&["--html", pages.to_str().unwrap()]);
+    let page = fs::read_to_string(pages.join("index.html")).unwrap();
+    let line = "Carried forward: gfx942, 7 days old (2026-11-21): lines 45.83% (11/24), functions 50.00% (2/4)";
+    assert!(page.contains(line), "{page}");
     // Its components have theirs.
     let component = "--component-sources=parts=archs.hip";
     let file = based.place.path().join("rocov-baseline.json");

@@ -559,6 +559,13 @@ fn each_side_of_a_branch_has_its_own_reason() {
     let pages = Pages::read(&place.path().join("pages"));
     let page = pages.source("x.hip").root_element();
     let shown = report(&place, &["--show", "--color=never"]);
+    let lists = ["", "--markdown"].map(|format| {
+        let formats: Vec<_> = [format]
+            .into_iter()
+            .filter(|format| !format.is_empty())
+            .collect();
+        report(&place, &[&formats[..], &["--show-excluded"]].concat())
+    });
     for (line, reasons) in expected {
         let here = sides.iter().filter(|side| side["line"] == line);
         let here = here.map(|side| (side["side"].as_bool(), side["reason"].as_str()));
@@ -576,6 +583,16 @@ fn each_side_of_a_branch_has_its_own_reason() {
                 .map(|(side, reason)| format!("{side} side excluded: {reason}"))
                 .collect(),
         };
+        for about in &abouts {
+            let [table, markdown] = &lists;
+            assert!(
+                table.contains(&format!("x.hip:{line}: {about}\n")),
+                "{table}"
+            );
+            let row = format!("x.hip` | {line} | {about} |\n");
+            let markdown = markdown.replace("\\_", "_");
+            assert!(markdown.contains(&row), "{row}: {markdown}");
+        }
         let of_line = shown
             .lines()
             .find(|shown| shown.starts_with(&format!("{line:>5}|")));
@@ -700,6 +717,106 @@ fn a_source_that_is_excluded_as_a_whole_and_has_changed_is_named() {
         stderr(&output).contains("kernel.hip: stale: "),
         "{output:?}"
     );
+}
+
+/// Markers may stand anywhere in a source that has changed, also across the ends of blocks. The lines of a report are those
+/// that were compiled, in order.
+#[test]
+fn a_source_is_reported_wherever_its_markers_have_moved() {
+    const KERNEL: &str = "\
+#define __global__ __attribute__((global))
+#define assert(x) ((x) ? (void)0 : (void)__builtin_trap())
+
+extern \"C\" __global__ void step(int *value, int kind) {
+  assert(value != nullptr && kind < 4);
+  switch (kind) {
+  case 0:
+    if (*value > 3) {
+      *value = 1;
+    }
+    break;
+  case 1:
+    // LCOV_EXCL_START
+    for (int i = 0; i < kind; i++) {
+      if (value[i] == 7) {
+        value[i] = 0;
+      }
+    }
+    // LCOV_EXCL_STOP
+    break;
+  default:
+    __builtin_unreachable();
+  }
+  value[1] = 2; // LCOV_EXCL_LINE
+}
+";
+    let repository = Repository::new("source");
+    let path = repository.write("src/kernel.hip", KERNEL);
+    repository.ran(&path, "gfx90a", |_| false);
+    let lines: Vec<&str> = KERNEL.lines().collect();
+    let mut texts = Vec::new();
+    for at in 0..=lines.len() {
+        for count in 1..=3 {
+            let mut more = lines.clone();
+            more.splice(at..at, std::iter::repeat_n("// new", count));
+            texts.push(more.join("\n"));
+            let mut fewer = lines.clone();
+            fewer.drain(at..(at + count).min(lines.len()));
+            texts.push(fewer.join("\n"));
+            // Shorter and longer lines, and a block that begins or ends elsewhere.
+            let mut cut = lines.clone();
+            cut.iter_mut()
+                .skip(at)
+                .take(count)
+                .for_each(|line| *line = "}");
+            texts.push(cut.join("\n"));
+        }
+    }
+    for text in texts {
+        repository.write("src/kernel.hip", &text);
+        let output = repository.report(&["--lcov"]);
+        assert_eq!(output.status.code(), Some(0), "{text}\n{output:?}");
+        let tracefile = stdout(&output);
+        let numbers = tracefile.lines().filter_map(|line| {
+            let (number, _) = line.strip_prefix("DA:")?.split_once(',')?;
+            number.parse::<usize>().ok()
+        });
+        let numbers: Vec<_> = numbers.collect();
+        assert!(
+            numbers.is_sorted_by(|one, next| one < next),
+            "{text}\n{numbers:?}"
+        );
+        assert!(
+            numbers
+                .iter()
+                .all(|number| (2..=lines.len()).contains(number)),
+            "{text}\n{numbers:?}"
+        );
+    }
+}
+
+/// A line that is left out has its mark in each instance of a template.
+#[test]
+fn instances_show_what_is_excluded() {
+    let (place, elf) = ran(
+        "template <int N> __attribute__((device)) int add(int x) {\n\
+         if (x == 7)\n\
+         x = N; // LCOV_EXCL_LINE: no test\n\
+         return x + N;\n\
+         }\n\
+         extern \"C\" __attribute__((global)) void kernel(int *p) {\n\
+         *p = add<1>(*p) + add<2>(*p);\n\
+         }\n",
+        |_| 1,
+    );
+    let profile = place.profile_path(&elf, "gfx90a", 0);
+    profile::write_counts(&elf, &|_: &str, _| 1, RAW_VERSION, &profile);
+    let shown = report(&place, &["--show", "--color=never"]);
+    let marked = shown
+        .lines()
+        .filter(|line| line.contains("    3|   excl|x = N;"));
+    let prefixes: Vec<_> = marked.map(|line| line.split("    3|").next()).collect();
+    assert_eq!(prefixes, [Some(""), Some("  |"), Some("  |")], "{shown}");
 }
 
 /// The legend explains what an excluded cell is, and the last line what the figures are without.

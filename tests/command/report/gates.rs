@@ -144,6 +144,13 @@ fn kernels_for_an_arch_that_nothing_ran_on_did_not_run() {
         "{}",
         stderr(&output)
     );
+    // The first page names them, too.
+    let pages = place.path().join("pages");
+    let output = place.report(&[&"--html", &pages]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = fs::read_to_string(pages.join("index.html")).unwrap();
+    let idle = "<b>gfx942</b>: 1 kernel compiled for it never ran: <code>kernel</code>";
+    assert!(page.contains(idle), "{page}");
     // It was built again, and has other code now.
     document.processes[0].hosts[0].build = "of another".to_owned();
     registry::write(&document, &place.data());

@@ -174,7 +174,8 @@ pub(crate) fn lines(segments: &[Segment]) -> Vec<(u32, u64)> {
     lines.map(|(number, count, _)| (number, count)).collect()
 }
 
-/// The lines that have code, with their counts and the uniformity of these; in order.
+/// The lines that have code, with their counts and the uniformity of these; in order. Segments of a damaged mapping, whose
+/// regions are not nested, need not be in order.
 pub(crate) fn counted_lines(segments: &[Segment]) -> Vec<(u32, u64, Uniformity)> {
     let mut lines = Vec::new();
     let mut rest = segments;
@@ -185,7 +186,7 @@ pub(crate) fn counted_lines(segments: &[Segment]) -> Vec<(u32, u64, Uniformity)>
     while !rest.is_empty() {
         let here = rest
             .iter()
-            .take_while(|segment| segment.place.line == number)
+            .take_while(|segment| segment.place.line <= number)
             .count();
         let (here, after) = rest.split_at(here);
         let counted = match here {
@@ -199,7 +200,7 @@ pub(crate) fn counted_lines(segments: &[Segment]) -> Vec<(u32, u64, Uniformity)>
         }
         around = here.last().or(around);
         rest = after;
-        number += 1;
+        number = number.saturating_add(1);
     }
     lines
 }

@@ -89,15 +89,20 @@ impl Page<'_> {
             };
             for record in here {
                 writeln!(self.out, "{RULE}")?;
-                self.instance(record, &text)?;
+                self.instance(record, &text, counted.excluded)?;
             }
             writeln!(self.out, "{RULE}")?;
         }
         Ok(())
     }
 
-    /// Writes an instance: its name, and its lines if it ran.
-    fn instance(&mut self, record: &Record, text: &[&[u8]]) -> io::Result<()> {
+    /// Writes an instance: its name, and its lines if it ran. `excluded` are the lines of the source that are left out.
+    fn instance(
+        &mut self,
+        record: &Record,
+        text: &[&[u8]],
+        excluded: Option<&BTreeMap<u32, Reason>>,
+    ) -> io::Result<()> {
         let name = shown(&record.function.name);
         write!(self.out, "  | ")?;
         if record.counts.calls == 0 {
@@ -107,7 +112,10 @@ impl Page<'_> {
         self.styled(NAME, &name)?;
         writeln!(self.out, ":")?;
         let segments = record.segments();
-        let counted = CountedLines::new(record.lines(&segments), &segments);
+        let counted = CountedLines {
+            excluded,
+            ..CountedLines::new(record.lines(&segments), &segments)
+        };
         let ends = [
             counted.counts.first_key_value(),
             counted.counts.last_key_value(),

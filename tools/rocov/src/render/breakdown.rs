@@ -6,6 +6,7 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::markdown_text::{Inline, Markdown};
+use crate::coverage::baseline_column::{Carried, Shares};
 use crate::coverage::figures::{Figure, Figures, Measure};
 use crate::coverage::part::{OfColumn, Only, Part};
 use crate::coverage::view::View;
@@ -204,6 +205,22 @@ pub(super) fn write_markdown(view: &View, out: &mut Markdown<'_>) -> io::Result<
         out.own("\n</details>")?;
     }
     Ok(())
+}
+
+/// Shares by the names of what they are of: `lines 45.83% (11/24), functions 50.00% (2/4)`.
+pub(super) fn named_shares(shares: &Shares) -> String {
+    let shares = Measure::ALL.map(|measure| {
+        let share = shares.figure(measure).share_text();
+        format!("{} {share}", measure.name())
+    });
+    shares.join(", ")
+}
+
+/// The figures of a column of earlier runs: `gfx942, 7 days old (2026-11-21): lines 45.83% (11/24)`.
+pub(super) fn carried_total(carried: &Carried) -> String {
+    let (label, age, date) = (&carried.label, carried.age(), &carried.column.date);
+    let total = named_shares(&carried.column.total);
+    format!("{label}, {age} ({date}): {total}")
 }
 
 /// Writes a row for each component of archs that did not run, in a table of this width.

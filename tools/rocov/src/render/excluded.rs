@@ -22,6 +22,19 @@ pub(super) fn excluded(view: &View) -> Option<String> {
     (lines > 0).then(|| format!("{}, {}", count(lines, "line"), groups.join(", ")))
 }
 
+/// The conditions of a source on lines that stay of which a side is left out: their lines, and the sides in words.
+pub(super) fn excluded_branches_of(view: &View, path: &str) -> Vec<(u32, String)> {
+    let mut by_line: BTreeMap<u32, Vec<&ExcludedBranch>> = BTreeMap::new();
+    for (place, branch) in view.excluded_branches(path) {
+        by_line.entry(place.line).or_default().push(branch);
+    }
+    let lines = by_line.into_iter().flat_map(|(line, branches)| {
+        let abouts = excluded_branches(branches.into_iter());
+        abouts.into_iter().map(move |about| (line, about))
+    });
+    lines.collect()
+}
+
 /// The excluded sides of conditions in words, with the reasons. Each text is there once.
 pub(super) fn excluded_branches<'a>(
     branches: impl Iterator<Item = &'a ExcludedBranch>,

@@ -1,8 +1,9 @@
 //! A summary in Markdown, for a comment on a pull request and for `$GITHUB_STEP_SUMMARY`.
 
 use std::io::{self, Write};
+use std::path::Path;
 
-use super::excluded::excluded;
+use super::excluded::{excluded, excluded_branches_of};
 use super::markdown_text::{Inline, Markdown};
 use super::missed_lines::missed;
 use super::{breakdown, changed};
@@ -69,17 +70,49 @@ pub(super) fn write(view: &View, has_excluded: bool, out: &mut dyn Write) -> io:
         out.row(&cells)?;
     }
     out.own("\n</details>")?;
-    if !has_excluded || view.excluded_lines() == 0 {
+    if has_excluded {
+        let paths = || view.paths.iter().map(|path| &**path);
+        let lines = paths().flat_map(|path| {
+            let by_reason = view.excluded_by_reason(path).into_iter();
+            by_reason
+                .map(move |(reason, lines)| (path, ranges(lines).join(", "), reason.to_string()))
+        });
+        write_excluded(
+            "\n<details><summary>Excluded lines</summary>\n",
+            &lines.collect::<Vec<_>>(),
+            &here,
+            out,
+        )?;
+        let branches = paths().flat_map(|path| {
+            let branches = excluded_branches_of(view, path).into_iter();
+            branches.map(move |(line, about)| (path, line.to_string(), about))
+        });
+        let branches: Vec<_> = branches.collect();
+        write_excluded(
+            "\n<details><summary>Excluded branches on other lines</summary>\n",
+            &branches,
+            &here,
+            out,
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes what is left out behind the head of a part that opens: files, lines and reasons.
+fn write_excluded(
+    head: &'static str,
+    all: &[(&str, String, String)],
+    here: &Path,
+    out: &mut Markdown<'_>,
+) -> io::Result<()> {
+    if all.is_empty() {
         return Ok(());
     }
-    out.own("\n<details><summary>Excluded lines</summary>\n")?;
+    out.own(head)?;
     out.head(&["File", "Lines", "Reason"].map(Inline::text), |_| false)?;
-    for path in &view.paths {
-        for (reason, lines) in view.excluded_by_reason(path) {
-            let file = Inline::code(&below(path, &here));
-            let [lines, reason] = [ranges(lines).join(", "), reason.to_string()];
-            out.row(&[file, Inline::text(&lines), Inline::text(&reason)])?;
-        }
+    for (path, lines, reason) in all {
+        let file = Inline::code(&below(path, here));
+        out.row(&[file, Inline::text(lines), Inline::text(reason)])?;
     }
     out.own("\n</details>")
 }

@@ -8,12 +8,10 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 
-use super::excluded::{excluded, excluded_branches};
+use super::excluded::{excluded, excluded_branches_of};
 use super::grades::grade;
 use super::{breakdown, changed, uniformity};
-use crate::coverage::baseline_column::Shares;
-use crate::coverage::exclusions::ExcludedBranch;
-use crate::coverage::figures::{Figure, Figures, Measure};
+use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::line::Line;
 use crate::coverage::view::View;
 use crate::support::paths::{below, common};
@@ -132,19 +130,11 @@ pub(super) fn write(
     if view.columns.len() > 1 {
         write_differences(view, &base, out)?;
     }
-    let shares = |shares: &Shares| {
-        let shares = Measure::ALL.map(|measure| {
-            let share = shares.figure(measure).share_text();
-            format!("{} {share}", measure.name())
-        });
-        shares.join(", ")
-    };
     let carried = view.carried.iter().flat_map(|carried| {
-        let (label, age, date) = (&carried.label, carried.age(), &carried.column.date);
-        let total = shares(&carried.column.total);
         let components = carried.column.components.iter();
-        let components = components.map(|(name, of)| format!("    {name}: {}", shares(of)));
-        [format!("  {label}, {age} ({date}): {total}")]
+        let components = components
+            .map(|(name, shares)| format!("    {name}: {}", breakdown::named_shares(shares)));
+        [format!("  {}", breakdown::carried_total(carried))]
             .into_iter()
             .chain(components)
     });
@@ -510,17 +500,8 @@ fn write_excluded(view: &View, base: &Path, out: &mut Lines<'_>) -> io::Result<(
 /// The conditions on other lines of which a side is left out, with the reasons.
 fn write_excluded_branches(view: &View, base: &Path, out: &mut Lines<'_>) -> io::Result<()> {
     let branches = view.paths.iter().flat_map(|path| {
-        let mut by_line: BTreeMap<u32, Vec<&ExcludedBranch>> = BTreeMap::new();
-        for (place, branch) in view.excluded_branches(path) {
-            by_line.entry(place.line).or_default().push(branch);
-        }
-        by_line.into_iter().flat_map(move |(line, branches)| {
-            let path = below(path, base);
-            let abouts = excluded_branches(branches.into_iter());
-            abouts
-                .into_iter()
-                .map(move |about| format!("  {path}:{line}: {about}"))
-        })
+        let branches = excluded_branches_of(view, path).into_iter();
+        branches.map(move |(line, about)| format!("  {}:{line}: {about}", below(path, base)))
     });
     let branches: Vec<_> = branches.collect();
     match branches.is_empty() {

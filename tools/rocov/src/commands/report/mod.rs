@@ -144,7 +144,8 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
         false => Vec::new(),
     };
     missing.extend(absent);
-    if options.gates().all_kernels {
+    // The first page names what nothing ran on.
+    if options.gates().all_kernels || options.formats.html.is_some() {
         compared.other_archs = Warnings::printing(|warnings| {
             let Some(other) = data.other_archs(archs, &components, warnings)? else {
                 return Ok(None);

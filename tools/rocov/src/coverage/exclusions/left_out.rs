@@ -417,11 +417,11 @@ impl<'a> LeftOut<'a> {
             uniformity.extend(counts.uniformity.get(index).copied());
         }
         let has_code = regions.iter().any(|region| region.kind == Kind::Code);
-        for (file, span) in &self.hidden {
+        for (file, span) in joined(&self.hidden) {
             regions.push(Region {
                 location: Location {
-                    span: *span,
-                    file: *file,
+                    span,
+                    file,
                     expanded: 0,
                 },
                 kind: Kind::Skipped,
@@ -505,9 +505,19 @@ impl<'a> LeftOut<'a> {
         if self.is_hidden(location) || is_of_assert || is_closed && kind != Kind::Expansion {
             return None;
         }
+        let was_empty = location.span.start == location.span.end;
         for (file, span) in &self.hidden {
-            let starts_inside = span.start <= location.span.start && location.span.start < span.end;
-            if *file == location.file && starts_inside {
+            if *file != location.file {
+                continue;
+            }
+            // A region that begins before it and ends in it ends with its start: regions are nested.
+            if location.span.start < span.start
+                && span.start < location.span.end
+                && location.span.end < span.end
+            {
+                location.span.end = span.start;
+            }
+            if span.start <= location.span.start && location.span.start < span.end {
                 let line = span.end.line;
                 let is_at_end = span.end == self.marks[*file as usize].end_of(line);
                 // A block that begins on the line goes on with the next one: else, the line would have its count.
@@ -520,6 +530,10 @@ impl<'a> LeftOut<'a> {
                 };
             }
         }
+        // In a source that has changed, a line may end before a region on it does.
+        if location.span.end <= location.span.start && !was_empty {
+            return None;
+        }
         Some(location)
     }
 }
@@ -528,6 +542,23 @@ impl<'a> LeftOut<'a> {
 fn keep<T>(elements: &mut Vec<T>, stays: &[bool]) {
     let mut stays = stays.iter();
     elements.retain(|_| stays.next().copied().unwrap_or(true));
+}
+
+/// Spans, those joined that overlap without one being part of the other: regions are nested.
+fn joined(spans: &[(u32, Span)]) -> Vec<(u32, Span)> {
+    let mut spans = spans.to_vec();
+    spans.sort_by_key(|(file, span)| (*file, span.start, Reverse(span.end)));
+    let mut all: Vec<(u32, Span)> = Vec::with_capacity(spans.len());
+    for (file, span) in spans {
+        let overlaps = |(other, before): &&mut (u32, Span)| {
+            *other == file && span.start < before.end && before.end < span.end
+        };
+        match all.iter_mut().find(overlaps) {
+            Some((_, before)) => before.end = span.end,
+            None => all.push((file, span)),
+        }
+    }
+    all
 }
 
 /// Returns whether a location lies in one of the spans.

@@ -378,6 +378,11 @@ impl SourceMarks {
             let calls = calls.map(|offset| (place(offset), Arc::clone(name)));
             self.unreachable.extend(calls);
         }
+        for offset in uses(code, ASSERT) {
+            let call = always_fails(&code[offset + ASSERT.len()..]);
+            self.unreachable
+                .extend(call.map(|call| (place(offset), call.into())));
+        }
         let mut starts = uses(code, ASSERT).peekable();
         if assert.is_none() && starts.peek().is_none() {
             return;
@@ -401,6 +406,19 @@ impl SourceMarks {
             }
         }
     }
+}
+
+/// The name of an `assert` that never holds, by what is behind that word: `assert(false && "a kind that there is not")`.
+fn always_fails(behind: &[u8]) -> Option<&'static str> {
+    let condition = behind
+        .trim_ascii_start()
+        .strip_prefix(b"(")?
+        .trim_ascii_start();
+    let constants = [(&b"false"[..], "assert(false)"), (b"0", "assert(0)")];
+    constants.into_iter().find_map(|(constant, call)| {
+        let rest = condition.strip_prefix(constant)?.trim_ascii_start();
+        (rest.starts_with(b")") || rest.starts_with(b"&&")).then_some(call)
+    })
 }
 
 /// A marker: its tool, its line, and what its author wrote behind it.

@@ -112,6 +112,22 @@ fn calls_are_found_in_code_only() {
 }
 
 #[test]
+fn an_assert_that_never_holds_is_never_reached() {
+    let text = "assert(false);\nassert ( 0 );\nassert(false && \"no such kind\");\nassert(0 && x);\n\
+                assert(falsely);\nassert(0.5 < x);\nassert(0 < x);\nassert(false || x);\nmy_assert(0);\n// assert(0)\n";
+    let marks = marks(text);
+    let unreachable = marks.unreachable.iter();
+    let unreachable: Vec<_> = unreachable.map(|(at, name)| (at.line, &**name)).collect();
+    let expected = [
+        (1, "assert(false)"),
+        (2, "assert(0)"),
+        (3, "assert(false)"),
+        (4, "assert(0)"),
+    ];
+    assert_eq!(unreachable, expected);
+}
+
+#[test]
 fn patterns_exclude_lines() {
     let patterns = RegexSet::new(["NOLINT", r"^\s*log_", "none"]).unwrap();
     let marks = SourceMarks::read(

@@ -2,7 +2,7 @@
 //! reader of the report acts on.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::figures::Count;
 use super::frame::{Source, page};
@@ -10,7 +10,7 @@ use super::per_test::LineTests;
 use crate::coverage::file::{File, Instance};
 use crate::coverage::function::symbol;
 use crate::coverage::view::View;
-use crate::support::demangle::shown;
+use crate::support::demangle::{first_shown, shown};
 use crate::term::plural::count;
 
 /// The largest number of kernels that the first page lists.
@@ -67,6 +67,38 @@ pub(super) struct Near<'a> {
     pub(super) page: String,
     /// The code that it reaches: `runs it on gfx90a`.
     pub(super) reason: String,
+}
+
+/// An architecture that the code was compiled for, and on which nothing ran.
+pub(super) struct IdleArch<'a> {
+    pub(super) label: &'a str,
+    /// The number of its kernels in the files shown.
+    pub(super) kernels: usize,
+    /// The names of the first of them.
+    pub(super) names: String,
+}
+
+/// The architectures on which nothing ran, but those whose figures are carried forward.
+pub(super) fn idle_archs(view: &View) -> Vec<IdleArch<'_>> {
+    let Some(other) = &view.other_archs else {
+        return Vec::new();
+    };
+    let is_carried = |label: &str| view.carried.iter().any(|carried| carried.label == label);
+    let columns = other.columns.iter();
+    let columns = columns.filter(|column| !is_carried(&column.label));
+    let archs = columns.map(|column| {
+        let records = other.paths.iter().flat_map(|path| column.entries(path));
+        let names = records.map(|record| symbol(&record.function.name));
+        let kernels: BTreeSet<_> = names
+            .filter(|name| column.kernels.contains(*name))
+            .collect();
+        IdleArch {
+            label: &column.label,
+            kernels: kernels.len(),
+            names: first_shown(&kernels),
+        }
+    });
+    archs.filter(|arch| arch.kernels > 0).collect()
 }
 
 impl<'a> KernelList<'a> {

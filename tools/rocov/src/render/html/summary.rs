@@ -8,11 +8,11 @@ use askama::Template;
 use super::figures::{Before, Cell, Metric, Shown};
 use super::frame::{Frame, render};
 use super::functions::Listed;
-use super::never_ran::{KernelList, ShownKernels};
+use super::never_ran::{IdleArch, KernelList, ShownKernels, idle_archs};
 use super::since::Since;
 use super::tree::{Row, Tree};
 use super::treemap::{Tile, tiles};
-use crate::render::breakdown::{Listing, components};
+use crate::render::breakdown::{Listing, carried_total, components};
 use crate::render::excluded::excluded;
 
 /// The largest number of files of which the directories are open at first.
@@ -65,6 +65,9 @@ struct Page<'a> {
     /// The number of lines that are left out, if there are any.
     excluded: Option<String>,
     kernels: ShownKernels<'a>,
+    idle_archs: Vec<IdleArch<'a>>,
+    /// The figures of architectures that ran earlier.
+    carried: Vec<String>,
     since: Option<Since<'a>>,
     tiles: Vec<Tile<'a>>,
     /// The number of files in which nothing is missed.
@@ -105,6 +108,8 @@ pub(super) fn write(
         components: components(frame.view),
         excluded: excluded(frame.view),
         kernels: kernels.shown(),
+        idle_archs: idle_archs(frame.view),
+        carried: frame.view.carried.iter().map(carried_total).collect(),
         since: Since::find(frame, listed, gone),
         tiles: tiles(&tree),
         whole: listed.iter().filter(|file| file.shown.is_whole()).count(),
