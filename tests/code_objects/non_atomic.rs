@@ -9,7 +9,8 @@ use rocov::format::codeobject::CodeObject;
 use crate::llvm;
 use crate::support::artifacts::{files_with_extension, repository};
 use crate::support::compile::{
-    Compilation, Counters, code_object_counting, device_header, device_only, kernel_source,
+    Compilation, Counters, code_object_counting, device_header, device_only, has_all_levels,
+    kernel_source,
 };
 use crate::support::compilers::Compiler;
 use crate::{FRONT_END, SOURCES};
@@ -46,7 +47,7 @@ const CALLS: u32 = 23;
 
 /// The compilations that are tried: release, target and level. All of them if `ROCOV_TEST_LEVELS` is `all`.
 fn tried() -> Vec<(&'static Compiler, &'static str, &'static str)> {
-    let is_whole = is_whole();
+    let is_whole = has_all_levels();
     let mut all = Vec::new();
     for (release, targets) in TRIED {
         let Some(compiler) = Compiler::find(release) else {
@@ -63,10 +64,6 @@ fn tried() -> Vec<(&'static Compiler, &'static str, &'static str)> {
         }
     }
     all
-}
-
-fn is_whole() -> bool {
-    std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all")
 }
 
 /// A compilation with these flags and the device header.
@@ -98,7 +95,7 @@ fn counted(path: &Path) -> BTreeSet<String> {
 
 /// The sources of testdata/kernels that this compiler takes for the target: a part of them by default.
 fn sources(compiler: &Compiler, target: &str) -> Vec<PathBuf> {
-    match is_whole() {
+    match has_all_levels() {
         _ if compiler.release < 19 => return OLD.map(kernel_source).into(),
         false => return USUAL.map(kernel_source).into(),
         true => {}

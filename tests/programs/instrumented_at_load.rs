@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, limited, run};
-use crate::support::compile::device_only;
+use crate::support::compile::{device_only, has_all_levels};
 use crate::support::gpu::Stack;
 use crate::support::json::json;
 use crate::support::profile::{Functions, functions};
@@ -99,11 +99,10 @@ fn counts_as_traced(what: &str, directory: &Path, start: impl Fn(&str) -> Ended)
 /// Each program runs on one stack in turn, and on each one if `ROCOV_TEST_LEVELS` is `all`.
 #[test]
 fn reports_are_those_of_a_trace() {
-    let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all");
     let stacks = Stack::for_programs();
     for (number, sources) in PROGRAMS.into_iter().enumerate() {
         let turn = number % stacks.len();
-        let chosen = if has_all {
+        let chosen = if has_all_levels() {
             &stacks
         } else {
             &stacks[turn..=turn]

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::support::artifacts::{files_with_extension, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::{
-    Counters, clang, code_object, code_object_counting, device_only, host_oracle, kernel_source,
+    Counters, clang, code_object, code_object_counting, device_only, has_all_levels, host_oracle,
+    kernel_source,
 };
 use crate::support::gpu::{Stack, the_profile};
 use crate::support::profile::{Functions, functions, merge};
@@ -15,28 +16,23 @@ use crate::support::spec::expand;
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];
 
-/// Returns whether each kernel is compiled at each level for each target. Compilers take most of the time, so each kernel
-/// otherwise has every second level, for one target in turn.
-fn has_all() -> bool {
-    std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all")
-}
-
 /// The place of a kernel in the list.
 fn place_of(kernel: &str) -> usize {
     let place = COMPARED.iter().position(|name| *name == kernel);
     place.expect("a kernel of the list")
 }
 
-/// The levels of a kernel, with their numbers.
+/// The levels of a kernel, with their numbers. Compilers take most of the time, so each kernel has every second level, for one
+/// target in turn, unless all are asked for.
 fn levels_of(kernel: &str) -> impl Iterator<Item = (usize, &'static str)> {
-    let (all, place) = (has_all(), place_of(kernel));
+    let (all, place) = (has_all_levels(), place_of(kernel));
     let levels = LEVELS.into_iter().enumerate();
     levels.filter(move |(number, _)| all || (number + place) % 2 == 0)
 }
 
 /// The targets of a kernel at the level with this number.
 fn targets_of(kernel: &str, level: usize) -> Vec<&'static str> {
-    if has_all() {
+    if has_all_levels() {
         return TARGETS.to_vec();
     }
     vec![TARGETS[(level / 2 + place_of(kernel) / 2) % TARGETS.len()]]
@@ -107,7 +103,7 @@ fn variants_of(kernel: &str, level: usize) -> Vec<&'static Variant> {
         .iter()
         .filter(|variant| variant.takes(kernel))
         .collect();
-    if has_all() {
+    if has_all_levels() {
         return all;
     }
     vec![all[(place_of(kernel) + level) % all.len()]]

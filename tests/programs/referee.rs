@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::openmp::program_with;
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
-use crate::support::compile::{code_object_with_lines, sample_on};
+use crate::support::compile::{code_object_with_lines, has_all_levels, sample_on};
 use crate::support::gpu::{Stack, data};
 use crate::support::json::json;
 use crate::support::program::{Program, rocov_flags};
@@ -251,7 +251,7 @@ fn single_count_lines(report: &Value) -> BTreeSet<(String, u32)> {
 
 /// The kernels to compare.
 fn kernels() -> Vec<String> {
-    if std::env::var("ROCOV_TEST_LEVELS").as_deref() != Ok("all") {
+    if !has_all_levels() {
         return SOME.map(str::to_owned).to_vec();
     }
     let sources = crate::support::artifacts::files_with_extension("testdata/kernels", "spec");

@@ -9,7 +9,7 @@ use crate::compilers::compilers;
 use crate::programs::{Ran, source};
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
-use crate::support::compile::{Compilation, device_header};
+use crate::support::compile::{Compilation, device_header, has_all_levels};
 use crate::support::compilers::Compiler;
 use crate::support::gpu::Stack;
 use crate::support::profile::{functions_by, merge_by};
@@ -147,7 +147,7 @@ fn one_unit_with_rdc() {
 fn units_with_rdc_are_one_code_object() {
     let links = |compiler: &&Compiler| !LINKS_NO_SHARED_UNITS.contains(&compiler.release);
     let mut compilers: Vec<_> = compilers().filter(links).collect();
-    if std::env::var("ROCOV_TEST_LEVELS").as_deref() != Ok("all") && compilers.len() > 2 {
+    if !has_all_levels() && compilers.len() > 2 {
         compilers.drain(1..compilers.len() - 1);
     }
     for compiler in compilers {

@@ -3,7 +3,7 @@
 use rocov::instrument::amdgcn::{AmdgcnOptions, Sharing};
 use rocov::support::counting::Counting;
 use rocov_tests::artifacts::{files_with_extension, repository};
-use rocov_tests::compile::{clang, device_only, kernel_source};
+use rocov_tests::compile::{clang, device_only, has_all_levels, kernel_source};
 use rocov_tests::spec::expand;
 
 use crate::run::compare;
@@ -13,7 +13,7 @@ const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 /// Compares the kernels of every source at each level, and returns the sources whose comparison failed.
 fn compare_all(target: &str, flags: &[&str], name: &str, options: AmdgcnOptions) {
     let is_rdna = target.starts_with("gfx1");
-    let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all");
+    let has_all = has_all_levels();
     let mut wrong = Vec::new();
     let mut ratios = Vec::new();
     for (place, source) in files_with_extension("testdata/kernels", "hip")

@@ -64,6 +64,12 @@ pub fn plugin(release: u32) -> Option<PathBuf> {
     Some(plugin)
 }
 
+/// Returns whether tests compile all that they can, and not a part in turn: `ROCOV_TEST_LEVELS` is `all`, as
+/// `tools/test --stacks all` sets it.
+pub fn has_all_levels() -> bool {
+    std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|levels| levels == "all")
+}
+
 /// One compilation: its command, and the inputs of its result.
 pub struct Compilation {
     compiler: &'static str,

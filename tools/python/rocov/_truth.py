@@ -114,12 +114,13 @@ class SourceKernels:
                 seen.add(key)
                 walked[function.name] = walked.get(function.name, 0) + 1
                 values = {**self._globals, **arguments}
+                values.update(function.fixed(values))
                 for call in walk.function(function, values):
                     names = _full_names(call.func, self._imports)
                     name = getattr(call.func, "id", None)
                     here = by_name.get(name) or by_name.get(self._aliases.get(name))
                     if here is not None:
-                        waiting.append((here, here.arguments(call, {**values, **function.fixed(values)})))
+                        waiting.append((here, here.arguments(call, values)))
                     else:
                         walk.called.update(names)
         return walk
@@ -278,7 +279,7 @@ class _Walk:
 
     def function(self, function, values):
         self._function = function
-        self._values = {**values, **function.fixed(values)}
+        self._values = values
         self._calls = []
         self._suite(function.node.body, True)
         return self._calls

@@ -376,13 +376,7 @@ fn uncovered_kernels(view: &View) -> Vec<String> {
 /// The kernels for archs that nothing ran on, except those whose figures are carried forward; and a line for each of
 /// these archs.
 fn uncovered_archs(view: &View) -> Vec<String> {
-    let is_carried = |label: &str| view.carried.iter().any(|carried| carried.label == label);
-    let Some(other) = &view.other_archs else {
-        return Vec::new();
-    };
-    let columns = other.columns.iter();
-    let columns = columns.filter(|column| !is_carried(&column.label));
-    let lines = columns.flat_map(|column| {
+    let lines = view.idle_columns().flat_map(|(other, column)| {
         let mut lines = uncovered_in(other, column);
         if !lines.is_empty() {
             lines.push(format!(

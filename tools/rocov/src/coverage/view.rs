@@ -379,6 +379,20 @@ impl View {
         }
     }
 
+    /// The columns of architectures that the code was compiled for and nothing ran on, but those whose figures are carried
+    /// forward; each with its view.
+    pub(crate) fn idle_columns(&self) -> impl Iterator<Item = (&Self, &Column)> {
+        let others = self.other_archs.iter().map(|other| &**other);
+        let columns =
+            others.flat_map(|other| other.columns.iter().map(move |column| (other, column)));
+        columns.filter(|(_, column)| !self.carries(&column.label))
+    }
+
+    /// Returns whether figures of an earlier run of an architecture are carried forward.
+    pub(crate) fn carries(&self, label: &str) -> bool {
+        self.carried.iter().any(|carried| carried.label == label)
+    }
+
     /// Lines about the source files that were found to have changed or to be missing, of the data called `name`.
     pub(crate) fn misfits_of(&self, name: &str) -> Vec<String> {
         let lines = misfit::about_all(&self.misfits).into_iter();

@@ -474,9 +474,7 @@ fn write(
         }
         broken.extend(baseline.losses(&now, &lowering));
         broken.extend(baseline.absent_sources(&now, &root, &lowering));
-        let is_wanted = |label: &str| {
-            is_reported(label) && !view.carried.iter().any(|carried| carried.label == label)
-        };
+        let is_wanted = |label: &str| is_reported(label) && !view.carries(label);
         broken.extend(baseline.absent(&now, is_wanted));
     }
     if has_gates {

@@ -80,13 +80,7 @@ pub(super) struct IdleArch<'a> {
 
 /// The architectures on which nothing ran, but those whose figures are carried forward.
 pub(super) fn idle_archs(view: &View) -> Vec<IdleArch<'_>> {
-    let Some(other) = &view.other_archs else {
-        return Vec::new();
-    };
-    let is_carried = |label: &str| view.carried.iter().any(|carried| carried.label == label);
-    let columns = other.columns.iter();
-    let columns = columns.filter(|column| !is_carried(&column.label));
-    let archs = columns.map(|column| {
+    let archs = view.idle_columns().map(|(other, column)| {
         let records = other.paths.iter().flat_map(|path| column.entries(path));
         let names = records.map(|record| symbol(&record.function.name));
         let kernels: BTreeSet<_> = names

@@ -431,20 +431,17 @@ impl Lines<'_> {
             Some(counts) => counts[column].is_none(),
             None => line <= last,
         };
-        let columns = self.frame.view.columns.iter().enumerate();
-        columns.clone().any(|(index, column)| {
+        let mut columns = self.frame.view.columns.iter().enumerate();
+        columns.any(|(index, column)| {
             let lines = column.excluded.get(self.path).into_iter();
-            lines
-                .flat_map(BTreeMap::keys)
-                .any(|line| has_cell(index, *line))
-        }) || columns.clone().any(|(index, column)| {
-            let mut branches = self.branches.iter();
-            branches.any(|branch| {
-                let mut sides = branch.sides.iter().enumerate();
-                sides.any(|(side, counts)| {
-                    counts[index].is_none() && column.excludes_side(self.path, branch.start, side)
-                })
-            })
+            let mut lines = lines.flat_map(BTreeMap::keys);
+            let sides = self.branches.iter().flat_map(|branch| {
+                let sides = branch.sides.iter().enumerate();
+                sides.map(move |(side, counts)| (branch.start, side, &counts[index]))
+            });
+            let mut missing = sides.filter(|(.., count)| count.is_none());
+            lines.any(|line| has_cell(index, *line))
+                || missing.any(|(start, side, _)| column.excludes_side(self.path, start, side))
         })
     }
 
@@ -515,7 +512,7 @@ fn is_incomplete(branch: &Condition, column: usize) -> bool {
 impl Branch {
     /// Makes the branch of a line with this text.
     ///
-    /// `excluded` has the reasons why its sides are left out, and `is_excluded` tells the columns that leave out a side.
+    /// `excluded` has the reasons why its sides are left out, and `is_excluded` returns whether a column leaves out a side.
     fn new(
         branch: &Condition,
         text: Option<&str>,
