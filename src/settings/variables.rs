@@ -323,6 +323,12 @@ settings! {
             set_by: "`rocov run --instrument`",
             meaning: "Does that for `TRITON_PTXAS_BLACKWELL_PATH`.",
         }
+        CUDA_TOOLKIT = "ROCOV_CUDA_TOOLKIT" {
+            values: "a directory",
+            default: Described("none"),
+            set_by: "`rocov run --instrument`",
+            meaning: "Names the directory that programs of Python get as `CUDA_ROOT`: JAX looks for ptxas there.",
+        }
         LD_PRELOAD = "LD_PRELOAD" {
             values: "as the loader reads it",
             default: Described("none"),

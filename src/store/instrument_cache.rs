@@ -30,7 +30,7 @@ const MAX_ENTRY: u64 = 1 << 30;
 /// The parts of a folder. It is looked at whether a folder is too large when one of them was written.
 const PARTS: u64 = 16;
 /// The directory that JAX takes for a CUDA toolkit, beside Triton's results: it has the stand-in for ptxas.
-pub const TOOLKIT: &str = "toolkit";
+const TOOLKIT: &str = "toolkit";
 /// The end of the name of a folder with Triton's results whose counters only record which blocks ran.
 const OF_REACHED: &str = "-reached";
 
@@ -191,22 +191,24 @@ impl InstrumentCache {
         Some(folder)
     }
 
-    /// Makes the directory that JAX takes for a CUDA toolkit. Its ptxas is a link to `assembler`.
+    /// Makes the directory that JAX takes for a CUDA toolkit, and returns it. Its ptxas is a link to `assembler`.
     ///
     /// # Errors
     /// Fails if it cannot be made.
-    pub fn use_toolkit(&self, counting: Counting, assembler: &Path) -> io::Result<()> {
-        let folder = self.results_of_triton(counting).join(TOOLKIT).join("bin");
+    pub fn use_toolkit(&self, counting: Counting, assembler: &Path) -> io::Result<PathBuf> {
+        let toolkit = self.results_of_triton(counting).join(TOOLKIT);
+        let folder = toolkit.join("bin");
         fs::create_dir_all(&folder)?;
         let place = folder.join("ptxas");
         if fs::read_link(&place).is_ok_and(|found| found == assembler) {
-            return Ok(());
+            return Ok(toolkit);
         }
         // Another run may use it at this moment.
         let new = folder.join(format!("ptxas-{}", std::process::id()));
         let _ = fs::remove_file(&new);
         symlink(assembler, &new)?;
-        fs::rename(new, place)
+        fs::rename(new, place)?;
+        Ok(toolkit)
     }
 
     /// The entries of a folder.

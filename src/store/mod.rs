@@ -24,7 +24,7 @@ mod regular_file;
 pub(crate) use atomic::{create_at_or_beside, create_atomic, create_beside};
 pub use atomic::{write_atomic, write_if_changed, write_own};
 pub use cache::{CacheEntry, shrink};
-pub use instrument_cache::{CacheFolder, InstrumentCache, TOOLKIT};
+pub use instrument_cache::{CacheFolder, InstrumentCache};
 pub use keep_error::{KeepError, KeptElfError};
 pub use keeper::Keeper;
 pub use label::{LABELS, Label, LabelError};

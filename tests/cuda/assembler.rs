@@ -318,26 +318,32 @@ fn triton_gets_a_directory_with_a_limit() {
 }
 
 /// PyTorch's compiler has a cache of its own, CuPy makes PTX if it is asked to, and JAX takes the assembler of the toolkit in
-/// `CUDA_ROOT`. The user's own values stay.
+/// `CUDA_ROOT`. The user's own values stay. cuTile's compiler, a program that Python starts, fails with that toolkit.
 #[test]
 fn libraries_of_python_make_code_that_can_be_counted() {
     let place = data();
     let started = |user: &[(&str, &str)]| {
         let mut command = limited(built("rocov"));
         command.args(["run", "--instrument", "-o"]);
-        command.arg(place.path().join("data")).args([
-            "--",
-            "sh",
-            "-c",
-            "echo $TRITON_CACHE_DIR $TORCHINDUCTOR_CACHE_DIR $CUPY_CACHE_DIR $CUPY_COMPILE_WITH_PTX $CUDA_ROOT",
-        ]);
-        command.env("ROCOV_CACHE", place.path());
-        for name in [
+        const NAMES: [&str; 6] = [
+            "TRITON_CACHE_DIR",
             "TORCHINDUCTOR_CACHE_DIR",
             "CUPY_CACHE_DIR",
             "CUPY_COMPILE_WITH_PTX",
+            "TILELANG_CACHE_DIR",
             "CUDA_ROOT",
-        ] {
+        ];
+        let python = format!(
+            "import os, subprocess\nprint(*map(os.environ.get, {NAMES:?}), flush=True)\n\
+             subprocess.run(['sh', '-c', 'echo ${{CUDA_ROOT-none}}'])"
+        );
+        command.arg(place.path().join("data"));
+        // Python is started by another program, as in most scripts.
+        let shell = r#""$0" -c "$1"; echo "${CUDA_ROOT-none}""#;
+        command.args(["--", "sh", "-c", shell]);
+        command.arg(rocov_tests::artifacts::python()).arg(python);
+        command.env("ROCOV_CACHE", place.path());
+        for name in NAMES {
             command.env_remove(name);
         }
         run(command.envs(user.iter().copied())).success().stdout
@@ -347,7 +353,9 @@ fn libraries_of_python_make_code_that_can_be_counted() {
     let toolkit = format!("{triton}/toolkit");
     assert_eq!(
         own,
-        format!("{triton} {triton}/inductor {triton}/cupy 1 {toolkit}\n")
+        format!(
+            "{triton} {triton}/inductor {triton}/cupy 1 {triton}/tilelang {toolkit}\nnone\nnone\n"
+        )
     );
     let assembler = fs::canonicalize(Path::new(&toolkit).join("bin/ptxas"));
     assert_eq!(assembler.expect("it is there"), built("rocov-ptxas"));
@@ -355,7 +363,11 @@ fn libraries_of_python_make_code_that_can_be_counted() {
         ("TORCHINDUCTOR_CACHE_DIR", "/mine"),
         ("CUPY_CACHE_DIR", "/my-cupy"),
         ("CUPY_COMPILE_WITH_PTX", "0"),
+        ("TILELANG_CACHE_DIR", "/my-tilelang"),
         ("CUDA_ROOT", "/my-toolkit"),
     ]);
-    assert_eq!(user, format!("{triton} /mine /my-cupy 0 /my-toolkit\n"));
+    assert_eq!(
+        user,
+        format!("{triton} /mine /my-cupy 0 /my-tilelang /my-toolkit\n/my-toolkit\n/my-toolkit\n")
+    );
 }

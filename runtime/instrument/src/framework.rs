@@ -56,7 +56,9 @@ impl Framework {
             Self::CuPy => "unset CUPY_CACHE_DIR, or name an empty directory there",
             Self::Numba => "leave out cache=True, or name an empty directory in NUMBA_CACHE_DIR",
             Self::TorchCompile => "unset TORCHINDUCTOR_CACHE_DIR, or name an empty directory there",
-            Self::Warp => "set warp.config.cuda_output to \"ptx\"",
+            Self::Warp => {
+                "set warp.config.cuda_output to \"ptx\"; the driver must be as new as Warp's CUDA toolkit"
+            }
         }
     }
 }

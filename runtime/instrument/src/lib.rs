@@ -7,7 +7,7 @@
 //! `amdgpu` instruments code objects. For CUDA code, `memory` reads the code that the program loads, `choice` takes the PTX that fits the GPU best, `driver` has the
 //! CUDA driver compile it, `cache` keeps the result, `fat_binary` packs results for several architectures, and `exchange`
 //! does all of this in a row. `compilers` keeps the PTX of cubins that the program compiles itself. `loss` has the reasons
-//! why code runs uncounted, `framework` finds who made it, and `texts` keeps the texts for librocov.
+//! why code runs uncounted, `framework` finds who made it, and `texts` keeps the texts for librocov. `toolkit` is for JAX.
 
 mod amdgpu;
 mod cache;
@@ -20,6 +20,7 @@ mod framework;
 mod loss;
 mod memory;
 mod texts;
+mod toolkit;
 
 use std::ffi::c_void;
 use std::panic::catch_unwind;

@@ -15,13 +15,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::CommandFactory;
 use rocov::format::registry::model::ProcessRecord;
 use rocov::settings::variables::{
-    CACHE, CACHE_MAX, CONTROL, DATA, DRAIN, INSTRUMENT, JOURNAL, LABEL, LD_PRELOAD, MODELGPU,
-    MODELGPU_TRACE, PAUSED, PROFILE_FILE, PTXAS, PTXAS_BLACKWELL, ROCTX, SNAPSHOT_EVERY,
+    CACHE, CACHE_MAX, CONTROL, CUDA_TOOLKIT, DATA, DRAIN, INSTRUMENT, JOURNAL, LABEL, LD_PRELOAD,
+    MODELGPU, MODELGPU_TRACE, PAUSED, PROFILE_FILE, PTXAS, PTXAS_BLACKWELL, ROCTX, SNAPSHOT_EVERY,
     SNAPSHOT_SIGNAL, VERBOSE, ZERO,
 };
 use rocov::settings::{Counting, DocumentWhen, Drainer, Keeping, parse_bytes};
 use rocov::store::layout::PROFRAW;
-use rocov::store::{Expansion, InstrumentCache, ProcessWord, ProfileName, RegistryError, TOOLKIT};
+use rocov::store::{Expansion, InstrumentCache, ProcessWord, ProfileName, RegistryError};
 use rocov::support::clock;
 
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, InstrumentCounters, RunArguments, USUAL_CONTROL};
@@ -411,6 +411,7 @@ fn for_python(
         ("TORCHINDUCTOR_CACHE_DIR", results.join("inductor").into()),
         ("CUPY_CACHE_DIR", results.join("cupy").into()),
         ("CUPY_COMPILE_WITH_PTX", OsString::from("1")),
+        ("TILELANG_CACHE_DIR", results.join("tilelang").into()),
     ];
     let unset = of_libraries
         .into_iter()
@@ -427,8 +428,9 @@ fn for_python(
     Ok(variables)
 }
 
-/// Has JAX call rocov in place of its assembler. Its compiler looks for that below `CUDA_ROOT`, and its compiler of Pallas'
-/// kernels on the `PATH`: returns the directory that is to be the first there. The user's own `CUDA_ROOT` wins.
+/// Has JAX call rocov in place of its assembler. Its compiler looks for that below `CUDA_ROOT`, which `librocov_instrument`
+/// sets in Python, and its compiler of Pallas' kernels on the `PATH`: returns the directory that is to be the first there. The
+/// user's own `CUDA_ROOT` wins.
 ///
 /// # Errors
 ///
@@ -442,13 +444,12 @@ fn for_jax(
     let Some((_, assembler)) = assemblers.first() else {
         return Ok(None);
     };
-    if cache.use_toolkit(counting, assembler).is_err() {
+    let Ok(toolkit) = cache.use_toolkit(counting, assembler) else {
         return Ok(None);
-    }
-    let toolkit = cache.results_of_triton(counting).join(TOOLKIT);
+    };
     let binaries = toolkit.join("bin");
     if env::var_os(CUDA_ROOT).is_none_or(|root| root.is_empty()) {
-        variables.push((CUDA_ROOT, toolkit.into()));
+        variables.push((CUDA_TOOLKIT.name, toolkit.into()));
     }
     Ok(Some(binaries))
 }
