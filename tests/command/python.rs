@@ -36,4 +36,5 @@ fn coverage_py_shows_kernels() {
         return;
     }
     run(&mut pytest("test_coverage.py")).success();
+    run(&mut pytest("test_python_lines.py")).success();
 }

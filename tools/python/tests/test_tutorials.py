@@ -53,9 +53,11 @@ if [ "$1" = run ]; then
 fi
 for last; do :; done
 name=$(basename "$(dirname "$2")")
-printf 'SF:%s\\nDA:3,128\\nDA:4,0\\nDA:5,1\\nend_of_record\\nSF:/other.py\\nDA:1,1\\n' "$PLACE/$name.py" > "$last"
+file="$2/../../python/tutorials/$name.py"
+printf 'SF:%s\\nDA:3,128\\nDA:4,0\\nDA:5,1\\nend_of_record\\nSF:/other.py\\nDA:1,1\\n' "$file" > "$last"
 """
 TUTORIAL = """\
+import os
 import tabulate
 import triton
 import triton.testing
@@ -86,6 +88,9 @@ def benchmark(m, n, provider, extra):
 
 if __name__ == "__main__":
     print(tabulate.tabulate([[1]]))
+    # A file of Triton's repository, which its wheel has elsewhere.
+    top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    assert open(top + "/third_party/nvidia/backend/lib/libdevice.10.bc").read() == "bitcode"
     kernel(5)
     benchmark.run(show_plots=True, print_data=True)
     assert open("notes").read().split("\\n")[-7:-1] == EXPECTED
@@ -100,6 +105,7 @@ def place(tmp_path):
     for name, text in {
         "modules/triton/__init__.py": TRITON,
         "modules/triton/testing.py": TESTING,
+        "modules/triton/backends/nvidia/lib/libdevice.10.bc": "bitcode",
         "modules/torch.py": TORCH,
         "modules/tabulate.py": "raise ImportError('not here')\n",
         "bin/rocov": ROCOV,
