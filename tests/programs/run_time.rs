@@ -6,7 +6,7 @@ use std::process::Command;
 
 use rocov::format::blocks::Kind;
 
-use crate::support::artifacts::built;
+use crate::support::artifacts::{built, python, repository};
 use crate::support::command::{Ended, limited, run};
 use crate::support::compilers::Compiler;
 use crate::support::gpu::Stack;
@@ -327,6 +327,69 @@ fn a_source_without_text_names_the_options_that_keep_it() {
     reported(&data, &["--show"]).with_status(1).says(&[
         "the code object has no text of it: give hipRTC the options that `rocov flags --hiprtc` prints",
     ]);
+}
+
+/// The steps of Collatz from the numbers below 40: all of them, and those from odd numbers.
+fn collatz() -> (u64, u64) {
+    let (mut all, mut odd) = (0, 0);
+    for mut x in 0_u64..40 {
+        while x > 1 {
+            (all, odd) = (all + 1, odd + x % 2);
+            x = if x.is_multiple_of(2) {
+                x / 2
+            } else {
+                3 * x + 1
+            };
+        }
+    }
+    (all, odd)
+}
+
+/// The ways to count code that Python has hipRTC compile: by its options, and without counters of the compiler.
+#[test]
+fn kernels_that_python_has_hiprtc_compile_are_counted() {
+    let stack = Stack::usual();
+    let (Stack::Unpacked(_), Some(options)) = (stack, printed(stack, "--hiprtc")) else {
+        return;
+    };
+    let (all, odd) = collatz();
+    let lines = "-gline-tables-only\n-gembed-source";
+    for (way, options) in [
+        (None, &*options),
+        (Some("--trace"), lines),
+        (Some("--instrument"), lines),
+    ] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = directory.path().join("data");
+        let mut command = limited(built("rocov"));
+        command
+            .arg("run")
+            .args(way)
+            .args(["--gpu", "model:gfx90a", "-o"]);
+        command
+            .arg(&data)
+            .arg("--")
+            .args(stack.starter())
+            .arg(python());
+        command
+            .args(["-B"])
+            .arg(repository("testdata/programs/run_time/in_python.py"));
+        let ended = run(command.args(options.lines())).success();
+        assert_eq!(ended.stdout, format!("{all} {odd}\n"), "{way:?}");
+        let lcov = reported(&data, &["--lcov"]).success().silently().stdout;
+        // 64 threads, 40 of which make steps.
+        for line in [
+            "FNDA:64,collatz".to_owned(),
+            format!("DA:6,{all}"),
+            format!("DA:8,{odd}"),
+            "DA:11,0".to_owned(),
+        ] {
+            assert!(
+                lcov.lines().any(|record| record == line),
+                "{way:?}: no {line} in {lcov}"
+            );
+        }
+    }
 }
 
 #[test]
