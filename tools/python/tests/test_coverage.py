@@ -395,3 +395,124 @@ def test_without_counts_all_is_as_without_the_plugin(project):
     project.write(".coveragerc", "[run]\nomit = triton/*\n")
     project.run("coverage", "run", "program.py")
     assert project.json()["kernels.py"]["missing_lines"] == found
+
+
+def numbers(text, *words):
+    """The numbers of the lines that have one of these words behind `#`."""
+    lines = enumerate(text.split("\n"), 1)
+    return [number for number, line in lines if line.partition("# ")[2] in words]
+
+
+def test_pytest_with_a_marker_under_coverage_run_shows_triton_kernels(project):
+    """Tests call a kernel, and its lines are not missed (triton-lang/triton#6459)."""
+    source = textwrap.dedent(
+        """\
+        import pytest
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+            offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)  # ran
+            mask = offs < n
+            x = tl.load(x_ptr + offs, mask=mask)  # ran
+            y = tl.load(y_ptr + offs, mask=mask)  # ran
+            tl.store(out_ptr + offs, x + y, mask=mask)  # ran
+
+
+        @pytest.mark.unittest
+        def test_add():
+            assert callable(add)
+
+
+        def test_other():
+            assert callable(add)  # missed
+        """
+    )
+    project.write("test_add.py", source)
+    project.counts({"": {"test_add.py": {line: 512 for line in numbers(source, "ran")}}})
+    options = ["-q", "-p", "no:cacheprovider", "-W", "ignore", "-m", "unittest"]
+    project.run("coverage", "run", "-m", "pytest", *options, "test_add.py")
+    assert project.json()["test_add.py"]["missing_lines"] == numbers(source, "missed")
+
+
+# Numba tells coverage.py itself which lines for the CPU it has compiled (NUMBA_JIT_COVERAGE=1).
+NUMBA = """\
+import ast, inspect, os
+import coverage
+
+
+class cuda:
+    def jit(function=None, **options):
+        return function or cuda.jit
+
+
+def jit(function):
+    def compiled(*arguments):
+        lines, start = inspect.getsourcelines(function)
+        lines = range(start + 2, start + len(lines))
+        data = coverage.Coverage.current().get_data()
+        path = inspect.getsourcefile(function)
+        pairs = zip(lines, lines[1:])
+        data.add_arcs({path: list(pairs)}) if data.has_arcs() else data.add_lines({path: list(lines)})
+
+    return compiled
+"""
+FOR_BOTH = """\
+import numba
+from numba import cuda
+
+
+@numba.jit
+def on_cpu(x):
+    x[1] = 1
+    if x[0] == 0:
+        x[0] = 5
+
+
+@numba.jit
+def never_on_cpu(x):
+    x[1] = 1  # missed
+
+
+@cuda.jit(lineinfo=True)
+def stores(x):
+    x[0] = 5  # ran
+
+
+@cuda.jit(lineinfo=True)
+def calls(x):
+    x[0] = chosen(5)  # ran
+
+
+@cuda.jit(device=True)
+def chosen(x):
+    if x == 5:
+        return x + 5
+    else:
+        return x + 7  # missed
+
+
+on_cpu([0, 0])
+"""
+
+
+@pytest.mark.parametrize("branch", [False, True])
+def test_kernels_of_numba_are_shown_beside_functions_for_the_cpu(project, branch):
+    """Lines for the CPU are those that Numba tells, and those of kernels are added (numba#4268, numba-cuda#888).
+
+    The compiler folds `chosen`, as the only call gives it a literal.
+    """
+    project.settings(f"branch = {branch}")
+    project.write("numba.py", NUMBA)
+    project.write("program.py", FOR_BOTH)
+    project.counts({"": {"program.py": {line: 1 for line in numbers(FOR_BOTH, "ran")}}})
+    project.run("coverage", "run", "program.py")
+    found = project.json()["program.py"]
+    assert found["missing_lines"] == numbers(FOR_BOTH, "missed")
+    if branch:
+        # Of functions for the CPU, Numba tells no branches.
+        kernels = FOR_BOTH[: FOR_BOTH.index("@cuda")].count("\n")
+        arcs = [arc for arc in found["missing_branches"] if arc[0] > kernels]
+        assert arcs == [[FOR_BOTH[: FOR_BOTH.index("if x == 5")].count("\n") + 1, numbers(FOR_BOTH, "missed")[-1]]]
