@@ -27,6 +27,7 @@ _DECORATORS = frozenset(
         "triton.experimental.gluon.jit",
         "triton.experimental.gluon._runtime.jit",
         "numba.cuda.jit",
+        "numba_cuda_mlir.cuda.jit",
         "cuda.jit",
         "cupyx.jit.rawkernel",
         "warp.kernel",

@@ -328,6 +328,12 @@ BY_HAND = {
             else:
     - 0         a[0] = a[0]
     """,
+    "a kernel of numba-cuda-mlir": """
+        @mlir.jit
+        def k(a, n):
+    + 32    if n < 0:
+    - 0         a[0] = 1
+    """,
     "a kernel of Warp and one of CuPy": """
         @wp.kernel
         def k(a: wp.array(dtype=float)):
@@ -349,6 +355,7 @@ IMPORTS = """\
 import triton
 import triton.language as tl
 from numba import cuda
+from numba_cuda_mlir import cuda as mlir
 import warp as wp
 from cupyx import jit
 from triton.experimental import gluon
