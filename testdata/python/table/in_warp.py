@@ -9,17 +9,17 @@ wp.config.quiet = True
 
 
 @wp.func
-def limited(x: float, most: float):
-    if x > most:
-        return most
-    return x
+def noted(bins: wp.array(dtype=int), place: int, amount: float):
+    if amount > 100.0:
+        wp.atomic_add(bins, place, 1)
+    return amount * 2.0
 
 
 @wp.kernel
-def scaled(a: wp.array(dtype=float), n: int):
+def scaled(a: wp.array(dtype=float), bins: wp.array(dtype=int), n: int):
     i = wp.tid()
     if i < n:
-        a[i] = limited(a[i] * 2.0, 100.0)
+        a[i] = noted(bins, 2, a[i])
     if n > 5000:  # only false
         a[i] = 7.0  # missed
 
@@ -30,9 +30,9 @@ def counted(a: wp.array(dtype=float), bins: wp.array(dtype=int)):
     if a[i] < 50.0:
         wp.atomic_add(bins, 0, 1)
     elif a[i] > 5000.0:  # only false
-        wp.atomic_add(bins, 2, 1)  # missed
+        wp.atomic_add(bins, 1, 1)  # missed
     else:
-        wp.atomic_add(bins, 1, 1)
+        a[i] = 50.0
 
 
 @wp.kernel
@@ -42,7 +42,7 @@ def looped(a: wp.array(dtype=float), rounds: int):
     for j in range(rounds):
         total = total + a[i] * float(j)
     if total < -1.0:  # only false
-        total = 0.0  # missed
+        a[0] = 0.0  # missed
     a[i] = total
 
 
@@ -58,10 +58,9 @@ def main():
     def launch(kernel, *inputs):
         wp.launch(kernel, dim=1000, inputs=inputs, device="cuda:0")
 
-    a = there(1000)
-    launch(scaled, a, 900)
+    a, bins = there(1000), there(3, int)
+    launch(scaled, a, bins, 900)
     show("scaled", a.numpy())
-    bins = there(3, int)
     launch(counted, a, bins)
     show("counted", bins.numpy())
     launch(looped, a, 5)

@@ -74,7 +74,7 @@ def place(tmp_path):
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    for name in ("cupy", "jax", "numba", "numpy"):
+    for name in ("cupy", "jax", "numba", "numba_cuda_mlir", "numpy", "warp"):
         (tmp_path / "modules" / f"{name}.py").write_text(MISSING)
     (tmp_path / "bin/rocov").chmod(0o755)
     return tmp_path
@@ -123,4 +123,4 @@ def test_a_record_names_what_is_not_run(place):
     table = table.split("\n")[:-1]
     assert table[0] == "tools/dev/python-lines table"
     assert "cupy: not run: ImportError: not here" in table
-    assert table[-1] == "not run: the kernels of compiled, core, cupy, gluon, jax, numba, triton"
+    assert table[-1] == "not run: the kernels of compiled, core, cupy, gluon, jax, mlir, numba, triton, warp"
