@@ -92,6 +92,7 @@ pages! {
     project_file: "docs/src/guides/project-file.md",
     python: "docs/src/guides/python.md",
     python_kernels: "docs/src/guides/python-kernels.md",
+    python_kernels_details: "docs/src/guides/python-kernels-details.md",
     ranks: "docs/src/guides/ranks.md",
     report: "docs/src/guides/report.md",
     run: "docs/src/guides/run.md",

@@ -611,6 +611,13 @@ grep -q '^forward ' per-test && grep -q '^backward ' per-test
             Mark::at("[tool.coverage.run]").is(Use::File("pyproject.toml")),
             Mark::at("pytest --cov").elsewhere("the tests of the wheel run pytest-cov"),
             Mark::at("$ rocov run --instrument").elsewhere(NO_NVIDIA),
+        ],
+        ..Page::NONE
+    },
+    Page {
+        path: "docs/src/guides/python-kernels-details.md",
+        marks: &[
+            Mark::at("$ rocov run --instrument").elsewhere(NO_NVIDIA),
             Mark::at("$ rocov report --per program").elsewhere(NO_NVIDIA),
             Mark::at("rocov: 2 CUDA modules of CuPy").elsewhere(NO_NVIDIA),
         ],
