@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::discover::ElfFacts;
 use crate::format::codeobject::Identity;
+use crate::format::ptx::note_sources;
 use crate::store::keep_error::{KeepError, KeptElfError};
 use crate::store::layout::{OBJECTS, PTX, device_elf_name, source_name};
 use crate::store::{OutputError, read_input, sweep_once, write_atomic, write_if_changed};
@@ -14,6 +15,9 @@ use crate::validate::MAX_SECTION_BYTES;
 
 /// The limit in bytes for the text of a code object that was made from PTX.
 const MAX_SOURCE: u64 = MAX_SECTION_BYTES;
+
+/// The limit in bytes for the text of a source that a code object refers to.
+const MAX_TEXT: u64 = 1 << 24;
 
 /// The device ELFs that this process has kept.
 #[derive(Debug, Default)]
@@ -80,13 +84,23 @@ impl Objects {
         Ok(())
     }
 
-    /// Keeps the PTX that the ELF with these facts was made from, beside the ELF, unless it is there.
+    /// Keeps the PTX that the ELF with these facts was made from, beside the ELF, unless it is there. Comments behind it tell
+    /// how its sources are now: a report then names those that were edited after the run.
     pub(super) fn keep_source(&mut self, elf: &ElfFacts, source: &str) -> Result<(), KeepError> {
         let name = source_name(&elf.target, &elf.identity);
         let path = self.directory.join(OBJECTS).join(name);
         let not_kept = |source| KeepError::SourceNotKept {
             identity: elf.identity.clone(),
             source,
+        };
+        let read = |path: &str| read_input(Path::new(path), MAX_TEXT).ok();
+        let comments = note_sources(source, read);
+        let text = source.trim_end_matches(['\0', '\n']);
+        let with_comments = format!("{text}\n{comments}");
+        let source = if comments.is_empty() {
+            source
+        } else {
+            &with_comments
         };
         write_if_changed(&path, source.as_bytes())
             .map_err(|error| not_kept(error).at(&self.directory))?;

@@ -4,7 +4,8 @@
 //! DATA/profraw/ARCH.IDENTITY.AGENT.BASE    raw profiles, and nothing else: `llvm-profdata merge` takes
 //! DATA/profraw/labels/LABEL/...            all that it finds in a folder
 //! DATA/objects/TARGET.IDENTITY.elf         device ELFs
-//! DATA/objects/TARGET.IDENTITY.ptx         the PTX that such an ELF was made from, as it was without counters
+//! DATA/objects/TARGET.IDENTITY.ptx         the PTX that such an ELF was made from, as it was without counters, and
+//!                                          hashes of its source lines
 //! DATA/registry/BASE.kernels.json          kernel registries
 //! DATA/sections/...                        sections that no reader takes yet
 //! ```

@@ -618,6 +618,7 @@ grep -q '^forward ' per-test && grep -q '^backward ' per-test
         path: "docs/src/guides/python-kernels-details.md",
         marks: &[
             Mark::at("$ rocov run --instrument").elsewhere(NO_NVIDIA),
+            Mark::at("rocov: /home/ada/kernels.py").elsewhere(NO_NVIDIA),
             Mark::at("$ rocov report --per program").elsewhere(NO_NVIDIA),
             Mark::at("rocov: 2 CUDA modules of CuPy").elsewhere(NO_NVIDIA),
         ],

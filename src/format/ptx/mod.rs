@@ -8,12 +8,14 @@ mod blocks;
 mod error;
 pub(crate) mod lexer;
 pub(crate) mod module;
+mod source_notes;
 pub(crate) mod statements;
 
 use crate::format::ptx::module::RECORD;
 
 pub use error::PtxError;
 pub use module::{Block, CallSite, Module, Position, PtxFunction as Function};
+pub use source_notes::{NotedLines, hash_of_line, note_sources, noted_sources};
 pub use statements::Place;
 
 /// The modules in a text: PTX of units that were linked is kept one after the other, and each begins with `.version`.

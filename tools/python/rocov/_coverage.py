@@ -410,6 +410,7 @@ def _counts(directories, by_test):
             if "no profiles" not in ended.stderr:
                 sys.stderr.write(ended.stderr)
             return {}
+        _name_edited(ended.stderr)
         labels = {}
         if by_test:
             with open(details, encoding="utf-8") as file:
@@ -417,6 +418,17 @@ def _counts(directories, by_test):
             labels = _names_in_lcov([test["name"] for test in tests])
         with open(lcov, encoding="utf-8") as file:
             return parse_lcov(file, labels)
+
+
+def _name_edited(messages):
+    """Prints a line for each source that was edited after it ran, by what `rocov report` prints."""
+    for line in messages.split("\n"):
+        found = re.match(r"rocov: (.*): stale: (.*?\))", line)
+        if found:
+            path, change = found.groups()
+            print(f"rocov: {os.path.relpath(path)}: {change}: run the tests again", file=sys.stderr)
+        elif "sources have changed since" in line:
+            print(line, file=sys.stderr)
 
 
 def _names_in_lcov(labels):

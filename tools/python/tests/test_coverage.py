@@ -102,6 +102,9 @@ if arguments[0] == "run":
     os.makedirs(os.environ["ROCOV_DATA"], exist_ok=True)
     os.execv(arguments[end + 1], arguments[end + 1:])
 if arguments[0] == "report":
+    if os.path.exists("messages"):
+        with open("messages") as file:
+            sys.stderr.write(file.read())
     by_test = "--per-test" in arguments
     with open({planted!r}) as file:
         planted = json.load(file)
@@ -216,6 +219,16 @@ def test_coverage_run_and_all_reports(project, branch):
     project.run("coverage", "html", "-q")
     page = next((project.path / "htmlcov").glob("kernels_py.html")).read_text()
     assert [int(line) for line in re.findall(r'<p class="mis[^>]*>.*?id="t(\d+)"', page)] == MISSED
+
+
+def test_a_source_that_was_edited_after_the_run_is_named(project):
+    project.run("coverage", "run", "program.py")
+    stale = "it has changed since it ran (line 19 had another text)"
+    path = project.path / "kernels.py"
+    project.write("messages", f"rocov: {path}: stale: {stale}: remove the counts, and run it again, or take it from git\n")
+    assert f"rocov: kernels.py: {stale}: run the tests again\n" in project.run("coverage", "report")
+    project.write("messages", "rocov: another message: with a next step\n")
+    assert "rocov:" not in project.run("coverage", "report")
 
 
 def test_reports_do_not_add_up(project):

@@ -108,6 +108,8 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
         answer.excluded = reason.map(|reason| reason.to_string());
     }
     whole.misfits = exclusions.stale(|_| true);
+    let edited = exclusions.edited(&whole.ran_lines, |_| true);
+    whole.add_misfits(edited);
     print::warn(&stale(&answers, &whole));
 
     // No other code objects say anything of these lines.

@@ -19,6 +19,7 @@ use super::folded::{Folded, with_everything_run};
 use super::hiprtc::Texts;
 use super::llvm_cov::export;
 use super::model::{Record, SharedFunctions, Side, Source, move_all};
+use super::ran_lines::RanLines;
 use super::uniformity;
 use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::kinds::is_elf;
@@ -77,6 +78,7 @@ pub(crate) fn collect(
     let read = |input: &CountedBinary| {
         let (mut source, warnings) = read(input, installed)?;
         activity::move_all(&mut source.activities, &place);
+        source.ran_lines.move_all(&place);
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let functions = source.records.iter_mut().map(|record| &mut record.function);
         shared.share(functions, &place);
@@ -108,6 +110,7 @@ fn joined(sources: &mut [Source]) -> Checkouts {
         move_all(sources, |path| checkouts.place(path));
         for source in sources {
             activity::move_all(&mut source.activities, |path| checkouts.place(path));
+            source.ran_lines.move_all(|path| checkouts.place(path));
         }
     }
     checkouts
@@ -125,6 +128,7 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
     let ObjectCoverage {
         records,
         texts,
+        ran_lines,
         activities,
         mut warnings,
     } = read.map_err(|error| match error.downcast_ref::<Unmapped>() {
@@ -140,6 +144,7 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
         compiler: None,
         records,
         texts,
+        ran_lines,
         activities,
         kinds: input.kinds.clone(),
         unit: input.sizes.unit(&input.kinds, &input.counts),
@@ -165,6 +170,7 @@ pub(super) struct ObjectCoverage {
     pub(super) records: Vec<Record>,
     /// The texts of the sources that hipRTC compiled.
     pub(super) texts: Texts,
+    ran_lines: RanLines,
     activities: Activities,
     warnings: Vec<String>,
 }
@@ -188,6 +194,7 @@ pub(super) fn read_objects(
             return Ok(ObjectCoverage {
                 records,
                 texts: Texts::new(),
+                ran_lines: RanLines::default(),
                 activities: Activities::new(),
                 warnings,
             });
@@ -198,10 +205,13 @@ pub(super) fn read_objects(
     if let Some(profiles) = uniformity {
         uniformity::add(&mut records, profiles, &index)?;
     }
+    let activities = index.activities(counts);
+    let (texts, ran_lines) = index.into_texts();
     Ok(ObjectCoverage {
         records,
-        activities: index.activities(counts),
-        texts: index.into_texts(),
+        activities,
+        texts,
+        ran_lines,
         warnings,
     })
 }

@@ -49,6 +49,7 @@ pub(crate) mod model;
 pub(crate) mod part;
 pub(crate) mod path_match;
 pub(crate) mod provenance;
+pub(crate) mod ran_lines;
 pub(crate) mod report;
 pub(crate) mod report_json;
 pub(crate) mod resolve_source;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::activity::Activities;
 use super::function::{Counts, Decision, DecisionOutcome, Function, Key};
 use super::hiprtc::Texts;
+use super::ran_lines::RanLines;
 use super::segments::CountedRegion;
 use crate::profdata::{CountKinds, CountUnit};
 
@@ -42,6 +43,8 @@ pub(crate) struct Source {
     pub(crate) records: Vec<Record>,
     /// The texts of its sources that hipRTC compiled.
     pub(crate) texts: Texts,
+    /// The lines of its sources as they were when it ran.
+    pub(crate) ran_lines: RanLines,
     /// The instructions that were executed of its lines, as far as they are counted.
     pub(crate) activities: Activities,
     /// The kinds of its counts.

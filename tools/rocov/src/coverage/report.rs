@@ -224,6 +224,8 @@ impl<'a> Report<'a> {
         let mut view = View::by_rules(self.rules, &self.exclusions, sources, by, is_wanted);
         warnings.extend(self.exclusions.faults());
         view.misfits = self.exclusions.stale(is_wanted);
+        let edited = self.exclusions.edited(&view.ran_lines, is_wanted);
+        view.add_misfits(edited);
         view.components = components;
         warnings.extend(view.add_components(&self.sources));
         for column in &mut view.columns {

@@ -16,6 +16,7 @@ use super::export;
 use super::function::{LineTable, Marks, Place, TableLine};
 use super::hiprtc::Texts;
 use super::model::{Record, SharedFunctions, Side, Source};
+use super::ran_lines::RanLines;
 use crate::profdata::{CountKind, CountKinds, CountUnit};
 use crate::support::mmap;
 
@@ -179,6 +180,7 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
             kernels: head.kernels,
             records,
             texts: Texts::new(),
+            ran_lines: RanLines::default(),
             activities: Activities::new(),
             kinds: head.kinds,
             unit: head.per,

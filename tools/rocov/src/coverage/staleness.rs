@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::misfit::{Misfit, Stale, misplaced};
+use super::misfit::{Lines, Misfit, Stale, misplaced};
 use super::source_text::SourceTexts;
 use super::view::View;
 
@@ -30,29 +30,15 @@ pub(crate) fn misfit(view: &View, path: &str, texts: &SourceTexts) -> Option<Mis
     stale(view, path, |number| Some(lines.get(number))).map(Misfit::Stale)
 }
 
-/// The lines of a text.
-pub(super) struct Lines<'a>(Vec<&'a [u8]>);
-
-impl<'a> Lines<'a> {
-    pub(super) fn new(text: &'a [u8]) -> Self {
-        Self(text.split(|byte| *byte == b'\n').collect())
-    }
-
-    /// The line with this number, from 1; empty if there is none.
-    pub(super) fn get(&self, number: u32) -> &'a [u8] {
-        let index = number.checked_sub(1).map(|index| index as usize);
-        let line = index.and_then(|index| self.0.get(index));
-        line.copied().unwrap_or_default()
-    }
-}
-
-/// Returns a place that shows that the source at `path` has changed since it was compiled. `line` gives
-/// its lines; it returns `None` for lines that may be anything.
+/// Returns a sign that the source at `path` has changed since it was compiled or ran. `line` gives its lines; it returns `None` for lines that may be anything.
 pub(super) fn stale<'a>(
     view: &View,
     path: &str,
     line: impl Fn(u32) -> Option<&'a [u8]>,
 ) -> Option<Stale> {
+    if let Some(changed) = view.ran_lines.first_changed(path, &line) {
+        return Some(Stale::since_run(changed));
+    }
     let records = view.columns.iter().flat_map(|column| column.touching(path));
     records.into_iter().find_map(|record| {
         let function = record.description();

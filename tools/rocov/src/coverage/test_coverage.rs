@@ -23,6 +23,7 @@ use super::joined_file::JoinedFile;
 use super::mapped_functions::MappedFunctions;
 use super::model::{Record, SharedFunctions, Side, Source};
 use super::part::{OfColumn, Part};
+use super::ran_lines::RanLines;
 use super::view::{By, Rules, View};
 use crate::data::matched_elfs::MatchedElfs;
 use crate::llvm::LlvmTools;
@@ -103,6 +104,7 @@ impl<'a> TestedObject<'a> {
             compiler: None,
             records,
             texts: Texts::new(),
+            ran_lines: RanLines::default(),
             activities: Activities::new(),
             kinds: self.binary.kinds.clone(),
             unit: None,

@@ -26,6 +26,7 @@ use super::mapped_functions::MappedFunctions;
 use super::misfit::{self, Misfit};
 use super::model::{Record, Side, Source, combine};
 use super::part::Part;
+use super::ran_lines::RanLines;
 use super::selection::SourceGlobs;
 use super::source_text::SourceTexts;
 use crate::profdata::{CountKind, CountKinds, CountUnit};
@@ -261,6 +262,8 @@ pub(crate) struct View {
     pub(crate) paths: Vec<Arc<str>>,
     /// The text of the source files.
     pub(crate) texts: SourceTexts,
+    /// The lines of the source files as they were when code ran.
+    pub(crate) ran_lines: RanLines,
     /// The source files that are missing or have changed since they were compiled, of those that were
     /// checked. Those that exclude code always are.
     pub(crate) misfits: BTreeMap<Arc<str>, Misfit>,
@@ -341,6 +344,10 @@ impl View {
     ) -> Self {
         let texts = sources.iter().map(|source| &source.texts);
         let texts = SourceTexts::embedded(texts);
+        let mut ran_lines = RanLines::default();
+        for source in &sources {
+            ran_lines.add(&source.ran_lines);
+        }
         let mut groups: BTreeMap<(Side, String), Vec<Source>> = BTreeMap::new();
         for source in sources {
             let label = match by {
@@ -366,6 +373,7 @@ impl View {
             columns,
             paths: paths.into_iter().collect(),
             texts,
+            ran_lines,
             misfits: BTreeMap::new(),
             changed: None,
             carried: Vec::new(),
@@ -391,6 +399,13 @@ impl View {
     /// Returns whether figures of an earlier run of an architecture are carried forward.
     pub(crate) fn carries(&self, label: &str) -> bool {
         self.carried.iter().any(|carried| carried.label == label)
+    }
+
+    /// Adds sources that do not fit, unless they are known.
+    pub(crate) fn add_misfits(&mut self, misfits: BTreeMap<Arc<str>, Misfit>) {
+        for (path, misfit) in misfits {
+            self.misfits.entry(path).or_insert(misfit);
+        }
     }
 
     /// Lines about the source files that were found to have changed or to be missing, of the data called `name`.

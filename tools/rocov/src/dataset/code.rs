@@ -257,6 +257,7 @@ impl Code {
             compiler: None,
             records,
             texts: Default::default(),
+            ran_lines: Default::default(),
             activities: Default::default(),
             kinds: self.kinds.clone(),
             unit: None,

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 
 use super::figures::Figure;
-use super::misfit::Stale;
+use super::misfit::{Lines, Stale};
 use super::path_match::{Match, PathIndex};
 use super::selection::Selection;
-use super::staleness::{Lines, stale};
+use super::staleness::stale;
 use super::view::View;
 use crate::support::mmap;
 use crate::system::git::Repository;

@@ -19,6 +19,7 @@ use crate::coverage::function::{Function, Key, symbol};
 use crate::coverage::hiprtc::{RunTimeSources, Texts};
 use crate::coverage::line_table::{ListedFunction, is_without_lines, read_elf, read_ptx};
 use crate::coverage::model::SharedFunctions;
+use crate::coverage::ran_lines::RanLines;
 use crate::profdata::kinds::is_elf;
 use crate::profdata::{CountKind, CountKinds, ProfileCounts};
 use crate::support::mmap;
@@ -37,6 +38,8 @@ pub(crate) struct ObjectIndex {
     warnings: Vec<String>,
     /// The texts of the sources that hipRTC compiled.
     texts: Texts,
+    /// The lines of the sources as they were when the code ran.
+    ran_lines: RanLines,
 }
 
 /// A function that can be evaluated.
@@ -99,6 +102,7 @@ struct Reading {
     mapped: Vec<IndexedFunction>,
     listed: Vec<ListedFunction>,
     texts: Texts,
+    ran_lines: RanLines,
     warnings: Vec<String>,
 }
 
@@ -158,6 +162,7 @@ impl ObjectIndex {
             only_active,
             warnings: reading.warnings,
             texts: reading.texts,
+            ran_lines: reading.ran_lines,
         })
     }
 
@@ -174,9 +179,9 @@ impl ObjectIndex {
         activities
     }
 
-    /// The texts of the sources that hipRTC compiled.
-    pub(crate) fn into_texts(self) -> Texts {
-        self.texts
+    /// The texts of the sources that hipRTC compiled, and the lines of others as they were when the code ran.
+    pub(crate) fn into_texts(self) -> (Texts, RanLines) {
+        (self.texts, self.ran_lines)
     }
 
     /// Makes the functions share known descriptions, as [`SharedFunctions::share`] does.
@@ -288,6 +293,7 @@ impl Reading {
             self.listed.push(function);
         }
         self.texts.extend(listed.texts);
+        self.ran_lines.add(&listed.ran_lines);
         self.warnings.extend(listed.warnings);
         Ok(())
     }

@@ -19,8 +19,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use regex::RegexSet;
 
 use super::function::{Function, Place};
-use super::misfit::{Misfit, Stale, misplaced};
+use super::misfit::{Lines, Misfit, Stale, misplaced};
 use super::model::Record;
+use super::ran_lines::RanLines;
 use super::source_text::SourceTexts;
 use crate::support::demangle::shown;
 use left_out::LeftOut;
@@ -113,6 +114,23 @@ impl Exclusions {
         wanted
             .map(|(path, stale)| (Arc::clone(path), Misfit::Stale(stale.clone())))
             .collect()
+    }
+
+    /// The sources that are wanted and were edited after code of them ran, by the lines that they had then.
+    pub(crate) fn edited(
+        &self,
+        ran: &RanLines,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> BTreeMap<Arc<str>, Misfit> {
+        let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = ran.sources().filter(|path| is_wanted(path));
+        let edited = wanted.filter_map(|path| {
+            let text = texts.read(Path::new(&**path)).ok()?;
+            let lines = Lines::new(&text);
+            let line = ran.first_changed(path, |number| Some(lines.get(number)))?;
+            Some((Arc::clone(path), Misfit::Stale(Stale::since_run(line))))
+        });
+        edited.collect()
     }
 
     /// A line for each regular expression of the user that has excluded nothing so far.

@@ -28,6 +28,7 @@ use super::activity::{Activities, Activity};
 use super::function::{Counts, Function, LineTable, Place, TableLine};
 use super::hiprtc::Texts;
 use super::model::Record;
+use super::ran_lines::RanLines;
 use crate::profdata::ProfileCounts;
 use crate::support::demangle::shown;
 
@@ -122,6 +123,8 @@ pub(crate) struct Listed {
     pub(crate) warnings: Vec<String>,
     /// The texts of files that stand for code without lines: the names of its functions, one a line.
     pub(crate) texts: Texts,
+    /// The lines of its sources as they were when it ran.
+    pub(crate) ran_lines: RanLines,
 }
 
 /// Functions without lines, as drafts in the file that stands for them.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use rocov::format::blocks::Kind;
 use rocov::format::blocks::trace::is_helper;
-use rocov::format::ptx::{Function, Module, Place, Position, modules};
+use rocov::format::ptx::{Function, Module, Place, Position, modules, noted_sources};
 
+use super::super::ran_lines::RanLines;
 use super::{
     Draft, DraftCopy, Extent, LineUnits, Listed, ListedFunction, SourceLine, UnitCounters,
     WithoutLines,
@@ -51,6 +52,7 @@ pub(crate) fn read(contents: &[u8], identity: &str) -> Result<Listed> {
     }
     let mut listed = Listed {
         functions: ListedFunction::from_drafts(Kind::Ptx, drafts.into_values().collect()),
+        ran_lines: RanLines::of(noted_sources(text)),
         ..Listed::default()
     };
     without_lines.finish(Kind::Ptx, identity, &mut listed);
