@@ -165,7 +165,7 @@ settings! {
             values: "globs, separated by commas",
             default: Described("none"),
             meaning: "Drains only code objects from files that match one of these \
-                [globs](../guides/run.md#drain-some-libraries-only).",
+                [globs](../guides/run.md#drain-only-some-libraries).",
         }
         SKIP = "ROCOV_SKIP" {
             values: "globs, separated by commas",
