@@ -30,7 +30,7 @@ typedef enum {
 extern "C" {
 #endif // __cplusplus
 
-// Returns the version of this library, such as "0.1.0". The text is valid for ever; do not free it.
+// Returns the version of this library, such as "0.1.0". The text is valid forever; do not free it.
 const char *rocov_version(void);
 
 // Writes the counts of every loaded code object now. Kernels may run meanwhile. The next drain writes
@@ -86,7 +86,7 @@ RocovStatus rocov_label_pop(void);
 RocovStatus rocov_code_loaded(void);
 
 // Tells librocov that the GPU has stopped a kernel for good, and why. The reason goes into the registry,
-// and reports show it. No later drain waits for kernels. For simulators and debuggers: a GPU tells no
+// and reports show it. No later drain waits for kernels. For simulators and debuggers: a GPU reports no
 // reasons.
 //
 // # Safety

@@ -1,7 +1,7 @@
 //! The interface between a drain and a device runtime: agents, loaded code objects, symbols, memory.
 //!
 //! [`crate::device::hsa::HsaDevice`] implements it on ROCr. Tests implement it in memory, with scripted
-//! faults. Nothing here knows of profiles.
+//! faults. Nothing here depends on profiles.
 
 pub mod cuda;
 mod elf_bytes;

@@ -1,4 +1,4 @@
-//! Discovery: the code objects of an executable, as the loader has them, and the facts from their ELFs.
+//! Discovery: the code objects of an executable, as the loader lists them, and the facts from their ELFs.
 //!
 //! Everything after this works with loads, not addresses: addresses and handles are reused after an unload.
 //! So each load gets a generation number when rocov first sees it.
@@ -137,7 +137,7 @@ pub(crate) struct Counters {
 }
 
 impl Found {
-    /// Returns whether its executions are counted, as far as rocov knows, even if the filter rejects it.
+    /// Returns whether its executions are counted, as far as is known, even if the filter rejects it.
     #[must_use]
     pub fn is_instrumented(&self) -> bool {
         self.counters.is_some() || self.elf.as_ref().is_some_and(|elf| elf.is_counted())
@@ -195,9 +195,9 @@ pub struct Loader {
     pub is_hip: bool,
 }
 
-/// Examines every code object of `executable`, which `loader` is loading. A drain may take those whose URI is `wanted`.
+/// Examines every code object of `executable`, which `loader` is loading. A drain includes only those whose URI is `wanted`.
 ///
-/// If the ELF of a code object cannot be read any more but there is a table, a drain still takes it: its
+/// If the ELF of a code object can no longer be read but there is a table, a drain still includes it: its
 /// sections are on the device, and only its identity must come from elsewhere.
 ///
 /// # Errors
@@ -225,7 +225,7 @@ pub fn discover(
             }
             continue;
         };
-        // ROCr reads the file of a URI into memory that it may have freed by now.
+        // ROCr reads the file of a URI into memory that it may already have freed.
         let is_held = file_of(&code_object.uri).is_none() && loader().is_hip;
         // If the ELF cannot be read, or is damaged in a part that the loader did not need, the table is still
         // valid.

@@ -1,10 +1,10 @@
-//! Loads that need no further drain, because nothing of them can have run since the last one.
+//! Loads that need no further drain, because their code cannot have run since the last one.
 
 use std::collections::HashMap;
 
 use crate::discover::Load;
 
-/// Idle agents by handle, each with the moment of the look ([`crate::device::hsa::Queues::idle`]).
+/// Idle agents by handle, each with the moment at which it was seen idle ([`crate::device::hsa::Queues::idle`]).
 pub type Idle = HashMap<u64, u64>;
 
 /// The loads that were drained while their agents were idle.
@@ -22,7 +22,7 @@ impl Complete {
         self.has_missed |= found > 0;
     }
 
-    /// Records that the ones of `loads` with `idle` agents have been drained.
+    /// Records that those of `loads` whose agents are `idle` have been drained.
     pub(super) fn record<'a>(&mut self, loads: impl Iterator<Item = &'a Load>, idle: &Idle) {
         if self.has_missed {
             return;

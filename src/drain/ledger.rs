@@ -46,7 +46,7 @@ struct File {
     inode: Option<Inode>,
 }
 
-/// The device and inode, which distinguish files of one name.
+/// The device and inode, which distinguish files of the same name.
 type Inode = (u64, u64);
 
 #[derive(Debug)]

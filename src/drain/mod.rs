@@ -7,7 +7,7 @@
 //! on request   -> Session::mark      assign the counts since the last mark to a label
 //! ```
 //!
-//! A pass goes on after a failure: an error in one code object costs no other its counts.
+//! A pass continues after a failure: an error in one code object costs no other its counts.
 
 mod blank;
 mod complete;

@@ -130,7 +130,7 @@ impl Scopes {
         !labels.is_empty() && Label::sharing(&labels).is_none()
     }
 
-    /// The current destination of counts. GPU counters do not tell which thread has launched a kernel, so the
+    /// The current destination of counts. GPU counters do not show which thread has launched a kernel, so the
     /// labels of several threads share the counts.
     #[must_use]
     pub fn current(&self) -> Scope {
@@ -182,7 +182,7 @@ impl Scopes {
         labels
     }
 
-    /// If the labels cannot share a directory, the counts get none: the counts matter more than their labels.
+    /// If the labels cannot share a directory, the counts get no label: they matter more than their labels.
     fn scope_of(&self, labels: &[Label]) -> Scope {
         let shared = Label::sharing(labels).filter(|label| Some(label) != self.base.as_ref());
         shared.map_or(Scope::Unlabelled, Scope::Labelled)

@@ -3,7 +3,7 @@
 //! A block is a list of sequences. Each has a token with two lengths of 4 bits, the rest of the first length, literal
 //! bytes, a distance of 2 bytes, and the rest of the second length. The last sequence ends after its literals.
 
-/// The value of a length in a token that goes on in the next bytes.
+/// The value of a length in a token that continues in the next bytes.
 const MORE: usize = 15;
 /// The least number of bytes that a sequence repeats.
 const MIN_MATCH: usize = 4;

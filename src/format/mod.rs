@@ -1,4 +1,4 @@
-//! File formats: bytes to values and back. Nothing here reads or writes a file, or knows of devices.
+//! File formats: bytes to values and back. Nothing here reads or writes a file, or depends on devices.
 
 pub mod bitcode;
 pub mod blocks;

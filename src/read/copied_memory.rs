@@ -156,7 +156,7 @@ pub(crate) fn second_look(
     let _ = memory.complete(&wanted);
 }
 
-/// The areas to copy with the sections, if the ELF tells where they are. None if together they are too large: they are
+/// The areas to copy with the sections, if the ELF shows where they are. None if together they are too large: they are
 /// copied one after the other then.
 fn areas(load: &Load) -> Vec<DeviceRange> {
     let elf = load.elf.iter();

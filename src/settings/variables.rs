@@ -32,7 +32,7 @@ impl Setting {
     /// called with the error first.
     ///
     /// # Panics
-    /// Panics if the default is no value that `parse` takes.
+    /// Panics if `parse` does not accept the default.
     pub fn value<T>(
         &self,
         word: Option<&OsStr>,

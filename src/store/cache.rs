@@ -16,7 +16,7 @@ pub struct CacheEntry {
 
 impl CacheEntry {
     /// The entry at `path`. A file was used when it was last written, or touched. A directory was used when a file in it
-    /// was last written or read, as far as the file system tells. `None` if it is not there.
+    /// was last written or read, as far as the file system shows. `None` if it is not there.
     #[must_use]
     pub fn from_path(path: PathBuf) -> Option<Self> {
         let metadata = fs::symlink_metadata(&path).ok()?;

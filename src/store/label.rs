@@ -28,7 +28,7 @@ pub struct LabelError(pub String);
 /// Each name is a directory in the directory of the one before. Bytes other than `A-Z a-z 0-9 . _ -` become
 /// `%XX` there: `unit tests/add` lies in `labels/unit%20tests/add`.
 ///
-/// Counts from a time when several threads have labels open belong to all these labels: nothing tells whose
+/// Counts from a time when several threads have labels open belong to all these labels: nothing shows whose
 /// kernels counted. Such labels share one directory, with `&` between them and their `/` as `%2F`: `a/b` and
 /// `c` share `labels/a%2Fb&c`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,13 +1,13 @@
 //! The places of all files that rocov writes: the names in a data directory, each defined once.
 //!
 //! ```text
-//! DATA/profraw/ARCH.IDENTITY.AGENT.BASE    raw profiles, and nothing else: `llvm-profdata merge` takes
-//! DATA/profraw/labels/LABEL/...            all that it finds in a folder
+//! DATA/profraw/ARCH.IDENTITY.AGENT.BASE    raw profiles, and nothing else: `llvm-profdata merge` reads
+//! DATA/profraw/labels/LABEL/...            all files in a folder
 //! DATA/objects/TARGET.IDENTITY.elf         device ELFs
-//! DATA/objects/TARGET.IDENTITY.ptx         the PTX that such an ELF was made from, as it was without counters, and
-//!                                          hashes of its source lines
+//! DATA/objects/TARGET.IDENTITY.ptx         the PTX that such an ELF was made from, before counters were added,
+//!                                          and hashes of its source lines
 //! DATA/registry/BASE.kernels.json          kernel registries
-//! DATA/sections/...                        sections that no reader takes yet
+//! DATA/sections/...                        sections that nothing reads yet
 //! ```
 //!
 //! A user's own pattern `P/x.profraw` has the profiles in `P` and everything else in `P.rocov`, the side of
@@ -38,7 +38,7 @@ pub const SIDE: &str = ".rocov";
 /// The places of a process's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataLayout {
-    /// The directory that a user knows: the data directory, or the directory of the own pattern.
+    /// The directory that the user sees: the data directory, or the directory of the user's own pattern.
     directory: PathBuf,
     /// The directory of all profiles, spelled as in their paths.
     profiles: PathBuf,
@@ -80,7 +80,7 @@ impl DataLayout {
         }
     }
 
-    /// The directory that a user knows, and that `rocov report` takes.
+    /// The directory that the user sees and passes to `rocov report`.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory

@@ -13,7 +13,7 @@ const LEN: usize = 8;
 /// The characters of words: lower-case letters and the digits that look like none of them.
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// A word of 40 random bits. The default is no word.
+/// A word of 40 random bits. The default is the empty word.
 ///
 /// Two processes of one number have the same word in one of 10^12 cases. Even then, neither replaces a file of the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

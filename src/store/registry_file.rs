@@ -32,7 +32,7 @@ pub enum RegistryError {
     /// A file operation failed.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// The file is no registry of this version.
+    /// The file is not a registry of this version.
     #[error(transparent)]
     Document(#[from] DocumentError),
 }
@@ -43,7 +43,7 @@ pub enum RegistryError {
 /// A process that has a registry of its own does not take the lock: the process must have ended.
 ///
 /// # Errors
-/// Fails if the file cannot be read, locked or replaced, or is no registry. It does not change then.
+/// Fails if the file cannot be read, locked or replaced, or is not a registry. It does not change then.
 pub fn change_registry(
     path: &Path,
     change: impl FnOnce(Document) -> RegistryChange,
@@ -68,7 +68,7 @@ pub fn change_registry(
 /// Changes the registry at `path` as [`change_registry`] does. If there is no file, `new` becomes the registry.
 ///
 /// # Errors
-/// Fails if the file cannot be read, locked or written, or is no registry. It does not change then.
+/// Fails if the file cannot be read, locked or written, or is not a registry. It does not change then.
 pub fn change_or_make_registry(
     path: &Path,
     new: &Document,

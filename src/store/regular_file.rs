@@ -64,7 +64,7 @@ pub fn open_input(path: &Path) -> io::Result<File> {
 /// Reads the regular file at `path`, or the one that a link there leads to, if it has at most `most` bytes.
 ///
 /// # Errors
-/// Fails if it cannot be opened or read, is no regular file, or is larger ([`io::ErrorKind::FileTooLarge`]).
+/// Fails if it cannot be opened or read, is not a regular file, or is larger ([`io::ErrorKind::FileTooLarge`]).
 pub fn read_input(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     contents(&open_input(path)?, most)
 }
@@ -148,7 +148,7 @@ mod tests {
         assert!(said.contains("memory"), "{said}");
     }
 
-    /// Calls `act` in a thread, as a test that waits for ever names no fault.
+    /// Calls `act` in a thread, because a test that waits forever names no fault.
     fn at_once<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
         let (done, ended) = std::sync::mpsc::channel();
         std::thread::spawn(move || done.send(act()));

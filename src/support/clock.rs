@@ -2,7 +2,7 @@
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// The boot clock (`CLOCK_BOOTTIME`). HSA's time stamps use it too. It goes on while the machine sleeps.
+/// The boot clock (`CLOCK_BOOTTIME`). HSA's time stamps use it too. It continues while the machine sleeps.
 #[must_use]
 pub fn now() -> u64 {
     nanoseconds(clock_gettime(ClockId::Boottime))

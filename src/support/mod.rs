@@ -1,4 +1,4 @@
-//! Tools that know nothing of GPUs or profiles.
+//! Tools that are independent of GPUs and profiles.
 
 #[cfg(feature = "drain")]
 pub mod backoff;

@@ -106,7 +106,7 @@ pub enum SectionsError {
         /// The error in the list.
         reason: &'static str,
     },
-    /// Nothing tells the version of the sections.
+    /// Nothing shows the version of the sections.
     #[error(
         "no version word: neither a table nor {VERSION_SYMBOL} nor a clang version in .comment; \
          compile with -include rocov_device.h"

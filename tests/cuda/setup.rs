@@ -125,7 +125,7 @@ impl Setup {
         cubin
     }
 
-    /// Compiles a source of testdata/cuda with what `rocov flags` prints.
+    /// Compiles a source of testdata/cuda with the flags that `rocov flags` prints.
     fn compile(&self, clang: &str, source: &str, [counters, level]: [&str; 2], cubin: &Path) {
         let mut flags = limited(crate::support::artifacts::built("rocov"));
         flags.args(["flags", "--offload-arch=sm_90", "--clang", clang, counters]);

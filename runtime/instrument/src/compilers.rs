@@ -308,7 +308,7 @@ impl NvJitLink {
     }
 }
 
-/// The result that a function writes, whose size another one tells. `None` if there is no such result.
+/// The result that a function writes, whose size another function returns. `None` if there is no such result.
 ///
 /// # Safety
 /// `owner` is a program or a link of the library of these functions.
@@ -321,7 +321,7 @@ unsafe fn result(owner: *mut c_void, size: SizeFn, read: ReadFn) -> Option<Vec<u
         return None;
     }
     let mut bytes = vec![0_u8; length];
-    // SAFETY: there is room for as many bytes as the library has told.
+    // SAFETY: there is room for as many bytes as the library has reported.
     let status = unsafe { read(owner, bytes.as_mut_ptr().cast()) };
     (status == 0).then_some(bytes)
 }
@@ -340,7 +340,7 @@ fn keep(cubin: &[u8], ptx: &str) {
 /// The bytes of a cubin that the library has written.
 ///
 /// # Safety
-/// `size` tells how many bytes the library has written to `start`.
+/// `size` is the number of bytes that the library has written to `start`.
 unsafe fn written<'a>(owner: *mut c_void, size: SizeFn, start: *const c_char) -> Option<&'a [u8]> {
     let mut length = 0;
     // SAFETY: the call writes a number.

@@ -124,7 +124,7 @@ const UNSUPPORTED_VERSION: c_int = 222;
 pub(crate) struct Refusal {
     call: &'static str,
     status: c_int,
-    /// The first line of the compiler's messages that tells of an error.
+    /// The first line of the compiler's messages that reports an error.
     message: Option<String>,
 }
 
@@ -301,7 +301,7 @@ impl Driver {
         check("cuLinkComplete", unsafe {
             (self.link_complete)(state, &raw mut cubin, &raw mut size)
         })?;
-        // SAFETY: the driver has told the address and the size.
+        // SAFETY: the driver has returned the address and the size.
         Ok(unsafe { std::slice::from_raw_parts(cubin.cast::<u8>(), size) }.to_vec())
     }
 }
@@ -325,7 +325,7 @@ fn check(call: &'static str, status: c_int) -> Result<(), Refusal> {
     }
 }
 
-/// The first line of the compiler's messages that tells of an error.
+/// The first line of the compiler's messages that reports an error.
 fn message(log: &[u8]) -> Option<String> {
     let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
     let text = String::from_utf8_lossy(&log[..end]).into_owned();

@@ -61,7 +61,7 @@ pub(crate) unsafe fn code(request: &ExchangeRequest) -> Code<'static> {
     // SAFETY: all forms of code have at least 4 bytes.
     let magic: [u8; 4] = unsafe { start.cast::<[u8; 4]>().read_unaligned() };
     if u32::from_le_bytes(magic) == WRAPPER {
-        // SAFETY: the magic number tells that a wrapper is there, whose fields the driver follows.
+        // SAFETY: the magic number shows that a wrapper is there, whose fields the driver follows.
         return unsafe { wrapped_code(&*start.cast::<Wrapper>()) };
     }
     if magic == *b"\x7fELF" {
@@ -139,7 +139,7 @@ unsafe fn fat_binary(start: *const u8, magic: [u8; 4]) -> Option<&'static [u8]> 
     Some(unsafe { std::slice::from_raw_parts(start, readable(start, size)) })
 }
 
-/// The number of bytes from `start` that can be read, `wanted` at most: a damaged header may tell any size.
+/// The number of bytes from `start` that can be read, `wanted` at most: a damaged header may state any size.
 fn readable(start: *const u8, wanted: usize) -> usize {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut end = start.addr();

@@ -43,7 +43,7 @@ pub unsafe extern "C" fn rocprofiler_configure(
     }))
 }
 
-/// Asks for reports of code objects. Returns 0, or -1: then rocprofiler-sdk goes on without this tool.
+/// Asks for reports of code objects. Returns 0, or -1: then rocprofiler-sdk continues without this tool.
 unsafe extern "C" fn initialize(
     _finalize: Option<FinalizeClientFn>,
     _tool_data: *mut c_void,

@@ -1,4 +1,4 @@
-//! The events of the modules of the CUDA driver, which CUPTI tells of.
+//! The events of the modules of the CUDA driver, which CUPTI reports.
 
 use std::ffi::c_void;
 

@@ -180,7 +180,7 @@ events! {
     9 hook always QueueCreated(&'a NewQueue),
     /// The queue at this address is about to be destroyed.
     10 hook loaded QueueDestroying(u64),
-    /// CUPTI has told of modules.
+    /// CUPTI has reported modules.
     18 hook always Cuda(&'a CudaEvent),
     /// rocov has made a cubin of PTX, which is about to be loaded.
     24 hook always CudaSource(&'a NewSource),

@@ -8,7 +8,7 @@ use crate::elect::event::Event;
 use crate::elect::llvm_drain;
 use crate::guest::status::RocovStatus;
 
-/// Returns the version of this library, such as "0.1.0". The text is valid for ever; do not free it.
+/// Returns the version of this library, such as "0.1.0". The text is valid forever; do not free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
@@ -95,7 +95,7 @@ pub extern "C" fn rocov_code_loaded() -> RocovStatus {
 }
 
 /// Tells librocov that the GPU has stopped a kernel for good, and why. The reason goes into the registry,
-/// and reports show it. No later drain waits for kernels. For simulators and debuggers: a GPU tells no
+/// and reports show it. No later drain waits for kernels. For simulators and debuggers: a GPU reports no
 /// reasons.
 ///
 /// # Safety

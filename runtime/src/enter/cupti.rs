@@ -221,7 +221,7 @@ impl Cupti {
         Ok(())
     }
 
-    /// Has CUPTI tell of launches too, from now on. Returns whether it does.
+    /// Has CUPTI report launches too, from now on. Returns whether it does.
     pub(super) fn watch_launches(&self) -> bool {
         let subscriber = self.subscriber.load(Ordering::Relaxed);
         !subscriber.is_null()

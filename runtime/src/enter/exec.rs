@@ -60,7 +60,7 @@ macro_rules! drain_before {
 
 drain_before! { chroot execl execle execlp execv execve execvp execvpe fexecve }
 
-/// Drains, and finds the C library's function. If that function fails, the program goes on, and a later
+/// Drains, and finds the C library's function. If that function fails, the program continues, and a later
 /// drain adds to this one: nothing is counted twice.
 ///
 /// The next program has the same process id, but another word in the names of its files.

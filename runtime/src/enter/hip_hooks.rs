@@ -46,7 +46,7 @@ unsafe extern "C" fn __hipRegisterFatBinary(wrapper: *const Wrapper) -> Handle {
     let handle = unsafe { register(wrapper) };
     boundary::guest("the registration of a fat binary", || {
         journal::note(Note::Hip);
-        // SAFETY: HIP has read the same wrapper, whose first words tell its kind.
+        // SAFETY: HIP has read the same wrapper, whose first words are its kind.
         if let Some(bundle) = unsafe { bundle(wrapper) }
             && settings::zero()
         {

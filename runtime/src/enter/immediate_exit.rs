@@ -52,7 +52,7 @@ unsafe fn exit_now(status: c_int) -> ! {
 }
 
 /// Has the drainer drain before a call that ends the program at once. Does nothing in a signal handler, which may
-/// have interrupted an allocation, HIP or a drain: it would wait for itself for ever.
+/// have interrupted an allocation, HIP or a drain: it would wait for itself forever.
 pub(super) fn before_leaving() {
     // Checked first, and without a lock: most callers are children of vfork on their way to exec.
     if process::uses_hsa() && !is_in_signal_handler() {

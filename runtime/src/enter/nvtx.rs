@@ -191,7 +191,7 @@ unsafe fn wide(message: *const libc::wchar_t) -> Option<CString> {
 /// The message of a mark or a range of `domain`, below the domain's name.
 ///
 /// # Safety
-/// `attributes` is null or points to NVTX's attributes of the size that they tell.
+/// `attributes` is null or points to NVTX's attributes of the size that they state.
 unsafe fn message(domain: u64, attributes: *const Attributes) -> Option<CString> {
     // SAFETY: as the caller promises. The size stands in all versions.
     let size = unsafe { attributes.as_ref()?.size };
@@ -201,7 +201,7 @@ unsafe fn message(domain: u64, attributes: *const Attributes) -> Option<CString>
     // SAFETY: as above.
     let (kind, message) = unsafe { ((*attributes).message_type, (*attributes).message) };
     let message = match kind {
-        // SAFETY: the kind tells the type.
+        // SAFETY: the kind determines the type.
         MESSAGE_ASCII => unsafe { bytes(message.cast()) },
         // SAFETY: as above.
         MESSAGE_UNICODE => unsafe { wide(message.cast()) },
@@ -220,7 +220,7 @@ fn text(handle: u64) -> Option<CString> {
     texts().get(place).cloned()
 }
 
-/// Keeps a text for ever. Returns its handle; 0 for none.
+/// Keeps a text forever. Returns its handle; 0 for none.
 fn keep(text: Option<CString>) -> u64 {
     let Some(text) = text else { return 0 };
     let mut texts = texts();

@@ -2,10 +2,10 @@
 //! names. `rocov run` reads the file at the end and reports on the whole run.
 //!
 //! Each line is `PROCESS WORD`, or `PROCESS` and one of these: `program`, the label and the command line; `name` and
-//! the word in the names of the process's files; `registry` and a path; `uncounted`, a number, what
-//! it counts, its file and the reason. Tabs separate the parts of a list. PROCESS is `PID:START:NAMESPACE`, because a number alone may be
-//! that of several processes. librocov writes a line at once, because a process may be killed at any time.
-//! Without `rocov run` there is no such file.
+//! the word in the names of the process's files; `registry` and a path; `uncounted`, a number, what it counts, its file
+//! and the reason. Tabs separate the parts of a list. PROCESS is `PID:START:NAMESPACE`, because a number alone may be
+//! that of several processes. librocov writes a line at once, because a process may be killed at any time. Without
+//! `rocov run` there is no such file.
 
 use std::env;
 use std::fs::{self, OpenOptions};
@@ -140,7 +140,7 @@ fn this_process() -> String {
     format!("{}:{}:{namespace}", process::id(), start.unwrap_or("0"))
 }
 
-/// Starts anew in a forked child, which has written nothing yet.
+/// Starts again in a forked child, which has written nothing yet.
 pub(crate) fn forked() {
     WRITTEN.store(0, Ordering::Relaxed);
 }

@@ -51,7 +51,7 @@ extern "C" fn forked() {
     journal::forked();
 }
 
-/// Notes that librocov has come into the process. `sees_loads` tells whether hooks will see the
+/// Notes that librocov has come into the process. `sees_loads` says whether hooks will see the
 /// program's calls of HSA. Returns whether HSA was running already.
 pub(crate) fn came_in(sees_loads: bool) -> bool {
     let was_running = is_behind_hsa() && hsa::is_running();

@@ -1,6 +1,6 @@
 //! The modules of the CUDA driver that are loaded and unloaded.
 //!
-//! CUPTI tells of a module or a context while the driver holds locks, for which a drain in another thread may wait, with
+//! CUPTI reports a module or a context while the driver holds locks, for which a drain in another thread may wait, with
 //! the lock of [`super::state`]. So these events are noted first ([`Late`]), and [`catch_up`] does the work.
 #![expect(unsafe_code, reason = "reads the ELF that CUPTI hands over")]
 
@@ -127,7 +127,7 @@ fn note_counts() {
 
 /// Catches up when a call that has loaded modules returns: the driver holds no lock any more.
 fn call_returns() {
-    // A drain that has made the call itself goes on.
+    // A drain that has made the call itself continues.
     if is_held_here() || late().is_empty() {
         return;
     }

@@ -123,7 +123,7 @@ pub(super) fn wait_and_warn(executable: Option<Executable>, moment: Moment) -> I
         && !stack::is_runtimes_thread()
     {
         journal::note(Note::Lost);
-        // Nobody has waited after a stop, and a line has told of it.
+        // Nobody has waited after a stop, and a line has reported it.
         if !kernel_wait::patience().is_zero() {
             kernel_wait::warn_in_flight(
                 "while code is unloaded",

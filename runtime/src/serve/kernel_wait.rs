@@ -57,7 +57,7 @@ pub(super) fn created(queue: &NewQueue) {
 
 /// Forgets a queue that is about to be destroyed.
 pub(super) fn destroying(address: u64) {
-    // The forked child of a process with a wait under way would wait for ever.
+    // The forked child of a process with a wait under way would wait forever.
     if process::may_use_hsa() {
         let device = state::attach_own();
         queues().destroying(device.as_ref().and_then(Gpus::hsa), address);

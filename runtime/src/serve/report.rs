@@ -10,7 +10,7 @@ use rocov::store::KeepError;
 use crate::guest::journal::{self, Note};
 use crate::guest::{log, process};
 
-/// The place of a drain among others, which tells what a failure costs.
+/// The place of a drain among others, which determines what a failure costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
     /// More drains follow, as after a snapshot. A failure costs nothing yet.

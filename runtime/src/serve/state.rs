@@ -27,7 +27,7 @@ pub(super) struct State {
     pub(super) name: ProfileName,
     /// The pattern that the program has given the name, if it has.
     pattern: Option<String>,
-    /// The labels and windows that tell the session where counts go.
+    /// The labels and windows that determine where the session's counts go.
     pub(super) scopes: Scopes,
     llvm_drain: LlvmDrain,
 }

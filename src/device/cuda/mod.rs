@@ -4,8 +4,8 @@
 //! the injection in librocov hears of them. `copies` copies their variables.
 //!
 //! A cubin has no profile sections, and the driver places each of its variables by itself. So each module gets the
-//! memory that [`crate::format::codeobject::cuda`] lays out, at addresses of rocov's own: what never changes comes from the cubin,
-//! and the counters come from the GPU.
+//! memory that [`crate::format::codeobject::cuda`] lays out, at addresses that rocov assigns: what never changes comes
+//! from the cubin, and the counters come from the GPU.
 
 pub mod abi;
 pub mod captures;
@@ -132,7 +132,7 @@ impl CudaDevice {
         let own = module.library;
         let others = || self.modules.libraries_without_module(module.context);
         for library in own.map_or_else(others, |library| vec![library]) {
-            // If the library has no module here yet, the driver loads one, and CUPTI has told of it, with its handle, when
+            // If the library has no module here yet, the driver loads one, and CUPTI has reported it, with its handle, when
             // the call returns. Then it is not the one that is searched, even if both have one cubin.
             let Ok(handle) = entered.module_of(library) else {
                 continue;

@@ -1,4 +1,4 @@
-//! The modules of the CUDA driver that count, as CUPTI has told of them.
+//! The instrumented modules of the CUDA driver, as CUPTI has reported them.
 //!
 //! CUPTI hands over the ELF of each module that is loaded into a context, with a number, but not its handle. The handle
 //! comes from the call that loads it: `cuModuleLoad*` and `cuLibraryGetModule` return it. If the driver loads a module
@@ -46,7 +46,7 @@ pub(super) fn place_of(address: u64) -> (u64, u64) {
     (address >> MODULE_BITS, address & ((1 << MODULE_BITS) - 1))
 }
 
-/// A module that CUPTI has told of.
+/// A module that CUPTI has reported.
 #[derive(Clone, Debug)]
 pub struct LoadedCubin<'a> {
     /// The handle of the context (`CUcontext`).
@@ -69,7 +69,7 @@ pub(super) struct Module {
     pub(super) context: u64,
     pub(super) ordinal: i32,
     pub(super) id: u32,
-    /// True until the call returns that loads it, and tells its handle.
+    /// True until the call that loads it returns its handle.
     pub(super) is_being_loaded: bool,
     /// Its handle (`CUmodule`), once it is known.
     pub(super) handle: Option<u64>,

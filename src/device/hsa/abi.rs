@@ -161,7 +161,7 @@ pub type SignalStoreFn = unsafe extern "C" fn(u64, i64);
 /// `hsa_signal_wait_scacquire`: signal, condition, value, timeout in ticks, wait state. Returns the signal's
 /// value.
 pub type SignalWaitFn = unsafe extern "C" fn(u64, u32, i64, u64, u32) -> i64;
-/// The handler of `hsa_amd_signal_async_handler`: the signal's value and the argument. Returns whether to go on
+/// The handler of `hsa_amd_signal_async_handler`: the signal's value and the argument. Returns whether to continue
 /// watching the signal.
 pub type SignalHandler = unsafe extern "C" fn(i64, *mut c_void) -> bool;
 /// `hsa_amd_signal_async_handler`: signal, condition, value, handler, its argument.

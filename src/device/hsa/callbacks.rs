@@ -7,7 +7,7 @@
 //! the kernels and takes time.
 //!
 //! ROCr has one thread for callbacks, and calls them in the order of their registration. So one more
-//! callback tells when the earlier ones have ended.
+//! callback shows that the earlier ones have ended.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! The program's queues, and the wait for the packets in them.
 //!
 //! HSA requires that nobody destroys an executable while its kernels run. HIP 5 breaks this rule if the
-//! program unloads a module without a synchronisation. The kernel then goes on counting, in memory that is
+//! program unloads a module without a synchronisation. The kernel then continues to count, in memory that is
 //! about to be freed. To collect all counts, rocov puts a barrier packet into every queue of the agent, as
-//! any program may do. The barrier's signal tells when everything before it is done.
+//! any program may do. The barrier's signal shows when everything before it is done.
 //!
 //! HIP's own `hipDeviceSynchronize` waits too, but without a limit: a program with a kernel that runs until
 //! the host stops it would hang. It also interferes with stream capture, the current device and HIP's last
@@ -104,7 +104,7 @@ impl Queues {
         };
     }
 
-    /// The idle ones of `agents`, each with the present moment: a number that grows whenever a kernel may
+    /// The idle agents among `agents`, each with the present moment: a number that grows whenever a kernel may
     /// have run on any agent. If two calls return an agent with the same moment, nothing has run on the agent
     /// in between. Leaves out agents without a known queue, and agents with a queue that only its maker may
     /// use.
@@ -126,8 +126,8 @@ impl Queues {
         Ok(idle.map(|agent| (agent, self.moment)).collect())
     }
 
-    /// Waits for everything that is in the queues of `agents` by now. Returns false if that takes longer than
-    /// `patience`. A queue that was stuck before is not waited for again until it moves on.
+    /// Waits for everything that is in the queues of `agents` at present. Returns false if that takes longer than
+    /// `patience`. It does not wait again for a queue that was stuck before, until that queue makes progress.
     ///
     /// # Errors
     /// Fails if the runtime lacks a function or cannot make a signal.

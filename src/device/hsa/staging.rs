@@ -1,6 +1,6 @@
 //! Copies device memory.
 //!
-//! `hsa_memory_copy` pins its destination for each copy, and waits for ever if the copy does not end.
+//! `hsa_memory_copy` pins its destination for each copy, and waits forever if the copy does not end.
 //! `staging` pins host memory once, a window in two halves. While `take` consumes one half, the agents' own
 //! copy engines fill the other. So the window limits the memory whatever there is to copy, several agents
 //! copy at a time, and each wait has a limit ([`Copying`]).

@@ -22,7 +22,7 @@ pub struct Container<'data> {
     pub section: Option<String>,
     /// Its offset in the file.
     pub offset: usize,
-    /// Its size in the file in bytes, as far as its readable images tell.
+    /// Its size in the file in bytes, as far as its readable images show.
     pub size: usize,
     /// The format of the container.
     pub packing: Packing,

@@ -22,7 +22,7 @@ pub struct FunctionCode<'data> {
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// The functions with a size, in the order of their symbols: those of `.symtab`, or of `.dynsym` if the file was
     /// stripped. Then functions that only its own code calls are missing. Skips functions whose code is not in the file,
-    /// and names that are no UTF-8.
+    /// and names that are not UTF-8.
     ///
     /// # Errors
     /// Fails if the symbols, or a section with code, are damaged.

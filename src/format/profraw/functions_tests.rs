@@ -77,7 +77,7 @@ fn counters_of_one_byte_are_1_if_they_are_0() {
     ];
     let found = profile(1 << 60 | 10, &records, &[0, 0xff, 0]);
     assert_eq!(found, Ok(expected.clone().into()));
-    // A sum tells how many runs reached a block.
+    // A sum shows how many runs reached a block.
     let [(_, mut sum), _] = expected;
     sum.add(&counts(&[0, 1], &[0b110])).unwrap();
     sum.add(&counts(&[1, 0], &[0])).unwrap();

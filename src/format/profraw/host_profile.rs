@@ -1,6 +1,6 @@
 //! Raw profiles of programs and libraries on the host, as LLVM's runtime writes them.
 //!
-//! They go on after the names: with the records and names of virtual tables from version 10 on, and with the value
+//! They continue after the names: with the records and names of virtual tables from version 10 on, and with the value
 //! profile of each function that has sites. Another profile may follow (LLVM's `RawInstrProfReader`).
 
 use std::collections::{BTreeMap, HashMap};

@@ -378,7 +378,7 @@ impl Version {
         word & IR_LEVEL != 0
     }
 
-    /// Returns whether the counters of a version word, known or not, only tell reached from not reached.
+    /// Returns whether the counters of a version word, known or not, only show whether code was reached.
     #[must_use]
     pub const fn counts_bytes(word: u64) -> bool {
         word & SINGLE_BYTE != 0

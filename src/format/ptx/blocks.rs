@@ -137,7 +137,7 @@ impl Blocks {
     /// Numbers the blocks of a body.
     ///
     /// # Errors
-    /// Fails if a branch leads to no label of its scope, or if an instruction that is no branch names a label.
+    /// Fails if a branch leads to no label of its scope, or if an instruction that is not a branch names a label.
     pub(super) fn new(statements: &Statements<'_>) -> Result<Self, PtxError> {
         let labels = Labels::new(statements)?;
         check_operands(statements, &labels)?;

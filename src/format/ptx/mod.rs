@@ -38,8 +38,8 @@ pub fn modules(text: &str) -> Vec<&str> {
     parts.collect()
 }
 
-/// Returns whether a text has records of functions with counters: those of clang, or of [`instrument`](crate::instrument::ptx::instrument). Bytes that are not
-/// UTF-8 are no PTX that rocov reads.
+/// Returns whether a text has records of functions with counters: those of clang, or of
+/// [`instrument`](crate::instrument::ptx::instrument). Bytes that are not UTF-8 are not PTX that rocov reads.
 #[must_use]
 pub fn is_instrumented(text: impl AsRef<[u8]>) -> bool {
     str::from_utf8(text.as_ref()).is_ok_and(|text| text.contains(RECORD))

@@ -102,7 +102,7 @@ pub struct Block {
 pub struct Position {
     /// The place.
     pub place: Place,
-    /// The name of the function that the place is in, if it was inlined and the text tells.
+    /// The name of the function that the place is in, if it was inlined and the text names it.
     pub function: Option<String>,
     /// The places that it was inlined at, from the innermost on.
     pub inlined_at: Vec<CallSite>,
@@ -113,11 +113,11 @@ pub struct Position {
 pub struct CallSite {
     /// The place.
     pub place: Place,
-    /// The name of the function that the call is in, if that was inlined, too, and the text tells.
+    /// The name of the function that the call is in, if that was inlined, too, and the text names it.
     pub function: Option<String>,
 }
 
-/// The most calls in each other that a position tells.
+/// The most nested calls that a position states.
 const MAX_INLINED: usize = 64;
 
 impl<'text> Module<'text> {
@@ -171,8 +171,8 @@ struct Reader<'text> {
     labels: HashMap<&'text str, usize>,
 }
 
-/// The directives that limit the registers of a kernel (PTX ISA, "Performance-Tuning Directives"), or tell the threads of
-/// a block, from which ptxas knows the limit.
+/// The directives that limit the registers of a kernel (PTX ISA, "Performance-Tuning Directives"), or state the threads of
+/// a block, from which ptxas derives the limit.
 const LIMITS: [&str; 3] = [".maxntid", ".reqntid", ".maxnreg"];
 
 /// The starts of names that modules have that count.

@@ -170,7 +170,7 @@ pub(super) fn read<'text>(lexer: &mut Lexer<'text>) -> Result<Statements<'text>,
     }
 }
 
-/// Returns whether a word may be a label: an identifier (PTX ISA, "Identifiers") that is no register.
+/// Returns whether a word may be a label: an identifier (PTX ISA, "Identifiers") that is not a register.
 fn is_label(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_alphabetic() || matches!(first, '_' | '$'))
 }

@@ -51,7 +51,7 @@ pub(super) struct Emitter<'a, 'data> {
     end: Label,
     /// The end of waves has been written.
     has_end: bool,
-    /// The code that brings counts to memory while a wave goes on. Far from it, there is another one.
+    /// The code that brings counts to memory while a wave continues. Far from it, there is another one.
     flush: Option<Label>,
     asides: Vec<Aside>,
     /// The place of the first branch to an aside.
@@ -432,8 +432,8 @@ impl<'a, 'data> Emitter<'a, 'data> {
         }
     }
 
-    /// Writes what is out of line, if it is far enough from the first branch there, or at the end of a function. `is_reached`: the
-    /// code before goes on here.
+    /// Writes what is out of line, if it is far enough from the first branch there, or at the end of a function.
+    /// `is_reached`: the code before continues here.
     fn pool(&mut self, text: &mut Text, is_end: bool, is_reached: bool) {
         let is_empty = self.asides.is_empty() && self.flush.is_none();
         if is_empty || !is_end && text.len() - self.since < POOL {
@@ -558,7 +558,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         }
     }
 
-    /// Sets the counters in scalar registers to their start: those of a wave that begins in this function, or goes on.
+    /// Sets the counters in scalar registers to their start: those of a wave that begins in this function, or continues.
     fn set_scalars(&self, text: &mut Text, beginning: Option<usize>) {
         let encoder = self.encoder;
         let is_first = |counter: &Counter| counter.is_first && Some(counter.function) == beginning;

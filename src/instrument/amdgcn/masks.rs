@@ -154,7 +154,7 @@ impl State {
         known.unwrap_or(Mask::Unknown)
     }
 
-    /// Forgets what follows from a condition, which is evaluated anew.
+    /// Forgets what follows from a condition, which is evaluated again.
     fn forget(&mut self, condition: usize, parents: &Parents) {
         let depends = |set: &Set| {
             let sets = around(*set, parents);
@@ -186,7 +186,7 @@ fn states(function: &Function<'_>, parents: &mut Parents) -> Option<Vec<Option<S
     if function.stretches.len() > MAX_STRETCHES {
         return None;
     }
-    // The steps in all. Few conditions in loops make it start anew.
+    // The steps in all. Few conditions in loops make it start again.
     let mut steps = 8 * function.stretches.len() + 1024;
     loop {
         let known = states_once(function, parents, &mut steps);

@@ -111,8 +111,8 @@ struct Limits {
 }
 
 impl Limits {
-    /// `may_borrow`: counters may be in vector registers that other functions use. A kernel has no callers. Others keep the values of
-    /// callers in accumulators.
+    /// `may_borrow`: counters may be in vector registers that other functions use. A kernel has no callers. Others keep
+    /// the values of callers in accumulators.
     fn new(group: &Group<'_, '_>, may_borrow: bool) -> Self {
         let (target, lanes) = (group.target, group.lanes);
         let is_gfx9 = target.generation() == Generation::Gfx9;
@@ -203,7 +203,7 @@ impl Limits {
         }
     }
 
-    /// There are registers to bring counts to memory while the wave goes on.
+    /// There are registers to bring counts to memory while the wave continues.
     fn has_room_on_the_way(&self) -> bool {
         self.first_scalar + ON_THE_WAY <= self.scalars && self.first_vector < self.vectors
     }

@@ -56,7 +56,7 @@ fn blocks_that_run_together_share_a_flag() {
             "@%p exit;\nmov.u32 %r, 1;\nret;\n",
             vec![(vec![0], None), (vec![1], Some(1))],
         ),
-        // A thread that stays in the loop tells nothing, and all others run both ends.
+        // A thread that stays in the loop records nothing, and all others run both ends.
         (
             "@%p bra E;\nL:\nbra L;\nE:\nret;\n",
             vec![(vec![0, 2], None), (vec![1], Some(1))],
@@ -66,7 +66,7 @@ fn blocks_that_run_together_share_a_flag() {
     }
 }
 
-/// Flags tell what a call of the function has run, along random ways.
+/// Flags show what a call of the function has run, along random ways.
 #[test]
 fn flags_of_random_functions_tell_what_ran() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

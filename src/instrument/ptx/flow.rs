@@ -103,7 +103,7 @@ struct Edge {
 }
 
 /// Returns the counts that follow from others, or `None` if it does not pay. `depths` has the loops around each block.
-/// `has_registers` tells that each block in a loop can have a register. Without them it always pays, and with them only if
+/// `has_registers` means that each block in a loop can have a register. Without them it always pays, and with them only if
 /// it saves more than its own counts take.
 pub(super) fn derivation(
     function: &PtxFunction<'_>,

@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// A kernel with branches of all kinds. Its n-th label has an instruction that tells it.
+/// A kernel with branches of all kinds. Its n-th label has an instruction that identifies it.
 fn text(random: &mut Random) -> String {
     let count = 3 + random.below(9);
     let mut body = String::new();

@@ -1,11 +1,11 @@
-//! The code that tells memory which blocks ran.
+//! The code that records in memory which blocks ran.
 //!
 //! Each block has a byte, which is 0xff until it ran, as the counters of clang's single-byte coverage. Each function has
-//! words with its flags in the same array, whose bits are 1 until a thread has told of them. So a drain that sets all bytes
-//! to 0xff starts anew.
+//! words with its flags in the same array, whose bits are 1 until a thread has recorded them. So a drain that sets all bytes
+//! to 0xff starts again.
 //!
 //! A thread that ends compares its flags with the words. Nearly all threads find nothing new, and write nothing. The words
-//! come from the L1 cache: if they are old there, the thread writes once more, and its multiprocessor loads them anew. They
+//! come from the L1 cache: if they are old there, the thread writes once more, and its multiprocessor loads them again. They
 //! are loaded at the end: on an H200, words that waited in registers from the start on made a loop of short kernels take
 //! 1.047 times its time, and these 1.013 times.
 

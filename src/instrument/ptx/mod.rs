@@ -25,17 +25,17 @@ pub use rewrite::instrument;
 /// How a module is instrumented.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PtxOptions {
-    /// The version of the raw profile, from 8 to 11, which tells the releases of LLVM that read it. The default, 10, is
+    /// The version of the raw profile, from 8 to 11, which decides the releases of LLVM that read it. The default, 10, is
     /// for LLVM 19 to 22.
     pub version: u64,
-    /// The registers that each kernel takes without counters, by its symbol.
+    /// The registers that each kernel needs without counters, by its symbol.
     ///
     /// A kernel without `.maxntid`, `.reqntid` or `.maxnreg` gets a limit of registers, so that counters make no launch
     /// fail that would not fail without them, and as many blocks fit on an SM as before, or nearly so. With no number here, the
-    /// limit is that of blocks of 1024 threads, the most that a GPU takes.
+    /// limit is that of blocks of 1024 threads, the most that a GPU supports.
     pub registers: BTreeMap<String, u32>,
-    /// True if functions that are no kernels count in memory at once. It is slow, but takes few registers: a kernel may not
-    /// call a function that takes more than the kernel may have.
+    /// True if functions that are not kernels count in memory at once. That is slow, but needs few registers: a kernel may not
+    /// call a function that needs more than the kernel may have.
     pub functions_in_memory: bool,
     /// The kind of counters.
     pub counting: Counting,

@@ -46,7 +46,7 @@ pub(super) enum Way {
     Number(usize),
     /// In memory.
     Direct,
-    /// By a flag that is set there, and tells of other blocks, too. Such plans count nothing.
+    /// By a flag that is set there, and stands for other blocks, too. Such plans count nothing.
     Flag(usize),
     /// By the flag of another block, or by one that each call sets.
     Elsewhere,
@@ -75,8 +75,8 @@ pub(super) struct Plan<'text> {
     pub(super) numbers: usize,
     /// The counts that follow from others. All counts that they follow from are in registers.
     pub(super) derivation: Derivation,
-    /// The flags that tell which blocks ran, if nothing is counted. The first ones are bits of the words, and others are set in memory
-    /// at once.
+    /// The flags that show which blocks ran, if nothing is counted. The first ones are bits of the words, and others
+    /// are set in memory at once.
     pub(super) flags: Vec<Flag>,
     pub(super) exits: Vec<Exit<'text>>,
     /// The numbers of statements that call a function that may end the threads.

@@ -2,7 +2,7 @@
 //!
 //! The text stays as it is but for additions: a count at the start of each block, a flush where a thread leaves a
 //! function, registers with names that begin with `%rocov_`, and variables with the profile's records. A `ret` or `exit`
-//! becomes a branch to its flush, which ends with it. `plan` tells which block is counted in which way.
+//! becomes a branch to its flush, which ends with it. `plan` decides how each block is counted.
 //!
 //! The code of a flush is in `flush`, and the variables are in `records`.
 
@@ -33,14 +33,14 @@ const MAX_BLOCKS: usize = 1 << 22;
 
 /// Gives each basic block of `module` a counter, and returns the new text.
 ///
-/// The new module has the variables that librocov's drain reads from modules that clang has made count: a record for each
+/// The new module has the variables that librocov's drain reads from modules that clang has instrumented: a record for each
 /// function with a name of [`Kind::Ptx`](crate::format::blocks::Kind), and copies of counters for the SMs. It needs PTX
 /// 6.2, or 7.0 for sm_80 and later, and its `.version` is raised to that.
 ///
 /// A module without blocks stays as it is.
 ///
 /// # Errors
-/// Fails if the module counts already, is for a GPU before sm_30 or has addresses of 32 bits, or if there are too many
+/// Fails if the module is instrumented already, is for a GPU before sm_30 or has addresses of 32 bits, or if there are too many
 /// blocks.
 pub fn instrument(module: &Module<'_>, options: &PtxOptions) -> Result<String, PtxRefusal> {
     let target = module.architecture();
@@ -165,7 +165,7 @@ impl Edits {
     }
 }
 
-/// Writes what a function tells memory.
+/// Writes what a function records in memory.
 enum Memory<'a, 'text> {
     /// How often each block ran.
     Counts(Flush<'a, 'text>),
@@ -272,8 +272,8 @@ impl Editor<'_, '_> {
         }
     }
 
-    /// Leads branches with a counted edge to code that counts it and goes on, and returns that code. An exit that a branch leads
-    /// to counts its edge.
+    /// Leads branches with a counted edge to code that counts it and continues, and returns that code. An exit that a
+    /// branch leads to counts its edge.
     fn detours(&mut self) -> String {
         let mut code = String::new();
         for (number, edge) in self.plan.derivation.edges.iter().enumerate() {
@@ -391,9 +391,10 @@ fn counted_edge(edge: CountedEdge) -> String {
 
 /// The most registers of a kernel that takes `plain` without counters, if its counters take `counters`.
 ///
-/// Few counters get none, or what is left of the multiple of 8 that each thread gets: the compiler keeps those in memory that it
-/// uses least. More would leave room for fewer blocks, so many counters get as many as they take, less the part of a multiple. At most, blocks can have as
-/// many threads as before (CUDA C++ Programming Guide, "Compute Capabilities": an SM has 65,536 registers).
+/// Few counters get none, or what is left of the multiple of 8 that each thread gets: the compiler keeps those in
+/// memory that it uses least. More would leave room for fewer blocks, so many counters get as many as they take, less
+/// the part of a multiple. At most, blocks can have as many threads as before (CUDA C++ Programming Guide, "Compute
+/// Capabilities": an SM has 65,536 registers).
 ///
 /// A kernel that `calls` gets as many as it can have: ptxas rejects a limit below the registers of a function that it calls,
 /// and these take counters, too.

@@ -50,7 +50,7 @@ fn shut(flag: &AtomicBool) {
     }
 }
 
-/// Waits for the thread, but not for ever. If a library is closed (`dlclose`) whose destructor shuts HSA
+/// Waits for the thread, but not forever. If a library is closed (`dlclose`) whose destructor shuts HSA
 /// down, the thread may be waiting for the dynamic linker's lock.
 fn wait() {
     const LEAST: Duration = Duration::from_secs(5);

@@ -95,7 +95,7 @@ fn install(signal: c_int, before: libc::sigaction) {
     ours.sa_sigaction = on_signal as *const () as usize;
     ours.sa_flags |= libc::SA_SIGINFO;
     if is_default(&before) {
-        // Interrupted calls go on. A thread with a small stack may have another one for signals.
+        // Interrupted calls continue. A thread with a small stack may have another one for signals.
         ours.sa_flags |= libc::SA_RESTART | libc::SA_ONSTACK;
     }
     set_action(signal, &ours);

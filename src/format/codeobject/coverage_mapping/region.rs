@@ -4,12 +4,12 @@ use crate::format::codeobject::coverage_mapping::error::CoverageError;
 use crate::format::codeobject::coverage_mapping::reader::Reader;
 use crate::format::codeobject::coverage_mapping::source_place::SourcePlace;
 
-/// The bits of an encoded counter that tell its kind.
+/// The bits of an encoded counter that hold its kind.
 const TAG_BITS: u32 = 2;
-/// The bit of a region's encoded kind that tells an expansion. The bits above are the number of a file or a
+/// The bit of a region's encoded kind that marks an expansion. The bits above are the number of a file or a
 /// kind.
 const EXPANSION: u32 = 1 << TAG_BITS;
-/// The bit of the last column that tells a gap.
+/// The bit of the last column that marks a gap.
 const GAP: u32 = 1 << 31;
 /// The limit of lines. Reports have memory for each line of a region, and no compiler gets through so many.
 const MAX_LINE: u32 = 1 << 22;
@@ -19,7 +19,7 @@ const MAX_CONDITION: u64 = i16::MAX as u64;
 /// A count in terms of the counters of its function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Counter {
-    /// Code that the compiler knows not to run, and everything without a count.
+    /// Code that, according to the compiler, never runs, and everything without a count.
     #[default]
     Zero,
     /// A counter, by its number in the function.

@@ -55,7 +55,7 @@ pub struct LaidOut {
 /// A variable that changes while kernels run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountedVariable {
-    /// Its name. The CUDA driver tells the device address of the variable with this name.
+    /// Its name. The CUDA driver returns the device address of the variable with this name.
     pub name: String,
     /// Its address in the memory.
     pub address: u64,
@@ -63,7 +63,7 @@ pub struct CountedVariable {
     pub size: u64,
 }
 
-/// Returns whether a cubin may count: [`laid_out`] knows. Reads only its headers and the names of its symbols.
+/// Returns whether a cubin may be instrumented: [`laid_out`] decides. Reads only its headers and the names of its symbols.
 ///
 /// # Errors
 /// Fails if `cubin` is not the ELF of a GPU.
@@ -213,7 +213,7 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
         self.linked
             .write(version, &self.version.word().to_le_bytes());
         let tables = self.place_tables()?;
-        // Counters start with zeros. They take no room here, whatever sizes a damaged cubin tells.
+        // Counters start with zeros. They take no room here, whatever sizes a damaged cubin states.
         let memory = self.linked.end();
         for section in [Section::Counters, Section::Uniform, Section::Bitmap] {
             let variables = self.pointed_to(section)?;
@@ -251,7 +251,7 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
         Ok(())
     }
 
-    /// The variables that the records point to in `section`, each once. One that has a place is no counter: in a damaged
+    /// The variables that the records point to in `section`, each once. One that has a place is not a counter: in a damaged
     /// cubin, a record may point to another.
     fn pointed_to(&self, section: Section) -> Result<Vec<usize>, CodeObjectError> {
         let mut found = Vec::new();

@@ -15,7 +15,7 @@
 //! | `__rocov_copies_table_UNIT` | table of copies, by rocov's plugin | `.nv.global.init` |
 //!
 //! The values of symbols count from the start of their section. Sections have no addresses: the driver places each
-//! variable by itself, and tells its address by name.
+//! variable by itself, and returns its address by name.
 //!
 //! The sections `.rela.nv.global.init` or `.rel.nv.global.init` say which words are addresses of which variables. Their
 //! types are [`ADDRESS_64`] and [`GENERIC_64`]. For global variables both are the address of 8 bytes, as PTX has one

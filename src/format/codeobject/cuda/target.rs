@@ -21,7 +21,7 @@ pub(super) fn from_flags(flags: u32, abi_version: u8, is_for_one: bool) -> Optio
 /// Returns whether the driver takes a cubin for `target`, such as `sm_80`, on a GPU of the architecture `gpu`, such as
 /// `sm_86`: the major version is equal, and the minor one no later. Code for one architecture alone (`sm_90a`) runs there
 /// only, and code for a family (`sm_100f`) as other code does (CUDA C++ Programming Guide, "Binary Compatibility",
-/// "Family-Specific Features"). `None` if one of both is no architecture of NVIDIA.
+/// "Family-Specific Features"). `None` if one of the two is not an NVIDIA architecture.
 pub(in crate::format::codeobject) fn runs_on(target: &str, gpu: &str) -> Option<bool> {
     let (code, suffix) = version(target)?;
     let (gpu, _) = version(gpu)?;

@@ -85,7 +85,7 @@ fn driver(directories: &[PathBuf]) -> Finding {
     Finding::ok("CUDA driver", format!("{version}{}", path.display()))
 }
 
-/// CUPTI, which tells librocov of code.
+/// CUPTI, which reports code to librocov.
 fn cupti(directories: &[PathBuf], variable: impl Fn(&str) -> Option<OsString>) -> Finding {
     if let Some(named) = variable(CUPTI.name).filter(|path| !path.is_empty()) {
         let path = PathBuf::from(named);

@@ -28,7 +28,7 @@ use crate::term::remedy::system_remedy;
 const ELF_START: &[u8] = b"\x7fELF";
 const REGISTRY_START: &[u8] = b"{\"rocov_registry\"";
 const DATABASE_START: &[u8] = b"SQLite format 3\0";
-/// The number of first bytes that tell a file's kind.
+/// The number of first bytes that show a file's kind.
 const START: u64 = 32;
 /// The number of directories that a folder of a cache takes, such as `rocov/device-code`.
 const CACHE_DIRECTORIES: usize = 2;

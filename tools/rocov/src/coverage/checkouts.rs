@@ -21,7 +21,7 @@ use crate::term::plural::count;
 /// The directories of installed headers, which no project owns.
 const INSTALLED: [&str; 2] = ["/usr", "/opt"];
 
-/// The most sources of one name that are compared with each other: more are no copies, but named by habit (`main.hip`).
+/// The most sources of the same name that are compared with each other: more are no copies, but named by habit (`main.hip`).
 const MOST_OF_NAME: usize = 64;
 
 /// The paths of sources in other checkouts.
@@ -147,7 +147,7 @@ impl Search {
         are_related
     }
 
-    /// A line for each two directories with sources of one name that look alike. Each list of `apart` has the sources
+    /// A line for each two directories with sources of the same name that look alike. Each list of `apart` has the sources
     /// of one name.
     fn find_alike<'a>(
         &mut self,

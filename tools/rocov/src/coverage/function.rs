@@ -299,7 +299,7 @@ pub(crate) struct DecisionOutcome {
     pub(crate) branch: Sides,
     /// For each condition, true if it was shown to decide by itself.
     pub(crate) covered: Vec<bool>,
-    /// The values that were seen; llvm-cov tells them from LLVM 22 on.
+    /// The values that were seen; llvm-cov lists them from LLVM 22 on.
     pub(crate) vectors: Option<Vec<Vector>>,
 }
 

@@ -20,7 +20,7 @@ use crate::system::command;
 
 /// The mark of a line's count in the source.
 const MARK: &str = "//= ";
-/// The first release whose mapping tells the parts of an `if constexpr` that are left out. Before, the parts that are
+/// The first release whose mapping lists the parts of an `if constexpr` that are left out. Before, the parts that are
 /// not left out have counters that nothing adds to.
 const RELEASES: [u32; 3] = [19, 22, 23];
 

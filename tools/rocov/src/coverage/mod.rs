@@ -1,16 +1,15 @@
 //! The model of coverage: the parts of the source that ran, per arch and per binary.
 //!
-//! rocov [`evaluate`]s the [`function`]s of each code object: how often their regions and branches ran.
-//! llvm-cov does that for host code ([`export`]). The sources of code that
-//! [`hiprtc`] compiled are in the code object. The [`model`] keeps code objects apart. A [`view`] joins those of one
-//! arch, or of one binary, to a column, and has the [`figures`] of every file in every column, by
-//! the rules of llvm-cov ([`segments`], [`function_coverage`]) or by its own, which add [`inferred`] regions, and its
-//! [`uniformity`]. A [`file`] has its
-//! counts line by line, the [`instances`] of a template their own, and [`changed`] those of the lines of a change; [`resolve_source`] finds the file
-//! that a user means, and [`checkouts`] the sources that have several paths.
-//! A [`baseline`] has the figures of earlier runs. [`exclusions`] are left out of all that. A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports, and
-//! pages show the [`earlier`] one inline. The
-//! [`provenance`] of a report tells where it comes from.
+//! rocov [`evaluate`]s the [`function`]s of each code object: how often their regions and branches ran. llvm-cov does
+//! that for host code ([`export`]). The sources of code that [`hiprtc`] compiled are in the code object. The [`model`]
+//! keeps code objects apart. A [`view`] joins those of one arch, or of one binary, to a column, and has the [`figures`]
+//! of every file in every column, by the rules of llvm-cov ([`segments`], [`function_coverage`]) or by its own, which
+//! add [`inferred`] regions, and its [`uniformity`]. A [`file`] has its counts line by line, the [`instances`] of a
+//! template their own, and [`changed`] those of the lines of a change; [`resolve_source`] finds the file that a user
+//! means, and [`checkouts`] the sources that have several paths. A [`baseline`] has the figures of earlier runs.
+//! [`exclusions`] are left out of all that. A [`breakdown`] has the figures of components and tests. A [`comparison`]
+//! compares two reports, and pages show the [`earlier`] one inline. The [`provenance`] of a report shows where it comes
+//! from.
 
 pub(crate) mod activity;
 pub(crate) mod baseline;

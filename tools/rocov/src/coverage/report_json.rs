@@ -104,7 +104,7 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// The kinds of counts of reports that do not tell them.
+/// The kinds of counts of reports that do not name them.
 fn mapping_kinds() -> CountKinds {
     CountKinds::from([CountKind::Mapping])
 }

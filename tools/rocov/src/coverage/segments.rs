@@ -75,7 +75,7 @@ impl Builder {
 
         let is_entry = region.kind != Kind::Gap;
         if start == end {
-            // Nothing lies in it: the region around it goes on.
+            // Nothing lies in it: the region around it continues.
             let is_skipped = next.is_none() || region.kind == Kind::Skipped;
             let around = self.active.last().copied();
             self.start(&around.unwrap_or(*region), start, is_entry, is_skipped);

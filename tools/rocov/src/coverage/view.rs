@@ -192,7 +192,7 @@ impl Column {
         }
     }
 
-    /// Returns whether regions and branches are known of some of its code. Line tables do not tell them.
+    /// Returns whether regions and branches are known of some of its code. Line tables do not list them.
     pub(crate) fn has_regions(&self) -> bool {
         self.kinds.contains(&CountKind::Mapping)
     }

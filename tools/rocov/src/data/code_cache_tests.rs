@@ -39,7 +39,7 @@ impl Tried {
         self.looks.get()
     }
 
-    /// Checks that the one entry is written anew, and is read then. `what` is wrong with it.
+    /// Checks that the one entry is written again, and is read then. `what` is wrong with it.
     fn is_written_anew(&self, what: &str) {
         let before = self.looks.get();
         assert_eq!(self.find("aa"), before + 1, "{what}");

@@ -200,7 +200,7 @@ fn ptx_of(container: &Container<'_>) -> Vec<CodePtx> {
     found.collect()
 }
 
-/// Returns whether PTX tells of lines. fatbinary takes out the white space before a directive.
+/// Returns whether PTX names lines. fatbinary takes out the white space before a directive.
 fn has_lines(text: &str) -> bool {
     [".loc ", ".loc\t"]
         .iter()

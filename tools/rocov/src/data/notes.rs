@@ -6,7 +6,7 @@ use rocov::format::registry::model::{Document, MAX_STOPS, ProcessRecord};
 use rocov::store::{RegistryError, change_or_make_registry};
 
 /// Adds the notes of `process`, which has ended, to the registry at `path`. `process` has no loads, and a start that
-/// is not after its own. If it has left no record, this one tells about it.
+/// is not after its own. If it has left no record, this one describes it.
 ///
 /// # Errors
 ///

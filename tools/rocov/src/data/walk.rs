@@ -157,7 +157,7 @@ impl<'a> DirectoryWalk<'a> {
             FileKind::Sections => FoundFile::Sections(path),
             FileKind::Registry => FoundFile::Registry(path),
             FileKind::Elf(identity) => FoundFile::Elf(identity, path),
-            // The device ELF beside it tells of it.
+            // The device ELF beside it stands for it.
             FileKind::Ptx(_) | FileKind::None => return false,
         };
         self.kept += usize::from(matches!(found, FoundFile::Elf(..) | FoundFile::Registry(_)));

@@ -169,7 +169,7 @@ impl Runs {
     ///
     /// Fails if they cannot be listed, or if one is missing.
     fn files(&self, set: &DataSet, conditions: &[RunCondition]) -> Result<[Vec<PartFile>; 2]> {
-        // A run has files on each of its archs: only all of them tell if one is missing.
+        // A run has files on each of its archs: only all of them together show if one is missing.
         let mut of_runs = conditions.to_vec();
         of_runs.retain(|condition| !condition.is_of_arch());
         let key = |part: &PartFile| (part.date.clone(), part.commit.clone(), part.name.clone());

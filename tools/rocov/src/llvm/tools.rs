@@ -34,7 +34,7 @@ impl Tools {
     pub(super) fn beside_profdata(profdata: &Path) -> Option<Self> {
         let cov = beside(profdata, "llvm-cov")?;
         let released = released(&cov);
-        // llvm-cov tells the version: up to LLVM 15, llvm-profdata knows no --version.
+        // llvm-cov prints the version: up to LLVM 15, llvm-profdata has no --version.
         let llvm = released.or_else(|| version(&cov))?;
         let known = Version::from_clang(llvm).map(|version| version.layout().version);
         Some(Self {

@@ -1,4 +1,4 @@
-//! The versions of indexed profiles, and the hashes of functions that they tell compilers to make.
+//! The versions of indexed profiles, and the hashes of functions that they prescribe.
 
 use std::iter;
 use std::ops::RangeInclusive;
@@ -8,7 +8,7 @@ use rocov::format::profraw::Version;
 use crate::data::profile_header::INDEXED_MAGIC;
 
 pub(super) const MAGIC: u64 = u64::from_le_bytes(INDEXED_MAGIC);
-/// The bits of a version word that tell the variant (`VARIANT_MASKS_ALL`).
+/// The bits of a version word that hold the variant (`VARIANT_MASKS_ALL`).
 pub(super) const VARIANTS: u64 = 0xffff_ffff << 32;
 /// The word of the header with the place of the hash table.
 pub(super) const TABLE_WORD: usize = 4;
@@ -36,7 +36,7 @@ pub(super) enum IndexVersion {
     VirtualTables = 12,
     /// Since LLVM 22: clang compares hashes of functions of 60 bits.
     ShortHashes = 13,
-    /// Since LLVM 23: records tell which counters are uniform, and the bytes of MC/DC bitmaps lie side by side.
+    /// Since LLVM 23: records show which counters are uniform, and the bytes of MC/DC bitmaps lie side by side.
     Uniformity = 14,
 }
 
@@ -126,7 +126,7 @@ impl FunctionHashes {
         self.is_below |= more.is_below;
     }
 
-    /// The forms of all hashes. If no clang is known, the hashes tell: one of more than 60 bits shows the form of
+    /// The forms of all hashes. If no clang is known, the hashes decide: one of more than 60 bits shows the form of
     /// all. Without one, they are short, or so few that the forms are equal but for a chance of 1 in 16 for each.
     pub(crate) fn known(&self) -> Self {
         Self {

@@ -28,7 +28,7 @@ use super::{llvm_profdata, profile_summary};
 const KNOWN: u64 = 1 << 55 | 1 << 56 | 1 << 57 | 1 << 58 | 1 << 60 | 1 << 61;
 /// The variant with context-sensitive records.
 const CONTEXT_SENSITIVE: u64 = 1 << 57;
-/// The bit in the hash of a function that tells a context-sensitive record (`CS_FLAG_IN_FUNC_HASH`).
+/// The bit in the hash of a function that marks a context-sensitive record (`CS_FLAG_IN_FUNC_HASH`).
 const CONTEXT_SENSITIVE_HASH: u64 = 1 << 60;
 /// The kind of hash that finds names: `HashT::MD5`.
 const MD5: u64 = 0;

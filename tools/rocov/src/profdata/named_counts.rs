@@ -33,7 +33,7 @@ impl KnownNames {
 /// The counts of functions, and their names.
 #[derive(Debug)]
 pub(crate) struct NamedCounts {
-    /// The bits of the version word that tell the variant.
+    /// The bits of the version word that hold the variant.
     pub(super) variant: u64,
     /// The raw version that has bitmaps as these counts.
     pub(super) version: Version,

@@ -43,7 +43,7 @@ fn functions(number: u64, random: &mut Random) -> Vec<Sized> {
     let sized = (0..number).map(|index| {
         let counters = 0..1 + index % COUNTERS;
         let counters: Vec<_> = counters.map(|counter| wide(random, counter)).collect();
-        // A function that never ran, and one of which only the bitmap tells that it ran.
+        // A function that never ran, and one of which only the bitmap shows that it ran.
         let counters = match index % 11 {
             3 | 5 => vec![0; counters.len()],
             _ => counters,

@@ -7,7 +7,7 @@
 //! counters is the uniform count of the region only if at most one of them is divergent, and is added:
 //! - A counter that is not divergent belongs to a block that all lanes of a wave run, or none. With or without
 //!   the executions of this block, the other executions keep their lanes.
-//! - After a divergent block is subtracted, or two of them are added, the counters do not tell which lanes of
+//! - After a divergent block is subtracted, or two of them are added, the counters do not show which lanes of
 //!   a wave are left or come together.
 //!
 //! A second profile, of marks, finds the regions that have a uniform count: in it, each divergent counter has

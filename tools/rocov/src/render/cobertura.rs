@@ -23,7 +23,7 @@ use crate::support::time;
 struct Rates {
     lines: Figure,
     branches: Figure,
-    /// True if a coverage mapping tells branches.
+    /// True if a coverage mapping lists branches.
     knows_branches: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::coverage::model::Record;
 use crate::coverage::report_json::{Head, SavedLines};
 use crate::coverage::view::{Column, View};
 
-/// The version of the format: that of LLVM 22, which tells the values that MC/DC saw.
+/// The version of the format: that of LLVM 22, which lists the values that MC/DC saw.
 const VERSION: &str = "3.1.0";
 
 pub(super) fn write(view: &View, contents: JsonContents, out: &mut dyn Write) -> io::Result<()> {

@@ -77,7 +77,7 @@ impl Repository {
         output.is_ok_and(|output| output.status.success())
     }
 
-    /// The commit that the work tree is at. `None` if there is none yet, or if git does not tell.
+    /// The commit that the work tree is at. `None` if there is none yet, or if git does not name it.
     pub(crate) fn commit(&self) -> Option<Commit> {
         let mut parse = git(&self.directory);
         parse.args(["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]);

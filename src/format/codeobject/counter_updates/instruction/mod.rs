@@ -90,16 +90,16 @@ pub(super) enum Access {
     Store,
 }
 
-/// The effect of an instruction on addresses, or the place where the code goes on.
+/// The effect of an instruction on addresses, or the place where the code continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     /// Nothing of interest.
     Other,
-    /// The code goes on so many words behind the next instruction.
+    /// The code continues so many words after the next instruction.
     Jump(i64),
-    /// The code goes on there, or at the next instruction.
+    /// The code continues there, or at the next instruction.
     Branch(i64),
-    /// The code goes on at the address in this pair of registers, or elsewhere.
+    /// The code continues at the address in this pair of registers, or elsewhere.
     JumpTo(Register),
     /// The code ends.
     End,

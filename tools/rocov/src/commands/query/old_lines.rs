@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 ///
 /// # Errors
 ///
-/// Fails if the text is no unified diff, or is damaged.
+/// Fails if the text is not a unified diff, or is damaged.
 pub(super) fn old_lines(diff: &str) -> Result<Vec<(String, i32)>> {
     let mut path = None;
     let mut found = Vec::new();

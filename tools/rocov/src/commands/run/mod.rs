@@ -48,7 +48,7 @@ const NVIDIA: &str = "/dev/nvidiactl";
 
 /// The pattern of profiles in `directory`, for one run. No process replaces a profile of another. The process id (%p)
 /// repeats in containers and on other hosts, and the system gives it to a later process. So librocov adds a word of each
-/// process. LLVM's runtime for host code does not: the word of the run tells its files from those of other runs.
+/// process. LLVM's runtime for host code does not: the word of the run distinguishes its files from those of other runs.
 fn pattern_in(directory: &Path) -> PathBuf {
     let name = format!("%p-{}.{PROFRAW}", ProcessWord::random());
     directory.join(PROFRAW).join(name)

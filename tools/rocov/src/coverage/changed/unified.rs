@@ -33,7 +33,7 @@ impl ChangedFile {
 ///
 /// # Errors
 ///
-/// Fails if the text is no diff, is damaged, is a diff of a merge, or has a file twice.
+/// Fails if the text is not a diff, is damaged, is a diff of a merge, or has a file twice.
 pub(crate) fn read(diff: &[u8]) -> Result<Vec<ChangedFile>> {
     // Line ends are of no interest, and a diff may have been through a tool that changes them.
     let diff = without_carriage_returns(diff);

@@ -25,7 +25,7 @@ pub(super) struct Seen {
     shape: Vec<(u32, u32, Option<Kind>)>,
 }
 
-/// The table that tells a function's lines.
+/// The table that lists a function's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Description {
     Mapping,
@@ -37,7 +37,7 @@ impl Seen {
         Figure::count_all(self.lines.values().copied())
     }
 
-    /// The tables that tell its lines. Each knows other ones.
+    /// The tables that list its lines. Each lists other ones.
     fn described_by(&self) -> BTreeSet<Description> {
         let tables = self.shape.iter().map(|(_, _, kind)| match kind {
             Some(_) => Description::Mapping,
@@ -46,7 +46,7 @@ impl Seen {
         tables.collect()
     }
 
-    /// Returns whether its lines can be compared with those of another: the same tables tell both.
+    /// Returns whether its lines can be compared with those of another: the same tables list both.
     pub(super) fn is_comparable(&self, other: &Self) -> bool {
         let ran = [&self.ran_by, &other.ran_by];
         let is_alike = ran[0] == ran[1] || ran.iter().any(|lines| lines.is_empty());

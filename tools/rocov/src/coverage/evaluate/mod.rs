@@ -24,7 +24,7 @@ use crate::profdata::ProfileCounts;
 
 pub(crate) use self::object::{ObjectIndex, Unmapped};
 
-/// The bit of a structure's hash that tells a kind of profile. llvm-cov takes a function for absent, not for
+/// The bit of a structure's hash that marks a kind of profile. llvm-cov takes a function for absent, not for
 /// another, if this differs.
 const KIND_OF_PROFILE: u64 = 1 << 60;
 

@@ -19,8 +19,8 @@ enum Side {
 }
 
 impl Flow<'_> {
-    /// The offsets at which the program goes on if the condition at `at` is true, and if it is false. `None` for a
-    /// side that the text does not tell.
+    /// The offsets at which the program continues if the condition at `at` is true, and if it is false. `None` for a
+    /// side that the text does not show.
     pub(super) fn sides(self, at: Range<usize>) -> [Option<usize>; 2] {
         if matches!(self.word_at(at.start), b"case" | b"default") {
             return [Some(self.behind_labels(at.start)), None];
@@ -327,7 +327,7 @@ pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Returns whether a byte is none of the code: a backslash goes on with the line in a macro.
+/// Returns whether a byte is not part of the code: a backslash continues the line of a macro.
 fn is_blank(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == b'\\'
 }
@@ -336,7 +336,7 @@ fn is_blank(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// The code at which each side of the condition `C` goes on.
+    /// The code at which each side of the condition `C` continues.
     fn sides(text: &str) -> [&str; 2] {
         let at = text.find('C').unwrap();
         let sides = Flow(text.as_bytes()).sides(at..at + 1);

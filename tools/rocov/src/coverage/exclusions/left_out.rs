@@ -520,7 +520,7 @@ impl<'a> LeftOut<'a> {
             if span.start <= location.span.start && location.span.start < span.end {
                 let line = span.end.line;
                 let is_at_end = span.end == self.marks[*file as usize].end_of(line);
-                // A block that begins on the line goes on with the next one: else, the line would have its count.
+                // A block that begins on the line continues on the next one: else, the line would have its count.
                 location.span.start = match is_at_end {
                     true => Place {
                         line: line.saturating_add(1),

@@ -215,7 +215,7 @@ impl SourceMarks {
         }
     }
 
-    /// The places at which the program goes on if a condition is true, and if it is false, as far as the text tells
+    /// The places at which the program continues if a condition is true, and if it is false, as far as the text shows
     /// them.
     pub(super) fn sides(&self, condition: Span) -> [Option<Place>; 2] {
         let Some(range) = self.range(condition) else {

@@ -126,7 +126,7 @@ impl RunTimeSources {
             return None;
         };
         let text = self.compiled.get(path).map(Vec::as_slice);
-        // A header that no code comes from has no text: the program's source tells it from others.
+        // A header that no code comes from has no text: the program's source distinguishes it from others.
         let hashed = text.or_else(|| {
             let mut programs = self.compiled.iter();
             let program = programs.find(|(path, _)| path.contains("/input/"));

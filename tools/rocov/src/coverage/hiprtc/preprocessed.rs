@@ -7,7 +7,7 @@ use std::str;
 /// The highest line number that is kept, so that damage does not take all memory.
 const MOST_LINES: u32 = 1 << 22;
 
-/// A preprocessed source: its line markers tell the files of its lines.
+/// A preprocessed source: its line markers name the files of its lines.
 #[derive(Debug)]
 pub(super) struct Preprocessed {
     parts: Vec<Part>,

@@ -61,7 +61,7 @@ pub(super) struct Scope {
 /// A function as it is declared.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Declared {
-    /// Mangled if the compiler tells that: not with `-gline-tables-only`.
+    /// Mangled if the compiler writes that name: not with `-gline-tables-only`.
     pub(super) name: Option<Arc<str>>,
     pub(super) path: Option<Arc<str>>,
     pub(super) line: Option<u32>,

@@ -1,12 +1,12 @@
 //! The line tables of code that has no coverage mapping, and counts that are not of clang's counters.
 //!
 //! rocov counts what runs of such code by units: the words of machine code ([`trace`]), or the basic blocks of PTX.
-//! A line table tells the lines of each unit. [`dwarf`] reads that of an ELF, from its [`sections`] and those
+//! A line table lists the lines of each unit. [`dwarf`] reads that of an ELF, from its [`sections`] and those
 //! that were [`split`] off.
 //!
 //! A compiler may put a function into others. So a function has several copies: one of its own if it is there, and
 //! one for each place that it was inlined into. The count of a line in one copy is that of the start of a
-//! statement that most threads executed: the others lie in branches of the line. Other units do not tell it, as the
+//! statement that most threads executed: the others lie in branches of the line. Other units do not show it, as the
 //! compiler has all lanes of a wave run instructions of its own, which spill registers. The count of the line is the sum
 //! over the copies.
 
@@ -380,7 +380,7 @@ impl DraftCopy {
 }
 
 impl Draft {
-    /// The file that it is declared in. If no declaration tells that, the file that it has most lines in. `None` if
+    /// The file that it is declared in. If no declaration names one, the file that it has most lines in. `None` if
     /// nothing is known of its source.
     fn main_path(&self) -> Option<Arc<str>> {
         let lines = self.copies.iter().flat_map(DraftCopy::all_lines);

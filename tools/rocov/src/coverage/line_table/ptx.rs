@@ -89,7 +89,7 @@ fn copies(function: &Function<'_>, files: &BTreeMap<u64, Arc<str>>) -> Vec<(Arc<
             for (call, callee) in calls(position) {
                 visit(&mut copies, &way, &name, number);
                 way.push(call);
-                // The text need not tell the name of an inlined function.
+                // The text need not contain the name of an inlined function.
                 name = callee.map_or(name, Arc::from);
             }
             let innermost = visit(&mut copies, &way, &name, number);

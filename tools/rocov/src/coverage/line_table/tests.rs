@@ -1,5 +1,5 @@
 //! llvm-symbolizer is the oracle: at each word of the code, the lines of a function and of all functions that were
-//! inlined into it are those of the frames that it tells.
+//! inlined into it are those of the frames that it lists.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -276,7 +276,7 @@ fn debug_information_that_was_split_off_is_read_from_its_files() {
     fs::remove_file(file).unwrap();
     assert_eq!(frames(&elf), whole.0);
 
-    // A package of another build, or a damaged one, is not used. The unit's own file takes its place, or a warning tells the
+    // A package of another build, or a damaged one, is not used. The unit's own file takes its place, or a warning names the
     // reason.
     let package = elf.with_extension("elf.dwp");
     let whole_package = fs::read(&package).unwrap();

@@ -1,7 +1,7 @@
 //! The folder that a report is written to: whole or not at all, and nothing else in it touched.
 //!
 //! Files are written to a folder within it and moved when all are there, the [`INDEX`] last: without
-//! it there is no report to open. A list of the files tells the next report which files to remove.
+//! it there is no report to open. From a list of the files, the next report sees which files to remove.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
