@@ -104,7 +104,7 @@ fn command_line() -> String {
 
 fn exit_statuses() -> String {
     let mut text = "# Exit statuses\n\n\
-        This chapter shows what the help of each command says of its exit status. A command that is not \
+        This chapter shows what the help of each command says about its exit status. A command that is not \
         listed here ends with 0, or with 1 if it fails, or with 2 for a usage error.\n\n\
         The drain never changes the exit status of the program. librocov reports each loss in one line on \
         standard error.\n"
@@ -148,7 +148,7 @@ fn items(statuses: &str) -> Vec<&str> {
 fn environment() -> String {
     let mut text = "# Environment variables\n\n\
         The table `SETTINGS` of the library is the source of this chapter. librocov and the modelled GPU \
-        take an empty value for none. librocov reports a value that it cannot use, in one line on standard \
+        treat an empty value as unset. librocov reports a value that it cannot use, in one line on standard \
         error, and uses the default; the modelled GPU ends the program. A program with rights that its user \
         does not have (setuid) ignores all variables of librocov.\n"
         .to_owned();

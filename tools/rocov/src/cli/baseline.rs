@@ -13,15 +13,15 @@ use crate::coverage::SourceGlobs;
 /// The name of the file if the user gives none.
 const FILE: &str = "rocov-baseline.json";
 
-/// Store the present figures, which `rocov report --baseline` then holds a project to
+/// Store the present figures, for `rocov report --baseline` to compare with
 ///
 /// Writes the figures of each arch, component and source to a small file to be committed. With --update, figures only
 /// rise: if a lower percentage ran, and more did not run, rocov prints that and leaves the file as it is. Archs that this
-/// report does not have keep their figures and their date. Takes the options of `[report]` in rocov.toml that it has.
+/// report does not have keep their figures and their date. Applies those options of `[report]` in rocov.toml that it has itself.
 #[derive(Args)]
 #[command(override_usage = "rocov baseline [DIR]... [OPTIONS]")]
 #[command(after_help = "\
-Exit status: 0 if the file was written; 1 if there is nothing to report, a tool failed, or the file is there and \
+Exit status: 0 if the file was written; 1 if there is nothing to report, a tool failed, or the file exists and \
 --update is not given; 2 for a usage error; 3 with --update if a figure would drop.")]
 pub(crate) struct BaselineArguments {
     /// The directories that `rocov run` wrote to, or a file that `rocov report --json` wrote [default: rocov-data]
@@ -38,7 +38,7 @@ pub(crate) struct BaselineArguments {
     )]
     pub(crate) output: PathBuf,
 
-    /// Raise the figures of a file that is there
+    /// Raise the figures of an existing file
     #[arg(long)]
     pub(crate) update: bool,
 
@@ -46,7 +46,7 @@ pub(crate) struct BaselineArguments {
     #[arg(long, requires = "update")]
     pub(crate) allow_drop: bool,
 
-    /// Store totals of the sources that match GLOB as of a component of this name; can be repeated, also for one NAME
+    /// Store totals of the sources that match GLOB as a component of this name; can be repeated, even for the same NAME
     #[arg(long, value_name = "NAME=GLOB", help_heading = "Contents")]
     component_sources: Vec<ComponentSources>,
 
@@ -54,7 +54,7 @@ pub(crate) struct BaselineArguments {
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// Take the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not know
+    /// Use the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not support
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 

@@ -10,7 +10,7 @@ use super::DEFAULT_DATA_DIRECTORY;
 ///
 /// Removes profiles, device ELFs, kernel registries, the files of `rocov merge` and `rocov export`, and
 /// the partial files of killed processes. It also removes the files beside the profiles of your own
-/// `LLVM_PROFILE_FILE`. rocov knows its files by their names and, if need be, by how they start.
+/// `LLVM_PROFILE_FILE`. rocov recognizes its files by their names and, if need be, by how they start.
 /// Everything else stays, with its directories. Links are not followed.
 ///
 /// With --cache, rocov removes its caches and no data directory: that of device code in host files, and that

@@ -4,24 +4,24 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Put a report in Markdown on a pull request, in one comment that stays one
+/// Post a Markdown report on a pull request, as one comment that later runs update
 ///
-/// Writes FILE, which `rocov report --markdown` wrote, as a comment on the pull request of GitHub or the merge request of
-/// GitLab that this job is of. The comment starts with a hidden line, by which rocov finds it again: it replaces the text
+/// Writes FILE, which `rocov report --markdown` wrote, as a comment on the GitHub pull request or GitLab merge request that
+/// this job belongs to. The comment starts with a hidden line, by which rocov finds it again: it replaces the text
 /// of that comment, and writes a new comment only if there is none.
 ///
-/// Takes the service, the request and its number from the variables of the job. The token is in GITHUB_TOKEN or
+/// Reads the service, the request and its number from the job's variables. The token is in GITHUB_TOKEN or
 /// GITLAB_TOKEN. Needs curl.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0 if the comment was written, or if the job is of no pull request, which standard error reports; 1 if the \
+Exit status: 0 if the comment was written, or if the job belongs to no pull request, which standard error reports; 1 if the \
 service refuses it, or a variable is missing; 2 for a usage error.")]
 pub(crate) struct CommentArguments {
     /// The text in Markdown
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// The name of the comment in its hidden line, `<!-- rocov: NAME -->`: give each of several comments another
+    /// The name of the comment in its hidden line, `<!-- rocov: NAME -->`: give each of several comments its own
     #[arg(long, default_value = "coverage", value_parser = name)]
     pub(crate) name: String,
 }

@@ -15,8 +15,8 @@ use crate::data::labels::LabelPattern;
 ///
 /// Prints totals of each arch and of all, files whose figures changed, lines newly covered and newly
 /// missed, and functions that now run, no longer run, are new or are gone. The two may have been
-/// compiled from different sources, in different directories: rocov knows a function by its symbol, and
-/// compares its lines by their places in it if its regions begin and end on the same lines. If they do
+/// compiled from different sources, in different directories: rocov identifies a function by its symbol, and
+/// compares its lines by their positions in it if its regions begin and end on the same lines. If they do
 /// not, the function has changed, and rocov compares only its figures. Line numbers are those of AFTER.
 #[derive(Args)]
 #[command(override_usage = "rocov diff BEFORE AFTER [OPTIONS]\n       \
@@ -33,7 +33,7 @@ pub(crate) struct DiffArguments {
     #[arg(value_name = "AFTER")]
     after: Option<PathBuf>,
 
-    /// Take only the counts of this label, a name or a glob; can be repeated. Without AFTER, give two
+    /// Use only the counts of this label, a name or a glob; can be repeated. Without AFTER, give two
     /// labels of BEFORE, which are compared
     #[arg(long = "label", value_name = "NAME")]
     labels: Vec<LabelPattern>,
@@ -42,7 +42,7 @@ pub(crate) struct DiffArguments {
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// Take the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not know
+    /// Use the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not support
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 

@@ -6,7 +6,7 @@ use clap::Args;
 
 /// Check this machine, and programs, for coverage of GPU code
 ///
-/// Checks the libraries that programs run on, GPUs and the right to use them, compilers, LLVM's tools
+/// Checks the libraries that programs run on, GPUs and the permission to use them, compilers, LLVM's tools
 /// and the raw versions that they read, and variables that get in the way. For each BINARY, it checks
 /// the instrumentation of GPU code, the tools that read its profiles, and obstacles to draining it. It
 /// runs no BINARY and loads no library. `rocov selftest` compiles and runs a kernel of its own.

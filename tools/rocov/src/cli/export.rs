@@ -18,7 +18,7 @@ const MAX_NAME: usize = 128;
 /// rocprofv3 by URI and kernel name.
 ///
 /// The format parquet adds the counts of each DIR, as a run, to a data set: tables that DuckDB, Spark and others
-/// read, for the runs of a fleet. A run that is there is not added again. `rocov report`, `rocov which` and the
+/// read, for the runs of a fleet. A run that is already there is not added again. `rocov report`, `rocov which` and the
 /// format profraw read a data set. It is a directory, or s3://BUCKET/PREFIX in an object store, if rocov was built with
 /// the feature s3.
 #[derive(Args)]
@@ -59,7 +59,7 @@ pub(crate) struct ExportArguments {
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// profraw: take only runs with this commit, arch, run or date, or from or up to a date (date>=2026-11-01);
+    /// profraw: use only runs with this commit, arch, run or date, or from or up to a date (date>=2026-11-01);
     /// can be repeated
     #[arg(long = "where", value_name = "KEY=VALUE")]
     pub(crate) conditions: Vec<RunCondition>,

@@ -8,7 +8,7 @@ use glob::Pattern;
 /// Extract device ELFs and PTX from the file that holds them
 ///
 /// The file is a program, a library, a bundle of clang-offload-bundler, compressed or not, a binary
-/// of clang-offload-packager, or a fat binary of CUDA. rocov writes each device ELF to TARGET.IDENTITY.elf, and each
+/// of clang-offload-packager, or a CUDA fat binary. rocov writes each device ELF to TARGET.IDENTITY.elf, and each
 /// PTX to TARGET.IDENTITY.ptx. A file that has these contents already stays as it is.
 #[derive(Args)]
 #[command(after_help = "\

@@ -16,15 +16,15 @@ use crate::data::labels::LabelPattern;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Contents")]
 pub(crate) struct Filters {
-    /// Take only this arch; can be repeated
+    /// Report only this arch; can be repeated
     #[arg(long, value_name = "ARCH")]
     pub(crate) arch: Vec<String>,
 
-    /// Take only sources whose name, path or path from here matches; can be repeated
+    /// Report only sources whose name, absolute path or relative path matches; can be repeated
     #[arg(long, value_name = "GLOB")]
     include: Vec<String>,
 
-    /// Leave out sources whose name, path or path from here matches; can be repeated
+    /// Leave out sources whose name, absolute path or relative path matches; can be repeated
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
 
@@ -98,8 +98,8 @@ pub(crate) struct MovedSources {
     #[arg(long, value_name = "FROM=TO")]
     path_map: Vec<PathMap>,
 
-    /// Take sources at one place below several of these directories as one source: give each checkout that code
-    /// was compiled in. Reports name the first that has the source
+    /// Report sources with the same path below several of these directories as one source: give each checkout
+    /// that code was compiled in. Reports name the first that has the source
     #[arg(long, value_name = "DIR", value_parser = absolute)]
     source_root: Vec<PathBuf>,
 }

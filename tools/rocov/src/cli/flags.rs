@@ -5,22 +5,22 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
-/// Print the compile flags that make a program's GPU code drainable
+/// Print the compile flags that instrument a program's GPU code for rocov
 ///
 /// For use as `clang++ $(rocov flags) -x hip ...`. Asks clang which flags it passes on to GPU code. New
-/// ones (22) pass on the usual -fprofile-instr-generate -fcoverage-mapping. Old ones (15 to 19) need
-/// flags of their front end, which instrument host code too, to no effect.
+/// releases (22) pass on the usual -fprofile-instr-generate -fcoverage-mapping. Old ones (15 to 19)
+/// need front-end flags, which instrument host code too, to no effect.
 #[derive(Args)]
 pub(crate) struct FlagsArguments {
     /// The compiler that you use [default: the newest clang++ or amdclang++ found]
     #[arg(long, value_name = "CLANG")]
     pub(crate) clang: Option<PathBuf>,
 
-    /// Print --offload-arch=ARCH too, for a GPU of AMD (gfx90a) or of NVIDIA (sm_90); can be repeated
+    /// Print --offload-arch=ARCH too, for an AMD (gfx90a) or NVIDIA (sm_90) GPU; can be repeated
     #[arg(long, value_name = "ARCH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) offload_arch: Vec<String>,
 
-    /// Print --cuda-path=PATH too: the CUDA toolkit, for GPUs of NVIDIA
+    /// Print --cuda-path=PATH too: the CUDA toolkit, for NVIDIA GPUs
     #[arg(long, value_name = "PATH")]
     pub(crate) cuda_path: Option<PathBuf>,
 
@@ -36,7 +36,7 @@ pub(crate) struct FlagsArguments {
 
     /// Print the options for code that hipRTC compiles instead, one element of hiprtcCompileProgram's `options` a line
     ///
-    /// hipRTC loads no plugin, so its code counts by LLVM's own counters. --clang names the compiler of the
+    /// hipRTC loads no plugin, so its code has LLVM's own counters. --clang names the compiler of the
     /// HIP that the program uses. If PART is `header`, rocov prints the text of the device header, for a
     /// program that runs without the file.
     #[arg(
@@ -50,7 +50,7 @@ pub(crate) struct FlagsArguments {
     )]
     pub(crate) hiprtc: Option<Hiprtc>,
 
-    /// How GPU code counts [default: fast if this compiler can, else llvm]
+    /// The kind of counters in GPU code [default: fast if this compiler can, else llvm]
     #[arg(long, value_name = "WAY", value_enum)]
     pub(crate) counters: Option<Counters>,
 
@@ -74,12 +74,12 @@ pub(crate) enum Hiprtc {
 /// The counters of GPU code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Counters {
-    /// Exact counts at little cost, by a plugin that fits the compiler: packages have some, and `rocov pass build` makes
-    /// one
+    /// Exact counts at little cost, with a plugin that fits the compiler: packages contain some, and `rocov pass build`
+    /// builds one
     Fast,
-    /// Exact counts, by LLVM's own counters, which make kernels many times slower
+    /// Exact counts, with LLVM's own counters, which make kernels many times slower
     Llvm,
-    /// No counts: only whether code was reached, by clang 20 or later without a plugin; not for OpenMP. With
+    /// No counts: only whether code was reached, with clang 20 or later and without a plugin; not for OpenMP. With
     /// --host, host code has no counts either
     #[value(alias = "hit")]
     Reached,

@@ -27,7 +27,7 @@ const TABLE: &str = "--table";
 #[command(next_help_heading = "Formats")]
 pub(crate) struct Formats {
     /// Write pages for a browser to a folder, or all pages to a single file if PATH ends in `.html`. Prints the path
-    /// of the first, if nothing else goes to standard output
+    /// of the first page, if nothing else goes to standard output
     #[arg(long, value_name = "PATH", group = "format")]
     pub(crate) html: Option<PathBuf>,
 
@@ -105,8 +105,8 @@ pub(crate) struct Formats {
     )]
     color: ColorChoice,
 
-    /// Sort the files of the table: name, worst (the least share of lines first) or missed (the most missed lines
-    /// first)
+    /// Sort the files of the table: name, worst (the smallest share of covered lines first) or missed (the most
+    /// missed lines first)
     #[arg(
         long,
         value_name = "ORDER",

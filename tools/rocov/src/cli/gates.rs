@@ -49,12 +49,12 @@ pub(crate) struct GateArguments {
     #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number)]
     fail_uncovered_branches: Vec<Limited<u64>>,
 
-    /// Fail when a kernel did not run on an arch that it was compiled for, even if nothing ran there. --arch names the archs
-    /// that count
+    /// Fail when a kernel did not run on an arch that it was compiled for, even if nothing ran there. With --arch, only the
+    /// named archs are checked
     #[arg(long)]
     fail_uncovered_kernels: bool,
 
-    /// Fail when less ran than by this file of `rocov baseline`: a lower percentage, with more that did not run
+    /// Fail when less ran than in this file of `rocov baseline`: a lower percentage, with more code that did not run
     #[arg(long, value_name = "FILE")]
     pub(super) baseline: Option<PathBuf>,
 

@@ -14,9 +14,9 @@ use super::exclusions::ExclusionArguments;
 ///
 /// Reads the kernel registries of DIR, one for each process, and lists each kernel of each code object:
 /// registers, bytes of LDS and scratch, spilled registers, work-items of a wave, loads of its code
-/// object, whether it counts, entries by work-items, lines that ran, name and source. A value that no
+/// object, whether it is instrumented, entries by work-items, lines that ran, name and source. A value that no
 /// profile has is a dash. Leaves out the kernels of HIP itself, unless you ask for them. With --uncovered or --arch, also lists
-/// kernels that programs have for archs that nothing ran on. The exclusions of `[report]` in rocov.toml hold here.
+/// the programs' kernels for archs that nothing ran on. The exclusions of `[report]` in rocov.toml apply.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0, also if no kernel is listed; 1 if no kernel has an arch or a name that you give, or if \
@@ -50,7 +50,7 @@ pub(crate) struct KernelsArguments {
     #[arg(long)]
     pub(crate) instrumented: bool,
 
-    /// List only kernels that never ran, also those for archs that nothing ran on. Leaves out what is excluded
+    /// List only kernels that never ran, including those for archs that nothing ran on. Leaves out what is excluded
     #[arg(long)]
     pub(crate) uncovered: bool,
 
@@ -85,7 +85,7 @@ pub(crate) struct KernelsArguments {
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// Take the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not know
+    /// Use the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not support
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 }
@@ -125,7 +125,7 @@ pub(crate) enum KernelColumn {
     Wavefront,
     /// Loads of the code object.
     Loads,
-    /// Yes if it counts.
+    /// Yes if it has counters.
     Instrumented,
     /// Entries by work-items.
     Count,

@@ -14,7 +14,7 @@ use crate::data::profile_header;
 /// rocov adds up the profiles of each code object as fast as it can read them. You can merge pooled
 /// directories further, in any order and grouping, with one result. Many tasks can do one merge: give each
 /// its share (--shard), and merge their pooled directories. Counts stop at 2^56, the largest that
-/// llvm-profdata takes.
+/// llvm-profdata accepts.
 #[derive(Args)]
 #[command(override_usage = "rocov merge INPUT... (-o OUT | --pgo OUT | --pooled DIR) [OPTIONS]")]
 #[command(after_help = "\
@@ -41,14 +41,14 @@ pub(crate) struct MergeArguments {
     #[arg(short, long, value_name = "OUT", required_unless_present_any = ["pooled", "pgo"])]
     pub(crate) output: Option<PathBuf>,
 
-    /// Write indexed profiles as -o does, and print the flags that make clang optimize by them
+    /// Write indexed profiles as -o does, and print the flags that make clang optimize with them
     ///
     /// Only the flags go to standard output, for use as `clang++ $(rocov merge DIR --pgo OUT) ...`.
-    /// Functions of one name and control flow in several code objects add up.
+    /// Functions with the same name and control flow in several code objects add up.
     #[arg(long, value_name = "OUT", conflicts_with = "output")]
     pub(crate) pgo: Option<PathBuf>,
 
-    /// Write the profile of --pgo also if GPU code adds to its counters without atomic operations
+    /// Write the profile of --pgo even if GPU code adds to its counters without atomic operations
     ///
     /// Such counts are too low, by a different factor for each branch. `-fprofile-update=atomic` makes them right.
     #[arg(long, requires = "pgo")]
@@ -58,15 +58,15 @@ pub(crate) struct MergeArguments {
     ///
     /// The profiles go to DIR/profraw. Device ELFs in objects directories of the inputs go with them, by
     /// hard links where possible, and the kernel registries (.kernels.json) of the directories, as one.
-    /// DIR must be empty, not exist, or be of an earlier merge, which is replaced. It appears when all is in
-    /// it.
+    /// DIR must be empty, not exist, or be of an earlier merge, which is replaced. It appears when it is
+    /// complete.
     #[arg(long, value_name = "DIR")]
     pub(crate) pooled: Option<PathBuf>,
 
     /// If OUT or DIR is there already: replace it, keep it and merge nothing, or fail
     ///
-    /// An empty directory counts as not there. With `keep`, a job that runs again does only what is
-    /// missing: DIR appears when all is in it.
+    /// An empty directory is treated as missing. With `keep`, a job that runs again does only what is
+    /// missing: DIR appears when it is complete.
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     pub(crate) if_exists: IfExists,
 
@@ -83,18 +83,18 @@ pub(crate) struct MergeArguments {
 
     /// Keep the counts of each label apart, for `rocov report --per-test` on the merged profiles
     ///
-    /// A code object then has a raw profile for each label, and the merge takes memory for each of them.
+    /// A code object then has a raw profile for each label, and the merge needs memory for each of them.
     #[arg(long, conflicts_with = "pgo")]
     pub(crate) per_test: bool,
 
     /// Keep the record of each process, with the addresses of its kernels
     ///
-    /// Without it, the merged registry has one record for all processes that ran one build on like GPUs. That is
-    /// all that reports need. `rocov kernels --address` and `rocov export` need the records of processes.
+    /// Without it, the merged registry has one record for all processes that ran the same build on GPUs of the
+    /// same kind. Reports need no more. `rocov kernels --address` and `rocov export` need the records of processes.
     #[arg(long, conflicts_with = "pgo")]
     pub(crate) processes: bool,
 
-    /// Take only profiles of this GPU architecture, as their names have it; host for host code
+    /// Merge only profiles of this GPU architecture, as in their names; host for host code
     #[arg(long, value_name = "ARCH")]
     pub(crate) arch: Option<String>,
 
@@ -118,7 +118,7 @@ pub(crate) struct MergeArguments {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Merge by the llvm-profdata of this directory
+    /// Merge with the llvm-profdata of this directory
     ///
     /// Without it, rocov writes indexed profiles itself.
     #[arg(long, value_name = "DIR")]

@@ -18,7 +18,7 @@ pub(crate) struct CompletionsArguments {
 /// Write the manual pages: rocov.1 and one for each subcommand
 #[derive(Args)]
 pub(crate) struct ManArguments {
-    /// The directory for them, such as /usr/share/man/man1; rocov makes it if need be
+    /// The directory for them, such as /usr/share/man/man1; rocov makes it if it does not exist
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 }

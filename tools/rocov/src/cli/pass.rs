@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Make the compiler plugin that makes counters of GPU code fast
+/// Build the compiler plugin for fast counters of GPU code
 ///
 /// The plugin librocov_pass fits one release of LLVM only. `rocov flags` uses it for each compiler that it
 /// fits, and `rocov doctor` lists these.
@@ -25,7 +25,7 @@ pub(crate) enum PassCommand {
 /// That clang compiles the plugin, or $CXX if it is set. This takes about half a minute.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0 if the plugin is there and the compiler takes it; 1 if not; 2 for a usage error.")]
+Exit status: 0 if the plugin exists and the compiler loads it; 1 if not; 2 for a usage error.")]
 pub(crate) struct PassBuildArguments {
     /// The compiler that you use [default: the newest clang++ or amdclang++ found]
     #[arg(long, value_name = "CLANG")]

@@ -81,7 +81,7 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
             bail!("{name} is in no table: write it below that of its subcommand, such as [report]");
         }
         let names = names.join(", ");
-        bail!("[{name}] is not a subcommand: take one of {names}");
+        bail!("[{name}] is not a subcommand: use one of {names}");
     }
     let subcommand = given[place].to_string_lossy();
     let parse = |arguments: &[OsString]| {

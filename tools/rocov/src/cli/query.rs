@@ -11,8 +11,8 @@ use super::usage_error;
 /// Ask a data set questions in SQL
 ///
 /// DATASET is the directory or bucket that `rocov export --format parquet` wrote to. Its tables are those of the
-/// chapter "The data set". The questions have names, or --sql gives the text of one. This command needs
-/// a rocov that was built with the feature `query`; --print works without.
+/// chapter "The data set". Each question has a name, or --sql gives its text. This command needs a rocov
+/// that was built with the feature `query`, except for --print.
 #[derive(Args)]
 #[command(
     override_usage = "rocov query DATASET QUESTION [OPTIONS]\n       rocov query DATASET --sql FILE [OPTIONS]"
@@ -52,11 +52,11 @@ pub(crate) struct QueryArguments {
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: AnswerFormat,
 
-    /// Take at most this much memory for rows, and then files in TMPDIR
+    /// Use at most this much memory for rows, and beyond it files in TMPDIR
     #[arg(long, value_name = "MIB", default_value = "512")]
     pub(crate) memory: NonZeroUsize,
 
-    /// Print the SQL of QUESTION, and do not ask it
+    /// Print the SQL of QUESTION, and do not run it
     #[arg(long, conflicts_with = "sql")]
     pub(crate) print: bool,
 }
@@ -82,7 +82,7 @@ pub(crate) enum Question {
 /// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AnswerFormat {
-    /// Columns that are aligned
+    /// Aligned columns
     Table,
     /// Comma-separated values, with a heading
     Csv,

@@ -22,24 +22,24 @@ const MAX_SCALE: u64 = 1 << 20;
 
 /// Report which lines of the GPU code ran
 ///
-/// Prints a table for each GPU architecture and, if there are several, for all. The figures are those of
-/// llvm-cov, but for lines and templates that it reports wrongly (--as-llvm-cov). Searches each DIR with all directories in it: those of ranks or labels, and those of
-/// `rocov merge`. Takes the device ELFs that librocov kept there when they were loaded, else those in
-/// the given objects. Writes nothing to DIR.
+/// Prints a table for each GPU architecture and, if there are several, for all. The figures are those of llvm-cov,
+/// except for lines and templates that llvm-cov reports wrongly (--as-llvm-cov). Searches each DIR with all directories
+/// in it: those of ranks or labels, and those of `rocov merge`. Uses the device ELFs that librocov kept there when they
+/// were loaded, or otherwise those in the given objects. Writes nothing to DIR.
 #[derive(Args)]
 #[command(override_usage = "rocov report [DIR]... [OPTIONS]")]
 #[command(after_help = "\
 Exit status: 0 if a report was printed, also if it had to leave out a damaged profile or a missing \
 source, or if an option matches nothing, which standard error reports; 1 if there was nothing to \
-report or a tool failed; 2 for a usage error; 3 if a gate did not hold: with gates, everything \
-that is left out counts too.")]
+report or a tool failed; 2 for a usage error; 3 if a gate failed: with gates, anything that is \
+left out is a failure, too.")]
 pub(crate) struct ReportArguments {
     /// The directories that `rocov run` wrote to, the directories of your own `LLVM_PROFILE_FILE`, or data sets
     /// of `rocov export --format parquet` [default: rocov-data]
     #[arg(value_name = "DIR")]
     given: Vec<PathBuf>,
 
-    /// Take only runs of a data set with this commit, arch, run or date, or from or up to a date
+    /// Use only runs of a data set with this commit, arch, run or date, or from or up to a date
     /// (date>=2026-11-01); can be repeated
     #[arg(long = "where", value_name = "KEY=VALUE")]
     pub(crate) conditions: Vec<RunCondition>,
@@ -50,7 +50,7 @@ pub(crate) struct ReportArguments {
     pub(crate) objects: Vec<PathBuf>,
 
     /// Print annotated source instead of the table, of all files or of these. A directory that `rocov run` wrote to
-    /// is no source, but one of DIR
+    /// is taken as a DIR, not as a source
     #[arg(
         long,
         visible_alias = "text",
@@ -65,16 +65,16 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "KIND", hide_possible_values = true)]
     pub(crate) counts: Option<CountKind>,
 
-    /// Take the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not know
+    /// Use the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not support
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 
-    /// Print the report without warnings and progress: standard error has only errors, and gates that do not hold
+    /// Print the report without warnings and progress: standard error has only errors and failed gates
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Print the report again whenever the data changes, until Ctrl-C, which ends with 0. On a terminal, each report
-    /// takes the place of the one before
+    /// Print the report again whenever the data changes, until Ctrl-C, with exit status 0. On a terminal, each report
+    /// replaces the previous one
     #[arg(long, conflicts_with_all = ["open", "conditions"])]
     pub(crate) watch: bool,
 
@@ -131,12 +131,12 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_name = "FILE", help_heading = "Contents")]
     pub(crate) host_binary: Vec<PathBuf>,
 
-    /// Take only code from this library or executable; can be repeated, with totals for each
+    /// Report only code from this library or executable; can be repeated, with totals for each
     #[arg(long, value_name = "FILE", help_heading = "Contents")]
     pub(crate) component: Vec<PathBuf>,
 
-    /// Give totals of the sources that match GLOB as of a component of this name, which gates can name; can be repeated, also
-    /// for one NAME
+    /// Give totals of the sources that match GLOB as a component of this name, which gates can name; can be repeated, even for
+    /// the same NAME
     #[arg(
         long,
         value_name = "NAME=GLOB",
@@ -164,13 +164,13 @@ pub(crate) struct ReportOptions {
     )]
     compare: Option<PathBuf>,
 
-    /// Show also the coverage of each test, and the part that no other test has: each label of `rocov
+    /// Also show the coverage of each test, and the part that no other test covers: each label of `rocov
     /// run --label`
     #[arg(long, conflicts_with = "show", help_heading = "Contents")]
     pub(crate) per_test: bool,
 
-    /// Take only the counts of this label, a name or a glob such as `unit/**`; can be repeated. All other
-    /// code counts as code that did not run
+    /// Report only the counts of this label, a name or a glob such as `unit/**`; can be repeated. All other
+    /// code is reported as not run
     #[arg(
         long = "label",
         value_name = "NAME",
@@ -179,18 +179,18 @@ pub(crate) struct ReportOptions {
     )]
     pub(crate) labels: Vec<LabelPattern>,
 
-    /// Show also how many executions had all lanes of a wave active, and the lines that ran with idle
+    /// Also show how many executions had all lanes of a wave active, and the lines that ran with idle
     /// lanes (text and --json; code of clang 23 or later)
     #[arg(long, conflicts_with = "show", help_heading = "Contents")]
     pub(crate) uniformity: bool,
 
     /// Report the figures of llvm-cov, even if rocov's own rules differ: a line that ran may have a count of 0, and
-    /// a template counts as its best instance
+    /// a template has the figures of its best instance
     #[arg(long, help_heading = "Contents")]
     as_llvm_cov: bool,
 
-    /// Multiply the counts of GPU code by this number: for code that counts one block in N. The coverage stays
-    /// that of the blocks that count
+    /// Multiply the counts of GPU code by this number, for code that counts only one block in N. It does not
+    /// change which lines are covered
     #[arg(
         long,
         value_name = "N",
@@ -224,7 +224,7 @@ pub(crate) struct ReportOptions {
     )]
     diff: Option<OsString>,
 
-    /// Take sources from git at this revision, even without a work tree
+    /// Read sources from git at this revision, even without a work tree
     #[arg(long, value_name = "REV", group = "git", help_heading = "Contents")]
     source_revision: Option<OsString>,
 

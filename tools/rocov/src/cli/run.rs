@@ -27,7 +27,7 @@ pub(crate) enum InstrumentCounters {
 /// Compile the program with the flags that `rocov flags` prints; it needs no other change. rocov
 /// preloads librocov.so into it and every process it starts. That library writes the directory and its
 /// profiles, so a program that never uses a GPU leaves nothing behind. Static and setuid programs
-/// cannot be preloaded and run as without rocov.
+/// cannot be preloaded, and run as they do without rocov.
 #[derive(Args)]
 #[command(override_usage = "rocov run [OPTIONS] -- CMD [ARGUMENT]...")]
 #[command(after_help = "\
@@ -42,14 +42,14 @@ pub(crate) struct RunArguments {
     ///
     /// TARGET is gfx90a (the default), gfx942, gfx950, gfx1100 or gfx1201, N the number of such GPUs; 1 to 8
     /// GPUs in all. For example model, model:gfx942, model:gfx90ax2,gfx942. With ,race at the end,
-    /// the model also tells of data races in shared memory.
+    /// the model also reports data races in shared memory.
     #[arg(long, value_name = "GPU")]
     pub(crate) gpu: Option<ModelGpus>,
 
-    /// Count each instruction that the modelled GPU executes, also in code without counters
+    /// Count each instruction that the modelled GPU executes, even in code without counters
     ///
-    /// Any HIP program will do, as it is: with -g or -gline-tables-only, `rocov report` shows its lines, and
-    /// else its kernels. Needs --gpu.
+    /// Works with any HIP program, unchanged: with -g or -gline-tables-only, `rocov report` shows its lines,
+    /// and otherwise its kernels. Needs --gpu.
     #[arg(long)]
     pub(crate) trace: bool,
 
@@ -72,7 +72,7 @@ pub(crate) struct RunArguments {
     #[arg(long, conflicts_with = "label")]
     pub(crate) per_test: bool,
 
-    /// Let `rocov dump` and `rocov status` ask the running program, by a socket in DIR
+    /// Let `rocov dump` and `rocov status` ask the running program, through a socket in DIR
     ///
     /// Only this user and root may. Without DIR, the socket is in $XDG_RUNTIME_DIR/rocov, or in
     /// /tmp/rocov-UID if there is no such directory.
@@ -96,11 +96,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "WHO")]
     pub(crate) drain: Option<Drainer>,
 
-    /// Put counters into GPU code while the program loads it, also without coverage flags
+    /// Put counters into GPU code while the program loads it, even code built without coverage flags
     ///
-    /// On AMD GPUs, rocov puts them into the machine code, also of assembly and of prebuilt libraries. Lines need -g or
+    /// On AMD GPUs, rocov puts them into the machine code, including assembly and prebuilt libraries. Lines need -g or
     /// -gline-tables-only. On NVIDIA GPUs, the code must have PTX, and lines need -lineinfo. rocov names the code that
-    /// runs uncounted. Later runs take the code with counters from a cache in $XDG_CACHE_HOME/rocov.
+    /// runs uncounted. Later runs read the code with counters from a cache in $XDG_CACHE_HOME/rocov.
     #[arg(long)]
     pub(crate) instrument: bool,
 
@@ -122,18 +122,18 @@ pub(crate) struct RunArguments {
 
     /// Leave code that was never launched out of the report
     ///
-    /// Without this option, kernels that no process launches count as not run: those of the program
-    /// and of every library that was in a process, also of libraries that were closed again.
+    /// Without this option, kernels that no process launches are reported as not run: those of the
+    /// program and of every library that a process loaded, even if it closed the library again.
     #[arg(long)]
     pub(crate) no_zero: bool,
 
-    /// End with 3 if the program ends with 0 but counts are lost or too low, or nothing was drained
+    /// Exit with 3 if the program exits with 0 but counts are lost or too low, or nothing was drained
     ///
-    /// The line that rocov prints at the end then tells why.
+    /// The line that rocov prints at the end then gives the reason.
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Print on standard error the variables, the work of the drain and the number of profiles
+    /// Print on standard error the variables, the steps of the drain and the number of profiles
     #[arg(short, long)]
     pub(crate) verbose: bool,
 

@@ -9,14 +9,14 @@ use clap::builder::NonEmptyStringValueParser;
 use super::flags::Counters;
 use super::gpu::ModelGpus;
 
-/// Check with a kernel of known counts that the counts of GPU code are true here
+/// Check that GPU code is counted right on this machine, with a kernel of known counts
 ///
 /// Compiles the kernel with your compiler and flags, runs it on your runtime and GPU, and reports on it. Prints each
-/// step that holds. At the first wrong step, rocov prints what it found, what it expected, and what to do next.
+/// step that succeeds. At the first one that fails, rocov prints what it found, what it expected, and what to do next.
 #[derive(Args)]
 #[command(override_usage = "rocov selftest [OPTIONS] [-- FLAG...]")]
 #[command(after_help = "\
-Exit status: 0 if all steps hold; 1 if one is wrong; 2 for a usage error.")]
+Exit status: 0 if all steps succeed; 1 if one fails; 2 for a usage error.")]
 pub(crate) struct SelftestArguments {
     /// Run on a modelled GPU instead of the machine's own, as `rocov run --gpu` does
     #[arg(long, value_name = "GPU")]
@@ -30,19 +30,19 @@ pub(crate) struct SelftestArguments {
     #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) compiler: Option<String>,
 
-    /// Compile for this GPU of AMD (gfx90a) or NVIDIA (sm_90); can be repeated [default: the GPUs that are here]
+    /// Compile for this AMD (gfx90a) or NVIDIA (sm_90) GPU; can be repeated [default: the GPUs that are here]
     #[arg(long, value_name = "ARCH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) offload_arch: Vec<String>,
 
-    /// The CUDA toolkit, for GPUs of NVIDIA
+    /// The CUDA toolkit, for NVIDIA GPUs
     #[arg(long, value_name = "PATH")]
     pub(crate) cuda_path: Option<PathBuf>,
 
-    /// How GPU code counts [default: fast if this compiler can, else llvm]
+    /// The kind of counters in GPU code [default: fast if this compiler can, else llvm]
     #[arg(long, value_name = "WAY", value_enum)]
     pub(crate) counters: Option<Counters>,
 
-    /// Start the program by this command, such as 'srun -n1' or 'mpirun -n 1'
+    /// Start the program with this command, such as 'srun -n1' or 'mpirun -n 1'
     #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) launcher: Option<String>,
 

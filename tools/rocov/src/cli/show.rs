@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Describe files: their kind, contents and damage; or the instructions of a function that ran
+/// Describe files: their kind, contents and damage; or show the instructions of a function that ran
 ///
 /// A file can be any file of the data directory: raw profiles of all versions, registries
-/// (.kernels.json), sections of an unknown raw version (.sections), device ELFs. Or any file that holds
-/// device code: programs, libraries, bundles, offload binaries.
+/// (.kernels.json), sections of an unknown raw version (.sections), device ELFs. It can also be any file
+/// that holds device code: programs, libraries, bundles, offload binaries.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0; 1 if a file is none of these, or damaged and the rest is shown; 2 for a usage \

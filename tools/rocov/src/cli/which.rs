@@ -16,9 +16,9 @@ use crate::dataset::RunCondition;
 
 /// List the tests that reach a line, with their counts
 ///
-/// Tests are the labels of profiles, from `rocov run --label` or `--per-test`. FILE is a path from
-/// here, or the end of the path of a source that is elsewhere. A column behind LINE, as editors write it, is ignored. If
-/// reports exclude the line, its answer has the reason, too: the exclusions of `[report]` in rocov.toml hold here.
+/// Tests are the labels of profiles, from `rocov run --label` or `--per-test`. FILE is a relative
+/// path, or the end of the path of a source that is elsewhere. A column after LINE, as editors write it, is ignored. If
+/// reports exclude the line, the answer has the reason, too: the exclusions of `[report]` in rocov.toml apply.
 #[derive(Args)]
 #[command(override_usage = "rocov which FILE:LINE... [DIR] [OPTIONS]")]
 #[command(after_help = "\
@@ -29,7 +29,7 @@ pub(crate) struct WhichArguments {
     #[arg(value_name = "FILE:LINE", required = true, num_args = 1..)]
     operands: Vec<Operand>,
 
-    /// Take only runs of a data set with this commit, arch, run or date, or from or up to a date
+    /// Use only runs of a data set with this commit, arch, run or date, or from or up to a date
     /// (date>=2026-11-01); can be repeated
     #[arg(long = "where", value_name = "KEY=VALUE")]
     pub(crate) conditions: Vec<RunCondition>,
@@ -38,7 +38,7 @@ pub(crate) struct WhichArguments {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Take only this arch; can be repeated
+    /// Report only this arch; can be repeated
     #[arg(long, value_name = "ARCH")]
     pub(crate) arch: Vec<String>,
 
@@ -56,7 +56,7 @@ pub(crate) struct WhichArguments {
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// Take the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not know
+    /// Use the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not support
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 }
