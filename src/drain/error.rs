@@ -1,7 +1,7 @@
 //! The errors of one code object, from any stage.
 //!
 //! Each stage has its own error type beside its code. This type joins them, so that a drain can report which
-//! code objects failed and why, and go on with the others.
+//! code objects failed and why, and continue with the others.
 
 use thiserror::Error;
 
@@ -66,7 +66,7 @@ impl Error {
             Self::Sections(SectionsError::Unversioned) => "",
             Self::CodeObject(_) | Self::Sections(_) => ": build the code again",
             Self::Profile(ProfileError::UnknownVersion { .. }) => {
-                ": compile with clang 15 or later, or take a newer rocov"
+                ": compile with clang 15 or later, or use a newer rocov"
             }
             Self::Map(_) => ": instrument it with the release of rocov that drains it",
             Self::Device(_) | Self::Profile(_) => ": run the program again",

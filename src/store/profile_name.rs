@@ -20,7 +20,7 @@ const ZERO: &str = "zero";
 pub struct Expansion {
     /// `%p`: the process id. Its remainder chooses the file of a pool (`%4m`).
     pub pid: u32,
-    /// The word that tells this process from others of its number. A name with `%p` has it too.
+    /// The word that distinguishes this process from others with the same id. A name with `%p` has it too.
     pub word: ProcessWord,
     /// `%h`: the host name from the system.
     pub host: String,
@@ -59,8 +59,8 @@ pub enum PatternError {
     },
     /// `%c`.
     #[error(
-        "%c in the profile name {pattern:?} maps counters into the file as they change, which \
-         device memory cannot be; leave it out"
+        "%c in the profile name {pattern:?} maps counters into the file as they change, and \
+         device memory cannot be mapped: leave it out"
     )]
     Continuous {
         /// The whole pattern.

@@ -117,7 +117,7 @@ impl CopiesError {
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Table(CopiesTableError::Version { .. }) => "update rocov, it knows version 1",
+            Self::Table(CopiesTableError::Version { .. }) => "update rocov, which reads version 1",
             _ => "build the code again",
         }
     }

@@ -36,7 +36,7 @@ fn segments_that_are_not_there() {
         assert_eq!(message(in_file, value), cut);
     }
     assert_eq!(message(in_memory, 0), cut);
-    let oversized = "the code object takes more than 0x80000000 bytes of memory";
+    let oversized = "the code object needs more than 0x80000000 bytes of memory";
     for value in [(2 << 30) + 1, u64::MAX] {
         assert_eq!(message(address, value), oversized);
         assert_eq!(message(in_memory, value), oversized);

@@ -79,7 +79,7 @@ fn without_them_the_flags_name_every_processor_that_llvm_knows() {
             None if matches!(number, 0x40 | 0x4b) => assert!(target.is_ok()),
             None => {
                 let message = format!(
-                    "a code object of no known processor: ELF flags {number:#x}, expected those \
+                    "a code object for an unknown processor: ELF flags {number:#x}, expected those \
                      of a GCN GPU or a CUDA architecture"
                 );
                 assert_eq!(target, Err(message));

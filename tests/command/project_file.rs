@@ -112,7 +112,7 @@ fn mistakes_in_the_file_are_named() {
     for (text, expected) in [
         (
             "[reprot]\n",
-            "[reprot] is not a subcommand: take one of run, dump,",
+            "[reprot] is not a subcommand: use one of run, dump,",
         ),
         (
             "lcov = true\n[report]\n",

@@ -528,7 +528,7 @@ fn code_that_runs_uncounted_is_named_once_at_the_end() {
         (
             "unknown",
             with_zero(&unknown),
-            "rocov cannot make its PTX count: ".into(),
+            "rocov cannot instrument its PTX: ".into(),
         ),
         (
             "refused",
@@ -726,7 +726,7 @@ fn a_library_without_ptx_for_one_of_the_architectures_stays_as_it_is() {
         ),
         (
             &["80", "90a"],
-            "the GPUs have several architectures (sm_80, sm_90), and it has code for one only (sm_90a): choose GPUs of one",
+            "the GPUs have several architectures (sm_80, sm_90), and it has code for only one (sm_90a): choose GPUs of one architecture",
         ),
     ] {
         let fat_binary = fat_binary_for(&uncounted, targets);
@@ -787,7 +787,7 @@ fn code_that_the_program_links_counts() {
     let ended = run(&mut uncounted.command(data.path(), &all)).with_status(1);
     assert_eq!(ended.stdout, plain.stdout);
     assert_eq!(
-        lines(&ended, "rocov cannot make its PTX count").len(),
+        lines(&ended, "rocov cannot instrument its PTX").len(),
         2,
         "{ended}"
     );

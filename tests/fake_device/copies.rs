@@ -272,8 +272,8 @@ fn a_table_of_an_unknown_version_is_named_and_marks_the_profile() {
     let mut session = keeping(&name);
     session.loaded(&device, FIRST).unwrap();
     let outcome = session.drain(&device, &name);
-    let reason = "the table at byte 48 of __rocov_copies has version 2, expected 1: update rocov, it knows \
-                  version 1";
+    let reason = "the table at byte 48 of __rocov_copies has version 2, expected 1: update rocov, which \
+                  reads version 1";
     assert_eq!(
         lines(&outcome),
         [format!("the profile is partial: {reason}")]

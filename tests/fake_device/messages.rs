@@ -87,7 +87,7 @@ fn sums() {
     assert_eq!(
         of(&twice),
         format!(
-            "raw profile goes on after its names, at byte {len}, for {len} bytes: value profiles, \
+            "raw profile continues after its names, at byte {len}, for {len} bytes: value profiles, \
              virtual tables and several profiles in one file are not added"
         )
     );
@@ -135,8 +135,8 @@ fn pools() {
     pool[counters][0] ^= 1;
     assert_eq!(
         refused(&pool),
-        "its counts are not whole: the machine went down while they were written, or somebody adds \
-         to it just now"
+        "its counts are incomplete: the machine went down while they were written, or another process \
+         is adding to it now"
     );
     // This test does not wait for a minute.
     let locked = OutputError::Locked {
@@ -292,8 +292,8 @@ fn names_of_files() {
     );
     assert_eq!(
         refused("%c.profraw"),
-        "%c in the profile name \"%c.profraw\" maps counters into the file as they change, which \
-         device memory cannot be; leave it out"
+        "%c in the profile name \"%c.profraw\" maps counters into the file as they change, and \
+         device memory cannot be mapped: leave it out"
     );
     assert_eq!(
         refused("d/"),

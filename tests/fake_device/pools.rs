@@ -210,7 +210,7 @@ fn a_pool_of_other_code_or_damaged_is_left_alone_and_counts_are_beside_it() {
         ),
         (
             changed(&mut halves(&good).into_iter().flatten()),
-            "its counts are not whole",
+            "its counts are incomplete",
         ),
         (other, other_code),
         (other_pool, other_code),

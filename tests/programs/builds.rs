@@ -225,7 +225,7 @@ fn the_figures_are_those_of_a_fresh_directory() {
         assert_eq!(calls(&expected)["second"], 64);
         let (report, said) = project.report(&[data], &[]);
         assert_eq!(report, expected, "{data}");
-        let line = format!("rocov: app: 2 builds in {data}: rocov takes the newest (");
+        let line = format!("rocov: app: 2 builds in {data}: rocov uses the newest (");
         assert!(
             said.starts_with(&line) && said.lines().count() == 1,
             "{said}"
@@ -295,7 +295,7 @@ fn libraries_and_programs_displace_no_others() {
     let (report, said) = project.report(&["data"], &[]);
     let now = calls(&report);
     assert_eq!((now["first"], now["third"]), (192, 64), "{said}");
-    let line = "rocov: libthird.so: 2 builds in data: rocov takes the newest (";
+    let line = "rocov: libthird.so: 2 builds in data: rocov uses the newest (";
     assert!(
         said.starts_with(line) && said.contains("leaves out 1 run of"),
         "{said}"

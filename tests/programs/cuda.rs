@@ -218,8 +218,7 @@ fn doctor_tells_code_of_nvcc_from_code_that_counts() {
         said.contains("2 code objects, none of it instrumented"),
         "{said}"
     );
-    let remedy =
-        "compile it with clang, not nvcc, and with what `rocov flags --offload-arch=sm_90a` prints";
+    let remedy = "compile it with clang, not nvcc, and with the flags that `rocov flags --offload-arch=sm_90a` prints";
     assert!(said.contains(remedy), "{said}");
     let said = doctor(&counting);
     assert!(!said.contains("not instrumented"), "{said}");

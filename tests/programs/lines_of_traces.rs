@@ -200,7 +200,9 @@ fn lines_have_the_counts_that_the_source_gives() {
     // clang would find no function in a profile for it.
     let mut merge = rocov("merge", &data);
     let optimized = run(merge.arg("--pgo").arg(directory.path().join("pgo"))).with_status(1);
-    optimized.says(&["by which clang cannot optimize: compile with what `rocov flags` prints"]);
+    optimized.says(&[
+        "which clang cannot use to optimize: compile with the flags that `rocov flags` prints",
+    ]);
 }
 
 #[test]

@@ -133,9 +133,9 @@ fn nothing_was_drained() {
     let no_gpu = "nothing was drained: this machine has no GPU (no /dev/kfd): `rocov run --gpu model` \
                   runs the program on a modelled one";
     let not_instrumented = format!(
-        "nothing was drained: no process loaded instrumented GPU code: compile it with what `rocov flags` \
-         prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {}`; \
-         without new flags, take `rocov run --instrument`, or `rocov run --trace --gpu model`",
+        "nothing was drained: no process loaded instrumented GPU code: compile it with the flags that `rocov flags` \
+         prints, or have hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run `rocov doctor {}`; \
+         to leave the flags as they are, use `rocov run --instrument` or `rocov run --trace --gpu model`",
         plain.display()
     );
     let other_target = format!(
@@ -237,8 +237,8 @@ fn a_report_of_nothing() {
     place.says(
         1,
         &["report", "empty"],
-        "empty is empty: give the directory that `rocov run` wrote to; it writes nothing if no GPU code that \
-         counts ran",
+        "empty is empty: give the directory that `rocov run` wrote to; it writes nothing if no instrumented \
+         GPU code ran",
     );
 
     make("pages/index.html");
@@ -277,7 +277,7 @@ fn a_report_of_code_that_is_not_instrumented() {
         1,
         &["report", "d"],
         "no device profiles in d: the GPU code that ran is not instrumented: compile it with the flags that \
-         `rocov flags` prints, or have hipRTC compile it with those of `rocov flags --hiprtc`; `rocov doctor PROGRAM` says what is",
+         `rocov flags` prints, or have hipRTC compile it with those that `rocov flags --hiprtc` prints; `rocov doctor PROGRAM` lists what is instrumented",
     );
 }
 

@@ -399,9 +399,9 @@ fn without_the_flags_rocov_names_them() {
     let program = program(Stack::usual());
     let ended = run(&mut program.under_rocov(TARGET, &data)).success();
     let expected = format!(
-        "rocov: nothing was drained: no process loaded instrumented GPU code: compile it with what `rocov flags` \
-         prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {}`; \
-         without new flags, take `rocov run --instrument`, or `rocov run --trace --gpu model`\n",
+        "rocov: nothing was drained: no process loaded instrumented GPU code: compile it with the flags that `rocov flags` \
+         prints, or have hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run `rocov doctor {}`; \
+         to leave the flags as they are, use `rocov run --instrument` or `rocov run --trace --gpu model`\n",
         program.file.display()
     );
     assert_eq!(ended.stderr, expected, "{ended}");

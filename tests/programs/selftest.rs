@@ -116,7 +116,7 @@ fn all_steps_hold_on_each_stack() {
             .silently();
         let all: Vec<_> = STEPS.into_iter().chain([COUNTS]).collect();
         assert_eq!(held(&ended), all, "{ended}");
-        let last = "counts: 17 lines, each with the count of the arithmetic (0 to 2700)\n";
+        let last = "counts: 17 lines, each with the expected count (0 to 2700)\n";
         assert!(ended.stdout.ends_with(last), "{ended}");
     }
 }
@@ -126,7 +126,7 @@ fn counters_of_reached_code_are_compared_as_such() {
     let ended = on_model(&["--counters", "reached"], &[])
         .success()
         .silently();
-    let last = "counts: 17 lines, each reached or not as the arithmetic has it\n";
+    let last = "counts: 17 lines, each reached or not, as expected\n";
     assert!(ended.stdout.ends_with(last), "{ended}");
 }
 

@@ -61,7 +61,7 @@ fn names_of_profiles() {
         (
             "dir/%c.profraw",
             "%c in the profile name \"dir/%c.profraw\" maps counters into the file as they change, \
-             which device memory cannot be; leave it out",
+             and device memory cannot be mapped: leave it out",
         ),
     ] {
         let said = format!("{said}; rocov writes to default.profraw instead");

@@ -14,16 +14,16 @@ use crate::framework::Framework;
 pub(crate) enum Loss {
     #[error("the CUDA driver lacks a function that rocov needs: install one of CUDA 12 or later")]
     NoDriver,
-    #[error("the CUDA driver names no GPU: look at nvidia-smi")]
+    #[error("the CUDA driver lists no GPU: check nvidia-smi")]
     NoGpu,
     #[error(
-        "the GPUs have several architectures ({gpus}), and it has code for one only (sm_{own}): choose GPUs of one with CUDA_VISIBLE_DEVICES"
+        "the GPUs have several architectures ({gpus}), and it has code for only one (sm_{own}): choose GPUs of one architecture with CUDA_VISIBLE_DEVICES"
     )]
     SeveralArchitectures { gpus: String, own: String },
     #[error("it has no PTX: {}", with_ptx(*gpu))]
     NoPtx { gpu: Capability },
     #[error(
-        "it is a cubin, and has no PTX: load PTX or a fat binary with PTX, or compile it anew under rocov if it is from a cache"
+        "it is a cubin, and has no PTX: load PTX or a fat binary with PTX, or compile it again under rocov if it is from a cache"
     )]
     Cubin,
     #[error("it is a cubin, and has no PTX: {}", .0.next_step())]
@@ -32,20 +32,20 @@ pub(crate) enum Loss {
     NoneFits { gpu: Capability, found: Vec<String> },
     #[error("{0}: compile it again")]
     Damaged(String),
-    #[error("it starts with bytes {0:02x?}, which are of no known form: report it")]
+    #[error("it starts with bytes {0:02x?}, which rocov does not recognize: report it")]
     Unknown([u8; 4]),
     #[error("cannot read {}: {source}: make it readable", path.display())]
     Unreadable {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("rocov cannot make its PTX count: {0}: report it")]
+    #[error("rocov cannot instrument its PTX: {0}: report it")]
     NotChanged(#[from] PtxRefusal),
     #[error(
         "the driver does not compile its PTX ({0}): compile with a toolkit that is not newer than the driver, or report it"
     )]
     NotCompiled(Refusal),
-    #[error("rocov cannot read what the driver has compiled: {0}: report it")]
+    #[error("rocov cannot read the code that the driver compiled: {0}: report it")]
     NotRead(CodeObjectError),
     /// The text of a reason that is known from before.
     #[error("{0}")]

@@ -1,7 +1,7 @@
 //! The exchange of code that the program loads, or links by the driver, for instrumented code. A library of its own makes
 //! that: `librocov_instrument.so`.
 //!
-//! CUPTI tells of a call before the driver begins with it, and hands over its arguments. The driver goes on with what they
+//! CUPTI reports a call before the driver begins with it, and passes its arguments. The driver then continues with what they
 //! are when the callback returns (driver 580).
 #![expect(
     unsafe_code,
@@ -254,7 +254,7 @@ unsafe fn is_counting(input: u64, size: Option<usize>) -> bool {
     if !header.starts_with(&elf::ELFMAG) {
         return false;
     }
-    // The driver refuses a damaged cubin, whose header may tell of more than is there.
+    // The driver refuses a damaged cubin, whose header may state more than is there.
     let size = size.min(file_size(header));
     // SAFETY: at most the caller's `size` bytes.
     let cubin = unsafe { std::slice::from_raw_parts(start, size) };
@@ -343,7 +343,7 @@ unsafe fn ask(instrument: InstrumentFn, request: &ExchangeRequest) -> Option<New
     unsafe { take(&answer, request.is_path, origin.as_deref()) }
 }
 
-/// Takes an answer: tells the drainer of the PTX, and notes a loss.
+/// Accepts an answer: passes the PTX to the drainer, and notes a loss.
 ///
 /// # Safety
 /// `librocov_instrument.so` has given the answer.
@@ -420,7 +420,7 @@ unsafe fn take(answer: &ExchangeAnswer, is_path: bool, origin: Option<&Path>) ->
         }),
         Err(error) => {
             let loss =
-                format!("no file in memory can be made: {error}: give the program more memory");
+                format!("cannot make a file in memory: {error}: give the program more memory");
             lose(Uncounted::Module, name(), loss);
             None
         }

@@ -1,9 +1,9 @@
 //! The injection of the CUDA driver: it loads the library that `CUDA_INJECTION64_PATH` names when a program starts CUDA,
-//! and calls `InitializeInjection`. CUPTI then tells of modules.
+//! and calls `InitializeInjection`. CUPTI then reports modules.
 //!
 //! `MODULE_LOADED` hands over the ELF, but no handle. It comes from the call around it, on the same thread.
 //!
-//! CUPTI tells of modules and contexts while the driver holds locks. Another thread may be in a drain, and wait for one
+//! CUPTI reports modules and contexts while the driver holds locks. Another thread may be in a drain, and wait for one
 //! of these locks. So [`crate::serve::cuda`] waits for nothing then, and does its work when the call returns, or before
 //! the next drain.
 #![expect(
@@ -101,7 +101,7 @@ fn warn(failure: &Failure) {
     const LOST: &str = "no counts come from NVIDIA GPUs";
     match failure {
         Failure::Missing => log::warn(format_args!(
-            "CUPTI, which tells of CUDA code, is not installed: {LOST}; install the CUPTI of the CUDA toolkit, or \
+            "CUPTI, which reports CUDA code to rocov, is not installed: {LOST}; install the CUPTI of the CUDA toolkit, or \
              name its library in ROCOV_CUPTI"
         )),
         Failure::TooOld(function) => log::warn(format_args!(
@@ -117,13 +117,13 @@ fn warn(failure: &Failure) {
     }
 }
 
-/// Takes what CUPTI tells, on the thread of the program's call.
+/// Handles what CUPTI reports, on the thread of the program's call.
 unsafe extern "C" fn called(_user: *mut c_void, domain: c_int, id: u32, data: *const c_void) {
     if data.is_null() {
         return;
     }
     match domain {
-        // SAFETY: the domain tells the type.
+        // SAFETY: the domain determines the type.
         cupti::RESOURCE => unsafe { resource(id, &*data.cast::<ResourceData>()) },
         // SAFETY: as above.
         cupti::DRIVER_API => unsafe { driver_call(id, &*data.cast::<CallData>()) },

@@ -23,7 +23,7 @@ const AT_ONCE: usize = 4096;
 const MAX_DIFFERENT: usize = 100;
 
 /// Prints a line. If standard error is closed or nobody reads it, the line is dropped: the program
-/// neither fails nor waits for ever.
+/// neither fails nor waits forever.
 pub(crate) fn warn(message: Arguments<'_>) {
     let line = format!("rocov: {message}\n");
     // Constructors print without the shield of `boundary`.
@@ -43,7 +43,7 @@ pub(crate) fn warn_once(message: &impl ToString) {
     printed.insert(message);
     if printed.len() == MAX_DIFFERENT {
         warn(format_args!(
-            "rocov prints no more than {MAX_DIFFERENT} different lines: solve these first"
+            "rocov prints no more than {MAX_DIFFERENT} different lines: fix these first"
         ));
     }
 }

@@ -10,7 +10,7 @@ use crate::format::codeobject::cuda::{CubinError, EM_CUDA};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CodeObjectError {
-    /// The ELF is damaged, or the bytes are no ELF.
+    /// The ELF is damaged, or the bytes are not an ELF.
     #[error("not a code object: {0}")]
     Malformed(#[from] object::Error),
     /// The ELF is for another machine.
@@ -29,7 +29,7 @@ pub enum CodeObjectError {
         found: usize,
     },
     /// Some parts share bytes with each other.
-    #[error("the {parts} of the code object have {found} bytes, all of it has {len}")]
+    #[error("the {parts} of the code object have {found} bytes, the whole object has {len}")]
     Shared {
         /// The name of the parts.
         parts: &'static str,
@@ -48,14 +48,14 @@ pub enum CodeObjectError {
     #[error("a segment of the code object is cut short")]
     Cut,
     /// A segment reaches too far.
-    #[error("the code object takes more than {max:#x} bytes of memory")]
+    #[error("the code object needs more than {max:#x} bytes of memory")]
     Oversized {
         /// The most bytes of memory that it may take.
         max: u64,
     },
     /// Neither the metadata nor the ELF's flags name a known processor.
     #[error(
-        "a code object of no known processor: ELF flags {found:#x}, expected those of a GCN GPU or a CUDA architecture"
+        "a code object for an unknown processor: ELF flags {found:#x}, expected those of a GCN GPU or a CUDA architecture"
     )]
     UnknownProcessor {
         /// The `e_flags` field as found.

@@ -77,13 +77,13 @@ pub enum ProfileError {
     OtherCode,
     /// A seal does not fit the counts of a profile that is added to in place.
     #[error(
-        "its counts are not whole: the machine went down while they were written, or somebody adds \
-         to it just now"
+        "its counts are incomplete: the machine went down while they were written, or another process \
+         is adding to it now"
     )]
     NotWhole,
     /// A profile to add has parts that rocov does not add, or the file has several profiles.
     #[error(
-        "raw profile goes on after its names, at byte {end}, for {found} bytes: value profiles, \
+        "raw profile continues after its names, at byte {end}, for {found} bytes: value profiles, \
          virtual tables and several profiles in one file are not added"
     )]
     MoreParts {

@@ -6,33 +6,33 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PtxError {
-    /// The text is not what the grammar has at this place.
+    /// The text does not follow the grammar at this place.
     #[error("line {line} of the PTX: expected {expected}, found {found}")]
     Syntax {
         /// The line.
         line: usize,
-        /// The construct that rocov knows at this place.
+        /// The construct that rocov expects at this place.
         expected: &'static str,
         /// The text found.
         found: String,
     },
     /// A branch leads to a label that its scope does not have.
-    #[error("line {line} of the PTX: {found} is no label in this scope")]
+    #[error("line {line} of the PTX: {found} is not a label in this scope")]
     UnknownLabel {
         /// The line of the branch.
         line: usize,
         /// The name.
         found: String,
     },
-    /// A label is there twice in one scope.
-    #[error("line {line} of the PTX: the label {found} is there twice in this scope")]
+    /// A label is defined twice in a scope.
+    #[error("line {line} of the PTX: the label {found} is defined twice in this scope")]
     RepeatedLabel {
         /// The line of the second.
         line: usize,
         /// The name.
         found: String,
     },
-    /// An instruction names a label and is no known branch: rocov does not know the way of the threads.
+    /// An instruction names a label, but is not a known branch: the next block of the threads is unknown.
     #[error(
         "line {line} of the PTX: {opcode} names the label {label}, expected bra, brx.idx or call"
     )]
@@ -44,7 +44,7 @@ pub enum PtxError {
         /// The label.
         label: String,
     },
-    /// Two functions of the module have one name.
+    /// Two functions of the module have the same name.
     #[error("line {line} of the PTX: the function {found} has a second body")]
     RepeatedFunction {
         /// The line of the second.

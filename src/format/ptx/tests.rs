@@ -185,7 +185,7 @@ fn errors_name_the_line_and_the_thing() {
         ("@:\nret;\n", "line 7 of the PTX: expected a label, found @"),
         (
             "\nbra $N;\n",
-            "line 8 of the PTX: $N is no label in this scope",
+            "line 8 of the PTX: $N is not a label in this scope",
         ),
         (
             "$A:\njump $A;\nret;\n",
@@ -197,7 +197,7 @@ fn errors_name_the_line_and_the_thing() {
         ),
         (
             "$A:\n$A:\nret;\n",
-            "line 8 of the PTX: the label $A is there twice in this scope",
+            "line 8 of the PTX: the label $A is defined twice in this scope",
         ),
         (
             "mov.u32 {%r1, %r2;\n",

@@ -29,7 +29,7 @@ pub enum Refusal {
     },
     /// The copies of functions lie behind variables that take no room in the file, and the new file has room for both.
     #[error(
-        "its variables without a value take {bytes} bytes: at most {max} can be before the copies of functions"
+        "its variables without an initial value have {bytes} bytes: at most {max} fit before the copies of its functions"
     )]
     Variables {
         /// The bytes between the end of the file's contents and the copies.
@@ -40,14 +40,14 @@ pub enum Refusal {
     /// There is nothing to count.
     #[error("it has no function that can be instrumented")]
     NoFunction,
-    /// Bytes of a function are no instruction.
-    #[error("no instruction is known at {address:#x}")]
+    /// Bytes of a function are not an instruction that rocov supports.
+    #[error("rocov does not support the instruction at {address:#x}")]
     Undecoded {
         /// The ELF address.
         address: u64,
     },
     /// An instruction that a copy of the code cannot have.
-    #[error("the copy of `{mnemonic}` at {address:#x} would do something else")]
+    #[error("the copy of `{mnemonic}` at {address:#x} would behave differently")]
     Instruction {
         /// Its mnemonic.
         mnemonic: &'static str,

@@ -29,7 +29,7 @@ pub enum PtxRefusal {
     },
     /// The module is instrumented already: by clang's flags, or by rocov.
     #[error(
-        "line {line} of the PTX: the module has the name {found}, so it counts already: run it as it is"
+        "line {line} of the PTX: the module has the name {found}, so it is instrumented already: run it as it is"
     )]
     Counts {
         /// The line.

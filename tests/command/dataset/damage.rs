@@ -31,7 +31,7 @@ fn damage_is_one_line_that_names_the_file() {
             let message = failure(&report(), 1);
             let name = path.strip_prefix(fleet.place.path()).unwrap().display();
             assert!(
-                message.starts_with(&format!("rocov: {name} is damaged: take it from a copy")),
+                message.starts_with(&format!("rocov: {name} is damaged: restore it from a copy")),
                 "{table}: {message}"
             );
             assert_eq!(message.lines().count(), 1, "{message}");
@@ -57,7 +57,7 @@ fn a_missing_file_is_one_line_that_names_it() {
         assert_eq!(
             failure(&report(), 1),
             format!(
-                "rocov: {name} is missing: take it from a copy, or import the runs into a new data set\n"
+                "rocov: {name} is missing: restore it from a copy, or import the runs into a new data set\n"
             )
         );
         fs::rename(&kept, &path).unwrap();
@@ -116,7 +116,7 @@ fn another_version_is_not_read() {
     for arguments in [&["report", "set"][..], &import] {
         assert_eq!(
             failure(&fleet.output(arguments), 1),
-            "rocov: set is a data set of version 9, expected 1 to 2: take the rocov that wrote it\n"
+            "rocov: set is a data set of version 9, expected 1 to 2: use the rocov that wrote it\n"
         );
     }
     fs::write(&mark, "nonsense").unwrap();
@@ -220,8 +220,8 @@ fn a_bucket_without_object_stores_is_one_line() {
         let message = failure(&fleet.output(arguments), 1);
         assert_eq!(
             message,
-            "rocov: cannot use s3://bucket/set: this rocov was built without object stores: build it by `ROCOV_PARTS= \
-             cargo install --path tools/rocov --features s3` in a clone of rocov, or copy the data set by `aws s3 sync`\n",
+            "rocov: cannot use s3://bucket/set: this rocov was built without object stores: build it with `ROCOV_PARTS= \
+             cargo install --path tools/rocov --features s3` in a clone of rocov, or copy the data set with `aws s3 sync`\n",
             "{arguments:?}"
         );
     }

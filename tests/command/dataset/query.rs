@@ -44,7 +44,7 @@ fn a_rocov_without_an_engine_names_the_way_to_one() {
     );
     assert_eq!(
         message,
-        "rocov: cannot ask set: this rocov has no engine for SQL: build one that has by `ROCOV_PARTS= cargo \
+        "rocov: cannot ask set: this rocov has no SQL engine: build one that has it with `ROCOV_PARTS= cargo \
          install --path tools/rocov --features query` in a clone of rocov, or ask by examples/fleet/duckdb_questions.py\n"
     );
 }
@@ -180,7 +180,7 @@ mod with_engine {
         let message = failure(&runs(all), 1);
         assert!(
             message.starts_with("rocov: set/counter/date=")
-                && message.contains(" is damaged: take it from a copy"),
+                && message.contains(" is damaged: restore it from a copy"),
             "{message}"
         );
         // An import that was killed before it had moved the file of the runs.

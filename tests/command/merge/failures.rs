@@ -105,7 +105,7 @@ fn two_profiles_in_one_file() {
     let damage = Damage::new(|bytes| bytes.extend_from_within(..));
     let size = fs::metadata(&damage.whole).unwrap().len();
     damage.is_named(&format!(
-        "raw profile goes on after its names, at byte {size}, for {size} bytes: value profiles, \
+        "raw profile continues after its names, at byte {size}, for {size} bytes: value profiles, \
          virtual tables and several profiles in one file are not added"
     ));
 }

@@ -84,7 +84,7 @@ fn a_baseline_has_the_figures_of_the_report() {
     // Nothing is replaced unless the user wants it.
     let said = failure(&based.rocov("baseline", DAYS[0], &[]), 1);
     assert!(
-        said.contains("rocov-baseline.json is there: give --update"),
+        said.contains("rocov-baseline.json exists: give --update"),
         "{said}"
     );
     // A report in JSON gives the same.
@@ -143,7 +143,7 @@ fn an_arch_that_did_not_run_is_missing_or_carried_forward() {
     let gate = "--baseline=rocov-baseline.json";
     let carry = "--carry-forward=rocov-baseline.json";
     let line = "gfx942: the baseline of 2026-11-21 has it, and this report does not: run the tests there too, name the archs \
-                that ran by --arch, or give --carry-forward";
+                that ran with --arch, or give --carry-forward";
     assert_eq!(based.gates("report", &[gate], 3), [line]);
     assert_eq!(based.gates("report", &[gate, "--arch=gfx90a"], 0), [""; 0]);
     assert_eq!(based.gates("report", &[gate, carry], 0), [""; 0]);
@@ -204,7 +204,7 @@ fn files_that_are_no_baselines_are_refused() {
         ("{}", "x.json is no baseline"),
         (
             "{\"rocov_baseline\": 1, \"columns\": {}}",
-            "x.json has the figures of no arch, so that every report would reach it: remove it, and write it anew with `rocov \
+            "x.json has no figures for any arch, so every report would pass: remove it, and write it again with `rocov \
              baseline -o x.json`",
         ),
         (
@@ -290,7 +290,7 @@ fn a_source_that_is_missing_breaks_the_gate_unless_filters_leave_it_out() {
     let arguments = [gate[0], "--exclude=other.hip"];
     let output = based.rocov("report", DAYS[1], &arguments);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let said = "the options of this report leave out 1 source of the baseline: run it without filters to hold all to it";
+    let said = "the options of this report leave out 1 source of the baseline: run it without filters to check everything";
     assert!(stderr(&output).contains(said), "{}", stderr(&output));
 
     // A source that was removed is no loss.

@@ -114,7 +114,7 @@ fn kernels_for_an_arch_that_nothing_ran_on_did_not_run() {
     let source = data("kernel.hip");
     let expected = [
         format!("gfx942: kernel kernel did not run ({}:9)", source.display()),
-        "gfx942: nothing ran on it: run the programs there, or name the archs that ran by --arch"
+        "gfx942: nothing ran on it: run the programs there, or name the archs that ran with --arch"
             .to_owned(),
     ];
     assert_eq!(gates(&[]), expected);
@@ -324,7 +324,7 @@ fn profiles_that_lack_counts_are_a_warning_and_fail_a_gate() {
         let lines = said.lines().filter(|line| line.contains("partial"));
         lines.map(str::to_owned).collect()
     };
-    let reason = "the table at byte 0 of __rocov_copies has version 2, expected 1: update rocov, it knows version 1";
+    let reason = "the table at byte 0 of __rocov_copies has version 2, expected 1: update rocov, which reads version 1";
     let line = format!(
         "rocov: the profiles of code object {} on gfx90a are partial: {reason}",
         profile::identity(&elfs[0])

@@ -70,7 +70,7 @@ fn a_program_without_host_coverage_gets_the_flags_of_host_code() {
     run(Command::new(&counted).env("LLVM_PROFILE_FILE", &host));
     let message = failure(&place.report(&[&"--host-binary", &plain]), 1);
     assert!(
-        message.contains("compile it with what `rocov flags --host` prints"),
+        message.contains("compile it with the flags that `rocov flags --host` prints"),
         "{message}"
     );
 }

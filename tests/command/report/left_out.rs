@@ -140,7 +140,7 @@ fn a_raw_version_that_is_not_known_is_named_with_those_that_are() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     let name = path.file_name().unwrap().to_str().unwrap();
     let reason = format!(
-        "{name}: raw profile version 99 is not known, expected 8 to 11: compile with clang 15 or later, or take a newer rocov\n"
+        "{name}: raw profile version 99 is not known, expected 8 to 11: compile with clang 15 or later, or use a newer rocov\n"
     );
     assert!(said.contains(&reason), "{said}");
 }
@@ -199,7 +199,7 @@ fn a_profile_with_a_damaged_part_behind_its_names_is_left_out_by_rocovs_reason()
     assert_eq!(output.status.code(), Some(0), "{said}");
     let name = refused.file_name().unwrap().to_str().unwrap();
     let (start, end) = (
-        format!("rocov: left out: rocov-data/{name}: raw profile goes on after its names, "),
+        format!("rocov: left out: rocov-data/{name}: raw profile continues after its names, "),
         "are not added: run the program again\n",
     );
     assert!(said.starts_with(&start) && said.ends_with(end), "{said}");

@@ -98,7 +98,7 @@ fn a_profile_of_llvms_own_drain_is_left_out() {
     let output = place.report(&[&"--object", &elf]);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    let start = "rocov: left out: rocov-data/gfx90a.1.4711.profraw is of LLVM's own drain";
+    let start = "rocov: left out: rocov-data/gfx90a.1.4711.profraw was written by LLVM's own drain";
     assert!(said.starts_with(start), "{said}");
     assert!(
         said.contains("--drain=rocov") && !said.contains("--object"),

@@ -1,7 +1,8 @@
 //! The stand-in for ptxas that Triton and JAX call: it puts counters into the PTX, and has the real ptxas assemble that.
 //!
-//! `rocov run --instrument` names it in `TRITON_PTXAS_PATH`. JAX's compilers look in `CUDA_ROOT` and on the `PATH`. If the PTX cannot be changed, or not be assembled then, the
-//! real ptxas gets it as it is. librocov names such a kernel when it is loaded.
+//! `rocov run --instrument` names it in `TRITON_PTXAS_PATH`. JAX's compilers look in `CUDA_ROOT` and on the `PATH`. If
+//! the PTX cannot be changed, or not be assembled then, the real ptxas gets it as it is. librocov names such a kernel
+//! when it is loaded.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -34,9 +35,9 @@ enum Loss {
     NotKept(OutputError),
     #[error("its cache has no room for it: raise ROCOV_CACHE_MAX")]
     NoRoom,
-    #[error("rocov cannot make it count: {0}: report it")]
+    #[error("rocov cannot instrument it: {0}: report it")]
     NotChanged(#[from] PtxRefusal),
-    #[error("rocov cannot read what ptxas has made of it: {0}: report it")]
+    #[error("rocov cannot read the output of ptxas: {0}: report it")]
     Damaged(#[from] CodeObjectError),
     #[error("cannot run {}: {source}: set ROCOV_PTXAS to another", path.display())]
     NotRun { path: PathBuf, source: io::Error },
@@ -140,7 +141,7 @@ fn on_path(name: &str) -> Option<PathBuf> {
 }
 
 /// Assembles the PTX with counters, and keeps its text for the report. `None` if the real assembler is to do all: the
-/// arguments name no PTX or no cubin, the PTX counts already, or cannot be assembled.
+/// arguments name no PTX or no cubin, the PTX is instrumented already, or cannot be assembled.
 ///
 /// # Errors
 /// Fails if a step does.
@@ -203,7 +204,7 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, Loss> 
         return Err(Loss::NotAssembled(first.trim().to_owned()));
     }
     let cubin = read(output)?;
-    // The driver's caller tells no size.
+    // The driver's caller passes no size.
     let size = cubin.first_chunk::<ELF_HEADER>().map_or(0, file_size);
     let place = cache.source(&cubin[..size.min(cubin.len())]);
     let kept = cache.write(CacheFolder::Sources, &place, text.as_bytes());

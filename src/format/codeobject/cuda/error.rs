@@ -39,7 +39,7 @@ pub enum CubinError {
     },
     /// A list of attributes ends too early.
     #[error(
-        "{section} is cut short: the attribute at byte {at} has {needed} bytes, {available} are there"
+        "{section} is cut short: the attribute at byte {at} has {needed} bytes, {available} are left"
     )]
     Attribute {
         /// The section.

@@ -120,11 +120,11 @@ mod tests {
         let whole = [4, REGISTERS, 8, 0, 22, 0, 0, 0, 16, 0, 0, 0];
         assert_eq!(
             message(&whole[..11]),
-            ".nv.info is cut short: the attribute at byte 0 has 12 bytes, 11 are there"
+            ".nv.info is cut short: the attribute at byte 0 has 12 bytes, 11 are left"
         );
         assert_eq!(
             message(&whole[..3]),
-            ".nv.info is cut short: the attribute at byte 0 has 4 bytes, 3 are there"
+            ".nv.info is cut short: the attribute at byte 0 has 4 bytes, 3 are left"
         );
         assert_eq!(
             message(&[9, 0, 0, 0]),

@@ -523,9 +523,9 @@ fn a_text_is_found_however_it_is_printed() {
 
 /// The first words of a next step. A part of a message is a next step if it starts with one of these.
 const STEPS: [&str; 39] = [
-    "`rocov", "allowed", "ask", "build", "check", "choose", "compile", "expected", "give", "go",
-    "install", "leave", "let", "link", "load", "look", "make", "merge", "move", "name", "open",
-    "optimize", "press", "put", "raise", "read", "remove", "report", "run", "see", "set", "solve",
+    "`rocov", "allowed", "ask", "build", "check", "choose", "compile", "expected", "fix", "give",
+    "go", "install", "leave", "let", "link", "load", "look", "make", "merge", "move", "name",
+    "open", "optimize", "press", "put", "raise", "read", "remove", "report", "run", "see", "set",
     "split", "start", "take", "try", "use", "wait", "write",
 ];
 
@@ -540,7 +540,7 @@ const WITHOUT_STEP: [(&str, &[&str]); 4] = [
             "ROCOV_ONLY, ROCOV_SKIP: {}; rocov drains everything",
             "{} more sources {}, which need the same: {}{}",
             "cannot add notes of this run to {}: {}; reports lack them{}",
-            "kernels run slowly with LLVM's own counters, chosen because no plugin fits {} (LLVM {}): {} for fast ones (chapter \"The compiler plugin\"); --counters=llvm silences this line, which comes once for each compiler",
+            "kernels run slowly with LLVM's own counters, chosen because no plugin fits {} (LLVM {}): {} for fast ones (chapter \"The compiler plugin\"); --counters=llvm silences this line, which is printed once for each compiler",
             "left out: counts and lines of code object {}: {}",
             "left out: counts and lines: {}",
             "left out: {}",

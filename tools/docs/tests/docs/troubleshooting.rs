@@ -71,6 +71,7 @@ pub(crate) fn chapter() -> String {
         let messages: BTreeSet<_> = templates
             .iter()
             .filter(is_here)
+            .filter(|message| message.text.trim().contains(' '))
             .map(|message| code(&message.text))
             .collect();
         assert!(

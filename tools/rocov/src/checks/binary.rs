@@ -105,7 +105,7 @@ fn all_compile_with(code_objects: &[Facts]) -> String {
         .map(|code_object| code_object.target.as_str());
     match targets.find(|target| target.starts_with("sm_")) {
         Some(target) => compile_with(target),
-        None => "compile and link with what `rocov flags` prints, or run it as it is with `rocov run --instrument`"
+        None => "compile and link with the flags that `rocov flags` prints, or run it as it is with `rocov run --instrument`"
             .to_owned(),
     }
 }
@@ -163,7 +163,7 @@ impl Facts {
             return Finding::warning(
                 subject,
                 format!("{name}: not instrumented"),
-                format!("if it should count, {}", compile_with(&self.target)),
+                format!("to instrument it, {}", compile_with(&self.target)),
             );
         };
         let kind = Instrumentation::from_word(*word);
@@ -174,7 +174,7 @@ impl Facts {
                 subject,
                 found,
                 format!(
-                    "rocov knows raw versions {min} to {max}: compile with clang 15 or later, or take a newer rocov"
+                    "rocov reads raw versions {min} to {max}: compile with clang 15 or later, or use a newer rocov"
                 ),
             );
         }
@@ -192,7 +192,7 @@ impl Facts {
                 subject,
                 format!("{found}, no coverage mapping"),
                 "its profiles serve to optimize (`rocov merge --pgo`); for coverage, compile with \
-                 what `rocov flags` prints, and do not strip",
+                 the flags that `rocov flags` prints, and do not strip",
             ),
             true => Finding::ok(subject, format!("{found}, coverage mapping")),
         }

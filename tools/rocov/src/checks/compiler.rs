@@ -52,7 +52,7 @@ fn ccache() -> Option<Finding> {
         true => Finding::warning(
             "ccache",
             format!("{version}, which may drop the flags of `rocov flags`"),
-            "kernels would not count: put the flags into a file and compile with --config=FILE",
+            "kernels would have no counters: put the flags into a file and compile with --config=FILE",
         ),
         false => Finding::ok("ccache", version),
     })
@@ -71,7 +71,7 @@ fn clang_finding(clang: &Clang) -> Finding {
         return Finding::warning(
             "compiler",
             found,
-            "it crashes on instrumented GPU code: take clang 15 or later",
+            "it crashes on instrumented GPU code: use clang 15 or later",
         );
     }
     // The device header defines all that instrumented GPU code needs of that runtime.
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::checks::finding::State;
 
-    /// A compiler that knows the place of its runtimes.
+    /// A compiler that finds its runtimes.
     fn clang(directory: &Path, llvm: u32) -> Clang {
         let path = directory.join("clang++");
         let script = format!("#!/bin/sh\necho {}\n", directory.display());

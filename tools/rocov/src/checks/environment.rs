@@ -39,7 +39,7 @@ fn preload(value: OsString) -> Finding {
     Finding::warning(
         "environment",
         found,
-        "librocov goes before these; should one interpose HSA, as tracers do, try without",
+        "librocov is preloaded before these; if counts are missing and one of them interposes HSA, as tracers do, try without it",
     )
 }
 
@@ -121,7 +121,7 @@ fn tools_lib(value: OsString) -> Finding {
     Finding::warning(
         "environment",
         format!("HSA_TOOLS_LIB={}", value.display()),
-        "librocov stands beside these tools; should counts be missing, try without",
+        "librocov runs beside these tools; if counts are missing, try without them",
     )
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// `None` if it is no ELF of a host.
+    /// `None` if it is not an ELF of a host.
     pub(super) fn parse(path: &'a Path, bytes: &'a [u8]) -> Option<Self> {
         let elf = ElfFile64::parse(bytes).ok()?;
         let machine = elf.elf_header().e_machine(elf.endian());
@@ -47,7 +47,7 @@ impl<'a> Host<'a> {
     }
 
     /// Programs without a loader have no LD_PRELOAD. Libraries have none either, and an entry point
-    /// seldom: their names tell them from programs.
+    /// seldom: their names distinguish them from programs.
     fn is_static(&self) -> Option<Finding> {
         let endian = self.elf.endian();
         let mut segments = self.elf.elf_program_headers().iter();
@@ -90,7 +90,7 @@ impl<'a> Host<'a> {
                 String::from_utf8_lossy(first)
             ),
             "compile and link with -Xarch_host or -Xarch_device before each -fprofile option, as \
-             `rocov flags` prints them, or take a HIP that does not mind",
+             `rocov flags` prints them, or use a HIP that accepts them",
         ))
     }
 

@@ -14,7 +14,7 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
     let is_there = file.exists();
     if is_there && !arguments.update {
         return Err(anyhow!(
-            "{} is there: give --update to raise its figures, or -o FILE for another file",
+            "{} exists: give --update to raise its figures, or -o FILE for another file",
             file.display()
         )
         .into());
@@ -26,8 +26,8 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
     print::warn(&misfit::about_all(&view.misfits));
     if view.paths.is_empty() {
         return Err(anyhow!(
-            "no source file is left to report: nothing was written: give --include, --exclude, --exclude-function, \
-             --exclude-line and --arch that leave some"
+            "no source file is left to report: nothing was written: check --include, --exclude, --exclude-function, \
+             --exclude-line and --arch"
         )
         .into());
     }

@@ -18,7 +18,7 @@ const SCHEMA: u32 = 1;
 
 /// The line about the next step on a machine that has what coverage needs.
 const SELFTEST: &str =
-    "\nnext: `rocov selftest` checks with a kernel of known counts that they are true here\n";
+    "\nnext: `rocov selftest` checks with a kernel of known counts that counts are right here\n";
 
 /// The output of `--json`.
 #[derive(Serialize)]

@@ -86,8 +86,8 @@ impl Baseline {
         let Version { rocov_baseline } = serde_json::from_slice(&text).with_context(is_none)?;
         if rocov_baseline != VERSION {
             bail!(
-                "{name} is a baseline of version {rocov_baseline}, expected {VERSION}: take the rocov that wrote it, or \
-                 write it anew with `rocov baseline`"
+                "{name} is a baseline of version {rocov_baseline}, expected {VERSION}: use the rocov that wrote it, or \
+                 write it again with `rocov baseline`"
             );
         }
         let baseline: Self = serde_json::from_slice(&text).with_context(is_none)?;
@@ -98,12 +98,12 @@ impl Baseline {
         };
         if !columns.all(is_valid) {
             bail!(
-                "{name} has a date or a figure that cannot be: write it anew with `rocov baseline`"
+                "{name} has a date or a figure that cannot be right: write it again with `rocov baseline`"
             );
         }
         if baseline.columns.is_empty() {
             bail!(
-                "{name} has the figures of no arch, so that every report would reach it: remove it, and write it anew with \
+                "{name} has no figures for any arch, so every report would pass: remove it, and write it again with \
                  `rocov baseline -o {name}`"
             );
         }
@@ -268,7 +268,7 @@ impl Baseline {
         let lines = absent.map(|(label, column)| {
             format!(
                 "{label}: the baseline of {} has it, and this report does not: run the tests there too, name the archs \
-                 that ran by --arch, or give --carry-forward",
+                 that ran with --arch, or give --carry-forward",
                 column.date
             )
         });

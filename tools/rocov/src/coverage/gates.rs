@@ -251,8 +251,8 @@ impl Gates {
         }
         if view.paths.is_empty() {
             return vec![
-                "no source file is left to report: give --include, --exclude, --exclude-function, --exclude-line and --arch \
-                 that leave some"
+                "no source file is left to report: check --include, --exclude, --exclude-function, --exclude-line and \
+                 --arch"
                     .to_owned(),
             ];
         }
@@ -380,7 +380,7 @@ fn uncovered_archs(view: &View) -> Vec<String> {
         let mut lines = uncovered_in(other, column);
         if !lines.is_empty() {
             lines.push(format!(
-                "{}: nothing ran on it: run the programs there, or name the archs that ran by --arch",
+                "{}: nothing ran on it: run the programs there, or name the archs that ran with --arch",
                 column.label
             ));
         }

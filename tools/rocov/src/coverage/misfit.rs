@@ -171,7 +171,7 @@ impl Misfit {
                 "{path}: hipRTC compiled the source from memory, and the code object has no text of it: give hipRTC the options that `rocov flags --hiprtc` prints; a trace needs only -gline-tables-only and -gembed-source"
             ),
             Self::Missing => format!(
-                "{path}: the source does not exist: put it back, give its place with --path-map, or take it from git with --source-revision"
+                "{path}: the source does not exist: put it back, give its place with --path-map, or read it from git with --source-revision"
             ),
             Self::Stale(stale) => {
                 let exclusions = match stale.has_exclusions {
@@ -183,7 +183,7 @@ impl Misfit {
                     _ => "build and run it again",
                 };
                 format!(
-                    "{path}: stale: {stale}{exclusions}: {next}, or take it from git with --source-revision of `rocov report`"
+                    "{path}: stale: {stale}{exclusions}: {next}, or read it from git with --source-revision of `rocov report`"
                 )
             }
         }

@@ -69,7 +69,7 @@ impl SourceTexts {
     ///
     /// Fails if there is no such revision.
     pub(crate) fn from_revision(revision: &OsStr, repository: Option<&Path>) -> Result<Self> {
-        let failed = "cannot take sources from git";
+        let failed = "cannot read sources from git";
         let repository =
             Repository::discover(repository.unwrap_or(Path::new("."))).context(failed)?;
         let (revision, paths) = repository.revision(revision).context(failed)?;

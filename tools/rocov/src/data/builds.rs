@@ -260,7 +260,7 @@ impl Builds {
                 .map(|build| self.processes[build])
                 .sum();
             format!(
-                "{}: {} in {place}: rocov takes the newest ({}) and leaves out {} of older ones; \
+                "{}: {} in {place}: rocov uses the newest ({}) and leaves out {} of older ones; \
                  --all-builds adds them up, `rocov clean` starts anew",
                 below(file, &here()),
                 count(builds.len(), "build"),

@@ -544,7 +544,7 @@ impl DataDirectory {
         (!self.ir_level.is_empty()).then(|| {
             anyhow!(
                 "{} of -fprofile-generate in {self}: for optimization, without coverage: optimize with \
-                 what `rocov merge {self} --pgo OUT` prints, or compile with what `rocov flags` prints",
+                 what `rocov merge {self} --pgo OUT` prints, or compile with the flags that `rocov flags` prints",
                 count(self.ir_level.len(), "profile"),
             )
         })

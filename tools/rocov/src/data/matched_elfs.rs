@@ -166,7 +166,7 @@ impl<'a> MatchedElfs<'a> {
                 if !is_placed {
                     left_out.push(format!(
                         "left out: {arch} code object {identity}: it has no coverage mapping, as it was \
-                         compiled without -fcoverage-mapping, or stripped: compile with what `rocov flags` prints"
+                         compiled without -fcoverage-mapping, or stripped: compile with the flags that `rocov flags` prints"
                     ));
                 }
                 is_placed
@@ -212,7 +212,7 @@ impl<'a> MatchedElfs<'a> {
                 Some((file, found)) => {
                     line += &format!(
                         "{} is refused, as its device ELF for {} is code object {}: rebuilt since the \
-                         run, or of another program; give the file that ran, or run this one",
+                         run, or from another program; give the file that ran, or run this one",
                         file.display(),
                         first.arch,
                         found.join(", "),

@@ -22,7 +22,7 @@ impl DataDirectory {
         if !self.sections.is_empty() {
             return anyhow!(
                 "no device profiles in {self}: instrumented GPU code ran, and rocov saved its sections \
-                 as they are, which cannot be reported: compile with clang 15 or later, or take a newer rocov"
+                 as they are, which cannot be reported: compile with clang 15 or later, or use a newer rocov"
             );
         }
         if let Some(profile) = self.of_offload_runtime.first() {
@@ -79,14 +79,14 @@ impl DataDirectory {
         if processes.any(|process| !process.loads.is_empty()) {
             return anyhow!(
                 "no device profiles in {self}{host}: the GPU code that ran is not instrumented: compile \
-                 it with the flags that `rocov flags` prints, or have hipRTC compile it with those of `rocov flags \
-                 --hiprtc`; `rocov doctor PROGRAM` says what is"
+                 it with the flags that `rocov flags` prints, or have hipRTC compile it with those that `rocov flags \
+                 --hiprtc` prints; `rocov doctor PROGRAM` lists what is instrumented"
             );
         }
         if host.is_empty() && self.with_file(|_| true).is_none() {
             return anyhow!(
-                "{self} is empty: give the directory that `rocov run` wrote to; it writes nothing if no GPU code \
-                 that counts ran"
+                "{self} is empty: give the directory that `rocov run` wrote to; it writes nothing if no instrumented \
+                 GPU code ran"
             );
         }
         anyhow!(
@@ -100,7 +100,7 @@ impl DataDirectory {
     pub(super) fn about_llvms(&self) -> Option<String> {
         let profile = self.of_llvm.first()?;
         Some(format!(
-            "{} is of LLVM's own drain, and does not name its code object: run the program again with `rocov \
+            "{} was written by LLVM's own drain, and does not name its code object: run the program again with `rocov \
              run --drain=rocov`, or give the file to llvm-profdata and llvm-cov, with a device ELF that \
              `rocov extract PROGRAM` writes",
             profile.display()

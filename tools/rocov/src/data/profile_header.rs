@@ -44,7 +44,7 @@ impl Instrumentation {
         let word = u64::from_le_bytes(*word);
         if Version::counts_bytes(word) {
             bail!(
-                "{} tells reached from not reached, which is not enough to optimize by: compile \
+                "{} records only whether code was reached, which is not enough to optimize with: compile \
                  without -enable-single-byte-coverage",
                 path.display()
             );

@@ -24,7 +24,7 @@ const PART_KEY: &str = "rocov_part";
 const ABANDONED_KEY: &str = "rocov_abandoned";
 
 /// The next step for a file that cannot be read.
-const REMEDY: &str = "take it from a copy, or import the runs into a new data set";
+const REMEDY: &str = "restore it from a copy, or import the runs into a new data set";
 
 /// The rows of a file in memory. A file has as many as an import wrote at once.
 const ROWS_AT_ONCE: usize = 1 << 13;
@@ -292,7 +292,7 @@ impl TableFile {
         let known = version.and_then(|text| text.parse().ok());
         let Some(known @ 1..=VERSION) = known else {
             bail!(
-                "{name} is of version {} of the data set, expected 1 to {VERSION}: take the rocov that wrote it",
+                "{name} is of version {} of the data set, expected 1 to {VERSION}: use the rocov that wrote it",
                 version.unwrap_or("(none)")
             );
         };

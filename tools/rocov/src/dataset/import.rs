@@ -44,7 +44,7 @@ pub(crate) struct ImportOptions<'a> {
     pub(crate) objects: &'a [PathBuf],
 }
 
-/// The name of a run, and what tells it apart.
+/// The name of a run, and its distinguishing part.
 struct Identified {
     run: String,
     date: String,
@@ -170,7 +170,7 @@ impl Codes {
         let (code, rows) = Code::read(arch, object, sum, self.directory.path())?;
         if known.iter().any(|other| other.identity == code.identity) {
             bail!(
-                "a profile of code object {} has other data records than the first: take another data set for it",
+                "a profile of code object {} has other data records than the first: use another data set for it",
                 rows.identity
             );
         }
@@ -212,7 +212,7 @@ impl Identified {
         let (mut run, mut processes) =
             (format!("{:032x}", xxh3_128(hashes.as_bytes())), runs.len());
         if runs.is_empty() {
-            // Without a registry, the contents tell runs apart.
+            // Without a registry, the contents distinguish runs.
             let mut contents = Xxh3::new();
             for DeviceProfile { path, .. } in &data.device {
                 contents.update(path.file_name().unwrap_or_default().as_encoded_bytes());

@@ -2,7 +2,7 @@
 //!
 //! An import writes the rows of several runs as one file in each table, all of one new name: a part. A last file, in
 //! the table `run`, makes them count. It has the next number among the files of its partition, and the storage gives a
-//! number to one importer only. Another importer then looks at what is there, and goes on with the runs that are not. So
+//! number to one importer only. Another importer then looks at what is there, and continues with the runs that are not. So
 //! importers need no lock, and a run is there once. The tables of code are written in this way too.
 //!
 //! A part that no numbered file names is of an importer that works at this moment, or was killed. Readers skip it. If it
@@ -226,7 +226,7 @@ impl DataSet {
                 Ok((set, version))
             }
             Some(found) => bail!(
-                "{} is a data set of version {found}, expected 1 to {VERSION}: take the rocov that wrote it",
+                "{} is a data set of version {found}, expected 1 to {VERSION}: use the rocov that wrote it",
                 path.display()
             ),
             None => bail!(
@@ -266,7 +266,7 @@ impl DataSet {
         }
         if set.storage.create(DATA_SET, mark()?)? {
             bail!(
-                "the server of {} ignores `If-None-Match: *`, so runs could count twice: take a store that has \
+                "the server of {} ignores `If-None-Match: *`, so runs could count twice: use a store that has \
                  conditional writes, or import into a directory and copy that",
                 path.display()
             );
@@ -537,7 +537,7 @@ impl DataSet {
         if known.abandoned.is_empty() {
             return Ok(());
         }
-        // The first table last: its file tells the next importer of the others.
+        // The first table last: its file shows the others to the next importer.
         for table in ledger.others.iter().rev() {
             for path in self.storage.list(&directory(table, partition), &|_| true)? {
                 if name_of(&path).is_some_and(|name| known.abandoned.contains(name)) {

@@ -46,7 +46,7 @@ impl ProfileCounts {
         for path in more {
             let profile = mmap::read(path)?;
             if version.is_single_byte() {
-                // A sum of bytes would only tell that one of the profiles reached a block.
+                // A sum of bytes would only show that one of the profiles reached a block.
                 let more = Sum::new(profile).and_then(|more| {
                     match more.profile().header.version().word() == version.word() {
                         true => more.functions(),
@@ -102,7 +102,7 @@ impl ProfileCounts {
             own.0 == others.0 && (own.1.is_none() || others.1.is_none() || own.1 == others.1);
         if !fits {
             bail!(
-                "it counts in another way than the first profile: compile all host code with one clang and one set of flags"
+                "it has another kind of counters than the first profile: compile all host code with one clang and one set of flags"
             );
         }
         if own.1.is_none() {

@@ -29,7 +29,7 @@ const VALUE_KINDS: usize = 3;
 ///
 /// # Errors
 ///
-/// Fails if it is of an unknown version, is damaged, or tells which counters are uniform.
+/// Fails if it is of an unknown version, is damaged, or records which counters are uniform.
 pub(super) fn read(file: &[u8]) -> Result<NamedCounts> {
     let mut header = Bytes { file, at: 0 };
     let (magic, word) = (header.word()?, header.word()?);
@@ -104,7 +104,7 @@ fn record(bytes: &mut Bytes<'_>, version: u64) -> Result<(u64, FunctionCounts)> 
     if version >= IndexVersion::Uniformity as u64 {
         counts.bitmap = bytes.padded()?.to_vec();
         if !bytes.padded()?.is_empty() {
-            bail!("it tells which counters of GPU code are uniform: merge the raw profiles");
+            bail!("it records which counters of GPU code are uniform: merge the raw profiles");
         }
     } else if version >= IndexVersion::Bitmaps as u64 {
         // A word for each byte. Its upper bits are of no use, as in llvm-profdata.

@@ -222,7 +222,7 @@ impl Notes {
     }
 
     fn noted(&self, ending: &Ending<'_>, is_alive: impl Fn(&JournalProcess) -> bool) -> Vec<Noted> {
-        // A process that still runs may write its registry anew.
+        // A process that still runs may write its registry again.
         let over: Vec<_> = self
             .0
             .iter()
@@ -301,13 +301,13 @@ impl Notes {
             "no process used a GPU: check the command and its arguments".to_owned()
         } else if let Some(signal) = ending.killed_by() {
             format!(
-                "`{program}` was killed by {signal} before it loaded instrumented GPU code: solve that first"
+                "`{program}` was killed by {signal} before it loaded instrumented GPU code: fix that first"
             )
         } else {
             format!(
-                "no process loaded instrumented GPU code: compile it with what `rocov flags` prints, or have \
-                 hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {program}`; \
-                 without new flags, take `rocov run --instrument`, or `rocov run --trace --gpu model`"
+                "no process loaded instrumented GPU code: compile it with the flags that `rocov flags` prints, or have \
+                 hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run `rocov doctor {program}`; \
+                 to leave the flags as they are, use `rocov run --instrument` or `rocov run --trace --gpu model`"
             )
         };
         Some(format!("nothing was drained: {why}"))
@@ -318,7 +318,7 @@ impl ProcessNotes {
     fn add(&mut self, note: &str) {
         match note.split_once(' ') {
             Some(("name", word)) => self.name = word.parse().ok(),
-            // Each queue tells of a mistake once.
+            // Each queue reports a mistake once.
             Some(("mistake", text)) if self.sentences.iter().any(|sentence| sentence == text) => {}
             Some(("mistake" | "stuck", text)) => self.sentences.push(text.to_owned()),
             Some(("program", text)) => {
@@ -373,7 +373,7 @@ impl Ending<'_> {
     }
 
     /// The end of a process that came before its last drain, as did those of so many `others`. The status of a shell
-    /// does not tell which of them a signal has killed.
+    /// does not show which of them a signal has killed.
     fn cut_off(&self, process: &JournalProcess, notes: &ProcessNotes, others: usize) -> String {
         let is_meant = self.is_program(process) || self.status.signal().is_none() && others == 0;
         let end = match self.killed_by().filter(|_| is_meant) {

@@ -76,9 +76,9 @@ fn what_became_of_the_counters_is_one_line() {
         (
             "7 hip, 7 loaded, 7 ended",
             0,
-            "nothing was drained: no process loaded instrumented GPU code: compile it with what `rocov \
-             flags` prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor ./app`; without new \
-             flags, take `rocov run --instrument`, or `rocov run --trace --gpu model`"
+            "nothing was drained: no process loaded instrumented GPU code: compile it with the flags \
+             that `rocov flags` prints, or have hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run `rocov doctor ./app`; to leave the \
+             flags as they are, use `rocov run --instrument` or `rocov run --trace --gpu model`"
                 .to_owned(),
         ),
         (
@@ -90,7 +90,7 @@ fn what_became_of_the_counters_is_one_line() {
         (
             "7 hip",
             SEGV,
-            "nothing was drained: `./app` was killed by SIGSEGV before it loaded instrumented GPU code: solve \
+            "nothing was drained: `./app` was killed by SIGSEGV before it loaded instrumented GPU code: fix \
              that first"
                 .to_owned(),
         ),

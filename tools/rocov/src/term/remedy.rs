@@ -36,7 +36,7 @@ fn remedy(error: &Error) -> Option<&'static str> {
     if let Some(error) = cause.downcast_ref() {
         return Some(match error {
             ProfileError::UnknownVersion { .. } => {
-                "compile with clang 15 or later, or take a newer rocov"
+                "compile with clang 15 or later, or use a newer rocov"
             }
             _ => RUN,
         });

@@ -53,7 +53,7 @@ fn commit_here() -> Result<String> {
         .and_then(|repository| repository.commit())
         .ok_or_else(|| {
             anyhow!(
-                "no git work tree is here to tell the commit that was tested: give it with --commit"
+                "the current directory is in no git work tree, so the tested commit is unknown: give it with --commit"
             )
         })?;
     Ok(commit.hash)

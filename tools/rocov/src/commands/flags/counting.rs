@@ -23,7 +23,7 @@ const REACHED: [&str; 2] = [
     "-conditional-counter-update",
 ];
 
-/// The macro that tells the device header of counters of one byte.
+/// The macro that selects counters of one byte in the device header.
 const REACHED_MACRO: &str = "-DROCOV_REACHED";
 
 /// The macro that keeps the plugin from making copies of the counters, for NVIDIA's GPUs.
@@ -61,7 +61,7 @@ impl Counting {
             Some(Counters::Llvm) => Way::Llvm,
             Some(Counters::Reached) if counts_bytes(compiler)? => Way::Reached,
             Some(Counters::Reached) => bail!(
-                "{} is LLVM {}, which has no counters that only tell reached code: give --clang 20 or later, or \
+                "{} is LLVM {}, which has no counters of reached code: give --clang 20 or later, or \
                  --counters=llvm",
                 clang.path.display(),
                 clang.version()
@@ -112,7 +112,7 @@ impl Counting {
     }
 }
 
-/// The plugin that gives counters names that the CUDA driver knows. Without one, a line on standard error tells what
+/// The plugin that gives counters names that the CUDA driver knows. Without one, a line on standard error says what
 /// cannot be counted.
 fn names(compiler: &DeviceCompiler<'_>) -> Result<Option<PathBuf>> {
     let plugin = plugin(compiler)?;
@@ -147,7 +147,7 @@ fn say_once(clang: &Clang) {
     if is_first {
         print::message(format_args!(
             "kernels run slowly with LLVM's own counters, chosen because no plugin fits {} (LLVM {}): {} for fast ones \
-             (chapter \"The compiler plugin\"); --counters=llvm silences this line, which comes once for each compiler",
+             (chapter \"The compiler plugin\"); --counters=llvm silences this line, which is printed once for each compiler",
             clang.path.display(),
             clang.version(),
             remedy(clang)

@@ -28,7 +28,7 @@ pub(super) fn check(wish: Option<Counters>) -> Result<()> {
         Some(Counters::Reached) => "reached",
     };
     bail!(
-        "--counters={way} is not for --hiprtc: hipRTC loads no plugin and counts by LLVM's own counters; leave \
+        "--counters={way} is not for --hiprtc: hipRTC loads no plugin and uses LLVM's own counters; leave \
          --counters out, or give --counters=llvm"
     )
 }

@@ -43,7 +43,7 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
     };
     if arguments.openmp && clang.llvm < OPENMP_SINCE {
         return Err(anyhow!(
-            "{} is LLVM {}, which does not count in the target regions of OpenMP: give --clang {OPENMP_SINCE} \
+            "{} is LLVM {}, which does not instrument the target regions of OpenMP: give --clang {OPENMP_SINCE} \
              or later",
             clang.path.display(),
             clang.llvm

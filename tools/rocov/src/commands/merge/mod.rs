@@ -202,7 +202,7 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     });
     if of_blocks > 0 && optimizing + gathered.host.len() == 0 {
         bail!(
-            "all profiles have counts of a trace or of PTX, by which clang cannot optimize: compile with what `rocov flags` \
+            "all profiles have counts of a trace or of PTX, which clang cannot use to optimize: compile with the flags that `rocov flags` \
              prints"
         );
     }

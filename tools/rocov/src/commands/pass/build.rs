@@ -41,7 +41,7 @@ pub(super) fn build(arguments: &PassBuildArguments) -> CommandResult {
         compile(&clang, &headers, unfinished)?;
         if !fits(&compiler, unfinished)? {
             bail!(
-                "{path} does not take the plugin that was made for it from {}: check that these headers are its own",
+                "{path} does not load the plugin that was built for it from {}: check that these headers are its own",
                 headers.display()
             );
         }

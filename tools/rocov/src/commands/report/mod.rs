@@ -292,7 +292,9 @@ fn add_host(
     }
     let profiles: Vec<_> = data.host.iter().map(PathBuf::as_path).collect();
     if profiles.is_empty() {
-        bail!("no profile of host code in {data}: compile with what `rocov flags --host` prints");
+        bail!(
+            "no profile of host code in {data}: compile with the flags that `rocov flags --host` prints"
+        );
     }
     let part = merged.directory().join("host.profdata");
     let (counts, said) = host_counts(&profiles, part, installed)?;
@@ -418,8 +420,8 @@ fn write(
     let is_judged = has_gates || change.is_some();
     if view.paths.is_empty() && (html.is_some() || !is_judged) {
         bail!(
-            "no source file is left to report: nothing was written: give --include, --exclude, --exclude-function, \
-             --exclude-line and --arch that leave some"
+            "no source file is left to report: nothing was written: check --include, --exclude, --exclude-function, \
+             --exclude-line and --arch"
         );
     }
     // A gate prints them.
@@ -467,7 +469,7 @@ fn write(
         let (baseline, left_out) = baseline.with_sources(&root, is_selected);
         if left_out > 0 {
             print::warn(&[format!(
-                "{}: the options of this report leave out {} of the baseline: run it without filters to hold all to it",
+                "{}: the options of this report leave out {} of the baseline: run it without filters to check everything",
                 file.display(),
                 count(left_out, "source")
             )]);

@@ -318,11 +318,11 @@ impl Test<'_> {
         let Some(first) = different.first() else {
             let lines = count(expected.len(), "line");
             return Ok(match reached {
-                true => format!("{lines}, each reached or not as the arithmetic has it"),
+                true => format!("{lines}, each reached or not, as expected"),
                 false => {
                     let largest = expected.values().map(|(count, _)| count).max();
                     let largest = largest.copied().unwrap_or_default();
-                    format!("{lines}, each with the count of the arithmetic (0 to {largest})")
+                    format!("{lines}, each with the expected count (0 to {largest})")
                 }
             });
         };
@@ -368,7 +368,7 @@ fn look_into(program: &Path, compilation: &str) -> Result<Vec<String>, Wrong> {
     };
     if let Some(finding) = first_wrong(&checked.device) {
         let remedy = format!(
-            "the compiler got the flags, and did not heed them all: look for a wrapper, a ccache or a file of options \
+            "the compiler got the flags, but ignored some of them: look for a wrapper, a ccache or a file of options \
              that drops or changes flags. The command was {compilation}"
         );
         return Err(wrong(finding, remedy));
@@ -451,7 +451,7 @@ impl Ran {
         if let Some(item) = self.line("wrong: ") {
             return Err(wrong(
                 item.to_owned(),
-                "run the program of --output DIR without rocov: if it is wrong there too, take another compiler or \
+                "run the program of --output DIR without rocov: if it is wrong there too, use another compiler or \
                  runtime, and else report it as a fault of rocov",
             ));
         }
@@ -459,7 +459,7 @@ impl Ran {
             Some(results) if self.output.status.success() => Ok(results.to_owned()),
             _ => Err(wrong(
                 said(&self.output),
-                "run the program of --output DIR without rocov: if it fails there too, take another compiler or \
+                "run the program of --output DIR without rocov: if it fails there too, use another compiler or \
                  runtime, and else report it as a fault of rocov",
             )),
         }

@@ -163,8 +163,9 @@ impl Change {
         match found {
             Match::Source(source) => return Some(source),
             Match::Likely(source) => {
-                let line =
-                    format!("rocov takes {name} for {source}: if that is wrong, give --path-map");
+                let line = format!(
+                    "rocov matches {name} with {source}: if that is wrong, give --path-map"
+                );
                 changed.doubts.push(line);
                 return Some(source);
             }

@@ -81,7 +81,7 @@ impl fmt::Display for Unmapped {
         let paths = &self.0;
         write!(
             f,
-            "no coverage mapping in {paths}: compile it with what `rocov flags` prints"
+            "no coverage mapping in {paths}: compile it with the flags that `rocov flags` prints"
         )
     }
 }
@@ -92,7 +92,9 @@ impl Unmapped {
     /// The error of the host's programs and libraries.
     pub(crate) fn host_error(&self) -> anyhow::Error {
         let paths = &self.0;
-        anyhow!("no coverage mapping in {paths}: compile it with what `rocov flags --host` prints")
+        anyhow!(
+            "no coverage mapping in {paths}: compile it with the flags that `rocov flags --host` prints"
+        )
     }
 }
 

@@ -43,8 +43,8 @@ impl Storage {
             return Ok(Self::Bucket(Bucket::open(within)?));
             #[cfg(not(feature = "s3"))]
             bail!(
-                "cannot use {IN_BUCKETS}{within}: this rocov was built without object stores: build it by \
-                 `ROCOV_PARTS= cargo install --path tools/rocov --features s3` in a clone of rocov, or copy the data set by \
+                "cannot use {IN_BUCKETS}{within}: this rocov was built without object stores: build it with \
+                 `ROCOV_PARTS= cargo install --path tools/rocov --features s3` in a clone of rocov, or copy the data set with \
                  `aws s3 sync`"
             );
         }

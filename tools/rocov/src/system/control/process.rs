@@ -68,7 +68,7 @@ impl Process {
         match path {
             Some(path) if is_socket(&path) => Ok(path),
             Some(path) if wanted => bail!(
-                "process {pid} does not listen on {}: it has not loaded GPU code yet, or it cannot: see its standard error",
+                "process {pid} does not listen on {}: it has not loaded GPU code yet, or it cannot make its socket: see its standard error",
                 path.display()
             ),
             _ => bail!("process {pid} has no control socket: start it with `rocov run --control`"),
