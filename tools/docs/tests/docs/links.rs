@@ -8,7 +8,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use crate::{files_below, read, repository};
 
 /// The documents outside of the book.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 9] = [
     "README.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
@@ -16,6 +16,7 @@ const OTHERS: [&str; 8] = [
     "benches/README.md",
     "benches/many-processes.md",
     "testdata/README.md",
+    "tools/modelgpu/README.md",
     "tools/python/pytest-plugin/README.md",
 ];
 
