@@ -157,7 +157,7 @@ settings! {
             values: "an absolute path",
             default: Described("none"),
             set_by: "`rocov run`",
-            meaning: "Names the data directory, to which device ELFs, registries and saved sections go. It holds for \
+            meaning: "Names the data directory, to which device ELFs, registries and saved sections go. It applies to \
                 profiles in its `profraw` or below; files that go with other profiles lie [beside \
                 them](files.md#a-pattern-of-your-own).",
         }
@@ -224,7 +224,7 @@ settings! {
             values: "`rocov`, `llvm`",
             default: Described("none"),
             set_by: "`rocov run --drain`",
-            meaning: "Chooses who drains a program that contains [LLVM's own \
+            meaning: "Chooses which drain is used for a program that contains [LLVM's own \
                 drain](../guides/compile.md#llvms-own-drain). `rocov run` sets it to `rocov`. If it is not set, \
                 librocov stands down for LLVM's drain and reports that. librocov always drains code with [copies of \
                 its counters](../internals/beside-llvm.md#code-with-copies-of-its-counters).",
@@ -271,7 +271,7 @@ settings! {
             values: "`0`, `1`",
             default: Literal("0"),
             set_by: "`rocov run --roctx`",
-            meaning: "`1` takes [ROCTx ranges](../guides/roctx.md) as labels, and marks as dumps.",
+            meaning: "`1` uses [ROCTx ranges](../guides/roctx.md) as labels, and marks as dumps.",
         }
         INSTRUMENT = "ROCOV_INSTRUMENT" {
             values: "`0`, `1`, `reached`",
@@ -287,7 +287,7 @@ settings! {
                 no cache.",
         }
         CACHE_MAX = "ROCOV_CACHE_MAX" {
-            values: "bytes, with `K`, `M` or `G` behind",
+            values: "bytes, with an optional `K`, `M` or `G`",
             default: Literal("1G"),
             meaning: "Limits the size of each folder of the cache. rocov removes what was not used for the longest time.",
         }
@@ -300,7 +300,7 @@ settings! {
         ROCR_VISIBLE_DEVICES = "ROCR_VISIBLE_DEVICES" {
             values: "as ROCr reads it",
             default: Described("none"),
-            meaning: "Limits the GPUs for which code that was never launched counts as not run.",
+            meaning: "Limits the GPUs for which code that was never launched is reported as not run.",
         }
         HSA_TOOLS_LIB = "HSA_TOOLS_LIB" {
             values: "as ROCr reads it",
@@ -321,7 +321,7 @@ settings! {
             values: "path of ptxas",
             default: Described("Triton's own, or that on the `PATH`"),
             set_by: "`rocov run --instrument`",
-            meaning: "Does that for `TRITON_PTXAS_BLACKWELL_PATH`.",
+            meaning: "Does what `ROCOV_PTXAS` does, for `TRITON_PTXAS_BLACKWELL_PATH`.",
         }
         CUDA_TOOLKIT = "ROCOV_CUDA_TOOLKIT" {
             values: "a directory",
@@ -414,7 +414,7 @@ settings! {
         MODELGPU_TMP = "ROCOV_MODELGPU_TMP" {
             values: "a directory",
             default: Described("`$TMPDIR`, then `/tmp`"),
-            meaning: "Takes the files of the model.",
+            meaning: "Names the directory for the model's files.",
         }
     }
     Tests {
