@@ -273,6 +273,13 @@ settings! {
             set_by: "`rocov run --roctx`",
             meaning: "`1` uses [ROCTx ranges](../guides/roctx.md) as labels, and marks as dumps.",
         }
+        GTEST = "ROCOV_GTEST" {
+            values: "`0`, `1`",
+            default: Literal("0"),
+            set_by: "`rocov run --per-test`",
+            meaning: "`1` takes the [tests of a GoogleTest program](../guides/per-test.md#googletest) as labels. The program \
+                must stream its results: `GTEST_STREAM_RESULT_TO` names an address at which something accepts connections.",
+        }
         INSTRUMENT = "ROCOV_INSTRUMENT" {
             values: "`0`, `1`, `reached`",
             default: Literal("0"),

@@ -11,6 +11,8 @@ use thiserror::Error;
 pub const LABELS: &str = "labels";
 /// The most bytes of a name in a label.
 const MAX_BYTES: usize = 128;
+/// The characters of a name that cannot be in a label which its replacement starts with.
+const CHARACTERS_KEPT: usize = 64;
 /// The most bytes of a name's directory: the limit of file systems (`NAME_MAX`).
 const MAX_ENCODED: usize = 255;
 
@@ -40,6 +42,24 @@ pub struct Label {
 impl Label {
     /// The most names in a label.
     pub const MAX_NAMES: usize = 8;
+
+    /// The label of a test with this name: the name, as far as it is one. A part that cannot be in a label is replaced by
+    /// its start and a hash; the first parts of too many become one. The pytest plugin has the same rules.
+    #[must_use]
+    pub fn text_for(test: &str) -> String {
+        let mut names: Vec<_> = test.split('/').map(str::to_owned).collect();
+        if let Some(more) = names.len().checked_sub(Self::MAX_NAMES) {
+            let folded = names.drain(..=more).collect::<Vec<_>>().join(".");
+            names.insert(0, folded);
+        }
+        for name in &mut names {
+            // ctest's environments of tests are lists with `;` between them.
+            if name.parse::<Self>().is_err() || name.contains([';', '\0']) {
+                *name = short(name);
+            }
+        }
+        names.join("/")
+    }
 
     /// The directory of this label's profiles, relative to the directory that `LLVM_PROFILE_FILE` names.
     #[must_use]
@@ -90,6 +110,29 @@ impl Label {
         let is_name = (1..=MAX_ENCODED).contains(&encoded.len());
         is_name.then_some(Self { encoded })
     }
+}
+
+/// The replacement of a name that cannot be in a label: its start and a hash.
+fn short(name: &str) -> String {
+    let usual = |letter: char| match letter {
+        'A'..='Z' | 'a'..='z' | '0'..='9' | '.' | '_' | '-' => letter,
+        _ => '_',
+    };
+    let start: String = name.chars().take(CHARACTERS_KEPT).map(usual).collect();
+    format!("{start}-{:08x}", crc(name.as_bytes()))
+}
+
+/// The checksum that zlib names CRC-32.
+fn crc(bytes: &[u8]) -> u32 {
+    let mut sum = u32::MAX;
+    for byte in bytes {
+        sum ^= u32::from(*byte);
+        for _ in 0..8 {
+            let carry = if sum & 1 == 1 { 0xEDB8_8320 } else { 0 };
+            sum = (sum >> 1) ^ carry;
+        }
+    }
+    !sum
 }
 
 impl FromStr for Label {
@@ -152,6 +195,26 @@ mod tests {
         assert_eq!(directory("unit tests"), "labels/unit%20tests");
         assert_eq!(directory("50%"), "labels/50%25");
         assert_eq!(directory("é<int>"), "labels/%C3%A9%3Cint%3E");
+    }
+
+    #[test]
+    fn labels_are_names_as_far_as_these_can_be() {
+        let whole = "1/2/3/4/5/6/7/8";
+        for name in ["add", "Suite.Test/0", "odd [\"name\"] $x \\ @y@ é", whole] {
+            assert_eq!(Label::text_for(name), name);
+        }
+        let long = "x".repeat(200);
+        // CRC-32 as zlib has it.
+        for (name, expected) in [
+            ("a//b", "a/-00000000/b"),
+            ("../up", "..-9608161c/up"),
+            ("a/b;c", "a/b_c-5c1b1986"),
+            (&long, &format!("{}-7ecb6ba6", "x".repeat(64))),
+            ("1/2/3/4/5/6/7/8/9/0", "1.2.3/4/5/6/7/8/9/0"),
+        ] {
+            assert_eq!(Label::text_for(name), expected);
+            assert!(expected.parse::<Label>().is_ok());
+        }
     }
 
     #[test]

@@ -502,16 +502,29 @@ fn each_test_of_ctest_has_its_own_label() {
 fn what_cannot_be_labelled_test_by_test_is_refused() {
     let place = Place::new();
     for (command, told) in [
-        (
-            &["make", "test"][..],
-            "`make` is neither ctest nor a script",
-        ),
-        (&["ctest"], "no CTestTestfile.cmake in"),
+        (&["ctest"][..], "no CTestTestfile.cmake in"),
         (&["ctest", "--test-dir", "nowhere"], "nowhere"),
         (&["ctest", "-S", "script.cmake"], "`ctest -S`"),
     ] {
         let mut run = place.command(&["--per-test", "--"]);
         let message = failure(&run.args(command).output().unwrap(), 125);
+        assert!(message.contains(told), "{message}");
+    }
+    // Another program may be one of GoogleTest, or start some.
+    for (kind, script, told) in [
+        ("--per-test", None, "did not start a GoogleTest program"),
+        (
+            "--per-test=gtest",
+            Some("true"),
+            "neither ctest by its name nor a GoogleTest program",
+        ),
+    ] {
+        let mut run = place.command(&[kind, "--strict", "--"]);
+        match script {
+            Some(script) => run.args(["sh", "-c", script]),
+            None => run.arg("true"),
+        };
+        let message = failure(&run.output().unwrap(), 3);
         assert!(message.contains(told), "{message}");
     }
 }

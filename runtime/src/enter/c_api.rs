@@ -4,6 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use super::copy::send;
+use super::gtest;
 use crate::elect::event::Event;
 use crate::elect::llvm_drain;
 use crate::guest::status::RocovStatus;
@@ -77,6 +78,8 @@ pub unsafe extern "C" fn rocov_dump(label: *const c_char) -> RocovStatus {
 /// `label` is null or NUL terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocov_label_push(label: *const c_char) -> RocovStatus {
+    // SAFETY: null or NUL terminated, as the caller promises.
+    unsafe { gtest::sees_push(label) };
     send(Event::LabelPush(label))
 }
 
@@ -84,6 +87,7 @@ pub unsafe extern "C" fn rocov_label_push(label: *const c_char) -> RocovStatus {
 /// The open labels of a thread end with the thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_label_pop() -> RocovStatus {
+    gtest::sees_pop();
     send(Event::LabelPop)
 }
 

@@ -1,6 +1,6 @@
 //! The constructor of librocov.
 
-use super::{exit, tool_table};
+use super::{exit, gtest, tool_table};
 use crate::elect::interposer::Interposer;
 use crate::guest::process;
 use crate::serve::{kernel_wait, service};
@@ -14,6 +14,7 @@ use crate::serve::{kernel_wait, service};
 /// for [`tool_table::HSA_AMD_TOOL_PRIORITY`].
 #[ctor::ctor(unsafe)]
 pub(super) fn at_load() {
+    gtest::at_load();
     exit::register_late();
     process::watch_forks(service::forked);
     let interposer = Interposer::now();

@@ -10,7 +10,7 @@ use crate::elect;
 use crate::guest::elf_objects;
 
 /// Returns the next definition of `name` in the search order behind this library.
-fn find_behind(name: &CStr) -> Option<*mut c_void> {
+pub(super) fn find_behind(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: the name is NUL terminated.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     (!found.is_null()).then_some(found)

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rocov::control::socket_path;
 use rocov::discover::filter::Filter;
 use rocov::settings::variables::{
-    CONTROL, DATA, DRAIN, INSTRUMENT, LABEL, ONLY, PAUSED, PROFILE_FILE, ROCTX, SKIP,
+    CONTROL, DATA, DRAIN, GTEST, INSTRUMENT, LABEL, ONLY, PAUSED, PROFILE_FILE, ROCTX, SKIP,
     SNAPSHOT_EVERY, SNAPSHOT_SIGNAL, WAIT, XDG_RUNTIME_DIR, ZERO,
 };
 use rocov::settings::{
@@ -86,6 +86,16 @@ pub(crate) fn paused() -> bool {
 /// Returns whether ROCTx ranges are labels: `ROCOV_ROCTX=1`.
 pub(crate) fn roctx() -> bool {
     flag(&ROCTX, |value| value == "1")
+}
+
+/// Returns whether tests that GoogleTest streams are labels: `ROCOV_GTEST=1`. Constructors call this.
+pub(crate) fn gtest() -> bool {
+    flag(&GTEST, |value| value == "1")
+}
+
+/// Returns whether the label of profiles (`ROCOV_LABEL`) contains this text.
+pub(crate) fn label_contains(text: &str) -> bool {
+    variable(LABEL.name).is_some_and(|label| label.to_string_lossy().contains(text))
 }
 
 /// Returns the counters that GPU code gets while it is loaded: `ROCOV_INSTRUMENT`. `None` if it stays as it is.

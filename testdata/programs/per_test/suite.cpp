@@ -1,7 +1,16 @@
-// A suite of GoogleTest over kernels, with a label for each test if LABELLED.
+// A suite of GoogleTest over kernels, with a label for each test if LABELLED, or LABELLED_LATE: after InitGoogleTest.
 #ifdef LABELLED
 #include "rocov_gtest.h"
 ROCOV_LABEL_TESTS;
+#endif
+#ifdef LABELLED_LATE
+#include "rocov_gtest.h"
+
+int main(int count, char **arguments) {
+  testing::InitGoogleTest(&count, arguments);
+  rocov::label_tests();
+  return RUN_ALL_TESTS();
+}
 #endif
 
 #include "calls.h"

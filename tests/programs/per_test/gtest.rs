@@ -1,4 +1,4 @@
-//! GoogleTest with the listener of `rocov_gtest.h`.
+//! GoogleTest with the listener of `rocov_gtest.h`, and without: then by the results that it streams.
 
 use super::{Run, program, suite};
 use crate::support::command::run;
@@ -21,14 +21,28 @@ pub(super) fn alone(test: &str) -> Run {
     })
 }
 
+/// The ways to labels: the options of `rocov run`, and the flags for the program. With both, the listener of the header
+/// labels the tests.
+const WAYS: [(&[&str], &[&str]); 4] = [
+    (&["--per-test"], &[]),
+    (&[], &["-DLABELLED"]),
+    (&["--per-test"], &["-DLABELLED"]),
+    (&["--per-test"], &["-DLABELLED_LATE"]),
+];
+
 #[test]
 fn each_test_counts_what_it_counts_alone() {
-    let labelled = Run::with_options(&[], |command| {
-        command.arg(suite(&["-DLABELLED"]));
+    let expected = TESTS.map(|(test, _)| alone(test).all());
+    let [labelled, ..] = WAYS.map(|(options, flags)| {
+        let labelled = Run::with_options(options, |command| {
+            command.arg(suite(flags));
+        });
+        for ((test, labels), expected) in TESTS.iter().zip(&expected) {
+            let counts = labelled.labelled(labels);
+            assert_eq!(counts, *expected, "{test} with {options:?}, {flags:?}");
+        }
+        labelled
     });
-    for (test, labels) in TESTS {
-        assert_eq!(labelled.labelled(labels), alone(test).all(), "{test}");
-    }
     let without_labels = alone("*");
     assert_eq!(labelled.all(), without_labels.all());
 
@@ -48,16 +62,22 @@ fn tests_before_one_that_ends_the_process_keep_their_counts() {
             .arg(program("fifty", &["-DLABELLED"]))
             .arg("--gtest_filter=All/Fifty.Sum/0");
     });
-    for signal in [libc::SIGABRT, libc::SIGSEGV, libc::SIGKILL] {
-        let (run, ended) = Run::ended(&[], |command| {
+    let [as_it_is, labels_itself, ..] = WAYS;
+    for (signal, (options, flags)) in [
+        (libc::SIGABRT, as_it_is),
+        (libc::SIGABRT, labels_itself),
+        (libc::SIGSEGV, labels_itself),
+        (libc::SIGKILL, as_it_is),
+    ] {
+        let (run, ended) = Run::ended(options, |command| {
             command.arg("env").arg(format!("LAST_SIGNAL={signal}"));
-            command.arg(program("fifty", &["-DLABELLED"]));
+            command.arg(program("fifty", flags));
         });
         let ended = ended.with_status(128 + signal);
         ended.says(&["after its last drain: later counts are lost"]);
         // Each is merged from profiles of its own, which takes longer than the run.
-        let compared = match signal {
-            libc::SIGABRT => (0..49).collect(),
+        let compared = match (signal, flags) {
+            (libc::SIGABRT, []) => (0..49).collect(),
             _ => vec![0, 48],
         };
         for number in compared {

@@ -22,6 +22,15 @@ pub(crate) enum InstrumentCounters {
     Reached,
 }
 
+/// The tests of `--per-test`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PerTestOf {
+    /// The tests of ctest if CMD is ctest or a script, and of GoogleTest if it is another program
+    Auto,
+    /// The tests of all GoogleTest programs, within those of ctest
+    Gtest,
+}
+
 /// Run a program and drain the counters of its GPU code into a directory
 ///
 /// Compile the program with the flags that `rocov flags` prints; it needs no other change. rocov
@@ -63,14 +72,27 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) label: Option<Label>,
 
-    /// CMD is ctest, or a script that starts it: label the profiles of each test with its name
+    /// Label the profiles of each test with its name, for ctest or a GoogleTest program
+    ///
+    /// Without KIND, it is auto.
     ///
     /// Parallel runs, fixtures and options of ctest work as without it. The build directory is the
-    /// current one or that of ctest's own --test-dir. rocov shortens names that cannot be labels, such
-    /// as a part of more than 128 bytes, and prints them on standard error. A script, such as `sh -e FILE`, must
-    /// call `ctest` by this name. Needs CMake 3.20 or later.
-    #[arg(long, conflicts_with = "label")]
-    pub(crate) per_test: bool,
+    /// current one or that of ctest's own --test-dir. A script, such as `sh -e FILE`, must call `ctest` by this name. Needs
+    /// CMake 3.20 or later.
+    ///
+    /// GoogleTest programs need no change: they report their tests by their own option --gtest_stream_result_to.
+    ///
+    /// rocov shortens names that cannot be labels, such as a part of more than 128 bytes, and prints that on standard error.
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "auto",
+        conflicts_with = "label"
+    )]
+    pub(crate) per_test: Option<PerTestOf>,
 
     /// Let `rocov dump` and `rocov status` ask the running program, through a socket in DIR
     ///

@@ -81,6 +81,12 @@ fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     }
 }
 
+/// Blocks the signals that [`run`] takes, for a thread that would otherwise end the command by them.
+pub(crate) fn leave_signals_to_others() {
+    // SAFETY: the pointer is to a live set; a null pointer asks for no old value.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &waited_for(), std::ptr::null_mut()) };
+}
+
 /// Returns whether a process sent the signal, rather than the kernel on behalf of the terminal.
 fn sent_by_a_process(info: &libc::siginfo_t) -> bool {
     matches!(

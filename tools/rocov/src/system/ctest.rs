@@ -20,7 +20,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use flate2::Crc;
 use rocov::store::Label;
 use serde::Deserialize;
 use tempfile::TempDir;
@@ -43,8 +42,6 @@ const UNSUPPORTED: [&str; 6] = [
     "--build-and-test",
     "--preset",
 ];
-/// Characters of a name that is too long which go into the label.
-const CHARACTERS_KEPT: usize = 64;
 
 /// The names of ctest.
 const NAMES: [&str; 2] = ["ctest", "ctest3"];
@@ -63,21 +60,21 @@ const INFORMATION: [&str; 7] = [
 /// The file beside the stand-in which says that tests have labels.
 const HAS_LABELLED: &str = "labelled";
 
-/// A command whose tests get labels.
-pub(crate) struct PerTest {
-    pub(crate) command: Vec<OsString>,
+/// A command whose tests of ctest get labels.
+pub(super) struct Ctest {
+    pub(super) command: Vec<OsString>,
     /// The directory of the stand-in for ctest, if the command starts ctest itself.
     stand_in: Option<TempDir>,
 }
 
-impl PerTest {
+impl Ctest {
     /// Makes a command that does the same with labels. Prints the tests that cannot be labelled by
     /// their names.
     ///
     /// # Errors
     ///
     /// Fails if it is neither one of ctest on a build directory nor a script.
-    pub(crate) fn from_command(command: &[OsString]) -> Result<Self> {
+    pub(super) fn from_command(command: &[OsString]) -> Result<Self> {
         let is_script = command.first().is_some_and(|program| is_script(program));
         let stand_in = is_script
             .then(stand_in)
@@ -91,7 +88,7 @@ impl PerTest {
     }
 
     /// The `PATH` of the command, if it is another one.
-    pub(crate) fn path(&self) -> Option<OsString> {
+    pub(super) fn path(&self) -> Option<OsString> {
         let mut path = self.stand_in.as_ref()?.path().as_os_str().to_owned();
         if let Some(others) = env::var_os("PATH") {
             path.push(":");
@@ -101,14 +98,20 @@ impl PerTest {
     }
 
     /// Returns whether a script has ended that did not start ctest, so that no test has a label.
-    pub(crate) fn missed_ctest(&self) -> bool {
+    pub(super) fn missed(&self) -> bool {
         let stand_in = self.stand_in.as_ref();
         stand_in.is_some_and(|directory| !directory.path().join(HAS_LABELLED).exists())
     }
 }
 
+/// Returns whether a program is ctest.
+pub(super) fn is_ctest(program: &OsStr) -> bool {
+    let name = Path::new(program).file_name().unwrap_or_default();
+    NAMES.iter().any(|ctest| name == *ctest)
+}
+
 /// Returns whether a program is a shell, or a file that one interprets.
-fn is_script(program: &OsStr) -> bool {
+pub(super) fn is_script(program: &OsStr) -> bool {
     let path = Path::new(program);
     let name = path.file_name().unwrap_or_default();
     if SHELLS.iter().any(|shell| name == *shell) {
@@ -124,7 +127,7 @@ fn is_script(program: &OsStr) -> bool {
         fs::File::open(place).ok()?.read_exact(&mut start).ok()?;
         Some(start)
     });
-    !NAMES.iter().any(|ctest| name == *ctest) && start == Some(*b"#!")
+    !is_ctest(program) && start == Some(*b"#!")
 }
 
 /// The files of this name on the `PATH`. A shell takes the first.
@@ -248,14 +251,6 @@ impl<'a> CtestCommand<'a> {
         let (program, arguments) = command
             .split_first()
             .context("no program is given: give one after `--`")?;
-        let name = Path::new(program).file_name().unwrap_or_default();
-        if !NAMES.iter().any(|ctest| name == *ctest) {
-            bail!(
-                "--per-test labels the tests that ctest runs, and `{}` is neither ctest nor a script: give ctest \
-                 or a script that starts it, or run each test under `rocov run --label NAME`",
-                program.display()
-            );
-        }
         let mut asked = Self {
             program,
             build: None,
@@ -326,7 +321,7 @@ struct ListedTest {
 /// Returns each test with its label. Prints the labels that differ from the tests' names.
 fn labels(names: &BTreeSet<String>) -> Vec<(&str, String)> {
     let label = |name: &str| {
-        let label = label(name);
+        let label = Label::text_for(name);
         if label != name {
             print::warn(&[format!("the test {name:?} has the label {label}")]);
         }
@@ -334,35 +329,6 @@ fn labels(names: &BTreeSet<String>) -> Vec<(&str, String)> {
     };
     let names = names.iter().map(String::as_str);
     names.map(|name| (name, label(name))).collect()
-}
-
-/// The label of the test with this name: the name, as far as it is one. The pytest plugin has the same
-/// rules.
-fn label(test: &str) -> String {
-    let mut names: Vec<_> = test.split('/').map(str::to_owned).collect();
-    if let Some(more) = names.len().checked_sub(Label::MAX_NAMES) {
-        let folded = names.drain(..=more).collect::<Vec<_>>().join(".");
-        names.insert(0, folded);
-    }
-    for name in &mut names {
-        // Environments of tests are lists with `;` between them.
-        if name.parse::<Label>().is_err() || name.contains(';') {
-            *name = short(name);
-        }
-    }
-    names.join("/")
-}
-
-/// The replacement of a name that cannot be in a label: its start and a hash.
-fn short(name: &str) -> String {
-    let usual = |letter: char| match letter {
-        'A'..='Z' | 'a'..='z' | '0'..='9' | '.' | '_' | '-' => letter,
-        _ => '_',
-    };
-    let start: String = name.chars().take(CHARACTERS_KEPT).map(usual).collect();
-    let mut hash = Crc::new();
-    hash.update(name.as_bytes());
-    format!("{start}-{:08x}", hash.sum())
 }
 
 /// Fills the directory that ctest reads in place of `build`. Another `rocov run` may do so at the same time.
@@ -412,26 +378,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_names_as_far_as_these_can_be() {
-        let whole = "1/2/3/4/5/6/7/8";
-        for name in ["add", "Suite.Test/0", "odd [\"name\"] $x \\ @y@ é", whole] {
-            assert_eq!(label(name), name);
-        }
-        let long = "x".repeat(200);
-        // CRC-32 as zlib has it.
-        for (name, expected) in [
-            ("a//b", "a/-00000000/b"),
-            ("../up", "..-9608161c/up"),
-            ("a/b;c", "a/b_c-5c1b1986"),
-            (&long, &format!("{}-7ecb6ba6", "x".repeat(64))),
-            ("1/2/3/4/5/6/7/8/9/0", "1.2.3/4/5/6/7/8/9/0"),
-        ] {
-            assert_eq!(label(name), expected);
-            assert!(expected.parse::<Label>().is_ok());
-        }
-    }
-
-    #[test]
     fn options_of_ctest_are_told_apart() {
         let command =
             |text: &str| -> Vec<OsString> { text.split_whitespace().map(OsString::from).collect() };
@@ -441,7 +387,7 @@ mod tests {
         assert_eq!(asked.configuration, Some("Debug".into()));
         assert_eq!(asked.junit, Some("j.xml".into()));
         assert_eq!(asked.arguments, command("-j4 -C Debug -R x"));
-        for wrong in ["make test", "ctest -S x.cmake", "ctest --preset=x"] {
+        for wrong in ["ctest -S x.cmake", "ctest --preset=x"] {
             assert!(CtestCommand::parse(&command(wrong)).is_err(), "{wrong}");
         }
     }

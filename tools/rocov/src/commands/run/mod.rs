@@ -27,9 +27,9 @@ use rocov::support::clock;
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, InstrumentCounters, RunArguments, USUAL_CONTROL};
 use crate::data::{DataDirectory, DeviceProfile, non_atomic, notes, zeros};
 use crate::support::paths::Absent;
-use crate::system::ctest::PerTest;
 use crate::system::installed::INJECTION_VARIABLE;
 use crate::system::journal::{Ending, Journal, Noted};
+use crate::system::per_test::PerTest;
 use crate::system::{child_process, installed, writable};
 use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::plural::count;
@@ -60,10 +60,10 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         .map_err(|error| Failure::new(exit_status::RUN_FAILED, error))?;
     let per_test = arguments
         .per_test
-        .then(|| PerTest::from_command(&arguments.command))
+        .map(|of| PerTest::new(&arguments.command, of))
         .transpose()
         .map_err(|error| Failure::new(exit_status::RUN_FAILED, error))?;
-    let command = per_test.as_ref().map(|per_test| &per_test.command);
+    let command = per_test.as_ref().and_then(PerTest::command);
     let (program, program_arguments) = command
         .unwrap_or(&arguments.command)
         .split_first()
@@ -88,7 +88,11 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     if let Some(path) = environment.path(path) {
         command.env("PATH", path);
     }
-    for (name, value) in &environment.variables {
+    let of_tests = per_test
+        .as_ref()
+        .map(PerTest::variables)
+        .unwrap_or_default();
+    for (name, value) in environment.variables.iter().chain(&of_tests) {
         command.env(name, value);
         if arguments.verbose {
             print::message(format_args!("{name}={}", value.display()));
@@ -134,15 +138,11 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     for noted in journal.noted(&ending).unwrap_or_default() {
         environment.note(noted, since);
     }
-    let missed_ctest = per_test.as_ref().is_some_and(PerTest::missed_ctest).then(|| {
-        "no test has a label, as the command did not start ctest by its name: call `ctest` in it, or leave out \
-         --per-test"
-            .to_owned()
-    });
+    let missed_tests = per_test.as_ref().and_then(PerTest::missed);
     let losses: Vec<_> = line
         .into_iter()
         .chain(non_atomic::line_of_run(&registries))
-        .chain(missed_ctest)
+        .chain(missed_tests)
         .collect();
     match losses.as_slice() {
         [] if arguments.verbose => environment.say_what_was_written(),

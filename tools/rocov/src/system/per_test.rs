@@ -1,0 +1,76 @@
+//! The tests that `rocov run --per-test` labels.
+
+use std::ffi::OsString;
+
+use anyhow::{Context, Result};
+
+use super::ctest::{self, Ctest};
+use super::gtest::GtestStream;
+use crate::cli::PerTestOf;
+
+/// The labels for tests of a command.
+pub(crate) struct PerTest {
+    ctest: Option<Ctest>,
+    gtest: Option<GtestStream>,
+}
+
+impl PerTest {
+    /// Prepares the labels. Prints the tests of ctest that cannot be labelled by their names.
+    ///
+    /// # Errors
+    ///
+    /// Fails if ctest's list of tests cannot be read, or GoogleTest programs cannot report theirs.
+    pub(crate) fn new(command: &[OsString], of: PerTestOf) -> Result<Self> {
+        let program = command
+            .first()
+            .context("no program is given: give one after `--`")?;
+        let starts_ctest = ctest::is_ctest(program) || ctest::is_script(program);
+        let ctest = starts_ctest
+            .then(|| Ctest::from_command(command))
+            .transpose()?;
+        let gtest = match of {
+            PerTestOf::Auto => !starts_ctest,
+            PerTestOf::Gtest => true,
+        };
+        let gtest = gtest.then(GtestStream::new).transpose()?;
+        Ok(Self { ctest, gtest })
+    }
+
+    /// The command, if it is another one.
+    pub(crate) fn command(&self) -> Option<&[OsString]> {
+        self.ctest.as_ref().map(|ctest| ctest.command.as_slice())
+    }
+
+    /// The `PATH` of the command, if it is another one.
+    pub(crate) fn path(&self) -> Option<OsString> {
+        self.ctest.as_ref()?.path()
+    }
+
+    /// More variables of the command.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let gtest = self.gtest.as_ref();
+        gtest.map_or_else(Vec::new, GtestStream::variables)
+    }
+
+    /// A line for a command that has ended without any test.
+    pub(crate) fn missed(&self) -> Option<String> {
+        let has_missed_ctest = self.ctest.as_ref().is_some_and(Ctest::missed);
+        let has_begun = self.gtest.as_ref().map(GtestStream::has_begun);
+        let line = match (has_begun, &self.ctest) {
+            (None, _) if has_missed_ctest => {
+                "no test has a label, as the command did not start ctest by its name: call `ctest` in it, give \
+                 --per-test=gtest if it starts GoogleTest programs, or leave out --per-test"
+            }
+            (Some(false), None) => {
+                "no test has a label, as the command did not start a GoogleTest program: give one, or ctest, or a script \
+                 that starts ctest, or run each test under `rocov run --label NAME`"
+            }
+            (Some(false), Some(_)) if has_missed_ctest => {
+                "no test has a label, as the command started neither ctest by its name nor a GoogleTest program: leave \
+                 out --per-test, or run each test under `rocov run --label NAME`"
+            }
+            _ => return None,
+        };
+        Some(line.to_owned())
+    }
+}
