@@ -524,7 +524,8 @@ fn what_cannot_be_labelled_test_by_test_is_refused() {
             Some(script) => run.args(["sh", "-c", script]),
             None => run.arg("true"),
         };
-        let message = failure(&run.output().unwrap(), 3);
-        assert!(message.contains(told), "{message}");
+        let output = run.output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        assert!(stderr(&output).contains(told), "{output:?}");
     }
 }

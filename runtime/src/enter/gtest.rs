@@ -160,8 +160,8 @@ fn label(name: &str) -> CString {
     let label = Label::text_for(name);
     if label != name {
         log::warn_once(
-            &"names of tests that cannot be labels, such as those of more than 128 bytes, are shortened, and end in a hash of \
-              the name",
+            &"some names of tests cannot be labels, such as those of more than 128 bytes: their labels are shorter and end \
+              in a hash; give these tests shorter names to keep them",
         );
     }
     CString::new(label).unwrap_or_default()
