@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::artifacts::{built, repository};
@@ -30,12 +30,17 @@ fn program(stack: Stack) -> Program {
 
 /// The library, compiled with these flags and the stack's own.
 fn library(stack: Stack, flags: &[&str]) -> PathBuf {
+    library_from("library.hip", stack, flags)
+}
+
+/// A library of a source, compiled with these flags and the stack's own.
+fn library_from(source: &str, stack: Stack, flags: &[&str]) -> PathBuf {
     Compilation::on(stack)
         .arguments(stack.flags())
         .arguments(["-O1", "-fPIC", "-shared"])
         .arguments([format!("--offload-arch={TARGET}")])
         .arguments(flags)
-        .source(repository("testdata/programs/never_launched/library.hip"))
+        .source(repository("testdata/programs/never_launched").join(source))
         .reads([
             device_header(),
             repository("testdata/programs/never_launched/kernels.h"),
@@ -44,9 +49,13 @@ fn library(stack: Stack, flags: &[&str]) -> PathBuf {
 }
 
 fn instrumented(stack: Stack) -> PathBuf {
+    library_of("library.hip", stack)
+}
+
+fn library_of(source: &str, stack: Stack) -> PathBuf {
     let flags = rocov_flags(stack, &[]);
     let flags: Vec<_> = flags.iter().map(|flag| flag.to_str().unwrap()).collect();
-    library(stack, &flags)
+    library_from(source, stack, &flags)
 }
 
 /// A data directory, and the command that wrote to it.
@@ -429,6 +438,104 @@ fn a_report_on_an_object_counts_all_of_it() {
     };
     assert_eq!(report(&objects[..1]), sorted(&[&ADDED, &SCALE]));
     assert_eq!(report(&objects), sorted(&[&ADDED, &SCALE, &HALVE]));
+}
+
+/// A zstd frame of raw blocks (RFC 8878, 3.1.1): one segment, size in 4 bytes.
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    let mut frame = b"\x28\xb5\x2f\xfd\xa0".to_vec();
+    frame.extend((bytes.len() as u32).to_le_bytes());
+    let mut blocks = bytes.chunks(100_000).peekable();
+    while let Some(block) = blocks.next() {
+        let header = (block.len() as u32) << 3 | u32::from(blocks.peek().is_none());
+        frame.extend(&header.to_le_bytes()[..3]);
+        frame.extend_from_slice(block);
+    }
+    frame
+}
+
+/// A kpack archive with these code objects of host files, as rocm-kpack's document describes it.
+fn kpack(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut data = (entries.len() as u32).to_le_bytes().to_vec();
+    let mut list = serde_json::Map::new();
+    for (ordinal, (id, bytes)) in entries.iter().enumerate() {
+        let frame = zstd(bytes);
+        data.extend((frame.len() as u32).to_le_bytes());
+        data.extend(frame);
+        let entry = json!({"type": "hsaco", "ordinal": ordinal, "original_size": bytes.len()});
+        list.insert((*id).to_owned(), json!({ TARGET: entry }));
+    }
+    let toc = json!({
+        "format_version": 1, "group_name": "test", "gfx_arch_family": TARGET, "gfx_arches": [TARGET],
+        "toc": list, "compression_scheme": "zstd-per-kernel", "zstd_offset": 64, "zstd_size": data.len(),
+    });
+    let mut file = b"KPAK\x01\0\0\0".to_vec();
+    file.extend((64 + data.len() as u64).to_le_bytes());
+    file.resize(64, 0);
+    file.extend(data);
+    file.extend(rmp_serde::to_vec(&toc).expect("MessagePack"));
+    file
+}
+
+/// The code object of a library.
+fn code_object_of(library: &Path, directory: &Path) -> Vec<u8> {
+    let mut extract = limited(built("rocov"));
+    extract.arg("extract").arg(library).arg("-o").arg(directory);
+    let path = run(&mut extract).success().silently().stdout;
+    std::fs::read(path.trim_end()).expect("one device ELF")
+}
+
+/// A library that names kpack archives has its code there, and that of other libraries is left alone. The runtime here
+/// loads nothing from them, and the library still has its own copy.
+#[test]
+fn code_in_kpack_archives_is_found() {
+    let stack = Stack::usual();
+    let program = program(stack);
+    let ran = Ran::new();
+    let place = |name: &str| ran.directory.path().join(name);
+    std::fs::create_dir(place("lib")).expect("a directory");
+    std::fs::create_dir(place(".kpack")).expect("a directory");
+    let reference = json!({
+        "kpack_search_paths": ["../.kpack/test_@GFXARCH@.kpack"], "kernel_name": "lib/library.so",
+    });
+    let reference = rmp_serde::to_vec(&reference).expect("MessagePack");
+    std::fs::write(place("reference"), reference).expect("a file can be written");
+    let library = place("lib/library.so");
+    let mut split = limited("objcopy");
+    split.arg("--add-section");
+    split.arg(format!(".rocm_kpack_ref={}", place("reference").display()));
+    split.arg(instrumented(stack)).arg(&library);
+    run(&mut split).success().silently();
+    let archive = place(".kpack/test_gfx90a.kpack");
+    let code = code_object_of(&instrumented(stack), ran.directory.path());
+    let other = code_object_of(&library_of("scale.hip", stack), ran.directory.path());
+    let entries = [("lib/other.so#0", other), ("lib/library.so#0", code)];
+    std::fs::write(&archive, kpack(&entries)).expect("a file can be written");
+
+    let ran = ran.and(&program, &["add", "open", library.to_str().unwrap()]);
+    ran.reports(&[&ADDED, &SCALE, &HALVE]);
+    // Data without that code, and a report with the library, or with the archive of both libraries.
+    let bare = Ran::new();
+    let mut command = limited(built("rocov"));
+    command.args(["run", "--gpu", "model", "--no-zero", "-o"]);
+    command.arg(bare.data()).arg("--").arg(&program.file);
+    run(command.arg("add")).success().silently();
+    let report = |object: &Path| {
+        let objects = [&*program.file, object].map(|path| format!("--object={}", path.display()));
+        let json = bare.report(&["--json", "--summary-only", &objects[0], &objects[1]]);
+        lines(&json.success().silently().stdout)
+    };
+    assert_eq!(report(&library), sorted(&[&ADDED, &SCALE, &HALVE]));
+    assert_eq!(report(&archive), sorted(&[&ADDED, &SCALE, &HALVE]));
+
+    // Without the archive, a line names it.
+    std::fs::remove_file(&archive).expect("a file can be removed");
+    let ran = Ran::new();
+    let mut command = program.under_rocov(TARGET, &ran.data());
+    command.args(["add", "open", library.to_str().unwrap()]);
+    run(&mut command).success().says(&[
+        "its device code was split off into kpack archives, and none of them is there: install ",
+        "/lib/../.kpack/test_@GFXARCH@.kpack; reports lack its code that was never launched",
+    ]);
 }
 
 /// The test does not start HSA: rocov asks the driver for the GPUs.

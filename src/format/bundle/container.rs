@@ -2,7 +2,7 @@
 
 use crate::format::bundle::bytes::Bytes;
 use crate::format::bundle::error::BundleError;
-use crate::format::bundle::formats::{BUNDLE, COMPRESSED, FAT_BINARY, OFFLOAD_BINARY};
+use crate::format::bundle::formats::{BUNDLE, COMPRESSED, FAT_BINARY, KPACK, OFFLOAD_BINARY};
 use crate::format::bundle::image::{Content, Image};
 use crate::format::codeobject::{CodeObject, Identity};
 use crate::format::decompress::Method;
@@ -59,6 +59,11 @@ pub enum Packing {
     FatBinary {
         /// The size in bytes of all images that were compressed, when unpacked.
         unpacked: u64,
+    },
+    /// An entry of a kpack archive.
+    Kpack {
+        /// The size in bytes when unpacked, if it is compressed.
+        unpacked: Option<u64>,
     },
 }
 
@@ -135,6 +140,7 @@ impl Packing {
             Self::Compressed { .. } => COMPRESSED.name,
             Self::OffloadBinary { .. } => OFFLOAD_BINARY.name,
             Self::FatBinary { .. } => FAT_BINARY.name,
+            Self::Kpack { .. } => KPACK.name,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
+use crate::format::bundle::kpack::SplitOff;
 use crate::format::codeobject::CodeObjectError;
 use crate::format::decompress::Method;
 
@@ -269,6 +270,15 @@ pub enum BundleError {
     /// The file is of another kind, or a host ELF without device code.
     #[error("no device code: {0}")]
     NoDeviceCode(&'static str),
+    /// The list of a kpack archive cannot be used.
+    #[error("the list of code objects of the kpack archive {0}")]
+    KpackList(&'static str),
+    /// The device code of the file is in kpack archives.
+    #[error(
+        "no device code: it was split off into kpack archives; give one of them: {}",
+        .0.archives.join(", ")
+    )]
+    SplitOff(SplitOff),
     /// The host file around the containers is damaged.
     #[error("not a 64-bit little-endian ELF: {0}")]
     HostFile(#[from] object::Error),

@@ -32,6 +32,12 @@ pub(super) const FAT_BINARY: Format = Format {
     name: "CUDA fat binary",
 };
 
+/// A kpack archive.
+pub(super) const KPACK: Format = Format {
+    magic: b"KPAK",
+    name: "kpack archive",
+};
+
 /// Returns whether `bytes` start with a container: a bundle, compressed or not, an offload binary, or a fat binary.
 pub(super) fn starts_container(bytes: &[u8]) -> bool {
     starts_bundle(bytes) || starts_packed(bytes)

@@ -8,6 +8,7 @@ use object::read::elf::{FileHeader, SectionHeader};
 
 use crate::format::bundle::error::BundleError;
 use crate::format::bundle::formats::starts_bundle;
+use crate::format::bundle::kpack::SplitOff;
 
 /// The section of bundles that the HIP runtime loads.
 const FAT_BINARY: &[u8] = b".hip_fatbin";
@@ -84,9 +85,12 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
         let name = sections.section_name(endian, section)?;
         is_to_be_linked |= name.starts_with(TO_BE_LINKED) || name == CUDA_TO_BE_LINKED;
         if name == SPLIT_OFF {
-            return Err(BundleError::NoDeviceCode(
-                "it was split off into kpack archives, which rocov does not read; give the file from before the \
-                 split",
+            let reference = SplitOff::parse(section.data(endian, file)?);
+            return Err(reference.map_or(
+                BundleError::NoDeviceCode(
+                    "it was split off into kpack archives, and the reference to them is damaged; give the archives",
+                ),
+                BundleError::SplitOff,
             ));
         }
         if ![FAT_BINARY, CUDA_FAT_BINARY].contains(&name) && !name.starts_with(OFFLOADING) {

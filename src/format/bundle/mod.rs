@@ -1,9 +1,10 @@
-//! The containers of device code: plain and compressed bundles, offload binaries, CUDA fat binaries, and the host
-//! files that hold these.
+//! The containers of device code: plain and compressed bundles, offload binaries, CUDA fat binaries, kpack archives, and
+//! the host files that hold these.
 //!
 //! The `.hip_fatbin` section of a host ELF holds one bundle for each translation unit (a single one with
 //! `-fgpu-rdc`). Each bundle starts a page. `--genco` writes a file that is a bundle. The section
-//! `.llvm.offloading` holds offload binaries one after the other, and `.nv_fatbin` CUDA fat binaries.
+//! `.llvm.offloading` holds offload binaries one after the other, and `.nv_fatbin` CUDA fat binaries. A kpack archive has
+//! many code objects of many host files: each is a container here.
 //!
 //! [`containers`] reads all containers and reports all damage. [`images`] returns only the code objects.
 //! Neither trusts a number in the file: memory grows with the data that there is, and at most one container
@@ -19,6 +20,7 @@ mod fat_binary;
 mod formats;
 mod host;
 mod image;
+mod kpack;
 mod offload_binary;
 mod plain;
 
@@ -31,12 +33,15 @@ pub use crate::format::bundle::fat_binary::{
     FAT_BINARY_HEADER, PackedPtx, fat_binary_size, packed_ptx, ptx_architecture, runs_ptx,
 };
 pub use crate::format::bundle::image::{Content, Image};
+pub use crate::format::bundle::kpack::{ANY_TARGET, SplitOff};
 pub use crate::format::decompress::Method;
 
 use std::collections::VecDeque;
 
 use crate::format::bundle::formats::{starts_bundle, starts_container, starts_packed};
 use crate::format::bundle::host::HostSection;
+use crate::format::bundle::kpack::Archive;
+use crate::format::decompress::ZSTD_MAGIC;
 
 /// The number of damaged containers after which rocov skips the rest of a file.
 const MAX_DAMAGED: usize = 16;
@@ -52,6 +57,21 @@ pub fn containers(file: &[u8]) -> Containers<'_> {
         place: 0..file.len(),
         has_one: false,
     };
+    if file.starts_with(formats::KPACK.magic) {
+        let (archive, error) = match Archive::parse(file) {
+            Ok(archive) => (Some(archive), None),
+            Err(error) => (None, Some(error)),
+        };
+        return Containers {
+            file: Bytes::from_file(file),
+            sections: VecDeque::new(),
+            archive,
+            error,
+            is_scanning: false,
+            damaged: 0,
+            room: u64::MAX,
+        };
+    }
     let (sections, error) = if starts_container(file) || image::is_code_object(file) {
         (vec![all], None)
     } else {
@@ -63,6 +83,7 @@ pub fn containers(file: &[u8]) -> Containers<'_> {
     Containers {
         file: Bytes::from_file(file),
         sections: sections.into(),
+        archive: None,
         error,
         is_scanning: false,
         damaged: 0,
@@ -76,6 +97,14 @@ pub fn containers(file: &[u8]) -> Containers<'_> {
 /// Fails if there is no container, or it is damaged.
 pub fn container_at(file: &[u8], offset: usize) -> Result<Container<'_>, BundleError> {
     let start = offset.min(file.len());
+    if file.starts_with(formats::KPACK.magic) {
+        let entries = Archive::parse(file)?.entries.into_iter().flatten();
+        let mut entries = entries.filter(|entry| entry.offset() == offset);
+        let entry = entries
+            .next()
+            .ok_or_else(|| BundleError::unknown_magic(&file[start..], start))?;
+        return entry.into_container(&Bytes::from_file(file), u64::MAX);
+    }
     parse(&Bytes::from_file(file), start..file.len(), u64::MAX)
 }
 
@@ -83,7 +112,20 @@ pub fn container_at(file: &[u8], offset: usize) -> Result<Container<'_>, BundleE
 #[must_use]
 pub fn starts_at(file: &[u8], offset: usize) -> bool {
     let rest = file.get(offset..).unwrap_or_default();
+    if file.starts_with(formats::KPACK.magic) && (offset == 0 || rest.starts_with(ZSTD_MAGIC)) {
+        return true;
+    }
     starts_container(rest) || image::is_code_object(rest)
+}
+
+/// The reference of the host file with the bytes `file` to the kpack archives with its device code. `None` if its code was
+/// not split off.
+#[must_use]
+pub fn split_off(file: &[u8]) -> Option<SplitOff> {
+    match host::sections(file) {
+        Err(BundleError::SplitOff(reference)) => Some(reference),
+        _ => None,
+    }
 }
 
 /// The code objects in `file`, and all errors in its containers.
@@ -100,6 +142,8 @@ pub struct Containers<'data> {
     file: Bytes<'data>,
     /// The sections that are still to be read.
     sections: VecDeque<HostSection>,
+    /// The archive that is still to be read.
+    archive: Option<Archive>,
     /// The reason why there is nothing to read.
     error: Option<BundleError>,
     /// True if the next bytes may be the rest of a damaged container.
@@ -126,6 +170,7 @@ impl<'data> Iterator for Containers<'data> {
         }
         if self.damaged == MAX_DAMAGED {
             self.sections.clear();
+            self.archive = None;
             self.error = Some(BundleError::TooMuchDamage { limit: MAX_DAMAGED });
         }
         Some(found)
@@ -140,6 +185,16 @@ impl<'data> Containers<'data> {
         Containers { room, ..self }
     }
 
+    /// Leaves out the containers of a kpack archive that are from other host files than the one with this name. Others are
+    /// not unpacked.
+    #[must_use]
+    pub fn of_host(mut self, name: &str) -> Self {
+        if let Some(archive) = &mut self.archive {
+            archive.retain(name);
+        }
+        self
+    }
+
     /// The number of bytes that may still be unpacked.
     #[must_use]
     pub fn room(&self) -> u64 {
@@ -148,6 +203,21 @@ impl<'data> Containers<'data> {
 
     /// Parses the next container and removes it from `sections`.
     fn parse_next(&mut self) -> Option<Result<Container<'data>, BundleError>> {
+        if let Some(archive) = &mut self.archive {
+            let entry = archive.entries.pop_front()?;
+            let found = entry.and_then(|entry| entry.into_container(&self.file, self.room));
+            if let Ok(Container {
+                packing:
+                    Packing::Kpack {
+                        unpacked: Some(unpacked),
+                    },
+                ..
+            }) = &found
+            {
+                self.room = self.room.saturating_sub(*unpacked);
+            }
+            return Some(found);
+        }
         loop {
             let section = self.sections.front_mut()?;
             let rest = &self.file[section.place.clone()];
@@ -235,6 +305,7 @@ mod tests {
     mod damage;
     mod fat_binaries;
     mod headers;
+    mod kpacks;
     mod mutations;
     mod reading;
     mod synth;

@@ -11,7 +11,7 @@ mod identity;
 mod kernel;
 mod kernel_sources;
 mod metadata;
-mod msgpack;
+pub(in crate::format) mod msgpack;
 mod openmp;
 mod segments;
 mod target;

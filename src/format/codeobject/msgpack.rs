@@ -12,7 +12,7 @@ const SHOWN: usize = 64;
 
 /// A value. For a list or map it is only the start: the elements follow.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Value<'a> {
+pub(in crate::format) enum Value<'a> {
     Nil,
     Bool(bool),
     Number(u64),
@@ -31,7 +31,7 @@ pub(super) enum Value<'a> {
 
 /// The reason why there is no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(in crate::format) enum Fault {
     /// The bytes end before the value does.
     Cut,
     /// The byte at this offset starts no value.
@@ -59,18 +59,18 @@ impl fmt::Display for Value<'_> {
 
 /// A reader that moves forward through bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Reader<'a> {
+pub(in crate::format) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(in crate::format) fn new(bytes: &'a [u8]) -> Self {
         Reader { bytes, at: 0 }
     }
 
     /// Reads the next value, or only the start of a list or map.
-    pub(super) fn start(&mut self) -> Result<Value<'a>, Fault> {
+    pub(in crate::format) fn start(&mut self) -> Result<Value<'a>, Fault> {
         let at = self.at;
         let [tag] = self.array()?;
         Ok(match Marker::from_u8(tag) {
@@ -116,14 +116,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the next value and skips its elements.
-    pub(super) fn value(&mut self) -> Result<Value<'a>, Fault> {
+    pub(in crate::format) fn value(&mut self) -> Result<Value<'a>, Fault> {
         let value = self.start()?;
         self.finish(value)?;
         Ok(value)
     }
 
     /// Skips the elements of a value that has started.
-    pub(super) fn finish(&mut self, value: Value<'a>) -> Result<(), Fault> {
+    pub(in crate::format) fn finish(&mut self, value: Value<'a>) -> Result<(), Fault> {
         let within = |value| match value {
             Value::List(count) => u64::from(count),
             Value::Map(count) => 2 * u64::from(count),

@@ -50,23 +50,6 @@ fn a_file_of_another_kind() {
 }
 
 #[test]
-fn a_file_whose_device_code_was_split_off() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name);
-    std::fs::write(path("marker"), b"\x80").unwrap();
-    let section = format!(".rocm_kpack_ref={}", path("marker").display());
-    let mut copy = std::process::Command::new("objcopy");
-    copy.args(["--add-section", &section]);
-    copy.arg(std::env::current_exe().unwrap())
-        .arg(path("split"));
-    assert!(copy.status().unwrap().success());
-    let split = std::fs::read(path("split")).unwrap();
-    let expected = "no device code: it was split off into kpack archives, which rocov does not read; give the \
-                    file from before the split";
-    assert_eq!(message(&split), expected);
-}
-
-#[test]
 fn bytes_between_containers() {
     let mut file = small();
     file.resize(8192, 0);

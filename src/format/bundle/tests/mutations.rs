@@ -74,6 +74,8 @@ fn no_change_makes_the_readers_panic_or_hand_out_more_than_there_is() {
             (".llvm.offloading", &offload_binary(2, &targets)),
         ]),
     ];
+    let entries = [(("a#0", "gfx90a"), &*one), (("b#0", "gfx942"), &*other)];
+    files.extend([false, true].map(|is_packed| kpack(is_packed, &entries)));
     let packed = FatEntry {
         flags: 0x2011,
         image: &lz4(&one),

@@ -302,3 +302,82 @@ pub(super) fn cubin(tail: &str) -> Vec<u8> {
 pub(super) fn lz4(bytes: &[u8]) -> Vec<u8> {
     [&[0xf0, (bytes.len() - 15) as u8], bytes].concat()
 }
+
+/// A text in MessagePack.
+pub(super) fn text(text: &str) -> Vec<u8> {
+    let mut bytes = vec![0xd9, text.len() as u8];
+    bytes.extend(text.bytes());
+    bytes
+}
+
+/// A number in MessagePack.
+pub(super) fn number(number: u64) -> Vec<u8> {
+    [&[0xcf][..], &number.to_be_bytes()].concat()
+}
+
+/// A list in MessagePack.
+pub(super) fn list(values: &[Vec<u8>]) -> Vec<u8> {
+    [&[0xdc, 0, values.len() as u8][..], &values.concat()].concat()
+}
+
+/// A map in MessagePack.
+pub(super) fn map(pairs: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = vec![0xde, 0, pairs.len() as u8];
+    for (key, value) in pairs {
+        bytes.extend(text(key));
+        bytes.extend(value);
+    }
+    bytes
+}
+
+/// A kpack archive of this data, from byte 64 on, and with this list.
+pub(super) fn kpack_with(data: &[u8], list: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut file = b"KPAK\x01\0\0\0".to_vec();
+    file.extend(words(&[64 + data.len() as u64]));
+    file.resize(64, 0);
+    file.extend(data);
+    file.extend(map(list));
+    file
+}
+
+/// A kpack archive of these code objects, each with its id and its target.
+pub(super) fn kpack(is_packed: bool, entries: &[((&str, &str), &[u8])]) -> Vec<u8> {
+    let mut data = Vec::new();
+    let (mut blobs, mut toc) = (Vec::new(), Vec::new());
+    if is_packed {
+        data.extend((entries.len() as u32).to_le_bytes());
+    }
+    for (ordinal, ((id, target), bytes)) in entries.iter().enumerate() {
+        if is_packed {
+            let frame = zstd(bytes);
+            data.extend((frame.len() as u32).to_le_bytes());
+            data.extend(frame);
+        } else {
+            let offset = number(64 + data.len() as u64);
+            blobs.push(map(&[
+                ("offset", offset),
+                ("size", number(bytes.len() as u64)),
+            ]));
+            data.extend(*bytes);
+        }
+        let entry = map(&[
+            ("type", text("hsaco")),
+            ("ordinal", number(ordinal as u64)),
+            ("original_size", number(bytes.len() as u64)),
+        ]);
+        toc.push((*id, map(&[(*target, entry)])));
+    }
+    let scheme = if is_packed { "zstd-per-kernel" } else { "none" };
+    kpack_with(
+        &data,
+        &[
+            ("format_version", number(1)),
+            ("gfx_arches", list(&[text("gfx90a")])),
+            ("compression_scheme", text(scheme)),
+            ("blobs", list(&blobs)),
+            ("zstd_offset", number(64)),
+            ("zstd_size", number(data.len() as u64)),
+            ("toc", map(&toc)),
+        ],
+    )
+}

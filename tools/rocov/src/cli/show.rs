@@ -8,7 +8,7 @@ use clap::Args;
 ///
 /// A file can be any file of the data directory: raw profiles of all versions, registries
 /// (.kernels.json), sections of an unknown raw version (.sections), device ELFs. It can also be any file
-/// that holds device code: programs, libraries, bundles, offload binaries.
+/// that holds device code: programs, libraries, bundles, offload binaries, kpack archives.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0; 1 if a file is none of these, or damaged and the rest is shown; 2 for a usage \

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Error, Result, bail};
 use memmap2::Mmap;
 use rocov::format::bundle;
-use rocov::format::bundle::BundleError;
+use rocov::format::bundle::{BundleError, Containers, SplitOff};
 use rocov::format::codeobject::cuda::with_sections;
 use rocov::format::codeobject::{CodeObject, Identity, without_host_functions};
 use rocov::store::layout::{PTX, device_elf_name, elf_identity};
 use rocov::store::write_atomic;
 
+use super::archives::archives_beside;
 use crate::support::mmap;
 
 /// A file that device ELFs are looked for in.
@@ -62,7 +63,10 @@ impl ObjectFile {
             );
         }
         let contents = mmap::map(path)?;
-        let (elfs, damage) = device_elfs(&contents);
+        let (elfs, damage) = match bundle::split_off(&contents) {
+            None => device_elfs(bundle::containers(&contents)),
+            Some(reference) => in_archives(path, &reference)?,
+        };
         let mut damage = damage.into_iter();
         if elfs.is_empty()
             && let Some(error) = damage.next()
@@ -170,11 +174,45 @@ pub(super) fn open_kept(path: &Path, identity: &str) -> Result<ObjectFile> {
     }
 }
 
-/// The device ELFs in the bytes of a file, and the errors in its other parts.
-fn device_elfs(contents: &[u8]) -> (Vec<DeviceElf>, Vec<BundleError>) {
+/// The device ELFs of a host file whose code was split off, and the errors in their archives.
+///
+/// # Errors
+///
+/// Fails if there is no archive, or one cannot be read.
+fn in_archives(host: &Path, reference: &SplitOff) -> Result<(Vec<DeviceElf>, Vec<BundleError>)> {
+    let (mut elfs, mut damage) = (Vec::new(), Vec::new());
+    for archive in archives_beside(host, reference)? {
+        let contents = mmap::map(&archive)?;
+        let containers = bundle::containers(&contents).of_host(&reference.name);
+        let (found, wrong) = device_elfs(containers);
+        elfs.extend(found.into_iter().map(|elf| DeviceElf {
+            bytes: match elf.bytes {
+                Bytes::InFile(range) => Bytes::Unpacked(contents[range].to_vec()),
+                unpacked => unpacked,
+            },
+            ..elf
+        }));
+        damage.extend(wrong);
+    }
+    if elfs.is_empty() && damage.is_empty() {
+        bail!(
+            "{} was split off into kpack archives, and these do not name {}: give the archives of its build",
+            host.display(),
+            reference.name
+        );
+    }
+    Ok((elfs, damage))
+}
+
+/// The device ELFs in the containers of a file, and the errors in its other parts.
+fn device_elfs(containers: Containers<'_>) -> (Vec<DeviceElf>, Vec<BundleError>) {
     let mut elfs = Vec::new();
     let mut damage = Vec::new();
-    for image in bundle::images(contents) {
+    let images = containers.flat_map(|container| match container {
+        Err(error) => vec![Err(error)],
+        Ok(container) => container.into_device_images(),
+    });
+    for image in images {
         match image {
             Ok(image) => elfs.push(DeviceElf {
                 identity: image.identity,

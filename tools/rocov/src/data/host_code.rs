@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use rocov::device::Agent;
 use rocov::device::elf_file::AtRest;
-use rocov::format::bundle::{self, Container, Content, Image, Packing, runs_ptx};
+use rocov::format::bundle::{self, Container, Containers, Content, Image, Packing, runs_ptx};
 use rocov::format::codeobject::cuda::{self, with_sections};
 use rocov::format::codeobject::{CodeObject, is_generic, runs_on};
 use rocov::format::ptx::{Module, is_instrumented};
@@ -92,7 +92,16 @@ impl HostCode {
     /// Looks at all containers in the file with the bytes `file`. HIP cannot load the code of a damaged one
     /// either, so that is skipped.
     pub(crate) fn parse(file: &[u8]) -> Self {
-        let containers = bundle::containers(file).unpacking_at_most(MAX_UNPACKED);
+        Self::from_containers(bundle::containers(file))
+    }
+
+    /// Looks at the containers of the host file with this name in the kpack archive with the bytes `file`.
+    pub(crate) fn parse_archive(file: &[u8], host: &str) -> Self {
+        Self::from_containers(bundle::containers(file).of_host(host))
+    }
+
+    fn from_containers(containers: Containers<'_>) -> Self {
+        let containers = containers.unpacking_at_most(MAX_UNPACKED);
         let mut code = Self::default();
         for container in containers.flatten() {
             code.containers

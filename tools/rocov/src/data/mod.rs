@@ -8,6 +8,7 @@
 //!
 //! Nothing here prints: each step collects `Warnings`, and the command prints them.
 
+mod archives;
 mod builds;
 pub(crate) mod changes;
 pub(crate) mod code_cache;

@@ -20,9 +20,9 @@ use anyhow::{Result, anyhow, bail};
 use memmap2::Mmap;
 use object::elf::ELFMAG;
 use rocov::device::Agent;
-use rocov::discover::host_files::build_of;
+use rocov::discover::host_files::{build_of, tag};
 use rocov::drain::{ZeroProfile, ZeroWriter};
-use rocov::format::bundle::starts_at;
+use rocov::format::bundle::{SplitOff, split_off, starts_at};
 use rocov::format::codeobject::{Identity, runs_on};
 use rocov::format::ptx::{Module, modules};
 use rocov::format::registry::model::{
@@ -32,8 +32,9 @@ use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::layout::{DataLayout, OBJECTS, REGISTRIES, SIDE, source_identity};
 use rocov::store::{ProfileName, RegistryChange, change_registry};
 
+use super::archives::archives_beside;
 use super::code_cache::CodeCache;
-use super::host_code::{Counted, FunctionKey, HostCode, at_rest, function_keys};
+use super::host_code::{Counted, CountingCode, FunctionKey, HostCode, at_rest, function_keys};
 use super::registries::{ProcessKey, Registries, Registry, RegistryProcess};
 use crate::support::{mmap, parallel};
 use crate::term::plural::count;
@@ -87,6 +88,8 @@ struct CodeFile {
     modified: Option<u64>,
     contents: Mmap,
     code: HostCode,
+    /// The kpack archives to which its code was split off.
+    archives: Vec<Self>,
 }
 
 /// The host files of all processes. A file that cannot be looked at has the reason instead.
@@ -234,7 +237,7 @@ pub(crate) fn for_objects(
     let mut wanted = WantedHere::new();
     for (path, file) in objects.iter().zip(&files) {
         for agent in one_of_each(agents) {
-            for code in file.code.taken_by(agent, Counted::WithCounters) {
+            for (file, code) in file.taken_by(agent, Counted::WithCounters) {
                 if is_wanted(agent, code.identity) {
                     let key = (agent.name.as_str(), code.identity);
                     wanted.entry(key).or_insert_with(|| Wanted {
@@ -269,10 +272,11 @@ pub(crate) fn from_other_archs(
     let mut wanted = WantedHere::new();
     for file in files {
         let runs = |processor: &&str| ran.iter().any(|arch| runs_on(processor, arch));
-        let others = file.code.processors().filter(|processor| !runs(processor));
+        let processors = file.parts().flat_map(|file| file.code.processors());
+        let others = processors.filter(|processor| !runs(processor));
         for arch in others.collect::<BTreeSet<_>>() {
             let agent = agent_of(arch);
-            for code in file.code.taken_by(&agent, Counted::WithCounters) {
+            for (file, code) in file.taken_by(&agent, Counted::WithCounters) {
                 if is_wanted(arch, code.identity) {
                     let key = (arch, code.identity);
                     wanted.entry(key).or_insert_with(|| Wanted {
@@ -313,13 +317,14 @@ fn complete_process<'a>(
         };
         for agent in one_of_each(&process.agents) {
             let mut code_objects = BTreeSet::new();
-            let code = file.code.taken_by(agent, counted);
-            let code = code.filter(|code| !loaded.contains(&(agent.name.as_str(), code.identity)));
+            let code = file.taken_by(agent, counted);
+            let code =
+                code.filter(|(_, code)| !loaded.contains(&(agent.name.as_str(), code.identity)));
             let ptx = file.code.ptx_taken_by(agent);
             let ptx = ptx.filter(|ptx| !counted_ptx.has_all(&registry.side, ptx.functions));
-            let code = code.map(|code| (code.identity, code.container, counted));
-            let ptx = ptx.map(|ptx| (ptx.identity, ptx.container, Counted::WithCounters));
-            for (identity, container, counted) in code.chain(ptx) {
+            let code = code.map(|(file, code)| (file, code.identity, code.container, counted));
+            let ptx = ptx.map(|ptx| (file, ptx.identity, ptx.container, Counted::WithCounters));
+            for (file, identity, container, counted) in code.chain(ptx) {
                 code_objects.insert(identity.to_owned());
                 let key = (agent.name.as_str(), identity);
                 here.entry(key).or_insert_with(|| Wanted {
@@ -588,7 +593,7 @@ impl CodeFile {
         })?;
         let file = Self::from_path(&path, cache)
             .map_err(|error| anyhow!(
-                    "the file cannot be read: {error:#}; reports lack its code that was never launched: run the program \
+                    "the file cannot be used: {error:#}; reports lack its code that was never launched: run the program \
                      again"
                 ))?;
         let is_it = match (&record.build, record.modified) {
@@ -623,12 +628,64 @@ impl CodeFile {
         let build = build_of(path)?;
         let fits = |code: &HostCode| code.fits(&contents);
         let code = cache.find_or(&build, &metadata, fits, || HostCode::parse(&contents));
+        let archives = match split_off(&contents) {
+            None => Vec::new(),
+            Some(reference) => archives_beside(path, &reference)?
+                .iter()
+                .map(|archive| Self::from_archive(archive, &reference, &build, cache))
+                .collect::<Result<_>>()?,
+        };
         Ok(Self {
             path: path.to_owned(),
             modified: modified(&metadata),
             build,
             contents,
             code,
+            archives,
+        })
+    }
+
+    /// Opens the kpack archive at `path`, for the code of the host file with this reference and `build`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read.
+    fn from_archive(
+        path: &Path,
+        reference: &SplitOff,
+        build: &str,
+        cache: &CodeCache,
+    ) -> Result<Self> {
+        let contents = mmap::map(path)?;
+        let metadata = fs::metadata(path)?;
+        let fits = |code: &HostCode| code.fits(&contents);
+        let look = || HostCode::parse_archive(&contents, &reference.name);
+        // The hash of an archive of many gigabytes would take longer than a look at its list.
+        let code = cache.find_or(&tag(&path.to_string_lossy(), build), &metadata, fits, look);
+        Ok(Self {
+            path: path.to_owned(),
+            modified: modified(&metadata),
+            build: build.to_owned(),
+            contents,
+            code,
+            archives: Vec::new(),
+        })
+    }
+
+    /// This file and the archives with its code.
+    fn parts(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.archives)
+    }
+
+    /// The `counted` code objects of all parts that `agent` could load, each with its part.
+    fn taken_by(
+        &self,
+        agent: &AgentRecord,
+        counted: Counted,
+    ) -> impl Iterator<Item = (&Self, CountingCode<'_>)> {
+        self.parts().flat_map(move |file| {
+            let code = file.code.taken_by(agent, counted);
+            code.map(move |code| (file, code))
         })
     }
 }

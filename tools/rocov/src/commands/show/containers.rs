@@ -35,7 +35,10 @@ fn describe_container(description: &mut Description, container: &Container<'_>) 
             let unpacked = unpacked.map(|size| format!(", unpacks to {size}"));
             format!(", version {version}{}", unpacked.unwrap_or_default())
         }
-        Packing::FatBinary { unpacked: 0 } => String::new(),
+        Packing::FatBinary { unpacked: 0 } | Packing::Kpack { unpacked: None } => String::new(),
+        Packing::Kpack {
+            unpacked: Some(unpacked),
+        } => format!(", unpacks to {unpacked} by zstd"),
         Packing::FatBinary { unpacked } => format!(", unpacks to {unpacked}"),
     };
     let section = container
