@@ -38,7 +38,7 @@ function(rocov_add_coverage)
   if(ROCOV_HOST)
     set(_rocov_HOST TRUE)
   endif()
-  _rocov_options("${_rocov_COUNTERS}" "${_rocov_HOST}" "${_rocov_CONFIGURATIONS}" _rocov_compile _rocov_link)
+  _rocov_options("${_rocov_COUNTERS}" "${_rocov_HOST}" "${_rocov_CONFIGURATIONS}" _rocov_compile _rocov_link _rocov_set)
   foreach(_rocov_target IN LISTS _rocov_UNPARSED_ARGUMENTS)
     get_target_property(_rocov_aliased "${_rocov_target}" ALIASED_TARGET)
     if(_rocov_aliased)
@@ -93,9 +93,9 @@ function(_rocov_check_target target)
   endif()
 endfunction()
 
-# Sets `compile` and `link` to the options of a way of counting, as generator expressions. Has the end of the top
-# directory make the flags and the target `coverage`.
-function(_rocov_options counters host configurations compile link)
+# Sets `compile` and `link` to the options of a way of counting, as generator expressions, and `used` to its name. Has the
+# end of the top directory make the flags and the target `coverage`.
+function(_rocov_options counters host configurations compile link used)
   set(set default)
   if(counters)
     set(set "${counters}")
@@ -122,6 +122,7 @@ function(_rocov_options counters host configurations compile link)
   endif()
   set(${compile} "${compiling}" PARENT_SCOPE)
   set(${link} "${linking}" PARENT_SCOPE)
+  set(${used} "${set}" PARENT_SCOPE)
 endfunction()
 
 # Removes the options of ROCOV_COVERAGE=ON from a target that gets options of its own.
@@ -149,10 +150,29 @@ function(_rocov_finish)
       set_property(TARGET rocov::flags PROPERTY ${set}_${language} "${flags}")
     endforeach()
   endforeach()
+  if(HIP_HIPCC_EXECUTABLE)
+    _rocov_find_hip("${sets}" "${enabled}")
+  endif()
   if(ROCOV_LABEL_TESTS)
     _rocov_label_tests("${enabled}")
   endif()
   _rocov_add_target("${sets}")
+endfunction()
+
+# Makes the flags of hipcc, which the commands of CMake's module FindHIP call, whatever compiles C++.
+function(_rocov_find_hip sets enabled)
+  set(CMAKE_HIPCC_COMPILER "${HIP_HIPCC_EXECUTABLE}")
+  foreach(set IN LISTS sets)
+    _rocov_flags(HIPCC ${set} flags)
+    # They link in the language HIP, which need not be enabled.
+    if(NOT HIP IN_LIST enabled)
+      set_property(TARGET rocov::flags PROPERTY ${set}_HIP "${flags}")
+    endif()
+    # FindHIP writes a list of words into a script.
+    string(REGEX REPLACE "^SHELL:" "" words "${flags}")
+    string(REPLACE " " ";" words "${words}")
+    set_property(TARGET rocov::flags PROPERTY ${set}_HIPCC "${words}")
+  endforeach()
 endfunction()
 
 # Adds a source with the listener of rocov_gtest.h to each program of the project that links GoogleTest.
@@ -224,7 +244,7 @@ function(_rocov_flags language set result)
     set(has_host TRUE)
   endif()
   if(NOT release)
-    if(language MATCHES "^(HIP|CUDA)$")
+    if(language MATCHES "^(HIP|HIPCC|CUDA)$")
       message(WARNING
         "rocov: ${CMAKE_${language}_COMPILER} is not clang, and ${language} code that it compiles does not count: "
         "set CMAKE_${language}_COMPILER to clang++")
@@ -386,7 +406,11 @@ endfunction()
 if(ROCOV_COVERAGE AND NOT _rocov_all_COMPILE_OPTIONS)
   _rocov_check_counters(ROCOV_COUNTERS "${ROCOV_COUNTERS}")
   _rocov_options(
-    "${ROCOV_COUNTERS}" "${ROCOV_HOST}" "" _rocov_all_COMPILE_OPTIONS _rocov_all_LINK_OPTIONS)
+    "${ROCOV_COUNTERS}" "${ROCOV_HOST}" "" _rocov_all_COMPILE_OPTIONS _rocov_all_LINK_OPTIONS _rocov_all_SET)
   add_compile_options("${_rocov_all_COMPILE_OPTIONS}")
   add_link_options("${_rocov_all_LINK_OPTIONS}")
+  # hip_add_library and hip_add_executable of CMake's module FindHIP compile by commands of their own, which get no
+  # options of directories and targets, but this variable. FindHIP removes it if the cache has none of its name.
+  set(HIP_CLANG_FLAGS "" CACHE STRING "Semicolon delimited flags for CLANG")
+  list(APPEND HIP_CLANG_FLAGS "$<TARGET_PROPERTY:rocov::flags,${_rocov_all_SET}_HIPCC>")
 endif()

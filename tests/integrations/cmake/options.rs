@@ -3,7 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::{Prefix, Project};
+use super::{PACKAGE, Prefix, Project};
+use crate::support::artifacts::repository;
 use crate::support::command::{Ended, limited, run};
 use crate::support::json::json;
 
@@ -143,6 +144,88 @@ fn the_clang_that_hipcc_calls_is_asked_for_its_flags() {
     let compiler = format!("-DCMAKE_CXX_COMPILER={}", hipcc.display());
     let commands = Commands::for_project(&text, &[&compiler]);
     assert_eq!(commands.rocovs("one.dir/a.cpp.o").len(), 1);
+}
+
+/// The commands of CMake's module FindHIP compile by scripts, which have no options of targets. rocALUTION uses them.
+#[test]
+fn the_scripts_of_find_hip_have_the_flags() {
+    let modules = "/usr/lib/x86_64-linux-gnu/cmake/hip";
+    assert!(
+        fs::exists(format!("{modules}/FindHIP.cmake")).expect("a path"),
+        "there is no FindHIP: tools/setup test"
+    );
+    let text = "cmake_minimum_required(VERSION 3.5...3.20)\n\
+                project(scripts LANGUAGES CXX)\n\
+                find_package(HIP REQUIRED MODULE)\n\
+                list(APPEND HIP_HIPCC_FLAGS -O3)\n\
+                set_source_files_properties(a.cpp PROPERTIES HIP_SOURCE_PROPERTY_FORMAT TRUE)\n\
+                hip_add_library(one SHARED a.cpp)\n\
+                hip_add_executable(two a.cpp)\n";
+    for (host, link) in [("OFF", false), ("ON", true)] {
+        let project = Project::with(text);
+        fs::write(project.path("a.cpp"), "").expect("a file can be written");
+        fs::create_dir(project.path("bin")).expect("a new directory");
+        let clang = "/usr/lib/llvm-22/bin";
+        for (name, script) in [
+            (
+                "hipcc",
+                format!("echo 'HIP version: 7.0'; exec {clang}/clang++ \"$@\""),
+            ),
+            (
+                "hipconfig",
+                format!(
+                    "case $1 in --platform) printf amd ;; --compiler) printf clang ;; -l) printf {clang} ;; *) printf 7.0.1-9999 ;; esac"
+                ),
+            ),
+            ("hipcc_cmake_linker_helper", "exit 0".to_owned()),
+        ] {
+            let path = project.path("bin").join(name);
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file can be written");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        }
+        let mut cmake = project.configuration();
+        cmake.args([
+            "-G",
+            "Ninja",
+            "-DROCOV_COVERAGE=ON",
+            "-DCMAKE_HIP_ARCHITECTURES=OFF",
+        ]);
+        cmake.arg("-DCMAKE_CXX_COMPILER=g++");
+        cmake.arg(format!("-DROCOV_HOST={host}"));
+        cmake.arg(format!("-DCMAKE_MODULE_PATH={modules}"));
+        cmake.arg(format!(
+            "-DHIP_ROOT_DIR={}",
+            project.directory.path().display()
+        ));
+        cmake.arg(format!(
+            "-DCMAKE_PROJECT_INCLUDE={}/rocov-build.cmake",
+            repository(PACKAGE).display()
+        ));
+        run(&mut cmake).success();
+
+        let script = project.path("build/CMakeFiles/one.dir/one_generated_a.cpp.o.cmake");
+        let script = fs::read_to_string(script).expect("FindHIP's script");
+        let flags = |start: &str| -> String {
+            let mut lines = script.lines().filter(|line| line.starts_with(start));
+            lines.next().expect("the flags").to_owned()
+        };
+        assert!(flags("set(HIP_HIPCC_FLAGS ").contains("-O3"), "{script}");
+        let words = flags("set(HIP_CLANG_FLAGS ");
+        let file = words.split_once("--config=").expect(&words).1;
+        let file = file.split([';', ')']).next().expect("a path");
+        let file = fs::read_to_string(file).expect("the file of flags");
+        assert!(file.contains("-fprofile-instr-generate"), "{file}");
+        assert_eq!(
+            file.contains("-Xarch_device -fcoverage-mapping"),
+            !link,
+            "{file}"
+        );
+
+        let ninja = fs::read_to_string(project.path("build/build.ninja")).expect("Ninja's file");
+        let linking = ninja.split_once("build two: HIP").expect(&ninja).1;
+        let linking = linking.split("\n\n").next().expect("a statement");
+        assert!(linking.contains("/rocov/hipcc-"), "{linking}");
+    }
 }
 
 #[test]
