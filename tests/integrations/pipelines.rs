@@ -206,6 +206,69 @@ fn shards_of_a_test_node_are_reported_on_another() {
     );
 }
 
+/// The script in place of TheRock's, with the options of that one: on an installed tree, and the profiles of two shards.
+#[test]
+fn the_script_for_therock_takes_its_options() {
+    let runner = Runner::new();
+    let workspace = runner.path("work");
+    let here = workspace.display();
+    let build = format!(
+        "mkdir -p rocm/bin\nclang++-22 $(rocov flags --clang clang++-22 --host) --config={} -O1 scale.hip -o \
+         rocm/bin/test_scale",
+        repository("testdata/sample/debian12.cfg").display()
+    );
+    run(&mut shell(&workspace, &build)).success();
+    for (shard, count) in [(1, 256), (2, 100)] {
+        let pattern = format!("{here}/coverage-report/profraw/scale-shard{shard}-%p-%m.profraw");
+        let script = format!("rocov run --strict --gpu model -- rocm/bin/test_scale {count}");
+        run(shell(&workspace, &script).env("LLVM_PROFILE_FILE", pattern)).success();
+    }
+    // Other programs of the directory, which are not the project's.
+    fs::copy(
+        workspace.join("scale"),
+        workspace.join("rocm/bin/test_other"),
+    )
+    .expect("a copy");
+    let script = repository("examples/therock/coverage_report.py");
+    let report = |options: &str| {
+        let script = format!("python3 {} --rocm-dir rocm {options}", script.display());
+        run(&mut shell(&workspace, &script))
+    };
+    let globs = "--object-globs 'bin/test_*,!bin/test_other*'";
+    report(&format!(
+        "--profraw-dir coverage-report/profraw {globs} --device-code --llvm-bin-dir /usr/lib/llvm-22/bin \
+         --html-output coverage-report/html --path-equivalence /elsewhere,{here}"
+    ))
+    .success();
+    let written = workspace.join("coverage-report");
+    let lcov = fs::read_to_string(written.join("coverage.info")).expect("a tracefile");
+    let source = fs::read_to_string(workspace.join("scale.hip")).expect("a source");
+    // 4 blocks of 64 and 2 enter the kernel, and each shard enters main.
+    for (text, count) in [("if (i >= count)", 256 + 128), ("int main(", 2)] {
+        let mut lines = (1..).zip(source.lines());
+        let (line, _) = lines
+            .find(|(_, line)| line.contains(text))
+            .expect("the line");
+        let record = format!("DA:{line},{count}");
+        assert!(
+            lcov.lines().any(|found| found == record),
+            "no {record}: {lcov}"
+        );
+    }
+    let summary = fs::read_to_string(written.join("coverage_summary.txt")).expect("a table");
+    assert!(summary.contains("\nrocm/bin/test_scale "), "{summary}");
+    assert!(!summary.contains("test_other"), "{summary}");
+    assert!(written.join("html/index.html").is_file());
+
+    // A report that measured nothing fails.
+    report("--profraw-dir coverage-report/profraw --object-globs 'lib/*.so'")
+        .with_status(1)
+        .says(&["no file in rocm matches lib/*.so"]);
+    let empty = format!("--profraw-dir rocm {globs}");
+    report(&empty).with_status(1).says(&["no profile in rocm"]);
+    report(&format!("{empty} --allow-empty")).success();
+}
+
 /// A test job that measured nothing must not pass.
 #[test]
 fn a_run_that_measures_nothing_fails() {
