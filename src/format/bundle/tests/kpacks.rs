@@ -7,8 +7,11 @@ use crate::format::bundle::*;
 const ONE: (&str, &str) = ("lib/liba.so#0", "gfx90a:xnack-");
 const OTHER: (&str, &str) = ("lib/libb.so#0", "gfx942");
 
-/// All images of `file`, by id and target, and all messages.
-fn read(containers: Containers<'_>) -> (Vec<(String, Option<String>, Vec<u8>)>, Vec<String>) {
+/// The id, the target and the bytes of an image.
+type Found = (String, Option<String>, Vec<u8>);
+
+/// All images of `file`, and all messages.
+fn read(containers: Containers<'_>) -> (Vec<Found>, Vec<String>) {
     let (mut found, mut said) = (Vec::new(), Vec::new());
     for container in containers {
         match container {
