@@ -51,6 +51,45 @@ fn a_function_of_both_sides_has_the_counts_of_each() {
     assert!(lines.contains(&(23, 1)), "{lines:?}");
 }
 
+/// LLVM's runtime makes the file of a process at its start, so a process that was killed leaves an empty one.
+#[test]
+fn a_killed_process_takes_only_its_own_host_counts_along() {
+    let place = Place::new();
+    let source = data("both.hip");
+    let elf = compile_source(&source, place.path(), "both.elf", "gfx90a", &INSTRUMENTED);
+    place.keep(&elf);
+    place.profile(&elf, "gfx90a", 0, 7);
+    let program = place.path().join("both");
+    let mut clang = Command::new("clang++-22");
+    clang.args(INSTRUMENTED).args(["-x", "c++"]).arg(&source);
+    run(clang.arg("-o").arg(&program));
+    let killed = place.data().join("4712.profraw");
+    fs::write(&killed, "").expect("a file can be written");
+    let message = failure(&place.report(&[&"--host-binary", &program]), 1);
+    assert!(message.contains("it was killed or aborted"), "{message}");
+
+    let host = place.data().join("4711.profraw");
+    run(Command::new(&program).env("LLVM_PROFILE_FILE", &host));
+    let output = place.report(&[&"--lcov", &"--host-binary", &program]);
+    let message = stderr(&output);
+    assert!(
+        message.contains("the host counts of 1 process"),
+        "{message}"
+    );
+    assert!(message.contains("4712.profraw"), "{message}");
+    let lines = lcov_lines(&stdout(&output));
+    assert!(lines.contains(&(23, 1)), "{lines:?}");
+
+    // A gate does not hold without them.
+    let output = place.report(&[&"--fail-under-lines=1", &"--host-binary", &program]);
+    assert_eq!(output.status.code(), Some(3));
+    let message = stderr(&output);
+    assert!(message.contains("gate: host counts"), "{message}");
+    // They are of no interest to a report of device code.
+    let output = place.report(&[&"--fail-under-lines=1"]);
+    assert_eq!(stderr(&output), "");
+}
+
 #[test]
 fn a_program_without_host_coverage_gets_the_flags_of_host_code() {
     let place = Place::new();

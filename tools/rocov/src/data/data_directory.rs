@@ -38,6 +38,9 @@ pub(crate) struct DataDirectory {
     pub(crate) ir_level: Vec<DeviceProfile>,
     /// Profiles of host code.
     pub(crate) host: Vec<PathBuf>,
+    /// Empty profiles of host code. LLVM's runtime makes the file when a process starts, and fills it at its end: a
+    /// process that was killed leaves an empty one.
+    pub(super) empty_host: Vec<PathBuf>,
     /// Profiles of device code that LLVM's offload runtime has written. rocov leaves them out.
     pub(super) of_offload_runtime: Vec<PathBuf>,
     /// Device profiles of LLVM's own drain.
@@ -132,6 +135,9 @@ impl DataDirectory {
         data.host.retain(|path| is_new(path));
         let of_llvm = data.host.extract_if(.., |path| is_of_llvms_drain(path));
         data.of_llvm = of_llvm.collect();
+        let is_empty = |path: &Path| fs::metadata(path).is_ok_and(|file| file.len() == 0);
+        let empty = data.host.extract_if(.., |path| is_empty(path));
+        data.empty_host = empty.collect();
         data.sections.sort();
         data.registry_paths
             .sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -186,6 +192,17 @@ impl DataDirectory {
         warnings.extend(data.registries().stops_and_notes());
         data.check_reportable(archs, warnings)?;
         Ok(data)
+    }
+
+    /// A line about host code without counts, if there is some.
+    pub(crate) fn without_host_counts(&self) -> Option<String> {
+        let first = self.empty_host.first()?;
+        let processes = count(self.empty_host.len(), "process");
+        Some(format!(
+            "left out: the host counts of {processes}, as an empty profile is left ({}): LLVM's runtime writes them \
+             when a process ends by itself, and it was killed or aborted: run it again",
+            first.display()
+        ))
     }
 
     /// A line for each directory of merged profiles that is left out.

@@ -143,6 +143,9 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
         true => data.missing(&matched, archs, &components),
         false => Vec::new(),
     };
+    if !options.host_binary.is_empty() && data.without_host_counts().is_some() {
+        missing.push("host counts of processes left out: see above".to_owned());
+    }
     missing.extend(absent);
     // The first page names what nothing ran on.
     if options.gates().all_kernels || options.formats.html.is_some() {
@@ -291,11 +294,16 @@ fn add_host(
         return Ok(());
     }
     let profiles: Vec<_> = data.host.iter().map(PathBuf::as_path).collect();
+    let lost = data.without_host_counts();
     if profiles.is_empty() {
+        if let Some(lost) = lost {
+            bail!("no counts of host code in {data}: {lost}");
+        }
         bail!(
             "no profile of host code in {data}: compile with the flags that `rocov flags --host` prints"
         );
     }
+    print::warn(lost.as_slice());
     let part = merged.directory().join("host.profdata");
     let (counts, said) = host_counts(&profiles, part, installed)?;
     print::warn(&said);
