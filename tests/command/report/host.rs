@@ -66,7 +66,10 @@ fn a_killed_process_takes_only_its_own_host_counts_along() {
     let killed = place.data().join("4712.profraw");
     fs::write(&killed, "").expect("a file can be written");
     let message = failure(&place.report(&[&"--host-binary", &program]), 1);
-    assert!(message.contains("it was killed or aborted"), "{message}");
+    assert!(
+        message.contains("killed or aborted: run them again"),
+        "{message}"
+    );
 
     let host = place.data().join("4711.profraw");
     run(Command::new(&program).env("LLVM_PROFILE_FILE", &host));

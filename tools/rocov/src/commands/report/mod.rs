@@ -296,8 +296,10 @@ fn add_host(
     let profiles: Vec<_> = data.host.iter().map(PathBuf::as_path).collect();
     let lost = data.without_host_counts();
     if profiles.is_empty() {
-        if let Some(lost) = lost {
-            bail!("no counts of host code in {data}: {lost}");
+        if lost.is_some() {
+            bail!(
+                "no counts of host code in {data}, as its processes were killed or aborted: run them again"
+            );
         }
         bail!(
             "no profile of host code in {data}: compile with the flags that `rocov flags --host` prints"
