@@ -3,6 +3,7 @@
 mod action;
 mod cmake;
 mod editors;
+mod libraries;
 mod pipelines;
 mod records;
 
