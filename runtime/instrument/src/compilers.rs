@@ -202,7 +202,7 @@ macro_rules! stand_ins {
 
 /// The stand-in for a function that was found. `None` if its library lacks another one, or if there are too many copies.
 fn stand_in(function: Hooked, found: *mut c_void) -> Option<*mut c_void> {
-    let library = Library::of(found)?;
+    let library = Library::from_address(found)?;
     let nvrtc = || slot(&NVRTC, &library, Nvrtc::find);
     let nvjitlink = || slot(&NVJITLINK, &library, NvJitLink::find);
     Some(match function {
@@ -241,7 +241,7 @@ struct Library {
 
 impl Library {
     /// The library that has an address. It stays loaded.
-    fn of(address: *const c_void) -> Option<Self> {
+    fn from_address(address: *const c_void) -> Option<Self> {
         let mut info = libc::Dl_info {
             dli_fname: std::ptr::null(),
             dli_fbase: std::ptr::null_mut(),

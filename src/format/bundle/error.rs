@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
-use crate::format::bundle::kpack::SplitOff;
+use crate::format::bundle::split_off::SplitOff;
 use crate::format::codeobject::CodeObjectError;
 use crate::format::decompress::Method;
 

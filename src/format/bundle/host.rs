@@ -8,7 +8,7 @@ use object::read::elf::{FileHeader, SectionHeader};
 
 use crate::format::bundle::error::BundleError;
 use crate::format::bundle::formats::starts_bundle;
-use crate::format::bundle::kpack::SplitOff;
+use crate::format::bundle::split_off::SplitOff;
 
 /// The section of bundles that the HIP runtime loads.
 const FAT_BINARY: &[u8] = b".hip_fatbin";

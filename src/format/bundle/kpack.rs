@@ -4,9 +4,6 @@
 //! on, and the list in MessagePack. Code objects lie there as they are (`none`), or each is a zstd frame after its size
 //! (`zstd-per-kernel`). The list names each by the host file that it was in, the number of its fat binary there, and its
 //! target (rocm-kpack: multi_arch_packaging_with_kpack.md, "Kpack Archive Format").
-//!
-//! In the host file, the section `.rocm_kpack_ref` has its name in the list, and the paths of archives relative to the
-//! file. `@GFXARCH@` in a path stands for a target.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -21,46 +18,8 @@ use crate::format::bundle::image::{Content, Image};
 use crate::format::codeobject::msgpack::{Fault, Reader, Value};
 use crate::format::decompress::{Method, unpack_whole};
 
-/// The part of a path that stands for a target.
-pub const ANY_TARGET: &str = "@GFXARCH@";
-
 /// The version of the format.
 const VERSION: u64 = 1;
-
-/// The reference of a host file to the archives with its device code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SplitOff {
-    /// The name of the host file in archives, such as `lib/librocrand.so.1.1`.
-    pub name: String,
-    /// The paths of archives, relative to the directory of the host file. [`ANY_TARGET`] in one stands for a target.
-    pub archives: Vec<String>,
-}
-
-impl SplitOff {
-    /// Parses the contents of `.rocm_kpack_ref`. `None` if they are no reference.
-    pub(super) fn parse(section: &[u8]) -> Option<Self> {
-        let mut reader = Reader::new(section);
-        let (mut name, mut archives) = (None, Vec::new());
-        for _ in 0..pairs(&mut reader).ok()? {
-            match (key(&mut reader).ok()?, reader.start().ok()?) {
-                (b"kernel_name", Value::Text(text)) => name = Some(str::from_utf8(text).ok()?),
-                (b"kpack_search_paths", Value::List(count)) => {
-                    for _ in 0..count {
-                        let Ok(Value::Text(path)) = reader.value() else {
-                            return None;
-                        };
-                        archives.push(str::from_utf8(path).ok()?.to_owned());
-                    }
-                }
-                (_, other) => reader.finish(other).ok()?,
-            }
-        }
-        Some(Self {
-            name: name?.to_owned(),
-            archives,
-        })
-    }
-}
 
 /// The list of an archive.
 #[derive(Debug)]

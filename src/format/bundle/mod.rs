@@ -23,6 +23,7 @@ mod image;
 mod kpack;
 mod offload_binary;
 mod plain;
+mod split_off;
 
 pub use crate::format::bundle::bytes::Bytes;
 pub use crate::format::bundle::container::{
@@ -33,7 +34,7 @@ pub use crate::format::bundle::fat_binary::{
     FAT_BINARY_HEADER, PackedPtx, fat_binary_size, packed_ptx, ptx_architecture, runs_ptx,
 };
 pub use crate::format::bundle::image::{Content, Image};
-pub use crate::format::bundle::kpack::{ANY_TARGET, SplitOff};
+pub use crate::format::bundle::split_off::{ANY_TARGET, SplitOff};
 pub use crate::format::decompress::Method;
 
 use std::collections::VecDeque;

@@ -158,7 +158,7 @@ fn lists_that_do_not_fit_the_code_objects() {
         message(&number),
         format!("{of} has another value in place of a map")
     );
-    // Of two entries for one code object, or for the same bytes, one is read.
+    // One of two entries is read if both are for the same code object, or for the same bytes.
     for (second, said) in [
         (0, "has one code object twice"),
         (1, "has code objects that overlap"),

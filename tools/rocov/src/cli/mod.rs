@@ -48,7 +48,7 @@ pub(crate) use pass::{PassArguments, PassBuildArguments, PassCommand};
 pub(crate) use query::AnswerFormat;
 pub(crate) use query::QueryArguments;
 pub(crate) use report::{ReportArguments, ReportOptions};
-pub(crate) use run::{InstrumentCounters, PerTestOf, RunArguments, USUAL_CONTROL};
+pub(crate) use run::{InstrumentCounters, PerTestKind, RunArguments, USUAL_CONTROL};
 pub(crate) use selftest::SelftestArguments;
 pub(crate) use show::ShowArguments;
 pub(crate) use status::StatusArguments;

@@ -24,7 +24,7 @@ pub(crate) enum InstrumentCounters {
 
 /// The tests of `--per-test`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PerTestOf {
+pub(crate) enum PerTestKind {
     /// The tests of ctest if CMD is ctest or a script, and of GoogleTest if it is another program
     Auto,
     /// The tests of all GoogleTest programs, within those of ctest
@@ -92,7 +92,7 @@ pub(crate) struct RunArguments {
         default_missing_value = "auto",
         conflicts_with = "label"
     )]
-    pub(crate) per_test: Option<PerTestOf>,
+    pub(crate) per_test: Option<PerTestKind>,
 
     /// Let `rocov dump` and `rocov status` ask the running program, through a socket in DIR
     ///

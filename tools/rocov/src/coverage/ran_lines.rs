@@ -12,7 +12,7 @@ pub(crate) struct RanLines(BTreeMap<Arc<str>, BTreeMap<u32, BTreeSet<u32>>>);
 
 impl RanLines {
     /// The lines that the comments in PTX have.
-    pub(super) fn of(noted: NotedLines) -> Self {
+    pub(super) fn from_notes(noted: NotedLines) -> Self {
         let lines = |lines: BTreeMap<u32, u32>| {
             let lines = lines.into_iter();
             lines

@@ -6,7 +6,6 @@ use anyhow::{Context, Result};
 
 use super::ctest::{self, Ctest};
 use super::gtest::GtestStream;
-use crate::cli::PerTestOf;
 
 /// The labels for tests of a command.
 pub(crate) struct PerTest {
@@ -15,12 +14,13 @@ pub(crate) struct PerTest {
 }
 
 impl PerTest {
-    /// Prepares the labels. Prints the tests of ctest that cannot be labelled by their names.
+    /// Prepares the labels: those of GoogleTest's tests if the command is another program than ctest or a script, or if
+    /// `has_gtest` is true. Prints the tests of ctest that cannot be labelled by their names.
     ///
     /// # Errors
     ///
     /// Fails if ctest's list of tests cannot be read, or GoogleTest programs cannot report theirs.
-    pub(crate) fn new(command: &[OsString], of: PerTestOf) -> Result<Self> {
+    pub(crate) fn new(command: &[OsString], has_gtest: bool) -> Result<Self> {
         let program = command
             .first()
             .context("no program is given: give one after `--`")?;
@@ -28,11 +28,8 @@ impl PerTest {
         let ctest = starts_ctest
             .then(|| Ctest::from_command(command))
             .transpose()?;
-        let gtest = match of {
-            PerTestOf::Auto => !starts_ctest,
-            PerTestOf::Gtest => true,
-        };
-        let gtest = gtest.then(GtestStream::new).transpose()?;
+        let has_gtest = has_gtest || !starts_ctest;
+        let gtest = has_gtest.then(GtestStream::new).transpose()?;
         Ok(Self { ctest, gtest })
     }
 

@@ -24,7 +24,9 @@ use rocov::store::layout::PROFRAW;
 use rocov::store::{Expansion, InstrumentCache, ProcessWord, ProfileName, RegistryError};
 use rocov::support::clock;
 
-use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, InstrumentCounters, RunArguments, USUAL_CONTROL};
+use crate::cli::{
+    Cli, DEFAULT_DATA_DIRECTORY, InstrumentCounters, PerTestKind, RunArguments, USUAL_CONTROL,
+};
 use crate::data::{DataDirectory, DeviceProfile, non_atomic, notes, zeros};
 use crate::support::paths::Absent;
 use crate::system::installed::INJECTION_VARIABLE;
@@ -60,7 +62,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         .map_err(|error| Failure::new(exit_status::RUN_FAILED, error))?;
     let per_test = arguments
         .per_test
-        .map(|of| PerTest::new(&arguments.command, of))
+        .map(|kind| PerTest::new(&arguments.command, kind == PerTestKind::Gtest))
         .transpose()
         .map_err(|error| Failure::new(exit_status::RUN_FAILED, error))?;
     let command = per_test.as_ref().and_then(PerTest::command);

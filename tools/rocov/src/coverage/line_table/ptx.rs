@@ -52,7 +52,7 @@ pub(crate) fn read(contents: &[u8], identity: &str) -> Result<Listed> {
     }
     let mut listed = Listed {
         functions: ListedFunction::from_drafts(Kind::Ptx, drafts.into_values().collect()),
-        ran_lines: RanLines::of(noted_sources(text)),
+        ran_lines: RanLines::from_notes(noted_sources(text)),
         ..Listed::default()
     };
     without_lines.finish(Kind::Ptx, identity, &mut listed);
