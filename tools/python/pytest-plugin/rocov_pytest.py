@@ -112,6 +112,10 @@ def _plugin_of_coverage(options):
     settings = coverage.Coverage(config_file=options.cov_config)
     if "rocov" not in (settings.get_option("run:plugins") or []):
         return None
-    from rocov._coverage import KernelCoverage
+    from rocov._coverage import ConfigError, KernelCoverage
 
-    return KernelCoverage(settings.config.get_plugin_options("rocov"))
+    try:
+        return KernelCoverage(settings.config.get_plugin_options("rocov"))
+    except ConfigError as error:
+        # pytest prints this error as one line.
+        raise pytest.UsageError(str(error)) from None

@@ -17,8 +17,8 @@ import tempfile
 import tokenize
 
 import coverage
-import coverage.exceptions
 import coverage.python
+from coverage.exceptions import ConfigError
 from coverage.plugin import CoveragePlugin, FileTracer
 
 from ._truth import SourceKernels
@@ -36,6 +36,11 @@ WITHOUT_LINES = "without-lines-"
 # The directory of the `rocov run` that a process is under.
 DATA = "ROCOV_DATA"
 
+NO_COMMAND = (
+    "rocov: kernels are reported as missed: there is no command rocov beside this Python or on the PATH: install rocov's wheel "
+    "into this environment"
+)
+
 # What coverage.py's command does that reads data.
 _REPORTS = frozenset(["report", "html", "xml", "json", "lcov", "annotate"])
 
@@ -47,18 +52,22 @@ class KernelCoverage(CoveragePlugin):
     active = None
 
     def __init__(self, options):
-        self._data = options.get("data")
+        self._data = _directories(options.get("data"))
         self._run = options.get("run", "auto")
-        if self._run not in ("auto", "always", "never"):
-            raise coverage.exceptions.ConfigError(
-                f"[tool.coverage.rocov] run is {self._run!r}: write auto, always or never"
-            )
         unknown = sorted(set(options) - {"data", "run"})
-        if unknown:
-            raise coverage.exceptions.ConfigError(
-                f"[tool.coverage.rocov] has the setting {unknown[0]!r}: there are data and run"
-            )
+        wrong = None
+        if self._run not in ("auto", "always", "never"):
+            wrong = f"run is {self._run!r}: write auto, always or never"
+        elif unknown:
+            wrong = f"has the setting {unknown[0]!r}: there are data and run"
+        elif self._data is None:
+            wrong = f"data is {options['data']!r}: write the directory, or a list of directories"
+        elif self._data and self._run == "always":
+            wrong = "has run = 'always' and data, which names the counts of another run: leave out one of them"
+        if wrong:
+            raise ConfigError(f"[tool.coverage.rocov] {wrong}")
         self._config = None
+        self._missing = set()
 
     # Of a configurer.
 
@@ -68,9 +77,7 @@ class KernelCoverage(CoveragePlugin):
         KernelCoverage.active = self
         command = _command_of_coverage()
         if command == "run":
-            more = {"--append", "-a", "--parallel-mode", "-p"}
-            is_more = _setting(config, "run:parallel") or not more.isdisjoint(sys.argv)
-            self.start_under_rocov(clean=not is_more)
+            self.start_under_rocov(clean=not _setting(config, "run:parallel") and not _is_appending(sys.argv[2:]))
         if command in _REPORTS:
             self.join_file()
         if command == "combine":
@@ -81,26 +88,30 @@ class KernelCoverage(CoveragePlugin):
         if _setting(config, "run:core") is None and sys.version_info >= (3, 12):
             try:
                 config.set_option("run:core", "ctrace")
-            except coverage.exceptions.ConfigError:
+            except ConfigError:
                 pass  # an older coverage.py, which has this tracer only
 
     def start_under_rocov(self, clean=True):
         """Starts this program anew under `rocov run`, if it is not under it and there is a GPU."""
-        if DATA in os.environ:
+        directory = os.path.abspath(OWN_DIRECTORY)
+        if os.environ.get(DATA) == directory:
             return
-        # Also if this run adds no counts: those of an earlier one are not its own.
+        # Also if this run adds no counts, or another directory has them: those of an earlier one are not its own.
         if clean:
             self._clean()
-        if self._run == "never":
+        if DATA in os.environ or self._data:
             return
-        if self._run == "auto" and not os.path.exists("/dev/nvidiactl"):
+        # An earlier run has made them: they are not the counts of this one, even if no kernel runs.
+        if os.path.isdir(OF_RUN):
+            os.makedirs(directory, exist_ok=True)
+        if self._run == "never" or (self._run == "auto" and not os.path.exists("/dev/nvidiactl")):
             return
         command = _rocov()
         if command is None:
+            print(NO_COMMAND, file=sys.stderr)
             return
         sys.stdout.flush()
         sys.stderr.flush()
-        directory = os.path.abspath(OWN_DIRECTORY)
         os.execv(
             command,
             [command, "run", "--instrument", "-o", directory, "--", sys.executable] + _arguments(),
@@ -120,7 +131,7 @@ class KernelCoverage(CoveragePlugin):
     def _clean(self):
         """Removes the counts of earlier runs, as coverage.py removes its own."""
         command = _rocov()
-        if command and os.path.isdir(OWN_DIRECTORY) and DATA not in os.environ:
+        if command and os.path.isdir(OWN_DIRECTORY):
             subprocess.run([command, "clean", OWN_DIRECTORY], stdout=subprocess.DEVNULL, check=False)
 
     # Of a file tracer.
@@ -146,11 +157,21 @@ class KernelCoverage(CoveragePlugin):
 
     def directories(self):
         """The directories with counts."""
-        named = self._data or os.environ.get(DATA) or OWN_DIRECTORY
-        directories = [path for path in named.split(os.pathsep) if os.path.isdir(path)]
-        if not directories and not self._data and os.path.isdir(OF_RUN):
-            return [OF_RUN]
-        return directories
+        if self._data:
+            for path in self._data:
+                if not os.path.isdir(path) and path not in self._missing:
+                    self._missing.add(path)
+                    print(
+                        f"rocov: [tool.coverage.rocov] data names {path}, and there is no such directory: run the program "
+                        f"under `rocov run --instrument -o {path}`",
+                        file=sys.stderr,
+                    )
+            named = self._data
+        elif DATA in os.environ:
+            named = [os.environ[DATA]]
+        else:
+            named = [OWN_DIRECTORY if os.path.isdir(OWN_DIRECTORY) else OF_RUN]
+        return [path for path in named if os.path.isdir(path)]
 
     def join_file(self):
         """Adds the lines of kernels to the data file."""
@@ -328,7 +349,7 @@ class _Rules:
 def _setting(config, name):
     try:
         return config.get_option(name)
-    except coverage.exceptions.ConfigError:
+    except ConfigError:
         return None
 
 
@@ -339,6 +360,36 @@ def _command_of_coverage():
     program = os.path.normpath(sys.argv[0]).split(os.sep)
     is_command = re.fullmatch(r"coverage(-?3(\.\d+)?)?", program[-1])
     return sys.argv[1] if is_command or program[-2:] == ["coverage", "__main__.py"] else None
+
+
+def _is_appending(arguments):
+    """Whether `coverage run` with these arguments adds to its data. Those behind the program, or `-m`, are not its own."""
+    with_value = re.compile(r"--(concurrency|context|data-file|debug|include|omit|rcfile|save-signal|source)$")
+    is_value = False
+    for argument in arguments:
+        if is_value:
+            is_value = False
+        elif argument.startswith("--") and len(argument) > 2:
+            # coverage.py accepts abbreviations.
+            if "--append".startswith(argument):
+                return True
+            is_value = bool(with_value.match(argument))
+        elif argument.startswith("-") and argument != "-":
+            if "a" in argument.partition("m")[0]:
+                return True
+            if "m" in argument:
+                return False
+        else:
+            return False
+    return False
+
+
+def _directories(named):
+    """The directories that the setting `data` names: None if it is no text or list of texts."""
+    if isinstance(named, str):
+        return [path for path in named.split(os.pathsep) if path]
+    named = [] if named is None else named
+    return list(named) if isinstance(named, (list, tuple)) and all(isinstance(path, str) for path in named) else None
 
 
 def _changed(path):
@@ -385,11 +436,7 @@ def _counts(directories, by_test):
     """The counts of lines: by label (None for all that has none), by file, by line."""
     command = _rocov()
     if command is None:
-        print(
-            "rocov: kernels are reported as missed: there is no command rocov beside this Python or on the PATH: install "
-            "rocov's wheel into this environment",
-            file=sys.stderr,
-        )
+        print(NO_COMMAND, file=sys.stderr)
         return {}
     with tempfile.TemporaryDirectory() as folder:
         lcov, details = (os.path.join(folder, name) for name in ("lcov", "json"))

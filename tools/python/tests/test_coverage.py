@@ -361,9 +361,37 @@ def test_the_plugin_starts_rocov(project):
 def test_counts_of_rocov_run(project):
     (project.path / ".rocov-coverage").rmdir()
     (project.path / "rocov-data").mkdir()
-    project.run("coverage", "run", "program.py")
+    project.run("coverage", "run", "program.py", ROCOV_DATA=str(project.path / "rocov-data"))
     project.check()
     assert "rocov-data" in project.calls()[0]
+    # They are not the counts of a later run without rocov.
+    project.run("coverage", "run", "program.py")
+    project.run("coverage", "report")
+    assert project.calls()[-1][:2] == ["report", ".rocov-coverage"]
+    # Nor are they those of one under rocov that has none.
+    before = len(project.calls())
+    project.run("coverage", "run", "program.py", ROCOV_DATA=str(project.path / "nothing"))
+    project.run("coverage", "report", ROCOV_DATA=str(project.path / "nothing"))
+    assert "report" not in [call[0] for call in project.calls()[before:]]
+
+
+def test_counts_in_named_directories(project):
+    (project.path / "mine").mkdir()
+    project.write("pyproject.toml", '[tool.coverage.run]\nplugins = ["rocov"]\nomit = ["triton/*"]\n')
+    (project.path / ".coveragerc").unlink()
+    settings = (project.path / "pyproject.toml").read_text() + "[tool.coverage.rocov]\n"
+    project.write("pyproject.toml", settings + 'data = ["mine", "nowhere"]\n')
+    project.run("coverage", "run", "program.py")
+    output = project.run("coverage", "json", "-o", "out.json")
+    assert "rocov: [tool.coverage.rocov] data names nowhere, and there is no such directory" in output
+    report = [call for call in project.calls() if call[0] == "report"][-1]
+    assert report[1] == "mine" and "nowhere" not in report
+    for wrong, message in [
+        ("data = 7", "data is 7: write the directory, or a list of directories"),
+        ('data = "mine"\nrun = "always"', "has run = 'always' and data"),
+    ]:
+        project.write("pyproject.toml", settings + wrong + "\n")
+        assert message in project.run("coverage", "run", "program.py", status=1)
 
 
 def test_what_is_wrong_has_a_message(project):
@@ -377,6 +405,12 @@ def test_what_is_wrong_has_a_message(project):
     project.settings(more="[rocov]\nrunn = always")
     output = project.run("coverage", "run", "program.py", status=1)
     assert "has the setting 'runn': there are data and run" in output
+    # pytest prints it as one line.
+    output = project.run("pytest", "-p", "rocov_pytest", "--cov", "test_kernels.py", status=4)
+    assert output.strip().startswith("ERROR: [tool.coverage.rocov] has the setting 'runn'"), output
+    project.settings(more="[rocov]\nrun = always")
+    output = project.run("coverage", "run", "program.py", PATH="/nowhere")
+    assert "kernels are reported as missed: there is no command rocov" in output
 
 
 def test_kernels_without_line_numbers_are_named(project):
@@ -397,8 +431,16 @@ def test_counts_of_an_earlier_run_are_removed(project):
     project.run("coverage", "run", "program.py")
     assert project.calls() == [["clean", ".rocov-coverage"]]
     project.run("coverage", "run", "--append", "program.py")
+    project.run("coverage", "run", "--app", "program.py")
+    project.run("coverage", "run", "--source", ".", "-a", "program.py")
+    project.run("coverage", "run", "-am", "program")
+    project.run("coverage", "run", "-pm", "program")
     project.run("coverage", "run", "--parallel-mode", "program.py")
     assert [call for call in project.calls() if call[0] == "clean"] == [["clean", ".rocov-coverage"]]
+    # Options of the program are not coverage.py's.
+    project.run("coverage", "run", "program.py", "-a", "--append")
+    project.run("coverage", "run", "-m", "program", "-p", "-a")
+    assert [call[0] for call in project.calls()].count("clean") == 3
 
 
 def test_without_counts_all_is_as_without_the_plugin(project):
