@@ -63,7 +63,7 @@ impl DataDirectory {
                 elf.display()
             );
         }
-        let host = match self.host.len() {
+        let host = match self.host.len() + self.empty_host.len() {
             0 => String::new(),
             number => format!(" (only {}, of host code)", count(number, "profile")),
         };
