@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use rocov_tests::cli::{DRAIN, MODEL_GPU, empty_libraries, failure, rocov, run, stderr, stdout};
+use rocov_tests::command::no_use;
 use tempfile::TempDir;
 
 /// A directory to run in and libraries to preload.
@@ -75,8 +76,7 @@ fn the_exit_status_is_the_programs() {
         let output = place.script(&[], &format!("exit {status}"));
         assert_eq!(output.status.code(), Some(status));
         // Nobody knows better whether it should have used one.
-        let said = "rocov: nothing was drained: no process used a GPU: check the command and its arguments\n";
-        assert_eq!(stderr(&output), said);
+        assert_eq!(stderr(&output), format!("rocov: {}\n", no_use(None)));
     }
 }
 
@@ -346,12 +346,7 @@ fn a_program_without_a_gpu_leaves_nothing_behind() {
     let output = place.script(&["-v"], "true");
     assert_eq!(output.status.code(), Some(0));
     let said = stderr(&output);
-    assert!(
-        said.ends_with(
-            "nothing was drained: no process used a GPU: check the command and its arguments\n"
-        ),
-        "{said}"
-    );
+    assert!(said.ends_with(&format!("{}\n", no_use(None))), "{said}");
     assert_eq!(fs::read_dir(place.directory.path()).unwrap().count(), 0);
 }
 

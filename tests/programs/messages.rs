@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::support::artifacts::built;
-use crate::support::command::{Ended, limited, run};
+use crate::support::command::{Ended, limited, no_use, run};
 use crate::support::compile::sample;
 use crate::support::gpu::Stack;
 use crate::support::program::{Program, TARGET};
@@ -143,10 +143,14 @@ fn nothing_was_drained() {
          --offload-arch=gfx1100, or choose --gpu model:{TARGET}",
         plain.display()
     );
-    let no_use = "nothing was drained: no process used a GPU: check the command and its arguments";
     let mut runs: Vec<(&[&str], &Path, &[&str], &str)> = vec![
-        (&[], Path::new("true"), &[], no_use),
-        (&["--gpu", "model"], Path::new("true"), &[], no_use),
+        (&[], Path::new("true"), &[], no_use(None)),
+        (
+            &["--gpu", "model"],
+            Path::new("true"),
+            &[],
+            no_use(Some("model")),
+        ),
         (&["--gpu", "model"], &plain, &[], &not_instrumented),
         (&["--gpu", "model:gfx1100"], &plain, &[], &other_target),
     ];
@@ -161,7 +165,7 @@ fn nothing_was_drained() {
     // A build that starts hundreds of programs counts as one run.
     let many = "for i in 1 2 3 4 5 6 7 8; do true; sh -c true; done";
     let ended = place.run(&[], Path::new("sh"), &["-c", many]).success();
-    assert_eq!(ended.stderr, format!("rocov: {no_use}\n"));
+    assert_eq!(ended.stderr, format!("rocov: {}\n", no_use(None)));
 }
 
 /// In this case the program does not start.

@@ -52,6 +52,17 @@ pub fn rocov_run(gpu: Option<&str>, data: &Path) -> Command {
     command
 }
 
+/// The line of `rocov run` on the given GPUs, if any, about a program that used none. `rocov: ` is before it.
+pub fn no_use(gpu: Option<&str>) -> &'static str {
+    let drivers = ["/dev/kfd", "/dev/nvidiactl"];
+    if gpu.is_some() || drivers.iter().any(|driver| Path::new(driver).exists()) {
+        "nothing was drained: no process used a GPU: check the command and its arguments"
+    } else {
+        "nothing was drained: no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl): run the \
+         program on a machine with a GPU, or give --gpu model for code of AMD GPUs"
+    }
+}
+
 /// Copies a program that a test starts. Another process does so, because a child that this one starts in the meantime has the
 /// file open for writing until it runs a program of its own. Nobody can start the copy as long.
 pub fn copy_program(from: &Path, to: &Path) {

@@ -298,7 +298,13 @@ impl Notes {
             .iter()
             .any(|word| self.any_has(word))
         {
-            "no process used a GPU: check the command and its arguments".to_owned()
+            if ending.has_gpu {
+                "no process used a GPU: check the command and its arguments".to_owned()
+            } else {
+                "no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl): run the program on \
+                 a machine with a GPU, or give --gpu model for code of AMD GPUs"
+                    .to_owned()
+            }
         } else if let Some(signal) = ending.killed_by() {
             format!(
                 "`{program}` was killed by {signal} before it loaded instrumented GPU code: fix that first"

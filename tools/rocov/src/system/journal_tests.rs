@@ -103,6 +103,11 @@ fn what_became_of_the_counters_is_one_line() {
         assert_eq!(line(notes, status, |_| {}), expected, "{notes}");
     }
     assert_eq!(
+        line("", 0, |run| run.has_gpu = false),
+        "nothing was drained: no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl): run the \
+         program on a machine with a GPU, or give --gpu model for code of AMD GPUs"
+    );
+    assert_eq!(
         line("7 hip", 1 << 8, |run| run.has_gpu = false),
         "nothing was drained: this machine has no GPU (no /dev/kfd): `rocov run --gpu model` runs \
          the program on a modelled one"
