@@ -14,6 +14,7 @@ use crate::support::data::Data;
 use crate::support::gpu::Stack;
 use crate::support::profile::{functions, profdata};
 use crate::support::program::{Program, TARGET, rocov_flags};
+use crate::support::zstd;
 
 /// Each source with its number of lines with code and of lines that ran.
 const ADD: [(&str, u64, u64); 1] = [("main.hip", 3, 0)];
@@ -440,25 +441,12 @@ fn a_report_on_an_object_counts_all_of_it() {
     assert_eq!(report(&objects), sorted(&[&ADDED, &SCALE, &HALVE]));
 }
 
-/// A zstd frame of raw blocks (RFC 8878, 3.1.1): one segment, size in 4 bytes.
-fn zstd(bytes: &[u8]) -> Vec<u8> {
-    let mut frame = b"\x28\xb5\x2f\xfd\xa0".to_vec();
-    frame.extend((bytes.len() as u32).to_le_bytes());
-    let mut blocks = bytes.chunks(100_000).peekable();
-    while let Some(block) = blocks.next() {
-        let header = (block.len() as u32) << 3 | u32::from(blocks.peek().is_none());
-        frame.extend(&header.to_le_bytes()[..3]);
-        frame.extend_from_slice(block);
-    }
-    frame
-}
-
 /// A kpack archive with these code objects of host files, as rocm-kpack's document describes it.
 fn kpack(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut data = (entries.len() as u32).to_le_bytes().to_vec();
     let mut list = serde_json::Map::new();
     for (ordinal, (id, bytes)) in entries.iter().enumerate() {
-        let frame = zstd(bytes);
+        let frame = zstd::frame(bytes);
         data.extend((frame.len() as u32).to_le_bytes());
         data.extend(frame);
         let entry = json!({"type": "hsaco", "ordinal": ordinal, "original_size": bytes.len()});

@@ -24,3 +24,4 @@ pub mod sample;
 pub mod schemas;
 pub mod spec;
 pub mod unpacked;
+pub mod zstd;

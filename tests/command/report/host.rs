@@ -13,6 +13,15 @@ fn export(place: &Place, object: &Path, profile: &Path) -> serde_json::Value {
     json(run(export.arg(object)).stdout)["data"][0].clone()
 }
 
+/// Compiles `both.hip` as a program of the host.
+fn for_the_host(place: &Place, name: &str, flags: &[&str]) -> PathBuf {
+    let program = place.path().join(name);
+    let mut clang = Command::new("clang++-22");
+    clang.args(flags).args(["-x", "c++"]).arg(data("both.hip"));
+    run(clang.arg("-o").arg(&program));
+    program
+}
+
 #[test]
 fn a_function_of_both_sides_has_the_counts_of_each() {
     let place = Place::new();
@@ -20,10 +29,7 @@ fn a_function_of_both_sides_has_the_counts_of_each() {
     let elf = compile_source(&source, place.path(), "both.elf", "gfx90a", &INSTRUMENTED);
     place.keep(&elf);
     let device = place.profile(&elf, "gfx90a", 0, 7);
-    let program = place.path().join("both");
-    let mut clang = Command::new("clang++-22");
-    clang.args(INSTRUMENTED).args(["-x", "c++"]).arg(&source);
-    run(clang.arg("-o").arg(&program));
+    let program = for_the_host(&place, "both", &INSTRUMENTED);
     let host = place.data().join("4711.profraw");
     run(Command::new(&program).env("LLVM_PROFILE_FILE", &host));
 
@@ -59,10 +65,7 @@ fn a_killed_process_takes_only_its_own_host_counts_along() {
     let elf = compile_source(&source, place.path(), "both.elf", "gfx90a", &INSTRUMENTED);
     place.keep(&elf);
     place.profile(&elf, "gfx90a", 0, 7);
-    let program = place.path().join("both");
-    let mut clang = Command::new("clang++-22");
-    clang.args(INSTRUMENTED).args(["-x", "c++"]).arg(&source);
-    run(clang.arg("-o").arg(&program));
+    let program = for_the_host(&place, "both", &INSTRUMENTED);
     let killed = place.data().join("4712.profraw");
     fs::write(&killed, "").expect("a file can be written");
     let message = failure(&place.report(&[&"--host-binary", &program]), 1);
@@ -101,13 +104,7 @@ fn a_program_without_host_coverage_gets_the_flags_of_host_code() {
     place.keep(&elf);
     place.profile(&elf, "gfx90a", 0, 7);
     let programs = [("plain", &[][..]), ("counted", &INSTRUMENTED[..])];
-    let [plain, counted] = programs.map(|(name, flags)| {
-        let program = place.path().join(name);
-        let mut clang = Command::new("clang++-22");
-        clang.args(flags).args(["-x", "c++"]).arg(&source);
-        run(clang.arg("-o").arg(&program));
-        program
-    });
+    let [plain, counted] = programs.map(|(name, flags)| for_the_host(&place, name, flags));
     let host = place.data().join("4711.profraw");
     run(Command::new(&counted).env("LLVM_PROFILE_FILE", &host));
     let message = failure(&place.report(&[&"--host-binary", &plain]), 1);

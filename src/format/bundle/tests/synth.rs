@@ -1,5 +1,7 @@
 //! Writers of all containers. They share no code with the readers.
 
+pub(super) use rocov_tests::zstd::frame as zstd;
+
 pub(super) const GFX90A: &str = "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-";
 pub(super) const GFX942: &str = "hipv4-amdgcn-amd-amdhsa--gfx942";
 pub(super) const HOST: &str = "host-x86_64-unknown-linux-gnu-";
@@ -98,19 +100,6 @@ pub(super) fn zlib(bytes: &[u8]) -> Vec<u8> {
     });
     stream.extend((high << 16 | low).to_be_bytes());
     stream
-}
-
-/// `bytes` as a zstd frame of raw blocks (RFC 8878, 3.1.1): one segment, size in 4 bytes.
-pub(super) fn zstd(bytes: &[u8]) -> Vec<u8> {
-    let mut frame = b"\x28\xb5\x2f\xfd\xa0".to_vec();
-    frame.extend((bytes.len() as u32).to_le_bytes());
-    let mut blocks = bytes.chunks(100_000).peekable();
-    while let Some(block) = blocks.next() {
-        let header = (block.len() as u32) << 3 | u32::from(blocks.peek().is_none());
-        frame.extend(&header.to_le_bytes()[..3]);
-        frame.extend_from_slice(block);
-    }
-    frame
 }
 
 /// The header of a compressed bundle.
