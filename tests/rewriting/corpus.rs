@@ -1,18 +1,21 @@
 //! Code objects that others have built: each kernel is rewritten, or refused with a reason.
 //!
-//! `ROCOV_TEST_CORPUS` names a directory with a folder for each package.
+//! `ROCOV_TEST_CORPUS` names a directory with a folder for each package, as tools/dev/corpus makes it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use modelgpu_amdgcn::Program;
 use rocov::format::bundle;
-use rocov::format::codeobject::CodeObject;
+use rocov::format::codeobject::{CodeObject, Kernel};
 use rocov::instrument::amdgcn::{AmdgcnOptions, CounterMap, Refusal, instrument};
 use rocov_tests::unpacked::not_run;
 
-/// Objects that take longer are named.
-const SLOW: Duration = Duration::from_secs(3);
+use crate::occupancy::waves;
+
+/// The bytes of a kernel descriptor.
+const DESCRIPTOR: usize = 64;
 
 /// The fate of the kernels of a package.
 #[derive(Debug, Default)]
@@ -22,6 +25,9 @@ struct Account {
     /// Those for processors that are not supported.
     others: usize,
     rewritten: usize,
+    /// Of these, the kernels of which fewer waves fit into a SIMD, and the waves before and after of all.
+    crowded: usize,
+    waves: [u64; 2],
     bytes: usize,
     new_bytes: usize,
     time: Duration,
@@ -38,7 +44,10 @@ fn kind(refusal: &Refusal) -> String {
 
 impl Account {
     fn add(&mut self, image: &[u8]) {
-        let Ok(kernels) = CodeObject::parse(image).and_then(|object| object.kernels()) else {
+        let Ok(object) = CodeObject::parse(image) else {
+            return;
+        };
+        let Ok(kernels) = object.kernels() else {
             return;
         };
         let count = kernels.len();
@@ -48,47 +57,93 @@ impl Account {
         let start = Instant::now();
         let made = instrument(image, &AmdgcnOptions::default());
         let time = start.elapsed();
-        self.time += time;
-        if time > SLOW {
-            println!(
-                "  {} kernels, {} bytes: {time:?}",
-                kernels.len(),
-                image.len()
-            );
-        }
-        self.slowest = self.slowest.max((time, image.len()));
-        self.objects += 1;
-        self.kernels += count;
-        self.bytes += image.len();
         match made {
             Ok(made) => {
-                self.new_bytes += made.code.len() - image.len();
+                self.time += time;
+                self.slowest = self.slowest.max((time, image.len()));
+                self.bytes += image.len();
+                self.new_bytes += made.code.len();
                 let map = CounterMap::find(&made.code).expect("a whole map");
-                let map = map.expect("a map");
-                assert_eq!(map.original(), image);
-                let names: HashSet<String> =
-                    kernels.into_iter().map(|kernel| kernel.name).collect();
-                let mut refused = 0;
+                assert_eq!(map.expect("a map").original(), image);
+                let mut refused = HashSet::new();
                 for (name, refusal) in &made.refused {
-                    if names.contains(name) {
-                        refused += 1;
+                    if kernels.iter().any(|kernel| kernel.name == *name) {
+                        refused.insert(name.as_str());
                         *self.reasons.entry(kind(refusal)).or_default() += 1;
                     }
                 }
-                self.rewritten += count - refused;
+                self.rewritten += count - refused.len();
+                self.compare(&object, &made.code, &kernels, &refused);
             }
-            // No release of the model runs it.
+            // The model runs no code for it, and a GPU of another generation neither.
             Err(Refusal::Target { .. }) => {
-                self.kernels -= count;
                 self.others += count;
+                return;
             }
             Err(refusal) => {
-                *self
-                    .reasons
-                    .entry(format!("object: {}", kind(&refusal)))
-                    .or_default() += count;
+                let reason = format!("object: {}", kind(&refusal));
+                *self.reasons.entry(reason).or_default() += count;
             }
         }
+        self.objects += 1;
+        self.kernels += count;
+    }
+
+    /// Loads the new code object, and compares its kernels with those of the old one.
+    fn compare<'data>(
+        &mut self,
+        old: &CodeObject<'data, &'data [u8]>,
+        new: &'data [u8],
+        kernels: &[Kernel],
+        refused: &HashSet<&str>,
+    ) {
+        Program::load(new).expect("a code object that the model loads");
+        let new = CodeObject::parse(new).expect("a code object");
+        let new_kernels = new.kernels().expect("its kernels");
+        let target = old.target().expect("its processor");
+        let processor = target.split(':').next().expect("a processor");
+        let [before, after] = [old, &new].map(|object| object.memory().expect("its memory"));
+        assert_eq!(new_kernels.len(), kernels.len());
+        for (kernel, new_kernel) in kernels.iter().zip(&new_kernels) {
+            assert_eq!(kernel.name, new_kernel.name);
+            assert_eq!(kernel.descriptor, new_kernel.descriptor, "{}", kernel.name);
+            if refused.contains(kernel.name.as_str()) {
+                continue;
+            }
+            assert_ne!(kernel.entry, new_kernel.entry, "{}", kernel.name);
+            let at = kernel.descriptor as usize;
+            let [one, other] =
+                [&before, &after].map(|memory| waves(processor, &memory[at..at + DESCRIPTOR]));
+            self.crowded += usize::from(other < one);
+            self.waves[0] += u64::from(one);
+            self.waves[1] += u64::from(other);
+        }
+    }
+
+    /// A row of Markdown.
+    fn row(&self, package: &str) -> String {
+        let percent = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
+        let reasons = self.reasons.iter();
+        let reasons: Vec<String> = reasons
+            .map(|(reason, count)| format!("{reason} {count}"))
+            .collect();
+        format!(
+            "| {package} | {} | {} | {:.2} % | {:.2} % ({:.3}) | {:.2} | {:.1} | {:.1} of {:.1} | {} |",
+            self.objects,
+            self.kernels,
+            percent(self.rewritten, self.kernels),
+            percent(self.crowded, self.rewritten),
+            self.waves[1] as f64 / self.waves[0].max(1) as f64,
+            self.new_bytes as f64 / self.bytes.max(1) as f64,
+            self.time.as_secs_f64(),
+            self.slowest.0.as_secs_f64(),
+            self.slowest.1 as f64 / 1e6,
+            if reasons.is_empty() {
+                "none".to_owned()
+            } else {
+                reasons.join(", ")
+            },
+        )
     }
 }
 
@@ -106,18 +161,18 @@ fn files(directory: &Path, found: &mut Vec<PathBuf>) {
 #[test]
 fn prebuilt_kernels_are_rewritten_or_refused_with_a_reason() {
     let Some(corpus) = std::env::var_os("ROCOV_TEST_CORPUS") else {
-        not_run(
-            "prebuilt code is not rewritten: name a directory with packages in ROCOV_TEST_CORPUS",
-        );
+        not_run("prebuilt code is not rewritten: run tools/dev/corpus");
         return;
     };
-    let (mut kernels, mut rewritten) = (0, 0);
     let mut known = HashSet::new();
-    let packages = std::fs::read_dir(corpus).expect("the corpus");
-    for package in packages.flatten() {
+    let (mut kernels, mut rewritten, mut crowded) = (0, 0, 0);
+    let packages = std::fs::read_dir(corpus).expect("the corpus").flatten();
+    let mut packages: Vec<PathBuf> = packages.map(|entry| entry.path()).collect();
+    packages.sort();
+    for package in packages.iter().filter(|path| path.is_dir()) {
         let mut account = Account::default();
         let mut all = Vec::new();
-        files(&package.path(), &mut all);
+        files(package, &mut all);
         all.sort();
         for file in all {
             let bytes = std::fs::read(&file).expect("a file of the corpus");
@@ -127,10 +182,15 @@ fn prebuilt_kernels_are_rewritten_or_refused_with_a_reason() {
                 }
             }
         }
-        println!("{}: {account:?}", package.file_name().display());
+        let name = package.file_name().expect("a folder").to_string_lossy();
+        println!("{}", account.row(&name));
         kernels += account.kernels;
         rewritten += account.rewritten;
+        crowded += account.crowded;
     }
-    println!("{rewritten} of {kernels} kernels");
+    println!(
+        "{rewritten} of {kernels} kernels are rewritten, of {crowded} fewer waves fit into a SIMD"
+    );
     assert!(rewritten * 100 >= kernels * 95, "{rewritten} of {kernels}");
+    assert!(crowded * 100 <= rewritten * 5, "{crowded} of {rewritten}");
 }

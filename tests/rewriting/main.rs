@@ -9,5 +9,6 @@
 mod corpus;
 mod kernels;
 mod large;
+mod occupancy;
 mod refused;
 mod run;
