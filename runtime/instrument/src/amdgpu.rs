@@ -17,7 +17,7 @@ use crate::texts;
 
 /// The number of what rocov puts into code objects, which is part of the names of cached results. A change of it needs a new
 /// number.
-const INSTRUMENTATION: u32 = 2;
+const INSTRUMENTATION: u32 = 3;
 
 /// An instrumented code object.
 #[derive(Debug)]

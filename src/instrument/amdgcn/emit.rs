@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use modelgpu_isa::Flow;
 
+use super::calls::computed;
 use super::code::Ins;
 use super::encoder::{EXEC, Encoder, MAX_OFFSET, PAIR, Source};
 use super::error::Refusal;
@@ -20,13 +21,24 @@ const POOL: usize = 8000;
 const KERNEL_WORDS: usize = 64;
 const FUNCTION_WORDS: usize = 16;
 
+/// The ELF address of the one kernel that calls a copy of a function. `None`: any code may call it.
+pub(super) type Own = Option<u64>;
+
+/// Functions that share registers, and their plan.
+#[derive(Clone, Debug)]
+pub(super) struct Planned<'f, 'data> {
+    pub(super) own: Own,
+    pub(super) plan: Plan,
+    pub(super) functions: Vec<&'f Function<'data>>,
+}
+
 /// The labels of copies.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Labels {
     /// The entry of each kernel, by its ELF address.
     pub(super) kernels: HashMap<u64, Label>,
-    /// The start of each function's code, by its ELF address.
-    pub(super) starts: HashMap<u64, Label>,
+    /// The start of each function's code, by the kernel that has a copy of its own, and its ELF address.
+    pub(super) starts: HashMap<(Own, u64), Label>,
     /// The place there behind the instructions that keep the first pair of borrowed registers.
     pub(super) behind_pairs: HashMap<u64, Label>,
 }
@@ -41,6 +53,7 @@ struct Aside {
 /// Writes the copies of the functions of one plan.
 pub(super) struct Emitter<'a, 'data> {
     plan: &'a Plan,
+    own: Own,
     functions: &'a [&'a Function<'data>],
     labels: &'a Labels,
     encoder: Encoder,
@@ -60,11 +73,15 @@ pub(super) struct Emitter<'a, 'data> {
 
 impl<'a, 'data> Emitter<'a, 'data> {
     pub(super) fn new(
-        plan: &'a Plan,
-        functions: &'a [&'a Function<'data>],
+        planned: &'a Planned<'_, 'data>,
         labels: &'a Labels,
         text: &mut Text,
     ) -> Self {
+        let Planned {
+            own,
+            plan,
+            functions,
+        } = planned;
         let mut counters: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
         for (number, counter) in plan.counters.iter().enumerate() {
             let place = (counter.function, counter.stretch);
@@ -75,6 +92,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         }
         Self {
             plan,
+            own: *own,
             functions,
             labels,
             encoder: plan.encoder,
@@ -128,7 +146,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 }
             }
         }
-        if let Some(start) = self.labels.starts.get(&function.code.address) {
+        if let Some(start) = self.labels.starts.get(&(self.own, function.code.address)) {
             text.place(*start);
             self.borrow_pair(text);
             if let Some(behind) = self.labels.behind_pairs.get(&function.code.address) {
@@ -179,14 +197,14 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     text.branch(word, *goal);
                 }
                 (Flow::Call { .. }, None) => {
-                    let start = ins
-                        .target()
-                        .and_then(|target| self.labels.starts.get(&target));
-                    let start = start.ok_or(Refusal::Branch {
-                        address: ins.address,
-                    })?;
+                    let start = self.callee(function, index)?;
                     let word = function.code.words(ins.address)[0] & 0xffff_0000;
-                    text.branch(word, *start);
+                    text.branch(word, start);
+                }
+                (Flow::IndirectCall, _) if self.own.is_some() => {
+                    let back = self.pair(function, index, |decoded| decoded.dst)?;
+                    let start = self.callee(function, index)?;
+                    encoder.call(text, back, start);
                 }
                 (Flow::Indirect, _) if function.jumps.contains_key(&index) => {
                     let pair = self.pair(function, index, |decoded| decoded.src[0])?;
@@ -227,6 +245,15 @@ impl<'a, 'data> Emitter<'a, 'data> {
         }
         self.pool(text, true, false);
         Ok(())
+    }
+
+    /// The start of the copy that a call leads to.
+    fn callee(&self, function: &Function<'_>, index: usize) -> Result<Label, Refusal> {
+        let goal = function.callees.get(&index);
+        let start = goal.and_then(|goal| self.labels.starts.get(&(self.own, *goal)));
+        start.copied().ok_or(Refusal::Branch {
+            address: function.all[index].address,
+        })
     }
 
     /// `s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)` ("Message Types" in AMD's guides of RDNA 3 and 4).
@@ -275,9 +302,12 @@ impl<'a, 'data> Emitter<'a, 'data> {
         self.copy(text, function, index);
         let parts = [index + 1, index + 2];
         let is_whole = parts.iter().all(|part| !starts.contains_key(part));
-        if let Some(goal) = computed(function, index, pair).filter(|_| is_whole) {
-            // A call goes to the copy at once.
-            let start = self.labels.starts.get(&goal);
+        let goal = computed(&function.code, &function.all, index, pair);
+        if let Some(goal) = goal.filter(|_| is_whole) {
+            // A call goes to the copy at once. The copy of a kernel's own is for this kernel's calls only: other code may get the
+            // address, too.
+            let start = self.labels.starts.get(&(None, goal));
+            let start = start.filter(|_| self.own.is_none());
             let goal = match start {
                 Some(start) if !self.labels.kernels.contains_key(&goal) => Goal::Label(*start),
                 _ => Goal::Original(goal),
@@ -797,24 +827,4 @@ impl Address {
         self.word = Some(word);
         0
     }
-}
-
-/// The address that `s_getpc_b64` at `index`, and two additions of constants to its pair, make.
-fn computed(function: &Function<'_>, index: usize, pair: u16) -> Option<u64> {
-    let low = function.all.get(index + 1)?;
-    let high = function.all.get(index + 2)?;
-    let is_pair = matches!(low.mnemonic, "s_add_u32" | "s_add_co_u32")
-        && matches!(high.mnemonic, "s_addc_u32" | "s_add_co_ci_u32");
-    if !is_pair {
-        return None;
-    }
-    let part = |address: u64, register: u16| {
-        let decoded = function.code.decode(address)?;
-        let own = modelgpu_isa::Operand::scalar(register.into());
-        let is_own = decoded.dst == own && decoded.src[0] == own;
-        super::code::constant(&decoded, decoded.src[1]).filter(|_| is_own)
-    };
-    let (low, high) = (part(low.address, pair)?, part(high.address, pair + 1)?);
-    let distance = u64::from(low) | u64::from(high) << 32;
-    Some(function.all[index].end().wrapping_add(distance))
 }

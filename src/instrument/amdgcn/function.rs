@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use modelgpu_isa::{Flow, Operand};
 
 use super::code::{Code, Ins, Used};
-use super::jumps;
+use super::{calls, jumps};
 
 /// The register pair of return addresses in LLVM's calling convention.
 const RETURN_ADDRESS: u16 = 30;
@@ -44,6 +44,8 @@ pub(super) struct Function<'data> {
     /// Direct branches that lead out of the function.
     pub(super) outside: Vec<usize>,
     pub(super) calls: bool,
+    /// The ELF addresses that calls lead to, by the numbers of instructions. Other calls lead to addresses that are not known.
+    pub(super) callees: BTreeMap<usize, u64>,
     pub(super) stretches: Vec<Stretch>,
     /// Before each instruction, SCC has a value that is read later.
     pub(super) is_scc_live: Vec<bool>,
@@ -81,12 +83,16 @@ impl<'data> Function<'data> {
             unresolved: Vec::new(),
             outside: Vec::new(),
             calls,
+            callees: BTreeMap::new(),
             stretches: Vec::new(),
             is_scc_live: Vec::new(),
             index,
         };
         function.find_stretches();
         function.is_scc_live = function.live_scc();
+        if function.calls {
+            function.callees = calls::known(&function);
+        }
         function
     }
 

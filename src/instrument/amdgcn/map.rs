@@ -5,7 +5,8 @@
 //! function its ELF address, its size in words of 4 bytes, the size in bytes of what follows, one bit for each word that
 //! starts an instruction (8 in a byte, lowest first), the number of stretches, and for each stretch the words from the start of the
 //! one before (of the function, at first), and the counts of its waves and its lanes. A count is a sum: its denominator, the
-//! number of its terms, and for each the number of a counter and a factor (zigzag).
+//! number of its terms, and for each the number of a counter and a factor (zigzag). A function with several copies is there
+//! as often: its counts are the sums of theirs.
 
 use object::LittleEndian;
 use object::elf::FileHeader64;
@@ -31,7 +32,7 @@ pub(super) const SECTIONS: [&str; 4] = [
     COUNTERS_SECTION,
 ];
 /// The version of the map.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// The fewest bytes of a function: its address, its sizes and the number of stretches.
 const LEAST_FUNCTION: usize = 4;
 
@@ -210,7 +211,10 @@ impl<'data> CounterMap<'data> {
 
     /// The ELF addresses of the functions with counters, by rising address.
     pub fn functions(&self) -> impl Iterator<Item = u64> {
-        self.functions.iter().map(|place| place.address)
+        let copies = self
+            .functions
+            .chunk_by(|one, other| one.address == other.address);
+        copies.map(|copies| copies[0].address)
     }
 
     /// The executed instructions, by the values of the counters. Missing values are 0.
@@ -235,18 +239,22 @@ impl ExecutedCode<'_> {
     /// Fails if the map of a function is damaged.
     pub fn count(&self, start: u64, counts: &mut [u64]) -> Result<(), MapError> {
         let end = start.saturating_add(counts.len() as u64 / 2 * WORD_BYTES);
+        let mut address = None;
         for place in &self.map.functions {
             let last = place.address.saturating_add(place.words * WORD_BYTES);
             if place.address < end && start < last {
-                self.count_function(place, start, counts)?;
+                let is_first = address.replace(place.address) != Some(place.address);
+                self.count_copy(place, is_first, start, counts)?;
             }
         }
         Ok(())
     }
 
-    fn count_function(
+    /// Writes the counts of the first copy of a function, or adds those of another one.
+    fn count_copy(
         &self,
         place: &Place<'_>,
+        is_first: bool,
         start: u64,
         counts: &mut [u64],
     ) -> Result<(), MapError> {
@@ -268,8 +276,13 @@ impl ExecutedCode<'_> {
                 let index = address.checked_sub(start).map(|from| from / WORD_BYTES * 2);
                 let pair =
                     index.and_then(|index| counts.get_mut(index as usize..)?.first_chunk_mut());
-                if let Some(pair) = pair {
-                    *pair = values;
+                match pair {
+                    Some(pair) if is_first => *pair = values,
+                    Some([waves, lanes]) => {
+                        *waves = waves.saturating_add(values[0]);
+                        *lanes = lanes.saturating_add(values[1]);
+                    }
+                    None => {}
                 }
             }
             *next = until.max(*next);

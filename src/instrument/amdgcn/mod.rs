@@ -6,6 +6,7 @@
 //!
 //! The new code object describes itself: [`CounterMap`] finds its counters, and the code object that it was made of.
 
+mod calls;
 mod choice;
 mod code;
 mod emit;

@@ -1,11 +1,11 @@
 //! From a code object to one with counters.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use modelgpu_isa::{Flow, Generation, WaveSize};
 
 use super::code::Used;
-use super::emit::{Emitter, Labels};
+use super::emit::{Emitter, Labels, Own, Planned};
 use super::encoder::Encoder;
 use super::error::Refusal;
 use super::function::Function;
@@ -45,45 +45,16 @@ fn instrument_within(
     far: Far,
 ) -> Result<Instrumented, Refusal> {
     let functions = object.functions();
-    let mut refused = Vec::new();
-    let (connected, mut groups) = groups(&functions, far, &mut refused);
-    let mut plans: Vec<(Plan, Vec<&Function<'_>>)> = Vec::new();
-    let mut words = 0;
-    let mut is_apart = false;
-    if let Some(connected) = connected {
-        // Many functions have too many counters to have them all in registers at once. And one that stays as it is may end
-        // waves.
-        let has_gaps = functions
-            .iter()
-            .any(|function| is_connected(function) && far.obstacle(function).is_some());
-        let whole = (!has_gaps && options.sharing == Sharing::Separate)
-            .then(|| planned(object, &functions, &connected, words, options, false).ok())
-            .flatten();
-        match whole {
-            Some(plan) => {
-                words += plan.words;
-                plans.push((plan, connected));
-            }
-            None => {
-                is_apart = true;
-                groups.extend(connected.into_iter().map(|function| vec![function]));
-            }
-        }
-    }
-    for group in groups {
-        let is_apart = is_apart && is_connected(group[0]);
-        let plan = planned(object, &functions, &group, words, options, is_apart);
-        match plan.and_then(|plan| far.with_room(plan, group[0])) {
-            Ok(plan) => {
-                words += plan.words;
-                plans.push((plan, group));
-            }
-            Err(refusal) => {
-                let names = group.iter().map(|function| function.name.clone());
-                refused.extend(names.map(|name| (name, refusal.clone())));
-            }
-        }
-    }
+    let planner = Planner {
+        object,
+        options,
+        far,
+        functions: &functions,
+        words: 0,
+        plans: Vec::new(),
+        refused: Vec::new(),
+    };
+    let (mut plans, words, refused) = planner.plan();
     join_registers(&mut plans);
     if plans.is_empty() {
         let first = refused.into_iter().next();
@@ -91,34 +62,40 @@ fn instrument_within(
     }
     let mut text = Text::default();
     let mut labels = Labels::default();
-    for (plan, group) in &plans {
-        for function in group {
+    for Planned {
+        own,
+        plan,
+        functions,
+    } in &plans
+    {
+        for function in functions {
             let address = function.code.address;
-            let known = match function.is_kernel() {
-                true => &mut labels.kernels,
-                false => &mut labels.starts,
+            let label = text.label();
+            match function.is_kernel() {
+                true => labels.kernels.insert(address, label),
+                false => labels.starts.insert((*own, address), label),
             };
-            known.insert(address, text.label());
             if plan.borrowed.is_some() {
-                labels.behind_pairs.insert(address, text.label());
+                let label = text.label();
+                labels.behind_pairs.insert(address, label);
             }
         }
     }
-    let branch = plans[0].0.encoder.branch_word();
-    text.filler = plans[0].0.encoder.nothing_word();
-    for (plan, group) in &plans {
-        Emitter::new(plan, group, &labels, &mut text).write(&mut text)?;
+    let branch = plans[0].plan.encoder.branch_word();
+    text.filler = plans[0].plan.encoder.nothing_word();
+    for planned in &plans {
+        Emitter::new(planned, &labels, &mut text).write(&mut text)?;
     }
     text.bridge(branch)?;
     text.link_branches();
     let layout = Layout::new(object, &text, words)?;
     let mut patches = patches(object, &plans, &labels, &text, &layout)?;
-    if let Some((plan, _)) = plans.iter().find(|(plan, _)| plan.is_apart) {
+    if let Some(apart) = plans.iter().find(|planned| planned.plan.is_apart) {
         let kept = functions.iter().filter(|function| {
             function.calls && !labels.kernels.contains_key(&function.code.address)
         });
         for function in kept {
-            patches.extend(described(object, plan, function, None)?);
+            patches.extend(described(object, &apart.plan, function, None)?);
         }
     }
     let counts = counts(&plans);
@@ -130,45 +107,237 @@ fn instrument_within(
     Ok(Instrumented { code, refused })
 }
 
-/// The kernels that call functions, and these functions, if there are any; and groups of others: kernels that call none. Adds
-/// those that cannot be copied to `refused`.
-fn groups<'f, 'data>(
-    functions: &'f [Function<'data>],
+/// Divides the functions of a code object into groups that share registers, and plans their counters.
+struct Planner<'f, 'data> {
+    object: &'f Object<'data>,
+    options: &'f AmdgcnOptions,
     far: Far,
-    refused: &mut Vec<(String, Refusal)>,
-) -> (
-    Option<Vec<&'f Function<'data>>>,
-    Vec<Vec<&'f Function<'data>>>,
-) {
-    let (mut connected, mut single) = (Vec::new(), Vec::new());
-    for function in functions {
-        match far.obstacle(function) {
-            None if is_connected(function) => connected.push(function),
-            None => single.push(vec![function]),
-            Some(refusal) => refused.push((function.name.clone(), refusal)),
-        }
-    }
-    let has_kernel = connected.iter().any(|function| function.is_kernel());
-    (has_kernel.then_some(connected), single)
+    functions: &'f [Function<'data>],
+    words: u64,
+    plans: Vec<Planned<'f, 'data>>,
+    refused: Vec<(String, Refusal)>,
 }
 
-/// A kernel that calls functions, or a function.
-fn is_connected(function: &Function<'_>) -> bool {
-    function.calls || !function.is_kernel()
+impl<'f, 'data> Planner<'f, 'data> {
+    /// The plans, the words of their counters in memory, and the functions without counters.
+    fn plan(mut self) -> (Vec<Planned<'f, 'data>>, u64, Vec<(String, Refusal)>) {
+        let connected = self.plan_kernels();
+        self.plan_connected(connected);
+        (self.plans, self.words, self.refused)
+    }
+
+    /// Plans each kernel by itself: with copies of the functions that it calls, if these are known. Returns the other
+    /// kernels that call functions, also those that cannot be copied.
+    fn plan_kernels(&mut self) -> Vec<&'f Function<'data>> {
+        let by_address = self.functions.iter();
+        let by_address: HashMap<u64, &Function<'data>> = by_address
+            .map(|function| (function.code.address, function))
+            .collect();
+        // Copies for single kernels double the code at most.
+        let sizes = self
+            .functions
+            .iter()
+            .map(|function| function.code.bytes.len());
+        let mut room: usize = sizes.sum();
+        let mut connected = Vec::new();
+        for kernel in self
+            .functions
+            .iter()
+            .filter(|function| function.is_kernel())
+        {
+            if let Some(refusal) = obstacle(kernel) {
+                self.refused.push((kernel.name.clone(), refusal));
+                connected.extend(kernel.calls.then_some(kernel));
+                continue;
+            }
+            let is_separate = self.options.sharing == Sharing::Separate;
+            let callees = match kernel.calls {
+                true if !is_separate => None,
+                true => callees(kernel, &by_address),
+                false => Some(Vec::new()),
+            };
+            let Some(callees) = callees else {
+                connected.push(kernel);
+                continue;
+            };
+            let size: usize = callees
+                .iter()
+                .map(|function| function.code.bytes.len())
+                .sum();
+            let mut group = vec![kernel];
+            group.extend(callees);
+            let used = joined(&group);
+            let plan = match size <= room {
+                true => self.planned(&group, used, false),
+                false => Err(Refusal::NoFunction),
+            };
+            match plan {
+                Ok(plan) => {
+                    room -= size;
+                    self.add(Some(kernel.code.address), plan, group);
+                }
+                Err(_) if kernel.calls => connected.push(kernel),
+                Err(refusal) => self.refused.push((kernel.name.clone(), refusal)),
+            }
+        }
+        connected
+    }
+
+    /// Plans the functions that these kernels may call, and those of the kernels that can be copied.
+    fn plan_connected(&mut self, kernels: Vec<&'f Function<'data>>) {
+        if kernels.is_empty() {
+            return;
+        }
+        let devices = self
+            .functions
+            .iter()
+            .filter(|function| !function.is_kernel());
+        let all: Vec<&Function<'data>> = kernels.into_iter().chain(devices).collect();
+        // Any of them may be called.
+        let used = joined(&all);
+        let (mut group, mut has_gaps) = (Vec::new(), false);
+        for function in all {
+            match self.far.obstacle(function) {
+                None => group.push(function),
+                Some(refusal) => {
+                    // That of a kernel is known.
+                    has_gaps = true;
+                    if !function.is_kernel() {
+                        self.refused.push((function.name.clone(), refusal));
+                    }
+                }
+            }
+        }
+        // Many functions have too many counters to have them all in registers at once. And one that stays as it is may end waves.
+        let is_whole = !has_gaps && self.options.sharing == Sharing::Separate;
+        let whole = is_whole.then(|| self.planned(&group, used, false).ok());
+        if let Some(plan) = whole.flatten() {
+            self.add(None, plan, group);
+            return;
+        }
+        for function in group {
+            let plan = self.planned(&[function], used, true);
+            match plan.and_then(|plan| self.far.with_room(plan, function)) {
+                Ok(plan) => self.add(None, plan, vec![function]),
+                Err(refusal) => self.refused.push((function.name.clone(), refusal)),
+            }
+        }
+    }
+
+    fn add(&mut self, own: Own, plan: Plan, functions: Vec<&'f Function<'data>>) {
+        self.words += plan.words;
+        self.plans.push(Planned {
+            own,
+            plan,
+            functions,
+        });
+    }
+
+    /// The plan of a group. These registers are `used` by it and all that it may call.
+    fn planned(
+        &self,
+        group: &[&Function<'_>],
+        used: Used,
+        is_apart: bool,
+    ) -> Result<Plan, Refusal> {
+        let ends = |function: &Function<'_>| {
+            let mut all = function.all.iter();
+            all.any(|ins| matches!(ins.flow, Flow::End | Flow::Trap))
+        };
+        let callees_end = match is_apart {
+            true => self
+                .functions
+                .iter()
+                .any(|function| !function.is_kernel() && ends(function)),
+            false => group
+                .iter()
+                .any(|function| !function.is_kernel() && ends(function)),
+        };
+        let kernels = group
+            .iter()
+            .filter_map(|function| self.object.kernels.get(&function.code.address));
+        let wave = group[0].code.wave;
+        if let Some(other) = group.iter().find(|function| function.code.wave != wave) {
+            return Err(Refusal::Callee {
+                callee: other.name.clone(),
+            });
+        }
+        let group = Group {
+            target: self.object.target,
+            lanes: match wave {
+                WaveSize::W32 => 32,
+                WaveSize::W64 => 64,
+            },
+            functions: group,
+            descriptors: kernels.flatten().copied().collect(),
+            used,
+            own: joined(group),
+            callees_end,
+            is_apart,
+            counting: self.options.counting,
+            sharing: self.options.sharing,
+        };
+        plan(&group, self.words, self.options.rounds)
+    }
+}
+
+/// The registers that functions use.
+fn joined(functions: &[&Function<'_>]) -> Used {
+    let mut used = Used::default();
+    functions
+        .iter()
+        .for_each(|function| used.join(function.used));
+    used
+}
+
+/// The functions that a kernel may call, and those that they may call. `None` if some are not known, or have no copy.
+fn callees<'f, 'data>(
+    kernel: &Function<'data>,
+    by_address: &HashMap<u64, &'f Function<'data>>,
+) -> Option<Vec<&'f Function<'data>>> {
+    let mut found = BTreeMap::new();
+    let mut open: Vec<&Function<'data>> = vec![kernel];
+    while let Some(function) = open.pop() {
+        let calls = function.all.iter().filter(|ins| ins.is_call()).count();
+        if calls != function.callees.len() || !function.unresolved.is_empty() {
+            return None;
+        }
+        for goal in function.callees.values() {
+            // A call within the function is a branch.
+            if function.number_at(*goal).is_some() && *goal != function.code.address {
+                continue;
+            }
+            let callee = by_address.get(goal).copied()?;
+            if callee.is_kernel() || obstacle(callee).is_some() {
+                return None;
+            }
+            if found.insert(*goal, callee).is_none() {
+                open.push(callee);
+            }
+        }
+    }
+    Some(found.into_values().collect())
 }
 
 /// Gives all kernels that call functions the registers of all functions that are apart.
-fn join_registers(plans: &mut [(Plan, Vec<&Function<'_>>)]) {
-    let apart = || plans.iter().filter(|(plan, _)| plan.is_apart);
-    let Some(first) = apart().map(|(plan, _)| plan.total).next() else {
+fn join_registers(plans: &mut [Planned<'_, '_>]) {
+    let apart = || {
+        plans
+            .iter()
+            .map(|planned| &planned.plan)
+            .filter(|plan| plan.is_apart)
+    };
+    let Some(first) = apart().map(|plan| plan.total).next() else {
         return;
     };
     let mut total = first;
-    apart().for_each(|(plan, _)| total.join(plan.total));
-    let accumulator = apart().map(|(plan, _)| plan.first_accumulator).max();
-    for (plan, _) in plans.iter_mut().filter(|(plan, _)| plan.is_apart) {
-        plan.total = total;
-        plan.first_accumulator = accumulator.unwrap_or(plan.first_accumulator);
+    apart().for_each(|plan| total.join(plan.total));
+    let accumulator = apart().map(|plan| plan.first_accumulator).max();
+    for plan in plans.iter_mut().map(|planned| &mut planned.plan) {
+        if plan.is_apart {
+            plan.total = total;
+            plan.first_accumulator = accumulator.unwrap_or(plan.first_accumulator);
+        }
     }
 }
 
@@ -246,74 +415,32 @@ fn obstacle(function: &Function<'_>) -> Option<Refusal> {
     function.outside.first().or(unresolved).map(unknown)
 }
 
-/// The plan of a group.
-fn planned(
-    object: &Object<'_>,
-    functions: &[Function<'_>],
-    group: &[&Function<'_>],
-    first_word: u64,
-    options: &AmdgcnOptions,
-    is_apart: bool,
-) -> Result<Plan, Refusal> {
-    let mut own = Used::default();
-    group.iter().for_each(|function| own.join(function.used));
-    let mut used = own;
-    if is_apart || group.iter().any(|function| function.calls) {
-        // Any of them may be called.
-        functions
-            .iter()
-            .for_each(|function| used.join(function.used));
-    }
-    let mut callees = functions.iter().filter(|function| !function.is_kernel());
-    let callees_end = callees.any(|function| {
-        let mut all = function.all.iter();
-        all.any(|ins| matches!(ins.flow, Flow::End | Flow::Trap))
-    });
-    let kernels = group
-        .iter()
-        .filter_map(|function| object.kernels.get(&function.code.address));
-    let wave = group[0].code.wave;
-    if let Some(other) = group.iter().find(|function| function.code.wave != wave) {
-        return Err(Refusal::Callee {
-            callee: other.name.clone(),
-        });
-    }
-    let group = Group {
-        target: object.target,
-        lanes: match wave {
-            WaveSize::W32 => 32,
-            WaveSize::W64 => 64,
-        },
-        functions: group,
-        descriptors: kernels.flatten().copied().collect(),
-        used,
-        own,
-        callees_end,
-        is_apart,
-        counting: options.counting,
-        sharing: options.sharing,
-    };
-    plan(&group, first_word, options.rounds)
-}
-
 /// The changes to loaded bytes of the original, by offset in the file: kernel descriptors, and branches from functions to
 /// their copies.
 fn patches(
     object: &Object<'_>,
-    plans: &[(Plan, Vec<&Function<'_>>)],
+    plans: &[Planned<'_, '_>],
     labels: &Labels,
     text: &Text,
     layout: &Layout,
 ) -> Result<Vec<(usize, Vec<u8>)>, Refusal> {
     let place = |label: Label| layout.text + text.offset(label);
     let mut patches = Vec::new();
-    for (plan, group) in plans {
-        for function in group {
+    for Planned {
+        own,
+        plan,
+        functions,
+    } in plans
+    {
+        for function in functions {
             let address = function.code.address;
+            if own.is_some() && !function.is_kernel() {
+                continue;
+            }
             if let Some(label) = labels.kernels.get(&address) {
                 let entry = place(*label);
                 patches.extend(described(object, plan, function, Some(entry))?);
-            } else if let Some(label) = labels.starts.get(&address) {
+            } else if let Some(label) = labels.starts.get(&(None, address)) {
                 let behind = labels.behind_pairs.get(&address).copied();
                 let behind = behind.map_or(place(*label), place);
                 let bytes = pad(plan, function, place(*label), behind)?;
@@ -388,11 +515,14 @@ fn pad(plan: &Plan, function: &Function<'_>, goal: u64, behind: u64) -> Result<V
     }
 }
 
-/// The counts of all functions, for the map.
-fn counts(plans: &[(Plan, Vec<&Function<'_>>)]) -> Vec<FunctionCounts> {
-    let mut all: HashMap<u64, FunctionCounts> = HashMap::new();
-    for (plan, group) in plans {
-        for (number, function) in group.iter().enumerate() {
+/// The counts of all copies of functions, for the map.
+fn counts(plans: &[Planned<'_, '_>]) -> Vec<FunctionCounts> {
+    let mut all = Vec::new();
+    for Planned {
+        plan, functions, ..
+    } in plans
+    {
+        for (number, function) in functions.iter().enumerate() {
             let start = function.code.address;
             let word = |address: u64| (address - start) / 4;
             let stretches = function.stretches.iter().zip(&plan.sums[number]);
@@ -401,16 +531,14 @@ fn counts(plans: &[(Plan, Vec<&Function<'_>>)]) -> Vec<FunctionCounts> {
                 waves: waves.clone(),
                 lanes: lanes.clone(),
             });
-            let counts = FunctionCounts {
+            all.push(FunctionCounts {
                 address: start,
                 words: function.code.bytes.len() as u64 / 4,
                 starts: function.all.iter().map(|ins| word(ins.address)).collect(),
                 stretches: stretches.collect(),
-            };
-            all.insert(start, counts);
+            });
         }
     }
-    let mut all: Vec<FunctionCounts> = all.into_values().collect();
     all.sort_by_key(|counts| counts.address);
     all
 }
