@@ -105,7 +105,7 @@ fn command_line() -> String {
 fn exit_statuses() -> String {
     let mut text = "# Exit statuses\n\n\
         This chapter shows what the help of each command says about its exit status. A command that is not \
-        listed here ends with 0, or with 1 if it fails, or with 2 for a usage error.\n\n\
+        listed here exits with 0, with 1 if it fails, or with 2 for a usage error.\n\n\
         The drain never changes the exit status of the program. librocov reports each loss in one line on \
         standard error.\n"
         .to_owned();

@@ -13,11 +13,12 @@ use crate::coverage::SourceGlobs;
 /// The name of the file if the user gives none.
 const FILE: &str = "rocov-baseline.json";
 
-/// Store the present figures, for `rocov report --baseline` to compare with
+/// Store the current figures, for `rocov report --baseline` to compare with
 ///
-/// Writes the figures of each arch, component and source to a small file to be committed. With --update, figures only
-/// rise: if a lower percentage ran, and more did not run, rocov prints that and leaves the file as it is. Archs that this
-/// report does not have keep their figures and their date. Applies those options of `[report]` in rocov.toml that it has itself.
+/// Writes the figures of each arch, component and source to a small file that you can commit. With --update, figures
+/// only rise: if a lower percentage ran, and more did not run, rocov prints that and does not change the file. Archs
+/// that are not in this report keep their figures and their date. Applies the options of `[report]` in rocov.toml that
+/// it supports.
 #[derive(Args)]
 #[command(override_usage = "rocov baseline [DIR]... [OPTIONS]")]
 #[command(after_help = "\

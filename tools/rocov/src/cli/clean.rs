@@ -8,17 +8,17 @@ use super::DEFAULT_DATA_DIRECTORY;
 
 /// Remove the files that rocov wrote, and nothing else
 ///
-/// Removes profiles, device ELFs, kernel registries, the files of `rocov merge` and `rocov export`, and
-/// the partial files of killed processes. It also removes the files beside the profiles of your own
-/// `LLVM_PROFILE_FILE`. rocov recognizes its files by their names and, if need be, by how they start.
-/// Everything else stays, with its directories. Links are not followed.
+/// Removes profiles, device ELFs, kernel registries, the files of `rocov merge` and `rocov export`, and the partial
+/// files of killed processes. It also removes the files next to the profiles of your own `LLVM_PROFILE_FILE`. rocov
+/// recognizes its files by their names and, if necessary, by their first bytes. It keeps everything else, with its
+/// directories, and does not follow links.
 ///
-/// With --cache, rocov removes its caches and no data directory: that of device code in host files, and that
-/// of `rocov run --instrument`, with the results of Triton that lie there.
+/// With --cache, rocov removes its caches and no data directory: that of device code in host files, and that of `rocov
+/// run --instrument`, with the results of Triton in it.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0, also if there was nothing; 1 if something could not be removed, which standard \
-error names; 2 for a usage error.")]
+Exit status: 0, even if there was nothing to remove; 1 if something could not be removed, \
+which standard error names; 2 for a usage error.")]
 pub(crate) struct CleanArguments {
     /// The directory that `rocov run` wrote to, or the directory of your own `LLVM_PROFILE_FILE`
     #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]

@@ -6,9 +6,9 @@ use clap::Args;
 
 /// Post a Markdown report on a pull request, as one comment that later runs update
 ///
-/// Writes FILE, which `rocov report --markdown` wrote, as a comment on the GitHub pull request or GitLab merge request that
-/// this job belongs to. The comment starts with a hidden line, by which rocov finds it again: it replaces the text
-/// of that comment, and writes a new comment only if there is none.
+/// Writes FILE, which `rocov report --markdown` wrote, as a comment on the GitHub pull request or GitLab merge request
+/// that this job belongs to. The comment starts with a hidden line. rocov finds the comment again by this line and
+/// replaces its text, and writes a new comment only if there is none.
 ///
 /// Reads the service, the request and its number from the job's variables. The token is in GITHUB_TOKEN or
 /// GITLAB_TOKEN. Needs curl.
@@ -21,7 +21,7 @@ pub(crate) struct CommentArguments {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// The name of the comment in its hidden line, `<!-- rocov: NAME -->`: give each of several comments its own
+    /// The name of the comment in its hidden line, `<!-- rocov: NAME -->`: give each of several comments its own name
     #[arg(long, default_value = "coverage", value_parser = name)]
     pub(crate) name: String,
 }

@@ -33,8 +33,8 @@ pub(crate) struct DiffArguments {
     #[arg(value_name = "AFTER")]
     after: Option<PathBuf>,
 
-    /// Use only the counts of this label, a name or a glob; can be repeated. Without AFTER, give two
-    /// labels of BEFORE, which are compared
+    /// Use only the counts of this label, a name or a glob; can be repeated. Without AFTER, give two labels of BEFORE
+    /// to compare
     #[arg(long = "label", value_name = "NAME")]
     labels: Vec<LabelPattern>,
 
@@ -46,8 +46,7 @@ pub(crate) struct DiffArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 
-    /// Fail when code that ran before and still exists does not run, or when an arch or a file that ran
-    /// is gone
+    /// Fail when code that ran before and still exists no longer runs, or when an arch or a file that ran is missing
     #[arg(long)]
     pub(crate) fail_on_loss: bool,
 

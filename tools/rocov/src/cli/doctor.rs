@@ -6,16 +6,16 @@ use clap::Args;
 
 /// Check this machine, and programs, for coverage of GPU code
 ///
-/// Checks the libraries that programs run on, GPUs and the permission to use them, compilers, LLVM's tools
-/// and the raw versions that they read, and variables that get in the way. For each BINARY, it checks
-/// the instrumentation of GPU code, the tools that read its profiles, and obstacles to draining it. It
-/// runs no BINARY and loads no library. `rocov selftest` compiles and runs a kernel of its own.
+/// Checks the libraries that programs run on, GPUs and the permission to use them, compilers, LLVM's tools and the raw
+/// versions that they read, and variables that interfere. For each BINARY, it checks the instrumentation of GPU code,
+/// the tools that read its profiles, and obstacles to draining it. It runs no BINARY and loads no library. `rocov
+/// selftest` compiles and runs a kernel of its own.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0, also with warnings; 1 if something that coverage needs is missing, with what to do \
-next; 2 for a usage error.")]
+Exit status: 0, even with warnings; 1 if something that coverage needs is missing, with the \
+next step; 2 for a usage error.")]
 pub(crate) struct DoctorArguments {
-    /// Programs, libraries with kernels, or device ELFs to look into
+    /// Programs, libraries with kernels, or device ELFs to check
     #[arg(value_name = "BINARY")]
     pub(crate) binaries: Vec<PathBuf>,
 

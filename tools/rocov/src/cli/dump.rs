@@ -8,13 +8,13 @@ use super::process_id;
 
 /// Have a running program write profiles of its counts
 ///
-/// Start the program with `rocov run --control`, as this user. The counts since its last dump, or its
-/// start, become profiles of a label, below labels in its data directory. A report adds all labels up,
-/// and shows each with --per-test. Nothing is counted twice.
+/// Start the program with `rocov run --control`, as this user. The counts since its last dump, or its start, become
+/// profiles of a label, below labels in its data directory. A report adds up all labels, and shows each with
+/// --per-test. Nothing is counted twice.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0, also if nothing was counted; 1 if the program could not be reached, or some counts \
-are lost; 2 for a usage error.")]
+Exit status: 0, even if nothing was counted; 1 if the program could not be reached, or some \
+counts are lost; 2 for a usage error.")]
 pub(crate) struct DumpArguments {
     /// The program's process id
     #[arg(value_name = "PID", value_parser = process_id)]
@@ -28,7 +28,7 @@ pub(crate) struct DumpArguments {
     #[arg(long)]
     pub(crate) reset: bool,
 
-    /// Write only the counts of this time from now, such as 500ms, 2s or 5m
+    /// Write only the counts of this period from now on, such as 500ms, 2s or 5m
     #[arg(long, value_name = "TIME")]
     pub(crate) window: Option<Interval>,
 }

@@ -9,8 +9,8 @@ use crate::coverage::{ExclusionRules, Exclusions, SourceTexts};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Contents")]
 pub(crate) struct ExclusionArguments {
-    /// Exclude lines that match; can be repeated. Comments exclude lines, too: LCOV_EXCL_LINE, or from LCOV_EXCL_START to
-    /// LCOV_EXCL_STOP, the same with GCOVR, GRCOV and ROCOV, and `pragma: no cover`
+    /// Exclude lines that match; can be repeated. Comments exclude lines, too: LCOV_EXCL_LINE, LCOV_EXCL_START to
+    /// LCOV_EXCL_STOP (also with GCOVR, GRCOV or ROCOV instead of LCOV), and `pragma: no cover`
     #[arg(long, value_name = "REGEX", value_parser = pattern)]
     exclude_line: Vec<String>,
 

@@ -13,9 +13,9 @@ const MAX_NAME: usize = 128;
 
 /// Write kernels or counts for other tools
 ///
-/// The format rocpd is the SQLite database of ROCm's rocprofv3, schema version 3, with what is in the kernel
-/// registries of DIR: nodes, processes, agents, code objects and kernel symbols. Join it with a database of
-/// rocprofv3 by URI and kernel name.
+/// The format rocpd is the SQLite database of ROCm's rocprofv3, schema version 3, with the contents of the kernel
+/// registries of DIR: nodes, processes, agents, code objects and kernel symbols. Join it with a database of rocprofv3
+/// by URI and kernel name.
 ///
 /// The format parquet adds the counts of each DIR, as a run, to a data set: tables that DuckDB, Spark and others
 /// read, for the runs of a fleet. A run that is already there is not added again. `rocov report`, `rocov which` and the

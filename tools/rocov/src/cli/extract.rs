@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use glob::Pattern;
 
-/// Extract device ELFs and PTX from the file that holds them
+/// Extract device ELFs and PTX from the file that contains them
 ///
-/// The file is a program, a library, a bundle of clang-offload-bundler, compressed or not, a binary
-/// of clang-offload-packager, or a CUDA fat binary. rocov writes each device ELF to TARGET.IDENTITY.elf, and each
-/// PTX to TARGET.IDENTITY.ptx. A file that has these contents already stays as it is.
+/// The file is a program, a library, a bundle of clang-offload-bundler, compressed or not, a binary of
+/// clang-offload-packager, or a CUDA fat binary. rocov writes each device ELF to TARGET.IDENTITY.elf, and each PTX to
+/// TARGET.IDENTITY.ptx. A file that already has these contents is not changed.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0; 1 if there is no device ELF of such a target, or a part of the file is damaged and \

@@ -7,24 +7,24 @@ use clap::{Args, ValueEnum};
 
 /// Print the compile flags that instrument a program's GPU code for rocov
 ///
-/// For use as `clang++ $(rocov flags) -x hip ...`. Asks clang which flags it passes on to GPU code. New
-/// releases (22) pass on the usual -fprofile-instr-generate -fcoverage-mapping. Old ones (15 to 19)
-/// need front-end flags, which instrument host code too, to no effect.
+/// For use as `clang++ $(rocov flags) -x hip ...`. Asks clang which flags it passes on to GPU code. New releases (22)
+/// pass on the usual -fprofile-instr-generate -fcoverage-mapping. Old ones (15 to 19) need front-end flags, which also
+/// instrument host code, without any effect.
 #[derive(Args)]
 pub(crate) struct FlagsArguments {
     /// The compiler that you use [default: the newest clang++ or amdclang++ found]
     #[arg(long, value_name = "CLANG")]
     pub(crate) clang: Option<PathBuf>,
 
-    /// Print --offload-arch=ARCH too, for an AMD (gfx90a) or NVIDIA (sm_90) GPU; can be repeated
+    /// Also print --offload-arch=ARCH, for an AMD (gfx90a) or NVIDIA (sm_90) GPU; can be repeated
     #[arg(long, value_name = "ARCH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) offload_arch: Vec<String>,
 
-    /// Print --cuda-path=PATH too: the CUDA toolkit, for NVIDIA GPUs
+    /// Also print --cuda-path=PATH: the CUDA toolkit, for NVIDIA GPUs
     #[arg(long, value_name = "PATH")]
     pub(crate) cuda_path: Option<PathBuf>,
 
-    /// Instrument host code too; LLVM's own runtime writes its profiles
+    /// Also instrument host code; LLVM's own runtime writes its profiles
     #[arg(long)]
     pub(crate) host: bool,
 
@@ -34,7 +34,8 @@ pub(crate) struct FlagsArguments {
     #[arg(long)]
     pub(crate) openmp: bool,
 
-    /// Print the options for code that hipRTC compiles instead, one element of hiprtcCompileProgram's `options` a line
+    /// Print the options for code that hipRTC compiles instead, one element of hiprtcCompileProgram's `options` on each
+    /// line
     ///
     /// hipRTC loads no plugin, so its code has LLVM's own counters. --clang names the compiler of the
     /// HIP that the program uses. If PART is `header`, rocov prints the text of the device header, for a
@@ -50,14 +51,14 @@ pub(crate) struct FlagsArguments {
     )]
     pub(crate) hiprtc: Option<Hiprtc>,
 
-    /// The kind of counters in GPU code [default: fast if this compiler can, else llvm]
+    /// The kind of counters in GPU code [default: fast if a plugin fits this compiler, else llvm]
     #[arg(long, value_name = "WAY", value_enum)]
     pub(crate) counters: Option<Counters>,
 
     /// Print the flags that link librocov.a into a program or a shared library instead
     ///
     /// Put them last on the linker's command line. The program is then drained without `rocov run`;
-    /// `tools/dev/librocov-a` makes the library.
+    /// `tools/dev/librocov-a` builds the library.
     #[arg(long, conflicts_with_all = ["clang", "offload_arch", "host", "openmp", "hiprtc", "counters"])]
     pub(crate) link: bool,
 }

@@ -47,7 +47,7 @@ pub(crate) struct Formats {
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", groups = ["format", "counted"])]
     cobertura: Option<Destination>,
 
-    /// With --lcov or --cobertura, write no count above N there: some services reject counts above 2147483647
+    /// With --lcov or --cobertura, write no count above N: some services reject counts above 2147483647
     #[arg(long, value_name = "N", requires = "counted", conflicts_with = "show")]
     max_count: Option<NonZeroU64>,
 
@@ -55,11 +55,11 @@ pub(crate) struct Formats {
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format")]
     json: Option<Destination>,
 
-    /// With --json, write only figures there
+    /// With --json, write only figures
     #[arg(long, requires = "json")]
     summary_only: bool,
 
-    /// With --json, leave the counts of functions out
+    /// With --json, leave out the counts of functions
     #[arg(long, requires = "json")]
     skip_functions: bool,
 
@@ -116,8 +116,8 @@ pub(crate) struct Formats {
     )]
     sort: Order,
 
-    /// Write the format that has no FILE to this one, instead of standard output; the table, if all have one, or annotated
-    /// source
+    /// Write the format without a FILE to this file, instead of standard output; the table, if all formats have a FILE,
+    /// or annotated source
     #[arg(short, long, visible_alias = "output-path", value_name = "FILE")]
     output: Option<PathBuf>,
 }

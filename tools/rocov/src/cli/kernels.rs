@@ -12,15 +12,16 @@ use super::exclusions::ExclusionArguments;
 
 /// List the kernels that programs loaded, with their resources and coverage
 ///
-/// Reads the kernel registries of DIR, one for each process, and lists each kernel of each code object:
-/// registers, bytes of LDS and scratch, spilled registers, work-items of a wave, loads of its code
-/// object, whether it is instrumented, entries by work-items, lines that ran, name and source. A value that no
-/// profile has is a dash. Leaves out the kernels of HIP itself, unless you ask for them. With --uncovered or --arch, also lists
-/// the programs' kernels for archs that nothing ran on. The exclusions of `[report]` in rocov.toml apply.
+/// Reads the kernel registries of DIR, one for each process, and lists each kernel of each code object: registers,
+/// bytes of LDS and scratch, spilled registers, work-items of a wave, loads of its code object, whether it is
+/// instrumented, entries by work-items, lines that ran, name and source. A dash stands for a value that no profile
+/// contains. Leaves out the kernels of HIP itself, unless you ask for them. With --uncovered or --arch, also lists the
+/// programs' kernels for archs that nothing ran on. The exclusions of `[report]` in rocov.toml apply.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0, also if no kernel is listed; 1 if no kernel has an arch or a name that you give, or if \
-a registry could not be read or an address is not known, and the rest is printed; 2 for a usage error.")]
+Exit status: 0, even if no kernel is listed; 1 if no kernel matches an arch or a name that \
+you give, or if a registry could not be read or an address is not known, and the rest is printed; 2 for a usage \
+error.")]
 pub(crate) struct KernelsArguments {
     /// The directory that `rocov run` wrote to
     #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
@@ -34,15 +35,15 @@ pub(crate) struct KernelsArguments {
     #[arg(long)]
     pub(crate) mangled: bool,
 
-    /// List only kernels for this target, with features or without; can be repeated
+    /// List only kernels for this target, with or without features; can be repeated
     #[arg(long, value_name = "ARCH")]
     pub(crate) arch: Vec<String>,
 
-    /// List only kernels whose symbol or name, with its signature or without, matches; can be repeated
+    /// List only kernels whose symbol or name, with or without its signature, matches; can be repeated
     #[arg(long, value_name = "GLOB")]
     pub(crate) name: Vec<Pattern>,
 
-    /// List HIP's own kernels too, such as those of its copies: `__amd_rocclr_...`
+    /// Also list HIP's own kernels, such as those of its copies: `__amd_rocclr_...`
     #[arg(long)]
     pub(crate) all: bool,
 
@@ -50,7 +51,7 @@ pub(crate) struct KernelsArguments {
     #[arg(long)]
     pub(crate) instrumented: bool,
 
-    /// List only kernels that never ran, including those for archs that nothing ran on. Leaves out what is excluded
+    /// List only kernels that never ran, including those for archs that nothing ran on. Leaves out excluded kernels
     #[arg(long)]
     pub(crate) uncovered: bool,
 
@@ -69,11 +70,11 @@ pub(crate) struct KernelsArguments {
     )]
     pub(crate) address: Vec<Address>,
 
-    /// The moment that --address asks about: the number of the process's last load or unload
+    /// The moment for which to look up --address: the number of the process's last load or unload
     #[arg(long, value_name = "N", requires = "address")]
     pub(crate) generation: Option<u64>,
 
-    /// The process that --address asks about
+    /// The process in which to look up --address
     #[arg(long, value_name = "PID", requires = "address")]
     pub(crate) pid: Option<u32>,
 

@@ -11,16 +11,15 @@ use crate::data::profile_header;
 
 /// Merge the profiles of many processes, ranks and GPUs
 ///
-/// rocov adds up the profiles of each code object as fast as it can read them. You can merge pooled
-/// directories further, in any order and grouping, with one result. Many tasks can do one merge: give each
-/// its share (--shard), and merge their pooled directories. Counts stop at 2^56, the largest that
-/// llvm-profdata accepts.
+/// rocov adds up the profiles of each code object as fast as it can read them. You can merge pooled directories again,
+/// in any order and grouping, with the same result. Many tasks can share a merge: give each task its part (--shard),
+/// and merge their pooled directories. Counts stop at 2^56, the largest that llvm-profdata accepts.
 #[derive(Args)]
 #[command(override_usage = "rocov merge INPUT... (-o OUT | --pgo OUT | --pooled DIR) [OPTIONS]")]
 #[command(after_help = "\
-Exit status: 0 if the merge was written, or if --if-exists=keep found it there; 1 if nothing was written, or if \
-damaged or missing inputs were left out, which standard error names, unless --failure-mode allows that; 2 for a \
-usage error.")]
+Exit status: 0 if the merge was written, or if --if-exists=keep found an existing one; 1 if \
+nothing was written, or if damaged or missing inputs were left out, which standard error names, unless --failure-mode \
+allows that; 2 for a usage error.")]
 pub(crate) struct MergeArguments {
     /// Profiles, directories that contain profiles at any depth, and globs that match them
     ///
@@ -29,22 +28,22 @@ pub(crate) struct MergeArguments {
     #[arg(value_name = "INPUT", required_unless_present = "input_files")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// Merge the inputs in this file too, one on each line; - is standard input
+    /// Also merge the inputs in this file, one on each line; - is standard input
     #[arg(short = 'f', long, value_name = "LIST")]
     pub(crate) input_files: Option<PathBuf>,
 
     /// Write indexed profiles: OUT/ARCH.profdata for each GPU architecture and OUT/host.profdata, or
     /// the file OUT if that ends in .profdata
     ///
-    /// A directory OUT gets the files of --pooled too, so that `rocov report OUT` works. If OUT is an
-    /// input, has one or lies in one, it gets no raw profiles: they would count twice.
+    /// A directory OUT gets the files of --pooled, too, so `rocov report OUT` works. If OUT is an input, contains one
+    /// or is inside one, rocov writes no raw profiles to it, because they would be counted twice.
     #[arg(short, long, value_name = "OUT", required_unless_present_any = ["pooled", "pgo"])]
     pub(crate) output: Option<PathBuf>,
 
     /// Write indexed profiles as -o does, and print the flags that make clang optimize with them
     ///
-    /// Only the flags go to standard output, for use as `clang++ $(rocov merge DIR --pgo OUT) ...`.
-    /// Functions with the same name and control flow in several code objects add up.
+    /// Only the flags go to standard output, for use as `clang++ $(rocov merge DIR --pgo OUT) ...`. The counts of
+    /// functions with the same name and control flow in several code objects add up.
     #[arg(long, value_name = "OUT", conflicts_with = "output")]
     pub(crate) pgo: Option<PathBuf>,
 
@@ -56,14 +55,14 @@ pub(crate) struct MergeArguments {
 
     /// Write a directory of raw profiles, one for each code object, to report on or to merge further
     ///
-    /// The profiles go to DIR/profraw. Device ELFs in objects directories of the inputs go with them, by
-    /// hard links where possible, and the kernel registries (.kernels.json) of the directories, as one.
-    /// DIR must be empty, not exist, or be of an earlier merge, which is replaced. It appears when it is
+    /// The profiles go to DIR/profraw. DIR also gets the device ELFs in objects directories of the inputs, as hard
+    /// links where possible, and one registry merged from the kernel registries (.kernels.json) of the directories. DIR
+    /// must be empty, must not exist, or must come from an earlier merge, which is replaced. It appears when it is
     /// complete.
     #[arg(long, value_name = "DIR")]
     pub(crate) pooled: Option<PathBuf>,
 
-    /// If OUT or DIR is there already: replace it, keep it and merge nothing, or fail
+    /// If OUT or DIR already exists: replace it, keep it and merge nothing, or fail
     ///
     /// An empty directory is treated as missing. With `keep`, a job that runs again does only what is
     /// missing: DIR appears when it is complete.
@@ -72,7 +71,7 @@ pub(crate) struct MergeArguments {
 
     /// Merge the share of task I of N: each process of the inputs is in one share
     ///
-    /// I is at least 0 and less than N. A hash of paths decides, so all tasks must see the inputs by the same
+    /// I is at least 0 and less than N. A hash of the paths decides, so all tasks must see the inputs under the same
     /// paths. A share may be empty: see --allow-empty.
     #[arg(long, value_name = "I/N", conflicts_with_all = ["output", "pgo"])]
     pub(crate) shard: Option<ShardNumber>,
@@ -81,7 +80,7 @@ pub(crate) struct MergeArguments {
     #[arg(long, requires = "pooled")]
     pub(crate) allow_empty: bool,
 
-    /// Keep the counts of each label apart, for `rocov report --per-test` on the merged profiles
+    /// Keep the counts of each label separate, for `rocov report --per-test` on the merged profiles
     ///
     /// A code object then has a raw profile for each label, and the merge needs memory for each of them.
     #[arg(long, conflicts_with = "pgo")]
@@ -89,8 +88,8 @@ pub(crate) struct MergeArguments {
 
     /// Keep the record of each process, with the addresses of its kernels
     ///
-    /// Without it, the merged registry has one record for all processes that ran the same build on GPUs of the
-    /// same kind. Reports need no more. `rocov kernels --address` and `rocov export` need the records of processes.
+    /// Without it, the merged registry has one record for all processes that ran the same build on GPUs of the same
+    /// kind. Reports need nothing else. `rocov kernels --address` and `rocov export` need the records of processes.
     #[arg(long, conflicts_with = "pgo")]
     pub(crate) processes: bool,
 
@@ -141,7 +140,7 @@ impl MergeArguments {
 /// The treatment of an output that is there already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IfExists {
-    /// Replace it, if it is of an earlier merge
+    /// Replace it, if it comes from an earlier merge
     #[default]
     Replace,
     /// Keep it, and merge nothing

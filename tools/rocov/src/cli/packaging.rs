@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_complete::Shell;
 
-/// Print a shell's completions of this command
+/// Print the completions of this command for a shell
 ///
 /// For example `rocov completions bash > /usr/share/bash-completion/completions/rocov`.
 #[derive(Args)]
@@ -18,7 +18,7 @@ pub(crate) struct CompletionsArguments {
 /// Write the manual pages: rocov.1 and one for each subcommand
 #[derive(Args)]
 pub(crate) struct ManArguments {
-    /// The directory for them, such as /usr/share/man/man1; rocov makes it if it does not exist
+    /// The directory for them, such as /usr/share/man/man1; rocov creates it if it does not exist
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 }

@@ -10,15 +10,16 @@ use super::usage_error;
 
 /// Ask a data set questions in SQL
 ///
-/// DATASET is the directory or bucket that `rocov export --format parquet` wrote to. Its tables are those of the
-/// chapter "The data set". Each question has a name, or --sql gives its text. This command needs a rocov
-/// that was built with the feature `query`, except for --print.
+/// DATASET is the directory or bucket that `rocov export --format parquet` wrote to. The chapter "The data set"
+/// describes its tables. A question has a name, or --sql names a file with its text. Except for --print, this command
+/// needs a rocov that was built with the feature `query`.
 #[derive(Args)]
 #[command(
     override_usage = "rocov query DATASET QUESTION [OPTIONS]\n       rocov query DATASET --sql FILE [OPTIONS]"
 )]
 #[command(after_help = "\
-Exit status: 0, also if the answer has no row; 1 if there is no answer; 2 for a usage error.")]
+Exit status: 0, even if the answer has no rows; 1 if there is no answer; 2 for a usage \
+error.")]
 pub(crate) struct QueryArguments {
     /// The directory or bucket of a data set
     #[arg(value_name = "DATASET")]
@@ -48,7 +49,7 @@ pub(crate) struct QueryArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) diff: Option<PathBuf>,
 
-    /// The form of the answer
+    /// The format of the answer
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: AnswerFormat,
 
@@ -69,13 +70,13 @@ pub(crate) enum Question {
     Trend,
     /// The files with the most missed lines at the newest commit
     WorstFiles,
-    /// Lines that tests reached at one commit, and do not reach at another: --since, --until
+    /// Lines that tests reached at one commit, but do not reach at another: --since, --until
     LostLines,
     /// The tests that reached lines of a diff: --since, --diff
     TestsToRun,
     /// Kernels that no run launched in the last 30 days
     IdleKernels,
-    /// Lines that tests of the newest commit reached on one arch only
+    /// Lines that tests of the newest commit reached on only one arch
     OneArch,
 }
 

@@ -29,10 +29,9 @@ const MAX_SCALE: u64 = 1 << 20;
 #[derive(Args)]
 #[command(override_usage = "rocov report [DIR]... [OPTIONS]")]
 #[command(after_help = "\
-Exit status: 0 if a report was printed, also if it had to leave out a damaged profile or a missing \
-source, or if an option matches nothing, which standard error reports; 1 if there was nothing to \
-report or a tool failed; 2 for a usage error; 3 if a gate failed: with gates, anything that is \
-left out is a failure, too.")]
+Exit status: 0 if a report was printed, even if it had to leave out a damaged profile or a \
+missing source, or if an option matches nothing, which standard error reports; 1 if there was nothing to report or a \
+tool failed; 2 for a usage error; 3 if a gate failed: with gates, anything that is left out is a failure, too.")]
 pub(crate) struct ReportArguments {
     /// The directories that `rocov run` wrote to, the directories of your own `LLVM_PROFILE_FILE`, or data sets
     /// of `rocov export --format parquet` [default: rocov-data]
@@ -49,8 +48,8 @@ pub(crate) struct ReportArguments {
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// Print annotated source instead of the table, of all files or of these. A directory that `rocov run` wrote to
-    /// is taken as a DIR, not as a source
+    /// Print annotated source instead of the table, of all files or of these. A directory that `rocov run` wrote to is
+    /// used as a DIR, not as a source
     #[arg(
         long,
         visible_alias = "text",
@@ -69,7 +68,7 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 
-    /// Print the report without warnings and progress: standard error has only errors and failed gates
+    /// Print the report without warnings and progress: standard error contains only errors and failed gates
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
@@ -122,12 +121,11 @@ pub(crate) struct ReportOptions {
         hide_possible_values = true,
         conflicts_with = "show",
         help_heading = "Contents",
-        long_help = "Give figures for each `arch`, or for each `binary` on each arch"
+        long_help = "Report figures for each `arch`, or for each `binary` on each arch"
     )]
     pub(crate) by: By,
 
-    /// Report host code too: this program or library, with the host's profiles in DIR; can be
-    /// repeated
+    /// Also report host code: this program or library, with the host's profiles in DIR; can be repeated
     #[arg(long, value_name = "FILE", help_heading = "Contents")]
     pub(crate) host_binary: Vec<PathBuf>,
 
@@ -135,8 +133,8 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_name = "FILE", help_heading = "Contents")]
     pub(crate) component: Vec<PathBuf>,
 
-    /// Give totals of the sources that match GLOB as a component of this name, which gates can name; can be repeated, even for
-    /// the same NAME
+    /// Report totals of the sources that match GLOB as a component of this name, which gates can refer to; can be
+    /// repeated, even for the same NAME
     #[arg(
         long,
         value_name = "NAME=GLOB",
@@ -145,7 +143,7 @@ pub(crate) struct ReportOptions {
     )]
     component_sources: Vec<ComponentSources>,
 
-    /// Show the figures of this file of `rocov baseline` for each arch that did not run, with their age
+    /// For each arch that did not run, show the figures of this file of `rocov baseline`, with their age
     #[arg(
         long,
         value_name = "FILE",
@@ -154,8 +152,8 @@ pub(crate) struct ReportOptions {
     )]
     carry_forward: Option<PathBuf>,
 
-    /// With --html, show in the pages what changed since BEFORE: a data directory or a file of `rocov report --json`, with
-    /// its lines, or a file of `rocov baseline`, with its figures. --baseline does the latter too
+    /// With --html, show the changes since BEFORE in the pages: BEFORE is a data directory or a file of `rocov report
+    /// --json`, with lines, or a file of `rocov baseline`, with figures only. --baseline does the latter, too
     #[arg(
         long,
         value_name = "BEFORE",
@@ -189,8 +187,8 @@ pub(crate) struct ReportOptions {
     #[arg(long, help_heading = "Contents")]
     as_llvm_cov: bool,
 
-    /// Multiply the counts of GPU code by this number, for code that counts only one block in N. It does not
-    /// change which lines are covered
+    /// Multiply the counts of GPU code by this number, for code in which only one workgroup in N is counted. It does
+    /// not change which lines are covered
     #[arg(
         long,
         value_name = "N",
@@ -199,8 +197,8 @@ pub(crate) struct ReportOptions {
     )]
     pub(crate) scale: Option<u64>,
 
-    /// Count each `thread` that ran a line of PTX, or each `program` of Triton, which is a block of threads. Rounds up, and
-    /// prints a line with the kernels whose code does not require a number of threads
+    /// Count each `thread` that ran a line of PTX, or each `program` of Triton, which is a block of threads. Rounds up,
+    /// and prints a line with the kernels whose code does not fix the number of threads
     #[arg(
         long,
         value_name = "UNIT",
@@ -213,8 +211,8 @@ pub(crate) struct ReportOptions {
     #[command(flatten)]
     pub(crate) filters: Filters,
 
-    /// Report on changed lines too: since a git revision (main), in a range of revisions (main...), or
-    /// in a file with a unified diff (- is standard input)
+    /// Also report on changed lines: since a git revision (main), in a range of revisions (main...), or in a file with
+    /// a unified diff (- is standard input)
     #[arg(
         long,
         value_name = "BASE",

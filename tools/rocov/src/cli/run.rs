@@ -33,10 +33,9 @@ pub(crate) enum PerTestKind {
 
 /// Run a program and drain the counters of its GPU code into a directory
 ///
-/// Compile the program with the flags that `rocov flags` prints; it needs no other change. rocov
-/// preloads librocov.so into it and every process it starts. That library writes the directory and its
-/// profiles, so a program that never uses a GPU leaves nothing behind. Static and setuid programs
-/// cannot be preloaded, and run as they do without rocov.
+/// Compile the program with the flags that `rocov flags` prints; it needs no other change. rocov preloads librocov.so
+/// into it and every process it starts. That library writes the directory and its profiles, so nothing is written for a
+/// program that never uses a GPU. Static and setuid programs cannot be preloaded, and run as they do without rocov.
 #[derive(Args)]
 #[command(override_usage = "rocov run [OPTIONS] -- CMD [ARGUMENT]...")]
 #[command(after_help = "\
@@ -44,14 +43,13 @@ Exit status: the program's own; 128+N if signal N ended it; 127 if it was not fo
 could not be started, 125 if rocov failed before that, 2 for a usage error; 3 with --strict if the \
 program ended with 0 but counts are lost or too low, or nothing was drained.
 
-rocov forwards signals to the program, except those from the terminal (Ctrl-C), which the program \
-gets itself.")]
+rocov forwards signals to the program, except those from the terminal (Ctrl-C), which the program receives directly.")]
 pub(crate) struct RunArguments {
     /// Run on a modelled GPU instead of the machine's own: model[:TARGET[xN][,TARGET[xN]...]]
     ///
-    /// TARGET is gfx90a (the default), gfx942, gfx950, gfx1100 or gfx1201, N the number of such GPUs; 1 to 8
-    /// GPUs in all. For example model, model:gfx942, model:gfx90ax2,gfx942. With ,race at the end,
-    /// the model also reports data races in shared memory.
+    /// TARGET is gfx90a (the default), gfx942, gfx950, gfx1100 or gfx1201, and N is the number of such GPUs; 1 to 8
+    /// GPUs in total. For example model, model:gfx942, model:gfx90ax2,gfx942. With ,race at the end, the model also
+    /// reports data races in shared memory.
     #[arg(long, value_name = "GPU")]
     pub(crate) gpu: Option<ModelGpus>,
 
@@ -76,13 +74,15 @@ pub(crate) struct RunArguments {
     ///
     /// Without KIND, it is auto.
     ///
-    /// Parallel runs, fixtures and options of ctest work as without it. The build directory is the
-    /// current one or that of ctest's own --test-dir. A script, such as `sh -e FILE`, must call `ctest` by this name. Needs
-    /// CMake 3.20 or later.
+    /// Parallel runs, fixtures and options of ctest work as they do without this option. The build directory is the
+    /// current directory, or that of ctest's own --test-dir. A script, such as `sh -e FILE`, must call `ctest` by this
+    /// name. Needs CMake 3.20 or later.
     ///
-    /// GoogleTest programs need no change: they report their tests by their own option --gtest_stream_result_to.
+    /// GoogleTest programs need no change: they report their tests through GoogleTest's own option
+    /// --gtest_stream_result_to.
     ///
-    /// rocov shortens names that cannot be labels, such as a part of more than 128 bytes, and prints that on standard error.
+    /// rocov shortens names that cannot be labels, such as a part of more than 128 bytes, and prints them on standard
+    /// error.
     #[arg(
         long,
         value_name = "KIND",
@@ -94,35 +94,35 @@ pub(crate) struct RunArguments {
     )]
     pub(crate) per_test: Option<PerTestKind>,
 
-    /// Let `rocov dump` and `rocov status` ask the running program, through a socket in DIR
+    /// Let `rocov dump` and `rocov status` query the running program, through a socket in DIR
     ///
-    /// Only this user and root may. Without DIR, the socket is in $XDG_RUNTIME_DIR/rocov, or in
-    /// /tmp/rocov-UID if there is no such directory.
+    /// Only this user and root may do so. Without DIR, the socket is in $XDG_RUNTIME_DIR/rocov, or in /tmp/rocov-UID if
+    /// there is no such directory.
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = USUAL_CONTROL)]
     pub(crate) control: Option<PathBuf>,
 
-    /// Drain the counters at this interval too, such as 500ms, 30s or 5m, and on SIGTERM and SIGINT
+    /// Also drain the counters at this interval, such as 500ms, 30s or 5m, and on SIGTERM and SIGINT
     ///
     /// A program that is killed then loses at most the counts since the last drain.
     #[arg(long, value_name = "TIME")]
     pub(crate) snapshot_every: Option<Interval>,
 
-    /// Drain the counters on this signal too, HUP, USR1 or USR2, and on SIGTERM and SIGINT
+    /// Also drain the counters on this signal, HUP, USR1 or USR2, and on SIGTERM and SIGINT
     #[arg(long, value_name = "SIGNAL")]
     pub(crate) snapshot_on: Option<SnapshotSignal>,
 
-    /// The drain for a program that has LLVM's own drain for HIP in it: rocov or llvm [default: rocov]
+    /// The drain for a program that contains LLVM's own drain for HIP: rocov or llvm [default: rocov]
     ///
-    /// The other drain writes nothing. Compilers link LLVM's drain (clang_rt.profile_rocm) from clang
-    /// 23 on. With llvm, rocov writes no profiles of any program, and keeps device ELFs and registries.
+    /// The other drain writes nothing. Compilers link LLVM's drain (clang_rt.profile_rocm) from clang 23 on. With llvm,
+    /// rocov writes no profiles at all, but keeps device ELFs and registries.
     #[arg(long, value_name = "WHO")]
     pub(crate) drain: Option<Drainer>,
 
-    /// Put counters into GPU code while the program loads it, even code built without coverage flags
+    /// Insert counters into GPU code while the program loads it, even into code built without coverage flags
     ///
-    /// On AMD GPUs, rocov puts them into the machine code, including assembly and prebuilt libraries. Lines need -g or
-    /// -gline-tables-only. On NVIDIA GPUs, the code must have PTX, and lines need -lineinfo. rocov names the code that
-    /// runs uncounted. Later runs read the code with counters from a cache in $XDG_CACHE_HOME/rocov.
+    /// On AMD GPUs, rocov inserts them into the machine code, including assembly and prebuilt libraries. Lines need -g
+    /// or -gline-tables-only. On NVIDIA GPUs, the code must contain PTX, and lines need -lineinfo. rocov names the code
+    /// that runs uncounted. Later runs read the code with counters from a cache in $XDG_CACHE_HOME/rocov.
     #[arg(long)]
     pub(crate) instrument: bool,
 

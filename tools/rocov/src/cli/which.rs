@@ -16,14 +16,14 @@ use crate::dataset::RunCondition;
 
 /// List the tests that reach a line, with their counts
 ///
-/// Tests are the labels of profiles, from `rocov run --label` or `--per-test`. FILE is a relative
-/// path, or the end of the path of a source that is elsewhere. A column after LINE, as editors write it, is ignored. If
-/// reports exclude the line, the answer has the reason, too: the exclusions of `[report]` in rocov.toml apply.
+/// Tests are the labels of profiles, from `rocov run --label` or `--per-test`. FILE is a relative path, or the last
+/// part of the path of a source that is elsewhere. A column after LINE, as editors write it, is ignored. If reports
+/// exclude the line, the answer contains the reason, too: the exclusions of `[report]` in rocov.toml apply.
 #[derive(Args)]
 #[command(override_usage = "rocov which FILE:LINE... [DIR] [OPTIONS]")]
 #[command(after_help = "\
-Exit status: 0, also if no test reaches the line; 1 if there is no such source or no GPU code on a \
-line, and the others are answered, or if there is nothing to report; 2 for a usage error.")]
+Exit status: 0, even if no test reaches the line; 1 if there is no such source or no GPU code \
+on a line, and the others are answered, or if there is nothing to report; 2 for a usage error.")]
 pub(crate) struct WhichArguments {
     /// Lines of sources, and the directory that `rocov run` wrote to [default: rocov-data]
     #[arg(value_name = "FILE:LINE", required = true, num_args = 1..)]
