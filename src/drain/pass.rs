@@ -69,7 +69,7 @@ fn uncounted(load: &Load) -> Option<String> {
     };
     (!functions.is_empty()).then(|| {
         format!(
-            "rocov could not put counters into {names}{more}, so the report shows them as not run: `rocov run \
+            "rocov could not insert counters into {names}{more}, so the report shows them as not run: `rocov run \
              --trace --gpu model` counts them"
         )
     })

@@ -71,7 +71,8 @@ pub enum KeepError {
     },
     /// Another ELF replaced a device ELF while rocov was keeping it.
     #[error(
-        "the device ELF of code object {identity} is not kept: there is another in its place; give `rocov report` the file that ran with --object"
+        "the device ELF of code object {identity} is not kept: another file has its name; give `rocov report` the \
+         file that ran with --object"
     )]
     Changed {
         /// The code object.

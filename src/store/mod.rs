@@ -129,7 +129,7 @@ pub fn advice(error: &io::Error) -> &'static str {
         | io::ErrorKind::IsADirectory
         | io::ErrorKind::AlreadyExists
         | io::ErrorKind::InvalidInput
-        | io::ErrorKind::FileTooLarge => "move away what is in its place",
+        | io::ErrorKind::FileTooLarge => "move away the file in its place",
         io::ErrorKind::InvalidFilename => "choose shorter names",
         io::ErrorKind::StaleNetworkFileHandle => "mount the file system again",
         io::ErrorKind::OutOfMemory => "give the program more memory",
@@ -137,7 +137,7 @@ pub fn advice(error: &io::Error) -> &'static str {
             Some(Errno::MFILE) => "raise the limit of open files (ulimit -n)",
             Some(Errno::NFILE) => "raise the system's limit of open files (fs.file-max)",
             Some(Errno::IO) => "look for messages of the disk in `dmesg`, and choose another place",
-            Some(Errno::NOLCK) => "choose a file system that has locks",
+            Some(Errno::NOLCK) => "choose a file system that supports locks",
             _ => "choose another place",
         },
     }

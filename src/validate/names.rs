@@ -34,7 +34,7 @@ const MAX_KEPT: usize = MAX_SECTION_BYTES as usize;
 
 const EMPTY: &str = "has an empty name";
 const DAMAGED: &str = "cannot be unpacked";
-const OTHER_SIZE: &str = "has another size than it says";
+const OTHER_SIZE: &str = "has a size other than stated";
 const TOO_MUCH: &str = "takes the names to more than 1 GiB";
 const TOO_MANY: &str = "takes the names to more than 4194304";
 const TOO_LONG: &str = "has a name of more than 1 MiB";

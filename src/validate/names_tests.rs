@@ -166,8 +166,8 @@ fn each_damage_is_named_with_its_place() {
         (b"\x03\x00ab\x01", "has an empty name"),
         (b"\x04\x00a\x01\x01b", "has an empty name"),
         (&broken, "cannot be unpacked"),
-        (&packed(4, b"six"), "has another size than it says"),
-        (&packed(2, b"six"), "has another size than it says"),
+        (&packed(4, b"six"), "has a size other than stated"),
+        (&packed(2, b"six"), "has a size other than stated"),
         (&packed(3, b"s\x01\x01"), "has an empty name"),
     ] {
         let names = [b"\x01\x00a\0", list].concat();
@@ -190,7 +190,7 @@ fn no_more_is_unpacked_than_a_list_says_nor_twice() {
     let mut checker = NamesChecker::default();
     let error = checker.check(&names).unwrap_err();
     let says = |reason| SectionsError::Names { at: 0, reason };
-    assert_eq!(error, says("has another size than it says"));
+    assert_eq!(error, says("has a size other than stated"));
     checker.inflate = None;
     assert_eq!(checker.check(&names), Err(error));
     assert!(checker.inflate.is_none());
@@ -205,7 +205,7 @@ fn all_lists_together_have_a_limit() {
         Err(SectionsError::Names { at, reason }) => (at, reason),
         checked => panic!("{checked:?}"),
     };
-    assert_eq!(reason(&list), (0, "has another size than it says"));
+    assert_eq!(reason(&list), (0, "has a size other than stated"));
     let two = [b"\x01\x00a".as_slice(), &list].concat();
     assert_eq!(reason(&two), (3, "takes the names to more than 1 GiB"));
 }

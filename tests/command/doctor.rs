@@ -99,7 +99,7 @@ fn this_machine_has_all_but_a_gpu() {
             &["LLVM tools: LLVM 22, raw version 10", "llvm-profdata"],
         )
         .has("ok", &["LLVM tools: LLVM 15, raw version 8"]);
-    let next = "\nnext: `rocov selftest` checks with a kernel of known counts that counts are right here\n";
+    let next = "\nnext: `rocov selftest` checks with a kernel of known counts that counts are right on this machine\n";
     assert!(said.text.ends_with(next), "{}", said.text);
     if !Path::new("/dev/kfd").exists() {
         said.has("warning", &["GPU: no /dev/kfd", "--gpu model"]);

@@ -305,8 +305,8 @@ fn a_device_elf_that_was_replaced_is_not_kept() {
     let line = error.to_string();
     let identity = Identity::from_image(vecadd().as_slice()).expect("a device ELF");
     let expected = format!(
-        "the device ELF of code object {identity} is not kept: there is another in its place; give `rocov \
-         report` the file that ran with --object"
+        "the device ELF of code object {identity} is not kept: another file has its name; give `rocov report` the file \
+         that ran with --object"
     );
     assert_eq!(line, expected);
     assert!(!directory.path().join("objects").exists());

@@ -48,7 +48,7 @@ fn raw_profiles() {
     ids.splice(128..128, [0; 4]);
     assert_eq!(
         parse(&ids),
-        "raw profile has 4 bytes of binary ids, which is no multiple of 8"
+        "raw profile has 4 bytes of binary ids, which is not a multiple of 8"
     );
     // The words of the header, by their positions: binary ids, records, padding, counters, padding,
     // bitmap, padding, names. Each has this number of bytes before it.

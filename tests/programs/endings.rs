@@ -370,7 +370,7 @@ fn exec_of_the_program_itself() {
         let mut command = program(Stack::usual()).with_pattern(TARGET, &data.join(pattern));
         let ended = run(command.arg("exec itself")).with_status(STATUS);
         match pattern {
-            "all.profraw" => _ = ended.says(&["is the profile of another process, and stays"]),
+            "all.profraw" => _ = ended.says(&["is the profile of another process, and is kept"]),
             _ => _ = ended.silently(),
         }
         let profiles = Data::read(&data).profiles;

@@ -278,7 +278,7 @@ fn functions_without_counters_are_named() {
         let mut command = limited(built("rocov"));
         run(command.args(["report", "--json"]).arg(&data)).success()
     };
-    report().says(&["are partial: rocov could not put counters into jumps, so the report"]);
+    report().says(&["are partial: rocov could not insert counters into jumps, so the report"]);
     // A trace of the same program has its counts, and fits.
     let mut command = limited(built("rocov"));
     command.args(["run", "--trace", "--gpu", &format!("model:{TARGET}"), "-o"]);

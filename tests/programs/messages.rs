@@ -134,8 +134,8 @@ fn nothing_was_drained() {
                   runs the program on a modelled one";
     let not_instrumented = format!(
         "nothing was drained: no process loaded instrumented GPU code: compile it with the flags that `rocov flags` \
-         prints, or have hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run `rocov doctor {}`; \
-         to leave the flags as they are, use `rocov run --instrument` or `rocov run --trace --gpu model`",
+         prints, or have hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run `rocov doctor \
+         {}`; to keep the current flags, use `rocov run --instrument` or `rocov run --trace --gpu model`",
         plain.display()
     );
     let other_target = format!(
@@ -319,13 +319,13 @@ fn other_slips() {
     place.says(
         1,
         &["show", "l.info"],
-        "l.info: it is text, and no file that rocov knows: give a raw profile, a registry, saved sections, a \
+        "l.info: it is text, and not a file that rocov supports: give a raw profile, a registry, saved sections, a \
          device ELF, a bundle, or a program or library with one",
     );
     place.says(
         1,
         &["show", "."],
-        ". is a directory: `rocov report .` reports on it, and `rocov show` takes the files in it",
+        ". is a directory: `rocov report .` reports on it, and `rocov show` accepts the files in it",
     );
     let ended = place.rocov(&["dump", "server"]).with_status(2);
     ended.says(&[

@@ -521,7 +521,7 @@ fn code_in_kpack_archives_is_found() {
     let mut command = program.under_rocov(TARGET, &ran.data());
     command.args(["add", "open", library.to_str().unwrap()]);
     run(&mut command).success().says(&[
-        "its device code was split off into kpack archives, and none of them is there: install ",
+        "its device code was split off into kpack archives, and none of them was found: install ",
         "/lib/../.kpack/test_@GFXARCH@.kpack; reports lack its code that was never launched",
     ]);
 }
@@ -596,7 +596,7 @@ fn zeros_never_displace_counts() {
             // The second process that launches this kernel takes another name.
             let is_taken = ended
                 .stderr
-                .contains("is the profile of another process, and stays");
+                .contains("is the profile of another process, and is kept");
             if is_taken && !pattern.to_string_lossy().contains('%') {
                 ended.stderr.clear();
             }

@@ -325,7 +325,7 @@ fn a_source_without_text_names_the_options_that_keep_it() {
     let options = options.replace("-gembed-source\n", "");
     run(&mut compiling(stack, &data, None, &options)).success();
     reported(&data, &["--show"]).with_status(1).says(&[
-        "the code object has no text of it: give hipRTC the options that `rocov flags --hiprtc` prints",
+        "the code object does not contain its text: give hipRTC the options that `rocov flags --hiprtc` prints",
     ]);
 }
 
@@ -399,14 +399,14 @@ fn without_the_flags_rocov_names_them() {
     let program = program(Stack::usual());
     let ended = run(&mut program.under_rocov(TARGET, &data)).success();
     let expected = format!(
-        "rocov: nothing was drained: no process loaded instrumented GPU code: compile it with the flags that `rocov flags` \
-         prints, or have hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run `rocov doctor {}`; \
-         to leave the flags as they are, use `rocov run --instrument` or `rocov run --trace --gpu model`\n",
+        "rocov: nothing was drained: no process loaded instrumented GPU code: compile it with the flags that `rocov \
+         flags` prints, or have hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run `rocov \
+         doctor {}`; to keep the current flags, use `rocov run --instrument` or `rocov run --trace --gpu model`\n",
         program.file.display()
     );
     assert_eq!(ended.stderr, expected, "{ended}");
     let mut doctor = limited(built("rocov"));
     let doctor = run(doctor.arg("doctor").arg(&program.file));
-    let remedy = "that code is not instrumented, unless the program hands the options of `rocov flags --hiprtc";
+    let remedy = "that code is not instrumented, unless the program passes the options of `rocov flags --hiprtc";
     assert!(doctor.stdout.contains(remedy), "{doctor}");
 }

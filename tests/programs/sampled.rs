@@ -52,7 +52,7 @@ fn sampled_counts_are_named_and_scaled() {
         "{sampled:?}"
     );
     assert!(
-        warning.contains("the counts may be of one block in 8"),
+        warning.contains("the counts may cover only one workgroup in 8"),
         "{warning}"
     );
     let (scaled, warning) = counts(compiler, &data, &["--scale", "8"]);

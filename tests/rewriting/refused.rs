@@ -107,7 +107,7 @@ fn a_section_without_a_name_gets_none_of_the_new_ones() {
         let last = headers + 64 * (count - 1);
         damaged[last..last + 4].copy_from_slice(&name.to_le_bytes());
         let refused = instrument(&damaged, &AmdgcnOptions::default());
-        let text = "the name of a section lies beyond the table of names".to_owned();
+        let text = "the name of a section is past the table of names".to_owned();
         assert_eq!(refused, Err(Refusal::Damaged(text)), "{behind} behind");
     }
 }

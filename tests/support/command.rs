@@ -58,8 +58,8 @@ pub fn no_use(gpu: Option<&str>) -> &'static str {
     if gpu.is_some() || drivers.iter().any(|driver| Path::new(driver).exists()) {
         "nothing was drained: no process used a GPU: check the command and its arguments"
     } else {
-        "nothing was drained: no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl): run the \
-         program on a machine with a GPU, or give --gpu model for code of AMD GPUs"
+        "nothing was drained: no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl): run \
+         the program on a machine with a GPU, or give --gpu model for code for AMD GPUs"
     }
 }
 

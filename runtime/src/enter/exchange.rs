@@ -68,7 +68,8 @@ const DEVICE_RUNTIME: &str = "cudadevrt";
 /// The name of code that is in no file that is known.
 pub(super) const MEMORY: &str = "memory";
 /// The reason why a part of a link has no counters.
-const LINKED: &str = "the program links it in a form other than PTX: link PTX, or a fat binary with PTX, in its place";
+const LINKED: &str =
+    "the program links it in a form other than PTX: link PTX, or a fat binary with PTX, instead";
 
 thread_local! {
     /// True while this thread asks the library, which calls the driver itself.
@@ -482,7 +483,7 @@ pub(super) unsafe fn symbol<T: Copy>(name: &str) -> Option<T> {
     found
         .inspect_err(|error| {
             log::warn_once(&format_args!(
-                "cannot instrument GPU code: {error}; install {file} of this release beside librocov.so",
+                "cannot instrument GPU code: {error}; install {file} of this release next to librocov.so",
                 file = LIBRARY
             ));
         })

@@ -255,7 +255,7 @@ fn unknown(table: &str, version: Version) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         log::verbose(format_args!(
-            "HSA's {table} tool table has version {}.{}.{}, which rocov does not know: rocov does not hook it",
+            "HSA's {table} tool table has version {}.{}.{}, which rocov does not support: rocov does not hook it",
             version.major, version.minor, version.step
         ));
     });

@@ -131,8 +131,8 @@ pub(super) fn turn(change: &mut dyn FnMut(&mut Scopes) -> RocovStatus) -> RocovS
         }
         if state.scopes.are_too_many() {
             log::warn_once(
-                &"the labels that threads have open are too long for the name of one directory: \
-                  counts go to profiles without a label meanwhile; use shorter labels",
+                &"the open labels of all threads are too long for the name of one directory: meanwhile, counts go to \
+                  profiles without a label; use shorter labels",
             );
         }
         match marked.as_ref().map(status_of) {

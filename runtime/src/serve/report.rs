@@ -64,7 +64,7 @@ pub(super) fn report_files(outcome: &Outcome) {
     if let Some(Taken { path, place }) = outcome.taken.first() {
         IS_SAID.call_once(|| {
             log::warn(format_args!(
-                "{} is the profile of another process, and stays: the counts of this one are in {}; put %p into \
+                "{} is the profile of another process, and is kept: the counts of this one are in {}; put %p into \
                  LLVM_PROFILE_FILE for a file of each process, or %m for one file with the counts of all",
                 path.display(),
                 place.display()

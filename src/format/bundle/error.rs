@@ -167,8 +167,7 @@ pub enum BundleError {
     },
     /// Bytes are left after the compressed data.
     #[error(
-        "the {what} at offset {offset:#x} has {found} bytes of compressed data, its header says \
-         {declared}"
+        "the {what} at offset {offset:#x} has {found} bytes of compressed data, but its header says {declared}"
     )]
     PackedSize {
         /// The container.

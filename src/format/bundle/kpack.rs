@@ -251,7 +251,7 @@ impl<'a> List<'a> {
         match self.scheme {
             b"none" => Ok(false),
             b"zstd-per-kernel" => Ok(true),
-            _ => Err(Wrong("has another compression than none and zstd-per-kernel").error()),
+            _ => Err(Wrong("has a compression other than none and zstd-per-kernel").error()),
         }
     }
 
@@ -330,7 +330,7 @@ fn entries<'a>(reader: &mut Reader<'a>) -> Result<Vec<Listed<'a>>, Wrong> {
 fn pairs(reader: &mut Reader<'_>) -> Result<u32, Wrong> {
     match reader.start()? {
         Value::Map(count) => Ok(count),
-        _ => Err(Wrong("has another value in place of a map")),
+        _ => Err(Wrong("has another value instead of a map")),
     }
 }
 
@@ -341,13 +341,13 @@ fn key<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Wrong> {
 fn text<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Wrong> {
     match reader.value()? {
         Value::Text(text) => Ok(text),
-        _ => Err(Wrong("has another value in place of text")),
+        _ => Err(Wrong("has another value instead of text")),
     }
 }
 
 fn number(reader: &mut Reader<'_>) -> Result<u64, Wrong> {
     match reader.value()? {
         Value::Number(number) => Ok(number),
-        _ => Err(Wrong("has another value in place of a number")),
+        _ => Err(Wrong("has another value instead of a number")),
     }
 }

@@ -51,7 +51,7 @@ pub enum ProfileError {
     },
     /// No writer makes binary ids of this size, and LLVM rejects them. In a rewritten file, all later parts
     /// would move.
-    #[error("raw profile has {bytes} bytes of binary ids, which is no multiple of 8")]
+    #[error("raw profile has {bytes} bytes of binary ids, which is not a multiple of 8")]
     BinaryIds {
         /// Their size according to the header, in bytes.
         bytes: u64,

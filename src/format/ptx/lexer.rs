@@ -147,7 +147,7 @@ impl<'text> Lexer<'text> {
                 b'{' => open.push(b'}'),
                 b')' | b']' | b'}' => {
                     if open.pop() != Some(sign) {
-                        return Err(self.unexpected(token, "the bracket that closes the last one"));
+                        return Err(self.unexpected(token, "the matching closing bracket"));
                     }
                     if open.is_empty() {
                         return Ok(token);

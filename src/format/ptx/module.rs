@@ -271,7 +271,9 @@ impl<'text> Reader<'text> {
             ".extern" | ".visible" | ".weak" | ".common" => self.linked(),
             ".global" | ".const" | ".shared" | ".local" | ".tex" | ".texref" | ".samplerref"
             | ".surfref" | ".pragma" | ".alias" | ".param" | ".reg" => self.declaration(),
-            _ => Err(self.lexer.unexpected(first, "a directive that rocov knows")),
+            _ => Err(self
+                .lexer
+                .unexpected(first, "a directive that rocov supports")),
         }
     }
 

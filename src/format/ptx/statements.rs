@@ -154,7 +154,7 @@ pub(super) fn read<'text>(lexer: &mut Lexer<'text>) -> Result<Statements<'text>,
         } else if DECLARATIONS.contains(&word) {
             (StatementKind::Other, semicolon(lexer)?.end)
         } else if word.starts_with('.') {
-            return Err(lexer.unexpected(first, "a directive of a function that rocov knows"));
+            return Err(lexer.unexpected(first, "a directive of a function that rocov supports"));
         } else {
             let number = found.all.len();
             let (instruction, end) = instruction(lexer, first, number, &mut found.operands)?;
@@ -377,7 +377,7 @@ fn operand_bracket<'text>(
             match token.kind {
                 TokenKind::Word => operands.push((number, lexer.text_of(token))),
                 TokenKind::Sign(b')' | b']' | b'}' | b';' | b':' | b'@') | TokenKind::End => {
-                    return Err(lexer.unexpected(token, "the bracket that closes the last one"));
+                    return Err(lexer.unexpected(token, "the matching closing bracket"));
                 }
                 _ => {}
             }

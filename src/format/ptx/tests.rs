@@ -193,7 +193,7 @@ fn errors_name_the_line_and_the_thing() {
         ),
         (
             ".maybe x;\n",
-            "line 7 of the PTX: expected a directive of a function that rocov knows, found .maybe",
+            "line 7 of the PTX: expected a directive of a function that rocov supports, found .maybe",
         ),
         (
             "$A:\n$A:\nret;\n",
@@ -201,7 +201,7 @@ fn errors_name_the_line_and_the_thing() {
         ),
         (
             "mov.u32 {%r1, %r2;\n",
-            "line 7 of the PTX: expected the bracket that closes the last one, found ;",
+            "line 7 of the PTX: expected the matching closing bracket, found ;",
         ),
         (
             "brx %r1, $A;\n",

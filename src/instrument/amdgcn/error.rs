@@ -55,7 +55,7 @@ pub enum Refusal {
         address: u64,
     },
     /// A branch to an address that is not known, or to another function.
-    #[error("the branch at {address:#x} leads to an address that is not known")]
+    #[error("the branch at {address:#x} leads to an unknown address")]
     Branch {
         /// The ELF address.
         address: u64,
@@ -68,7 +68,8 @@ pub enum Refusal {
     },
     /// Too few registers are free.
     #[error(
-        "{counters} counters need more registers than it leaves: it uses {vectors} VGPRs, {accumulators} AGPRs and {scalars} SGPRs"
+        "{counters} counters need more registers than it leaves free: it uses {vectors} VGPRs, {accumulators} AGPRs \
+         and {scalars} SGPRs"
     )]
     Registers {
         /// The counters.
@@ -89,7 +90,7 @@ pub enum Refusal {
         all: u32,
     },
     /// A function has no room for the branch to its copy.
-    #[error("its {size} bytes have no room for the branch to its copy")]
+    #[error("its {size} bytes are too few for the branch to its copy")]
     Short {
         /// The size in bytes.
         size: u64,

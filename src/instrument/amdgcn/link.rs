@@ -153,7 +153,7 @@ impl Layout {
         let rest = ends.fold(self.end, u64::max);
         let rest = original
             .get(self.end as usize..rest as usize)
-            .ok_or_else(|| Refusal::Damaged("a section lies behind its end".to_owned()))?;
+            .ok_or_else(|| Refusal::Damaged("a section is past its end".to_owned()))?;
         out.extend_from_slice(rest);
         let mut table = Vec::new();
         let names = usize::from(object.header.e_shstrndx(endian).0);
@@ -174,7 +174,7 @@ impl Layout {
             .iter()
             .map(|section| section.sh_name(endian));
         if names_of_sections.any(|name| name as usize >= strings.len()) {
-            let text = "the name of a section lies beyond the table of names";
+            let text = "the name of a section is past the table of names";
             return Err(Refusal::Damaged(text.to_owned()));
         }
         for section in object.sections {

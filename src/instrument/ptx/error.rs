@@ -29,7 +29,7 @@ pub enum PtxRefusal {
     },
     /// The module is instrumented already: by clang's flags, or by rocov.
     #[error(
-        "line {line} of the PTX: the module has the name {found}, so it is instrumented already: run it as it is"
+        "line {line} of the PTX: the module has the name {found}, so it is instrumented already: run it unchanged"
     )]
     Counts {
         /// The line.
@@ -38,7 +38,9 @@ pub enum PtxRefusal {
         found: String,
     },
     /// The profile's version has no known records.
-    #[error("a raw profile of version {found} has no records that rocov knows, expected 8 to 11")]
+    #[error(
+        "a raw profile of version {found} has no records that rocov supports, expected 8 to 11"
+    )]
     Version {
         /// The version found.
         found: u64,

@@ -27,7 +27,7 @@ fn modules_that_cannot_count_are_rejected() {
         "line 3 of the PTX: addresses have 32 bits, expected 64"
     );
     let counted = counting(&plain).unwrap();
-    assert!(message(&counted).contains("so it is instrumented already: run it as it is"));
+    assert!(message(&counted).contains("so it is instrumented already: run it unchanged"));
     let options = PtxOptions {
         version: 99,
         ..PtxOptions::default()
@@ -35,7 +35,7 @@ fn modules_that_cannot_count_are_rejected() {
     let found = instrument(&Module::parse(&plain).unwrap(), &options).unwrap_err();
     assert_eq!(
         found.to_string(),
-        "a raw profile of version 99 has no records that rocov knows, expected 8 to 11"
+        "a raw profile of version 99 has no records that rocov supports, expected 8 to 11"
     );
 }
 

@@ -183,7 +183,7 @@ fn commands_without_data_sets_name_the_way_there() {
     ] {
         let message = failure(&fleet.output(arguments), 1);
         assert!(
-            message.contains("set is a data set, without profiles: write them by `rocov export set --format profraw"),
+            message.contains("set is a data set, without profiles: write them with `rocov export set --format profraw"),
             "{arguments:?}: {message}"
         );
     }
@@ -228,7 +228,10 @@ fn a_bucket_without_object_stores_is_one_line() {
     assert!(!fleet.path("s3:").exists() && !fleet.path("back").exists());
     let message = failure(&fleet.output(&["merge", place, "-o", "out"]), 1);
     assert!(
-        message.contains("s3://bucket/set is a data set, without profiles: write them by `rocov export s3://bucket/set"),
+        message.contains(
+            "s3://bucket/set is a data set, without profiles: write them with `rocov export \
+                          s3://bucket/set"
+        ),
         "{message}"
     );
 }

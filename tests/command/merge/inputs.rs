@@ -89,7 +89,7 @@ fn lists_that_are_refused() {
     for (list, message) in [
         (
             "list",
-            "rocov: `2,a` has a weight, and profiles are added as they are: expected 1\n"
+            "rocov: `2,a` has a weight, but rocov adds up profiles without weights: expected 1\n"
                 .to_owned(),
         ),
         (
@@ -148,7 +148,7 @@ fn an_arch_is_chosen() {
     let message = failure(&place.merge(&[".", "--arch", "gfx1100", "-o", "out"]), 1);
     assert_eq!(
         message,
-        "rocov: nothing written: no profile is of gfx1100: choose one of these with --arch: gfx90a, gfx942\n"
+        "rocov: nothing written: no profile belongs to gfx1100: choose one of these with --arch: gfx90a, gfx942\n"
     );
 }
 
@@ -158,8 +158,8 @@ fn an_indexed_profile_is_refused() {
     sum(&place, &["a"]);
     let output = place.merge(&["out.profdata", "c", "-o", "out"]);
     let said = stderr(&output);
-    let expected = "rocov: left out: cannot merge out.profdata: it is an indexed profile: give the raw profiles \
-                    that it was made of, or merge it by llvm-profdata\n";
+    let expected = "rocov: left out: cannot merge out.profdata: it is an indexed profile: give the raw profiles that \
+                    it was made from, or merge it with llvm-profdata\n";
     assert!(said.starts_with(expected), "{said}");
     fs::remove_dir_all(place.path("out")).unwrap();
     // It lies where many do, and is not in the way there.

@@ -79,7 +79,8 @@ fn one_file_is_of_one_arch() {
     let message = failure(&place.merge(&["one", "-o", "out.profdata"]), 1);
     assert_eq!(
         message,
-        "rocov: the profiles are of gfx90a, gfx942, host, and one file cannot keep their functions apart: choose with --arch, or give -o a directory\n"
+        "rocov: the profiles come from gfx90a, gfx942, host, and one file cannot keep their functions separate: \
+         choose with --arch, or give -o a directory\n"
     );
     assert!(!place.path("out.profdata").exists());
     for (arch, calls) in [("gfx942", 10), ("host", 1)] {
@@ -284,6 +285,9 @@ fn a_merge_replaces_an_earlier_one_and_nothing_else() {
     assert!(message.contains("which the merge replaces"), "{message}");
     let run = place.profile("run/profraw", &place.elf("gfx90a"), 1, 1);
     let message = failure(&place.merge(&["one", "--pooled", "run"]), 1);
-    assert!(message.contains("has more than a merge wrote"), "{message}");
+    assert!(
+        message.contains("contains more than a merge wrote"),
+        "{message}"
+    );
     assert!(run.exists());
 }

@@ -128,8 +128,8 @@ fn processes_are_put_together_in_any_order_and_grouping() {
         .current_dir(place.0.path())
         .args(["kernels", "flat", "--address", "0x40040"]);
     let address = address.output().unwrap();
-    let line = "rocov: left out: 4 processes, which a merge has put together, without their addresses and times: \
-                merge with --processes to keep these\n";
+    let line = "rocov: left out: 4 processes, which a merge has combined, without their addresses and times: merge \
+                with --processes to keep these\n";
     assert_eq!(stderr(&address), line);
     assert_eq!(address.status.code(), Some(1));
     let shown = said(&place, &["show"], &format!("flat/{POOLED}"));
@@ -153,15 +153,15 @@ fn runs_in_two_inputs_count_once() {
     for (inputs, repeated) in [
         (
             &["first", "copy", "second"][..],
-            "first has only runs of copy, which count once: leave it out",
+            "first has only runs of copy, which are counted once: leave it out",
         ),
         (
             &["second", "first", "rank2"],
-            "rank2 has only runs of first, which count once: leave it out",
+            "rank2 has only runs of first, which are counted once: leave it out",
         ),
         (
             &["rank1", "first", "second"],
-            "rank1 has only runs of first, which count once: leave it out",
+            "rank1 has only runs of first, which are counted once: leave it out",
         ),
     ] {
         let output = merge(inputs);
@@ -170,7 +170,8 @@ fn runs_in_two_inputs_count_once() {
     }
     place.merged(&["rank2", "rank3", "--pooled", "across"]);
     let message = failure(&place.merge(&["first", "across", "-o", "never"]), 1);
-    let end = "have 1 run in common, whose counts cannot be told from the others: merge directories of different runs\n";
+    let end = "have 1 run in common, whose counts cannot be separated from the others: merge directories of different \
+               runs\n";
     assert!(message.ends_with(end), "{message}");
     assert_eq!(ranks.len(), 4);
 }

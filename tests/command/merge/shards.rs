@@ -94,7 +94,7 @@ fn an_output_that_is_there_is_replaced_kept_or_refused() {
         assert_eq!(
             stderr(&kept),
             format!(
-                "rocov: {} exists, and stays as it is: give --if-exists=replace to merge again\n",
+                "rocov: {} exists, and was not changed: give --if-exists=replace to merge again\n",
                 output[1]
             )
         );

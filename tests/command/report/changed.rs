@@ -401,7 +401,7 @@ fn what_is_no_change_is_refused_with_what_to_do() {
         (cut.as_str(), "a damaged diff"),
         (&hidden, "a damaged diff"),
         (combined, "a combined diff"),
-        ("hello\n", "no unified diff: it starts with 'hello'"),
+        ("hello\n", "not a unified diff: it starts with 'hello'"),
         (&diff.repeat(2), "src/kernel.hip is changed twice"),
     ] {
         fs::write(&path, text).unwrap();
@@ -415,7 +415,7 @@ fn what_is_no_change_is_refused_with_what_to_do() {
         .unwrap();
     input.stdin.take().unwrap().write_all(b"hello").unwrap();
     let message = failure(&input.wait_with_output().unwrap(), 1);
-    assert!(message.contains("no unified diff"), "{message}");
+    assert!(message.contains("not a unified diff"), "{message}");
 
     fs::write(repository.root.join("main"), &diff).unwrap();
     refused(

@@ -316,7 +316,7 @@ fn reports_in_json_are_compared_as_the_data_that_they_are_of() {
         ),
         (
             "other.json",
-            "is no report that `rocov report --json` of this version wrote",
+            "is not a report that `rocov report --json` of this version wrote",
         ),
     ] {
         let (status, _, said) = of(["before", name], &[]);

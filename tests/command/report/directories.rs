@@ -177,7 +177,7 @@ fn a_merge_below_the_runs_that_it_was_made_of_is_left_out() {
     let lines: Vec<_> = lines.lines().collect();
     assert_eq!(lines.len(), 2, "{lines:?}");
     for (line, merge) in lines.iter().zip(["sums/merged", "sums/pooled"]) {
-        let start = format!("rocov: left out: ./{merge}: `rocov merge` made it");
+        let start = format!("rocov: left out: ./{merge}: `rocov merge` wrote it");
         assert!(line.starts_with(&start), "{line}");
     }
     // By itself, and if the user names both.
@@ -217,7 +217,7 @@ fn what_a_merge_has_written_can_be_reported() {
     keep(&place, &elf, "other/objects");
     let said = merge(&["ranks", "-o", "other"]);
     assert!(
-        said.contains("other/profraw has profiles of runs"),
+        said.contains("other/profraw contains profiles of runs"),
         "{said}"
     );
     assert_eq!(count(&place, &["other"]), 8);

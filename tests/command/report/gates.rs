@@ -276,7 +276,7 @@ fn what_the_registry_says_was_loaded_must_have_a_profile() {
     };
     load(&objects);
     let start = format!(
-        "code object {} was loaded on gfx942, as the kernel registry says, and has no profile",
+        "code object {} was loaded on gfx942, according to the kernel registry, but has no profile",
         profile::identity(&elfs[1])
     );
     for arguments in [&[][..], &["--component=/app/one", "--component=/app/two"]] {
@@ -374,7 +374,7 @@ fn options_without_effect_are_refused() {
     for (arguments, said) in [
         (
             ["--lcov", "--sort=worst"],
-            "--sort is of the table, and no table is written",
+            "--sort applies to the table, but no table is written",
         ),
         (
             ["--json", "--show-missing"],

@@ -260,7 +260,7 @@ fn functions_with_the_counts_of_other_code_are_named() {
         stderr(&output),
         format!(
             "rocov: rocov-data/objects/gfx90a.{}.elf: left out: 1 function (chosen(int)), as the profile has the \
-             counts of another definition: translation units define functions of one name in different ways: give \
+             counts of another definition: translation units define functions of the same name in different ways: give \
              them different names\n",
             profile::identity(&elf)
         )

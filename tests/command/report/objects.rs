@@ -83,7 +83,8 @@ fn a_profile_without_its_device_elf_is_named() {
     let output = place.report(&[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stderr(&output).contains("no profile in rocov-data is of device code that is kept there")
+        stderr(&output)
+            .contains("no profile in rocov-data belongs to device code that is kept there")
     );
 }
 
@@ -232,7 +233,7 @@ fn an_object_that_was_rebuilt_is_refused_by_identity() {
         let expected = [
             path.file_name().unwrap().to_str().unwrap(),
             &format!("code object {})", profile::identity(&elf)),
-            &format!("{} is refused", object.display()),
+            &format!("{} is rejected", object.display()),
             &format!("is code object {}", profile::identity(&plain)),
             "give the file that ran, or run this one",
         ];

@@ -12,7 +12,7 @@ use crate::support::gpu::Stack;
 
 const HOOKED: &str = "hooked into HSA's tool table";
 const LEFT: &str = "HSA's tool table needs no hooks: its functions are interposed";
-const UNKNOWN: &str = "which rocov does not know: rocov does not hook it";
+const UNKNOWN: &str = "which rocov does not support: rocov does not hook it";
 
 /// Lists tools for ROCr.
 pub(super) fn tools(tools: &[&Path]) -> OsString {

@@ -201,7 +201,7 @@ fn declared_sizes_that_are_wrong() {
     let mut trailing = say(len, Some(32 + zlib(&plain).len() as u64 + 3));
     trailing.extend(b"abc");
     let expected = format!(
-        "the compressed bundle at offset 0x0 has {} bytes of compressed data, its header says {}",
+        "the compressed bundle at offset 0x0 has {} bytes of compressed data, but its header says {}",
         zlib(&plain).len(),
         zlib(&plain).len() + 3
     );

@@ -151,12 +151,12 @@ fn lists_that_do_not_fit_the_code_objects() {
     let other = archive(toc(&[("gfx90a", entry(0))]), "brotli");
     assert_eq!(
         message(&other),
-        format!("{of} has another compression than none and zstd-per-kernel")
+        format!("{of} has a compression other than none and zstd-per-kernel")
     );
     let number = archive(number(7), "none");
     assert_eq!(
         message(&number),
-        format!("{of} has another value in place of a map")
+        format!("{of} has another value instead of a map")
     );
     // One of two entries is read if both are for the same code object, or for the same bytes.
     for (second, said) in [

@@ -105,7 +105,8 @@ fn all_compile_with(code_objects: &[Facts]) -> String {
         .map(|code_object| code_object.target.as_str());
     match targets.find(|target| target.starts_with("sm_")) {
         Some(target) => compile_with(target),
-        None => "compile and link with the flags that `rocov flags` prints, or run it as it is with `rocov run --instrument`"
+        None => "compile and link with the flags that `rocov flags` prints, or run it unchanged with `rocov run \
+                 --instrument`"
             .to_owned(),
     }
 }
@@ -191,8 +192,8 @@ impl Facts {
             false => Finding::warning(
                 subject,
                 format!("{found}, no coverage mapping"),
-                "its profiles serve to optimize (`rocov merge --pgo`); for coverage, compile with \
-                 the flags that `rocov flags` prints, and do not strip",
+                "its profiles are for optimization (`rocov merge --pgo`); for coverage, compile with the flags that \
+                 `rocov flags` prints, and do not strip",
             ),
             true => Finding::ok(subject, format!("{found}, coverage mapping")),
         }

@@ -50,7 +50,7 @@ fn profile_file(value: &str) -> Finding {
         return Finding::missing(
             "environment",
             found,
-            "rocov rejects %c, as device memory cannot be mapped into a file: remove it",
+            "rocov rejects %c, because device memory cannot be mapped into a file: remove it",
         );
     }
     let here = env::current_dir().unwrap_or_default();
@@ -121,7 +121,7 @@ fn tools_lib(value: OsString) -> Finding {
     Finding::warning(
         "environment",
         format!("HSA_TOOLS_LIB={}", value.display()),
-        "librocov runs beside these tools; if counts are missing, try without them",
+        "librocov runs together with these tools; if counts are missing, try without them",
     )
 }
 

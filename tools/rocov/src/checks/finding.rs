@@ -88,10 +88,11 @@ impl Display for Finding {
 pub(crate) fn compile_with(target: &str) -> String {
     match target.starts_with("sm_") {
         true => format!(
-            "compile it with clang, not nvcc, and with the flags that `rocov flags --offload-arch={target}` prints, or run it as it \
-             is with `rocov run --instrument`"
+            "compile it with clang, not nvcc, and with the flags that `rocov flags --offload-arch={target}` prints, \
+             or run it unchanged with `rocov run --instrument`"
         ),
-        false => "compile it with the flags that `rocov flags` prints, or run it as it is with `rocov run --instrument`"
+        false => "compile it with the flags that `rocov flags` prints, or run it unchanged with `rocov run \
+                  --instrument`"
             .to_owned(),
     }
 }

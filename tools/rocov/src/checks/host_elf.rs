@@ -123,8 +123,8 @@ impl<'a> Host<'a> {
             Finding::warning(
                 self.path.display(),
                 format!("compiles GPU code as it runs ({COMPILES_AT_RUN_TIME})"),
-                "that code is not instrumented, unless the program hands the options of `rocov flags --hiprtc \
-                 --clang COMPILER` to hiprtcCompileProgram; COMPILER is the clang of the HIP that it uses",
+                "that code is not instrumented, unless the program passes the options of `rocov flags --hiprtc --clang \
+                 COMPILER` to hiprtcCompileProgram; COMPILER is the clang of the HIP that it uses",
             )
         })
     }

@@ -106,7 +106,7 @@ fn cupti(directories: &[PathBuf], variable: impl Fn(&str) -> Option<OsString>) -
             "CUPTI",
             "not in the usual places",
             format!(
-                "programs on NVIDIA GPUs need it, if they do not bring it: install the CUPTI of the CUDA toolkit, or \
+                "programs on NVIDIA GPUs need it, unless they contain it: install the CUPTI of the CUDA toolkit, or \
                  name its library in {CUPTI}"
             ),
         ),

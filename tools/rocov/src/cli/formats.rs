@@ -271,7 +271,7 @@ impl Formats {
             .filter(|(_, given, has_effect)| *given && !has_effect);
         match idle.next() {
             Some((option, ..)) => Err(conflict(format!(
-                "{option} is of the table, and no table is written: give --table FILE, too, or leave {option} out"
+                "{option} applies to the table, but no table is written: also give --table FILE, or leave {option} out"
             ))),
             None => Ok(()),
         }

@@ -44,7 +44,7 @@ pub(crate) enum ModelGpusError {
     #[error("`{0}` does not end in a number of GPUs; allowed after the x: 1 to {MAX_GPUS}")]
     BadCount(String),
     /// More GPUs in all than the model has room for.
-    #[error("{0} GPUs are more than the model has; allowed: 1 to {MAX_GPUS} in all")]
+    #[error("{0} GPUs are more than the model supports; allowed: 1 to {MAX_GPUS} in all")]
     TooMany(u32),
 }
 

@@ -16,11 +16,11 @@ const OPTIONS: [(&[&str], &str); 43] = [
     (&["--codecov"], "Codecov reads the tracefile of `--lcov`"),
     (
         &["--coveralls"],
-        "Coveralls reads the tracefile of `--lcov`, by its own reporter",
+        "Coveralls reads the tracefile of `--lcov`, with its own reporter",
     ),
     (
         &["--workspace"],
-        "a report has all programs that ran: leave it out, or give `--include GLOB` for some sources",
+        "a report contains all programs that ran: leave it out, or give `--include GLOB` for some sources",
     ),
     (
         &["--output-dir"],
@@ -45,7 +45,7 @@ const OPTIONS: [(&[&str], &str); 43] = [
             "--compilation-dir",
             "--root",
         ],
-        "`--path-map FROM=TO` names the place of moved sources",
+        "`--path-map FROM=TO` names the location of moved sources",
     ),
     (
         &["--hide-instantiations"],
@@ -66,19 +66,19 @@ const OPTIONS: [(&[&str], &str); 43] = [
             "--branch-coverage",
             "--function-coverage",
         ],
-        "clang's flags decide: a report has functions, and branches if the code has them",
+        "clang's flags decide: a report contains functions, and branches if the code has them",
     ),
     (
         &["--mcdc", "--decisions"],
-        "compile with -Xarch_device -fcoverage-mcdc: the report has MC/DC then",
+        "compile with -Xarch_device -fcoverage-mcdc: the report then contains MC/DC",
     ),
     (
         &["--ignore-filename", "--omit", "--remove", "--gcov-exclude"],
-        "`--exclude GLOB` and `--ignore-filename-regex REGEX` leave sources out",
+        "`--exclude GLOB` and `--ignore-filename-regex REGEX` leave out sources",
     ),
     (
         &["--filter", "-f", "--extract", "--only", "--no-external"],
-        "`--include GLOB` reports some sources only",
+        "`--include GLOB` reports only some sources",
     ),
     (
         &[
@@ -102,11 +102,11 @@ const OPTIONS: [(&[&str], &str); 43] = [
     ),
     (
         &["--no-exclusions", "--no-markers", "--no-assert"],
-        "`--no-default-exclusions` excludes by comments and options only, and `--as-llvm-cov` excludes nothing",
+        "`--no-default-exclusions` excludes only by comments and options, and `--as-llvm-cov` excludes nothing",
     ),
     (
         &["--excluded", "--exclusions", "--show-exclusions"],
-        "`--show-excluded` lists what is excluded, and why",
+        "`--show-excluded` lists the excluded code, with the reasons",
     ),
     (
         &["--never-ran", "--never-run", "--not-run", "--unexecuted"],
@@ -122,11 +122,11 @@ const OPTIONS: [(&[&str], &str); 43] = [
     ),
     (
         &["--skip-covered"],
-        "the table has all sources: `--sort missed` puts those that miss lines first",
+        "the table contains all sources: `--sort missed` puts those with missed lines first",
     ),
     (
         &["--skip-empty"],
-        "a report has no sources without code: leave it out",
+        "a report contains no sources without code: leave it out",
     ),
     (
         &["--sort-uncovered", "--sort-percentage"],
@@ -140,7 +140,7 @@ const OPTIONS: [(&[&str], &str); 43] = [
         &["--txt"],
         "`--table FILE` writes the table to a file; `--show` prints annotated source",
     ),
-    (&["--csv"], "`--json` has the figures for programs"),
+    (&["--csv"], "`--json` writes the figures for programs"),
     (
         &[
             "--xml",
@@ -157,7 +157,7 @@ const OPTIONS: [(&[&str], &str); 43] = [
     ),
     (
         &["--print-summary", "--summary"],
-        "the table ends with the totals; `--json --summary-only` has them for programs",
+        "the table ends with the totals; `--json --summary-only` writes them for programs",
     ),
     (&["--output-file"], "`--output FILE` names the file"),
     (
@@ -188,7 +188,7 @@ const OPTIONS: [(&[&str], &str); 43] = [
     ),
     (
         &["--contexts", "--show-contexts", "--tests", "--by-test"],
-        "`--per-test` has figures for each test, and `rocov which FILE:LINE` prints the tests that reach a line",
+        "`--per-test` reports figures for each test, and `rocov which FILE:LINE` prints the tests that reach a line",
     ),
     (
         &["--changed", "--compare-branch", "--diff-cover", "--pr"],
@@ -196,7 +196,7 @@ const OPTIONS: [(&[&str], &str); 43] = [
     ),
     (
         &["--since", "--fail-on-loss"],
-        "`rocov diff BEFORE AFTER` prints what got worse, and `--html DIR --compare BEFORE` shows it in pages",
+        "`rocov diff BEFORE AFTER` prints the code that got worse, and `--html DIR --compare BEFORE` shows it in pages",
     ),
     (
         &["--rcfile", "--config"],

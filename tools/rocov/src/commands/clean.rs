@@ -218,8 +218,8 @@ impl Cleaner {
             let removed = if name.as_bytes().starts_with(PARTIAL.as_bytes()) {
                 let path = path.display();
                 self.kept
-                    .push(format!("{path} stays: another process may still write it; when that has ended, run `rocov \
-                        clean` again"));
+                    .push(format!("{path} is kept: another process may still write it; after that process has ended, \
+                                   run `rocov clean` again"));
                 false
             } else if kind.is_dir() && is_searched(&name, directory) {
                 match self.directory(&path) {

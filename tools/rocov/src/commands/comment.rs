@@ -36,7 +36,8 @@ pub(crate) fn comment(arguments: &CommentArguments) -> CommandResult {
     let text = String::from_utf8_lossy(&text);
     let Some(comments) = Comments::from_environment()? else {
         print::warn(&[
-            "no comment was written, as this job is of no pull request or merge request: run `rocov comment` in one that is"
+            "no comment was written, because this job belongs to no pull request or merge request: run `rocov \
+             comment` in one that does"
                 .to_owned(),
         ]);
         return Ok(0);
@@ -65,7 +66,7 @@ impl Comments {
         let event = variable("GITHUB_EVENT_PATH")?;
         let event = mmap::read_text(Path::new(&event))?;
         let event: Value =
-            serde_json::from_slice(&event).context("the event of GITHUB_EVENT_PATH is no JSON")?;
+            serde_json::from_slice(&event).context("the event of GITHUB_EVENT_PATH is not JSON")?;
         let Some(number) = event["pull_request"]["number"].as_u64() else {
             return Ok(None);
         };

@@ -17,8 +17,8 @@ use crate::term::print;
 const SCHEMA: u32 = 1;
 
 /// The line about the next step on a machine that has what coverage needs.
-const SELFTEST: &str =
-    "\nnext: `rocov selftest` checks with a kernel of known counts that counts are right here\n";
+const SELFTEST: &str = "\nnext: `rocov selftest` checks with a kernel of known counts that counts are right on \
+    this machine\n";
 
 /// The output of `--json`.
 #[derive(Serialize)]

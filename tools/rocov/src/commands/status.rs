@@ -64,7 +64,7 @@ pub(crate) fn status(arguments: &StatusArguments) -> CommandResult {
         text += &format!("label      {label}\n");
     }
     if state.left_out {
-        text += "left out   the present counts: no window is open (rocov_start)\n";
+        text += "left out   the current counts: no window is open (rocov_start)\n";
     }
     print::text(text.as_bytes())?;
     Ok(0)

@@ -82,7 +82,7 @@ impl Baseline {
             }
             text => text.with_context(|| format!("cannot read the baseline {name}"))?,
         };
-        let is_none = || format!("{name} is no baseline: `rocov baseline` writes one");
+        let is_none = || format!("{name} is not a baseline: `rocov baseline` writes one");
         let Version { rocov_baseline } = serde_json::from_slice(&text).with_context(is_none)?;
         if rocov_baseline != VERSION {
             bail!(
@@ -267,8 +267,8 @@ impl Baseline {
             columns.filter(|(label, _)| !now.columns.contains_key(*label) && is_wanted(label));
         let lines = absent.map(|(label, column)| {
             format!(
-                "{label}: the baseline of {} has it, and this report does not: run the tests there too, name the archs \
-                 that ran with --arch, or give --carry-forward",
+                "{label}: the baseline of {} contains it, but this report does not: run the tests there, too, name the \
+                 archs that ran with --arch, or give --carry-forward",
                 column.date
             )
         });

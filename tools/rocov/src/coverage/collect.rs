@@ -223,7 +223,7 @@ fn evaluated(index: &ObjectIndex, counts: &ProfileCounts) -> Result<(Vec<Record>
     warnings.extend(left_out(
         &evaluated.mismatched,
         "the profile has the counts of another definition",
-        "translation units define functions of one name in different ways: give them different names",
+        "translation units define functions of the same name in different ways: give them different names",
     ));
     warnings.extend(left_out(
         &evaluated.short,
@@ -288,9 +288,9 @@ fn warning(line: &str) -> String {
     let number = line.strip_suffix(" functions have mismatched data");
     match number.and_then(|rest| rest.parse().ok()) {
         Some(number) => format!(
-            "left out: {}, as the profiles have counts of other code under their names: translation units \
-             define them in different ways, or the program was built again: build and run it again, and give \
-             functions that differ different names",
+            "left out: {}, because the profiles contain counts of other code under these names: translation units \
+             define the functions in different ways, or the program was built again: build and run it again, and give \
+             different functions different names",
             count(number, "function")
         ),
         None => format!("llvm-cov: {line}"),
@@ -369,9 +369,9 @@ mod tests {
     #[test]
     fn the_warning_of_llvm_cov_gets_a_reason_and_a_next_step() {
         let line = warning("warning: 2 functions have mismatched data");
-        assert!(
-            line.starts_with("left out: 2 functions, as the profiles have counts of other code")
-        );
+        assert!(line.starts_with(
+            "left out: 2 functions, because the profiles contain counts of other code"
+        ));
         assert!(line.contains("build and run it again"));
         assert_eq!(warning("warning: anything else"), "llvm-cov: anything else");
     }

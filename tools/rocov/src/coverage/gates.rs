@@ -221,7 +221,8 @@ impl Needs {
         };
         (!is_there).then(|| {
             format!(
-                "{label}: {what} are not known, as no code has {known_by}: leave out the gate, or compile with {compile_with}"
+                "{label}: {what} are not known, because no code has {known_by}: leave out the gate, or compile with \
+                 {compile_with}"
             )
         })
     }

@@ -168,14 +168,17 @@ impl Misfit {
     pub(crate) fn about(&self, path: impl fmt::Display) -> String {
         match self {
             Self::Missing if hiprtc::is_temporary(&path.to_string()) => format!(
-                "{path}: hipRTC compiled the source from memory, and the code object has no text of it: give hipRTC the options that `rocov flags --hiprtc` prints; a trace needs only -gline-tables-only and -gembed-source"
+                "{path}: hipRTC compiled the source from memory, and the code object does not contain its text: give \
+                 hipRTC the options that `rocov flags --hiprtc` prints; a trace needs only -gline-tables-only and \
+                 -gembed-source"
             ),
             Self::Missing => format!(
-                "{path}: the source does not exist: put it back, give its place with --path-map, or read it from git with --source-revision"
+                "{path}: the source does not exist: restore it, give its location with --path-map, or read it from \
+                 git with --source-revision"
             ),
             Self::Stale(stale) => {
                 let exclusions = match stale.has_exclusions {
-                    true => ", and its exclusions apply to the lines where they stand now",
+                    true => ", and its exclusions apply to the lines where they are now",
                     false => "",
                 };
                 let next = match stale.sign {

@@ -128,7 +128,7 @@ struct Rocov {
 pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<Source>> {
     let is_none = || {
         format!(
-            "{} is no report that `rocov report --json` of this version wrote; give one, or a data directory",
+            "{} is not a report that `rocov report --json` of this version wrote; give one, or a data directory",
             path.display()
         )
     };

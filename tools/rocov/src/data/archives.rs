@@ -25,7 +25,7 @@ pub(super) fn archives_beside(host: &Path, reference: &SplitOff) -> Result<Vec<P
             .map(|path| directory.join(path).display().to_string())
             .collect();
         bail!(
-            "its device code was split off into kpack archives, and none of them is there: install {}",
+            "its device code was split off into kpack archives, and none of them was found: install {}",
             paths.join(", ")
         );
     }

@@ -260,8 +260,8 @@ impl Builds {
                 .map(|build| self.processes[build])
                 .sum();
             format!(
-                "{}: {} in {place}: rocov uses the newest ({}) and leaves out {} of older ones; \
-                 --all-builds adds them up, `rocov clean` starts anew",
+                "{}: {} in {place}: rocov uses the newest ({}) and leaves out {} of older ones; --all-builds adds them \
+                 up, `rocov clean` removes them all",
                 below(file, &here()),
                 count(builds.len(), "build"),
                 time::local(newest),

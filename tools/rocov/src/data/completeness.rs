@@ -102,7 +102,7 @@ impl DataDirectory {
                 && !profiled.contains(&(&*arch, identity))
             {
                 missing.push(format!(
-                    "code object {identity} was loaded on {arch}, as the kernel registry says, and has no \
+                    "code object {identity} was loaded on {arch}, according to the kernel registry, but has no \
                      profile: its process was killed, or the profile was removed: run the program again"
                 ));
             }

@@ -69,7 +69,7 @@ pub(crate) struct DataDirectory {
     pub(crate) zeros: Vec<TempDir>,
     /// Temporary directories among those that were opened. They have the runs of data sets.
     temporary: Vec<PathBuf>,
-    /// The builds that the profiles are of, and which of them are taken.
+    /// The builds that the profiles come from, and which of them are taken.
     pub(crate) builds: Builds,
 }
 
@@ -199,8 +199,8 @@ impl DataDirectory {
         let first = self.empty_host.first()?;
         let processes = count(self.empty_host.len(), "process");
         Some(format!(
-            "left out: the host counts of {processes}, as an empty profile is left ({}): LLVM's runtime writes them \
-             when a process ends by itself, and it was killed or aborted: run it again",
+            "left out: the host counts of {processes}, because an empty profile is left ({}): LLVM's runtime writes \
+             them when a process ends by itself, and it was killed or aborted: run it again",
             first.display()
         ))
     }
@@ -209,8 +209,8 @@ impl DataDirectory {
     pub(crate) fn left_out_merges(&self) -> Vec<String> {
         let lines = self.merges.iter().map(|directory| {
             format!(
-                "left out: {0}: `rocov merge` made it, and its sums may have the profiles of runs that are also \
-                 here: if they have not, name {0} and the directories of runs one by one",
+                "left out: {0}: `rocov merge` wrote it, and its sums may contain the profiles of runs that are also \
+                 here: if they do not, name {0} and the directories of runs one by one",
                 directory.display()
             )
         });
@@ -468,8 +468,7 @@ impl DataDirectory {
         }
         for file in &self.sections {
             warnings.add(format!(
-                "left out: {0}: sections of a raw version that is not known, saved as they are: see \
-                 `rocov show {0}`",
+                "left out: {0}: sections of an unknown raw version, saved unchanged: see `rocov show {0}`",
                 file.display()
             ));
         }
@@ -576,7 +575,8 @@ impl DataDirectory {
 pub(crate) fn refuse_data_set(directory: &Path) -> Result<()> {
     if is_data_set(directory) {
         bail!(
-            "{0} is a data set, without profiles: write them by `rocov export {0} --format profraw -o DIR`, and give DIR",
+            "{0} is a data set, without profiles: write them with `rocov export {0} --format profraw -o DIR`, and \
+             give DIR",
             directory.display()
         );
     }

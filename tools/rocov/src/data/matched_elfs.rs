@@ -32,7 +32,7 @@ pub(crate) struct MatchedCodeObject<'a> {
     pub(crate) elf: &'a DeviceElf,
     /// At least one.
     pub(crate) profiles: Vec<&'a DeviceProfile>,
-    /// True if the counts of the profiles are of other labels than the user wants. They are taken as 0.
+    /// True if the counts of the profiles come from other labels than the user wants. They are taken as 0.
     pub(crate) is_silent: bool,
     /// The number of its functions that add to counters without atomic operations, if it was launched.
     pub(crate) non_atomic: usize,
@@ -165,8 +165,8 @@ impl<'a> MatchedElfs<'a> {
                 let is_placed = object.is_placed();
                 if !is_placed {
                     left_out.push(format!(
-                        "left out: {arch} code object {identity}: it has no coverage mapping, as it was \
-                         compiled without -fcoverage-mapping, or stripped: compile with the flags that `rocov flags` prints"
+                        "left out: {arch} code object {identity}: it has no coverage mapping, because it was compiled \
+                         without -fcoverage-mapping, or stripped: compile with the flags that `rocov flags` prints"
                     ));
                 }
                 is_placed
@@ -211,8 +211,8 @@ impl<'a> MatchedElfs<'a> {
             match self.unused.iter().find_map(|file| others(file, first)) {
                 Some((file, found)) => {
                     line += &format!(
-                        "{} is refused, as its device ELF for {} is code object {}: rebuilt since the \
-                         run, or from another program; give the file that ran, or run this one",
+                        "{} is rejected, because its device ELF for {} is code object {}: rebuilt since the run, or \
+                         from another program; give the file that ran, or run this one",
                         file.display(),
                         first.arch,
                         found.join(", "),

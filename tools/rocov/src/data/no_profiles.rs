@@ -21,8 +21,8 @@ impl DataDirectory {
         }
         if !self.sections.is_empty() {
             return anyhow!(
-                "no device profiles in {self}: instrumented GPU code ran, and rocov saved its sections \
-                 as they are, which cannot be reported: compile with clang 15 or later, or use a newer rocov"
+                "no device profiles in {self}: instrumented GPU code ran, and rocov saved its sections unchanged, \
+                 which cannot be reported: compile with clang 15 or later, or use a newer rocov"
             );
         }
         if let Some(profile) = self.of_offload_runtime.first() {

@@ -129,7 +129,7 @@ fn line(files: &BTreeSet<PathBuf>) -> Option<String> {
         more => format!(" and {}", count(more, "more file")),
     };
     Some(format!(
-        "the GPU code of {first}{more} adds to its counters without atomic operations: counts are too low, and code that \
-         ran may be reported as not run: compile it with -fprofile-update=atomic too, as `rocov flags` prints"
+        "the GPU code of {first}{more} adds to its counters without atomic operations: counts are too low, and code \
+         that ran may be reported as not run: also compile it with -fprofile-update=atomic, as `rocov flags` prints"
     ))
 }

@@ -341,8 +341,8 @@ impl MergedRegistry {
             .sum();
         (processes > 0).then(|| {
             format!(
-                "left out: {}, which a merge has put together, without their addresses and times: merge with \
-                 --processes to keep these",
+                "left out: {}, which a merge has combined, without their addresses and times: merge with --processes \
+                 to keep these",
                 count(processes, "process")
             )
         })

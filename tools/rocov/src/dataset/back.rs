@@ -87,7 +87,7 @@ pub(crate) fn pool(
     for (key, is_of_zeros) in keys {
         let blank = code.get(&(key.arch.clone(), key.identity.clone())).with_context(|| {
             let (path, identity) = (set.path().display(), &key.identity);
-            format!("{path} has counts of code object {identity}, and not the code object: import a run of it again")
+            format!("{path} has counts of code object {identity}, but not the code object: import a run of it again")
         })?;
         let sum = blank.clone();
         sums.insert(key, Summed { sum, is_of_zeros });
@@ -326,7 +326,7 @@ pub(super) fn nothing(set: &DataSet, conditions: &[RunCondition]) -> Result<anyh
     let path = set.path().display();
     if all.is_empty() {
         return Ok(anyhow!(
-            "{path} has no run: write one there by `rocov export DIR --format parquet -o {path}`"
+            "{path} contains no run: write one there with `rocov export DIR --format parquet -o {path}`"
         ));
     }
     let conditions: Vec<_> = conditions.iter().map(ToString::to_string).collect();

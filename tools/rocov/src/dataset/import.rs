@@ -170,7 +170,7 @@ impl Codes {
         let (code, rows) = Code::read(arch, object, sum, self.directory.path())?;
         if known.iter().any(|other| other.identity == code.identity) {
             bail!(
-                "a profile of code object {} has other data records than the first: use another data set for it",
+                "a profile of code object {} has different data records from the first: use another data set for it",
                 rows.identity
             );
         }
@@ -255,7 +255,8 @@ fn read(
     let data = DataDirectory::for_report(&[directory], true, options.objects, &[], warnings)?;
     if let Some(path) = data.host.first() {
         warnings.add(format!(
-            "left out: {} of host code in {}, such as {}: a data set has GPU code, see them by `rocov report --host-binary`",
+            "left out: {} of host code in {}, such as {}: a data set contains only GPU code: use `rocov report \
+             --host-binary` to see them",
             count(data.host.len(), "profile"),
             directory.display(),
             path.display()
@@ -379,7 +380,8 @@ impl ArchRows {
             }
             if again.bytes() != sum.bytes() {
                 return Err(anyhow!(
-                    "it has counts that no data record names, which a data set cannot hold: merge it by `rocov merge`"
+                    "it has counts that no data record names, which a data set cannot contain: merge it with `rocov \
+                     merge`"
                 ))
                 .with_context(|| format!("cannot use {}", profiles[0].path.display()));
             }

@@ -206,7 +206,8 @@ impl DataSet {
         let mark = storage.name(DATA_SET);
         let Some(text) = storage.read(DATA_SET)? else {
             bail!(
-                "{} is no data set of rocov: it has no {DATA_SET}: give what `rocov export --format parquet` wrote to",
+                "{} is no data set of rocov: it has no {DATA_SET}: give the directory or bucket that `rocov export \
+                 --format parquet` wrote to",
                 path.display()
             );
         };
@@ -266,7 +267,7 @@ impl DataSet {
         }
         if set.storage.create(DATA_SET, mark()?)? {
             bail!(
-                "the server of {} ignores `If-None-Match: *`, so runs could count twice: use a store that has \
+                "the server of {} ignores `If-None-Match: *`, so runs could count twice: use a store that supports \
                  conditional writes, or import into a directory and copy that",
                 path.display()
             );
@@ -296,8 +297,8 @@ impl DataSet {
     ) -> impl Iterator<Item = Result<(&'a PartFile, TableFile)>> + 'a {
         TableFile::open_all(&self.storage, parts, table).map(|opened| {
             let (part, file) = opened?;
-            let file = file
-                .with_context(|| format!("{} is not there any more: try again", self.name(part)))?;
+            let file =
+                file.with_context(|| format!("{} no longer exists: try again", self.name(part)))?;
             Ok((part, file))
         })
     }

@@ -72,7 +72,7 @@ impl Clang {
             .find_map(|line| Some((clang_release(line)?, line.trim().to_owned())));
         let (llvm, line) = said.with_context(|| {
             format!(
-                "{} is not clang, as it prints no clang version: {OTHER}",
+                "{} is not clang, because it prints no clang version: {OTHER}",
                 path.display()
             )
         })?;

@@ -65,7 +65,7 @@ impl Language {
         let (cuda, hip): (Vec<_>, Vec<_>) = archs.iter().partition(is_cuda);
         match (cuda.first(), hip.first()) {
             (Some(cuda), Some(hip)) => bail!(
-                "one compilation is for GPUs of AMD or of NVIDIA, not for {hip} and {cuda}: run `rocov flags` for \
+                "one compilation is for AMD GPUs or for NVIDIA GPUs, not for {hip} and {cuda}: run `rocov flags` for \
                  each"
             ),
             (Some(_), None) => Ok(Self::Cuda),

@@ -65,7 +65,7 @@ impl IndexedProfile {
     ///
     /// # Errors
     ///
-    /// Fails if the profiles are of both kinds of instrumentation.
+    /// Fails if the profiles come from both kinds of instrumentation.
     pub(crate) fn add(&mut self, counts: NamedCounts, from: impl Display) -> Result<bool> {
         let has_new_bitmaps = counts.has_new_bitmaps();
         let NamedCounts {

@@ -181,7 +181,7 @@ impl<'a> MergedProfiles<'a> {
         if self.archs.is_empty() {
             bail!(
                 "no code object in {data} has counts of this kind ({}): leave out --counts, or run the program so \
-                 that it has",
+                 that it has such counts",
                 kind.name()
             );
         }

@@ -67,7 +67,7 @@ pub(crate) fn check_free(path: &Path) -> Result<()> {
                 return Ok(());
             }
             bail!(
-                "{} exists, and has more than a merge wrote: choose another directory, or remove it",
+                "{} exists, and contains more than a merge wrote: choose another directory, or remove it",
                 path.display()
             );
         }

@@ -266,7 +266,7 @@ impl<'a> CtestCommand<'a> {
                 None => (&*text, None),
             };
             if UNSUPPORTED.contains(&option) {
-                bail!("--per-test does not know the tests of `ctest {option}`: give --test-dir");
+                bail!("--per-test cannot find the tests of `ctest {option}`: give --test-dir");
             }
             let mut value = || value.clone().or_else(|| arguments.next().cloned());
             match option {

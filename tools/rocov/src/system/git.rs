@@ -116,8 +116,8 @@ impl Repository {
         let output = command::ended(&mut command)?;
         if !output.status.success() {
             bail!(
-                "git has no diff against {} in {}: {}: give a revision that is there, such as {}, or a file with a unified \
-                 diff",
+                "git has no diff against {} in {}: {}: give a revision that exists, such as {}, or a file with a \
+                 unified diff",
                 range.display(),
                 self.directory.display(),
                 reason(&output),

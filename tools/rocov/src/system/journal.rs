@@ -302,7 +302,7 @@ impl Notes {
                 "no process used a GPU: check the command and its arguments".to_owned()
             } else {
                 "no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl): run the program on \
-                 a machine with a GPU, or give --gpu model for code of AMD GPUs"
+                 a machine with a GPU, or give --gpu model for code for AMD GPUs"
                     .to_owned()
             }
         } else if let Some(signal) = ending.killed_by() {
@@ -312,8 +312,9 @@ impl Notes {
         } else {
             format!(
                 "no process loaded instrumented GPU code: compile it with the flags that `rocov flags` prints, or have \
-                 hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run `rocov doctor {program}`; \
-                 to leave the flags as they are, use `rocov run --instrument` or `rocov run --trace --gpu model`"
+                 hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run `rocov doctor \
+                 {program}`; to keep the current flags, use `rocov run --instrument` or `rocov run --trace --gpu \
+                 model`"
             )
         };
         Some(format!("nothing was drained: {why}"))

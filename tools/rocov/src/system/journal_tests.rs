@@ -76,9 +76,10 @@ fn what_became_of_the_counters_is_one_line() {
         (
             "7 hip, 7 loaded, 7 ended",
             0,
-            "nothing was drained: no process loaded instrumented GPU code: compile it with the flags \
-             that `rocov flags` prints, or have hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run `rocov doctor ./app`; to leave the \
-             flags as they are, use `rocov run --instrument` or `rocov run --trace --gpu model`"
+            "nothing was drained: no process loaded instrumented GPU code: compile it with the flags that `rocov \
+             flags` prints, or have hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run \
+             `rocov doctor ./app`; to keep the current flags, use `rocov run --instrument` or `rocov run --trace --gpu \
+             model`"
                 .to_owned(),
         ),
         (
@@ -104,8 +105,8 @@ fn what_became_of_the_counters_is_one_line() {
     }
     assert_eq!(
         line("", 0, |run| run.has_gpu = false),
-        "nothing was drained: no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl): run the \
-         program on a machine with a GPU, or give --gpu model for code of AMD GPUs"
+        "nothing was drained: no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl): run \
+         the program on a machine with a GPU, or give --gpu model for code for AMD GPUs"
     );
     assert_eq!(
         line("7 hip", 1 << 8, |run| run.has_gpu = false),

@@ -55,16 +55,16 @@ impl PerTest {
         let has_begun = self.gtest.as_ref().map(GtestStream::has_begun);
         let line = match (has_begun, &self.ctest) {
             (None, _) if has_missed_ctest => {
-                "no test has a label, as the command did not start ctest by its name: call `ctest` in it, give \
+                "no test has a label, because the command did not start ctest by its name: call `ctest` in it, give \
                  --per-test=gtest if it starts GoogleTest programs, or leave out --per-test"
             }
             (Some(false), None) => {
-                "no test has a label, as the command did not start a GoogleTest program: give one, or ctest, or a script \
-                 that starts ctest, or run each test under `rocov run --label NAME`"
+                "no test has a label, because the command did not start a GoogleTest program: give one, or ctest, or a \
+                 script that starts ctest, or run each test under `rocov run --label NAME`"
             }
             (Some(false), Some(_)) if has_missed_ctest => {
-                "no test has a label, as the command started neither ctest by its name nor a GoogleTest program: leave \
-                 out --per-test, or run each test under `rocov run --label NAME`"
+                "no test has a label, because the command started neither ctest by its name nor a GoogleTest program: \
+                 leave out --per-test, or run each test under `rocov run --label NAME`"
             }
             _ => return None,
         };

@@ -118,7 +118,7 @@ fn names(compiler: &DeviceCompiler<'_>) -> Result<Option<PathBuf>> {
     let plugin = plugin(compiler)?;
     if plugin.is_none() {
         print::message(format_args!(
-            "without rocov's plugin, {} gives counters names that PTX or the CUDA driver does not take, such as \
+            "without rocov's plugin, {} gives counters names that PTX or the CUDA driver does not accept, such as \
              those of static functions: {}, or name a clang that has a plugin in --clang",
             compiler.clang.path.display(),
             remedy(compiler.clang)

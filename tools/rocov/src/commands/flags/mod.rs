@@ -115,7 +115,7 @@ fn check_language(language: Language, arguments: &FlagsArguments) -> Result<()> 
     if language == Language::Hip {
         if let Some(path) = &arguments.cuda_path {
             bail!(
-                "--cuda-path={} is for GPUs of NVIDIA: give --offload-arch=sm_90, or that of your GPU, too",
+                "--cuda-path={} is for NVIDIA GPUs: also give --offload-arch=sm_90, or that of your GPU",
                 path.display()
             );
         }
@@ -123,7 +123,7 @@ fn check_language(language: Language, arguments: &FlagsArguments) -> Result<()> 
     }
     if arguments.openmp || arguments.hiprtc.is_some() {
         bail!(
-            "--openmp and --hiprtc are for GPUs of AMD: leave out --offload-arch=sm_*, or give it alone"
+            "--openmp and --hiprtc are for AMD GPUs: leave out --offload-arch=sm_*, or give it alone"
         );
     }
     Ok(())

@@ -129,7 +129,7 @@ impl Gathered {
         match non_atomic::line_of_kept(&elfs, origin) {
             Some(line) if arguments.pgo.is_some() && !arguments.allow_non_atomic => {
                 bail!(
-                    "{line}, and run it again, or give --allow-non-atomic to write the profile as it is"
+                    "{line}, and run it again, or give --allow-non-atomic to write the profile anyway"
                 )
             }
             line => {
@@ -189,7 +189,7 @@ impl Gathered {
         for (directory, other) in &self.repeated {
             let here = here();
             print::message(format_args!(
-                "{} has only runs of {}, which count once: leave it out",
+                "{} has only runs of {}, which are counted once: leave it out",
                 below(&directory.to_string_lossy(), &here),
                 below(&other.to_string_lossy(), &here)
             ));
@@ -240,7 +240,7 @@ impl Gathered {
                 anyhow!("nothing written: no input can be merged: see the reasons above")
             }
             Some(arch) if !archs.is_empty() => anyhow!(
-                "nothing written: no profile is of {arch}: choose one of these with --arch: {}",
+                "nothing written: no profile belongs to {arch}: choose one of these with --arch: {}",
                 archs.join(", ")
             ),
             _ => anyhow!(

@@ -98,8 +98,8 @@ fn say_doubts(arch: &str, profile: &IndexedProfile) {
     if let Some((number, name)) = profile.left_out() {
         let functions = count(number, "function");
         doubts.push(format!(
-            "{arch}: left out counts of {functions} that another profile has with other counters or values, such as \
-             {name}: compile all code with one set of flags"
+            "{arch}: left out counts of {functions} that another profile contains with different counters or values, \
+             such as {name}: compile all code with one set of flags"
         ));
     }
     let hashes = profile.hashes();

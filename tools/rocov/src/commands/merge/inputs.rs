@@ -180,8 +180,8 @@ impl Named<'_, '_> {
         self.walk.damaged(
             path,
             anyhow!(
-                "cannot merge {}: it is an indexed profile: give the raw profiles that it was made of, or merge it by \
-                 llvm-profdata",
+                "cannot merge {}: it is an indexed profile: give the raw profiles that it was made from, or merge it \
+                 with llvm-profdata",
                 path.display()
             ),
         );
@@ -199,7 +199,8 @@ impl Named<'_, '_> {
             .any(|path| input.canonicalize().is_ok_and(|input| input == path));
         if inside {
             bail!(
-                "{} lies in the input {}: write it elsewhere, or the next merge of that counts everything twice",
+                "{} lies in the input {}: write it elsewhere, because the next merge of that input would count \
+                 everything twice",
                 pooled.display(),
                 input.display()
             );
@@ -227,7 +228,7 @@ fn unweighted(entry: &[u8]) -> Result<&[u8]> {
     match weight {
         b"1" => Ok(path),
         weight if !weight.is_empty() && weight.iter().all(u8::is_ascii_digit) => bail!(
-            "`{}` has a weight, and profiles are added as they are: expected 1",
+            "`{}` has a weight, but rocov adds up profiles without weights: expected 1",
             String::from_utf8_lossy(entry)
         ),
         // A comma in a name.
@@ -252,7 +253,7 @@ mod tests {
         let error = unweighted(b"20,a.profraw").unwrap_err().to_string();
         assert_eq!(
             error,
-            "`20,a.profraw` has a weight, and profiles are added as they are: expected 1"
+            "`20,a.profraw` has a weight, but rocov adds up profiles without weights: expected 1"
         );
     }
 }

@@ -89,7 +89,7 @@ fn keeps_output(arguments: &MergeArguments) -> Result<bool> {
     }
     if !arguments.quiet {
         print::message(format_args!(
-            "{output} exists, and stays as it is: give --if-exists=replace to merge again"
+            "{output} exists, and was not changed: give --if-exists=replace to merge again"
         ));
     }
     Ok(true)

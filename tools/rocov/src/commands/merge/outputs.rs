@@ -99,8 +99,8 @@ fn write_indexed<'a>(
     if is_one && groups.len() > 1 {
         let archs: Vec<_> = groups.keys().copied().collect();
         bail!(
-            "the profiles are of {}, and one file cannot keep their functions apart: choose with \
-             --arch, or give -o a directory",
+            "the profiles come from {}, and one file cannot keep their functions separate: choose with --arch, or give \
+             -o a directory",
             archs.join(", ")
         );
     }
@@ -166,7 +166,8 @@ fn put_beside(directory: &Path, gathered: &Gathered, pool: Pool) -> Result<()> {
     }
     if !pooled::is_of_merges(directory)? {
         print::message(format_args!(
-            "{0}/{PROFRAW} has profiles of runs, and stays as it is: `rocov report {0}` reports on those; give another directory to report on the merged profiles",
+            "{0}/{PROFRAW} contains profiles of runs, and was not changed: `rocov report {0}` reports on those; give \
+             another directory to report on the merged profiles",
             directory.display()
         ));
         return Ok(());

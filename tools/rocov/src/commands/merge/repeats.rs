@@ -49,8 +49,8 @@ pub(super) fn repeated(data: &DataDirectory) -> Result<BTreeMap<PathBuf, PathBuf
             let other = other.map_or(directory, |(other, _)| other);
             if shared < runs.len() {
                 bail!(
-                    "{} and {} have {} in common, whose counts cannot be told from the others: merge directories of \
-                     different runs",
+                    "{} and {} have {} in common, whose counts cannot be separated from the others: merge directories \
+                     of different runs",
                     other.display(),
                     directory.display(),
                     count(shared, "run")

@@ -26,7 +26,7 @@ pub(super) fn build(arguments: &PassBuildArguments) -> CommandResult {
     let path = clang.path.display();
     if clang.llvm < OLDEST {
         return Err(anyhow!(
-            "{path} is LLVM {}, which the plugin is not for: give --clang {OLDEST} or later",
+            "{path} is LLVM {}, which the plugin does not support: give --clang {OLDEST} or later",
             clang.version()
         )
         .into());

@@ -25,8 +25,8 @@ pub(crate) fn query(arguments: &QueryArguments) -> CommandResult {
 #[cfg(not(feature = "query"))]
 fn answer(arguments: &QueryArguments, _: Option<&str>) -> CommandResult {
     let error = anyhow::anyhow!(
-        "cannot ask {}: this rocov has no SQL engine: build one that has it with `ROCOV_PARTS= cargo \
-         install --path tools/rocov --features query` in a clone of rocov, or ask by examples/fleet/duckdb_questions.py",
+        "cannot ask {}: this rocov has no SQL engine: build one that has it with `ROCOV_PARTS= cargo install --path \
+         tools/rocov --features query` in a clone of rocov, or use examples/fleet/duckdb_questions.py",
         arguments.dataset.display()
     );
     Err(error.into())

@@ -30,7 +30,7 @@ pub(super) fn old_lines(diff: &str) -> Result<Vec<(String, i32)>> {
         }
     }
     if let (true, Some(first)) = (found.is_empty(), diff.lines().next()) {
-        bail!("no unified diff: it starts with '{first}': make one with `git diff --unified=0`");
+        bail!("not a unified diff: it starts with '{first}': make one with `git diff --unified=0`");
     }
     Ok(found)
 }
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(old_lines(diff).unwrap(), expected);
         assert_eq!(old_lines("").unwrap(), []);
         for (text, reason) in [
-            ("hello\n", "no unified diff: it starts with 'hello'"),
+            ("hello\n", "not a unified diff: it starts with 'hello'"),
             ("@@ -1 +1 @@\n-x\n+y\n", "a damaged diff"),
             ("--- a\n+++ b\n@@ -1,3 +1 @@\n-x\n", "a damaged diff"),
             ("--- a\n+++ b\n@@ -x +1 @@\n", "a damaged diff"),

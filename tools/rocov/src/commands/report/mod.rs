@@ -35,12 +35,12 @@ use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
 
 /// The reason why a report of lines is empty.
-const WITHOUT_LINES: &str = "the report is empty, as no code has a line table: compile with -gline-tables-only, or \
-                             nvcc's code with -lineinfo, or leave out the format to see the functions";
+const WITHOUT_LINES: &str = "the report is empty, because no code has a line table: compile with -gline-tables-only, \
+                             or nvcc's code with -lineinfo, or leave out the format to see the functions";
 
 /// The reason why a report lacks what the user asks for.
-const WITHOUT_UNIFORMITY: &str = "only the table and --json have uniformity, and neither is written: give --table or \
-                                  --json too";
+const WITHOUT_UNIFORMITY: &str = "only the table and --json contain uniformity, and neither is written: also give \
+                                  --table or --json";
 
 /// Prints or writes the report.
 pub(crate) fn report(mut arguments: ReportArguments) -> CommandResult {
@@ -225,7 +225,7 @@ fn sampled(merged: &MergedProfiles<'_>) -> Vec<String> {
     let sampled = merged.objects().filter(|object| object.may_be_sampled());
     let lines = sampled.map(|object| {
         format!(
-            "{}: the counts may be of one block in 8: LLVM's own device code counts no more, unless told to; \
+            "{}: the counts may cover only one workgroup in 8: by default, LLVM's own device code counts no more; \
              compile with the flags that `rocov flags` prints, or estimate with --scale 8",
             object.name()
         )
@@ -298,7 +298,7 @@ fn add_host(
     if profiles.is_empty() {
         if lost.is_some() {
             bail!(
-                "no counts of host code in {data}, as its processes were killed or aborted: run them again"
+                "no counts of host code in {data}, because its processes were killed or aborted: run them again"
             );
         }
         bail!(

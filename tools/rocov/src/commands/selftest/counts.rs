@@ -75,8 +75,8 @@ pub(super) fn explain(differences: &[Difference<'_>]) -> &'static str {
     }) {
         return "counts are lost: look for flags that sample, or that replace -fprofile-update=atomic";
     }
-    "do not trust counts of this compiler and runtime: run this again with --output DIR, and report the files in DIR as \
-     a fault of rocov"
+    "do not trust counts of this compiler and runtime: run this again with --output DIR, and report the files in DIR \
+     as a bug in rocov"
 }
 
 #[cfg(test)]

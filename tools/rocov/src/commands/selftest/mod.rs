@@ -149,7 +149,7 @@ impl Test<'_> {
         }
         if given.is_empty() && targets.is_empty() && nvidia.has_driver() {
             return Err(no_gpu(
-                "a GPU of NVIDIA, of which rocov does not see the architecture",
+                "an NVIDIA GPU whose architecture rocov cannot see",
                 "give --offload-arch=sm_90, or that of your GPU",
             ));
         }
@@ -424,7 +424,7 @@ impl Ran {
         Err(Wrong {
             step: "preload",
             found: "librocov is not in the process".to_owned(),
-            expected: "the loader preloads it, as LD_PRELOAD asks for".to_owned(),
+            expected: "the loader preloads it, because LD_PRELOAD names it".to_owned(),
             remedy: format!(
                 "look for a launcher, a script or a container that drops LD_PRELOAD, and pass it on (srun \
                  --export=ALL, mpirun -x LD_PRELOAD), or link librocov: `rocov flags --link`. The command was {}",
@@ -452,7 +452,7 @@ impl Ran {
             return Err(wrong(
                 item.to_owned(),
                 "run the program of --output DIR without rocov: if it is wrong there too, use another compiler or \
-                 runtime, and else report it as a fault of rocov",
+                 runtime, and otherwise report it as a bug in rocov",
             ));
         }
         match self.line("results: ") {
@@ -460,7 +460,7 @@ impl Ran {
             _ => Err(wrong(
                 said(&self.output),
                 "run the program of --output DIR without rocov: if it fails there too, use another compiler or \
-                 runtime, and else report it as a fault of rocov",
+                 runtime, and otherwise report it as a bug in rocov",
             )),
         }
     }
@@ -503,7 +503,7 @@ fn this_command(subcommand: &str) -> Result<Command> {
 /// The command of these words.
 fn command_of(words: &[OsString]) -> Result<Command> {
     let Some((program, arguments)) = words.split_first() else {
-        bail!("--compiler has no word in it: give a command");
+        bail!("--compiler is empty: give a command");
     };
     let mut command = Command::new(program);
     command.args(arguments);

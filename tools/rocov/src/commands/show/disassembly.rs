@@ -193,7 +193,7 @@ fn begin(text: &mut String, object: &MergedObject<'_>, symbol: &str) -> Result<(
 fn disassembled(elf: &Path, symbol: &str, tools: &Tools) -> Result<String> {
     let objdump = tools.objdump().with_context(|| {
         format!(
-            "no llvm-objdump beside {}: install LLVM's tools, such as the package llvm-{}",
+            "no llvm-objdump next to {}: install LLVM's tools, such as the package llvm-{}",
             tools.profdata.display(),
             tools.llvm
         )

@@ -34,8 +34,7 @@ pub(crate) fn show(arguments: &ShowArguments) -> CommandResult {
     for path in &arguments.files {
         if path.is_dir() {
             print::message(format_args!(
-                "{0} is a directory: `rocov report {0}` reports on it, and `rocov show` takes the \
-                 files in it",
+                "{0} is a directory: `rocov report {0}` reports on it, and `rocov show` accepts the files in it",
                 path.display()
             ));
             status = FAILED;
@@ -71,8 +70,8 @@ fn describe(path: &Path, file: &[u8]) -> Description {
     } else if is_text(file) {
         let mut description = Description::default();
         description.damaged(
-            "it is text, and no file that rocov knows: give a raw profile, a registry, saved sections, a \
-             device ELF, a bundle, or a program or library with one",
+            "it is text, and not a file that rocov supports: give a raw profile, a registry, saved sections, a device \
+             ELF, a bundle, or a program or library with one",
         );
         description
     } else {

@@ -49,7 +49,7 @@ pub(crate) fn read(diff: &[u8]) -> Result<Vec<ChangedFile>> {
         return match lines(&diff).find(|line| !says_no_lines(line)) {
             None => Ok(Vec::new()),
             Some(line) => bail!(
-                "no unified diff: it starts with '{}': make one with `git diff`",
+                "not a unified diff: it starts with '{}': make one with `git diff`",
                 String::from_utf8_lossy(line).trim()
             ),
         };

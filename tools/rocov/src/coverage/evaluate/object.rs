@@ -202,8 +202,8 @@ impl ObjectIndex {
             .flat_map(|function| function.left_out.iter().map(move |place| (function, place)));
         let lines = decisions.map(|(function, place)| {
             format!(
-                "left out: the MC/DC decision of {} at {}:{}, as there are more than {MAX_WAYS} ways \
-                 through its conditions: split it",
+                "left out: the MC/DC decision of {} at {}:{}, because there are more than {MAX_WAYS} paths through its \
+                 conditions: split it",
                 function.description.name, place.line, place.column
             )
         });

@@ -32,7 +32,7 @@ pub(super) enum DecisionError {
     #[error("its conditions lead nowhere or in a circle")]
     Order,
     /// There are too many ways.
-    #[error("there are more than {MAX_WAYS} ways through its conditions")]
+    #[error("there are more than {MAX_WAYS} paths through its conditions")]
     Ways,
     /// A bit lies beyond the bitmap.
     #[error("its bits are not in the bitmap")]

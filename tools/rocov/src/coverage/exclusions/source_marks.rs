@@ -118,8 +118,8 @@ impl SourceMarks {
                 continue;
             };
             marks.faults.push(format!(
-                "{first}: {tool}_EXCL_{prefix}START has no {tool}_EXCL_{prefix}STOP behind it: write one, because the rest \
-                 of the file is excluded"
+                "{first}: {tool}_EXCL_{prefix}START has no {tool}_EXCL_{prefix}STOP after it: add one, because the \
+                 rest of the file is excluded"
             ));
             match prefix {
                 "" => marks.add_lines(first..=last, &format!("{tool}_EXCL_START"), note),

@@ -92,7 +92,7 @@ impl SplitFiles {
             (Err(None), Some(Err(reason))) => return Err(failed(reason.clone())),
             (Err(Some(of_package)), Some(Err(reason))) => {
                 return Err(failed(format!(
-                    "{reason}; the package beside the ELF: {of_package}"
+                    "{reason}; the package next to the ELF: {of_package}"
                 )));
             }
             (Err(_), None) => return Err(None),

@@ -291,7 +291,7 @@ fn debug_information_that_was_split_off_is_read_from_its_files() {
     ] {
         fs::write(&package, contents).unwrap();
         let table = read_elf(&fs::read(&elf).unwrap(), &elf).unwrap();
-        let named = format!("(os error 2); the package beside the ELF: {reason}");
+        let named = format!("(os error 2); the package next to the ELF: {reason}");
         assert!(table.warnings[0].contains(&named), "{:?}", table.warnings);
     }
     fs::remove_file(&package).unwrap();

@@ -29,7 +29,7 @@ pub(crate) fn read(contents: &[u8], path: &Path) -> Result<Listed> {
     let mut warnings = Vec::new();
     let information = read_dwarf(&elf, path).unwrap_or_else(|error| {
         warnings.push(format!(
-            "left out: its lines, as its line table is damaged: {error}: build it again"
+            "left out: its lines, because its line table is damaged: {error}: build it again"
         ));
         DebugInformation::default()
     });
@@ -39,8 +39,8 @@ pub(crate) fn read(contents: &[u8], path: &Path) -> Result<Listed> {
             others => format!(", and {}", count(others, "other file")),
         };
         warnings.push(format!(
-            "left out: its inlined functions, as their debug information was split off to {first}{others}: build without \
-             -gsplit-dwarf, or keep the files where the compiler writes them"
+            "left out: its inlined functions, because their debug information was split off to {first}{others}: build \
+             without -gsplit-dwarf, or keep the files where the compiler writes them"
         ));
     }
     let kernels = object.kernels().unwrap_or_default();
@@ -170,9 +170,10 @@ impl<'a> Drafts<'a> {
             next += 1;
             for units in extent(&self.information.scopes[scope]).units {
                 let size = u64::from(units.end.saturating_sub(units.start));
-                self.room = self.room.checked_sub(size).context(
-                    "its debug information inlines functions without an end: build it again",
-                )?;
+                self.room = self
+                    .room
+                    .checked_sub(size)
+                    .context("its debug information inlines functions endlessly: build it again")?;
                 let words = innermost.get_mut(units.start as usize..units.end as usize);
                 words.unwrap_or_default().fill(Some(scope));
             }

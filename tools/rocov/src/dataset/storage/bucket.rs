@@ -53,7 +53,7 @@ impl Bucket {
         let (bucket, prefix) = within.split_once('/').unwrap_or((within, ""));
         let prefix = prefix.trim_end_matches('/');
         if bucket.is_empty() || prefix.split('/').any(str::is_empty) && !prefix.is_empty() {
-            bail!("{IN_BUCKETS}{within} names no place: give {IN_BUCKETS}BUCKET/PREFIX");
+            bail!("{IN_BUCKETS}{within} names no bucket: give {IN_BUCKETS}BUCKET/PREFIX");
         }
         let failed = || format!("cannot use {IN_BUCKETS}{within}");
         let retries = RetryConfig {

@@ -48,7 +48,7 @@ impl Folder {
         let known = known(path).with_context(failed)?;
         if let Some(foreign) = previous.difference(&known).next() {
             bail!(
-                "{} has {}, which is not of a report: give --html a directory of its own",
+                "{} has {}, which does not belong to a report: give --html a separate directory",
                 path.display(),
                 foreign.display()
             );

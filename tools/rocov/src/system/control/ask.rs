@@ -22,8 +22,8 @@ pub(crate) fn ask(pid: u32, request: &Request) -> Result<Answer> {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
             process::remove(&socket)?;
             bail!(
-                "no process listens on {} any more, and rocov removed it: process {pid} is not the program that made \
-                 it, or has closed it: start it again with `rocov run --control`",
+                "no process listens on {} any more, and rocov removed it: process {pid} is not the program that \
+                 created it, or has closed it: start it again with `rocov run --control`",
                 socket.display()
             );
         }
@@ -47,7 +47,7 @@ pub(crate) fn ask(pid: u32, request: &Request) -> Result<Answer> {
     let read = stream.read_to_end(&mut answer);
     if answer.is_empty() {
         sent.and(read.map(drop))?;
-        bail!("process {pid} has ended before it answered: `rocov report` has its counts");
+        bail!("process {pid} ended before it answered: `rocov report` shows its counts");
     }
     let answer = String::from_utf8_lossy(&answer);
     Answer::parse(&answer).map_err(|error| anyhow!("process {pid}: {error}"))
