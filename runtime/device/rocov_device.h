@@ -219,7 +219,7 @@ extern __attribute__((device, weak)) const char __rocov_compiler[];
 __attribute__((device, weak, used)) const char __rocov_compiler[] = "clang version " __clang_version__;
 
 #ifdef ROCOV_LLVM_COUNTERS
-/* Has the plugin leave the counters as they are: it also gives them names that the CUDA driver knows. */
+/* Makes the plugin leave the counters unchanged: it also gives them names that the CUDA driver accepts. */
 extern __attribute__((device, weak)) const char __rocov_llvm_counters;
 __attribute__((device, weak, used)) const char __rocov_llvm_counters = 1;
 #endif

@@ -1,8 +1,8 @@
 /* rocov.h: lets a program choose when rocov writes its GPU counters.
  *
- * Link with -lrocov, or look the functions up with dlsym(RTLD_DEFAULT, ...), so that the program
- * also runs without librocov. You may call every function from any thread. The functions do nothing in
- * a process without a GPU.
+ * Link with -lrocov, or look up the functions with dlsym(RTLD_DEFAULT, ...), so that the program also
+ * runs without librocov. You may call every function from any thread. The functions do nothing in a
+ * process without a GPU.
  *
  * Generated from runtime/src/enter/c_api.rs; see runtime/tests/header.rs.
  */
@@ -12,7 +12,7 @@
 
 // The result of a function of this library. A number never changes its meaning.
 typedef enum {
-  // The function has done its work.
+  // The function succeeded.
   ROCOV_STATUS_OK = 0,
   // There was nothing to do. For example, this process uses no GPU, nothing was counted, no label or
   // window is open, or LLVM's own runtime drains this program.
@@ -42,15 +42,16 @@ RocovStatus rocov_drain(void);
 // written, and later counts add to them. Counts since the last drain are dropped.
 RocovStatus rocov_reset(void);
 
-// Sets the name pattern of profiles from now on, in the format of LLVM_PROFILE_FILE. NULL goes back to
-// that variable. Files under another name stay, and the new name gets all counts.
+// Sets the name pattern of profiles from now on, in the format of LLVM_PROFILE_FILE. NULL restores the
+// pattern of that variable. Files with the old name are kept, and the files with the new name contain
+// all counts.
 //
 // # Safety
 // `pattern` is null or NUL terminated.
 RocovStatus rocov_set_file(const char *pattern);
 
 // Opens a window. rocov writes only counts inside windows, and leaves out all counts before the first
-// one. The device's counters stay as they are.
+// one. The device's counters do not change.
 RocovStatus rocov_start(void);
 
 // Closes the window, or the time before the first one. Writes its counts, and leaves out later counts
@@ -58,7 +59,7 @@ RocovStatus rocov_start(void);
 RocovStatus rocov_stop(void);
 
 // Writes the counts since the last dump or drain, or change of labels or windows, as a profile of
-// `label`, within the open labels: into labels/LABEL beside the other profiles. NULL takes dump-1,
+// `label`, within the open labels: into labels/LABEL next to the other profiles. NULL selects dump-1,
 // dump-2 and so on. Each count is in one file only: the sum of all files is the count of the device.
 // Waits for kernels as rocov_stop does. Returns ROCOV_STATUS_NOTHING if nothing was counted.
 //
@@ -68,8 +69,8 @@ RocovStatus rocov_dump(const char *label);
 
 // Opens a label, within the last open label of the calling thread. rocov writes the counts up to its
 // end as profiles of that label. A label has one to eight names with / between them, of at most 128
-// bytes each. GPU counters do not tell which thread has launched a kernel: while several threads have
-// open labels, counts belong to all of these labels. Waits at both ends for kernels as rocov_stop does.
+// bytes each. GPU counters do not show which thread launched a kernel: while several threads have open
+// labels, counts belong to all of these labels. Waits at both ends for kernels as rocov_stop does.
 //
 // Returns ROCOV_STATUS_INVALID for a label that cannot be used. Close that one, too.
 //
@@ -77,32 +78,32 @@ RocovStatus rocov_dump(const char *label);
 // `label` is null or NUL terminated.
 RocovStatus rocov_label_push(const char *label);
 
-// Closes the label that the calling thread has opened last. Returns ROCOV_STATUS_NOTHING if it has none.
+// Closes the last label that the calling thread opened. Returns ROCOV_STATUS_NOTHING if it has none.
 // The open labels of a thread end with the thread.
 RocovStatus rocov_label_pop(void);
 
-// Tells librocov that a code object was loaded. For tools that learn this from others, such as
-// rocprofiler-sdk. Does nothing if librocov's own hooks see loads.
+// Notifies librocov that a code object was loaded. For tools that get this information from elsewhere,
+// such as rocprofiler-sdk. Does nothing if librocov's own hooks see loads.
 RocovStatus rocov_code_loaded(void);
 
-// Tells librocov that the GPU has stopped a kernel for good, and why. The reason goes into the registry,
-// and reports show it. No later drain waits for kernels. For simulators and debuggers: a GPU reports no
-// reasons.
+// Notifies librocov that the GPU has stopped a kernel permanently, and why. The reason goes into the
+// registry, and reports show it. No later drain waits for kernels. For simulators and debuggers: a GPU
+// reports no reasons.
 //
 // # Safety
 // `reason` is NUL terminated UTF-8.
 RocovStatus rocov_kernel_stopped(const char *reason);
 
-// Tells librocov that a code object is about to be unloaded. Waits for kernels and drains all loaded
+// Notifies librocov that a code object is about to be unloaded. Waits for kernels and drains all loaded
 // code. Does nothing if librocov's own hooks see unloads.
 RocovStatus rocov_code_unloading(void);
 
 // Drains early: LLVM's entry point. Returns 0, or -1 if counts were lost. If LLVM's own runtime drains
-// this program, then passes the call on to it, because it may be one of its own.
+// this program, passes the call on to it, because the call may be meant for it.
 int __llvm_profile_hip_collect_device_data(void);
 
-// Does nothing. With it, objects link and run that were compiled for LLVM's earlier drain, which
-// registered device variables.
+// Does nothing. Objects that were compiled for LLVM's earlier drain, which registered device variables,
+// need it to link and run.
 void __llvm_profile_offload_register_shadow_variable(void *variable);
 
 // Does nothing. Objects for LLVM's earlier drain need it to link.

@@ -150,15 +150,16 @@ settings! {
             values: "a [pattern](files.md#names-of-profiles)",
             default: Literal("default.profraw"),
             set_by: "`rocov run`",
-            meaning: "Names the profiles, as in LLVM. `rocov run` sets it to `DIR/profraw/%p-RUN.profraw` with a word of the \
-                run, unless it is set already and `-o` is not given. `/dev/null` means no profile.",
+            meaning: "Names the profiles, as in LLVM. `rocov run` sets it to `DIR/profraw/%p-RUN.profraw`, where RUN \
+                is a random word, unless the variable is already set and `-o` is not given. With `/dev/null`, no \
+                profile is written.",
         }
         DATA = "ROCOV_DATA" {
             values: "an absolute path",
             default: Described("none"),
             set_by: "`rocov run`",
             meaning: "Names the data directory, to which device ELFs, registries and saved sections go. It applies to \
-                profiles in its `profraw` or below; files that go with other profiles lie [beside \
+                profiles in its `profraw` or below; the files for other profiles are [next to \
                 them](files.md#a-pattern-of-your-own).",
         }
         ONLY = "ROCOV_ONLY" {
@@ -181,7 +182,7 @@ settings! {
         PROFILE_VERBOSE = "LLVM_PROFILE_VERBOSE" {
             values: "`0`, or anything else",
             default: Literal("0"),
-            meaning: "Does what `ROCOV_VERBOSE` does.",
+            meaning: "Has the effect of `ROCOV_VERBOSE`.",
         }
         ZERO = "ROCOV_ZERO" {
             values: "`0`, `1`",
@@ -193,15 +194,15 @@ settings! {
         WAIT = "ROCOV_WAIT" {
             values: "seconds, `0` to `86400`",
             default: Literal("10"),
-            meaning: "Limits how long the unload of code and the end of the program wait for kernels that still run. `0` \
-                does not wait. Copies out of GPU memory have this limit too, but at least a second, counted from \
-                the last copy that arrived.",
+            meaning: "Limits how long the unload of code and the end of the program wait for kernels that still run. \
+                `0` does not wait. Copies out of GPU memory have this limit, too, but at least one second, measured \
+                from the last copy that arrived.",
         }
         REGISTRY = "ROCOV_REGISTRY" {
             values: "`auto`, `always`, `none`",
             default: Literal("auto"),
-            meaning: "Chooses when the [registry](registry.md) is written: `auto` if instrumented code was loaded or could \
-                have been, `always` if any code was. `rocov run` removes one that has no such code.",
+            meaning: "Chooses when the [registry](registry.md) is written: `auto` if instrumented code was loaded or \
+                could have been, `always` if any code was. `rocov run` removes a registry without such code.",
         }
         OBJECTS = "ROCOV_OBJECTS" {
             values: "`instrumented`, `all`, `none`",
@@ -211,9 +212,9 @@ settings! {
         OBJECTS_MAX = "ROCOV_OBJECTS_MAX" {
             values: "bytes, with `K`, `M` or `G`",
             default: Literal("4G"),
-            meaning: "Limits the bytes of device ELFs that a process writes. `rocov run` adds those of code that was never \
-                launched, as long as all ELFs of the directory stay below the limit. One line reports the first ELF \
-                that has no room.",
+            meaning: "Limits the bytes of device ELFs that a process writes. `rocov run` adds those of code that was \
+                never launched, as long as all ELFs of the directory stay below the limit. One line reports the first \
+                ELF that does not fit.",
         }
         CUPTI = "ROCOV_CUPTI" {
             values: "path of `libcupti.so`",
@@ -226,34 +227,34 @@ settings! {
             set_by: "`rocov run --drain`",
             meaning: "Chooses which drain is used for a program that contains [LLVM's own \
                 drain](../guides/compile.md#llvms-own-drain). `rocov run` sets it to `rocov`. If it is not set, \
-                librocov stands down for LLVM's drain and reports that. librocov always drains code with [copies of \
-                its counters](../internals/beside-llvm.md#code-with-copies-of-its-counters).",
+                librocov leaves such programs to LLVM's drain and reports that. librocov always drains code with \
+                [copies of its counters](../internals/beside-llvm.md#code-with-copies-of-its-counters).",
         }
         JOURNAL = "ROCOV_JOURNAL" {
             values: "a file",
             default: Described("none"),
             set_by: "`rocov run`",
-            meaning: "Names the file in which each process notes for `rocov run` what became of its counters. The modelled GPU notes \
-                mistakes of kernels and kernels without progress there.",
+            meaning: "Names the file in which each process records the state of its counters for `rocov run`. The \
+                modelled GPU records mistakes of kernels and kernels without progress in this file.",
         }
         PAUSED = "ROCOV_PAUSED" {
             values: "`0`, `1`",
             default: Literal("0"),
             set_by: "`rocov run --paused`",
-            meaning: "`1` counts nothing until the program calls `rocov_start`.",
+            meaning: "With `1`, nothing is counted until the program calls `rocov_start`.",
         }
         LABEL = "ROCOV_LABEL" {
             values: "a [label](../guides/labels.md)",
             default: Described("none"),
             set_by: "`rocov run --label`",
-            meaning: "Labels the profiles, which then lie in a directory of that label.",
+            meaning: "Labels the profiles, which are then written to a directory for that label.",
         }
         CONTROL = "ROCOV_CONTROL" {
             values: "`0`, `1`, or the absolute path of a directory",
             default: Literal("0"),
             set_by: "`rocov run --control`",
-            meaning: "Makes the [socket](control.md) for `rocov dump` and `rocov status`, in that directory or in the \
-                usual one.",
+            meaning: "Creates the [socket](control.md) for `rocov dump` and `rocov status`, in that directory or in \
+                the default one.",
         }
         SNAPSHOT_EVERY = "ROCOV_SNAPSHOT_EVERY" {
             values: "`10ms` to `1440m`, in `ms`, `s` or `m`",
@@ -277,32 +278,35 @@ settings! {
             values: "`0`, `1`",
             default: Literal("0"),
             set_by: "`rocov run --per-test`",
-            meaning: "`1` takes the [tests of a GoogleTest program](../guides/per-test.md#googletest) as labels. The program \
-                must stream its results: `GTEST_STREAM_RESULT_TO` names an address at which something accepts connections.",
+            meaning: "`1` uses the [tests of a GoogleTest program](../guides/per-test.md#googletest) as labels. The \
+                program must stream its results: `GTEST_STREAM_RESULT_TO` names an address that accepts \
+                connections.",
         }
         INSTRUMENT = "ROCOV_INSTRUMENT" {
             values: "`0`, `1`, `reached`",
             default: Literal("0"),
             set_by: "`rocov run --instrument`",
-            meaning: "`1` has `librocov_instrument.so` put counters into code of [AMD GPUs](../guides/instrument-amd.md) and \
-                [CUDA code](../guides/instrument.md) while the program loads it, and `reached` those that only record whether code ran.",
+            meaning: "With `1`, `librocov_instrument.so` inserts counters into code for [AMD \
+                GPUs](../guides/instrument-amd.md) and [CUDA code](../guides/instrument.md) while the program loads \
+                it. With `reached`, the counters only record whether code ran.",
         }
         CACHE = "ROCOV_CACHE" {
             values: "an absolute path",
             default: Described("`$XDG_CACHE_HOME/rocov` or `~/.cache/rocov`"),
-            meaning: "Names the directory of the [cache](../guides/instrument.md#the-cache) of `--instrument`. A relative path means \
-                no cache.",
+            meaning: "Names the directory of the [cache](../guides/instrument.md#the-cache) of `--instrument`. With a \
+                relative path, there is no cache.",
         }
         CACHE_MAX = "ROCOV_CACHE_MAX" {
             values: "bytes, with an optional `K`, `M` or `G`",
             default: Literal("1G"),
-            meaning: "Limits the size of each folder of the cache. rocov removes what was not used for the longest time.",
+            meaning: "Limits the size of each folder of the cache. rocov removes the entries that were not used for \
+                the longest time.",
         }
         XDG_RUNTIME_DIR = "XDG_RUNTIME_DIR" {
             values: "a directory",
             default: Described("none"),
-            meaning: "Holds the directory `rocov` with the socket, if it belongs to the user. The command reads it too. \
-                Without it, the socket is in `/tmp/rocov-UID`.",
+            meaning: "Contains the directory `rocov` with the socket, if it belongs to the user. The command reads \
+                it, too. Without it, the socket is in `/tmp/rocov-UID`.",
         }
         ROCR_VISIBLE_DEVICES = "ROCR_VISIBLE_DEVICES" {
             values: "as ROCr reads it",
@@ -321,20 +325,20 @@ settings! {
             values: "path of ptxas",
             default: Described("Triton's own, or that on the `PATH`"),
             set_by: "`rocov run --instrument`",
-            meaning: "Names the assembler to which the stand-in for Triton's hands the changed PTX: the value that \
-                `TRITON_PTXAS_PATH` had.",
+            meaning: "Names the assembler to which the stand-in for Triton's ptxas passes the changed PTX: the \
+                original value of `TRITON_PTXAS_PATH`.",
         }
         PTXAS_BLACKWELL = "ROCOV_PTXAS_BLACKWELL" {
             values: "path of ptxas",
             default: Described("Triton's own, or that on the `PATH`"),
             set_by: "`rocov run --instrument`",
-            meaning: "Does what `ROCOV_PTXAS` does, for `TRITON_PTXAS_BLACKWELL_PATH`.",
+            meaning: "Has the effect of `ROCOV_PTXAS` for `TRITON_PTXAS_BLACKWELL_PATH`.",
         }
         CUDA_TOOLKIT = "ROCOV_CUDA_TOOLKIT" {
             values: "a directory",
             default: Described("none"),
             set_by: "`rocov run --instrument`",
-            meaning: "Names the directory that programs of Python get as `CUDA_ROOT`: JAX looks for ptxas there.",
+            meaning: "Names the directory that Python programs get as `CUDA_ROOT`: JAX looks for ptxas there.",
         }
         LD_PRELOAD = "LD_PRELOAD" {
             values: "as the loader reads it",
@@ -345,14 +349,14 @@ settings! {
         XDG_CACHE_HOME = "XDG_CACHE_HOME" {
             values: "an absolute path",
             default: Literal("~/.cache"),
-            meaning: "Holds the directory `rocov` with the [cache](files.md#the-cache) of device code in host files, and that of \
-                `--instrument`.",
+            meaning: "Contains the directory `rocov` with the [cache](files.md#the-cache) of device code in host \
+                files, and that of `--instrument`.",
         }
         LIBRARY_DIR = "ROCOV_LIBRARY_DIR" {
             values: "a directory",
             default: Described("none"),
-            meaning: "Holds `librocov.so` and `librocov_modelgpu.so`, if they are neither beside the command nor in \
-                `../lib`.",
+            meaning: "Contains `librocov.so` and `librocov_modelgpu.so`, if they are neither in the command's \
+                directory nor in `../lib`.",
         }
         ROCM_PATH = "ROCM_PATH" {
             values: "a directory",
@@ -362,7 +366,8 @@ settings! {
         SOURCE_DATE_EPOCH = "SOURCE_DATE_EPOCH" {
             values: "seconds since 1970",
             default: Described("the present time"),
-            meaning: "Sets the time stamp of a Cobertura report and of pages, so that two reports can be equal byte by byte.",
+            meaning: "Sets the time stamp of a Cobertura report and of pages, so two reports can be identical byte \
+                for byte.",
         }
     }
     Pytest {
@@ -382,7 +387,8 @@ settings! {
         MODELGPU_BAR = "ROCOV_MODELGPU_BAR" {
             values: "`small`, `large`",
             default: Literal("large"),
-            meaning: "`large` lets the host reach GPU memory. With `small` it cannot, as without a large (resizable) BAR.",
+            meaning: "With `large`, the host can access GPU memory. With `small` it cannot, as without a large \
+                (resizable) BAR.",
         }
         MODELGPU_VRAM_MIB = "ROCOV_MODELGPU_VRAM_MIB" {
             values: "`1` to `1048576`",
@@ -397,8 +403,8 @@ settings! {
         MODELGPU_LOG = "ROCOV_MODELGPU_LOG" {
             values: "`FILE[:LEVEL]`, with `2` for standard error",
             default: Described("none"),
-            meaning: "Logs queues, copies and dispatches with the number of instructions that their waves executed (level \
-                1, the default), or every call (level 2).",
+            meaning: "Logs queues, copies, and dispatches with the number of instructions that their waves executed \
+                (level 1, the default), or every call (level 2).",
         }
         MODELGPU_INSTRUCTIONS = "ROCOV_MODELGPU_INSTRUCTIONS" {
             values: "a file, or `2` for standard error",
@@ -416,7 +422,8 @@ settings! {
         MODELGPU_THREADS = "ROCOV_MODELGPU_THREADS" {
             values: "`1` to `1024`",
             default: Described("the processors that the program may use"),
-            meaning: "Sets the most threads that [run the workgroups of a kernel](../internals/model-gpu.md#threads).",
+            meaning: "Sets the maximum number of threads that [run the workgroups of a \
+                kernel](../internals/model-gpu.md#threads).",
         }
         MODELGPU_TMP = "ROCOV_MODELGPU_TMP" {
             values: "a directory",
@@ -434,29 +441,29 @@ settings! {
         STACKS_DIR = "ROCOV_STACKS_DIR" {
             values: "a directory",
             default: Literal(".stacks"),
-            meaning: "Holds the compilers and runtimes that `tools/stacks` unpacks.",
+            meaning: "Contains the compilers and runtimes that `tools/stacks` unpacks.",
         }
         TEST_KILLS = "ROCOV_TEST_KILLS" {
             values: "a number",
             default: Described("see the test"),
             set_by: "`tools/dev/kill`",
-            meaning: "Sets the number of processes that the test of kills starts.",
+            meaning: "Sets the number of processes that the kill test starts.",
         }
         TEST_MUTANTS = "ROCOV_TEST_MUTANTS" {
             values: "a range of seeds, such as `0..9999`",
             default: Described("see the test"),
-            meaning: "Chooses the seeds by which code objects are damaged.",
+            meaning: "Chooses the seeds with which code objects are damaged.",
         }
         TEST_LEVELS = "ROCOV_TEST_LEVELS" {
             values: "`all`, or empty",
-            default: Described("each GPU has a part of the levels"),
+            default: Described("a part of the levels for each GPU"),
             set_by: "`tools/test --stacks all`",
             meaning: "Compiles the kernels of tests for each modelled GPU at all levels of optimization.",
         }
         TEST_CORPUS = "ROCOV_TEST_CORPUS" {
             values: "a directory",
             default: Described("prebuilt code is not rewritten"),
-            meaning: "Names a directory with folders of packages, whose GPU code the test `rewriting` rewrites.",
+            meaning: "Names a directory with folders of packages. The test `rewriting` rewrites the GPU code in them.",
         }
         TEST_CLANG = "ROCOV_TEST_CLANG" {
             values: "a release, such as `23`",

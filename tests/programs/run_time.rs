@@ -345,7 +345,8 @@ fn collatz() -> (u64, u64) {
     (all, odd)
 }
 
-/// The ways to count code that Python has hipRTC compile: by its options, and without counters of the compiler.
+/// How code that a Python program compiles with hipRTC is counted: with options of hipRTC, and without the compiler's
+/// counters.
 #[test]
 fn kernels_that_python_has_hiprtc_compile_are_counted() {
     let stack = Stack::usual();

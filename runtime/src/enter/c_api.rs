@@ -31,8 +31,9 @@ pub extern "C" fn rocov_reset() -> RocovStatus {
     send(Event::Reset)
 }
 
-/// Sets the name pattern of profiles from now on, in the format of LLVM_PROFILE_FILE. NULL goes back to
-/// that variable. Files under another name stay, and the new name gets all counts.
+/// Sets the name pattern of profiles from now on, in the format of LLVM_PROFILE_FILE. NULL restores the
+/// pattern of that variable. Files with the old name are kept, and the files with the new name contain
+/// all counts.
 ///
 /// # Safety
 /// `pattern` is null or NUL terminated.
@@ -42,7 +43,7 @@ pub unsafe extern "C" fn rocov_set_file(pattern: *const c_char) -> RocovStatus {
 }
 
 /// Opens a window. rocov writes only counts inside windows, and leaves out all counts before the first
-/// one. The device's counters stay as they are.
+/// one. The device's counters do not change.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_start() -> RocovStatus {
     send(Event::Start)
@@ -56,7 +57,7 @@ pub extern "C" fn rocov_stop() -> RocovStatus {
 }
 
 /// Writes the counts since the last dump or drain, or change of labels or windows, as a profile of
-/// `label`, within the open labels: into labels/LABEL beside the other profiles. NULL takes dump-1,
+/// `label`, within the open labels: into labels/LABEL next to the other profiles. NULL selects dump-1,
 /// dump-2 and so on. Each count is in one file only: the sum of all files is the count of the device.
 /// Waits for kernels as rocov_stop does. Returns ROCOV_STATUS_NOTHING if nothing was counted.
 ///
@@ -69,8 +70,8 @@ pub unsafe extern "C" fn rocov_dump(label: *const c_char) -> RocovStatus {
 
 /// Opens a label, within the last open label of the calling thread. rocov writes the counts up to its
 /// end as profiles of that label. A label has one to eight names with / between them, of at most 128
-/// bytes each. GPU counters do not tell which thread has launched a kernel: while several threads have
-/// open labels, counts belong to all of these labels. Waits at both ends for kernels as rocov_stop does.
+/// bytes each. GPU counters do not show which thread launched a kernel: while several threads have open
+/// labels, counts belong to all of these labels. Waits at both ends for kernels as rocov_stop does.
 ///
 /// Returns ROCOV_STATUS_INVALID for a label that cannot be used. Close that one, too.
 ///
@@ -83,7 +84,7 @@ pub unsafe extern "C" fn rocov_label_push(label: *const c_char) -> RocovStatus {
     send(Event::LabelPush(label))
 }
 
-/// Closes the label that the calling thread has opened last. Returns ROCOV_STATUS_NOTHING if it has none.
+/// Closes the last label that the calling thread opened. Returns ROCOV_STATUS_NOTHING if it has none.
 /// The open labels of a thread end with the thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_label_pop() -> RocovStatus {
@@ -91,16 +92,16 @@ pub extern "C" fn rocov_label_pop() -> RocovStatus {
     send(Event::LabelPop)
 }
 
-/// Tells librocov that a code object was loaded. For tools that learn this from others, such as
-/// rocprofiler-sdk. Does nothing if librocov's own hooks see loads.
+/// Notifies librocov that a code object was loaded. For tools that get this information from elsewhere,
+/// such as rocprofiler-sdk. Does nothing if librocov's own hooks see loads.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_code_loaded() -> RocovStatus {
     send(Event::CodeLoaded)
 }
 
-/// Tells librocov that the GPU has stopped a kernel for good, and why. The reason goes into the registry,
-/// and reports show it. No later drain waits for kernels. For simulators and debuggers: a GPU reports no
-/// reasons.
+/// Notifies librocov that the GPU has stopped a kernel permanently, and why. The reason goes into the
+/// registry, and reports show it. No later drain waits for kernels. For simulators and debuggers: a GPU
+/// reports no reasons.
 ///
 /// # Safety
 /// `reason` is NUL terminated UTF-8.
@@ -109,7 +110,7 @@ pub unsafe extern "C" fn rocov_kernel_stopped(reason: *const c_char) -> RocovSta
     send(Event::KernelStopped(reason))
 }
 
-/// Tells librocov that a code object is about to be unloaded. Waits for kernels and drains all loaded
+/// Notifies librocov that a code object is about to be unloaded. Waits for kernels and drains all loaded
 /// code. Does nothing if librocov's own hooks see unloads.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_code_unloading() -> RocovStatus {
@@ -117,7 +118,7 @@ pub extern "C" fn rocov_code_unloading() -> RocovStatus {
 }
 
 /// Drains early: LLVM's entry point. Returns 0, or -1 if counts were lost. If LLVM's own runtime drains
-/// this program, then passes the call on to it, because it may be one of its own.
+/// this program, passes the call on to it, because the call may be meant for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
     let drained = match rocov_drain() {
@@ -131,8 +132,8 @@ pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
     }
 }
 
-/// Does nothing. With it, objects link and run that were compiled for LLVM's earlier drain, which
-/// registered device variables.
+/// Does nothing. Objects that were compiled for LLVM's earlier drain, which registered device variables,
+/// need it to link and run.
 #[unsafe(no_mangle)]
 pub extern "C" fn __llvm_profile_offload_register_shadow_variable(variable: *mut c_void) {
     let _ = variable;

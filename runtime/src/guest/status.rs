@@ -6,7 +6,7 @@ use std::ffi::c_int;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RocovStatus {
-    /// The function has done its work.
+    /// The function succeeded.
     Ok = 0,
     /// There was nothing to do. For example, this process uses no GPU, nothing was counted, no label or
     /// window is open, or LLVM's own runtime drains this program.

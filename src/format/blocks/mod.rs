@@ -3,8 +3,8 @@
 //! The modelled GPU counts what it executes (a trace). rocov puts counters into PTX while the driver loads it, and into
 //! the machine code of AMD GPUs, where they count what a trace does. All kinds of counts go into ordinary raw profiles,
 //! so that pools, labels, dumps and merges treat them as they treat the counters of clang. Only the meaning of the
-//! counters differs: a line table takes the place of the coverage mapping. A prefix of the record's name shows the
-//! kind, so one profile can have records of several kinds.
+//! counters differs: a line table replaces the coverage mapping. A prefix of the record's name shows the kind, so one
+//! profile can have records of several kinds.
 //!
 //! | kind | a record for each | counters | what a reader needs |
 //! |---|---|---|---|

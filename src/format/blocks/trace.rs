@@ -50,8 +50,8 @@ pub fn executed(counters: &[u64]) -> impl Iterator<Item = (u64, Executed)> {
     words.filter(|(_, executed)| executed.waves > 0)
 }
 
-/// Returns whether a function is a helper by which code counts or compiles, not one of the program: of rocov's headers, of
-/// its plugin, of LLVM's device runtime, or one that takes the place of an intrinsic of LLVM's. Its name shows that, as LLVM and
+/// Returns whether a function is a helper by which code counts or compiles, not one of the program: of rocov's headers,
+/// of its plugin, of LLVM's device runtime, or one that replaces an intrinsic of LLVM. Its name shows that, as LLVM and
 /// rocov keep these names for themselves.
 #[must_use]
 pub fn is_helper(symbol: &str) -> bool {

@@ -272,8 +272,8 @@ impl Editor<'_, '_> {
         }
     }
 
-    /// Leads branches with a counted edge to code that counts it and continues, and returns that code. An exit that a
-    /// branch leads to counts its edge.
+    /// Redirects branches with a counted edge to code that increments its counter and then jumps to the original
+    /// target, and returns that code. An exit that a branch leads to counts its edge.
     fn detours(&mut self) -> String {
         let mut code = String::new();
         for (number, edge) in self.plan.derivation.edges.iter().enumerate() {

@@ -7,8 +7,7 @@ use rocov::format::profraw::{Header, HostProfile, RawProfile, SavedSections, Sum
 fuzz_target!(|file: &[u8]| {
     if let Ok(saved) = SavedSections::decode(file) {
         let again = SavedSections::decode(&saved.encode()).expect("its own encoding");
-        // A name that is not UTF-8 becomes longer, because a replacement takes the place of its
-        // bytes.
+        // A name that is not UTF-8 becomes longer, because a replacement character is inserted for its bytes.
         let is_plain = saved.sections.iter().all(|section| section.name.is_ascii());
         assert!(again == saved || !is_plain, "{again:?}, not {saved:?}");
     }

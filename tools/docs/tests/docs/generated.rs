@@ -147,10 +147,10 @@ fn items(statuses: &str) -> Vec<&str> {
 
 fn environment() -> String {
     let mut text = "# Environment variables\n\n\
-        The table `SETTINGS` of the library is the source of this chapter. librocov and the modelled GPU \
-        treat an empty value as unset. librocov reports a value that it cannot use, in one line on standard \
-        error, and uses the default; the modelled GPU ends the program. A program with rights that its user \
-        does not have (setuid) ignores all variables of librocov.\n"
+        This chapter is generated from the table `SETTINGS` of the library. librocov and the modelled GPU treat an \
+        empty value as unset. If librocov cannot use a value, it prints one line on standard error and uses the \
+        default; the modelled GPU ends the program. In a program with rights that its user does not have (setuid), \
+        librocov ignores all its variables.\n"
         .to_owned();
     for reader in Reader::ALL {
         let _ = write!(
@@ -186,7 +186,7 @@ fn c_interface() -> String {
         .collect();
     let mut text = format!(
         "# C interface\n\n\
-         This chapter is made from `rocov.h`. [Labels, windows and dumps](../guides/labels.md) shows how to \
+         This chapter is generated from `rocov.h`. [Labels, windows and dumps](../guides/labels.md) shows how to \
          use it.\n\n{}\n",
         preamble.join("\n").trim()
     );

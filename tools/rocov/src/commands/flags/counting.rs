@@ -36,7 +36,7 @@ const COUNTERS: &str = "\n@__profc_";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Counting {
     pub(super) way: Way,
-    /// The plugin that only gives LLVM's own counters names that the CUDA driver knows.
+    /// The plugin that only gives LLVM's own counters names that the CUDA driver accepts.
     pub(super) names: Option<PathBuf>,
 }
 
@@ -112,7 +112,7 @@ impl Counting {
     }
 }
 
-/// The plugin that gives counters names that the CUDA driver knows. Without one, a line on standard error says what
+/// The plugin that gives counters names that the CUDA driver accepts. Without one, a line on standard error says what
 /// cannot be counted.
 fn names(compiler: &DeviceCompiler<'_>) -> Result<Option<PathBuf>> {
     let plugin = plugin(compiler)?;

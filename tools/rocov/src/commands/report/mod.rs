@@ -63,7 +63,7 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     let mut compared = Compared::read(options)?;
     let outputs = options.formats.outputs();
     let mut outputs = outputs.unwrap_or_else(|error| error.exit());
-    // Annotated source takes the place of the table.
+    // Annotated source replaces the table.
     if arguments.show.is_some() {
         outputs.clear();
     }

@@ -276,8 +276,8 @@ fn debug_information_that_was_split_off_is_read_from_its_files() {
     fs::remove_file(file).unwrap();
     assert_eq!(frames(&elf), whole.0);
 
-    // A package of another build, or a damaged one, is not used. The unit's own file takes its place, or a warning names the
-    // reason.
+    // A package of another build, or a damaged one, is not used. The unit's own file is used instead, or a warning
+    // names the reason.
     let package = elf.with_extension("elf.dwp");
     let whole_package = fs::read(&package).unwrap();
     compile(&release, "calls.hip", &["-O1", "-g", "-gsplit-dwarf"], &elf);
