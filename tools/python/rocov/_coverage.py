@@ -37,7 +37,7 @@ WITHOUT_LINES = "without-lines-"
 DATA = "ROCOV_DATA"
 
 NO_COMMAND = (
-    "rocov: kernels are reported as missed: there is no command rocov beside this Python or on the PATH: install rocov's wheel "
+    "rocov: kernels are reported as missed: there is no command rocov next to this Python or on the PATH: install rocov's wheel "
     "into this environment"
 )
 
@@ -162,7 +162,7 @@ class KernelCoverage(CoveragePlugin):
                 if not os.path.isdir(path) and path not in self._missing:
                     self._missing.add(path)
                     print(
-                        f"rocov: [tool.coverage.rocov] data names {path}, and there is no such directory: run the program "
+                        f"rocov: [tool.coverage.rocov] data names {path}, which does not exist: run the program "
                         f"under `rocov run --instrument -o {path}`",
                         file=sys.stderr,
                     )

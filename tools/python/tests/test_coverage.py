@@ -383,7 +383,7 @@ def test_counts_in_named_directories(project):
     project.write("pyproject.toml", settings + 'data = ["mine", "nowhere"]\n')
     project.run("coverage", "run", "program.py")
     output = project.run("coverage", "json", "-o", "out.json")
-    assert "rocov: [tool.coverage.rocov] data names nowhere, and there is no such directory" in output
+    assert "rocov: [tool.coverage.rocov] data names nowhere, which does not exist" in output
     report = [call for call in project.calls() if call[0] == "report"][-1]
     assert report[1] == "mine" and "nowhere" not in report
     for wrong, message in [
