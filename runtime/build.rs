@@ -1,4 +1,4 @@
-//! Links the unwinder into librocov.so, in place of libgcc_s.so.
+//! Links the unwinder into librocov.so, instead of libgcc_s.so.
 //!
 //! Panics are caught at the C boundary, so librocov needs an unwinder. But a library that is preloaded
 //! into every process of a test suite should not load another one: that doubled the system calls of

@@ -286,7 +286,7 @@ impl Drain {
         run(&mut clang).success();
     }
 
-    /// The linker of device code is beside the assembler.
+    /// The linker of device code is next to the assembler.
     fn path(&self) -> String {
         let path = std::env::var("PATH").unwrap_or_default();
         format!("{}/bin:{path}", self.cuda.display())

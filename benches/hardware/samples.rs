@@ -55,7 +55,7 @@ impl Pack {
                 .iter()
                 .map(|source| self.object(program, source, way)),
         );
-        // A preloaded library can stand before a shared runtime only. tools/dev/hardware puts the libraries into
+        // A preloaded library can only come before a shared runtime. tools/dev/hardware puts the libraries into
         // the root of the pack.
         link.arg("-L").arg(self.cuda.join("lib"));
         link.args(["-l:libcudart.so.12", "-Wl,-rpath,$ORIGIN/../.."]);
@@ -147,7 +147,7 @@ impl Program {
             .arguments(["-I".into(), self.common.clone()])
     }
 
-    /// Copies the files that the program reads. It looks for them in a folder `data` beside itself.
+    /// Copies the files that the program reads. It looks for them in a folder `data` next to itself.
     fn copy_data(&self, directory: &Path) {
         let Ok(files) = fs::read_dir(self.folder.join("data")) else {
             return;

@@ -1,6 +1,6 @@
 //! The errors of one code object, from any stage.
 //!
-//! Each stage has its own error type beside its code. This type joins them, so that a drain can report which
+//! Each stage has its own error type next to its code. This type joins them, so that a drain can report which
 //! code objects failed and why, and continue with the others.
 
 use thiserror::Error;
@@ -60,7 +60,7 @@ impl From<ReadError> for Error {
 }
 
 impl Error {
-    /// The next step after a loss, behind a colon. Nothing if the error names it.
+    /// The next step after a loss, after a colon. Nothing if the error names it.
     pub(super) fn remedy(&self) -> String {
         let step = match self {
             Self::Sections(SectionsError::Unversioned) => "",

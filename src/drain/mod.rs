@@ -87,7 +87,7 @@ impl Session {
         }
     }
 
-    /// Sets the keeper of files beside the profiles.
+    /// Sets the keeper of files next to the profiles.
     #[must_use]
     pub fn with_keeper(self, keeper: Keeper) -> Self {
         Self { keeper, ..self }
@@ -265,7 +265,7 @@ impl Session {
         not_kept
     }
 
-    /// Drains every current load, even if its freeze was not seen. [`Session::keep`] writes the files beside
+    /// Drains every current load, even if its freeze was not seen. [`Session::keep`] writes the files next to
     /// the profiles.
     pub fn drain(&mut self, device: &dyn Device, name: &ProfileName) -> Outcome {
         self.drain_busy(device, name, &Idle::new())
@@ -356,14 +356,14 @@ impl Session {
         self.is_ending = true;
     }
 
-    /// Keeps the files of later loads beside profiles of this name. The next drain also writes the earlier
+    /// Keeps the files of later loads next to profiles of this name. The next drain also writes the earlier
     /// ones there.
     pub fn go_on_beside(&mut self, name: &ProfileName) {
         self.complete.forget_all();
         self.keeper.go_on_in(name);
     }
 
-    /// Writes the files beside the profiles of this name. Does not use the device.
+    /// Writes the files next to the profiles of this name. Does not use the device.
     pub fn keep(&mut self, name: &ProfileName) -> Vec<KeepError> {
         if name.is_nowhere() {
             return Vec::new();

@@ -29,7 +29,7 @@ pub struct Outcome {
     pub taken: Vec<Taken>,
     /// The losses and doubts of this pass.
     pub losses: Vec<Loss>,
-    /// The files beside the profiles that could not be kept. This costs no counts.
+    /// The files next to the profiles that could not be kept. This costs no counts.
     pub not_kept: Vec<KeepError>,
 }
 

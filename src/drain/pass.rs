@@ -311,7 +311,7 @@ impl<'a> Pass<'a> {
         Ok(step)
     }
 
-    /// Makes the file called `path`. If another process has one of this name, makes a file beside it.
+    /// Makes the file called `path`. If another process has one of this name, makes a file next to it.
     fn create(&mut self, path: &Path, contents: &[u8]) -> Result<(), Error> {
         let place = create_at_or_beside(path, contents)?;
         let is_expected = self.name.is_pooled() || self.name.is_of_one_process();
@@ -326,7 +326,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Adds counts to the file at `path`: a pool, or a file with the counts of other loads. If that fails,
-    /// makes a new file beside it: the old one may be of use to others.
+    /// makes a new file next to it: the old one may be of use to others.
     fn add(&mut self, path: &Path, parts: &Parts<'_>) -> Result<(), Error> {
         let place = self.ledger.place(path);
         let added = match self.name.is_pooled() {

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// The start of a module's bytes (LLVM's "Bitcode File Format", magic number).
 const MAGIC: [u8; 4] = *b"BC\xc0\xde";
 
-/// The block with the names of symbols, one behind the other (`STRTAB_BLOCK_ID`).
+/// The block with the names of symbols, one after the other (`STRTAB_BLOCK_ID`).
 const STRING_TABLE: u32 = 23;
 
 /// The abbreviation that starts a block (`ENTER_SUBBLOCK`), in the 2 bits that it has outside of all blocks.
@@ -95,7 +95,7 @@ fn block(bytes: &[u8], place: usize) -> Option<(u32, Range<usize>)> {
 mod tests {
     use super::*;
 
-    /// Blocks behind the magic number, each with its kind and its contents.
+    /// Blocks after the magic number, each with its kind and its contents.
     fn module(blocks: &[(u32, &[u8])]) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         for (kind, contents) in blocks {

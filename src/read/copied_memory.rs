@@ -11,7 +11,7 @@ use crate::format::bounds_table::Bounds;
 use crate::support::memory::zeroed;
 use crate::validate::MAX_SECTION_BYTES;
 
-/// Ranges that lie closer than this, in bytes, are copied in one. The bytes between them take some 10
+/// Ranges that are closer than this, in bytes, are copied in one. The bytes between them take some 10
 /// microseconds at the 25 GB/s of a PCIe 4 link, less than another copy.
 const MAX_GAP: u64 = 256 << 10;
 
@@ -186,7 +186,7 @@ fn is_sane(range: DeviceRange, load: &Load) -> bool {
     range.len <= MAX_SECTION_BYTES && load.segment.contains(&range)
 }
 
-/// The fewest copies that cover all of `ranges`: ranges that lie at most `max_gap` bytes apart share one.
+/// The fewest copies that cover all of `ranges`: ranges that are at most `max_gap` bytes apart share one.
 fn together(ranges: &[DeviceRange], max_gap: u64) -> Vec<DeviceRange> {
     let mut spans: Vec<DeviceRange> = Vec::new();
     for range in DeviceRange::in_order(ranges)

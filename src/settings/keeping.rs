@@ -1,4 +1,4 @@
-//! The files to keep beside the profiles.
+//! The files to keep next to the profiles.
 
 use std::ffi::OsString;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::error::{SettingError, refuse};
 use super::variables::{OBJECTS, OBJECTS_MAX, REGISTRY, Setting};
 
-/// The files to keep beside the profiles. The default keeps none.
+/// The files to keep next to the profiles. The default keeps none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Keeping {
     /// The condition for writing the registry.

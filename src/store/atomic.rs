@@ -70,8 +70,8 @@ pub(crate) fn create_atomic(path: &Path, contents: &[u8]) -> Result<bool, Output
         .map_err(OutputError::io("make", path))
 }
 
-/// Writes `contents`, wholly or not at all, to a new file beside `path` with the process id in its name:
-/// `app.4711.profraw` beside `app.profraw`. If an earlier process of that number has left this file, the name
+/// Writes `contents`, wholly or not at all, to a new file next to `path` with the process id in its name:
+/// `app.4711.profraw` next to `app.profraw`. If an earlier process of that number has left this file, the name
 /// is `app.4711.1.profraw`. Returns its path.
 pub(crate) fn create_beside(path: &Path, contents: &[u8]) -> Result<PathBuf, OutputError> {
     let mut temporary = Temporary::write(path, contents)?;
@@ -88,7 +88,7 @@ pub(crate) fn create_beside(path: &Path, contents: &[u8]) -> Result<PathBuf, Out
     }
 }
 
-/// Writes `contents`, wholly or not at all, to a new file at `path`, or beside it as [`create_beside`] does if
+/// Writes `contents`, wholly or not at all, to a new file at `path`, or next to it as [`create_beside`] does if
 /// there is a file already. Returns its path.
 pub(crate) fn create_at_or_beside(path: &Path, contents: &[u8]) -> Result<PathBuf, OutputError> {
     match create_atomic(path, contents)? {
@@ -165,7 +165,7 @@ struct Temporary {
 }
 
 impl Temporary {
-    /// Writes `contents` beside `path`, under a name that no other process or thread uses.
+    /// Writes `contents` next to `path`, under a name that no other process or thread uses.
     fn write(path: &Path, contents: &[u8]) -> Result<Self, OutputError> {
         let directory = path.parent().unwrap_or(path);
         sweep_once(directory);

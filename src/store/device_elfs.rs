@@ -1,4 +1,4 @@
-//! Device ELFs, kept by identity beside the profiles. Readers of profiles need them, long after the buffer
+//! Device ELFs, kept by identity next to the profiles. Readers of profiles need them, long after the buffer
 //! with the ELF is gone.
 
 use std::collections::HashMap;
@@ -84,7 +84,7 @@ impl Objects {
         Ok(())
     }
 
-    /// Keeps the PTX that the ELF with these facts was made from, beside the ELF, unless it is there. Comments behind it tell
+    /// Keeps the PTX that the ELF with these facts was made from, next to the ELF, unless it is there. Comments after it tell
     /// how its sources are now: a report then names those that were edited after the run.
     pub(super) fn keep_source(&mut self, elf: &ElfFacts, source: &str) -> Result<(), KeepError> {
         let name = source_name(&elf.target, &elf.identity);

@@ -29,7 +29,7 @@ use crate::store::{OutputError, read_own, write_own};
 const MAX_ENTRY: u64 = 1 << 30;
 /// The parts of a folder. It is looked at whether a folder is too large when one of them was written.
 const PARTS: u64 = 16;
-/// The directory that JAX takes for a CUDA toolkit, beside Triton's results: it has the stand-in for ptxas.
+/// The directory that JAX takes for a CUDA toolkit, next to Triton's results: it has the stand-in for ptxas.
 const TOOLKIT: &str = "toolkit";
 /// The end of the name of a folder with Triton's results whose counters only record which blocks ran.
 const OF_REACHED: &str = "-reached";

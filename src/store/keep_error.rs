@@ -1,4 +1,4 @@
-//! The reasons why a file beside the profiles is not kept.
+//! The reasons why a file next to the profiles is not kept.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::format::codeobject::Identity;
 use crate::format::registry::DocumentError;
 use crate::store::{OutputError, advice};
 
-/// The error for files beside the profiles that could not be kept. It costs no counts.
+/// The error for files next to the profiles that could not be kept. It costs no counts.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum KeepError {
@@ -35,7 +35,7 @@ pub enum KeepError {
         /// The file with the registry.
         place: PathBuf,
     },
-    /// rocov cannot write to the directory of all files beside the profiles.
+    /// rocov cannot write to the directory of all files next to the profiles.
     #[error(
         "cannot write to {}: {source}; device ELFs and the kernel registry are not kept: {}, or \
          give `rocov report` the files that ran with --object",

@@ -1,4 +1,4 @@
-//! Keeps the registry document and device ELFs beside the profiles.
+//! Keeps the registry document and device ELFs next to the profiles.
 //!
 //! This is separate from the drain: a failure here is reported, and costs no counts.
 
@@ -57,7 +57,7 @@ impl Keeper {
         self
     }
 
-    /// The path of a kept device ELF, from the directory of all files beside profiles on.
+    /// The path of a kept device ELF, from the directory of all files next to profiles on.
     pub(crate) fn kept_file(&self, elf: &ElfFacts) -> Option<String> {
         self.objects.file(elf)
     }
@@ -176,7 +176,7 @@ impl Keeper {
         self.objects.gather()
     }
 
-    /// Writes the registry beside the profiles of this name, if it has changed.
+    /// Writes the registry next to the profiles of this name, if it has changed.
     pub(crate) fn write(
         &mut self,
         registry: &Registry,
@@ -254,7 +254,7 @@ impl Keeper {
     }
 }
 
-/// Adds `ours` to the document at `path`. If that is not a document, writes `ours` beside it.
+/// Adds `ours` to the document at `path`. If that is not a document, writes `ours` next to it.
 fn add_to_pool(path: &Path, ours: &Document) -> Result<(), KeepError> {
     let ours = ours.to_json();
     let added = update_pooled(path, &|| ours.clone(), |file| {

@@ -24,7 +24,7 @@ use crate::store::{LABELS, Label};
 pub const PROFRAW: &str = "profraw";
 /// The folder of device ELFs.
 pub const OBJECTS: &str = "objects";
-/// The ending of the PTX that a device ELF was made of. It lies beside the ELF.
+/// The ending of the PTX that a device ELF was made of. It is next to the ELF.
 pub const PTX: &str = "ptx";
 /// The folder of kernel registries.
 pub const REGISTRIES: &str = "registry";
@@ -150,7 +150,7 @@ pub fn elf_identity(path: &Path) -> Option<&str> {
     kept_identity(path, "elf")
 }
 
-/// The identity in the path of the PTX beside a kept device ELF, `objects/TARGET.IDENTITY.ptx`.
+/// The identity in the path of the PTX next to a kept device ELF, `objects/TARGET.IDENTITY.ptx`.
 #[must_use]
 pub fn source_identity(path: &Path) -> Option<&str> {
     kept_identity(path, PTX)

@@ -19,7 +19,7 @@ pub(super) enum ProfilePlace {
     File,
     /// The user wants no profile.
     Null,
-    /// A thing of this kind, which takes no profile. Files beside it would be in a directory of the system, or above
+    /// A thing of this kind, which takes no profile. Files next to it would be in a directory of the system, or above
     /// the directory that the user means.
     Other(&'static str),
 }

@@ -21,7 +21,7 @@ impl Stopwatch {
         Self::after(Duration::ZERO)
     }
 
-    /// Goes on with a wait that has taken this time.
+    /// Continues with a wait that has taken this time.
     #[must_use]
     pub fn after(spent: Duration) -> Self {
         Self {

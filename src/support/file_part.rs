@@ -127,7 +127,7 @@ impl<F: ReadAt> Read for FilePart<F> {
         }
         let buffered = self.buffered();
         let read = match buffered.len().min(want) {
-            // A long piece, or one behind a page that cannot be read.
+            // A long piece, or one after a page that cannot be read.
             0 => read_at(&self.file, into, self.start, self.at)?,
             len => {
                 into[..len].copy_from_slice(&buffered[..len]);

@@ -20,7 +20,7 @@ pub fn read_at(address: u64, into: &mut [u8]) -> io::Result<usize> {
     })
 }
 
-/// Reads several pieces of memory into `into`, one behind the other, by loads of this processor: memory of devices too.
+/// Reads several pieces of memory into `into`, one after the other, by loads of this processor: memory of devices too.
 /// Each piece has an address and a length in bytes. Returns the number of bytes before the first that cannot be read.
 /// It reads nothing that the program itself could not read, such as addresses that are only reserved.
 ///
@@ -46,7 +46,7 @@ pub fn load(pieces: &[(u64, usize)], into: &mut [u8]) -> io::Result<usize> {
     usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
-/// Does the work of [`read_at`] by the file that the kernel has for it: three calls of the system in place of one.
+/// Does the work of [`read_at`] by the file that the kernel has for it: three calls of the system instead of one.
 fn read_by_file(address: u64, into: &mut [u8]) -> io::Result<usize> {
     File::open("/proc/self/mem")?.read_at(into, address)
 }

@@ -43,7 +43,7 @@ impl Deref for SectionRanges {
 }
 
 impl SectionRanges {
-    /// Checks the bounds of counters of 8 bytes that a code object has beside its sections.
+    /// Checks the bounds of counters of 8 bytes that a code object has in addition to its sections.
     ///
     /// # Errors
     /// Fails if they are outside of `segment`, too large, or no whole counters.

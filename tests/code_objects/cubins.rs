@@ -79,7 +79,7 @@ fn laid_out_of(cubin: &[u8]) -> LaidOut {
     laid_out.expect("a cubin that counts")
 }
 
-/// A file with the cubin laid out, beside it.
+/// A file with the cubin laid out, next to it.
 fn laid_out_file(cubin: &Path) -> PathBuf {
     let path = cubin.with_extension("laid_out");
     std::fs::write(&path, laid_out_of(&read(cubin)).elf).expect("a file can be written");

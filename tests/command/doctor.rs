@@ -202,7 +202,7 @@ fn the_counters_of_code_objects_and_compilers_are_named() {
             .has("ok", &[&format!("/{counters}: gfx90a "), &found]);
     }
 
-    // No plugin is installed beside these libraries.
+    // No plugin is installed next to these libraries.
     let said = doctor(&[], &[]);
     said.has(
         "ok",

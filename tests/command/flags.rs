@@ -118,7 +118,7 @@ fn device_code_reserves_no_registers_for_long_branches() {
         let given = format!("\"-plugin-opt={OPTION}\"");
         let links: Vec<_> = links.iter().filter(|link| link.contains(&given)).collect();
         assert_eq!(links.len(), 1, "{clang}");
-        // Units whose names clash are linked by what rocov has beside the header.
+        // Units whose names clash are linked by what rocov has next to the header.
         assert!(
             links[0].contains("/runtime/device/rdc/lld\""),
             "{}",

@@ -189,7 +189,7 @@ fn the_librocov_of_packages_has_a_soname_and_versions() {
         .output();
     let symbols = String::from_utf8(symbols.unwrap().stdout).unwrap();
     let listed = fs::read_to_string(repository("runtime/symbols.txt")).unwrap();
-    // A function that stands before that of another library must not have a version.
+    // A function that comes before that of another library must not have a version.
     let wanted: BTreeSet<_> = listed
         .lines()
         .map(|name| match name.starts_with("rocov_") {

@@ -138,7 +138,7 @@ fn options_after_the_program_are_its_own() {
 const SHOW_ENVIRONMENT: &str =
     r#"echo "$LD_PRELOAD|$LLVM_PROFILE_FILE|${ROCOV_DATA-unset}|${ROCOV_MODELGPU-unset}""#;
 
-/// A text with RUN in place of the word of the run.
+/// A text with RUN instead of the word of the run.
 fn without_run(text: &str) -> String {
     let (before, after) = text.split_once("%p-").expect("a word of the run");
     format!("{before}%p-RUN{}", &after[8..])

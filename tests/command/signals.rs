@@ -176,7 +176,7 @@ fn ctrl_c_at_a_terminal_reaches_the_program_once() {
     let mut line = || {
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
-        // The terminal echoes what is typed: ^C stands before what the program says.
+        // The terminal echoes what is typed: ^C comes before what the program says.
         line.trim_end().trim_start_matches("^C").to_owned()
     };
     assert_eq!(line(), "ready");

@@ -52,7 +52,7 @@ fn files(directory: &std::path::Path) {
     };
     make("notes.txt", "not a file of rocov\n");
     make("rocov-data/profraw/gfx90a.0f3c9b.0.4711.profraw", "");
-    // The names of LLVM's own drain, and the program's profile beside them.
+    // The names of LLVM's own drain, and the program's profile next to them.
     make("llvms/profraw/gfx942:sramecc+:xnack-.4711.profraw", "");
     make("llvms/profraw/4711.profraw", "");
     make("llvms/objects/gfx942.0f3c9b.elf", "");

@@ -75,7 +75,7 @@ fn contexts_that_end_lose_nothing() {
     ] {
         assert_eq!(bin_of(setup, &format!("{both} {end}")), [1, 2, 0], "{end}");
     }
-    // A primary context has its address again after a reset, and numbers of modules go on.
+    // A primary context has its address again after a reset, and numbers of modules continue.
     let anew =
         "load:FILE plant:BIN:1,0,0 reset load:FILE plant:BIN:0,5,0 reset load:FILE plant:BIN:0,0,9";
     assert_eq!(bin_of(setup, anew), [1, 5, 9]);

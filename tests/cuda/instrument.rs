@@ -150,7 +150,7 @@ pub(crate) fn numbered(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
     (Uncounted::plant(text, &all.join(",")), functions)
 }
 
-/// The first block of each function, and every other one behind it, has run, by the bytes that its kernels would have written: 0 for one that ran. The drain
+/// The first block of each function, and every other one after it, has run, by the bytes that its kernels would have written: 0 for one that ran. The drain
 /// must find 1 for it.
 pub(crate) fn reached(text: &str) -> (String, Vec<(String, Vec<u64>)>) {
     let module = rocov::format::ptx::Module::parse(text).expect("clang has written it");
@@ -541,7 +541,7 @@ fn code_that_runs_uncounted_is_named_once_at_the_end() {
             "the driver does not compile its PTX (".into(),
         ),
     ] {
-        // The stand-in takes a comment for the code, and rocov takes the PTX behind it.
+        // The stand-in takes a comment for the code, and rocov takes the PTX after it.
         let cubin = format!("// cubin: {}\n", uncounted.setup.plain().display());
         let is_text = contents.starts_with(b"//") || contents.starts_with(b".version");
         let contents = if is_text {

@@ -222,7 +222,7 @@ fn ptx_is_shown_with_the_counts_of_blocks() {
         is_start = is_mark || is_start && !is_instruction;
     }
     assert_eq!(&counts, blocks, "{shown}");
-    // Blocks behind a call have no mark of clang.
+    // Blocks after a call have no mark of clang.
     let marks = shown.lines().filter(|line| {
         line.contains("// %bb.") || line.trim().starts_with("$L__BB") && line.contains(':')
     });

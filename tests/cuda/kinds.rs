@@ -207,7 +207,7 @@ fn reports(counted: &Counted) {
             Some(_) => lines.skip_while(|line| !line.starts_with("|---")).nth(1),
         };
         let total = total.unwrap_or_else(|| panic!("{kind}: {report}"));
-        // The figure of lines, behind those of functions, is not 0.
+        // The figure of lines, after those of functions, is not 0.
         assert!(!total.contains(" 0.00%"), "{kind} {format:?}: {total}");
     }
     let pages = data.join("pages");

@@ -1,4 +1,4 @@
-//! Counts of programs in place of threads, in all formats.
+//! Counts of programs instead of threads, in all formats.
 
 use std::fs;
 

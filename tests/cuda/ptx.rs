@@ -100,7 +100,7 @@ fn records(cubin: &[u8]) -> BTreeMap<(u64, u64), u32> {
     records.collect()
 }
 
-/// The blocks of each function as clang's comments tell. In rocov's blocks, no instruction is behind `call`, `trap` and
+/// The blocks of each function as clang's comments tell. In rocov's blocks, no instruction is after `call`, `trap` and
 /// `exit`.
 fn blocks_of_clang(text: &str) -> BTreeMap<&str, usize> {
     let mut found = BTreeMap::new();

@@ -103,7 +103,7 @@ pub(super) struct Mark {
     pub(super) used: Use,
     /// Commands before it.
     pub(super) before: &'static str,
-    /// Commands behind it.
+    /// Commands after it.
     pub(super) then: &'static str,
     /// Words that its last command prints.
     pub(super) prints: &'static [&'static str],

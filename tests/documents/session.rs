@@ -17,7 +17,7 @@ use crate::support::command::{Ended, limited, run};
 const PARTS: [&str; 5] = ["tools", "testdata", "examples", "runtime", "tests"];
 
 /// Defines the functions of setups: `scale SOURCE PROGRAM` makes the program of examples/cmake, of which all lines run with
-/// the arguments 256 and 100. `scale_library NAME FLAGS` makes a library with a function NAME in place of `main`. A page
+/// the arguments 256 and 100. `scale_library NAME FLAGS` makes a library with a function NAME instead of `main`. A page
 /// runs on a machine with ROCm's Clang, which is Clang 22 with Debian's HIP here, and with a GPU, the modelled one.
 const BEGIN: &str = r#"
 stand_in() { printf '#!/bin/bash\n%s\n' "$2" >"bin/$1"; chmod +x "bin/$1"; }
@@ -115,7 +115,7 @@ impl Session {
         self.directory.path().join("page").join(name)
     }
 
-    /// A path beside it, for what the test writes.
+    /// A path next to it, for what the test writes.
     fn beside(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }

@@ -296,7 +296,7 @@ fn a_file_that_cannot_be_written_is_named_and_tried_again() {
     assert_eq!(counts(&merged(directory.path()), VECADD), [4, 1]);
 }
 
-/// A marked code object keeps its mark beside one that cannot be marked. rocov reads it again only
+/// A marked code object keeps its mark alongside one that cannot be marked. rocov reads it again only
 /// if it may have counted more.
 #[test]
 fn what_cannot_be_read_has_nothing_else_read_again() {

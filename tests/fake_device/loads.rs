@@ -312,7 +312,7 @@ fn what_another_process_has_written_stays() {
     sum([1005, 2], 2);
     process(7, true);
     sum([1012, 3], 3);
-    // The first one goes on, and finds its file.
+    // The first one continues, and finds its file.
     device.count(FIRST, VECADD, &[100, 0]);
     let outcome = first.drain(&device, &name);
     assert_eq!((outcome.files, outcome.taken), (file.clone(), vec![]));

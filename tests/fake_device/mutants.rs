@@ -1,5 +1,5 @@
 //! Real code objects with damage. llvm-profdata reads every profile of one; without a profile, a
-//! message gives the reason; and the code object loaded beside it loses nothing.
+//! message gives the reason; and the code object loaded together with it loses nothing.
 //!
 //! The mutations change headers in the ELF, and in device memory the section bounds table, data
 //! records, version word, names and counters. [`SEEDS`] runs more seeds than the default.
@@ -193,7 +193,7 @@ fn drain(seed: u64, directory: &Path, originals: &[FakeDevice], bystander: &[u8]
     let outcome = session.drain(&device, &name);
     let (bystanders, mut own): (Vec<_>, Vec<_>) = outcome.files.into_iter().partition(|file| {
         let bytes = fs::read(file).expect("a reported file");
-        // A pool has further bytes beside the current counts; only the counts may differ.
+        // A pool has further bytes next to the current counts; only the counts may differ.
         RawProfile::parse(&bytes).is_ok_and(|profile| bytes[profile.sections.names] == *bystander)
     });
     assert_eq!(bystanders.len(), 1, "seed {seed} {changes:?}");

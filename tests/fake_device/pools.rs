@@ -341,7 +341,7 @@ fn functions_that_ran_in_one_process_only_give_a_pool_their_size_of_waves() {
         let records = [1_u64, 2].into_iter().zip(sizes).map(|(name, size)| {
             let mut record = [0; 72];
             record[..8].copy_from_slice(&name.to_le_bytes());
-            // OffloadDeviceWaveSize, behind NumValueSites[3].
+            // OffloadDeviceWaveSize, after NumValueSites[3].
             record[66..68].copy_from_slice(&size.to_le_bytes());
             record
         });

@@ -1,4 +1,4 @@
-//! The registry and the device ELFs beside the profiles: correct, and never at the cost of counts.
+//! The registry and the device ELFs next to the profiles: correct, and never at the cost of counts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn process(pid: u32) -> Process {
     }
 }
 
-/// A drain with the files beside it.
+/// A drain with the files next to it.
 fn drain(session: &mut Session, device: &FakeDevice, name: &ProfileName) -> Outcome {
     let mut outcome = session.drain(device, name);
     outcome.not_kept.extend(session.keep(name));
@@ -49,7 +49,7 @@ fn document(path: &Path) -> Document {
     Document::parse(&text).expect("a whole document")
 }
 
-/// The document beside profiles of this name, which has one process.
+/// The document next to profiles of this name, which has one process.
 fn the_process(name: &ProfileName) -> (Document, ProcessRecord) {
     let document = document(&name.for_registry());
     let [process] = document.processes.as_slice() else {
@@ -452,7 +452,7 @@ fn processes_of_one_name_share_a_registry() {
     let (other, mut second) = with_session(12);
     drain(&mut second, &other, &name);
     assert!(second.keep(&name).is_empty());
-    // The first one has changed, and writes its record anew.
+    // The first one has changed, and writes its record again.
     no_complaint(&first.unloading(&device, FIRST, &name));
     assert!(first.keep(&name).is_empty());
     let document = document(&name.for_registry());

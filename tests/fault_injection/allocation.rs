@@ -244,7 +244,7 @@ fn are_whole(before: &Files, whole: &Files, after: &Files, what: &str) {
     }
 }
 
-/// The current counts: a pool has others beside them.
+/// The current counts: a pool has others next to them.
 fn counts(file: &[u8]) -> &[u8] {
     let profile = RawProfile::parse(file).expect("a whole profile");
     &file[profile.sections.counters]
@@ -301,7 +301,7 @@ fn from_each(drained: &mut Drained<'_>, whole: &Files, for_good: bool) -> usize 
     }
 }
 
-/// With each limit, the drain loses the large code object or none, and the process goes on.
+/// With each limit, the drain loses the large code object or none, and the process continues.
 fn above_every_size(drained: &mut Drained<'_>) -> usize {
     let whole = drained.whole();
     // The decompressor of names takes some 40 KiB, whatever the size of the names.

@@ -138,7 +138,7 @@ fn imports(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns the lines of modules of a file that are declared behind its imports. Those of tests come last.
+/// Returns the lines of modules of a file that are declared after its imports. Those of tests come last.
 fn late_modules(tokens: &[(Token, usize)]) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut depth = 0;
@@ -199,7 +199,7 @@ fn import_items(tokens: &[(Token, usize)]) -> Vec<Import> {
         );
         let is_export = start < at;
         let visible = start;
-        // Several attributes may stand before it.
+        // Several attributes may are before it.
         while start > 0 && is(start - 1, ']') {
             start -= 1;
             while start > 0 && !is(start, '#') {
@@ -240,7 +240,7 @@ fn import_items(tokens: &[(Token, usize)]) -> Vec<Import> {
     imports
 }
 
-/// Returns the unit tests that lie in the wrong file.
+/// Returns the unit tests that are in the wrong file.
 fn unit_tests(source: &Source) -> Vec<(usize, String)> {
     let lines: Vec<_> = source.text.lines().collect();
     let mut found = Vec::new();

@@ -133,7 +133,7 @@ pub(crate) fn written(tokens: &[(Token, usize)], module: &[String]) -> Vec<Writt
 }
 
 /// Reads a path or a tree of a `use` item from `at` on, whose beginning is `prefix`. Returns the place
-/// behind it.
+/// after it.
 fn tree(
     tokens: &[(Token, usize)],
     mut at: usize,
@@ -153,7 +153,7 @@ fn tree(
                     .is_some_and(|(token, _)| *token != Token::Sign('}'))
                 {
                     at = tree(tokens, at, &words, module, found);
-                    // The name behind `as`, and the comma.
+                    // The name after `as`, and the comma.
                     while !matches!(tokens.get(at), None | Some((Token::Sign(',' | '}'), _))) {
                         at += 1;
                     }

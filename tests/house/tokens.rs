@@ -40,7 +40,7 @@ pub(crate) fn without_tests(tokens: &[(Token, usize)]) -> Vec<(Token, usize)> {
     kept
 }
 
-/// Returns the place behind an item: its semicolon, or the brace that closes its body.
+/// Returns the place after an item: its semicolon, or the brace that closes its body.
 fn end_of_item(tokens: &[(Token, usize)], mut at: usize) -> usize {
     let mut depth = 0;
     while let Some((token, _)) = tokens.get(at) {
@@ -124,7 +124,7 @@ pub(crate) fn scan(text: &str) -> (Numbered<Token>, Numbered<String>) {
     (tokens, comments)
 }
 
-/// Returns the place behind a block comment, which may contain others.
+/// Returns the place after a block comment, which may contain others.
 fn end_of_comment(characters: &[char], start: usize) -> usize {
     let mut depth = 0;
     let mut index = start;

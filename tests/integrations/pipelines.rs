@@ -148,7 +148,7 @@ fn the_commands_of_the_jenkinsfile_work() {
     let runner = Runner::new();
     let workspace = runner.path("work");
     for command in commands {
-        // In place of the tests.
+        // Instead of the tests.
         let tests = "rocov run --per-test -- ctest --test-dir build";
         let command = command.replace(tests, "rocov run --gpu model -- ./scale 256");
         run(&mut shell(&workspace, &command)).success();
@@ -206,7 +206,7 @@ fn shards_of_a_test_node_are_reported_on_another() {
     );
 }
 
-/// The script in place of TheRock's, with the options of that one: on an installed tree, and the profiles of two shards.
+/// The script instead of TheRock's, with the options of that one: on an installed tree, and the profiles of two shards.
 #[test]
 fn the_script_for_therock_takes_its_options() {
     let runner = Runner::new();

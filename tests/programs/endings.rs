@@ -103,7 +103,7 @@ impl Ran {
     }
 }
 
-/// The profiles in a data directory. The registry of each process or pool lies beside them. The
+/// The profiles in a data directory. The registry of each process or pool is next to them. The
 /// device ELF exists however the program ends, because rocov keeps it at the load.
 #[track_caller]
 fn whole_profiles(data: &Path) -> Vec<PathBuf> {

@@ -140,7 +140,7 @@ fn a_fault_keeps_what_was_counted_before() {
         let data = data(directory.path());
         let ended = run(&mut program.under_rocov(TARGET, &data));
         assert!(!ended.status.success(), "{ended}");
-        // HIP 7 goes on, but never completes the stopped kernel: nobody waits for it. But its later counts are
+        // HIP 7 continues, but never completes the stopped kernel: nobody waits for it. But its later counts are
         // lost, and `--strict` needs a line about that.
         assert!(!ended.stderr.contains("still runs"), "{ended}");
         if stack.is_hip_7() {
@@ -248,7 +248,7 @@ fn a_program_that_is_killed_is_in_the_report() {
     ]);
 }
 
-/// The program goes on after such a mistake, and its counts are all there.
+/// The program continues after such a mistake, and its counts are all there.
 #[test]
 fn mistakes_with_shared_memory_are_named_if_the_user_asks_for_them() {
     let place = |text| line_of("shared_memory", text);

@@ -140,7 +140,7 @@ fn links_in_the_directory_are_not_followed() {
         drain();
         let kept = fs::read_to_string(&victim).expect("the file is there");
         assert_eq!(kept, "precious", "{pattern}: a link was followed");
-        // A file that could not replace a link lies beside it.
+        // A file that could not replace a link lies next to it.
         for link in written.iter().filter(|file| file.is_symlink()) {
             fs::remove_file(link).expect("a link can be removed");
         }

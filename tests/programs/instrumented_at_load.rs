@@ -203,7 +203,7 @@ fn damaged_code_runs_as_without_rocov() {
     let file = directory.path().join("damaged.co");
     let load = |command: &mut Command| {
         let ended = run(command.arg("load").arg(&file));
-        // HIP crashes by one signal or another, as the memory behind the file has it.
+        // HIP crashes by one signal or another, as the memory after the file has it.
         let status = ended.status.code().filter(|status| *status < 128);
         (status, ended)
     };
@@ -216,7 +216,7 @@ fn damaged_code_runs_as_without_rocov() {
         assert_eq!(ended.stdout, alone.stdout, "{what}: {ended}");
         ended
     };
-    // The header, and everything behind the program headers and before the section headers: with others, ROCr reads past the
+    // The header, and everything after the program headers and before the section headers: with others, ROCr reads past the
     // end of the file.
     let sections = u64::from_le_bytes(whole[40..48].try_into().expect("8 bytes")) as usize;
     let many = (0..24).map(|part| 0x238 + part * (sections - 0x238) / 24);

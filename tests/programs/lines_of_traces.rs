@@ -236,7 +236,7 @@ fn code_without_debug_information_has_functions_and_instructions() {
         "{index}"
     );
     assert!(index.contains("</ul>counted by trace</dd>"), "{index}");
-    // A kernel's calls stand beside its name.
+    // A kernel's calls stand next to its name.
     let names = page("source", "without-lines-");
     let line = names
         .lines()

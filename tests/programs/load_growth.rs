@@ -13,7 +13,7 @@ const KERNEL: &str = "_Z10polynomialIiLi2EEvPKT_PS0_S0_j";
 /// The numbers of modules in the smaller and in the larger run.
 const FEW: u64 = 50;
 const MANY: u64 = 1_000;
-/// The largest factor of system calls for each module among many, beside one among few.
+/// The largest factor of system calls for each module among many, relative to one among few.
 const GROWTH: f64 = 1.2;
 /// The system calls for the load of a module, its device ELF and its profile, some more than there are.
 const MOST: f64 = 40.0;
@@ -49,7 +49,7 @@ impl Loads {
         let program = self.released.on_model(GPU, LARGE, &data, &libraries);
         let mut traced = limited("strace");
         traced.arg("-qq").arg("-o").arg(&log);
-        // strace stands in the place of the words for the limit.
+        // strace replaces the words for the limit.
         traced.args(program.get_args().skip_while(|word| *word != "env"));
         traced.arg(&self.program).arg(&self.module);
         let ended = run(traced.args([KERNEL, &modules.to_string()]));

@@ -307,7 +307,7 @@ fn without_rocov_run_the_commands_find_it() {
         .arg(&pooled);
     run(&mut merge).success();
     let merged = Data::read(&pooled);
-    // The second process has launched nothing: the profile of zeros for `add` is beside its counts.
+    // The second process has launched nothing: the profile of zeros for `add` is next to its counts.
     assert_eq!((merged.profiles.len(), merged.elfs.len()), (4, 3));
     let processes = merged
         .registries
@@ -392,7 +392,7 @@ fn device_code_is_found_in_the_cache() {
         names[0].starts_with(cache.path().join("rocov/device-code")),
         "{names:?}"
     );
-    // Another directory takes it from there, and a damaged entry is written anew.
+    // Another directory takes it from there, and a damaged entry is written again.
     step(&ran, cache.path());
     std::fs::write(names[0], "{").expect("a file can be written");
     step(&Ran::new(), cache.path());

@@ -120,7 +120,7 @@ fn the_null_device_means_no_profile() {
     assert!(!root.contains(&"dev.rocov".to_owned()), "{root:?}");
 }
 
-/// Files beside a device would be in a directory of the system, and those beside a directory above the one that the user
+/// Files next to a device would be in a directory of the system, and those next to a directory above the one that the user
 /// means.
 #[test]
 fn what_is_no_file_gets_no_profile() {
@@ -202,7 +202,7 @@ fn words_and_numbers() {
     }
 }
 
-/// The directory beside a custom pattern's profiles is not writable: one line reports it, and the
+/// The directory next to a custom pattern's profiles is not writable: one line reports it, and the
 /// counts are complete.
 #[test]
 fn a_place_beside_profiles_that_cannot_be_written_to() {

@@ -1,4 +1,4 @@
-//! The registry and the device ELFs of a run, beside its profiles.
+//! The registry and the device ELFs of a run, next to its profiles.
 
 use std::collections::BTreeMap;
 use std::path::Path;

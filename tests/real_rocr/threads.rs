@@ -18,7 +18,7 @@ const LOADING: u64 = 4;
 
 /// The program, with librocov from `directory` linked in.
 fn program(directory: &Path, flags: &[&str]) -> PathBuf {
-    // Searched before LD_LIBRARY_PATH, in which cargo puts the librocov beside the tests.
+    // Searched before LD_LIBRARY_PATH, in which cargo puts the librocov next to the tests.
     let mut search = std::ffi::OsString::from("-Wl,--disable-new-dtags,-rpath,");
     search.push(directory);
     on_hsa("threads")

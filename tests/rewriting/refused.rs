@@ -88,7 +88,7 @@ fn code_behind_large_variables_stays_as_it_is() {
     assert!((65 << 20..66 << 20).contains(&bytes), "{bytes}");
 }
 
-/// Names of sections that instrumented code gets come behind those of the original.
+/// Names of sections that instrumented code gets come after those of the original.
 #[test]
 fn a_section_without_a_name_gets_none_of_the_new_ones() {
     let object =

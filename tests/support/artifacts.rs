@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::command::{limited, run};
 
-/// The file `name` from `cargo build --release --workspace`, beside this test program.
+/// The file `name` from `cargo build --release --workspace`, next to this test program.
 pub fn built(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its own path");
     let directory = test
@@ -35,12 +35,12 @@ pub fn static_library() -> PathBuf {
     made.clone()
 }
 
-/// The directory that keeps compiled test objects between runs, beside the build profiles.
+/// The directory that keeps compiled test objects between runs, next to the build profiles.
 pub fn cache_directory() -> PathBuf {
     in_target("testdata-cache")
 }
 
-/// The directory for the caches of commands that tests run, beside the build profiles.
+/// The directory for the caches of commands that tests run, next to the build profiles.
 pub(crate) fn temporary_directory() -> PathBuf {
     in_target("tmp")
 }

@@ -24,7 +24,7 @@ impl Data {
     /// does not match its contents, or if there is another file.
     #[track_caller]
     pub fn read(directory: &Path) -> Self {
-        // A custom pattern puts the other files beside the directory.
+        // A custom pattern puts the other files next to the directory.
         let [side, _] = sides(directory);
         let within = directory.join(PROFRAW);
         // A killed program may leave only device ELFs.

@@ -87,7 +87,7 @@ pub fn merge_by(profdata: &str, profiles: &[PathBuf], output: &Path) {
     run(&mut command).success().silently();
 }
 
-/// The profiles of an arch in a data directory, merged into a file beside the directory.
+/// The profiles of an arch in a data directory, merged into a file next to the directory.
 pub fn merged_of_arch(data: &Path, arch: &str) -> PathBuf {
     let first = arch_profiles(data, arch).into_iter().next();
     let reader = first.as_deref().map_or(profdata(), reader_of);
@@ -103,7 +103,7 @@ fn arch_profiles(data: &Path, arch: &str) -> Vec<PathBuf> {
     profiles
 }
 
-/// The profiles of an arch in a data directory, merged by this llvm-profdata into a file beside the
+/// The profiles of an arch in a data directory, merged by this llvm-profdata into a file next to the
 /// directory.
 pub fn merged_of_arch_by(profdata: &str, data: &Path, arch: &str) -> PathBuf {
     let profiles = arch_profiles(data, arch);

@@ -1,4 +1,4 @@
-//! Records: files of the repository that a test makes anew and compares with those that are committed.
+//! Records: files of the repository that a test makes again and compares with those that are committed.
 //!
 //! `cargo xtask bless` sets `ROCOV_BLESS` and runs these tests, which then write the files. It reads the lines on
 //! standard error that start with `record `.

@@ -131,7 +131,7 @@ impl Sample {
         }
     }
 
-    /// Annotated source has a count of 0 beside these lines only.
+    /// Annotated source has a count of 0 next to these lines only.
     pub fn source_is_shown_with_0_exactly_where_it_never_runs(&self) {
         let shown = self.report(&["--show"]);
         for source in SOURCES {
@@ -206,7 +206,7 @@ fn line_of(source: &str, part: &str) -> usize {
     lines[0]
 }
 
-/// The counts beside the lines of annotated source, for lines that have one.
+/// The counts next to the lines of annotated source, for lines that have one.
 pub fn counts_beside_lines(shown: &str, source: &str) -> Vec<(usize, String)> {
     let heading = format!("/{source}:");
     shown

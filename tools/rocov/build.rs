@@ -6,7 +6,7 @@
 //! | value | the parts are | set by |
 //! |---|---|---|
 //! | not set | in the command | |
-//! | `source-tree` | beside the command, and in this source tree | `.cargo/config.toml` of a checkout |
+//! | `source-tree` | next to the command, and in this source tree | `.cargo/config.toml` of a checkout |
 //! | `installed` | around the command, as in `tree.txt` | `tools/dev/release` |
 
 use std::collections::hash_map::DefaultHasher;

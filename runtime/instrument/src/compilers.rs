@@ -75,7 +75,7 @@ type Copies<T> = [OnceLock<(usize, Option<T>)>; SLOTS];
 static NVRTC: Copies<Nvrtc> = [const { OnceLock::new() }; SLOTS];
 static NVJITLINK: Copies<NvJitLink> = [const { OnceLock::new() }; SLOTS];
 
-/// The `dlsym` of the program: goes on in that of the C library, which takes the place of the call from its return address.
+/// The `dlsym` of the program: continues in that of the C library, which takes the place of the call from its return address.
 /// That is why this function leaves no trace on the stack.
 #[cfg(not(test))]
 #[unsafe(naked)]
@@ -393,7 +393,7 @@ fn with_options(text: &str, options: Option<&str>) -> String {
     }
 }
 
-/// The start of a line behind PTX with options for its compilation.
+/// The start of a line after PTX with options for its compilation.
 const OPTIONS: &str = "// rocov: ";
 
 /// The options that are kept with PTX.

@@ -94,7 +94,7 @@ impl Options {
     pub(crate) fn new(of_program: &[(c_int, *mut c_void)], of_nvcc: &str) -> Self {
         let number = |wanted: c_int| {
             let found = of_program.iter().find(|(name, _)| *name == wanted);
-            // The driver takes a number in place of the address.
+            // The driver takes a number instead of the address.
             found.map(|(_, value)| value.addr() as u32)
         };
         Self {

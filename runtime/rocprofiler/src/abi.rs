@@ -52,7 +52,7 @@ pub(crate) type ConfigureTracingFn =
     unsafe extern "C" fn(ContextId, u32, *const u32, usize, CallbackFn, *mut c_void) -> Status;
 
 /// `rocprofiler_callback_tracing_record_t` up to its phase. There are two layouts: in the later one,
-/// `correlation_id` has a third word, `ancestor`, and all fields behind it are 8 bytes further.
+/// `correlation_id` has a third word, `ancestor`, and all fields after it are 8 bytes further.
 #[repr(C)]
 pub(crate) struct Record {
     _context: ContextId,

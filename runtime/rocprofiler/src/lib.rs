@@ -4,7 +4,7 @@
 //! This is a library of its own, because the ROCm runtimes look for the symbol
 //! [`rocprofiler_configure`]. They load rocprofiler-sdk into every process that has it, and end the process
 //! if rocprofiler-sdk is not installed. So nothing links with this library. If rocprofiler-sdk is
-//! installed, `ROCP_TOOL_LIBRARIES` names it. It uses the librocov of the process, or the one beside
+//! installed, `ROCP_TOOL_LIBRARIES` names it. It uses the librocov of the process, or the one next to
 //! itself.
 
 mod abi;

@@ -1,4 +1,4 @@
-//! The librocov of the process, or the one beside this library.
+//! The librocov of the process, or the one next to this library.
 
 use std::ffi::{CStr, OsStr, c_int};
 use std::os::unix::ffi::OsStrExt;

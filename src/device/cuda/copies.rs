@@ -198,7 +198,7 @@ fn copy_pieces(
                 used = 0;
             }
             let piece = &planned[range].pieces[index];
-            // SAFETY: the memory has room behind `used`, and lives until `finish` has returned.
+            // SAFETY: the memory has room after `used`, and lives until `finish` has returned.
             let begun = unsafe { stream.begin_read(staging.address(used), piece.address, len) };
             if let Err(error) = begun {
                 stream.finish()?;

@@ -14,7 +14,7 @@ pub const NAMES: [&str; 4] = [
 /// Its folders in an installed toolkit.
 const FOLDERS: [&str; 2] = ["extras/CUPTI/lib64", "lib64"];
 
-/// Its folders beside that of the CUDA runtime in Python's packages.
+/// Its folders next to that of the CUDA runtime in Python's packages.
 pub const BESIDE_RUNTIME: [&str; 2] = [".", "../../cuda_cupti/lib"];
 
 /// The folders of the library in the toolkits that the environment names, and in the usual one.

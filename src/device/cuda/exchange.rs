@@ -1,18 +1,18 @@
 //! The interface between librocov and `librocov_instrument.so`, which instruments code that is not.
 //!
-//! librocov asks when the program loads code, and hands what it gets to the driver in place of the program's own. Both
+//! librocov asks when the program loads code, and hands what it gets to the driver instead of the program's own. Both
 //! libraries are of one release: [`FUNCTION`] has another name after a change.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// The file of the library, which is beside librocov.
+/// The file of the library, which is next to librocov.
 pub const LIBRARY: &str = "librocov_instrument.so";
 /// Its function, an [`InstrumentFn`].
 pub const FUNCTION: &str = "rocov_instrument_4";
 
 /// The number of what rocov puts into PTX, which is part of the names of cached results. A change of it needs a new number.
 pub const INSTRUMENTATION: u32 = 5;
-/// The command that Triton calls in place of ptxas.
+/// The command that Triton calls instead of ptxas.
 pub const STAND_IN: &str = "rocov-ptxas";
 
 /// Answers a request. Called in the callback of a call that loads code, before the driver has begun with it.
@@ -59,7 +59,7 @@ pub struct CountedCubin {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ExchangeAnswer {
-    /// The code to load in place of the program's: a cubin, a fat binary of cubins for several architectures, or PTX with
+    /// The code to load instead of the program's: a cubin, a fat binary of cubins for several architectures, or PTX with
     /// a zero at its end if it is to be linked. Null: the code stays as it is.
     pub code: *const c_void,
     /// The size of the code in bytes.

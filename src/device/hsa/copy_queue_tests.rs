@@ -83,7 +83,7 @@ const API: CopyApi = CopyApi {
 };
 
 /// A lane with `copies` copies after a wait that saw the signal at `value`. The last progress was so long
-/// ago that the wait does not go on.
+/// ago that the wait does not continue.
 fn waited(copying: &Copying, copies: usize, value: impl Fn(i64) -> i64) -> Lane {
     let mut lane = Lane::new(&API, AGENT).unwrap();
     for _ in 0..copies {

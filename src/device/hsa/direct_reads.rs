@@ -5,7 +5,7 @@
 //! (large BAR), ROCr maps it there under the address that the device has. A load across PCIe waits for the device,
 //! so this is the way for small ranges only.
 //!
-//! It needs that the host cannot find old data: the barrier behind the kernels writes the caches of the GPU back
+//! It needs that the host cannot find old data: the barrier after the kernels writes the caches of the GPU back
 //! ([`BARRIER_HEADER`]), and the GPUs of [`COHERENT`] have no cache of their own for the host's reads.
 //!
 //! [`BARRIER_HEADER`]: crate::device::hsa::abi::BARRIER_HEADER
@@ -57,7 +57,7 @@ impl HsaDevice {
         done
     }
 
-    /// Reads some of `ranges` from the first on into `bytes`, one behind the other, and returns their number. `owners` are
+    /// Reads some of `ranges` from the first on into `bytes`, one after the other, and returns their number. `owners` are
     /// the agents that were asked, with the answers.
     fn read_some(
         &self,

@@ -1,4 +1,4 @@
-//! Code objects with counters, in place of those of the program: the interface between librocov and
+//! Code objects with counters, instead of those of the program: the interface between librocov and
 //! `librocov_instrument.so`, and the record of the code objects that ROCr has got so.
 //!
 //! librocov asks when the program makes a reader of a code object, and hands what it gets to ROCr. Both libraries are of one
@@ -34,7 +34,7 @@ pub struct CodeRequest {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CodeAnswer {
-    /// The code object to load in place of the program's. It stays until its owner is released. Null: the code stays as
+    /// The code object to load instead of the program's. It stays until its owner is released. Null: the code stays as
     /// it is.
     pub code: *const c_void,
     /// The size of the code object in bytes.
@@ -59,7 +59,7 @@ impl CodeAnswer {
     };
 }
 
-/// The code objects that ROCr has got in place of the program's.
+/// The code objects that ROCr has got instead of the program's.
 #[derive(Debug, Default)]
 pub struct Exchanged(Mutex<BTreeMap<u64, Place>>);
 
@@ -73,7 +73,7 @@ struct Place {
 }
 
 impl Exchanged {
-    /// Notes that a reader is made of the code object at host address `start`, in place of one from `uri`.
+    /// Notes that a reader is made of the code object at host address `start`, instead of one from `uri`.
     pub fn begins(&self, start: u64, uri: &str) {
         let mut places = self.places();
         let place = places.entry(start).or_insert_with(|| Place {

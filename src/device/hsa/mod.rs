@@ -63,7 +63,7 @@ impl Runtime {
         }
     }
 
-    /// The code objects that it has got in place of the program's.
+    /// The code objects that it has got instead of the program's.
     #[must_use]
     pub fn exchanged(&self) -> &Arc<Exchanged> {
         self.exchanged.get_or_init(Arc::default)
@@ -109,7 +109,7 @@ impl HsaDevice {
         }))
     }
 
-    /// The storage of a code object that ROCr has got in place of the program's. It stays as it is until the executable is
+    /// The storage of a code object that ROCr has got instead of the program's. It stays as it is until the executable is
     /// destroyed.
     fn exchanged_storage(&self, code_object: &LoadedCodeObject) -> Option<Box<dyn ElfImage>> {
         let storage = code_object.storage?;

@@ -275,7 +275,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Starts the copy of a range that lies in one allocation of `owner`. Returns the index of its lane.
+    /// Starts the copy of a range that is in one allocation of `owner`. Returns the index of its lane.
     /// `None` if the copy cannot start.
     fn send(
         &mut self,

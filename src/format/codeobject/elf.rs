@@ -291,7 +291,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         Ok(symbols)
     }
 
-    /// The names of all symbols of `.symtab`, one after the other, each with a zero byte behind it.
+    /// The names of all symbols of `.symtab`, one after the other, each with a zero byte after it.
     pub(super) fn symbol_names(&self) -> Result<&'data [u8], CodeObjectError> {
         let table = self.sections.symbols(LittleEndian, self.data, SHT_SYMTAB)?;
         Ok(match table.string_section() {

@@ -244,7 +244,7 @@ fn waves(sizes: [u16; 2], counts: [u64; 2]) -> Vec<u8> {
         .flat_map(|(name, size)| {
             let mut record = vec![0; 72];
             record[..8].copy_from_slice(&name.to_le_bytes());
-            // OffloadDeviceWaveSize, behind NumValueSites[3].
+            // OffloadDeviceWaveSize, after NumValueSites[3].
             record[66..68].copy_from_slice(&size.to_le_bytes());
             record
         })

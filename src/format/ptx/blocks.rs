@@ -6,7 +6,7 @@
 //!
 //! - A label that no branch leads to begins no block. Compilers put such labels between any two instructions, for debug
 //!   information.
-//! - An unguarded `bra` right behind a guarded branch is part of the block that this branch ends. It is the other way
+//! - An unguarded `bra` right after a guarded branch is part of the block that this branch ends. It is the other way
 //!   out of the block.
 
 use std::collections::{HashMap, HashSet};
@@ -31,7 +31,7 @@ pub(crate) struct Blocks {
     pub(crate) loops: Vec<Loop>,
     /// The blocks that a label begins to which a branch leads.
     pub(crate) reached: HashSet<usize>,
-    /// True if a branch leads behind the last instruction.
+    /// True if a branch leads past the last instruction.
     pub(crate) reaches_end: bool,
     /// For each branch to one label the block that it leads to, by the number of its statement.
     pub(crate) targets: HashMap<usize, usize>,
@@ -40,7 +40,7 @@ pub(crate) struct Blocks {
 }
 
 /// Blocks that a backward branch reaches over. A block that is in no loop runs once at most in a call of the function:
-/// a way back to it has a branch from behind it, or from it, to it or to a block before it.
+/// a way back to it has a branch from after it, or from it, to it or to a block before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loop {
     /// The block that backward branches lead to.

@@ -256,7 +256,7 @@ impl<'text> Lexer<'text> {
     }
 }
 
-/// The value of an integer constant: decimal, hexadecimal, octal or binary, with `U` behind it or not.
+/// The value of an integer constant: decimal, hexadecimal, octal or binary, with `U` after it or not.
 fn number(word: &str) -> Option<u64> {
     let word = word.strip_suffix('U').unwrap_or(word);
     let (digits, radix) = match word.as_bytes() {

@@ -43,7 +43,7 @@ pub(crate) struct ModuleHeader {
     pub(crate) target_line: usize,
     /// The size of addresses, and its line.
     pub(crate) address_size: Option<(u64, usize)>,
-    /// The place behind the header, before the first declaration.
+    /// The place after the header, before the first declaration.
     pub(crate) end: usize,
 }
 
@@ -360,7 +360,7 @@ impl<'text> Reader<'text> {
         }
     }
 
-    /// A function, behind its directive.
+    /// A function, after its directive.
     fn function(&mut self, first: Token, is_kernel: bool) -> Result<(), PtxError> {
         // The values that it returns are before the name.
         if self.lexer.take_if(b'(')? {
@@ -376,7 +376,7 @@ impl<'text> Reader<'text> {
                 TokenKind::Sign(b'{') => break token,
                 TokenKind::Sign(b';') => return Ok(()),
                 TokenKind::Sign(b'(') => drop(self.lexer.skip_to(b')')?),
-                // A pragma ends with a semicolon also if the body comes behind it.
+                // A pragma ends with a semicolon also if the body comes after it.
                 TokenKind::Word if self.lexer.text_of(token) == ".pragma" => self.declaration()?,
                 TokenKind::Word => {
                     is_limited |= LIMITS.contains(&self.lexer.text_of(token));
@@ -510,7 +510,7 @@ impl<'text> Reader<'text> {
         }
     }
 
-    /// The string of `.debug_str` that begins some bytes behind a label.
+    /// The string of `.debug_str` that begins some bytes after a label.
     fn string(&self, label: &str, offset: u64) -> Option<String> {
         let start = self.labels.get(label)?;
         let start = start.checked_add(usize::try_from(offset).ok()?)?;

@@ -1,4 +1,4 @@
-//! Comments behind the PTX that librocov keeps: hashes of the source lines that it refers to, as they were when it ran.
+//! Comments after the PTX that librocov keeps: hashes of the source lines that it refers to, as they were when it ran.
 //!
 //! A compiler of Python keeps no text of the source and no checksum, so nothing else tells whether the source was edited
 //! after the run. A comment has the path of a source, and for each line its number and the hash of its text:

@@ -9,7 +9,7 @@ pub(crate) struct Statement<'text> {
     pub(crate) kind: StatementKind<'text>,
     /// The place of its first byte in the text.
     pub(crate) start: usize,
-    /// The place behind its last byte.
+    /// The place after its last byte.
     pub(crate) end: usize,
     /// The line of the text, from 1 on.
     pub(crate) line: usize,
@@ -113,7 +113,7 @@ const DECLARATIONS: [&str; 7] = [
     ".reg", ".local", ".shared", ".param", ".const", ".global", ".pragma",
 ];
 
-/// Reads a body, from behind its opening bracket to behind its closing one.
+/// Reads a body, from after its opening bracket to after its closing one.
 pub(super) fn read<'text>(lexer: &mut Lexer<'text>) -> Result<Statements<'text>, PtxError> {
     let mut found = Statements {
         scopes: vec![None],

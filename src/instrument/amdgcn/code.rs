@@ -25,7 +25,7 @@ pub(super) struct Ins {
 }
 
 impl Ins {
-    /// The address behind it.
+    /// The address after it.
     pub(super) fn end(&self) -> u64 {
         self.address + u64::from(self.size)
     }
@@ -58,7 +58,7 @@ impl Ins {
     }
 }
 
-/// The registers that code uses: the number behind the highest one of each file.
+/// The registers that code uses: the number after the highest one of each file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Used {
     pub(super) scalars: u32,
@@ -119,7 +119,7 @@ pub(super) struct Code<'data> {
 }
 
 impl Code<'_> {
-    /// The words at an ELF address: those of the longest instruction, with zeros behind the end.
+    /// The words at an ELF address: those of the longest instruction, with zeros past the end.
     pub(super) fn words(&self, address: u64) -> [u32; 4] {
         let at = (address - self.address) as usize;
         std::array::from_fn(|word| {

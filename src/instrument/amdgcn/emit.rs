@@ -39,7 +39,7 @@ pub(super) struct Labels {
     pub(super) kernels: HashMap<u64, Label>,
     /// The start of each function's code, by the kernel that has a copy of its own, and its ELF address.
     pub(super) starts: HashMap<(Own, u64), Label>,
-    /// The place there behind the instructions that keep the first pair of borrowed registers.
+    /// The place there after the instructions that keep the first pair of borrowed registers.
     pub(super) behind_pairs: HashMap<u64, Label>,
 }
 
@@ -240,7 +240,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             }
         }
         if function.all.last().is_some_and(|last| last.falls_through()) {
-            // Behind a call that does not return.
+            // After a call that does not return.
             encoder.end(text);
         }
         self.pool(text, true, false);
@@ -675,7 +675,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         encoder.end(text);
     }
 
-    /// Adds the counters of a wave that goes on to memory, one after the other, and sets them to their start. All registers
+    /// Adds the counters of a wave that continues to memory, one after the other, and sets them to their start. All registers
     /// stay as they are, but for the temporaries and SCC.
     fn flush_on_the_way(&self, text: &mut Text) {
         let (plan, encoder) = (self.plan, self.encoder);

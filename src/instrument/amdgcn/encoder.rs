@@ -12,7 +12,7 @@ pub(super) const EXEC: u16 = 126;
 const MINUS_ONE: u32 = 193;
 /// The scalar operand 0.
 const ZERO: u32 = 128;
-/// The scalar operand for a constant behind the instruction.
+/// The scalar operand for a constant after the instruction.
 const LITERAL: u32 = 255;
 /// The vector operand v0.
 const VGPR: u32 = 256;
@@ -29,7 +29,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// The operand, and the constant behind the instruction.
+    /// The operand, and the constant after the instruction.
     fn operand(self) -> (u32, Option<u32>) {
         match self {
             Self::Scalar(number) => (number.into(), None),
@@ -421,7 +421,7 @@ impl Encoder {
         self.wait_behind_lane(text);
     }
 
-    /// Waits behind [`Self::read_lane`] and one scalar instruction with the same result until a vector instruction can read it.
+    /// Waits after [`Self::read_lane`] and one scalar instruction with the same result until a vector instruction can read it.
     pub(super) fn wait_behind_sum(&self, text: &mut Text) {
         // LLVM's hazard recognizer looks for the last vector instruction that wrote the register, 2 states before.
         if self.is_gfx94() {

@@ -27,7 +27,7 @@ pub enum Refusal {
         /// The section.
         section: &'static str,
     },
-    /// The copies of functions lie behind variables that take no room in the file, and the new file has room for both.
+    /// The copies of functions lie after variables that take no room in the file, and the new file has room for both.
     #[error(
         "its variables without an initial value have {bytes} bytes: at most {max} fit before the copies of its functions"
     )]

@@ -111,7 +111,7 @@ impl Graph {
         }
         let mut all = count;
         if let Some(lane_ways) = lane_ways {
-            // Pools are nodes behind the stretches.
+            // Pools are nodes after the stretches.
             let end = |end: LaneEnd| match end {
                 LaneEnd::Stretch(stretch) => Some(stretch),
                 LaneEnd::Pool(pool) => Some(count + pool),

@@ -20,7 +20,7 @@ use super::text::Text;
 const PAGE: u64 = 0x1000;
 /// The bytes that the file may grow by, so that offsets in the new segment are addresses.
 const GROWTH_MAX: u64 = 64 << 20;
-/// The bytes behind the text that the hardware may fetch ahead.
+/// The bytes after the text that the hardware may fetch ahead.
 const FETCHED_AHEAD: usize = 256;
 /// The sizes of headers, and the offsets of their fields in a 64-bit ELF (System V ABI, "ELF Header", "Sections", "Program Header").
 const PROGRAM_HEADER_BYTES: u64 = 56;
@@ -72,7 +72,7 @@ impl Layout {
         })
     }
 
-    /// The new program headers: both new segments come behind the last one that is loaded.
+    /// The new program headers: both new segments come after the last one that is loaded.
     fn program_headers(&self, object: &Object<'_>) -> Vec<u8> {
         let endian = LittleEndian;
         let mut bytes = Vec::new();
@@ -139,7 +139,7 @@ impl Layout {
         out.extend(text.bytes(self.text, self.counters));
         out.resize(out.len() + FETCHED_AHEAD, 0);
         out.resize(out.len().next_multiple_of(64), 0);
-        // The rest, which is not loaded, moves behind it.
+        // The rest, which is not loaded, moves after it.
         let shift = out.len() as u64 - self.end;
         let in_file = object
             .sections
@@ -165,7 +165,7 @@ impl Layout {
             .flatten()
             .ok_or_else(|| Refusal::Damaged("it has no names of sections".to_owned()))?
             .to_vec();
-        // New names come behind: an old section must not get one of these.
+        // New names come after: an old section must not get one of these.
         if strings.last() != Some(&0) {
             strings.push(0);
         }

@@ -1,6 +1,6 @@
 //! The value of EXEC in each stretch of a function, as far as it follows from the code, and the ways of lanes.
 //!
-//! Compilers narrow EXEC at a condition, keep the lanes from before in scalar registers, and add them again behind it. The lanes
+//! Compilers narrow EXEC at a condition, keep the lanes from before in scalar registers, and add them again after it. The lanes
 //! of the entry need no counter: their sum is the number of waves that come there, each times its lanes. And lanes that a
 //! condition makes inactive wait in its [pool](LaneEnd::Pool), until an instruction activates them. As many lanes leave a pool
 //! as enter it, if all such instructions are known.
@@ -561,7 +561,7 @@ fn operands(state: &State, decoded: &Instruction) -> [Mask; 2] {
 
 /// Forgets masks in registers that an instruction writes.
 fn forget_written(state: &mut State, writes: Scalars) {
-    // A pair has two registers; in waves of 32, the one behind a mask does not matter, but nothing is lost by this.
+    // A pair has two registers; in waves of 32, the one after a mask does not matter, but nothing is lost by this.
     state
         .registers
         .retain(|number, _| writes >> number & 3 == 0);

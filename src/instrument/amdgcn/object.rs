@@ -34,7 +34,7 @@ const VECTORS: u32 = 0x3f;
 const SCALARS: u32 = 0xf << SCALARS_AT;
 const SCALARS_AT: u32 = 6;
 const ACCUMULATORS: u32 = 0x3f;
-/// The scalar registers that may hold workgroup numbers and the like at a kernel's start, behind those of the user.
+/// The scalar registers that may hold workgroup numbers and the like at a kernel's start, after those of the user.
 const SYSTEM_SCALARS: u32 = 6;
 
 /// A kernel descriptor.
@@ -68,7 +68,7 @@ impl Descriptor {
         }
     }
 
-    /// Firmware loads arguments into registers, and enters behind the code that does it otherwise.
+    /// Firmware loads arguments into registers, and enters after the code that does it otherwise.
     fn preloads(&self) -> bool {
         self.preload & 0x7f != 0
     }

@@ -71,7 +71,7 @@ pub(super) struct Batch {
     pub(super) checked: u16,
     /// The number of its first word in memory.
     pub(super) word: u64,
-    /// The sums of counts times the lanes at entry have words, too: behind the others.
+    /// The sums of counts times the lanes at entry have words, too: after the others.
     pub(super) has_products: bool,
 }
 
@@ -128,6 +128,6 @@ pub(super) struct Plan {
     pub(super) words: u64,
     /// The vector and scalar registers in all.
     pub(super) total: Used,
-    /// The number of the first accumulator, on targets that have them behind vector registers.
+    /// The number of the first accumulator, on targets that have them after vector registers.
     pub(super) first_accumulator: u32,
 }

@@ -17,7 +17,7 @@ use super::registers::{Group, plan};
 use super::text::{Goal, Label, Text};
 use super::{AmdgcnOptions, Instrumented, Sharing};
 
-/// The farthest that a branch reaches, in bytes from behind it.
+/// The farthest that a branch reaches, in bytes from after it.
 const REACH: i64 = 0x7fff * 4;
 /// The bytes of a branch to a far place: `s_getpc_b64`, two additions of constants, and `s_setpc_b64`.
 const FAR_BRANCH: u64 = 24;
@@ -32,7 +32,7 @@ pub fn instrument(elf: &[u8], options: &AmdgcnOptions) -> Result<Instrumented, R
     let object = Object::parse(elf)?;
     let (end, _) = object.ends()?;
     match instrument_within(&object, options, Far { end, reach: REACH }) {
-        // Its copy lies far behind the end.
+        // Its copy lies far past the end.
         Err(Refusal::Short { .. }) => instrument_within(&object, options, Far { end, reach: 0 }),
         instrumented => instrumented,
     }
@@ -344,7 +344,7 @@ fn join_registers(plans: &mut [Planned<'_, '_>]) {
 /// The distances from functions to their copies.
 #[derive(Clone, Copy, Debug)]
 struct Far {
-    /// The end of the loaded bytes, behind which the copies lie.
+    /// The end of the loaded bytes, after which the copies are.
     end: u64,
     /// Branches from functions that are farther from the end do not reach their copies.
     reach: i64,
@@ -490,7 +490,7 @@ fn outside() -> Refusal {
     Refusal::Damaged("a function is not loaded".to_owned())
 }
 
-/// The branch from the start of a function to its copy: to `goal`, or to the place there behind the instructions that keep the
+/// The branch from the start of a function to its copy: to `goal`, or to the place there after the instructions that keep the
 /// first pair of borrowed registers.
 fn pad(plan: &Plan, function: &Function<'_>, goal: u64, behind: u64) -> Result<Vec<u8>, Refusal> {
     let address = function.code.address;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::Refusal;
 
-/// The farthest that a branch reaches, in words from the word behind it.
+/// The farthest that a branch reaches, in words from the word after it.
 const REACH: i64 = 0x7fff;
 
 /// The words that insertions are a multiple of, so that entries of kernels stay aligned.
@@ -105,7 +105,7 @@ impl Text {
         }
     }
 
-    /// Goes on at a multiple of `words`.
+    /// Continues at a multiple of `words`.
     pub(super) fn align(&mut self, words: usize) {
         let len = self.words.len().next_multiple_of(words);
         self.words.resize(len, self.filler);
@@ -144,7 +144,7 @@ impl Text {
         Err(Refusal::NoFunction)
     }
 
-    /// The words from behind a branch to its goal.
+    /// The words from after a branch to its goal.
     fn distance(&self, branch: &Branch) -> i64 {
         self.labels[branch.goal.0] as i64 - branch.at as i64 - 1
     }

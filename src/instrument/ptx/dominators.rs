@@ -3,7 +3,7 @@
 /// The node before each that all ways from `root` to it come through last: its immediate dominator. The root is its own.
 /// `None` if no way leads to the node.
 ///
-/// `next` and `before` have the nodes behind each node and before it. If they change places, the dominators are those of the
+/// `next` and `before` have the nodes after each node and before it. If they change places, the dominators are those of the
 /// reversed graph (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001).
 pub(super) fn immediate_dominators(
     next: &[Vec<usize>],

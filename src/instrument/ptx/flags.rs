@@ -61,7 +61,7 @@ fn heads(function: &PtxFunction<'_>, calls: &[usize]) -> Vec<usize> {
         .map(|number| spans.partition_point(|span| span.last < *number))
         .collect();
     let ending = calling.into_iter().map(|block| (block, outside));
-    // Nothing comes behind the outside: a call of the function is one way through it.
+    // Nothing comes after the outside: a call of the function is one way through it.
     let ways = flow::ways(function).into_iter();
     for (from, to) in ways.filter(|(from, _)| *from != outside).chain(ending) {
         if !next[from].contains(&to) {

@@ -41,7 +41,7 @@ fn blocks_that_run_together_share_a_flag() {
             "@%p bra L;\nmov.u32 %r, 1;\nbra E;\nL:\nmov.u32 %r, 2;\nE:\nret;\n",
             vec![(vec![0, 3], None), (vec![1], Some(1)), (vec![2], Some(2))],
         ),
-        // A loop that runs once at least, behind a condition: nothing is set in the loop.
+        // A loop that runs once at least, after a condition: nothing is set in the loop.
         (
             "@%p bra E;\nmov.u32 %r, 1;\nL:\nadd.u32 %r, %r, 1;\n@%q bra L;\nE:\nret;\n",
             vec![(vec![0, 3], None), (vec![1, 2], Some(1))],

@@ -5,7 +5,7 @@
 //! measurement points for program frequency counts", 1973). The tree takes the edges that run most often. Blocks out of
 //! loops have a bit each, which costs next to nothing, so only those in loops are counted so.
 //!
-//! An edge counts in a block if it is the only way out of it or into it, else behind the branch that it does not take, or
+//! An edge counts in a block if it is the only way out of it or into it, else after the branch that it does not take, or
 //! on a detour. A way that has no such place must be in the tree. No other count follows from a way of a block to itself: such
 //! a block is counted.
 
@@ -28,7 +28,7 @@ const MAX_DEPTH: usize = 8;
 pub(super) enum Place {
     /// In a block: all that run it take this edge.
     Block(usize),
-    /// Behind the statement with this number: a guarded branch, or the last one of a block.
+    /// After the statement with this number: a guarded branch, or the last one of a block.
     Behind(usize),
     /// On a detour of the branch with this number.
     Detour(usize),

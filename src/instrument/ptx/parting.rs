@@ -41,7 +41,7 @@ pub(super) fn apart(function: &PtxFunction<'_>) -> HashSet<usize> {
             apart.extend(&ways.exits[block]);
         }
     }
-    // Threads that go on to a block which only returns meet no others there.
+    // Threads that continue to a block which only returns meet no others there.
     let blocks = &function.body.blocks;
     let to_apart = blocks
         .targets
@@ -148,7 +148,7 @@ impl Ways {
         found
     }
 
-    /// The first block behind each that all ways from it to the outside come to. `None` if no way leads to the outside.
+    /// The first block after each that all ways from it to the outside come to. `None` if no way leads to the outside.
     fn meeting(&self) -> Vec<Option<usize>> {
         immediate_dominators(&self.before(), &self.next, self.outside())
     }

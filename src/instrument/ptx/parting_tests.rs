@@ -37,7 +37,7 @@ fn threads_that_others_may_wait_for_leave_apart() {
             "bar.sync 0;\nL:\n@%p bra E;\n@%q bra L;\n@%r ret;\nE:\nret;\n",
             &[],
         ),
-        // Cold code behind the end.
+        // Cold code past the end.
         (
             "@%p bra C;\nshfl.sync.bfly.b32 %r1, %r1, 1, 31, -1;\n@%q ret;\nret;\nC:\nst.global.u32 [%a], 1;\nret;\n",
             &[6],
@@ -123,7 +123,7 @@ fn no_thread_waits_at_a_common_exit() {
                 .iter()
                 .flat_map(|one| next.iter().map(move |other| (one, other)))
             {
-                // One thread leaves by a way of its own, or goes on, and the other goes on.
+                // One thread leaves by a way of its own, or continues, and the other continues.
                 let leaves = match *one == outside {
                     true => is_common(block),
                     false => comes(&ways.next, *one, &leaving, usize::MAX),

@@ -253,7 +253,7 @@ impl<'text> Plan<'text> {
 }
 
 /// The way of each block, and the counts that follow from others. A thread that brings its counts to memory on its way, and
-/// goes on, has not left the block that it is in: then none follow.
+/// continues, has not left the block that it is in: then none follow.
 fn ways(function: &PtxFunction<'_>, may_derive: bool) -> (Vec<Way>, Derivation) {
     let count = function.body.blocks.spans.len();
     if sets_registers(function) {
@@ -312,7 +312,7 @@ fn depths(function: &PtxFunction<'_>) -> Vec<usize> {
     depths.collect()
 }
 
-/// Returns whether the statement is a block right behind a `trap`, and no branch leads to it. clang writes `exit` there.
+/// Returns whether the statement is a block right after a `trap`, and no branch leads to it. clang writes `exit` there.
 fn is_unreachable(function: &PtxFunction<'_>, number: usize) -> bool {
     let blocks = &function.body.blocks;
     let block = blocks.spans.partition_point(|span| span.first < number);

@@ -145,7 +145,7 @@ impl Edits {
     }
 
     /// The text with all of them. Those at one place keep their order. No word of the text becomes one with a new word
-    /// behind it: a sign of the text may have parted it from the next one.
+    /// after it: a sign of the text may have parted it from the next one.
     fn applied(mut self, text: &str) -> String {
         self.all.sort_by_key(|(start, _, _)| *start);
         let ends_with_word = |text: &str| text.bytes().next_back().is_some_and(is_word);
@@ -174,7 +174,7 @@ enum Memory<'a, 'text> {
 }
 
 impl Memory<'_, '_> {
-    /// The code at the start of the function, behind the zeros of the registers.
+    /// The code at the start of the function, after the zeros of the registers.
     fn open(&self) -> &'static str {
         match self {
             Self::Counts(_) => "",

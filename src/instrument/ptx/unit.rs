@@ -62,7 +62,7 @@ impl Unit {
         }
     }
 
-    /// The place of the first byte of a block, behind the words of flags.
+    /// The place of the first byte of a block, after the words of flags.
     pub(super) fn first_byte(&self) -> u64 {
         4 * self.words
     }

@@ -1,4 +1,4 @@
-//! A data set of version 1, which rocov wrote before version 2. Its run is beside it, as the judge.
+//! A data set of version 1, which rocov wrote before version 2. Its run is next to it, as the judge.
 
 use std::fs;
 

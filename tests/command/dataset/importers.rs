@@ -84,7 +84,7 @@ fn an_import_that_was_killed_counts_nothing_and_can_be_repeated() {
         files.for_each(|file| fs::remove_file(file).unwrap());
     }
     assert_eq!(report(&fleet, &["set"]), before);
-    // With another run beside, so that the file has another name.
+    // With another run next to it, so that the file has another name.
     fleet.run("run4", 2);
     fs::remove_file(fleet.path("run4/registry/2.kernels.json")).unwrap();
     let options = ["--format", "parquet", "-o", "set", "--commit", COMMIT];

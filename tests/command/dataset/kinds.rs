@@ -85,7 +85,7 @@ impl Fleet {
         write(&traced.records, counters.sum::<u64>() as usize, seed, &path);
     }
 
-    /// A run with counts of PTX, which lies beside a device ELF.
+    /// A run with counts of PTX, which is next to a device ELF.
     fn add_ptx_run(&self, run: &str, elf: &Path, seed: u64) {
         let source = self.path("kernel.cu");
         let text = "__attribute__((global)) void half(int *it, int n) {\n  if (n > 3)\n    *it /= 2;\n  else\n    it[n] = 1;\n}\n";

@@ -1,4 +1,4 @@
-//! `rocov query`. DuckDB judges its answers. The engine is behind the feature `query`: `tools/dev/fleet features` builds
+//! `rocov query`. DuckDB judges its answers. The engine needs the feature `query`: `tools/dev/fleet features` builds
 //! it, and runs these tests with it.
 
 use std::fs;

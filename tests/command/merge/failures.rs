@@ -11,7 +11,7 @@ use rocov_tests::cli::{device, failure, profile, run, stderr};
 
 use crate::merge::Place;
 
-/// A place with a whole profile of count 5 in `data`, and a damaged one beside it.
+/// A place with a whole profile of count 5 in `data`, and a damaged one next to it.
 struct Damage {
     place: Place,
     elf: PathBuf,
@@ -90,7 +90,7 @@ fn a_version_that_is_not_known() {
 
 #[test]
 fn a_profile_of_other_code() {
-    // The hash of the first function: behind the header and the hash of its name.
+    // The hash of the first function: after the header and the hash of its name.
     let damage = Damage::new(|bytes| bytes[128 + 8] ^= 1);
     let whole = damage.whole.strip_prefix(damage.place.0.path()).unwrap();
     damage.is_named(&format!(

@@ -162,7 +162,7 @@ fn an_indexed_profile_is_refused() {
                     it was made from, or merge it with llvm-profdata\n";
     assert!(said.starts_with(expected), "{said}");
     fs::remove_dir_all(place.path("out")).unwrap();
-    // It lies where many do, and is not in the way there.
+    // It is where many are, and is not in the way there.
     assert_eq!(sum(&place, &["."]), 111);
 }
 

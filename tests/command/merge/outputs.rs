@@ -122,7 +122,7 @@ fn kept_device_elfs_go_with_pooled_profiles() {
     let kept = keep("one");
     keep("two");
     let name = kept.file_name().unwrap();
-    // By directories, and by the names of files beside them.
+    // By directories, and by the names of files next to them.
     for (input, output) in [("one", "by-directory"), ("one/*.profraw", "by-name")] {
         place.merged(&[input, "two", "--pooled", output]);
         let found = place.path(output).join("objects").join(name);

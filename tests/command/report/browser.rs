@@ -22,7 +22,7 @@ pub(crate) fn browse(pages: &Pages, page: &str, step: &str, width: u32) -> Value
         "<script>document.currentStep = '{step}'</script><script src='{}'></script></body>",
         driver.display()
     );
-    // Beside the page, for its links.
+    // Next to the page, for its links.
     let changed = path.with_extension(format!("{step}.html"));
     fs::write(&changed, text.replace("</body>", &scripts)).unwrap();
 
@@ -202,7 +202,7 @@ fn a_single_file_has_all_pages() {
 /// The release of axe-core from npm.
 const AXE: &str = "axe-core@4.14.1";
 
-/// The script of axe, which npm installs once beside the build; `None` if it cannot be had.
+/// The script of axe, which npm installs once next to the build; `None` if it cannot be had.
 fn axe() -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("axe");
     let script = target.join("node_modules/axe-core/axe.min.js");

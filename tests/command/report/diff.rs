@@ -172,7 +172,7 @@ KERNEL started(int *value) {
 }
 ";
 
-/// The source with a comment at the top, a kernel with a branch more, and others in place of one.
+/// The source with a comment at the top, a kernel with a branch more, and others instead of one.
 pub(crate) fn later() -> String {
     let grown = "KERNEL grown(int *value) {\n  if (*value)\n    *value = 2;\n";
     let removed = "KERNEL removed(int *value) {\n  *value = 1;\n}\n";

@@ -71,7 +71,7 @@ fn report(place: &Place, arguments: &[&str]) -> String {
     stdout(&output)
 }
 
-/// The block that begins on an excluded line stays, and so does the code behind it.
+/// The block that begins on an excluded line stays, and so does the code after it.
 #[test]
 fn a_line_that_opens_a_block_is_excluded() {
     let (place, _) = ran(
@@ -249,7 +249,7 @@ fn a_line_that_is_asked_about_has_the_reason() {
     assert_eq!(answer["lines"][0]["excluded"], "LCOV_EXCL_LINE");
 }
 
-/// Closing brackets belong to what stands before them. The regions of clang end there.
+/// Closing brackets belong to what is before them. The regions of clang end there.
 const BRACKETS: &str = "\
 extern \"C\" __attribute__((global)) void kernel(int *p) {
   if (*p > 3) {
@@ -376,7 +376,7 @@ extern \"C\" __global__ void kernel(int *p, Mode mode) {
 }
 ";
 
-/// A program of host code that ran, beside a kernel that did.
+/// A program of host code that ran, together with a kernel that did.
 fn ran_on_host(source: &str) -> (Place, PathBuf) {
     let place = Place::new();
     let both = data("both.hip");
@@ -475,7 +475,7 @@ fn a_marker_on_a_signature_excludes_the_entry_of_the_function() {
     );
 }
 
-/// The marker that ends is behind the last excluded line, as lcov and gcovr have it; the brace of the function has its calls.
+/// The marker that ends is after the last excluded line, as lcov and gcovr have it; the brace of the function has its calls.
 #[test]
 fn the_line_of_the_second_marker_and_the_closing_brace_stay() {
     let (place, _) = ran(

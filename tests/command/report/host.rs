@@ -1,4 +1,4 @@
-//! Host code beside that of GPUs.
+//! Host code together with that of GPUs.
 
 use super::*;
 use crate::report::archs::lcov_lines;

@@ -98,7 +98,7 @@ fn each_instance_of_a_template_has_the_counts_of_llvm_cov() {
             );
             if calls > 0 {
                 assert_eq!(counts[&name], lines, "{name} {arch}");
-                // It stands below the last line of the template.
+                // It is below the last line of the template.
                 let end = lines.keys().last().unwrap();
                 let before = instances
                     .prev_siblings()

@@ -8,7 +8,7 @@ fn nothing_to_report_says_how_to_change_that() {
     let elf = compile(place.path(), "kernel.elf", "gfx90a", &[]);
     fs::create_dir(place.path().join("other")).unwrap();
     fs::write(place.path().join("other/notes"), "").unwrap();
-    // A part of a data directory, and pages beside another one's files.
+    // A part of a data directory, and pages next to another one's files.
     for folder in [
         "whole/objects",
         "whole/profraw",
@@ -60,7 +60,7 @@ fn saved_sections_are_left_out_and_are_code_that_ran() {
     assert!(said.contains("instrumented GPU code ran, and"), "{said}");
     assert!(!said.contains("no instrumented"), "{said}");
 
-    // A profile beside it, named by LLVM_PROFILE_FILE=x-%p.raw.
+    // A profile next to it, named by LLVM_PROFILE_FILE=x-%p.raw.
     let profile = place.profile(&elf, "gfx90a", 0, 1);
     let renamed = profile.to_str().unwrap().replace("4711.profraw", "x-1.raw");
     fs::rename(&profile, renamed).unwrap();
@@ -225,7 +225,7 @@ fn profiles_without_coverage_are_said_to_be_for_optimization() {
         assert!(message.contains(words), "{message}");
     }
 
-    // Beside others they are left out.
+    // Together with others, they are left out.
     place.profile(&elf, "gfx90a", 2, 7);
     let output = place.report(&[&"--object", &elf, &"--show"]);
     let said = stderr(&output);

@@ -82,7 +82,7 @@ fn total_lines(table: &str) -> (&str, &str) {
     (columns[7], columns[8])
 }
 
-/// The count beside a line of annotated source.
+/// The count next to a line of annotated source.
 fn shown_count<'a>(shown: &'a str, source: &str) -> &'a str {
     let line = shown.lines().find(|line| line.contains(source));
     line.unwrap().split('|').nth(1).unwrap().trim()

@@ -108,7 +108,7 @@ fn figure(cell: ElementRef<'_>) -> (usize, usize) {
     (covered.parse().unwrap(), total.parse().unwrap())
 }
 
-/// The counts beside the lines of a source, in one column.
+/// The counts next to the lines of a source, in one column.
 fn counts(page: &Html, column: usize) -> Vec<(u32, u64)> {
     let rows = all(page.root_element(), "table.source tr[id]").into_iter();
     let counts = rows.filter_map(|row| {

@@ -1,5 +1,5 @@
 //! Device memory that a drain reads: a section bounds table, tables of copies, and sections with any contents. If the
-//! records pass the checks, the result must be a profile, whatever the records claim. Good areas of copies lie in
+//! records pass the checks, the result must be a profile, whatever the records claim. Good areas of copies are in
 //! memory.
 #![no_main]
 

@@ -182,7 +182,7 @@ fn a_project_without_a_change_counts() {
     }
 }
 
-/// A project that knows nothing of rocov, with 50 tests of GoogleTest. The last one aborts. `harness` stands between the
+/// A project that knows nothing of rocov, with 50 tests of GoogleTest. The last one aborts. `harness` is between the
 /// program and GoogleTest.
 #[test]
 fn tests_of_a_project_without_a_change_have_labels() {

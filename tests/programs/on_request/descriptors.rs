@@ -116,7 +116,7 @@ fn all_are_closed_when_another_program_starts() {
         Some(caller) => caller == "librocov.so",
     };
     let left_open = calls.iter().filter(|call| call.is_for_others());
-    // tools/dev/coverage puts LLVM's runtime into librocov; its files lie beside the build profiles.
+    // tools/dev/coverage puts LLVM's runtime into librocov; its files lie next to the build profiles.
     let cache = cache_directory();
     let counts = cache.parent().expect("a target directory").display();
     let mut left_open = left_open.filter(|call| !call.line.contains(&format!("\"{counts}/")));

@@ -1,5 +1,5 @@
-//! LLVM's released drain beside rocov's: each test runs a program once with each, and expects the
-//! counts of both. Each is a row of docs/src/internals/beside-llvm.md.
+//! LLVM's released drain compared with rocov's: each test runs a program once with each, and expects the
+//! counts of both. Each is a row of docs/src/internals/next to-llvm.md.
 
 mod ends;
 mod files;

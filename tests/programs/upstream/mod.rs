@@ -1,4 +1,4 @@
-//! The programs in LLVM's own tests of its drain for HIP, written anew, with the expectations of
+//! The programs in LLVM's own tests of its drain for HIP, written again, with the expectations of
 //! those tests (compiler-rt/test/profile: AMDGPU, GPU). Each test here has the name of one there,
 //! and runs under `rocov run` with its defaults. On HIP 7.2.4, clang 23 compiles the programs, and
 //! links LLVM's drain into them; elsewhere clang 22 does.

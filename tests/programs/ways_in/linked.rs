@@ -1,4 +1,4 @@
-//! librocov.a in the program, in its libraries, and beside other Rust code.
+//! librocov.a in the program, in its libraries, and together with other Rust code.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

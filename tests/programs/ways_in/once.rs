@@ -1,4 +1,4 @@
-//! At the end of a program, rocov copies each code object once and writes each file beside it once,
+//! At the end of a program, rocov copies each code object once and writes each file next to it once,
 //! on every stack and for every way in.
 
 use std::collections::BTreeMap;

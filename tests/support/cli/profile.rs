@@ -135,7 +135,7 @@ fn relocate(records: &mut [u8], counters_delta: u64) {
     }
 }
 
-/// The merged profile by llvm-profdata of all raw profiles of an arch that lie directly in `directory`.
+/// The merged profile by llvm-profdata of all raw profiles of an arch that are directly in `directory`.
 pub fn indexed(directory: &Path, arch: &str) -> PathBuf {
     let entries = std::fs::read_dir(directory).unwrap();
     let of_arch = entries.map(|entry| entry.unwrap().path()).filter(|path| {

@@ -519,7 +519,7 @@ class _Contexts:
         self._by_label = {}
         label = _label_of_test()
         for context in sorted(contexts):
-            # pytest-cov has the phase of the test behind its node id. Another context may be before it.
+            # pytest-cov has the phase of the test after its node id. Another context may be before it.
             node, _, phase = context.rpartition("|")
             if phase == "run":
                 self._by_label[label(node.split("|")[-1])] = context

@@ -66,7 +66,7 @@ def launch(n):
         print("many")
     return n
 """
-# The block before `if pid`, its side, the loop, and the store behind it. Zeros and constants have no code.
+# The block before `if pid`, its side, the loop, and the store after it. Zeros and constants have no code.
 COUNTS = {8: 640, 16: 128, 17: 128, 18: 128, 19: 0, 22: 640, 25: 128}
 # `never` was never launched, 19 is a side that no thread took, 41 is code of the host. 10 is the side of a condition
 # that no specialisation has, and so is 24.

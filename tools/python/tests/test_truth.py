@@ -45,7 +45,7 @@ def statements(kernels):
 
 STATEMENTS = statements(KERNELS)
 
-# What counts cannot show: the compiler made one store of two, and the count stands at the other one's line; it made a
+# What counts cannot show: the compiler made one store of two, and the count is at the other one's line; it made a
 # selection of a branch.
 WRONG = {"merged": "tl.store(out_ptr + offs, 2.0)", "selected": "value = 2.0"}
 # With these arguments the helper's sides have no code at all: both are left out.

@@ -39,7 +39,7 @@ class cuda:
     init = staticmethod(lambda: None)
     synchronize = staticmethod(lambda: None)
 """
-# Starts the command behind --, and reports counts of the tutorial whose folder it gets.
+# Starts the command after --, and reports counts of the tutorial whose folder it gets.
 ROCOV = """\
 #!/bin/sh
 if [ "$1" = run ]; then

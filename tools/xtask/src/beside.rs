@@ -1,4 +1,4 @@
-//! Commands that are compiled beside the tests, in the time in which these leave processors idle.
+//! Commands that are compiled while the tests run, in the time in which these leave processors idle.
 
 use std::io::{self, Write};
 use std::process::Command;
@@ -55,7 +55,7 @@ impl Write for WhenTestsRun<'_> {
     }
 }
 
-/// Commands that run one after another beside the other stages, when processors are idle.
+/// Commands that run one after another, concurrently with the other stages, when processors are idle.
 pub struct Beside {
     name: &'static str,
     thread: JoinHandle<(Vec<u8>, Outcome)>,

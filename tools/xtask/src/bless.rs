@@ -1,6 +1,6 @@
 //! `cargo xtask bless`: the records that tests compare.
 //!
-//! A record is a file that a test makes anew and compares with the committed one, through
+//! A record is a file that a test makes again and compares with the committed one, through
 //! `rocov_tests::records::compare`. `RECORDS` names these tests. They write their records if `ROCOV_BLESS` is set.
 
 use std::collections::BTreeSet;
@@ -272,7 +272,7 @@ fn changes_the_profile(name: &str) -> bool {
     name.starts_with("CARGO_PROFILE_RELEASE_") || name.ends_with("RUSTFLAGS")
 }
 
-/// Returns the start of a command that tests parts of the workspace. Other packages' features would compile them anew, so
+/// Returns the start of a command that tests parts of the workspace. Other packages' features would compile them again, so
 /// that it selects all packages.
 fn cargo_test() -> std::process::Command {
     cargo(["test", "--release", "--workspace"])

@@ -48,7 +48,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     };
     fs::create_dir_all(&work)
         .map_err(|error| Failure::Check(format!("cannot create {}: {error}", work.display())))?;
-    // It copies the sources, and builds them beside the copy.
+    // It copies the sources, and builds them next to the copy.
     let mut mutants = cargo(["mutants", "--output"]);
     mutants.arg(&work).args(arguments);
     let ended = run_command(mutants.env_remove("CARGO_TARGET_DIR"));

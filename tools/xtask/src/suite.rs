@@ -1,7 +1,7 @@
 //! `cargo xtask test`, which `tools/test` starts: all that CI checks.
 //!
 //! Checks that need no compilation come first, then the records, then everything else. Plugins of compilers, lints,
-//! documents and fuzz targets are compiled beside the tests, in the time in which these leave processors idle.
+//! documents and fuzz targets are compiled while the tests run, in the time in which these leave processors idle.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ const DEFAULT_STACKS: [&str; 8] = [
     "triton-3.6",
 ];
 
-/// The runtimes that `--stacks all` runs the programs on, beside the newest.
+/// The runtimes that `--stacks all` runs the programs on, in addition to the newest.
 const OTHER_RUNTIMES: [&str; 3] = ["debian12", "rocr-6.1.2", "rocr-6.4.3"];
 
 /// The stacks to fetch.
@@ -239,7 +239,7 @@ fn size_of_library(library: &Path) -> Outcome {
     }
 }
 
-/// Returns the commands that compile beside the tests.
+/// Returns the commands that compile while the tests run.
 fn lints(options: &Options) -> Vec<Command> {
     let mut documents = cargo(["doc", "--release", "--no-deps", "--workspace", "--quiet"]);
     documents.env("RUSTDOCFLAGS", "-D warnings");
@@ -312,7 +312,7 @@ impl Suite {
         ))
     }
 
-    /// Builds the workspace. Returns the plugins of compilers, which are compiled beside.
+    /// Builds the workspace. Returns the plugins of compilers, which are compiled at the same time.
     fn build(&mut self) -> Outcome<Beside> {
         self.stages.next("Build");
         let plugins = Beside::start("Plugins of compilers", vec![program("tools/dev/pass")]);
@@ -339,7 +339,7 @@ impl Suite {
         plugins.join()
     }
 
-    /// Runs the tests. Returns lints, documents and fuzz targets, which are compiled beside.
+    /// Runs the tests. Returns lints, documents and fuzz targets, which are compiled at the same time.
     fn tests(&mut self) -> Outcome<Beside> {
         self.stages.next("Test");
         let mut tests = self.options.workspace("test");
@@ -409,7 +409,7 @@ impl Suite {
             say("not run: /dev/shm is no file system of its own");
             return;
         }
-        // One package alone would be built anew, with fewer features of its dependencies.
+        // One package alone would be built again, with fewer features of its dependencies.
         let mut benchmark = cargo(["test", "--release", "--workspace", "--bench", "report"]);
         benchmark.args(["--", "10"]).env("TMPDIR", "/dev/shm");
         self.note(run_command(&mut benchmark));

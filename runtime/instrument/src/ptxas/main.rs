@@ -105,7 +105,7 @@ fn real(caller: Caller) -> Option<PathBuf> {
 }
 
 /// The assembler in the package of Python whose library the calling process has mapped: Triton's own, or that of the
-/// toolkit beside JAX.
+/// toolkit next to JAX.
 fn beside_caller(caller: Caller, name: &str) -> Option<PathBuf> {
     // triton/_C/libtriton.so and triton/backends/nvidia/bin/ptxas, jax_plugins/xla_cuda13/xla_cuda_plugin.so and
     // nvidia/cu13/bin/ptxas

@@ -118,7 +118,7 @@ fn numbers_that_cannot_be() {
     assert!(
         message(&long).starts_with("the code objects of the kpack archive at offset 0x0 ends at ")
     );
-    // The first byte of the frame, behind the two numbers.
+    // The first byte of the frame, after the two numbers.
     let said = message(&patched(whole, 72, b"x"));
     assert!(
         said.starts_with("the kpack archive at offset 0x48 cannot be unpacked as zstd: "),

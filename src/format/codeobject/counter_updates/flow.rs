@@ -101,7 +101,7 @@ impl Function<'_> {
         decode(self.words.get(at..)?, self.surroundings.generation)
     }
 
-    /// The word that is `distance` words behind `next`.
+    /// The word that is `distance` words after `next`.
     fn target(&self, next: usize, distance: i64) -> Option<usize> {
         let target = next.checked_add_signed(distance.try_into().ok()?)?;
         (target < self.words.len()).then_some(target)
@@ -195,7 +195,7 @@ impl Function<'_> {
         }
     }
 
-    /// Notes what an instruction before the word `next` accesses, and which registers are known behind it.
+    /// Notes what an instruction before the word `next` accesses, and which registers are known after it.
     fn note(&mut self, instruction: &Instruction, next: usize, known: &mut Known) {
         let value = |register| value_of(known, register);
         let mut results = [None; 2];

@@ -371,7 +371,7 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
             .collect())
     }
 
-    /// Places the areas of the tables behind everything else.
+    /// Places the areas of the tables after everything else.
     fn place_areas(&mut self) -> Result<(), CodeObjectError> {
         let mut areas = Vec::new();
         for table in &self.tables {

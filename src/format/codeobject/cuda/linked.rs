@@ -1,4 +1,4 @@
-//! Writes the ELF of a laid-out cubin: the cubin, and behind it the new sections with headers of their own.
+//! Writes the ELF of a laid-out cubin: the cubin, and after it the new sections with headers of their own.
 
 use byteorder::{ByteOrder, LittleEndian};
 use object::elf::{
@@ -178,7 +178,7 @@ impl Linked {
         memory
     }
 
-    /// The ELF: `cubin` with these sections behind it, a program header for the loaded ones, and a dynamic symbol for
+    /// The ELF: `cubin` with these sections after it, a program header for the loaded ones, and a dynamic symbol for
     /// the version word at address `version`.
     pub(super) fn elf(&self, cubin: &[u8], version: u64) -> Result<Vec<u8>, CodeObjectError> {
         let unloaded: u64 = self
@@ -269,7 +269,7 @@ impl Headers {
             .checked_add(size)
             .and_then(|end| cubin.get(offset..end));
         let names = names.ok_or_else(cut)?.to_vec();
-        // The names of new sections come behind these. No section of the cubin may get one of them.
+        // The names of new sections come after these. No section of the cubin may get one of them.
         let name = |header: &[u8]| LittleEndian::read_u32(header) as usize;
         if headers
             .chunks_exact(SECTION_HEADER)

@@ -35,7 +35,7 @@ fn generated_chapters_are_up_to_date() {
     }));
 }
 
-/// Returns the command that the workspace built beside this test.
+/// Returns the command that the workspace built next to this test.
 fn built_command() -> PathBuf {
     let test = env::current_exe().expect("a test knows its own path");
     let profile = test

@@ -22,7 +22,7 @@ KERNEL(copy16, v4)
 "#;
 
 const ITEMS: usize = 64;
-/// Bytes behind the arrays.
+/// Bytes after the arrays.
 const GUARD: usize = 64;
 
 #[test]

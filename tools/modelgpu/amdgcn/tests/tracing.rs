@@ -58,7 +58,7 @@ fn launch(program: &mut Program, groups: u32) -> Result<u64, LaunchError> {
     Ok(done.instructions)
 }
 
-/// The executions of the instruction behind a label.
+/// The executions of the instruction after a label.
 fn at(program: &Program, label: &str) -> Executed {
     let mut found = Executed::default();
     let trace = program.trace().expect("a trace");

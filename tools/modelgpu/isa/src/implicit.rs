@@ -62,7 +62,7 @@ pub(crate) fn complete(
     complete_literal(instruction, vector, words, is_gfx9);
 }
 
-/// The literal constant behind an instruction.
+/// The literal constant after an instruction.
 fn complete_literal(instruction: &mut Instruction, vector: Vector, words: [u32; 4], is_gfx9: bool) {
     let name = instruction.mnemonic;
     let second = instruction
@@ -86,7 +86,7 @@ fn complete_literal(instruction: &mut Instruction, vector: Vector, words: [u32; 
     }
 }
 
-/// The constant of the instruction is the literal behind it.
+/// The constant of the instruction is the literal after it.
 fn has_own_constant(name: &str) -> bool {
     ["v_madmk_", "v_fmamk_", "v_madak_", "v_fmaak_"]
         .iter()
@@ -126,7 +126,7 @@ fn complete_operands_of_all(instruction: &mut Instruction) {
         instruction.modifiers.op_sel = 0;
         instruction.modifiers.op_sel_hi = 7;
     }
-    // The constant is the literal behind the instruction: a * K + b, and a * b + K.
+    // The constant is the literal after the instruction: a * K + b, and a * b + K.
     if name.starts_with("v_madmk_") || name.starts_with("v_fmamk_") {
         instruction.src[2] = instruction.src[1];
         instruction.src[1] = Operand::LITERAL;

@@ -171,12 +171,12 @@ pub struct ImageControl {
     /// The number of address registers that the encoding has. Further addresses
     /// follow the last one.
     pub listed_addresses: u8,
-    /// The registers behind the first address.
+    /// The registers after the first address.
     pub more_addresses: [u8; 4],
 }
 
 impl ImageControl {
-    /// The register of an address: a register, and the number of registers behind it.
+    /// The register of an address: a register, and the number of registers after it.
     pub fn address(self, first: Operand, number: usize) -> (Operand, usize) {
         let place = number.min(usize::from(self.listed_addresses).saturating_sub(1));
         let register = match place.checked_sub(1) {

@@ -56,7 +56,7 @@ encodings! {
     vopc "VOPC",
     vop3 "VOP3",
     vop3p "VOP3P",
-    /// Matrix products behind their scales.
+    /// Matrix products after their scales.
     vop3px "VOP3PX",
     /// The first and the second instruction of a dual one.
     vopdx "VOPDX",

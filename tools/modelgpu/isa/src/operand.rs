@@ -30,7 +30,7 @@ impl Operand {
     pub const EXECZ: Self = Self(252);
     /// The condition code of scalar instructions.
     pub const SCC: Self = Self(253);
-    /// The constant behind the instruction.
+    /// The constant after the instruction.
     pub const LITERAL: Self = Self(255);
 
     const FIRST_VGPR: u16 = 256;

@@ -1,4 +1,4 @@
-//! Opcode numbers by mnemonic, beside those that the instruction set guides and LLVM have.
+//! Opcode numbers by mnemonic, compared with those that the instruction set guides and LLVM have.
 
 use std::path::Path;
 use std::process::Command;

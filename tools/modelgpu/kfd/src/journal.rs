@@ -15,7 +15,7 @@ use crate::sys;
 /// An event in the life of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Note {
-    /// The kernel has made a mistake, and goes on.
+    /// The kernel has made a mistake, and continues.
     Mistake,
     /// The kernel makes no progress.
     Stuck,
@@ -59,7 +59,7 @@ fn this_process() -> String {
     if let Ok(file) = sys::open(c"/proc/self/stat", flags) {
         let _ = File::from(file).read_to_string(&mut stat);
     }
-    // The name before the last parenthesis may contain anything. The start is the 20th word behind it.
+    // The name before the last parenthesis may contain anything. The start is the 20th word after it.
     let start = stat
         .rsplit_once(')')
         .and_then(|(_, rest)| rest.split_whitespace().nth(19));

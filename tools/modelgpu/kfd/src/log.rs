@@ -45,7 +45,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Opens the log. If the file cannot be opened, prints a message and goes on without a log.
+    /// Opens the log. If the file cannot be opened, prints a message and continues without a log.
     pub(crate) fn open(config: Option<&LogConfig>) -> Self {
         let mut log = Self {
             fd: -1,

@@ -1,4 +1,4 @@
-//! Allocations: the GPU virtual addresses, the GPUs that map them, and the host memory behind them.
+//! Allocations: the GPU virtual addresses, the GPUs that map them, and the host memory that backs them.
 //!
 //! The driver's VRAM and system memory (GTT) are pieces of the owning GPU's render node file. The
 //! thunk decides whether the program can access its own mapping of them. With a small BAR it maps
@@ -55,7 +55,7 @@ pub(crate) struct Allocation {
     pub(crate) gpu: usize,
     /// Offset in the node's file, which is also the mmap offset (0 for borrowed memory).
     pub(crate) offset: u64,
-    /// Host address behind `va`.
+    /// Host address that backs `va`.
     host: HostAddress,
     /// Bit n: mapped on GPU n.
     mapped: u8,

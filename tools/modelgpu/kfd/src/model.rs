@@ -25,7 +25,7 @@ use crate::tree::Tree;
 /// Distance between two GPUs' doorbell pages in the `/dev/kfd` file.
 ///
 /// The thunk of ROCr 5.2.3 uses more than the low 13 bits of `doorbell_offset` as the offset inside
-/// its mapped page. With GPUs 8 KiB apart, it would write the second one's doorbells behind the
+/// its mapped page. With GPUs 8 KiB apart, it would write the second one's doorbells after the
 /// mapping. At 4 GiB apart, in a sparse file, every thunk computes the right address.
 const DOORBELL_STRIDE: u64 = 1 << 32;
 /// Offset of a GPU's remapped registers from its doorbells.

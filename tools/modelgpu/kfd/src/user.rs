@@ -50,7 +50,7 @@ impl Argument {
 }
 
 impl Argument {
-    /// Runs `action` on a copy of the argument and of the structs behind it, as many as the argument
+    /// Runs `action` on a copy of the argument and of the structs after it, as many as the argument
     /// says, and copies them back.
     pub(crate) fn with_array<T: Counted, U: Abi>(
         self,

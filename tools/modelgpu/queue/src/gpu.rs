@@ -50,7 +50,7 @@ pub trait Gpu: Send + Sync {
     /// The queue has stopped for this reason, which the program does not know yet. It may end the program.
     fn stopped(&self, reason: &str);
 
-    /// Reports a mistake of a kernel, which goes on: the first one of its kind.
+    /// Reports a mistake of a kernel, which continues: the first one of its kind.
     fn mistake(&self, text: &str);
 
     /// Reports a kernel that makes no progress. Its user may end the program.

@@ -132,7 +132,7 @@ impl<'a> Memory<'a> {
         Ok(())
     }
 
-    /// The number of bytes from `address` on that lie in one region. `wanted` only names the
+    /// The number of bytes from `address` on that are in one region. `wanted` only names the
     /// access.
     fn contiguous(&self, what: &'static str, address: u64, wanted: u64) -> Result<u64, Fault> {
         match self.space.region(address) {

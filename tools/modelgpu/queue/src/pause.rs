@@ -24,7 +24,7 @@ impl Pause {
         }
     }
 
-    /// Begins anew.
+    /// Begins again.
     pub(crate) fn restart(&mut self) {
         self.since = Instant::now();
     }

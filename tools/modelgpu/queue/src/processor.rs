@@ -231,7 +231,7 @@ impl Shared {
         Ok(match now.write {
             // The doorbell starts at all ones, "none". Its later values mean nothing more. If several
             // threads submit, the one with the lower index may ring last, and the doorbell then lags
-            // behind ready packets (ROCr's own copies, from the program's threads and from its event
+            // after ready packets (ROCr's own copies, from the program's threads and from its event
             // thread at once). The write index bounds the reserved packets; the packet's header shows
             // that a packet is written.
             Some(write) => {

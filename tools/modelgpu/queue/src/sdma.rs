@@ -63,7 +63,7 @@ pub struct SdmaPacket {
 }
 
 impl SdmaPacket {
-    /// Makes a packet that starts with these dwords; ignores those behind its end.
+    /// Makes a packet that starts with these dwords; ignores those past its end.
     pub fn new(dwords: [u32; MAX_DWORDS]) -> Self {
         Self { dwords }
     }

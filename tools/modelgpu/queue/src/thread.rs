@@ -91,7 +91,7 @@ impl Thread {
     }
 }
 
-/// The threads that run a dispatch, beside the queue's own.
+/// The threads that run a dispatch, in addition to the queue's own.
 #[derive(Clone, Copy, Debug)]
 pub struct DispatchThreads(
     /// The most threads, the queue's own included; at least 1.

@@ -143,7 +143,7 @@ impl From<OsString> for Destination {
 }
 
 impl Destination {
-    /// The data directory that stands behind an option without a file, as in `--lcov rocov-data`. No format can be
+    /// The data directory that follows an option without a file, as in `--lcov rocov-data`. No format can be
     /// written to it.
     fn directory(&self) -> Option<&Path> {
         match self {
@@ -208,7 +208,7 @@ impl Formats {
         self.given().filter_map(|(_, _, place)| place.directory())
     }
 
-    /// The formats to write beside pages, each with its place.
+    /// The formats to write in addition to pages, each with its place.
     ///
     /// # Errors
     ///

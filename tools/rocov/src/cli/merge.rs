@@ -130,7 +130,7 @@ impl MergeArguments {
         self.output.as_deref().or(self.pgo.as_deref())
     }
 
-    /// The directory beside indexed profiles that a report can be made of.
+    /// The directory that is written in addition to indexed profiles that a report can be made of.
     pub(crate) fn data(&self) -> Option<&Path> {
         let output = self.output.as_deref();
         output.filter(|output| !profile_header::is_indexed(output))

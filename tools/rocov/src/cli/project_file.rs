@@ -34,7 +34,7 @@ const EXCLUSIONS: [&str; 3] = ["exclude-line", "exclude-function", "no-default-e
 /// The limit in bytes for the file.
 const MAX: u64 = 1 << 20;
 
-/// The arguments of this process, with the options of the project's file behind the subcommand.
+/// The arguments of this process, with the options of the project's file after the subcommand.
 ///
 /// # Errors
 /// Fails if the file cannot be read, is not TOML, or has a table, an option or a value that does not exist.
@@ -146,7 +146,7 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
     if subcommand == REPORT || subcommand == BASELINE {
         let report = rocov.find_subcommand(REPORT);
         let report = report.context("a report is a subcommand")?;
-        // Words that are added later stand before others.
+        // Words that are added later come before others.
         for (component, value) in table_of(COMPONENTS)?.into_iter().flatten().rev() {
             let options = value.as_table().with_context(|| {
                 format!("{component} is a value: write [{COMPONENTS}.{component}] for a table")
@@ -203,7 +203,7 @@ fn is_of_part(option: &Arg) -> bool {
     names.any(|name| name.starts_with("[WHAT=]") || name.starts_with("NAME="))
 }
 
-/// The values of an option in the table of a component, each behind its name.
+/// The values of an option in the table of a component, each after its name.
 fn component_values(component: &str, value: &Value) -> Value {
     let one = |value: &Value| match value {
         Value::String(text) => Value::String(format!("{component}={text}")),

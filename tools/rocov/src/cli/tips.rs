@@ -242,7 +242,7 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Cli {
     })
 }
 
-/// The error with the tip for the word that is not known, in place of a word of like letters.
+/// The error with the tip for the word that is not known, instead of a word of like letters.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     let (word, similar, tips) = match error.kind() {
         ErrorKind::UnknownArgument => (

@@ -119,7 +119,7 @@ impl FromStr for Operand {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        // Editors and compilers write a column behind the line, and grep a colon.
+        // Editors and compilers write a column after the line, and grep a colon.
         let is_column = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let before_column = text
             .rsplit_once(':')

@@ -339,7 +339,7 @@ impl Cleaner {
 }
 
 /// The kind of the file at `path`, if rocov wrote it: by its name, its place and its first bytes. `is_data`: it
-/// lies in a data directory, beside the registries.
+/// lies in a data directory, next to the registries.
 fn what(path: &Path, is_data: bool) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let start = start(path).ok()?;

@@ -177,7 +177,7 @@ impl Baseline {
         all.map(|all| &all.figures)
     }
 
-    /// This baseline with the columns of a later one in place of its own.
+    /// This baseline with the columns of a later one instead of its own.
     pub(crate) fn with(mut self, later: Self) -> Self {
         self.columns.extend(later.columns);
         let is_whole = |all: &BaselineColumns| all.of.iter().eq(self.columns.keys());

@@ -7,7 +7,7 @@ pub(super) struct CodeScanner {
 }
 
 impl CodeScanner {
-    /// A line with blanks in place of comments and of what stands in quotes.
+    /// A line with blanks instead of comments and of quoted text.
     pub(super) fn code_of(&mut self, line: &[u8]) -> Vec<u8> {
         let mut code = line.to_vec();
         let mut quote = None;

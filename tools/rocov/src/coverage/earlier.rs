@@ -39,7 +39,7 @@ pub(crate) struct TurnedLines {
 }
 
 impl Earlier {
-    /// The figures of a baseline, whose paths are from `root` on, beside those of `now`. Takes the sources that are
+    /// The figures of a baseline, whose paths are from `root` on, next to those of `now`. Takes the sources that are
     /// `is_wanted`.
     pub(crate) fn from_baseline(
         name: String,
@@ -77,7 +77,7 @@ impl Earlier {
         }
     }
 
-    /// The figures, lines and functions of an earlier view beside those of `now`.
+    /// The figures, lines and functions of an earlier view next to those of `now`.
     pub(crate) fn from_view(name: String, before: &View, now: &View) -> Self {
         let comparison = Comparison::new([name.clone(), String::new()], before, now);
         let column = |label: &str| {

@@ -84,7 +84,7 @@ pub(crate) struct Marks {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) uncounted_gaps: Vec<usize>,
     /// If there are such gaps, the indices of code regions that are the first region with their counter. Labels begin
-    /// such regions: what follows may run behind a gap.
+    /// such regions: what follows may run after a gap.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) own_counters: Vec<usize>,
     /// The conditions of which the compiler folded both sides. Only the lists of files in an export have them.
@@ -104,7 +104,7 @@ impl Marks {
     }
 }
 
-/// The lines of a function of code that has a line table in place of a coverage mapping.
+/// The lines of a function of code that has a line table instead of a coverage mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct LineTable {
     /// The place that the function is declared at.

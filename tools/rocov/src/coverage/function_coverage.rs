@@ -1,6 +1,6 @@
 //! The coverage of one function, in a form that joins archs on which it is not the same.
 //!
-//! Behind an `#ifdef`, a function has other lines, regions and branches on each arch. So each of these has a key that does
+//! Inside an `#ifdef`, a function has other lines, regions and branches on each arch. So each of these has a key that does
 //! not depend on the others: a line its number, a region its span and the macro expansions that lead to it. Instances of
 //! a template are joined by these keys, too.
 

@@ -1,7 +1,7 @@
 //! Regions that coverage mappings lack, so that each line has the count that it ran.
 //!
 //! clang leaves out a region if its count is that of the region around it. llvm-cov lays the regions of all instances
-//! of a template over each other. If one instance returns early, its region behind the `return` has a count of 0, and
+//! of a template over each other. If one instance returns early, its region after the `return` has a count of 0, and
 //! hides the counts of the instances without this region. So each instance gets the regions that others have, with the
 //! count that it has there itself.
 //!
@@ -95,7 +95,7 @@ fn add_behind_branches(record: &mut Record) {
         else {
             continue;
         };
-        // The code behind a label has a counter of its own.
+        // The code after a label has a counter of its own.
         let own = function.marks.own_counters.iter();
         let own = own.map(|index| function.regions[*index].location);
         let Span { start, end } = behind.rest.span;
@@ -132,7 +132,7 @@ struct Behind {
 }
 
 impl Behind {
-    /// The code behind a gap, from all regions of the file. `None` if the gap is another one.
+    /// The code after a gap, from all regions of the file. `None` if the gap is another one.
     fn find(function: &Function, gap: Span, all: &[CountedRegion]) -> Option<Self> {
         let code = || all.iter().filter(|region| region.kind == Kind::Code);
         // The gap in a `switch` has the cases in it.
@@ -147,7 +147,7 @@ impl Behind {
             gap.start,
         )?;
         let skipped = || all.iter().filter(|region| region.kind == Kind::Skipped);
-        // Behind a branch without braces, the gap begins after the semicolon.
+        // After a branch without braces, the gap begins after the semicolon.
         let ends_at = |end: Place, place: Place| {
             end.line == place.line && (end.column == place.column || end.column + 1 == place.column)
         };

@@ -76,7 +76,7 @@ pub(crate) fn about_all<'a, P: AsRef<str> + ?Sized + 'a>(
 /// file. `line` gives the line of a file, from 1; it returns `None` for lines that may be anything.
 ///
 /// A region of code starts with a token, and a function's ends with one, so there is neither a blank
-/// nor the end of a line. A line of a line table has code: it is no comment, not empty, and not behind the end of the source.
+/// nor the end of a line. A line of a line table has code: it is no comment, not empty, and not past the end of the source.
 pub(super) fn misplaced<'a>(
     function: &Function,
     line: impl Fn(u32, u32) -> Option<&'a [u8]>,
@@ -136,7 +136,7 @@ const C_LIKE: [&str; 12] = [
     "c", "cc", "cl", "cpp", "cu", "cuh", "cxx", "h", "hh", "hip", "hpp", "rs",
 ];
 
-/// The number of lines behind the code of a Python function among which its `def` may be after an edit.
+/// The number of lines after the code of a Python function among which its `def` may be after an edit.
 const LINES_BEHIND: u32 = 100;
 
 /// Returns whether a function is one of Python, with a decorator: a kernel, or a function that kernels call.

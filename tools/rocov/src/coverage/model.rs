@@ -33,7 +33,7 @@ pub(crate) struct Source {
     pub(crate) arch: String,
     /// The identity of the code object; empty on the host, and if it is not known.
     pub(crate) identity: String,
-    /// The file that the code lies in.
+    /// The file that the code is in.
     pub(crate) binary: PathBuf,
     /// The mangled names of its functions that are kernels.
     pub(crate) kernels: Vec<String>,

@@ -37,7 +37,7 @@ pub(crate) struct Head {
     /// The number of functions whose counts are too low, as they add without atomic operations.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) non_atomic: usize,
-    /// The functions that have a line table in place of a coverage mapping.
+    /// The functions that have a line table instead of a coverage mapping.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) line_tables: Vec<SavedLines>,
     /// Sides of branches that the compiler folded: the numbers of the function and of its branch, in

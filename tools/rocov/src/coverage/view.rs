@@ -112,7 +112,7 @@ pub(crate) struct Column {
     /// The arch, or `host`; by binary, with the binary's name.
     pub(crate) label: String,
     pub(crate) side: Side,
-    /// The files that the code lies in, each once.
+    /// The files that the code is in, each once.
     pub(crate) binaries: BTreeSet<PathBuf>,
     /// The mangled names of functions that are kernels.
     pub(crate) kernels: HashSet<String>,

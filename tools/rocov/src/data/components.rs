@@ -21,7 +21,7 @@ pub(crate) struct Component {
 }
 
 impl Components {
-    /// Finds the code objects that were loaded from these files, and those that lie in them, which
+    /// Finds the code objects that were loaded from these files, and those that are in them, which
     /// `origins` then knows.
     ///
     /// # Errors

@@ -117,7 +117,7 @@ impl ObjectFile {
         Ok(path)
     }
 
-    /// The path of the PTX that a kept device ELF was made of, if rocov has made that count. It lies beside the ELF.
+    /// The path of the PTX that a kept device ELF was made of, if rocov has made that count. It is next to the ELF.
     pub(crate) fn ptx(&self) -> Option<PathBuf> {
         elf_identity(&self.path)?;
         Some(self.path.with_extension(PTX)).filter(|path| path.is_file())

@@ -1,4 +1,4 @@
-//! Walks data directories: all files below a directory that a user names, and those beside it that
+//! Walks data directories: all files below a directory that a user names, and those next to it that
 //! belong to it.
 
 use std::collections::{BTreeSet, HashSet};
@@ -83,7 +83,7 @@ impl FoundFile {
 /// The relation of a file to the directories that the user has named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// It lies in a directory that the user has named, or belongs to one.
+    /// It is in a directory that the user has named, or belongs to one.
     Named,
     /// It is of a whole data directory, of which the user has named a part: a device ELF or a registry.
     Beside,
@@ -157,7 +157,7 @@ impl<'a> DirectoryWalk<'a> {
             FileKind::Sections => FoundFile::Sections(path),
             FileKind::Registry => FoundFile::Registry(path),
             FileKind::Elf(identity) => FoundFile::Elf(identity, path),
-            // The device ELF beside it stands for it.
+            // The device ELF next to it stands for it.
             FileKind::Ptx(_) | FileKind::None => return false,
         };
         self.kept += usize::from(matches!(found, FoundFile::Elf(..) | FoundFile::Registry(_)));
@@ -189,7 +189,7 @@ impl<'a> DirectoryWalk<'a> {
     }
 
     /// Finds the files that belong to a part of a data directory, such as a label, or to a directory of
-    /// a pattern with a specifier. They lie beside one of the directories above. The nearest counts.
+    /// a pattern with a specifier. They are next to one of the directories above. The nearest counts.
     fn above(&mut self, path: &Path) {
         let before = std::mem::replace(&mut self.scope, Scope::Beside);
         for directory in path.ancestors().skip(1) {
@@ -283,7 +283,7 @@ fn whole(path: &Path) -> PathBuf {
     normal(&absolute)
 }
 
-/// The possible sides of a directory: beside it, and beside its target if it is a link.
+/// The possible sides of a directory: next to it, and next to its target if it is a link.
 fn sides_of(directory: &Path) -> Vec<PathBuf> {
     let real = directory.canonicalize().ok();
     let real = real.filter(|real| real != directory);

@@ -116,7 +116,7 @@ struct CountedPtx {
 }
 
 impl CountedPtx {
-    /// Reads the PTX beside the registries, if any of the files has some. That of code which was never loaded is left out.
+    /// Reads the PTX next to the registries, if any of the files has some. That of code which was never loaded is left out.
     fn read<'a>(files: &CodeFiles<'_>, registries: impl Iterator<Item = &'a Registry>) -> Self {
         let files = files.values().flatten();
         let never_loaded: BTreeSet<&str> =

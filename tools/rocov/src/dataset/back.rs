@@ -113,7 +113,7 @@ pub(crate) fn pool(
     let mut kept = fs::read_dir(elfs.path())?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<Vec<_>, _>>()?;
-    // It keeps the PTX beside each.
+    // It keeps the PTX next to each.
     kept.retain(|path| path.extension().is_none_or(|extension| extension != PTX));
     kept.sort();
     pool.keep(&runs.registry, kept.iter().map(PathBuf::as_path))?;

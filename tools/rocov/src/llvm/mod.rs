@@ -85,7 +85,7 @@ impl LlvmTools {
         }
     }
 
-    /// Prefers the tools beside the compilers that say this of their versions: those of the code
+    /// Prefers the tools next to the compilers that say this of their versions: those of the code
     /// objects whose profiles are read.
     pub(crate) fn prefer(&mut self, compilers: impl IntoIterator<Item = String>) {
         self.compilers.extend(compilers);

@@ -30,7 +30,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// The tools beside `profdata`, with the same suffix in their names.
+    /// The tools next to `profdata`, with the same suffix in their names.
     pub(super) fn beside_profdata(profdata: &Path) -> Option<Self> {
         let cov = beside(profdata, "llvm-cov")?;
         let released = released(&cov);
@@ -49,12 +49,12 @@ impl Tools {
         })
     }
 
-    /// The disassembler beside them.
+    /// The disassembler next to them.
     pub(crate) fn objdump(&self) -> Option<PathBuf> {
         beside(&self.profdata, "llvm-objdump")
     }
 
-    /// The compiler beside them.
+    /// The compiler next to them.
     pub(super) fn clang(&self) -> Option<Clang> {
         Clang::at(&beside(&self.profdata, "clang")?).ok()
     }

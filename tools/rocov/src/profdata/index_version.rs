@@ -51,7 +51,7 @@ impl IndexVersion {
         }
     }
 
-    /// The words of the header with the places of the sections behind the hash table.
+    /// The words of the header with the places of the sections after the hash table.
     pub(super) fn section_words(self) -> &'static [usize] {
         match self {
             Self::Counters => &[],

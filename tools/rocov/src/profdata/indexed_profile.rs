@@ -201,7 +201,7 @@ impl IndexedProfile {
         push(&mut bytes, places);
         let header = &mut bytes[..8 * version.header_words()];
         LittleEndian::write_u64(&mut header[8 * TABLE_WORD..], table);
-        // The sections behind the hash table have nothing in them. Each is its size, 0.
+        // The sections after the hash table have nothing in them. Each is its size, 0.
         for word in version.section_words() {
             let section = bytes.len() as u64;
             LittleEndian::write_u64(&mut bytes[8 * word..], section);
@@ -233,7 +233,7 @@ fn push_bytes(data: &mut Vec<u8>, bytes: &[u8]) {
     data.resize(data.len().next_multiple_of(8), 0);
 }
 
-/// A bit for each counter, from the lowest of the first byte on: 1 if the counter is uniform. The bits behind
+/// A bit for each counter, from the lowest of the first byte on: 1 if the counter is uniform. The bits after
 /// the last counter are 1. None if the function has no uniform counters.
 fn uniformity(counts: &FunctionCounts) -> Vec<u8> {
     let all: Vec<_> = counts.counters.iter().zip(&counts.uniform).collect();

@@ -76,7 +76,7 @@ pub(crate) enum CountUnit {
 }
 
 impl CountUnit {
-    /// The words for it behind the name of counts.
+    /// The words for it after the name of counts.
     fn words(self) -> &'static str {
         match self {
             Self::Thread => "per thread",

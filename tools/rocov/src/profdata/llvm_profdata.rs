@@ -105,7 +105,7 @@ fn merging(
 ) -> Result<(Command, NamedTempFile)> {
     let mut list = temporary::file("rocov-")?;
     for profile in profiles {
-        // The weight stands before each so that a comma in the name is not taken for the end of one.
+        // The weight comes before each so that a comma in the name is not taken for the end of one.
         let line = [b"1,", profile.as_os_str().as_bytes(), b"\n"].concat();
         list.write_all(&line)
             .context("cannot write a temporary file")?;

@@ -105,7 +105,7 @@ impl<'a> MergedProfiles<'a> {
         Ok(merged)
     }
 
-    /// Adds up the profiles that were matched, and copies device ELFs that lie in other files to places where
+    /// Adds up the profiles that were matched, and copies device ELFs that are in other files to places where
     /// llvm-cov can read them, in a temporary directory. Takes damaged profiles out of `matched`, and warns of
     /// each.
     ///

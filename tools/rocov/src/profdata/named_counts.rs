@@ -1,4 +1,4 @@
-//! The counts of one profile, with all that an indexed profile has beside them.
+//! The counts of one profile, with all that an indexed profile has in addition to them.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;

@@ -133,7 +133,7 @@ impl Pool {
         self.directory.path.path().join(PROFRAW)
     }
 
-    /// Adds the files beside the profiles: the registry, and the device ELFs with the PTX that they were made of, by hard
+    /// Adds the files next to the profiles: the registry, and the device ELFs with the PTX that they were made of, by hard
     /// links if possible.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Counts of programs in place of threads.
+//! Counts of programs instead of threads.
 //!
 //! Triton calls a block of threads a program, or a cluster of blocks if it asks for several. The PTX of such a kernel
 //! requires a number of threads, and blocks of PTX count threads. So a block of PTX that `threads` threads entered ran in at

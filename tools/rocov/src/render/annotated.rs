@@ -25,7 +25,7 @@ const MISSED: Style = Style::new().bg_color(Some(anstyle::Color::Ansi(AnsiColor:
 
 const REASON: Style = Style::new().dimmed();
 
-/// The mark of a line that is left out, in place of a count.
+/// The mark of a line that is left out, instead of a count.
 const EXCLUDED: &str = "excl";
 /// The line between instances.
 const RULE: &str = "  ------------------";

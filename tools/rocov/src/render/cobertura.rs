@@ -40,7 +40,7 @@ struct Class {
 /// Writes the report, with no count above `max_count`.
 pub(super) fn write(view: &View, max_count: u64, out: &mut dyn Write) -> Result<()> {
     let here = here();
-    // Sums stand before their parts. So every file is read twice, and none is kept.
+    // Sums come before their parts. So every file is read twice, and none is kept.
     let mut total = Rates::default();
     let mut packages: BTreeMap<String, (Rates, Vec<&str>)> = BTreeMap::new();
     for path in view.paths_with_lines() {

@@ -270,7 +270,7 @@ impl Layout {
                     cells: texts.iter().map(|texts| texts[place].clone()).collect(),
                 };
                 match (self, index) {
-                    // Three columns belong together; more space stands before each three.
+                    // Three columns belong together; more space comes before each three.
                     (Self::Whole, _) | (Self::Shares, 0) => vec![
                         column(0, name, 3),
                         column(1, "Missed", 2),

@@ -81,7 +81,7 @@ pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Re
     }
 }
 
-/// An empty file beside `path`, as one cannot be renamed to another file system.
+/// An empty file next to `path`, as one cannot be renamed to another file system.
 fn beside(path: &Path) -> Result<Partial<TempPath>> {
     let made = partial(parent(path), |builder, directory| {
         // The mode of any new file, from which the kernel takes the process's umask.

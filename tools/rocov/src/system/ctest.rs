@@ -57,7 +57,7 @@ const INFORMATION: [&str; 7] = [
     "--print-labels",
     "-H",
 ];
-/// The file beside the stand-in which says that tests have labels.
+/// The file next to the stand-in which says that tests have labels.
 const HAS_LABELLED: &str = "labelled";
 
 /// A command whose tests of ctest get labels.
@@ -283,7 +283,7 @@ impl<'a> CtestCommand<'a> {
         Ok(asked)
     }
 
-    /// The directory that ctest reads in place of `build`. Configurations may have other tests.
+    /// The directory that ctest reads instead of `build`. Configurations may have other tests.
     fn stand_in(&self, build: &Path) -> PathBuf {
         let mut name = OsString::from("rocov");
         if let Some(configuration) = &self.configuration {
@@ -331,7 +331,7 @@ fn labels(names: &BTreeSet<String>) -> Vec<(&str, String)> {
     names.map(|name| (name, label(name))).collect()
 }
 
-/// Fills the directory that ctest reads in place of `build`. Another `rocov run` may do so at the same time.
+/// Fills the directory that ctest reads instead of `build`. Another `rocov run` may do so at the same time.
 fn fill(directory: &Path, build: &Path, labels: &[(&str, String)]) -> Result<()> {
     fs::create_dir_all(directory)?;
     for entry in fs::read_dir(directory)? {

@@ -1,6 +1,6 @@
 //! Finds rocov's own files: the preloaded libraries, the device header and the compiler plugins.
 //!
-//! `tree.txt` lists them. A build directory has the libraries beside the command, an installation has them in
+//! `tree.txt` lists them. A build directory has the libraries next to the command, an installation has them in
 //! `../lib` and the header in `../include`. A command of `cargo install` contains them all.
 
 use std::env;

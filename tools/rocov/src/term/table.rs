@@ -107,7 +107,7 @@ pub(crate) fn fit(
     retain(headings, &stays);
 }
 
-/// Keeps the elements that stay, and those behind them all.
+/// Keeps the elements that stay, and those after them all.
 fn retain<T>(elements: &mut Vec<T>, stays: &[bool]) {
     let mut stays = stays.iter();
     elements.retain(|_| stays.next().copied().unwrap_or(true));

@@ -4,7 +4,7 @@
 //! - the growth: ten times as many code objects, additions or files take ten times as many
 //!   instructions, whatever the compiler. A part that grows with their square shows from about a fiftieth of
 //!   the smaller run on. A process may have a thousand code objects, so loads have a larger run;
-//! - the number itself, beside that in `recorded.txt`.
+//! - the number itself, compared with that in `recorded.txt`.
 //!
 //! `cargo xtask bless instructions` records new numbers.
 #![allow(clippy::print_stdout, reason = "a test reports what it found")]
@@ -29,11 +29,11 @@ use tempfile::TempDir;
 const TOLERANCE: f64 = 1.3;
 /// The relative difference below which a new record keeps the old number.
 const NOISE: f64 = 0.01;
-/// The larger run beside the smaller, in most tasks and in that of loads.
+/// The larger run compared with the smaller, in most tasks and in that of loads.
 const TIMES: usize = 10;
 const TIMES_LOADED: usize = 20;
-/// The largest factor of instructions for each part of the work in the larger run, beside the smaller. Trees and tables
-/// grow, too.
+/// The largest factor of instructions for each part of the work in the larger run, compared with the smaller. Trees and
+/// tables grow, too.
 const GROWTH: f64 = 1.12;
 /// Code objects that are loaded and drained, additions to pools, ranks that are merged, in the smaller
 /// of two runs.

@@ -138,7 +138,7 @@ impl Code {
     }
 }
 
-/// The value of a constant that a source names. `literal` is the word behind the instruction.
+/// The value of a constant that a source names. `literal` is the word after the instruction.
 fn constant_of(source: u32, literal: u32) -> Option<u32> {
     match source {
         128..=192 => Some(source - 128),

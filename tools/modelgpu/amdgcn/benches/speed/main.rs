@@ -1,4 +1,4 @@
-//! The speed of kernels on the model beside the speed of their source on the host: `cargo bench -p
+//! The speed of kernels on the model compared with the speed of their source on the host: `cargo bench -p
 //! modelgpu-amdgcn`, or `tools/dev/bench model`. benches/README.md explains the table.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -156,7 +156,7 @@ fn main() {
     compare_threads(target, &compile_device(directory, target), kernels);
 }
 
-/// Prints the times of one thread and of all, beside the gain of processes that share nothing.
+/// Prints the times of one thread and of all, together with the gain of processes that share nothing.
 fn compare_threads(target: Target, object: &Path, kernels: &[&Kernel]) {
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
     println!("\n{target}, times on 1 and on {threads} threads; CPU time of all threads");

@@ -472,7 +472,7 @@ fn atomic_body(mnemonic: &str, bytes: usize, returns: bool, data: &str, before: 
 fn compare_swaps() -> Vec<Case> {
     let mut cases = Vec::new();
     for (bytes, suffix) in [(4, ""), (8, "_x2")] {
-        // The compared value is a's high half behind its low one, or b behind a.
+        // The compared value is a's high half after its low one, or b after a.
         let compared = move |[a, b, ..]: [u64; 4]| if bytes == 4 { a >> 32 } else { b };
         let source = if bytes == 4 {
             ["v3", "v5"]

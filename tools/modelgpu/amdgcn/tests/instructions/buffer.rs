@@ -721,7 +721,7 @@ fn ranges() -> Vec<Case> {
     cases
 }
 
-/// Loads to LDS: lane n's number goes to dword n behind M0 and the instruction's offset.
+/// Loads to LDS: lane n's number goes to dword n after M0 and the instruction's offset.
 fn to_lds() -> Vec<Case> {
     let mut cases = Vec::new();
     for (suffix, bytes, signed) in [

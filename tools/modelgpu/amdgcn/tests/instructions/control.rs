@@ -477,7 +477,7 @@ fn scalar_buffers() -> Vec<Case> {
     cases
 }
 
-/// Stores of 1, 2 or 4 dwords, read back with what lies behind them.
+/// Stores of 1, 2 or 4 dwords, read back with what lies after them.
 fn scalar_stores() -> Vec<Case> {
     let mut cases = Vec::new();
     for (suffix, count) in [("dword", 1), ("dwordx2", 2), ("dwordx4", 4)] {
@@ -506,7 +506,7 @@ fn scalar_stores() -> Vec<Case> {
                 _ => dword(0x130 + 4 * place),
             })
         };
-        // Behind the buffer's end at 0x140, a store is dropped.
+        // After the buffer's end at 0x140, a store is dropped.
         for (instruction, first, end) in [
             (
                 format!("s_store_{suffix} {registers}, s[12:13], 0x130"),

@@ -231,7 +231,7 @@ fn of_brains() -> Vec<Case> {
             |_, _| Want::Single(1.0),
         ),
     ];
-    // A dual instruction alone has the sum on RDNA, here beside v_dual_mov_b32 v21, v20.
+    // A dual instruction alone has the sum on RDNA, here together with v_dual_mov_b32 v21, v20.
     cases.push(
         Case::new(
             "v_dot2c_f32_bf16",

@@ -83,7 +83,7 @@ fn roundings(format: Format, targets: &'static [Target]) -> Vec<Case> {
     let mut cases = Vec::new();
     let name: &'static str = format!("v_cvt_pk_{}_f32", format.name).leak();
     for (select, shift) in [("", 0), (" op_sel:[0,0,1]", 16)] {
-        // Numbers that are small beside single precision: the lane's number and halves of it.
+        // Numbers that are small compared with single precision: the lane's number and halves of it.
         for (sources, small) in [("v2, v4", false), ("v14, -v15", true)] {
             let body = format!(
                 "v_cvt_f32_u32 v14, v0

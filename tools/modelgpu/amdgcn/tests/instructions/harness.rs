@@ -252,7 +252,7 @@ fn wrap(target: Target, body: &str) -> String {
     )
 }
 
-/// The high half of v10 behind a body.
+/// The high half of v10 after a body.
 #[derive(PartialEq)]
 enum OtherHalf {
     /// The body's only result in v10 has 16 bits: what v10 had before.

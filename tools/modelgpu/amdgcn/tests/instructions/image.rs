@@ -72,7 +72,7 @@ impl Layout {
         format!("{name} {data}, {addresses}, s[36:43], s[44:47] {mask}")
     }
 
-    /// A mask with the kind of image and a flag behind it, and before further flags.
+    /// A mask with the kind of image and a flag after it, and before further flags.
     fn with_kind(self, kind: u32, mask: &str, flag: &str) -> String {
         let (mask, more) = mask.split_at(mask.find(' ').unwrap_or(mask.len()));
         let kind = match kind {
@@ -693,11 +693,11 @@ fn colours(layout: Layout) -> Vec<Case> {
 const OFFSETS: u32 = 3 | (64 - 2) << 8;
 
 /// Samples that have more than coordinates: texels to add to them, and what selects a level. An image of one
-/// level has always this level. The coordinates are behind the offset, a bias or derivatives, and before a level
+/// level has always this level. The coordinates are after the offset, a bias or derivatives, and before a level
 /// or the least level.
 fn variants(layout: Layout) -> Vec<Case> {
     let mut cases = Vec::new();
-    // The number of registers before the coordinates, and behind them.
+    // The number of registers before the coordinates, and after them.
     for (name, before, behind) in [
         ("", 0, 0),
         ("_l", 0, 1),

@@ -406,7 +406,7 @@ fn scalar_loads() -> Vec<Case> {
             }));
         }
     }
-    // A buffer of 64 bytes: what lies behind it reads as 0.
+    // A buffer of 64 bytes: what lies after it reads as 0.
     const BUFFER: &str = "s_mov_b32 s16, s12
          s_mov_b32 s17, s13
          s_mov_b32 s18, 64
@@ -595,7 +595,7 @@ fn lanes() -> Vec<Case> {
     cases
 }
 
-/// The counter of cycles, in two registers, goes on.
+/// The counter of cycles, in two registers, keeps counting.
 fn counters() -> Vec<Case> {
     let body = "s_getreg_b32 s20, hwreg(HW_REG_SHADER_CYCLES_LO)
          s_getreg_b32 s21, hwreg(HW_REG_SHADER_CYCLES_HI)

@@ -21,7 +21,7 @@ pub(crate) struct Format {
 enum Special {
     /// -0 is a NaN.
     MinusZero,
-    /// All bits behind the sign: a NaN.
+    /// All bits after the sign: a NaN.
     AllOnes,
     /// The last exponent: infinities and NaNs.
     LastExponent,
@@ -121,7 +121,7 @@ impl Format {
         }
     }
 
-    /// The nearest of all values; of two equally near, the even one. A number that is nearer to the one behind
+    /// The nearest of all values; of two equally near, the even one. A number that is nearer to the one after
     /// the largest value is too large.
     pub(crate) fn nearest(self, number: f64) -> u32 {
         match self.name {

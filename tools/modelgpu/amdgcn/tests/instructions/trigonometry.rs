@@ -4,7 +4,7 @@ use crate::float::scaled;
 use crate::harness::{Case, Want};
 use crate::inputs::doubles;
 
-/// A number between 0 and 8 with many bits behind the point: the integer part, then 32 bits each.
+/// A number between 0 and 8 with many bits after the point: the integer part, then 32 bits each.
 type Fixed = Vec<u32>;
 
 const DIGITS: usize = 44;
@@ -50,7 +50,7 @@ fn arc_tangent(factor: u32, n: u32) -> Fixed {
     sum
 }
 
-/// The first 1201 bits of 2/pi behind the point, by long division; pi by Machin's formula.
+/// The first 1201 bits of 2/pi after the point, by long division; pi by Machin's formula.
 fn two_over_pi() -> Vec<bool> {
     let mut pi = arc_tangent(16, 5);
     add(&mut pi, &arc_tangent(4, 239), -1);

@@ -91,7 +91,7 @@ fn singles() -> Vec<u64> {
     pairs.collect()
 }
 
-/// Numbers of double precision, each beside its numerator or denominator: any, and pairs of exponents whose quotients
+/// Numbers of double precision, each with its numerator or denominator: any, and pairs of exponents whose quotients
 /// are about the smallest or the largest numbers.
 fn doubles() -> Vec<u64> {
     let edges = [

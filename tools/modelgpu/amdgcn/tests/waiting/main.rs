@@ -86,7 +86,7 @@ fn a_barrier_of_the_grid_ends() {
     }
 }
 
-/// A wave that has signalled goes on before the others have.
+/// A wave that has signalled continues before the others have.
 #[test]
 fn a_barrier_that_signals_and_waits_apart_ends() {
     const GROUPS: u32 = 9;
@@ -177,7 +177,7 @@ fn a_barrier_of_global_wave_sync_ends() {
     }
 }
 
-/// The clock of these programs goes on by one tick at each look, whoever looks.
+/// The clock of these programs advances by one tick at each look, whoever looks.
 #[test]
 fn workgroups_wait_for_the_clock_at_once() {
     const GROUPS: u32 = 40;

@@ -4,7 +4,7 @@ use crate::Instruction;
 use crate::opcode::{Table, Tables};
 use crate::target::{Generation, Target};
 
-/// The dwords at the program counter (0 behind the end of the code), and the target that they are for.
+/// The dwords at the program counter (0 past the end of the code), and the target that they are for.
 #[derive(Clone, Copy)]
 pub(super) struct Words {
     pub(super) words: [u32; 4],
@@ -17,7 +17,7 @@ impl Words {
         Tables::for_target(self.target)
     }
 
-    /// The matrix product behind its scales.
+    /// The matrix product after its scales.
     pub(super) fn behind_scales(self) -> Self {
         let [_, _, first, second] = self.words;
         Self {

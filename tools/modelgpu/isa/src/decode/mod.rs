@@ -73,7 +73,7 @@ impl Layout {
     }
 }
 
-/// Decodes the instruction that begins with `words[0]`. Dwords behind the end of the code are 0.
+/// Decodes the instruction that begins with `words[0]`. Dwords past the end of the code are 0.
 ///
 /// # Errors
 ///

@@ -92,7 +92,7 @@ fn selection(field: u32) -> Selection {
     }
 }
 
-/// Decodes the control word behind the instruction, if the code of source 0 says that there is one.
+/// Decodes the control word after the instruction, if the code of source 0 says that there is one.
 fn decode_dpp(words: Words, fields: &mut Fields, code: u32) {
     let instruction = &mut fields.instruction;
     let word = words.words[usize::from(instruction.size / 4).min(2)];

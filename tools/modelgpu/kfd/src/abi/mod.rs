@@ -15,7 +15,7 @@ mod tests;
 /// The type must be `repr(C)`, valid for every bit pattern and free of padding.
 pub(crate) unsafe trait Abi: Copy {}
 
-/// A struct with an array behind it.
+/// A struct with an array after it.
 pub(crate) trait Counted: Abi {
     /// The array's length.
     fn count(&self) -> u32;

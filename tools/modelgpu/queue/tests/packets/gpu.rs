@@ -249,7 +249,7 @@ impl Queue {
         Self::start_among(&Bells::default(), gpu, kind, id)
     }
 
-    /// Starts a queue beside others with these doorbells.
+    /// Starts a queue next to others with these doorbells.
     pub(crate) fn start_among(bells: &Bells, gpu: &Arc<FakeGpu>, kind: QueueKind, id: u32) -> Self {
         let start = match kind {
             QueueKind::Aql => u64::MAX,
@@ -290,7 +290,7 @@ impl Queue {
         self.gpu.write(WRITE_INDEX, index + 1);
     }
 
-    /// Writes SDMA packets behind the existing ones, with a wrap at the ring's end, and rings.
+    /// Writes SDMA packets after the existing ones, with a wrap at the ring's end, and rings.
     pub(crate) fn put_sdma(&self, dwords: &[u32]) {
         assert_eq!(self.kind, QueueKind::Sdma);
         let start = self.doorbell.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Counts and coverage of kernels, from the profiles and device ELFs that lie beside the registry.
+//! Counts and coverage of kernels, from the profiles and device ELFs that are next to the registry.
 
 use std::collections::BTreeMap;
 

@@ -52,7 +52,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Adds the files beside profiles.
+    /// Adds the files next to profiles.
     pub(super) fn add_kept(
         &mut self,
         data: &DataDirectory,
@@ -100,7 +100,7 @@ impl Gathered {
             && (self.damaged.is_empty() || arguments.failure_mode == FailureMode::Warn)
     }
 
-    /// Code objects whose device ELFs were kept beside their profiles, with these.
+    /// Code objects whose device ELFs were kept next to their profiles, with these.
     pub(super) fn elfs(&self) -> Vec<(&CodeObjectKey, &Path)> {
         let code_objects = self.sums.code_objects.keys();
         code_objects

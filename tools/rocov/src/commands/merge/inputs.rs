@@ -219,7 +219,7 @@ impl Named<'_, '_> {
     }
 }
 
-/// An entry of a list without its weight, which stands before a comma and must be 1.
+/// An entry of a list without its weight, which is before a comma and must be 1.
 fn unweighted(entry: &[u8]) -> Result<&[u8]> {
     let Some(comma) = entry.iter().position(|byte| *byte == b',') else {
         return Ok(entry);

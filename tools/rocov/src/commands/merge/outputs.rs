@@ -158,7 +158,7 @@ fn write_pooled(
     Ok(said)
 }
 
-/// Puts the files that a report needs beside the indexed profiles in `directory`, unless raw profiles
+/// Puts the files that a report needs next to the indexed profiles in `directory`, unless raw profiles
 /// are there that it would replace or add to.
 fn put_beside(directory: &Path, gathered: &Gathered, pool: Pool) -> Result<()> {
     if gathered.overlaps {

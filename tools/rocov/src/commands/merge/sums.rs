@@ -21,7 +21,7 @@ use crate::profdata::pooled::{CodeObjectKey, PooledProfile};
 use crate::support::mmap;
 
 /// Files that a thread takes at once: few enough for the threads to end together, enough for the
-/// queue to cost nothing beside reading them.
+/// queue to cost nothing compared with reading them.
 const BATCH: usize = 32;
 
 /// The counts of one code object in all processes.

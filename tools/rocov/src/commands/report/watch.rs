@@ -57,7 +57,7 @@ pub(super) fn watch(
     }
 }
 
-/// Prints the report: on a terminal in place of the one before it, else below it.
+/// Prints the report: on a terminal instead of the one before it, else below it.
 fn draw(report: &impl Fn() -> CommandResult, is_terminal: bool, is_first: bool) {
     if is_terminal {
         print::hold();

@@ -1,4 +1,4 @@
-//! The targets of the GPU code in a program, beside those of the modelled GPUs.
+//! The targets of the GPU code in a program, compared with those of the modelled GPUs.
 
 use std::collections::BTreeSet;
 use std::env;

@@ -392,7 +392,7 @@ fn check_cache_size() {
 }
 
 /// The variables that have libraries of Python make code that can be counted, and keep it apart from that of other
-/// runs: Triton calls rocov in place of its assemblers, `torch.compile` does not take kernels of other runs, and CuPy
+/// runs: Triton calls rocov instead of its assemblers, `torch.compile` does not take kernels of other runs, and CuPy
 /// compiles to PTX. The user's own values of the last two win.
 ///
 /// # Errors
@@ -430,7 +430,7 @@ fn for_python(
     Ok(variables)
 }
 
-/// Has JAX call rocov in place of its assembler. Its compiler looks for that below `CUDA_ROOT`, which `librocov_instrument`
+/// Has JAX call rocov instead of its assembler. Its compiler looks for that below `CUDA_ROOT`, which `librocov_instrument`
 /// sets in Python, and its compiler of Pallas' kernels on the `PATH`: returns the directory that is to be the first there. The
 /// user's own `CUDA_ROOT` wins.
 ///
@@ -481,7 +481,7 @@ fn other_injection(variable: &str, drain: &Path) -> Option<OsString> {
     env::var_os(variable).filter(|value| !value.is_empty() && Path::new(value) != drain)
 }
 
-/// The files to keep beside profiles, by the variables that librocov reads too. librocov has printed a line about
+/// The files to keep next to profiles, by the variables that librocov reads too. librocov has printed a line about
 /// a value that cannot be used.
 fn keeping() -> Keeping {
     Keeping::from_variables(|name| env::var_os(name), |_, _| ())
@@ -555,7 +555,7 @@ fn control_directory(given: &Path) -> Result<OsString> {
     Ok(directory.into_os_string())
 }
 
-/// Warns if an option of `rocov run` stands behind the program, which gets it, and nothing shows that
+/// Warns if an option of `rocov run` comes after the program, which gets it, and nothing shows that
 /// the user means that.
 fn say_misplaced_option(command: &[OsString]) {
     let all: Vec<_> = env::args_os().collect();

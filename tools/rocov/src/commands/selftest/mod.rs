@@ -226,7 +226,7 @@ impl Test<'_> {
             None => vec![clang.path.clone().into_os_string()],
         };
         let mut compiler = command_of(&words)?;
-        // The libraries among the user's flags are behind the source that needs them.
+        // The libraries among the user's flags come after the source that needs them.
         compiler.args(flags).arg(&source).arg("-O1");
         compiler.args(&self.arguments.flags).arg("-o").arg(&program);
         let shown = command::display(&compiler);

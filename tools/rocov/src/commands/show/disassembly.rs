@@ -48,7 +48,7 @@ pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
         kinds.iter().any(|kind| object.kinds.contains(kind))
     };
     let any_is_counted = merged.objects().any(|object| is_counted(&object));
-    // Code that was counted in another way has nothing to show beside code that was.
+    // Code that was counted in another way has nothing to show next to code that was.
     for object in merged
         .objects()
         .filter(|object| !any_is_counted || is_counted(object))
@@ -143,7 +143,7 @@ fn add(text: &mut String, object: &MergedObject<'_>, wanted: &str, tools: &Tools
             match address(line) {
                 Some(address) => {
                     let offset = address.wrapping_sub(function.address);
-                    // llvm-objdump goes on up to the next function.
+                    // llvm-objdump continues up to the next function.
                     if offset >= function.code.len() as u64 {
                         break;
                     }

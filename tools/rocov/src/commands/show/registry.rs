@@ -1,4 +1,4 @@
-//! Describes registries: the loads, and the files beside them that they name.
+//! Describes registries: the loads, and the files next to them that they name.
 
 use std::collections::BTreeSet;
 use std::path::Path;

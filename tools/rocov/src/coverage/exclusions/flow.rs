@@ -87,7 +87,7 @@ impl Flow<'_> {
         self.ends(sides, [None, None])
     }
 
-    /// The place behind labels, attributes and blanks.
+    /// The place after labels, attributes and blanks.
     pub(super) fn behind_labels(self, at: usize) -> usize {
         let mut at = self.skip_blanks(at);
         loop {
@@ -131,7 +131,7 @@ impl Flow<'_> {
         })
     }
 
-    /// The places behind the condition of an `if`: the statement, and what runs in place of it.
+    /// The places after the condition of an `if`: the statement, and what runs instead of it.
     fn if_ends(self, at: usize) -> [Option<usize>; 2] {
         let other = self.statement_end(at, 0).map(|end| {
             let next = self.skip_blanks(end);
@@ -143,7 +143,7 @@ impl Flow<'_> {
         [Some(at), other]
     }
 
-    /// The places behind the condition of a loop: its statement, and what follows.
+    /// The places after the condition of a loop: its statement, and what follows.
     fn loop_ends(self, at: usize) -> [Option<usize>; 2] {
         let at = self.skip_blanks(at);
         match self.0.get(at) {
@@ -153,7 +153,7 @@ impl Flow<'_> {
         }
     }
 
-    /// The place behind the statement at `at`.
+    /// The place after the statement at `at`.
     fn statement_end(self, at: usize, depth: usize) -> Option<usize> {
         if depth > DEPTH {
             return None;
@@ -209,7 +209,7 @@ impl Flow<'_> {
         self.skip_blanks(start)..self.before(end)
     }
 
-    /// The first place from `at` on, outside of brackets that open behind it, at which code `is_end` or a bracket
+    /// The first place from `at` on, outside of brackets that open after it, at which code `is_end` or a bracket
     /// closes.
     fn scan(self, at: usize, is_end: impl Fn(&[u8]) -> bool) -> Option<usize> {
         let mut depth = 0usize;
@@ -225,7 +225,7 @@ impl Flow<'_> {
         None
     }
 
-    /// The bracket that closes the one that `at` is behind.
+    /// The bracket that closes the one that `at` is after.
     fn closing(self, at: usize) -> Option<usize> {
         self.scan(at, |_| false)
     }
@@ -263,7 +263,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Returns whether a parenthesis behind this word is one around an expression.
+    /// Returns whether a parenthesis after this word is one around an expression.
     fn is_group(self, open: usize, word: &[u8]) -> bool {
         let before = self.0[..self.before(open)].last();
         let is_operand = before.is_some_and(|byte| is_word(*byte) || b")]>".contains(byte));

@@ -137,7 +137,7 @@ impl<'a> LeftOut<'a> {
         }
     }
 
-    /// Hides the rest of each region that has nothing but brackets beside hidden code, such as the closing brace on the next
+    /// Hides the rest of each region that has nothing but brackets next to hidden code, such as the closing brace on the next
     /// line. The region of the function itself stays, unless its signature is excluded.
     fn close_regions(&mut self, file: u32, record: &Record) {
         if self.hidden.iter().all(|(other, _)| *other != file) {

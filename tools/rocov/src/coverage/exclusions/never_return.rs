@@ -76,7 +76,7 @@ fn function(code: &[u8], attribute: Range<usize>) -> Option<&[u8]> {
         .count();
     rest = &rest[closing..];
     if matches!(rest.first(), Some(b';' | b'{')) {
-        // It stands behind the parameters.
+        // It is after the parameters.
         let start = code[..attribute.start]
             .iter()
             .rposition(|byte| matches!(byte, b';' | b'{' | b'}'));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// The reason why a line is left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reason {
-    /// A comment. `line` is its line if it is of other lines, too, and `note` what its author wrote behind the words.
+    /// A comment. `line` is its line if it is of other lines, too, and `note` what its author wrote after the words.
     Comment {
         words: Arc<str>,
         line: Option<u32>,
@@ -54,7 +54,7 @@ impl Reason {
         }
     }
 
-    /// The text that the author of a comment wrote behind its words.
+    /// The text that the author of a comment wrote after its words.
     pub(crate) fn note(&self) -> Option<&str> {
         match self {
             Self::Comment { note, .. } => note.as_deref(),

@@ -179,7 +179,7 @@ impl SourceMarks {
             || is_never_reached && !keeps_unreachable
     }
 
-    /// The place behind the last byte of a line.
+    /// The place after the last byte of a line.
     pub(super) fn end_of(&self, line: u32) -> Place {
         let text = self.line(line);
         let column = u32::try_from(text.len() + 1).unwrap_or(u32::MAX);
@@ -278,7 +278,7 @@ impl SourceMarks {
         (text, first.min(body.line)..=body.line)
     }
 
-    /// Returns whether nothing but brackets stands between two places, comments aside.
+    /// Returns whether nothing but brackets is between two places, comments aside.
     pub(super) fn has_only_brackets(&self, start: Place, end: Place) -> bool {
         let code = self.between(start, end);
         // A place that does not lie in the text has other code.
@@ -357,7 +357,7 @@ impl SourceMarks {
         }
     }
 
-    /// Finds calls in the code of a line, which has blanks in place of comments and strings.
+    /// Finds calls in the code of a line, which has blanks instead of comments and strings.
     fn read_code(
         &mut self,
         line: u32,
@@ -408,7 +408,7 @@ impl SourceMarks {
     }
 }
 
-/// The name of an `assert` that never holds, by what is behind that word: `assert(false && "a kind that there is not")`.
+/// The name of an `assert` that never holds, by what is after that word: `assert(false && "a kind that there is not")`.
 fn always_fails(behind: &[u8]) -> Option<&'static str> {
     let condition = behind
         .trim_ascii_start()
@@ -421,10 +421,10 @@ fn always_fails(behind: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// A marker: its tool, its line, and what its author wrote behind it.
+/// A marker: its tool, its line, and what its author wrote after it.
 type Marker = (&'static str, u32, Option<Arc<str>>);
 
-/// The text that the author of a comment wrote behind a marker.
+/// The text that the author of a comment wrote after a marker.
 fn note(rest: &[u8]) -> Option<Arc<str>> {
     let end = memmem::find(rest, b"*/").unwrap_or(rest.len());
     let text = String::from_utf8_lossy(&rest[..end]);
@@ -448,7 +448,7 @@ struct Open {
     assert: Option<(Place, usize)>,
 }
 
-/// Returns whether a call behind this code of a line is a statement, or an operand of `?` or of a comma, and neither an
+/// Returns whether a call after this code of a line is a statement, or an operand of `?` or of a comma, and neither an
 /// argument nor a function of an object or a declaration.
 fn is_statement(before: &[u8]) -> bool {
     let mut before = before.trim_ascii_end();
@@ -466,7 +466,7 @@ fn is_statement(before: &[u8]) -> bool {
         || words.iter().any(|word| before.ends_with(word))
 }
 
-/// Returns whether a line has coverage.py's `# pragma: no cover`, or the same behind `//`.
+/// Returns whether a line has coverage.py's `# pragma: no cover`, or the same after `//`.
 fn is_pragma(line: &[u8]) -> bool {
     let Some(found) = memmem::find(line, b"pragma") else {
         return false;
@@ -480,7 +480,7 @@ fn is_pragma(line: &[u8]) -> bool {
     (before.ends_with(b"#") || before.ends_with(b"//")) && behind.starts_with(b"no cover")
 }
 
-/// The number of lines that belong to a clause of Python, such as `if x:  # pragma: no cover`, behind its first one.
+/// The number of lines that belong to a clause of Python, such as `if x:  # pragma: no cover`, after its first one.
 fn suite<'a>(behind: impl Iterator<Item = &'a [u8]>, clause: &[u8]) -> u32 {
     let code = clause
         .split(|byte| *byte == b'#')

@@ -22,7 +22,7 @@ use super::function::{Function, Location};
 /// The texts of sources, by the paths that reports have of them.
 pub(crate) type Texts = BTreeMap<Arc<str>, Arc<[u8]>>;
 
-/// The start of the names of hipRTC's temporary directories, which lie in another.
+/// The start of the names of hipRTC's temporary directories, which are in another.
 const DIRECTORY: &str = "/comgr-";
 
 /// hipRTC's own header, in the folder of headers.

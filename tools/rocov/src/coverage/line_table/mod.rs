@@ -43,7 +43,7 @@ pub(crate) fn is_without_lines(path: &str) -> bool {
     path.starts_with(WITHOUT_LINES)
 }
 
-/// The place behind a function's name, such as ` (a.hip:3)`. Empty if its lines are not known.
+/// The place after a function's name, such as ` (a.hip:3)`. Empty if its lines are not known.
 pub(crate) fn place_of(path: &str, line: u32) -> String {
     match is_without_lines(path) {
         true => String::new(),
@@ -98,7 +98,7 @@ struct Extent {
     units: Vec<Range<u32>>,
 }
 
-/// A function that is being put together: with paths in place of indices.
+/// A function that is being put together: with paths instead of indices.
 #[derive(Debug)]
 struct Draft {
     name: Arc<str>,
@@ -340,7 +340,7 @@ impl ListedFunction {
     }
 }
 
-/// The entries with the index of a line in place of the line.
+/// The entries with the index of a line instead of the line.
 fn indexed<T: Clone>(
     entries: &[(SourceLine, T)],
     index: impl Fn(&SourceLine) -> u32,

@@ -32,8 +32,8 @@ fn borrow(section: &Section) -> Bytes<'_> {
 }
 
 impl SplitFiles {
-    /// Reads the files of these units, which are in the ELF at `elf`. Its package is beside it. The file of a unit is
-    /// where the compiler wrote it, or beside the ELF.
+    /// Reads the files of these units, which are in the ELF at `elf`. Its package is next to it. The file of a unit is
+    /// where the compiler wrote it, or next to the ELF.
     pub(super) fn read(units: &[InSections<'_>], elf: &Path) -> Self {
         let mut found = Self::default();
         let mut names = units.iter().filter_map(name).peekable();

@@ -250,7 +250,7 @@ fn debug_information_that_was_split_off_is_read_from_its_files() {
         assert_eq!(check(&release, &elf, true), whole, "{version}");
     }
 
-    // Beside the ELF, if it is not where the compiler wrote it.
+    // Next to the ELF, if it is not where the compiler wrote it.
     compile(&release, "calls.hip", &["-O2", "-g", "-gsplit-dwarf"], &elf);
     let elsewhere = TempDir::new().unwrap();
     let moved = elsewhere.path().join("moved.elf");

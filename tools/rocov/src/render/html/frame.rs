@@ -47,7 +47,7 @@ pub(super) struct Head {
     pub(super) label: String,
     /// The code that the report is of.
     pub(super) origin: String,
-    /// The files that the code lies in.
+    /// The files that the code is in.
     pub(super) binaries: Vec<String>,
     pub(super) kinds: CountKinds,
     /// The unit of the counts, if a user can choose it.

@@ -50,7 +50,7 @@ struct Ranges {
 }
 
 impl Ranges {
-    /// Adds a line behind the others, which is at `place` among those with code.
+    /// Adds a line after the others, which is at `place` among those with code.
     fn add(&mut self, place: usize, line: u32) {
         match self.ranges.last_mut() {
             Some((_, last)) if self.last + 1 == place => *last = line,

@@ -193,7 +193,7 @@ impl Lexer {
 }
 
 /// The first token of code: its length, at least one byte, its kind if it has a colour, and the text that
-/// follows it. `is_first` is true if only space stands before it, `is_included` after `#include`.
+/// follows it. `is_first` is true if only space comes before it, `is_included` after `#include`.
 fn token(text: &str, is_first: bool, is_included: bool) -> (usize, Option<Kind>, Around) {
     let code = |len, kind| (len, kind, Around::Code);
     let bytes = text.as_bytes();
