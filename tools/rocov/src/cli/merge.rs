@@ -113,7 +113,7 @@ pub(crate) struct MergeArguments {
     #[arg(long)]
     pub(crate) sparse: bool,
 
-    /// Print only what is wrong
+    /// Print only problems
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
