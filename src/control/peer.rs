@@ -17,7 +17,7 @@ pub struct Peer {
 /// The process at the other end.
 ///
 /// # Errors
-/// Fails if the kernel does not know.
+/// Fails if the kernel does not report it.
 pub fn identify(stream: &UnixStream) -> io::Result<Peer> {
     let mut peer = libc::ucred {
         pid: 0,

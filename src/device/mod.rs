@@ -32,13 +32,13 @@ pub struct Agent {
     /// The agent's name, such as `gfx90a`.
     pub name: String,
     /// Its instruction set with features, such as `amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-`. `None` if the
-    /// runtime does not know it.
+    /// runtime does not report it.
     pub isa: Option<String>,
     /// Its UUID, such as `GPU-4f1d29b0c6e83a57`, or `GPU-XX` if the device has none. `None` if the runtime
-    /// does not know it.
+    /// does not report it.
     pub uuid: Option<String>,
     /// The driver's number of the node, `N` in `/sys/class/kfd/kfd/topology/nodes/N`. CPUs are counted.
-    /// `None` if the runtime does not know it.
+    /// `None` if the runtime does not report it.
     pub node: Option<u32>,
 }
 
@@ -132,7 +132,7 @@ pub struct LoadedCodeObject {
 pub struct Symbol {
     /// Device address.
     pub address: u64,
-    /// The size in bytes. 0 if the runtime does not know it.
+    /// The size in bytes. 0 if the runtime does not report it.
     pub size: u64,
 }
 

@@ -182,7 +182,7 @@ impl Elfs {
             },
         };
         // The linker accepts any build id that a user chooses. If two code objects share one, size and
-        // sections tell them apart.
+        // sections distinguish them.
         if let Some(known) = self.known.get(&identity).filter(|known| {
             known.size == size && known.sections == sections && known.inserted == inserted
         }) {

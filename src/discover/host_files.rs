@@ -40,7 +40,7 @@ pub fn tag(path: &str, build: &str) -> String {
     format!("{:016x}", xxh3_64(&text))
 }
 
-/// The files of a process, and the functions that find their builds. The default knows no file.
+/// The files of a process, and the functions that find their builds. The default contains no file.
 #[derive(Clone, Debug)]
 pub struct HostFiles {
     /// Returns the file that code is from. Gets the file that the runtime names, if it names one.

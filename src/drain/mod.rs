@@ -71,7 +71,7 @@ pub struct Session {
     registry: Registry,
     keeper: Keeper,
     is_ending: bool,
-    /// True if LLVM's drain takes the code objects that it knows.
+    /// True if LLVM's drain takes the code objects that it supports.
     takes_copies_only: bool,
     /// True if executables were loaded past the hooks.
     has_missed: bool,
@@ -337,8 +337,8 @@ impl Session {
         self.keeper.registry_file()
     }
 
-    /// Leaves the code objects of AMD GPUs without copies of their counters to LLVM's drain, which knows no others. From
-    /// now on this session drains the others only.
+    /// Leaves the code objects of AMD GPUs without copies of their counters to LLVM's drain, which supports no others.
+    /// From now on this session drains the others only.
     pub fn leave_plain_counters(&mut self) {
         self.takes_copies_only = true;
         let left = self.loads.extract_if(.., |_, load| is_of_llvm(load));
@@ -542,7 +542,7 @@ fn walk_failed(error: DeviceError) -> Loss {
     }
 }
 
-/// Returns whether LLVM's drain for HIP knows the counters of a load.
+/// Returns whether LLVM's drain for HIP supports the counters of a load.
 fn is_of_llvm(load: &Load) -> bool {
     load.is_instrumented() && !load.has_copies() && !is_cuda(load.executable.0)
 }

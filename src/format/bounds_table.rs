@@ -31,7 +31,7 @@ pub struct UnknownTable {
 }
 
 /// A layout of the table: 8-byte words with the start and stop of each section, then the address of the
-/// version word. The size of the symbol tells the layouts apart. Source: compiler-rt's
+/// version word. The size of the symbol distinguishes the layouts. Source: compiler-rt's
 /// `InstrProfilingPlatformGPU.c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableLayout {

@@ -107,7 +107,7 @@ pub enum CopiesTableError {
         /// The bytes up to the next table or the end of the section.
         found: usize,
     },
-    /// rocov does not know the version of a table.
+    /// rocov does not support the version of a table.
     #[error(
         "the table at byte {at} of {COPIES_SECTION} has version {found}, expected {COPIES_VERSION}"
     )]

@@ -9,7 +9,7 @@ use crate::format::sections::{PerSection, Section};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted<'a>(PerSection<&'a [u8]>);
 
-/// 128 bits of XXH3, which tell counts apart without a copy of them.
+/// 128 bits of XXH3, which distinguish counts without a copy of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Digest(u128);
 

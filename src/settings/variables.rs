@@ -106,7 +106,7 @@ impl Reader {
         Self::Tests,
     ];
 
-    /// Its name as people know it.
+    /// Its name for readers.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

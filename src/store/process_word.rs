@@ -1,4 +1,4 @@
-//! The word in a file name that tells a process from all others.
+//! The word in a file name that distinguishes a process from all others.
 //!
 //! A process id does not: it repeats in every container and on every host, and the system gives it to a later
 //! process. The program that a process starts with `exec` has a word of its own, too.

@@ -13,7 +13,7 @@ use crate::format::registry::model::{
 };
 use crate::store::layout::DataLayout;
 
-/// The properties of a process that its registry does not know.
+/// The properties of a process that its registry does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct Process {
     /// The process id.

@@ -169,7 +169,7 @@ impl Driver {
         ))
     }
 
-    /// The UUID of a GPU, if the driver knows it.
+    /// The UUID of a GPU, if the driver reports it.
     pub(super) fn uuid(&self, ordinal: i32) -> Option<[u8; 16]> {
         let device = self.device(ordinal).ok()?;
         let mut uuid = [0; 16];

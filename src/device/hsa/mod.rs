@@ -1,9 +1,10 @@
 //! The device interface on ROCr, AMD's HSA runtime.
 //!
-//! [`abi`] mirrors the C types, `runtime` finds the runtime in the process, `loader` lists the loaded code
-//! objects, `elf_image` reads their ELFs, and [`exchange`] knows those that rocov has put counters into. `direct_reads` reads device memory that the host sees. `blocking_copy` copies one range. `staging` copies many at a
-//! time, on a `copy_queue` for each agent, until `stuck_agents` gives an agent up. `queues` waits for
-//! kernels, and `callbacks` for what HIP does when they are complete. `executions` asks the modelled GPU under ROCr.
+//! [`abi`] mirrors the C types, `runtime` finds the runtime in the process, `loader` lists the loaded code objects,
+//! `elf_image` reads their ELFs, and [`exchange`] lists those into which rocov has inserted counters. `direct_reads`
+//! reads device memory that the host sees. `blocking_copy` copies one range. `staging` copies many at a time, on a
+//! `copy_queue` for each agent, until `stuck_agents` gives an agent up. `queues` waits for kernels, and `callbacks` for
+//! what HIP does when they are complete. `executions` asks the modelled GPU under ROCr.
 //!
 //! Nothing here starts HSA, so rocov does not change a process that never uses a GPU.
 

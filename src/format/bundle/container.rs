@@ -11,7 +11,7 @@ use crate::format::decompress::Method;
 /// declare.
 pub const MAX_UNPACKED_BYTES: u64 = 4 << 30;
 
-/// The most entries of a container. A bundle has one for each target, and LLVM knows fewer than a hundred
+/// The most entries of a container. A bundle has one for each target, and LLVM supports fewer than a hundred
 /// targets.
 pub const MAX_ENTRIES: u64 = 4096;
 

@@ -48,7 +48,7 @@ const ELF: u64 = 2;
 /// For NVIDIA's linker. It has the flag of zstd, and is packed in another way.
 const LTO_IR: u64 = 8;
 
-/// The flags of compressed images. Releases before 12.4 had a method before LZ4, which rocov does not know.
+/// The flags of compressed images. Releases before 12.4 had a method before LZ4, which rocov does not support.
 const LZ4: u64 = 0x2000;
 const ZSTD: u64 = 0x8000;
 const UNKNOWN_METHOD: u64 = 0x1000;
@@ -152,7 +152,7 @@ pub struct PackedPtx<'data> {
 }
 
 impl<'data> PackedPtx<'data> {
-    /// The architecture that it is for, such as 90. Only the text tells sm_90a from sm_90.
+    /// The architecture that it is for, such as 90. Only the text distinguishes sm_90a from sm_90.
     #[must_use]
     pub fn architecture(&self) -> u64 {
         self.entry.architecture
@@ -302,8 +302,8 @@ impl Entry {
         })
     }
 
-    /// The id, and the target of the image that a driver loads or compiles. Only the image itself tells sm_90a from
-    /// sm_90.
+    /// The id, and the target of the image that a driver loads or compiles. Only the image itself distinguishes sm_90a
+    /// from sm_90.
     fn names(&self, bytes: &[u8]) -> (String, Option<String>) {
         let architecture = self.architecture;
         match self.kind {

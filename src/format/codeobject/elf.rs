@@ -347,7 +347,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         }))
     }
 
-    /// The `e_flags` field, and the ABI version that tells how to read it.
+    /// The `e_flags` field, and the ABI version that determines how to read it.
     pub(super) fn flags(&self) -> (u32, u8) {
         let abi = self.header.e_ident().abi_version;
         (self.header.e_flags(LittleEndian).0, abi)

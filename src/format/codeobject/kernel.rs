@@ -30,7 +30,7 @@ pub struct Kernel {
     pub kernarg_size: u32,
     /// The alignment of its arguments in bytes.
     pub kernarg_align: u32,
-    /// The bytes of LDS for each workgroup that the compiler knows of.
+    /// The bytes of LDS for each workgroup that the compiler reports.
     pub group_size: u32,
     /// The bytes of scratch for each work-item.
     pub private_size: u32,
@@ -65,7 +65,7 @@ fn is_zero(number: &u32) -> bool {
 
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// The processor that it is compiled for with its features, such as `gfx90a:xnack-` or `sm_90a`. Comes from
-    /// the flags of the ELF, or from the metadata if rocov does not know the flags. A feature that is not named
+    /// the flags of the ELF, or from the metadata if rocov does not support the flags. A feature that is not named
     /// may be on or off.
     ///
     /// # Errors

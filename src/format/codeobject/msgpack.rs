@@ -1,6 +1,6 @@
 //! The part of MessagePack that metadata needs: values one after another.
 //!
-//! The crate `rmp` knows the markers. Its decoders would check the UTF-8 of all text, even of the kernels'
+//! The crate `rmp` decodes the markers. Its decoders would check the UTF-8 of all text, even of the kernels'
 //! arguments, which are most of the metadata and which rocov skips.
 
 use std::fmt;

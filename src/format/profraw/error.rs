@@ -9,7 +9,7 @@ use crate::format::sections::Section;
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProfileError {
-    /// rocov does not know the version.
+    /// rocov does not support the version.
     #[error("raw profile version {found} is not known, expected {min} to {max}")]
     UnknownVersion {
         /// The version found.

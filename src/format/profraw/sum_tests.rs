@@ -213,7 +213,7 @@ fn files_of_other_code_and_damaged_ones_are_told_apart() {
     ] {
         assert_eq!(sum.add(&other), Err(ProfileError::OtherCode));
     }
-    // Only the header tells these apart: records have no place for the data after the counters.
+    // Only the header distinguishes these: records have no place for the data after the counters.
     let mut first = Sum::new(profile(8, 7, &[1; 16])).unwrap();
     let other = profile(8, 7, &[1; 24]);
     assert_eq!(first.add(&other), Err(ProfileError::OtherCode));

@@ -220,7 +220,7 @@ impl Blocks {
     }
 }
 
-/// Checks that no instruction but a branch names a label: the threads would go a way that rocov does not know.
+/// Checks that no instruction but a branch names a label: the threads would take a path that rocov does not see.
 fn check_operands(statements: &Statements<'_>, labels: &Labels<'_, '_>) -> Result<(), PtxError> {
     for (number, word) in &statements.operands {
         let statement = &statements.all[*number];

@@ -1,8 +1,8 @@
 //! PTX, the text that NVIDIA's driver compiles: its basic blocks and their source positions.
 //!
-//! [`Module::parse`] reads a module as nvcc, clang and Triton write it. The grammar is that of NVIDIA's "PTX ISA". A part
-//! of a function that rocov does not know is an error, never a guess. [`instrument::ptx`](crate::instrument::ptx) puts
-//! counters into a module.
+//! [`Module::parse`] reads a module as nvcc, clang and Triton write it. The grammar is that of NVIDIA's "PTX ISA". A
+//! part of a function that rocov does not support is an error, never a guess.
+//! [`instrument::ptx`](crate::instrument::ptx) puts counters into a module.
 
 mod blocks;
 mod error;

@@ -1,7 +1,7 @@
 //! Comments after the PTX that librocov keeps: hashes of the source lines that it refers to, as they were when it ran.
 //!
-//! A compiler of Python keeps no text of the source and no checksum, so nothing else tells whether the source was edited
-//! after the run. A comment has the path of a source, and for each line its number and the hash of its text:
+//! A compiler of Python keeps no text of the source and no checksum, so nothing else shows whether the source was
+//! edited after the run. A comment has the path of a source, and for each line its number and the hash of its text:
 //!
 //! ```text
 //! // rocov source "/home/ada/kernels.py" 12:0a93c51f 13:8e10f2b4
@@ -29,7 +29,7 @@ pub fn hash_of_line(text: &[u8]) -> u32 {
 }
 
 /// The comments about the sources of `text`, which end it. `read` returns the text of a source; there is no comment about
-/// one that it does not know.
+/// one that it does not recognize.
 ///
 /// Less than a parser knows is enough here: librocov looks at each text that it keeps.
 pub fn note_sources(text: &str, read: impl Fn(&str) -> Option<Vec<u8>>) -> String {

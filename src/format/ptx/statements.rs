@@ -329,7 +329,7 @@ fn instruction<'text>(
             instruction.flow = Flow::Call { callee };
             return Ok((instruction, semicolon(lexer)?.end));
         }
-        // A branch of PTX before version 2.0, or one that rocov does not know.
+        // A branch of PTX before version 2.0, or one that rocov does not support.
         "brx" => return Err(lexer.unexpected(opcode, "brx.idx")),
         _ => {}
     }

@@ -1,6 +1,6 @@
 //! Processes put together: one record for all that had one set of host files on GPUs of one kind.
 //!
-//! Thousands of ranks do one thing, and a report needs to know it once. The result does not depend on the order or
+//! Thousands of ranks do one thing, and a report needs it only once. The result does not depend on the order or
 //! the grouping of the merges that lead to it.
 
 use std::collections::btree_map::Entry;

@@ -88,7 +88,7 @@ pub struct ProcessRecord {
     /// The code objects that it could have loaded but did not: it launched none of their kernels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub never_loaded: Vec<NeverLoadedRecord>,
-    /// The reasons why the GPU has stopped kernels, if a tool knows them: the first [`MAX_STOPS`] in the order
+    /// The reasons why the GPU has stopped kernels, if a tool reports them: the first [`MAX_STOPS`] in the order
     /// of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<String>,
@@ -146,7 +146,7 @@ pub struct LoadRecord {
     #[serde(with = "crate::format::registry::hex")]
     pub delta: u64,
     /// The identity of the code object. `None` if rocov could not read its ELF. If one identity has several
-    /// targets, the agent's name tells them apart.
+    /// targets, the agent's name distinguishes them.
     pub code_object: Option<String>,
     /// The index in `hosts` of the file that it came from, if rocov knows the file and the code object has
     /// counters. That is the file that `uri` names. For a code object in memory it is the file whose code

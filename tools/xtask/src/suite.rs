@@ -207,7 +207,7 @@ fn fetch(options: &Options) -> Outcome<String> {
         }
     }
     for release in &options.clangs {
-        // tools/setup installs the compilers that tools/stacks does not know.
+        // tools/setup installs the compilers that tools/stacks does not provide.
         let stack = format!("clang-{release}");
         if known().any(|name| name == stack) {
             run_command(program("tools/stacks").args(["fetch", &stack]))?;

@@ -172,7 +172,7 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, Loss> 
         return Ok(None);
     }
     let module = Module::parse(&text);
-    // Without counters, to know the registers of each kernel.
+    // Without counters, to find the registers of each kernel.
     if !assembled(real, arguments)?.status.success() {
         return Ok(None);
     }

@@ -76,7 +76,7 @@ pub enum CoverageError {
         /// The number of files in the list.
         len: usize,
     },
-    /// rocov does not know the version of the file lists.
+    /// rocov does not support the version of the file lists.
     #[error(
         "coverage mapping of version {found} is not known, expected {} to {}",
         VERSIONS.start(),

@@ -11,7 +11,7 @@ fn the_book_builds() {
     let mut book = MDBook::load(repository("docs")).expect("the book can be read");
     book.config.build.build_dir = directory.path().to_owned();
     book.build().expect("the book can be built");
-    // Its headings have the anchors that the check of links knows.
+    // Its headings have the anchors that the check of links expects.
     let source = repository("docs/src");
     for path in documents() {
         let Ok(chapter) = path.strip_prefix(&source) else {

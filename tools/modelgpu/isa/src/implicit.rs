@@ -312,7 +312,7 @@ fn complete_long_vector(instruction: &mut Instruction, words: [u32; 4]) {
     }
 }
 
-/// VOP3P-MAI: the fields of other modifiers tell the matrices' registers and arrangement.
+/// VOP3P-MAI: the fields of other modifiers give the matrices' registers and arrangement.
 fn complete_matrix(instruction: &mut Instruction, [first, second, ..]: [u32; 4]) {
     let file = |operand: Operand, accumulation: u32| {
         if accumulation & 1 == 1 && operand.vector_index().is_some() {

@@ -134,7 +134,7 @@ pub struct BufferControl {
     pub indexed: bool,
     /// The result goes to LDS.
     pub to_lds: bool,
-    /// TFE: another register tells whether the memory is there.
+    /// TFE: another register shows whether the memory is there.
     pub tells_residence: bool,
     /// The format of elements, if the instruction has its own.
     pub format: Option<BufferFormat>,
@@ -164,7 +164,7 @@ pub struct ImageControl {
     pub halves: bool,
     /// R128: the resource has four dwords.
     pub short_resource: bool,
-    /// TFE and LWE: another register tells whether the memory is there.
+    /// TFE and LWE: another register shows whether the memory is there.
     pub tells_residence: bool,
     /// RDNA's DIM: the number of coordinates without that of a layer; 0 for cubes and multisampled images.
     pub dimensions: Option<u8>,

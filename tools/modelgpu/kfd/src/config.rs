@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use modelgpu_amdgcn::Target;
 use thiserror::Error;
 
-/// The most GPUs of one machine. The driver's deprecated aperture call knows seven, real machines
+/// The most GPUs of one machine. The driver's deprecated aperture call supports seven, real machines
 /// have eight.
 pub(crate) const MAX_GPUS: usize = 8;
 

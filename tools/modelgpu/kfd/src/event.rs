@@ -163,9 +163,9 @@ impl Events {
         };
         let mut slots = self.lock();
         // A set event wakes every waiter, even if another waiter has already reset it: the age at
-        // the start shows the set. A caller that knows event ages (interface 1.14) passes the last
+        // the start shows the set. A caller that supports event ages (interface 1.14) passes the last
         // age it saw, so a set between two waits is not lost either. The age 0 means that the
-        // caller does not know ages.
+        // caller does not support ages.
         let mut ages = Vec::with_capacity(data.len());
         for item in data.iter() {
             let event = slots.get(item.event_id)?;

@@ -275,7 +275,7 @@ impl Memory {
         })
     }
 
-    /// Attaches what a program tells about an allocation to those that import it.
+    /// Attaches the information that a program gives about an allocation to those that import it.
     pub(crate) fn attach(&self, handle: u64, metadata: Metadata) {
         self.lock().metadata.insert(handle, metadata);
     }

@@ -1,4 +1,4 @@
-//! Checks whether the HSA runtime in this process knows the modelled targets.
+//! Checks whether the HSA runtime in this process supports the modelled targets.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::slice;
@@ -7,7 +7,7 @@ use modelgpu_amdgcn::Target;
 
 use crate::log;
 
-/// Prints a warning for each target that the loaded runtime does not know. ROCr 5.2.3, for example,
+/// Prints a warning for each target that the loaded runtime does not support. ROCr 5.2.3, for example,
 /// leaves out a gfx942 with "unrecognized id". A machine without another GPU then has none.
 pub(crate) fn warn_of_unknown_targets(targets: &[Target]) {
     for target in Target::ALL.iter().filter(|target| targets.contains(target)) {

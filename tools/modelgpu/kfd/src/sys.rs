@@ -134,7 +134,7 @@ pub(crate) const PAGE: u64 = 4096;
 
 /// Returns whether the process has mappings for all of these whole pages.
 ///
-/// `msync` would tell, too, but Valgrind calls it an error to ask for memory that it knows to be freed.
+/// `msync` would show it, too, but Valgrind calls it an error to ask for memory that it knows to be freed.
 pub(crate) fn is_mapped(start: u64, len: u64) -> bool {
     /// So many pages have the states that fit on the stack.
     const AT_ONCE: u64 = 4096;
@@ -204,7 +204,7 @@ pub(crate) fn monotonic_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A `sysconf` value; 1 if the system does not know it.
+/// A `sysconf` value; 1 if the system does not report it.
 pub(crate) fn sysconf(name: c_int) -> u64 {
     // SAFETY: no pointers.
     let value = unsafe { libc::sysconf(name) };

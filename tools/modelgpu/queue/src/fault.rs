@@ -42,7 +42,7 @@ pub enum Fault {
         /// The error that the queue reports to ROCr.
         error: QueueError,
     },
-    /// A packet that this queue does not know.
+    /// A packet that this queue does not support.
     #[error("unknown {queue} packet {packet:#x}")]
     UnknownPacket {
         /// `AQL` or `SDMA`.
@@ -64,7 +64,7 @@ pub enum QueueError {
     Abort,
     /// The dispatch packet names no usable code.
     InvalidCode,
-    /// The queue processor does not know the packet.
+    /// The queue processor does not support the packet.
     InvalidPacket,
 }
 

@@ -240,7 +240,7 @@ fn records(elf: &[u8], is_cubin: bool) -> Vec<Vec<u8>> {
     let Ok(elf) = ElfFile64::<object::Endianness>::parse(elf) else {
         return Vec::new();
     };
-    // The CUDA driver knows the symbols of the other table.
+    // The CUDA driver resolves the symbols of the other table.
     let of_driver = elf.symbols().filter(|_| is_cubin);
     let symbols = elf.dynamic_symbols().chain(of_driver);
     let names = symbols.filter_map(|symbol| symbol.name_bytes().ok());

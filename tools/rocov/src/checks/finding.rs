@@ -12,7 +12,7 @@ use crate::support::printable::printable;
 pub(crate) enum State {
     /// All is well.
     Ok,
-    /// Coverage can be had, with something to know about.
+    /// Coverage works, with a caveat.
     Warning,
     /// Coverage cannot be had without it.
     Missing,

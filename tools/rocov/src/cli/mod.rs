@@ -108,7 +108,7 @@ fn usage_error(subcommand: &str, kind: ErrorKind, message: String) -> ! {
 /// A usage error of a subcommand.
 fn wrong_usage(subcommand: &str, kind: ErrorKind, message: String) -> clap::Error {
     let mut cli = Cli::command();
-    // So that the subcommand knows its whole name.
+    // So that the subcommand prints its full name.
     cli.build();
     let subcommand = cli.find_subcommand_mut(subcommand);
     let subcommand = subcommand.expect("it is the one that runs");

@@ -284,7 +284,7 @@ impl ReportOptions {
     ///
     /// # Errors
     ///
-    /// Fails if git does not know the revision.
+    /// Fails if git does not find the revision.
     pub(crate) fn texts(&self) -> Result<SourceTexts> {
         let repository = self.repository.as_deref();
         match &self.source_revision {

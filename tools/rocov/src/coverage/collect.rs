@@ -40,7 +40,7 @@ pub(crate) struct CountedBinary {
     pub(crate) arch: String,
     /// The identity of the code object; empty on the host.
     pub(crate) identity: String,
-    /// The file that the user knows it by.
+    /// The file by which the user knows it.
     pub(crate) binary: PathBuf,
     /// The files with the coverage mapping: a device ELF, or programs and libraries of the host.
     pub(crate) objects: Vec<PathBuf>,

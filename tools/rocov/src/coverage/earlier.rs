@@ -88,7 +88,7 @@ impl Earlier {
         };
         let columns = now.columns.iter().map(|shown| column(&shown.label));
         let columns: Vec<_> = columns.collect();
-        // Other kinds of counts know other lines.
+        // Other kinds of counts contain other lines.
         let is_known = columns
             .iter()
             .zip(&now.columns)

@@ -107,7 +107,7 @@ impl Measure {
     }
 }
 
-/// The figures that llvm-cov knows.
+/// The figures that llvm-cov also reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Figures {
     pub(crate) regions: Figure,

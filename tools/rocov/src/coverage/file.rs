@@ -138,7 +138,7 @@ impl Column {
         segments(regions)
     }
 
-    /// The segments of a file for programs that only know regions: a line of a line table is a region of one column.
+    /// The segments of a file for programs that only support regions: a line of a line table is a region of one column.
     pub(crate) fn segments_with_listed(&self, path: &str) -> Vec<Segment> {
         let listed = self.listed_lines(path);
         if listed.is_empty() {

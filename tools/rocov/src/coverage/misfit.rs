@@ -109,7 +109,7 @@ pub(super) fn misplaced<'a>(
 }
 
 /// The lines of a function's line table that have no code, each with the index of the file. There are none in sources of
-/// languages that rocov does not know.
+/// languages that rocov does not support.
 fn without_code<'a>(
     function: &Function,
     line: impl Fn(u32, u32) -> Option<&'a [u8]>,

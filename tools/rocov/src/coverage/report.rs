@@ -324,7 +324,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The code objects of an arch. `binary` gives the file that the user knows a code object by.
+/// The code objects of an arch. `binary` returns the file by which the user knows a code object.
 fn counted<'a>(
     arch: &'a MergedArch<'_>,
     binary: impl Fn(&MergedObject<'_>) -> PathBuf + 'a,

@@ -3,7 +3,7 @@
 //! latest start had.
 //!
 //! A kernel registry lists, for each process, the builds of its files and the profiles of their code. A
-//! pooled profile has the build in its name. Reports take a profile if no registry knows its build.
+//! pooled profile has the build in its name. Reports use a profile if no registry contains its build.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -28,7 +28,7 @@ const TAG: usize = 16;
 /// A build of a file: its path, and its build id or hash.
 pub(crate) type Build = (String, String);
 
-/// The builds that the registries know.
+/// The builds that the registries contain.
 #[derive(Debug, Default)]
 pub(crate) struct Builds {
     /// The builds of each file, each with the last start of a process that had it.

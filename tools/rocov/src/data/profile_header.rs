@@ -75,7 +75,7 @@ impl fmt::Display for Instrumentation {
 ///
 /// # Errors
 ///
-/// Fails if it is not, or of a version that is not known. Tools that the user chose may know more.
+/// Fails if it is not, or of a version that is not known. Tools that the user chose may support more.
 pub(crate) fn check(path: &Path, installed: &LlvmTools) -> Result<()> {
     let file = mmap::read(path)?;
     match RawProfile::parse(&file) {

@@ -116,7 +116,7 @@ pub(crate) struct RegistryProcess {
     pub(crate) notes: Vec<String>,
 }
 
-/// The parts of a record that tell processes and groups of a registry apart.
+/// The parts of a record that distinguish processes and groups of a registry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ProcessKey {
     Process {

@@ -145,7 +145,7 @@ impl CountedPtx {
     }
 }
 
-/// The functions in a file of PTX. None if rocov does not know the text.
+/// The functions in a file of PTX. None if rocov does not support the text.
 fn functions_of(path: &Path) -> Vec<FunctionKey> {
     let text = mmap::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -10,7 +10,7 @@ use super::Clang;
 use crate::support::temporary;
 use crate::system::command;
 
-/// A target that every clang with an AMDGPU back end knows, to ask about its flags.
+/// A target that every clang with an AMDGPU back end supports, to ask about its flags.
 const ANY_ARCH: &str = "gfx90a";
 
 /// The start of the names of NVIDIA's architectures.
@@ -77,7 +77,7 @@ impl Language {
     fn options(self) -> &'static [&'static str] {
         match self {
             Self::Hip => &["-x", "hip"],
-            // Newer toolkits than clang knows serve it too.
+            // Toolkits that are newer than clang's list work, too.
             Self::Cuda => &["-x", "cuda", "-Wno-unknown-cuda-version"],
         }
     }

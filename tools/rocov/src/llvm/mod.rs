@@ -129,7 +129,7 @@ impl LlvmTools {
     pub(crate) fn reading_code_of(&self, compilers: &[String], raw_version: u64) -> Result<&Tools> {
         let mut readers = self.tools.iter().filter(|tools| match tools.raw_version {
             Some(version) => u64::from(version) == raw_version,
-            // The user must know.
+            // The user must see this.
             None => self.chosen,
         });
         let newest = readers.next().ok_or_else(|| self.no_reader(raw_version))?;

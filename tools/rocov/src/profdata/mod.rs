@@ -363,7 +363,7 @@ pub(crate) fn object_counts(
 }
 
 /// The counts of programs and libraries on the host, and the lines that llvm-profdata printed. It merges `profiles`
-/// into `part` if one is of a version that rocov does not know.
+/// into `part` if one is of a version that rocov does not support.
 ///
 /// # Errors
 ///

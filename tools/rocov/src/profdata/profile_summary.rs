@@ -1,4 +1,4 @@
-//! The summary of an indexed profile, by which compilers tell hot code from cold.
+//! The summary of an indexed profile, by which compilers distinguish hot code from cold.
 
 use std::collections::BTreeMap;
 

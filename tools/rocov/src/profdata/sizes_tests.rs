@@ -152,7 +152,7 @@ fn shown(release: &Release, profile: &Path) -> (Vec<String>, String) {
     (functions, summary)
 }
 
-/// Each release that knows the version of `ours` prints what this `release` prints of `theirs`.
+/// Each release that supports the version of `ours` prints what this `release` prints of `theirs`.
 fn compare(release: &Release, ours: &Path, theirs: &Path, what: &str) {
     let version = LittleEndian::read_u64(&fs::read(ours).unwrap()[8..]) & 0xff_ffff;
     let expected = shown(release, theirs);

@@ -71,7 +71,7 @@ impl Format {
         matches!(self, Self::Lcov { .. })
     }
 
-    /// Returns whether it knows files with lines only.
+    /// Returns whether it supports files with lines only.
     pub(crate) fn is_of_lines(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Helpers for files, paths, names and threads that know nothing of coverage.
+//! Helpers for files, paths, names and threads that are independent of coverage.
 
 pub(crate) mod atomic;
 pub(crate) mod demangle;

@@ -7,7 +7,7 @@
 //!   reach every process of the group. Forwarding would deliver them twice, and many programs take a second
 //!   Ctrl-C for "give up cleaning up".
 //! - A signal that another process sends to rocov with kill(2) is forwarded. If that process sends it to the
-//!   whole group, the child gets it twice: rocov cannot tell the two cases apart.
+//!   whole group, the child gets it twice: rocov cannot distinguish the two cases.
 //! - A signal that the child sends is not sent back to it.
 //! - SIGTSTP, SIGTTIN and SIGTTOU keep their default action: Ctrl-Z stops both.
 //!

@@ -108,7 +108,7 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// Fails if git does not know them.
+    /// Fails if git does not find them.
     pub(crate) fn diff(&self, range: &OsStr) -> Result<Vec<u8>> {
         let mut command = git(&self.directory);
         command.arg("diff").args(PLAIN_DIFF);

@@ -190,7 +190,7 @@ pub(crate) fn plugins_of_user() -> Option<PathBuf> {
 ///
 /// # Errors
 ///
-/// Fails if this command does not know its own path.
+/// Fails if this command cannot find its own path.
 pub(crate) fn plugin_directories() -> Result<Vec<PathBuf>> {
     if let Some(directory) = env::var_os(LIBRARY_DIR.name) {
         let of_libraries = PathBuf::from(directory).join("rocov");

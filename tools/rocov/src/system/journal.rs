@@ -76,7 +76,7 @@ pub(crate) struct Ending<'a> {
     pub(crate) has_snapshots: bool,
     /// True if processes had instrumented code that they did not launch, and it counts as zero.
     pub(crate) has_zeros: bool,
-    /// True if a profile was written that the journal does not know of, as on another host.
+    /// True if a profile was written that the journal does not contain, as on another host.
     pub(crate) has_profiles: &'a dyn Fn() -> bool,
     /// The line about a program whose code is for none of the modelled GPUs.
     pub(crate) misfit: &'a dyn Fn() -> Option<String>,

@@ -1,7 +1,7 @@
 //! The exit statuses of `rocov`, and the error that carries one.
 //!
 //! They follow the conventions of env(1) and timeout(1), so that a script that wraps a program in
-//! `rocov run` can tell the program's status from rocov's own.
+//! `rocov run` can distinguish the program's status from rocov's own.
 
 /// A report could not be printed: no profiles, no matching device ELF, no tool that reads them.
 pub(crate) const FAILED: u8 = 1;

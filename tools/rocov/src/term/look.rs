@@ -34,7 +34,7 @@ impl Look {
         }
         let columns = env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
         let columns = columns.filter(|columns| *columns > 0);
-        // A terminal may know its columns and no rows.
+        // A terminal may report its columns and no rows.
         let size = || tcgetwinsize(io::stdout()).ok();
         let actual = || Some(usize::from(size()?.ws_col)).filter(|columns| *columns > 0);
         let is_dumb = env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");

@@ -13,7 +13,7 @@ const COMPILERS: [&str; 2] = ["clang++-19", "clang++-22"];
 
 const CDNA: [Target; 3] = [Target::Gfx90a, Target::Gfx942, Target::Gfx950];
 
-/// Returns whether a compiler knows a target: Clang 20 is the first one with gfx950.
+/// Returns whether a compiler supports a target: Clang 20 is the first one with gfx950.
 fn knows(compiler: &str, target: Target) -> bool {
     compiler != "clang++-19" || target != Target::Gfx950
 }

@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// The interpreter executes or refuses every opcode that LLVM knows.
+    /// The interpreter executes or refuses every opcode that LLVM supports.
     #[test]
     fn no_opcode_is_unknown() {
         for target in Target::ALL {

@@ -1,4 +1,4 @@
-//! Decodes up to four dwords into an instruction. This module tells the encodings apart and has one
+//! Decodes up to four dwords into an instruction. This module distinguishes the encodings and has one
 //! submodule per group of encodings. A generation has its own layout of some of them.
 
 mod fields;

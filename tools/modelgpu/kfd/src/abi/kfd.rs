@@ -85,7 +85,7 @@ pub(crate) mod svm_operation {
     pub(crate) const GET: u32 = 1;
 }
 
-/// `type` of an attribute of SVM. Those of access name a GPU; on output the type tells its access.
+/// `type` of an attribute of SVM. Those of access name a GPU; on output the type gives its access.
 pub(crate) mod svm_attribute {
     pub(crate) const PREFERRED_LOCATION: u32 = 0;
     pub(crate) const PREFETCH_LOCATION: u32 = 1;

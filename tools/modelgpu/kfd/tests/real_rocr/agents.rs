@@ -54,7 +54,7 @@ fn device_memory_has_the_size_asked_for() {
     assert!(ended.stdout.contains(pool), "{}", ended.text());
 }
 
-/// ROCr 5.2.3 does not know gfx942. It leaves those GPUs out, and the model prints the reason.
+/// ROCr 5.2.3 does not support gfx942. It leaves those GPUs out, and the model prints the reason.
 #[test]
 fn a_target_unknown_to_the_runtime_is_explained() {
     let ended = agents("gfx90a,gfx942");

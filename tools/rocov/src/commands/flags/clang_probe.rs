@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use crate::llvm::{DeviceCompiler, Language, for_device};
 use crate::system::command;
 
-/// Options of LLVM that device code is compiled with by each clang that knows them.
+/// Options of LLVM that device code is compiled with by each clang that supports them.
 const OPTIONS: [&str; 2] = [
     // Counters make functions large. LLVM reserves registers for branches that could become long,
     // and may choose those with the return address (llvm/llvm-project#224205): such code hangs.
@@ -49,7 +49,7 @@ fn llvm_option(option: &str) -> [OsString; 2] {
 /// The properties of one clang.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ClangProbe {
-    /// The options that it knows, of [`OPTIONS`] and [`NO_CONSTRUCTORS`].
+    /// The options that it supports, of [`OPTIONS`] and [`NO_CONSTRUCTORS`].
     pub(super) options: Vec<&'static str>,
     /// True if two units of one code object (`-fgpu-rdc`) define the same symbol.
     pub(super) units_clash: bool,

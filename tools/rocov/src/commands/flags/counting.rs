@@ -16,7 +16,7 @@ use crate::term::print;
 /// The options of clang for counters of one byte, which a lane writes only if the byte does not say yet that
 /// the block was reached.
 ///
-/// clang's front end knows the first, and lld does not, so the driver must not pass it on to the linking of
+/// clang's front end supports the first, and lld does not, so the driver must not pass it on to the linking of
 /// device code.
 const REACHED: [&str; 2] = [
     "-enable-single-byte-coverage",
@@ -169,7 +169,7 @@ fn reached_options() -> impl Iterator<Item = OsString> {
     REACHED.into_iter().flat_map(words).map(OsString::from)
 }
 
-/// Returns whether this compiler can count in bytes. LLVM 15 and 16 know the first option for counters in IR
+/// Returns whether this compiler can count in bytes. LLVM 15 and 16 support the first option for counters in IR
 /// only.
 fn counts_bytes(compiler: &DeviceCompiler<'_>) -> Result<bool> {
     let options: Vec<_> = reached_options().collect();

@@ -13,7 +13,7 @@ use crate::coverage::path_match::common_suffix;
 /// A file that is there after the change.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChangedFile {
-    /// The diff's name of it, without the prefixes that tell the two sides apart. Bytes that are not
+    /// The diff's name of it, without the prefixes that distinguish the two sides. Bytes that are not
     /// UTF-8 are replaced, as llvm-cov does.
     pub(crate) path: String,
     /// The lines that were added or modified, without their ends, by their numbers after the change.

@@ -4,9 +4,9 @@
 //! by their places in it, if its regions begin and end on the same lines of it. If they do not, the
 //! function has changed, and only its figures are compared.
 //!
-//! A coverage mapping and a line table know different lines of a function. If one of the two describes it before and the
-//! other after, only whether it ran is compared. The totals of an arch that has other kinds of counts are not compared.
-//! Functions without lines are compared by whether they ran.
+//! A coverage mapping and a line table contain different lines of a function. If one of the two describes it before and
+//! the other after, only whether it ran is compared. The totals of an arch that has other kinds of counts are not
+//! compared. Functions without lines are compared by whether they ran.
 
 mod files;
 mod function;
@@ -54,7 +54,7 @@ pub(crate) struct Comparison {
 #[derive(Debug, Serialize)]
 pub(crate) struct Totals {
     pub(crate) name: String,
-    /// The kinds of counts. Other ones know other lines.
+    /// The kinds of counts. Other kinds contain other lines.
     pub(crate) kinds: Pair<CountKinds>,
     pub(crate) lines: Pair<Figure>,
     pub(crate) functions: Pair<Figure>,
@@ -102,7 +102,7 @@ pub(crate) struct KindChange {
     pub(crate) kinds: Pair<CountKinds>,
     /// The functions whose lines are not compared: a coverage mapping describes them in one, and a line table in the other.
     pub(crate) not_compared: usize,
-    /// The functions that only one of the two knows.
+    /// The functions that only one of the two contains.
     pub(crate) left_out: usize,
 }
 

@@ -18,7 +18,7 @@ use super::{
 ///
 /// # Errors
 ///
-/// Fails if rocov does not know the text.
+/// Fails if rocov does not support the text.
 pub(crate) fn read(contents: &[u8], identity: &str) -> Result<Listed> {
     let text = str::from_utf8(contents).context("not UTF-8")?;
     let mut drafts: BTreeMap<(Arc<str>, Option<Arc<str>>), Draft> = BTreeMap::new();
