@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Reports on a coverage run of TheRock with rocov, in place of its merge_coverage_report.py.
+"""Reports on a coverage run of TheRock with rocov, instead of with its merge_coverage_report.py.
 
-Takes that script's options, so that a workflow changes only the path of the script:
+It has the same options as that script, so a workflow changes only the path of the script:
 
     python examples/therock/coverage_report.py --profraw-dir coverage-report/profraw --rocm-dir build/dist/rocm \\
         --object-globs 'lib/librocrand.so*' --device-code --html-output coverage-report/html
 
-The tests must run under `rocov run`, with LLVM_PROFILE_FILE as before. The artifact with the profiles must have the
-directory beside them, too, whose name ends in `.rocov`: upload the directory that contains both. The report then needs
-no kpack archive. Host code needs the instrumented objects below --rocm-dir, and their llvm-profdata.
+The tests must run under `rocov run`, with LLVM_PROFILE_FILE as before. The artifact with the profiles must also
+contain the directory next to them whose name ends in `.rocov`: upload the directory that contains both. The report then
+needs no kpack archive. Host code needs the instrumented objects below --rocm-dir, and their llvm-profdata.
 """
 
 import argparse

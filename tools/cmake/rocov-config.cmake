@@ -8,7 +8,7 @@
 # chapter "CMake" of rocov's book.
 #
 # These variables, of the command line or of a preset, have effect at find_package and after it:
-#   ROCOV_EXECUTABLE        the command; without it, that beside this file, else that on the PATH
+#   ROCOV_EXECUTABLE        the command; default: the one next to this file, else the one on the PATH
 #   ROCOV_COVERAGE          ON: all targets that follow are compiled for coverage; OFF: none, and
 #                           rocov_add_coverage does nothing
 #   ROCOV_COUNTERS          fast, llvm or reached; for rocov_add_coverage without COUNTERS, too
