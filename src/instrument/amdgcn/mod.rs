@@ -19,6 +19,7 @@ mod link;
 mod map;
 mod masks;
 mod object;
+mod occupancy;
 mod plan;
 mod registers;
 mod rewrite;

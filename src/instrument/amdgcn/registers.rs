@@ -12,6 +12,7 @@ use super::error::Refusal;
 use super::flow::{Ratio, Vector, add, to_sum};
 use super::function::Function;
 use super::object::Descriptor;
+use super::occupancy;
 use super::plan::{
     Batch, Borrowed, Counter, Home, KEPT_VALUES, Kind, LAST_VECTORS, ON_THE_WAY, OnTheWay, Plan,
 };
@@ -104,8 +105,9 @@ struct Limits {
     /// The number of scalar registers that there are, and that cost no occupancy.
     scalars: u32,
     cheap_scalars: u32,
-    /// The number of vector registers for counters and all before.
+    /// The number of vector registers for counters and all before, and those that cost no occupancy.
     vectors: u32,
+    cheap_vectors: u32,
     is_unified: bool,
     first_accumulator: u32,
 }
@@ -140,8 +142,8 @@ impl Limits {
         }
         used.vectors = used.vectors.max(LAST_VECTORS);
         let mut scalars = scalars(target);
-        // 94 scalar registers and six others: eight waves fit on a SIMD of gfx9.
-        let mut cheap_scalars = if is_gfx9 { 94 } else { scalars };
+        // With six others they are six granules of 16: 800 registers are enough for eight waves on a SIMD of gfx9.
+        let mut cheap_scalars = if is_gfx9 { 90 } else { scalars };
         let mut first_scalar = used.scalars.next_multiple_of(2);
         let is_kernel = group.functions[0].is_kernel();
         let has_room = first_scalar + ON_THE_WAY <= scalars && group.sharing != Sharing::Borrowed;
@@ -168,6 +170,13 @@ impl Limits {
                 vectors = used.vectors.min(first_vector + free);
             }
         }
+        let known = group.descriptors.iter();
+        let known = known.map(|descriptor| descriptor.vectors(target, lanes));
+        let most = occupancy::most_vectors(target, lanes, known.max().unwrap_or_default());
+        let cheap_vectors = match is_unified {
+            true => most.saturating_sub(used.accumulators) & !3,
+            false => most,
+        };
         Self {
             used,
             first_scalar,
@@ -177,6 +186,7 @@ impl Limits {
             scalars,
             cheap_scalars,
             vectors,
+            cheap_vectors: cheap_vectors.min(vectors),
             is_unified,
             first_accumulator,
         }
@@ -249,6 +259,11 @@ impl<'a, 'data> Assignment<'a, 'data> {
     fn is_once(&self, key: &Key) -> bool {
         let is_ran = self.group.counting == Counting::Reached && key.2 == Kind::Waves;
         is_ran || self.group.functions[key.0].is_kernel() && self.depth(key) == 0
+    }
+
+    /// It can be a bit of a scalar register.
+    fn has_bit(&self, key: &Key) -> bool {
+        self.is_once(key) && key.2 == Kind::Waves && !self.is_checked(key)
     }
 
     fn refused(&self) -> Refusal {
@@ -342,8 +357,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
     fn in_scalars(&self, behind: u32, is_on_the_way: bool) -> Option<Vec<Lanes>> {
         let lanes = usize::from(self.group.lanes);
         let keys = || self.choice.keys.iter().copied();
-        let has_bit =
-            |key: &Key| self.is_once(key) && key.2 == Kind::Waves && !self.is_checked(key);
+        let has_bit = |key: &Key| self.has_bit(key);
         let mut checked: Vec<Key> = keys().filter(|key| self.is_checked(key)).collect();
         let mut bits: Vec<Key> = keys().filter(has_bit).collect();
         let mut values: Vec<Key> = keys()
@@ -457,9 +471,26 @@ impl<'a, 'data> Assignment<'a, 'data> {
         });
         let looping = order.iter().filter(|key| self.depth(key) > 0).count();
         let mut hot = looping.min(cheap);
+        // Counters beyond the vector registers that cost no occupancy are in scalar ones, as far as these cost none: first
+        // those that are bits.
+        let cheap_vectors = limits.cheap_vectors.saturating_sub(limits.first_vector) as usize;
+        let cheap_room = (usize::from(lanes) * cheap_vectors).saturating_sub(reserved.into());
+        let mut bits = Vec::new();
+        if cheap_vectors > 0 {
+            let beyond = (order.len() - hot).saturating_sub(cheap_room);
+            let mut rest = order.split_off(hot);
+            bits = rest
+                .extract_if(.., |key| self.has_bit(key))
+                .take(beyond.min(BITS * (cheap - hot)))
+                .collect();
+            order.append(&mut rest);
+            let beyond = (order.len() - hot).saturating_sub(cheap_room);
+            hot += beyond.min(cheap - hot - bits.len().div_ceil(BITS));
+        }
+        let bit_registers = bits.len().div_ceil(BITS);
         if order.len() - hot > room {
             hot = order.len() - room;
-            if hot > spare_scalars as usize {
+            if hot + bit_registers > spare_scalars as usize {
                 return Err(self.refused());
             }
         }
@@ -496,6 +527,13 @@ impl<'a, 'data> Assignment<'a, 'data> {
             let keys = Lanes {
                 keys: keys.to_vec(),
                 bits: 0..0,
+            };
+            self.add_scalars(plan, &keys, first_word, next);
+        }
+        for keys in bits.chunks(BITS) {
+            let keys = Lanes {
+                keys: keys.to_vec(),
+                bits: 0..keys.len(),
             };
             self.add_scalars(plan, &keys, first_word, next);
         }
