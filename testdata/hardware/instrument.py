@@ -2,7 +2,8 @@
 GPU, its driver, CUPTI and nvcc. Python 3.8 or later.
 
     instrument.py run RESULTS [PART]...       prints a line for each test of the parts, or of all: marks, referee, reached,
-                                              languages, forms, samples; and keeps its files in RESULTS
+                                              languages, forms, samples, programs; and keeps its files in RESULTS.
+                                              programs:1/3 is the first third of the programs
     instrument.py check RESULTS PROFDATA COV  compares the lines in RESULTS again with clang's counters, which LLVM's own
                                               tools read now
 """
@@ -46,6 +47,12 @@ MEASURED = re.compile(r"/s\b|\d *\(?(?:us|ms|msec|sec|seconds?)\b|\b(?:time|spee
 MOST_CHARACTERS = 100_000
 # The most that the kernels of programs may take longer: the geometric mean, and the worst.
 MOST_MEAN, MOST_WORST = 1.2, 2.0
+# The same for programs of HeCBench.
+MOST_PROGRAM_MEAN, MOST_PROGRAM_WORST = 1.12, 1.5
+# The seconds that such a program may take to be compiled, and to run without counters. One that takes few runs several times.
+MOST_BUILD, MOST_RUN, FEW_SECONDS = 150, 25, 2
+# The words by which such programs say whether their results are right.
+VERDICT = re.compile(r"\b(?:PASS|FAIL|ERROR)\w*", re.I)
 # The most lines that optimization moves, in percent.
 MOST_MOVED = 2
 VARIANTS = ["clang-O0", "clang-O1", "clang-O3", "nvcc-G", "nvcc-O3"]
@@ -393,6 +400,10 @@ def sample(test, name):
 BUILT = {}
 
 
+def mean_of(ratios):
+    return math.exp(statistics.mean(map(math.log, ratios)))
+
+
 def all_samples(results, run_one):
     folders = sorted(os.path.dirname(it) for it in glob.glob(inside("samples", "*", "arguments")))
     began = time.monotonic()
@@ -406,7 +417,7 @@ def all_samples(results, run_one):
     if not RATIOS:
         return True
     ratios = {name: after / before for name, (before, after) in RATIOS.items()}
-    mean = math.exp(statistics.mean(map(math.log, ratios.values())))
+    mean = mean_of(ratios.values())
     worst = max(ratios, key=ratios.get)
     print(
         f"instrument samples: {len(ratios)} of {len(folders)} compared, geometric mean {mean:.3f} ({MOST_MEAN} is meant), "
@@ -414,6 +425,115 @@ def all_samples(results, run_one):
         flush=True,
     )
     return mean <= MOST_MEAN and ratios[worst] <= MOST_WORST
+
+
+# Programs of HeCBench, by their own Makefiles
+
+
+def make(folder, *arguments):
+    variables = [f"CC={Machine.nvcc} -w", f"ARCH={Machine.architecture}", "EXTRA_CFLAGS=-lineinfo", "LAUNCHER="]
+    command = ["make", "-C", folder, "--no-print-directory", *variables, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=MOST_BUILD)
+
+
+def made(folder):
+    """Compiles a program. Returns the reason if that fails."""
+    try:
+        ended = make(folder)
+    except subprocess.TimeoutExpired:
+        return f"it takes more than {MOST_BUILD} s to compile"
+    if ended.returncode == 0:
+        return None
+    lines = [line for line in ended.stderr.splitlines() if "rror" in line] or ended.stderr.splitlines() or ["no Makefile"]
+    return f"it does not compile: {lines[0][:200]}"
+
+
+def script_of(folder, times):
+    """The commands of `make run`. Each start of the program has a file of its own for its times."""
+    lines = make(folder, "-n", "run").stdout.splitlines()
+    lines = [line for line in lines if line and not line.startswith("make")]
+    commands = [f"GPU_TIMES={times}.{number} {line}" if line.startswith("./") else line for number, line in enumerate(lines)]
+    return "set -e\n" + "\n".join(commands)
+
+
+def program_run(test, folder, number, data, seconds):
+    """Runs a program as `make run` does, with counters if `data` is given. Returns its verdicts, kernels and seconds."""
+    times = test.path(f"times{number}")
+    variables = {"LD_PRELOAD": GPU_TIMES, "GPU_TIMES_CUPTI": Machine.cupti}
+    words = [f"{name}={value}" for name, value in variables.items()]
+    command = ["env", "-C", folder, *words, "sh", "-c", script_of(folder, times)]
+    if data is None:
+        ended = test.run(command, timeout=seconds)
+    else:
+        # Code of libraries may have no PTX for this GPU.
+        ended, told = instrumented(test, command, data, seconds)
+        silent((ended, [line for line in told if "uncounted" not in line]))
+    if ended.status != 0:
+        raise Wrong(f"status {ended.status}: {ended.stdout[-200:]!r} {ended.stderr[-300:]!r}")
+    kernels = {}
+    for path in glob.glob(f"{times}.*"):
+        for name, (launches, milliseconds, registers) in kernel_times(path).items():
+            known = kernels.get(name, (0, 0, 0))
+            kernels[name] = (known[0] + launches, known[1] + milliseconds, registers)
+    if not kernels:
+        raise NotRun("it launches no kernel")
+    return sorted(VERDICT.findall(ended.stdout)), kernels, ended.seconds
+
+
+PROGRAM_RATIOS = {}
+
+
+def program(test, folder):
+    if Machine.cupti is None:
+        raise NotRun("CUPTI was not found")
+    name = os.path.basename(folder)
+    if BUILT.get(name):
+        raise NotRun(BUILT[name])
+    try:
+        first = program_run(test, folder, "first", None, MOST_RUN)
+    except Wrong as reason:
+        raise NotRun(f"without rocov: {reason}") from None
+    # The first run with counters has code assembled.
+    limit = 10 * MOST_RUN
+    runs = [program_run(test, folder, "counted", test.data, limit)]
+    plain, counted = [first], []
+    for number in range(RUNS if first[2] < FEW_SECONDS else 1):
+        counted.append(program_run(test, folder, f"counted{number}", test.path(f"data{number}"), limit))
+        if number > 0:
+            plain.append(program_run(test, folder, f"plain{number}", None, limit))
+    for run in [*runs, *counted]:
+        equal("the verdicts", run[0], first[0])
+    total = lambda run: sum(it[1] for it in run[1].values())
+    before, after = (statistics.median(map(total, runs)) for runs in (plain, counted))
+    PROGRAM_RATIOS[name] = after / before
+    most = max(first[1], key=lambda it: first[1][it][1])
+    launches = sum(it[0] for it in first[1].values())
+    own, new = first[1][most], counted[0][1].get(most, (0, 0, 0))
+    test.note(
+        f"{launches} launches; {before:.4f} ms, with counters {after:.4f} ms, ratio {after / before:.3f}; "
+        f"registers {own[2]} / {new[2]} of {most[:60]} ({new[1] / own[1]:.3f}); {len(plain)} + {len(counted)} runs"
+    )
+
+
+def all_programs(share, run_one):
+    """Compiles and runs the programs, or a share of them: 1/3 is the first third."""
+    folders = sorted(glob.glob(inside("programs", "src", "*-cuda")))
+    number, count = map(int, share.split("/")) if share else (1, 1)
+    folders = folders[len(folders) * (number - 1) // count : len(folders) * number // count]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for folder, wrong in zip(folders, pool.map(made, folders)):
+            BUILT[os.path.basename(folder)] = wrong
+    for folder in folders:
+        run_one(f"programs/{os.path.basename(folder)}", lambda test, folder=folder: program(test, folder))
+    if not PROGRAM_RATIOS:
+        return True
+    mean, worst = mean_of(PROGRAM_RATIOS.values()), max(PROGRAM_RATIOS, key=PROGRAM_RATIOS.get)
+    print(
+        f"instrument programs: {len(PROGRAM_RATIOS)} of {len(folders)} compared, geometric mean {mean:.3f} "
+        f"({MOST_PROGRAM_MEAN} is meant), worst {PROGRAM_RATIOS[worst]:.3f} ({worst}; {MOST_PROGRAM_WORST} is meant)",
+        flush=True,
+    )
+    return mean <= MOST_PROGRAM_MEAN and PROGRAM_RATIOS[worst] <= MOST_PROGRAM_WORST
 
 
 # Only whether code ran
@@ -655,6 +775,11 @@ def run_all(results, parts):
             is_well &= all_samples(results, record.run_one)
         else:
             print("instrument samples: not run; the pack was made without --samples", flush=True)
+    for part in [it for it in parts or ["programs"] if it.split(":")[0] == "programs"]:
+        if os.path.isdir(inside("programs")):
+            is_well &= all_programs(part.partition(":")[2], record.run_one)
+        else:
+            print("instrument programs: not run; the pack was made without --programs", flush=True)
     shutil.rmtree(Machine.cache, ignore_errors=True)
     counts = ", ".join(f"{count} {outcome}" for outcome, count in record.counts.items())
     print(f"instrument: {counts}, in {time.monotonic() - began:.0f} s", flush=True)

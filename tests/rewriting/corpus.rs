@@ -44,7 +44,8 @@ fn kind(refusal: &Refusal) -> String {
 
 impl Account {
     fn add(&mut self, image: &[u8]) {
-        let Ok(object) = CodeObject::parse(image) else {
+        let parsed = CodeObject::parse(image);
+        let Some(object) = parsed.ok().filter(|object| !object.is_cubin()) else {
             return;
         };
         let Ok(kernels) = object.kernels() else {

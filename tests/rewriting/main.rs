@@ -6,6 +6,7 @@
     reason = "prints what was measured, if it is asked to"
 )]
 
+mod copies;
 mod corpus;
 mod kernels;
 mod large;
