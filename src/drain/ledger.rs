@@ -9,6 +9,7 @@
 //! again, because the file also has the counts of others.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -26,9 +27,12 @@ const MAX_PROFILE: u64 = 5 * MAX_SECTION_BYTES + (1 << 20);
 /// This process's contributions to each file.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    files: HashMap<Arc<Path>, File>,
+    /// By path, whose bytes take less time to hash than the names within it.
+    files: HashMap<Arc<OsStr>, File>,
     /// The file that each live load contributes to, by generation.
-    paths: HashMap<u64, Arc<Path>>,
+    paths: HashMap<u64, Arc<OsStr>>,
+    /// True if the process ends: nobody replaces a file until the last drain.
+    is_ending: bool,
 }
 
 #[derive(Debug, Default)]
@@ -42,7 +46,7 @@ struct File {
     is_there: bool,
     /// The place of the file, if it is not the one that its name says.
     place: Option<PathBuf>,
-    /// The inode at the last write. `None` for a pool.
+    /// The inode at the last write. `None` for a pool, and at the end of the process.
     inode: Option<Inode>,
 }
 
@@ -80,12 +84,12 @@ impl File {
         self.place.as_deref().unwrap_or(path)
     }
 
-    /// Records the inode of the file called `path` after a write.
-    fn note_inode(&mut self, path: &Path, is_pool: bool) {
+    /// Records that the file called `path` was written, and its inode if that is `wanted`.
+    fn note_written(&mut self, path: &Path, wanted: bool) {
         self.is_there = true;
-        self.inode = match is_pool {
-            true => None,
-            false => inode(self.place(path)).unwrap_or_default(),
+        self.inode = match wanted {
+            true => inode(self.place(path)).unwrap_or_default(),
+            false => None,
         };
     }
 
@@ -135,6 +139,11 @@ fn inode(path: &Path) -> io::Result<Option<Inode>> {
 }
 
 impl Ledger {
+    /// Marks the end of the process.
+    pub(super) fn begin_end(&mut self) {
+        self.is_ending = true;
+    }
+
     /// The next step for the file at `path`, a pool or not, after load `generation` has `counted`. If
     /// counters have gone down, they were reset, and all their counts are new.
     ///
@@ -148,7 +157,7 @@ impl Ledger {
         version: &Version,
         is_pool: bool,
     ) -> Result<Step, OutputError> {
-        let Some(file) = self.files.get_mut(path) else {
+        let Some(file) = self.files.get_mut(path.as_os_str()) else {
             return Ok(if is_pool {
                 Step::Add(None)
             } else {
@@ -186,7 +195,7 @@ impl Ledger {
         generation: u64,
         counted: &Counted<'_>,
     ) -> Result<Option<Counts>, OutputError> {
-        let Some(file) = self.files.get_mut(path) else {
+        let Some(file) = self.files.get_mut(path.as_os_str()) else {
             return Ok(None);
         };
         file.forget_if_taken(path);
@@ -203,7 +212,10 @@ impl Ledger {
 
     /// The number of files in directories whose path ends in `directory`.
     pub(super) fn files_in(&self, directory: &Path) -> usize {
-        let parents = self.files.keys().filter_map(|path| path.parent());
+        let parents = self
+            .files
+            .keys()
+            .filter_map(|path| Path::new(path).parent());
         parents.filter(|parent| parent.ends_with(directory)).count()
     }
 
@@ -223,33 +235,41 @@ impl Ledger {
             Step::Add(_) => Some(counted.to_counts()),
         };
         let digest = counted.digest();
-        let (path, file) = self.file(path);
+        let has_inode = !is_pool && !self.is_ending;
+        let (name, file) = self.file(path);
         file.live
             .insert(generation, Contribution { digest, counts });
-        file.note_inode(&path, is_pool);
-        self.paths.insert(generation, path);
+        file.note_written(path, has_inode);
+        self.paths.insert(generation, name);
     }
 
     /// Records that the file at `path` now has counts that are never subtracted again.
     pub(super) fn settled(&mut self, path: &Path, is_pool: bool) {
-        let (path, file) = self.file(path);
+        let has_inode = !is_pool && !self.is_ending;
+        let (_, file) = self.file(path);
         file.holds_more = true;
-        file.note_inode(&path, is_pool);
+        file.note_written(path, has_inode);
     }
 
     /// The place of the file called `path`.
     pub(super) fn place<'a>(&'a self, path: &'a Path) -> &'a Path {
-        self.files.get(path).map_or(path, |file| file.place(path))
+        let file = self.files.get(path.as_os_str());
+        file.map_or(path, |file| file.place(path))
     }
 
     /// Returns whether this process has written the file called `path`.
     pub(super) fn has(&self, path: &Path) -> bool {
-        self.files.get(path).is_some_and(|file| file.is_there)
+        let file = self.files.get(path.as_os_str());
+        file.is_some_and(|file| file.is_there)
     }
 
     /// Records that the file called `path` is at `place` from now on.
-    pub(super) fn moved(&mut self, path: PathBuf, place: PathBuf) {
-        self.file(&path).1.place = Some(place);
+    pub(super) fn moved(&mut self, path: &Path, place: PathBuf) {
+        if place.as_os_str() != path.as_os_str() {
+            self.file(path).1.place = Some(place);
+        } else if let Some(file) = self.files.get_mut(path.as_os_str()) {
+            file.place = None;
+        }
     }
 
     /// Ends the contributions of load `generation`. Its counts stay. Further counts belong to another load.
@@ -261,9 +281,9 @@ impl Ledger {
     }
 
     /// The record of the file called `path`, and its name.
-    fn file(&mut self, path: &Path) -> (Arc<Path>, &mut File) {
-        let known = self.files.get_key_value(path);
-        let name = known.map_or_else(|| path.into(), |(name, _)| name.clone());
+    fn file(&mut self, path: &Path) -> (Arc<OsStr>, &mut File) {
+        let known = self.files.get_key_value(path.as_os_str());
+        let name = known.map_or_else(|| path.as_os_str().into(), |(name, _)| name.clone());
         (name.clone(), self.files.entry(name).or_default())
     }
 }

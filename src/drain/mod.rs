@@ -354,6 +354,7 @@ impl Session {
     /// The more the heap is used before, the more likely this ends the program.
     pub fn begin_end(&mut self) {
         self.is_ending = true;
+        self.ledger.begin_end();
     }
 
     /// Keeps the files of later loads next to profiles of this name. The next drain also writes the earlier

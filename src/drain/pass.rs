@@ -315,13 +315,13 @@ impl<'a> Pass<'a> {
     fn create(&mut self, path: &Path, contents: &[u8]) -> Result<(), Error> {
         let place = create_at_or_beside(path, contents)?;
         let is_expected = self.name.is_pooled() || self.name.is_of_one_process();
-        if place != path && !is_expected {
+        if !is_expected && place != path {
             self.taken.push(Taken {
                 path: path.to_owned(),
                 place: place.clone(),
             });
         }
-        self.ledger.moved(path.to_owned(), place);
+        self.ledger.moved(path, place);
         Ok(())
     }
 
@@ -344,7 +344,7 @@ impl<'a> Pass<'a> {
             error,
             path: place.clone(),
         });
-        self.ledger.moved(path.to_owned(), place);
+        self.ledger.moved(path, place);
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use crate::store::OutputError;
 use crate::store::interrupted::uninterrupted;
 use crate::store::layout::REGISTRY;
-use crate::store::partial_files::{hold, partial_prefix, sweep_once};
+use crate::store::partial_files::{lock_new, partial_prefix, sweep_once};
 use crate::store::regular_file::read_input;
 
 /// Writes `contents` to `path`, and makes its directories. It writes a file under another name in that
@@ -157,23 +157,23 @@ pub(super) fn random() -> u64 {
 }
 
 /// A file that is removed unless it was renamed.
-struct Temporary {
+struct Temporary<'a> {
     path: PathBuf,
     /// Locked while it is open, so that no other process removes it as a leftover.
     file: File,
+    contents: &'a [u8],
     is_renamed: bool,
 }
 
-impl Temporary {
+impl<'a> Temporary<'a> {
     /// Writes `contents` next to `path`, under a name that no other process or thread uses.
-    fn write(path: &Path, contents: &[u8]) -> Result<Self, OutputError> {
+    fn write(path: &Path, contents: &'a [u8]) -> Result<Self, OutputError> {
         let directory = path.parent().unwrap_or(path);
         sweep_once(directory);
         let mut temporary = loop {
             let name = format!("{}{:016x}", partial_prefix(), random());
-            let temporary = Self::make(directory.join(name), path)?;
-            // If this fails, another process removed the file as a leftover before it was locked.
-            if hold(&temporary.file) {
+            let temporary = Self::make(directory.join(name), path, contents)?;
+            if lock_new(&temporary.file) {
                 break temporary;
             }
         };
@@ -182,8 +182,23 @@ impl Temporary {
         Ok(temporary)
     }
 
+    /// Writes the file once more if another process has removed it as a leftover, between the moments when it was made and
+    /// locked. The rename shows that, so that no other call of the system has to look. Returns whether it did.
+    fn write_again_if_removed(&mut self, error: &io::Error, path: &Path) -> io::Result<bool> {
+        let is_missing = error.kind() == io::ErrorKind::NotFound;
+        let is_removed = is_missing && {
+            let here = uninterrupted(|| self.file.metadata());
+            here.is_ok_and(|file| file.nlink() == 0)
+        };
+        if is_removed {
+            let again = Self::write(path, self.contents);
+            *self = again.map_err(io::Error::other)?;
+        }
+        Ok(is_removed)
+    }
+
     /// Makes a new file at `place` for the contents of `path`, and its directory.
-    fn make(place: PathBuf, path: &Path) -> Result<Self, OutputError> {
+    fn make(place: PathBuf, path: &Path, contents: &'a [u8]) -> Result<Self, OutputError> {
         let create = || {
             let mut options = OpenOptions::new();
             options.write(true).create_new(true).open(&place)
@@ -207,6 +222,7 @@ impl Temporary {
         Ok(Self {
             path: place,
             file,
+            contents,
             is_renamed: false,
         })
     }
@@ -218,10 +234,12 @@ impl Temporary {
                 self.is_renamed = true;
                 Ok(true)
             }
+            Ok(false) => Ok(self.is_at(path)),
             // Network file systems may do what they report as failed. A second file would then have the counts again.
-            other => match self.is_at(path) {
-                true => Ok(true),
-                false => other,
+            Err(_) if self.is_at(path) => Ok(true),
+            Err(error) => match self.write_again_if_removed(&error, path)? {
+                true => self.take_new_name(path),
+                false => Err(error),
             },
         }
     }
@@ -237,7 +255,13 @@ impl Temporary {
     /// Replaces the file at `path` by this one.
     fn rename(mut self, path: &Path) -> Result<(), OutputError> {
         match uninterrupted(|| fs::rename(&self.path, path)) {
-            Err(error) if !self.is_at(path) => return Err(OutputError::io("replace", path)(error)),
+            Err(error) if !self.is_at(path) => {
+                let again = self.write_again_if_removed(&error, path);
+                return match again.map_err(OutputError::io("write", path))? {
+                    true => self.rename(path),
+                    false => Err(OutputError::io("replace", path)(error)),
+                };
+            }
             _ => {}
         }
         self.is_renamed = true;
@@ -245,7 +269,7 @@ impl Temporary {
     }
 }
 
-impl Drop for Temporary {
+impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         if !self.is_renamed {
             // If the file was renamed, it is gone. If not, the important error has been returned.
@@ -327,10 +351,27 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let theirs = directory.path().join(".rocov-01234567-0123456789abcdef");
         fs::write(&theirs, "theirs").unwrap();
-        assert!(Temporary::make(theirs.clone(), &directory.path().join("x")).is_err());
+        assert!(Temporary::make(theirs.clone(), &directory.path().join("x"), b"").is_err());
         assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
         let names: std::collections::BTreeSet<_> = (0..1000).map(|_| random()).collect();
         assert_eq!(names.len(), 1000);
+    }
+
+    #[test]
+    fn a_file_that_another_process_removes_is_written_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let mut new = Temporary::write(&at("new"), b"one").unwrap();
+        fs::remove_file(&new.path).unwrap();
+        assert!(new.take_new_name(&at("new")).unwrap());
+        let old = Temporary::write(&at("old"), b"two").unwrap();
+        fs::remove_file(&old.path).unwrap();
+        old.rename(&at("old")).unwrap();
+        for (name, contents) in [("new", "one"), ("old", "two")] {
+            assert_eq!(fs::read_to_string(at(name)).unwrap(), contents);
+        }
+        drop(new);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
     }
 
     #[test]

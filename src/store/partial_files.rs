@@ -33,12 +33,17 @@ pub fn partial_prefix() -> String {
 /// file is still there: another process may have removed it as a leftover.
 #[must_use]
 pub fn hold(file: &File) -> bool {
+    // If the metadata cannot be read, assume that the file is there: a new one would be no better.
+    lock_new(file) && !file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
+}
+
+/// Takes the lock of a new file as [`hold`] does, without a look whether it is still there. Returns whether no other
+/// process has the lock, to remove the file.
+pub(super) fn lock_new(file: &File) -> bool {
     match file.try_lock() {
-        // If the metadata cannot be read, assume that the file is there: a new one would be no better.
-        Ok(()) => !file.metadata().is_ok_and(|metadata| metadata.nlink() == 0),
         Err(TryLockError::WouldBlock) => false,
-        // The file system has no locks, so no process takes the file for a leftover.
-        Err(TryLockError::Error(_)) => true,
+        // If the file system has no locks, no process takes the file for a leftover.
+        Ok(()) | Err(TryLockError::Error(_)) => true,
     }
 }
 

@@ -197,11 +197,11 @@ fn are_clear(lines: &[String], fault: &Fault, way: &Way) {
     }
 }
 
-/// The numbers of the first, a middle and the last of `calls`.
+/// The numbers of the first, the last and two others of `calls`.
 fn places(calls: c_long) -> BTreeSet<c_long> {
     match calls {
         0 => BTreeSet::new(),
-        calls => [0, calls / 2, calls - 1].into(),
+        calls => [0, calls / 3, calls / 2, calls - 1].into(),
     }
 }
 
