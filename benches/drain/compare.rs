@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rocov::device::{Device, DeviceError, DeviceRange, Executable, Take};
+use rocov::device::{Device, DeviceError, DeviceRange, Executable, Take, TakeParts};
 use rocov_tests::delegate::{AsDevice, Delegate};
 
 use crate::clock::{best, millis, timed};
@@ -88,12 +88,17 @@ impl Plan {
     }
 
     fn carry_out(&self, device: &dyn Device, directory: &Path) {
-        device.read_each(&self.ranges, &mut |place, read| {
-            read.expect("device memory");
+        let write = |place: usize| {
             let [new, path] =
                 ["tmp", "profraw"].map(|extension| directory.join(format!("{place}.{extension}")));
             fs::write(&new, &self.files[place]).expect("room on the disk");
             fs::rename(&new, &path).expect("the same directory");
+        };
+        let whole: Vec<_> = self.ranges.iter().map(|range| vec![*range]).collect();
+        let read = device.read_parts(&whole, &mut |place, _| write(place));
+        device.read_each(&self.ranges[read..], &mut |place, copied| {
+            copied.expect("device memory");
+            write(read + place);
         });
     }
 }
@@ -118,5 +123,11 @@ impl Delegate for Counting<'_> {
         let copied = ranges.iter().filter(|range| range.len > 0);
         self.reads.set(self.reads.get() + copied.count());
         self.device.read_each(ranges, take);
+    }
+
+    fn read_parts(&self, loads: &[Vec<DeviceRange>], take: &mut TakeParts<'_>) -> usize {
+        let read = self.device.read_parts(loads, take);
+        self.reads.set(self.reads.get() + read);
+        read
     }
 }

@@ -7,7 +7,7 @@ use crate::device::cuda::modules::{Modules, is_cuda, is_cuda_address};
 use crate::device::hsa::{Copying, HsaDevice, Runtime};
 use crate::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
-    Symbol, Take,
+    Symbol, Take, TakeParts,
 };
 
 /// The running device runtimes of the process. There is at least one.
@@ -152,6 +152,19 @@ impl Device for Gpus {
             }
             first += run.len();
         }
+    }
+
+    fn read_parts(&self, loads: &[Vec<DeviceRange>], take: &mut TakeParts<'_>) -> usize {
+        let Some(hsa) = &self.hsa else {
+            return 0;
+        };
+        // Loads of one runtime follow each other, unless a program uses both.
+        let is_cuda = |parts: &Vec<DeviceRange>| {
+            let first = parts.first();
+            first.is_some_and(|part| is_cuda_address(part.start))
+        };
+        let before = loads.iter().position(is_cuda).unwrap_or(loads.len());
+        hsa.read_parts(&loads[..before], take)
     }
 
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {

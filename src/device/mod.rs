@@ -233,6 +233,9 @@ impl<T: Read + Seek + fmt::Debug> ElfImage for T {}
 /// The receiver of copies: it gets the index of each range and its bytes.
 pub type Take<'a> = dyn FnMut(usize, Result<&[u8], DeviceError>) + 'a;
 
+/// The receiver of parts: it gets the index of each load, and the bytes of its parts, one behind the other.
+pub type TakeParts<'a> = dyn FnMut(usize, &[u8]) + 'a;
+
 /// Counts of the instructions that a device has executed, by their addresses.
 pub trait Executions {
     /// Writes two counters for each word of 4 bytes from device address `start` on: the waves that executed the
@@ -314,6 +317,13 @@ pub trait Device {
     /// A failure concerns only its range. It is one of [`Device::read`].
     fn read_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
         one_by_one(ranges, take, |address, into| self.read(address, into));
+    }
+
+    /// Reads the parts of `loads` by loads of the processor, from the first load on, as long as this takes less time than
+    /// copies, and hands the parts of each load to `take`. The parts of a load do not overlap, and are in their order.
+    /// Returns the number of those loads. The others need [`Device::read_each`].
+    fn read_parts(&self, _loads: &[Vec<DeviceRange>], _take: &mut TakeParts<'_>) -> usize {
+        0
     }
 
     /// Copies `from` to device memory at `address`.

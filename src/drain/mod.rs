@@ -497,14 +497,12 @@ impl Session {
             ..Outcome::default()
         };
         let mut well = Vec::with_capacity(loads.len());
-        let ranges: Vec<_> = loads.iter().map(|load| first_look(load)).collect();
-        device.read_each(&ranges, &mut |place, read| {
-            let load = loads[place];
-            let mut memory = match read {
-                Ok(bytes) => CopiedMemory::new(device, ranges[place].start, bytes),
-                // The error of the copy appears later, when its bytes are needed.
-                Err(_) => CopiedMemory::none(device),
-            };
+        let (ranges, parts): (Vec<_>, Vec<_>) = loads
+            .iter()
+            .map(|load| first_look(load))
+            .map(|look| (look.range, look.parts))
+            .unzip();
+        let mut run = |load: &Load, mut memory: CopiedMemory<'_>| {
             let mut pass = Pass::new(
                 load,
                 name,
@@ -531,6 +529,19 @@ impl Session {
                 cause,
             });
             outcome.losses.extend(losses);
+        };
+        let read = device.read_parts(&parts, &mut |place, bytes| {
+            let memory = CopiedMemory::from_parts(device, &parts[place], bytes);
+            run(loads[place], memory);
+        });
+        device.read_each(&ranges[read..], &mut |place, copied| {
+            let place = read + place;
+            let memory = match copied {
+                Ok(bytes) => CopiedMemory::new(device, ranges[place].start, bytes),
+                // The error of the copy appears later, when its bytes are needed.
+                Err(_) => CopiedMemory::none(device),
+            };
+            run(loads[place], memory);
         });
         (outcome, well)
     }

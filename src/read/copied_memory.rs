@@ -15,6 +15,9 @@ use crate::validate::MAX_SECTION_BYTES;
 /// microseconds at the 25 GB/s of a PCIe 4 link, less than another copy.
 const MAX_GAP: u64 = 256 << 10;
 
+/// Parts that lie closer than this, in bytes, are read as one: each part takes the system some loads, too.
+const MAX_GAP_OF_PARTS: u64 = 64;
+
 /// Areas with copies of counters may lie this far from the sections, in bytes. The load's other copy would have to
 /// wait for the first, which takes longer.
 const MAX_GAP_TO_AREAS: u64 = 1 << 20;
@@ -55,6 +58,26 @@ impl<'a> CopiedMemory<'a> {
         CopiedMemory {
             device,
             spans: vec![Span { start, bytes }],
+        }
+    }
+
+    /// Starts with `bytes`, which are those of `parts`, one behind the other.
+    pub(crate) fn from_parts(
+        device: &'a dyn Device,
+        parts: &[DeviceRange],
+        mut bytes: &'a [u8],
+    ) -> Self {
+        let spans = parts.iter().map(|part| {
+            let (own, others) = bytes.split_at(part.len as usize);
+            bytes = others;
+            Span {
+                start: part.start,
+                bytes: own.into(),
+            }
+        });
+        CopiedMemory {
+            device,
+            spans: spans.collect(),
         }
     }
 
@@ -104,9 +127,17 @@ impl<'a> CopiedMemory<'a> {
     }
 }
 
-/// The first range to copy of `load`: its counters, and the parts near them whose place is known before a
-/// read. If the ELF cannot be read, only the tables.
-pub(crate) fn first_look(load: &Load) -> DeviceRange {
+/// The first look at a load.
+pub(crate) struct FirstLook {
+    /// The range to copy: its counters, and the parts near them whose place is known before a read. If the ELF cannot be
+    /// read, only the tables.
+    pub(crate) range: DeviceRange,
+    /// The parts of the range that are needed, in their order.
+    pub(crate) parts: Vec<DeviceRange>,
+}
+
+/// The memory of `load` to read first.
+pub(crate) fn first_look(load: &Load) -> FirstLook {
     let symbols = load.tables.iter().chain(&load.copies);
     let symbols = symbols.map(|symbol| DeviceRange {
         start: symbol.address,
@@ -134,10 +165,15 @@ pub(crate) fn first_look(load: &Load) -> DeviceRange {
             .into_iter()
             .find(|span| wanted.len > 0 && span.contains(&wanted))
     });
-    found.unwrap_or(DeviceRange {
+    let range = found.unwrap_or(DeviceRange {
         start: load.segment.start,
         len: 0,
-    })
+    });
+    ranges.retain(|part| part.len > 0 && range.contains(part));
+    FirstLook {
+        range,
+        parts: together(&ranges, MAX_GAP_OF_PARTS),
+    }
 }
 
 /// Copies at once the ranges of `bounds` and `version` and the areas from the ELF, as far as they lie in the load.

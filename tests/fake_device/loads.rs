@@ -1,12 +1,14 @@
 //! Loads, reloads, agents: every count ends in a file, and none twice.
 
+use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use rocov::device::Device;
+use rocov::device::{Device, DeviceError, DeviceRange, TakeParts};
 use rocov::drain::{Idle, Session};
 use rocov::store::layout::PROFRAW;
 
+use crate::support::delegate::{AsDevice, Delegate};
 use crate::support::fake_device::FakeDevice;
 use crate::support::profile::raw_profiles;
 use crate::{
@@ -403,4 +405,70 @@ fn loads_that_share_a_file_add_up_however_they_come_and_go() {
     session.loaded(&device, FIRST).unwrap();
     device.count(FIRST, VECADD, &[5, 5]);
     sum(&mut session, &device, [117, 1006]);
+}
+
+/// A device whose memory the host sees. It reads the parts of all loads but the last, and counts their bytes.
+struct Seen<'a> {
+    inner: &'a FakeDevice,
+    bytes: Cell<u64>,
+    copies: Cell<usize>,
+}
+
+impl Delegate for Seen<'_> {
+    fn device(&self) -> &dyn Device {
+        self.inner
+    }
+
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
+        self.copies.set(self.copies.get() + 1);
+        self.inner.read(address, into)
+    }
+
+    fn read_parts(&self, loads: &[Vec<DeviceRange>], take: &mut TakeParts<'_>) -> usize {
+        let read = loads.len() - 1;
+        for (place, parts) in loads[..read].iter().enumerate() {
+            let mut all = Vec::new();
+            let mut end = 0;
+            for part in parts {
+                assert!(part.start >= end, "they are in their order: {parts:?}");
+                end = part.start + part.len;
+                let mut bytes = vec![0; part.len as usize];
+                self.inner.read(part.start, &mut bytes).unwrap();
+                all.extend(bytes);
+            }
+            self.bytes.set(self.bytes.get() + all.len() as u64);
+            take(place, &all);
+        }
+        read
+    }
+}
+
+#[test]
+fn only_the_sections_are_read_where_the_host_sees_them() {
+    let (directory, name) = output();
+    let mut device = loaded();
+    device.load(SECOND, 0, &vecadd());
+    let mut session = Session::default();
+    for executable in [FIRST, SECOND] {
+        session.loaded(&device, executable).unwrap();
+        device.count(executable, VECADD, &[64, 60]);
+    }
+    let seen = Seen {
+        inner: &device,
+        bytes: Cell::new(0),
+        copies: Cell::new(0),
+    };
+    let outcome = session.drain(&AsDevice(&seen), &name);
+    assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
+    // The other load takes one copy.
+    assert_eq!(seen.copies.get(), 1);
+    let functions = merged(directory.path());
+    assert_eq!(counts(&functions, VECADD), [128, 120]);
+    // The profile has these sections and a header, which is about as long as the table of their bounds.
+    let file = fs::metadata(&outcome.files[0]).unwrap().len();
+    assert!(
+        seen.bytes.get() <= file + 64,
+        "{} of {file}",
+        seen.bytes.get()
+    );
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use rocov::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
-    Symbol, Take,
+    Symbol, Take, TakeParts,
 };
 
 /// The calls of a device in front of another. The other carries out each call that it does not define itself, apart from
-/// [`Delegate::read_each`], which calls [`Delegate::read`] for each range.
+/// [`Delegate::read_each`], which calls [`Delegate::read`] for each range, and [`Delegate::read_parts`], which reads none.
 #[allow(missing_docs, reason = "each function is that of `Device`")]
 #[allow(
     clippy::missing_errors_doc,
@@ -70,6 +70,10 @@ pub trait Delegate {
         }
     }
 
+    fn read_parts(&self, _loads: &[Vec<DeviceRange>], _take: &mut TakeParts<'_>) -> usize {
+        0
+    }
+
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
         self.device().write(address, from)
     }
@@ -126,6 +130,10 @@ impl Device for AsDevice<'_> {
 
     fn read_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
         self.0.read_each(ranges, take);
+    }
+
+    fn read_parts(&self, loads: &[Vec<DeviceRange>], take: &mut TakeParts<'_>) -> usize {
+        self.0.read_parts(loads, take)
     }
 
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::device::hsa::{HsaDevice, abi};
-use crate::device::{DeviceRange, Take};
+use crate::device::{DeviceRange, TakeParts};
 use crate::support::memory::zeroed;
 use crate::support::own_memory;
 
@@ -27,26 +27,31 @@ const COHERENT: [&str; 3] = ["gfx90a", "gfx942", "gfx950"];
 const BUDGET: Duration = Duration::from_millis(2);
 /// The time of a copy by a queue that is there. Reads that take less need no budget.
 const COPY: Duration = Duration::from_micros(20);
-/// The most ranges that are read with one call of the system.
-const MANY: usize = 32;
+/// The most parts that are read with one call of the system: its own limit is 1,024.
+const MANY: usize = 256;
 /// The most bytes that are read with one call of the system, a millisecond of slow loads.
 const BYTES: u64 = 64 << 10;
 
 impl HsaDevice {
-    /// Reads ranges from the first on, hands each to `take`, and returns their number. The others need a copy.
-    pub(super) fn read_directly(&self, ranges: &[DeviceRange], take: &mut Take<'_>) -> usize {
+    /// Reads the parts of `loads` from the first on, hands them to `take`, one after the other, and returns the number of
+    /// those loads. The others need a copy.
+    pub(super) fn read_directly(
+        &self,
+        loads: &[Vec<DeviceRange>],
+        take: &mut TakeParts<'_>,
+    ) -> usize {
         let mut spent = Duration::ZERO;
         let mut owners = Vec::new();
         let mut bytes = Vec::new();
         let mut done = 0;
-        while done < ranges.len() && (spent <= BUDGET || spent <= COPY * done as u32) {
+        while done < loads.len() && (spent <= BUDGET || spent <= COPY * done as u32) {
             let start = processor_time();
-            let read = self.read_some(&ranges[done..], &mut owners, &mut bytes);
+            let read = self.read_some(&loads[done..], &mut owners, &mut bytes);
             spent += processor_time().saturating_sub(start);
             let mut rest = bytes.as_slice();
-            for range in &ranges[done..done + read] {
-                let (own, others) = rest.split_at(range.len as usize);
-                take(done, Ok(own));
+            for parts in &loads[done..done + read] {
+                let (own, others) = rest.split_at(total(parts) as usize);
+                take(done, own);
                 rest = others;
                 done += 1;
             }
@@ -57,46 +62,47 @@ impl HsaDevice {
         done
     }
 
-    /// Reads some of `ranges` from the first on into `bytes`, one after the other, and returns their number. `owners` are
-    /// the agents that were asked, with the answers.
+    /// Reads the parts of some of `loads` from the first on into `bytes`, one after the other, and returns the number of
+    /// those loads. `owners` are the agents that were asked, with the answers.
     fn read_some(
         &self,
-        ranges: &[DeviceRange],
+        loads: &[Vec<DeviceRange>],
         owners: &mut Vec<(u64, bool)>,
         bytes: &mut Vec<u8>,
     ) -> usize {
-        let mut left = BYTES;
-        let mut fits = |range: &DeviceRange| {
-            left = left.checked_sub(range.len)?;
-            Some((range.start, range.len as usize))
-        };
-        let seen = ranges
-            .iter()
-            .take(MANY)
-            .take_while(|range| self.is_seen(**range, owners));
-        let pieces: Vec<_> = seen.map_while(&mut fits).collect();
-        let total = pieces.iter().map(|(_, len)| len).sum();
-        if bytes.len() < total {
-            let Ok(room) = zeroed(total as u64) else {
+        let mut pieces: Vec<(u64, usize)> = Vec::new();
+        let mut ends = Vec::new();
+        let mut sum = 0;
+        for parts in loads {
+            let after = total(parts).saturating_add(sum);
+            let fits = after <= BYTES && pieces.len() + parts.len() <= MANY;
+            if !fits || !self.is_seen(parts, owners) {
+                break;
+            }
+            pieces.extend(parts.iter().map(|part| (part.start, part.len as usize)));
+            ends.push(after as usize);
+            sum = after;
+        }
+        if sum == 0 {
+            return 0;
+        }
+        if bytes.len() < sum as usize {
+            let Ok(room) = zeroed(sum) else {
                 return 0;
             };
             *bytes = room;
         }
-        let mut read = match total {
-            0 => 0,
-            _ => own_memory::load(&pieces, &mut bytes[..total]).unwrap_or_default(),
-        };
-        let whole = pieces.iter().take_while(|(_, len)| {
-            let is_whole = *len <= read;
-            read = read.saturating_sub(*len);
-            is_whole
-        });
-        whole.count()
+        let read = own_memory::load(&pieces, &mut bytes[..sum as usize]).unwrap_or_default();
+        ends.iter().take_while(|end| **end <= read).count()
     }
 
-    /// Returns whether the host sees a range.
-    fn is_seen(&self, range: DeviceRange, owners: &mut Vec<(u64, bool)>) -> bool {
-        let owner = self.api.check_allocated(range.start, range.len as usize);
+    /// Returns whether the host sees the parts of a load, which are in their order.
+    fn is_seen(&self, parts: &[DeviceRange], owners: &mut Vec<(u64, bool)>) -> bool {
+        let (Some(first), Some(last)) = (parts.first(), parts.last()) else {
+            return false;
+        };
+        let len = (last.start - first.start).saturating_add(last.len);
+        let owner = self.api.check_allocated(first.start, len as usize);
         let Some(owner) = owner
             .ok()
             .filter(|owner| self.copying.check(*owner).is_ok())
@@ -127,6 +133,12 @@ impl HsaDevice {
         let is_never = |access: &u32| *access == abi::POOL_ACCESS_NEVER;
         Some(!accesses.is_empty() && !accesses.iter().any(is_never))
     }
+}
+
+/// The number of bytes of the parts of a load.
+fn total(parts: &[DeviceRange]) -> u64 {
+    let lens = parts.iter().map(|part| part.len);
+    lens.fold(0, u64::saturating_add)
 }
 
 /// The processor time of the calling thread. A load that waits for a device takes processor time.

@@ -29,7 +29,7 @@ use crate::device::hsa::executions::ModelledGpu;
 use crate::device::hsa::runtime::{Api, Copier};
 use crate::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
-    Symbol, Take,
+    Symbol, Take, TakeParts,
 };
 
 pub use crate::device::hsa::executions::counts_executions;
@@ -189,6 +189,10 @@ impl Device for HsaDevice {
 
     fn read_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
         self.copy_each(ranges, take);
+    }
+
+    fn read_parts(&self, loads: &[Vec<DeviceRange>], take: &mut TakeParts<'_>) -> usize {
+        self.read_directly(loads, take)
     }
 
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {

@@ -27,11 +27,8 @@ use crate::support::memory::zeroed;
 const HALF: usize = 1 << 20;
 
 impl HsaDevice {
-    /// Reads or copies `ranges` and hands each to `take`, in their order.
+    /// Copies `ranges` and hands each to `take`, in their order.
     pub(super) fn copy_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
-        let read = self.read_directly(ranges, take);
-        let ranges = &ranges[read..];
-        let take: &mut Take<'_> = &mut |place, bytes| take(read + place, bytes);
         let total = total(ranges);
         let mut window = (total > 0)
             .then(|| Window::open(self, total).ok())
@@ -81,11 +78,10 @@ impl HsaDevice {
         let mut result = Ok(());
         let (start, len) = (address, into.len() as u64);
         let range = DeviceRange { start, len };
-        let mut take = |_: usize, read: Result<&[u8], DeviceError>| {
-            result = read.map(|bytes| into.copy_from_slice(bytes));
-        };
-        if self.read_directly(&[range], &mut take) == 0 {
-            self.copy_alone(0, range, &mut take);
+        if self.read_directly(&[vec![range]], &mut |_, bytes| into.copy_from_slice(bytes)) == 0 {
+            self.copy_alone(0, range, &mut |_, read| {
+                result = read.map(|bytes| into.copy_from_slice(bytes));
+            });
         }
         result
     }
