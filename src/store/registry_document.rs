@@ -1,7 +1,8 @@
 //! Turns the registry of a running process into the document.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use crate::device::Agent;
 use crate::discover::host_files::HostFile;
@@ -47,6 +48,7 @@ pub(super) fn document(
             hosts.push(host);
         }
     }
+    let mut places = Places::new(layout);
     let process = ProcessRecord {
         pid: process.pid,
         host: process.host.clone(),
@@ -57,7 +59,7 @@ pub(super) fn document(
         loads: registry
             .loads()
             .iter()
-            .map(|recorded| load(recorded, layout, &hosts))
+            .map(|recorded| load(recorded, &mut places, &hosts))
             .collect(),
         hosts: hosts.iter().map(|named| host(named)).collect(),
         device_code: device_code(registry, layout),
@@ -129,8 +131,40 @@ fn host(host: &HostFile) -> HostRecord {
     }
 }
 
+/// The paths of profiles from the side of a layout. Most are in one directory, whose path is found once.
+struct Places<'a> {
+    layout: &'a DataLayout,
+    /// The latest directory, and its path from the side.
+    latest: Option<(&'a OsStr, PathBuf)>,
+}
+
+impl<'a> Places<'a> {
+    fn new(layout: &'a DataLayout) -> Self {
+        Self {
+            layout,
+            latest: None,
+        }
+    }
+
+    fn place(&mut self, path: &'a Path) -> String {
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return self.layout.relative(path).to_string_lossy().into_owned();
+        };
+        let directory = directory.as_os_str();
+        let layout = self.layout;
+        let place = match &mut self.latest {
+            Some((known, place)) if *known == directory => place,
+            latest => {
+                let place = layout.relative(Path::new(directory));
+                &mut latest.insert((directory, place)).1
+            }
+        };
+        place.join(name).to_string_lossy().into_owned()
+    }
+}
+
 /// Describes a load. `hosts` are the host files of the process.
-fn load(load: &Loaded, layout: &DataLayout, hosts: &[&HostFile]) -> LoadRecord {
+fn load<'a>(load: &'a Loaded, places: &mut Places<'a>, hosts: &[&HostFile]) -> LoadRecord {
     let host = load.host.as_deref();
     let host = host.and_then(|host| hosts.iter().position(|known| *known == host));
     let elf = load.code_object.as_deref();
@@ -152,7 +186,7 @@ fn load(load: &Loaded, layout: &DataLayout, hosts: &[&HostFile]) -> LoadRecord {
         delta: load.load_delta,
         code_object: elf.map(|elf| elf.identity.to_string()),
         host,
-        profile: profile.map(|path| layout.relative(path).to_string_lossy().into_owned()),
+        profile: profile.map(|path| places.place(path)),
         partial: load.partial.as_deref().map(str::to_owned),
         kernels: elf
             .map_or(&[][..], |elf| elf.kernels.as_slice())

@@ -5,7 +5,16 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
 
 pub(super) fn serialize<S: Serializer>(address: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&format_args!("{address:#x}"))
+    // A registry has hundreds of addresses, which the program waits for at its end: the machinery of `format!` takes several
+    // times as long.
+    let mut text = *b"0x0000000000000000";
+    let digits = 16 - (address.leading_zeros() as usize / 4).min(15);
+    for (place, digit) in text[2..2 + digits].iter_mut().enumerate() {
+        let value = (address >> (4 * (digits - 1 - place))) & 0xf;
+        *digit = b"0123456789abcdef"[value as usize];
+    }
+    let text = str::from_utf8(&text[..2 + digits]).unwrap_or_default();
+    serializer.serialize_str(text)
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
@@ -13,4 +22,18 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     text.strip_prefix("0x")
         .and_then(|digits| u64::from_str_radix(digits, 16).ok())
         .ok_or_else(|| Error::custom(format!("address {text:?}, expected such as \"0x7f00\"")))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn addresses_have_as_many_digits_as_they_need() {
+        #[derive(serde::Serialize)]
+        struct Address(#[serde(with = "super")] u64);
+
+        for address in [0, 1, 0xf, 0x10, 0x7f31_c0de_0040, 1 << 63, u64::MAX] {
+            let text = serde_json::to_string(&Address(address)).unwrap();
+            assert_eq!(text, format!("\"{address:#x}\""));
+        }
+    }
 }

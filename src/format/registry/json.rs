@@ -86,7 +86,12 @@ struct LinePerElement {
 
 impl LinePerElement {
     fn start_line<W: ?Sized + Write>(&self, writer: &mut W) -> io::Result<()> {
-        write!(writer, "\n{:1$}", "", self.depth)
+        /// More spaces than a document has lists in each other.
+        const SPACES: &[u8] = b"\n                ";
+        match SPACES.get(..=self.depth) {
+            Some(start) => writer.write_all(start),
+            None => write!(writer, "\n{:1$}", "", self.depth),
+        }
     }
 }
 
