@@ -1,9 +1,11 @@
 //! Reads the headers of a GPU's ELF, without the rest of the file.
 
+use std::sync::OnceLock;
+
 use object::LittleEndian;
 use object::elf::{
     EM_AMDGPU, FileHeader64, NT_GNU_BUILD_ID, NoteType, PF_W, PF_X, PT_LOAD, PT_NOTE,
-    ProgramHeader64, SHF_ALLOC, SHT_DYNSYM, SHT_SYMTAB,
+    ProgramHeader64, SHF_ALLOC, SHT_DYNSYM, SHT_SYMTAB, SectionHeader64,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::read::{ReadRef, SectionIndex, StringTable};
@@ -63,6 +65,9 @@ pub struct CodeObject<'data, R: ReadRef<'data>> {
     pub(super) data: R,
     pub(super) header: &'data FileHeader64<LittleEndian>,
     pub(super) sections: SectionTable<'data, FileHeader64<LittleEndian>, R>,
+    /// The name of each section; `None` if it cannot be read. Parsers ask for a dozen sections, and for one more for each
+    /// kernel.
+    names: OnceLock<Vec<Option<&'data [u8]>>>,
 }
 
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
@@ -82,6 +87,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             data,
             header,
             sections,
+            names: OnceLock::new(),
         })
     }
 
@@ -220,9 +226,24 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         Ok(sections)
     }
 
+    /// The first section of this name.
+    pub(super) fn section_named(
+        &self,
+        name: &[u8],
+    ) -> Option<&'data SectionHeader64<LittleEndian>> {
+        let names = self.names.get_or_init(|| {
+            let sections = self.sections.iter();
+            sections
+                .map(|section| self.sections.section_name(LittleEndian, section).ok())
+                .collect()
+        });
+        let at = names.iter().position(|known| *known == Some(name))?;
+        self.sections.section(SectionIndex(at)).ok()
+    }
+
     /// Returns whether there is a section of this name.
     pub(super) fn has_section(&self, name: &[u8]) -> bool {
-        self.sections.section_by_name(LittleEndian, name).is_some()
+        self.section_named(name).is_some()
     }
 
     /// The profile sections that are loaded onto the device. A cubin has none unless it is
@@ -230,7 +251,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     #[must_use]
     pub fn profile_sections(&self) -> ProfileSections {
         let range = |name: &[u8]| {
-            let (_, section) = self.sections.section_by_name(LittleEndian, name)?;
+            let section = self.section_named(name)?;
             let loaded = section.sh_flags(LittleEndian).0 & SHF_ALLOC.0 != 0;
             loaded.then(|| ElfRange {
                 address: section.sh_addr(LittleEndian),
@@ -323,8 +344,8 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// # Errors
     /// Fails if sections are damaged.
     pub fn section(&self, name: &[u8]) -> Result<&'data [u8], CodeObjectError> {
-        match self.sections.section_by_name(LittleEndian, name) {
-            Some((_, section)) => Ok(section.data(LittleEndian, self.data)?),
+        match self.section_named(name) {
+            Some(section) => Ok(section.data(LittleEndian, self.data)?),
             None => Ok(&[]),
         }
     }

@@ -55,10 +55,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// The tables of copies, with ELF addresses. Empty if the code object has no copies.
     #[must_use]
     pub fn copies_tables(&self) -> CopiesTables {
-        let section = self
-            .sections
-            .section_by_name(LittleEndian, COPIES_SECTION.as_bytes());
-        let Some((_, section)) = section else {
+        let Some(section) = self.section_named(COPIES_SECTION.as_bytes()) else {
             return CopiesTables::default();
         };
         let unit = match self.is_cubin() {
