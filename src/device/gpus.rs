@@ -9,6 +9,7 @@ use crate::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
     Symbol, Take, TakeParts,
 };
+use crate::format::codeobject::Identity;
 
 /// The running device runtimes of the process. There is at least one.
 #[derive(Debug)]
@@ -119,6 +120,11 @@ impl Device for Gpus {
     fn held_image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
         self.by_handle(code_object.executable.0)?
             .held_image(code_object)
+    }
+
+    fn contents(&self, code_object: &LoadedCodeObject) -> Option<Identity> {
+        let device = self.by_handle(code_object.executable.0).ok()?;
+        device.contents(code_object)
     }
 
     fn source(&self, code_object: &LoadedCodeObject) -> Option<Arc<str>> {

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::format::codeobject::Identity;
 use crate::support::memory::{NoMemory, zeroed};
 
 /// A GPU agent.
@@ -297,6 +298,12 @@ pub trait Device {
     /// Fails if the ELF cannot be opened.
     fn held_image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
         self.image(code_object)
+    }
+
+    /// The identity of what the runtime was given, by its contents, if that is known: equal ones have equal ELFs, of which
+    /// only the first need be read.
+    fn contents(&self, _code_object: &LoadedCodeObject) -> Option<Identity> {
+        None
     }
 
     /// Returns whether [`Device::image`] finds the ELF as long as the executable is there. Otherwise it must be read when

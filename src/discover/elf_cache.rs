@@ -134,17 +134,42 @@ fn uncounted<'data, R: ReadRef<'data>>(
 #[derive(Debug, Default)]
 pub struct Elfs {
     known: HashMap<Identity, Arc<ElfFacts>>,
+    /// Those of code objects whose contents the device identifies ([`Device::contents`]).
+    by_contents: HashMap<Identity, Arc<ElfFacts>>,
 }
 
 impl Elfs {
-    /// Returns the facts from the ELF of `code_object` on `agent`, and the ELF. For a long ELF that is known, reads only
-    /// headers and notes, or all bytes if only its contents identify it. It does not parse a known ELF again.
+    /// Returns the facts from the ELF of `code_object` on `agent`, and the ELF if it was read: the device may know that it is
+    /// one that was read before.
     ///
     /// If the ELF `is_held`, its owner keeps it as it is until this returns.
     ///
     /// # Errors
     /// Fails if the ELF cannot be read, or is damaged in a part that a drain needs.
     pub fn look(
+        &mut self,
+        device: &dyn Device,
+        agent: &Agent,
+        code_object: &LoadedCodeObject,
+        is_held: bool,
+    ) -> Result<(Arc<ElfFacts>, Option<ElfBytes>), DiscoverError> {
+        let contents = device.contents(code_object);
+        let known = contents
+            .as_ref()
+            .and_then(|contents| self.by_contents.get(contents));
+        if let Some(known) = known {
+            return Ok((known.clone(), None));
+        }
+        let (facts, image) = self.read(device, agent, code_object, is_held)?;
+        if let Some(contents) = contents {
+            self.by_contents.insert(contents, facts.clone());
+        }
+        Ok((facts, Some(image)))
+    }
+
+    /// Reads the ELF. For a long ELF that is known, reads only headers and notes, or all bytes if only its contents identify
+    /// it. It does not parse a known ELF again.
+    fn read(
         &mut self,
         device: &dyn Device,
         agent: &Agent,

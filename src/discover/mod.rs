@@ -121,7 +121,8 @@ pub struct Found {
     pub agent: Arc<Agent>,
     /// The facts from its ELF, if it could be read.
     pub elf: Option<Arc<ElfFacts>>,
-    /// The ELF, opened and compared with the loaded code object. `None` if it could not be read, or was taken.
+    /// The ELF, opened and compared with the loaded code object. `None` if it could not be read, did not have to be, or was
+    /// taken.
     pub(crate) image: Option<ElfBytes>,
     /// The tables and the version word for a drain. `None` if there is nothing to drain, or the filter
     /// rejects it.
@@ -230,7 +231,7 @@ pub fn discover(
         // If the ELF cannot be read, or is damaged in a part that the loader did not need, the table is still
         // valid.
         let (elf, image, shortage) = match elfs.look(device, agent, &code_object, is_held) {
-            Ok((elf, image)) => (Some(elf), Some(image), None),
+            Ok((elf, image)) => (Some(elf), image, None),
             Err(error) => (None, None, Some(error).filter(is_shortage)),
         };
         let counters = if wanted(&code_object.uri) {

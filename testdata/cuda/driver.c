@@ -23,7 +23,7 @@ enum {
   CAPTURE_UNSUPPORTED = 900,
   CAPTURE_INVALIDATED = 901
 };
-enum { DEVICES = 2, MANY = 4096 };
+enum { DEVICES = 2, MANY = 16384 };
 
 Callback stand_in_callback;
 unsigned char stand_in_enabled[4][1024];

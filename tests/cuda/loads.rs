@@ -2,7 +2,7 @@
 
 use object::read::NameOrOrdinal;
 use object::read::elf::ElfFile64;
-use object::{LittleEndian, Object};
+use object::{LittleEndian, Object, ObjectSection};
 use tempfile::TempDir;
 
 use crate::setup::{BIN_OF, HISTOGRAM, Setup, counts, expect, profiles, step, steps};
@@ -109,6 +109,114 @@ fn a_program_needs_librocov_as_its_injection_only() {
     run(&mut command).with_status(6).silently();
     let found = counts(&profiles(data.path()), data.path());
     expect(&found, &[(BIN_OF, &[1, 2, 3])]);
+}
+
+/// What librocov adds to loads of CUDA modules: calls of the system, without those for memory, and instructions.
+struct Costs {
+    calls: f64,
+    instructions: f64,
+}
+
+/// The costs of each of `count` loads: of one cubin, or of one for each load.
+fn costs(setup: &Setup, count: usize, is_new: bool) -> Costs {
+    let data = data();
+    let at = |name: &str| data.path().join(name);
+    let cubin = std::fs::read(&setup.cubin).expect("it was made");
+    let steps = (0..count).map(|number| {
+        let file = at(&format!("{}.cubin", if is_new { number } else { 0 }));
+        // In the padding behind the last instruction: only the hash sees the number.
+        let mut own = cubin.clone();
+        code_of(&mut own).copy_from_slice(&(if is_new { number } else { 0 }).to_le_bytes());
+        std::fs::write(&file, own).expect("a temporary file can be written");
+        step("load", &file)
+    });
+    let steps: Vec<_> = steps.chain(["exit:0".to_owned()]).collect();
+    let traced = |program: &str, options: &[&str]| {
+        let mut command = limited(program);
+        command
+            .args(options)
+            .arg(setup.library("steps"))
+            .args(&steps);
+        command.env("LD_LIBRARY_PATH", setup.library(""));
+        command.env("ROCOV_CUPTI", setup.library("libcupti.so.12"));
+        command.env("CUDA_INJECTION64_PATH", built("librocov.so"));
+        command.env("LLVM_PROFILE_FILE", at("profraw/%p.profraw"));
+        run(&mut command).success()
+    };
+    let log = at("calls");
+    traced("strace", &["-qq", "-o", &log.to_string_lossy()]);
+    let text = std::fs::read_to_string(&log).expect("strace's log");
+    let loads: Vec<_> = text.split(".cubin\", O_RDONLY").collect();
+    // The program reads each file with the calls up to its `close`. The first load starts rocov, and the last is
+    // followed by the exit.
+    let is_own = |line: &&str| {
+        let memory = ["brk(", "mmap(", "munmap(", "mremap("];
+        line.contains(") = ") && !memory.iter().any(|call| line.starts_with(call))
+    };
+    let calls = loads[2..loads.len() - 1].iter().map(|load| {
+        let (_, behind) = load.split_once("close(").expect("the file is closed");
+        behind.lines().skip(1).filter(is_own).count()
+    });
+    let calls = calls.sum::<usize>() as f64 / (loads.len() - 3) as f64;
+    let options = [
+        "--tool=callgrind",
+        "--callgrind-out-file=/dev/null",
+        // What CUPTI calls.
+        "--toggle-collect=*injection*called*",
+    ];
+    let ended = traced("valgrind", &options);
+    let (_, collected) = ended
+        .stderr
+        .split_once("Collected : ")
+        .expect("callgrind's sum");
+    let collected: f64 = collected
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .parse()
+        .expect("a number");
+    Costs {
+        calls,
+        instructions: collected / count as f64,
+    }
+}
+
+/// The last bytes of the code of a cubin, behind the last instruction that runs.
+fn code_of(cubin: &mut [u8]) -> &mut [u8] {
+    let elf = ElfFile64::<LittleEndian>::parse(&*cubin).expect("a cubin");
+    let code = elf
+        .sections()
+        .find(|section| section.name().is_ok_and(|name| name.starts_with(".text.")));
+    let (offset, size) = code.and_then(|code| code.file_range()).expect("code");
+    let end = (offset + size) as usize;
+    &mut cubin[end - size_of::<usize>()..end]
+}
+
+#[test]
+fn a_load_costs_as_much_among_many_as_among_few() {
+    /// The numbers of loads, and the largest factor of the costs of each.
+    const FEW: usize = 50;
+    const MANY: usize = 1_000;
+    const GROWTH: f64 = 1.2;
+    /// The calls of the system for a load, some more than there are.
+    const MOST_CALLS: f64 = 20.0;
+
+    let Some(setup) = Setup::get() else { return };
+    for is_new in [false, true] {
+        let [few, many] = [FEW, MANY].map(|count| costs(setup, count, is_new));
+        let figures = format!(
+            "new cubins: {is_new}; among {FEW}: {:.1} calls, {:.0} instructions; among {MANY}: {:.1} calls, {:.0} \
+             instructions",
+            few.calls, few.instructions, many.calls, many.instructions
+        );
+        println!("{figures}");
+        assert!(
+            many.calls <= GROWTH * few.calls && few.calls <= MOST_CALLS,
+            "{figures}"
+        );
+        assert!(many.instructions <= GROWTH * few.instructions, "{figures}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 )]
 
 use std::arch::asm;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::journal::{self, Note};
@@ -25,9 +26,14 @@ pub(crate) fn call(function: &str, work: impl FnOnce() -> RocovStatus) -> RocovS
     run(function, work).unwrap_or(RocovStatus::Internal)
 }
 
+thread_local! {
+    /// True behind the shield: a hook calls other copies of librocov, and this one, by the C interface.
+    static IS_BEHIND: Cell<bool> = const { Cell::new(false) };
+}
+
 fn run<T>(place: &str, work: impl FnOnce() -> T) -> Option<T> {
     let (errno, floating_point) = (errno(), floating_point());
-    let result = signal_shield::behind(|| {
+    let guarded = || {
         let result = catch_unwind(AssertUnwindSafe(work)).ok();
         if result.is_none() {
             journal::note(Note::Lost);
@@ -36,7 +42,17 @@ fn run<T>(place: &str, work: impl FnOnce() -> T) -> Option<T> {
             ));
         }
         result
-    });
+    };
+    // A thread that is already ending has its own shield each time.
+    let is_behind = IS_BEHIND.try_with(|is_behind| is_behind.replace(true));
+    let result = match is_behind {
+        Ok(true) => guarded(),
+        Ok(false) | Err(_) => {
+            let result = signal_shield::behind(guarded);
+            let _ = IS_BEHIND.try_with(|is_behind| is_behind.set(false));
+            result
+        }
+    };
     set_errno(errno);
     set_floating_point(floating_point);
     result

@@ -83,7 +83,7 @@ impl CudaDevice {
             len: from.len() as u64,
         };
         let plan = self.plan(range)?;
-        let entered = self.driver.enter(plan.context)?;
+        let entered = self.driver().enter(plan.context)?;
         let stream = entered.stream()?;
         for piece in &plan.pieces {
             let bytes = &from[piece.place.clone()];
@@ -108,7 +108,7 @@ impl CudaDevice {
         }
         let (number, module, at) = module_at(&self.modules, range)?;
         let addresses = {
-            let entered = self.driver.enter(module.context)?;
+            let entered = self.driver().enter(module.context)?;
             self.resolve(&entered, number, &module)?.1
         };
         let mut bytes = zeroed(range.len)?;
@@ -146,7 +146,7 @@ impl CudaDevice {
                 let len = piece.place.len();
                 (all + len, longest.max(len))
             });
-            let entered = self.driver.enter(context)?;
+            let entered = self.driver().enter(context)?;
             let stream = entered.stream()?;
             let room = all.min(MOST_STAGED).max(longest);
             let is_much = all > MOST_PAGEABLE
@@ -156,7 +156,7 @@ impl CudaDevice {
                 None => Ok(false),
             };
             let staging = match is_much && is_idle()? {
-                true => Staging::pinned(&self.driver, room)?,
+                true => Staging::pinned(self.driver(), room)?,
                 false => Staging::pageable(room)?,
             };
             copy_pieces(&stream, &staging, &mut here)?;

@@ -25,6 +25,8 @@ use crate::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol, Take,
 };
 use crate::format::bounds_table::VERSION_SYMBOL;
+use crate::format::codeobject::Identity;
+use crate::format::codeobject::cuda::LaidOut;
 use crate::support::backoff::Pauses;
 
 pub use crate::device::cuda::driver::CUDA_LIBRARY;
@@ -39,8 +41,17 @@ type Placed = (u64, Arc<[u64]>);
 /// The process's running CUDA driver.
 #[derive(Debug)]
 pub struct CudaDevice {
-    driver: Driver,
     modules: Arc<Modules>,
+}
+
+/// The ELF of a module, which it shares with the modules of equal cubins.
+#[derive(Debug)]
+struct LaidOutElf(Arc<LaidOut>);
+
+impl AsRef<[u8]> for LaidOutElf {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.elf
+    }
 }
 
 impl CudaDevice {
@@ -50,17 +61,22 @@ impl CudaDevice {
     /// # Errors
     /// Fails if the loaded driver lacks a function that the drain needs.
     pub fn attach(modules: &Arc<Modules>) -> Result<Option<Self>, DeviceError> {
-        let Some(driver) = Driver::find()? else {
-            return Ok(None);
-        };
-        let modules = modules.clone();
-        Ok(driver.is_running().then_some(Self { driver, modules }))
+        let driver = modules.driver()?;
+        let is_running = driver.is_some_and(Driver::is_running);
+        Ok(is_running.then(|| Self {
+            modules: modules.clone(),
+        }))
+    }
+
+    fn driver(&self) -> &Driver {
+        let driver = self.modules.driver().ok().flatten();
+        driver.expect("it was there when this was made, and stays")
     }
 
     /// The version of CUDA that the driver is for, such as 13000 for 13.0. 0 if it does not say.
     #[must_use]
     pub fn version(&self) -> i32 {
-        self.driver.version()
+        self.driver().version()
     }
 
     /// Waits until these GPUs have done the work that they have now, no longer than `patience`. Only contexts with
@@ -72,7 +88,7 @@ impl CudaDevice {
     pub fn wait(&self, agents: &[u64], patience: Duration) -> Result<bool, DeviceError> {
         let mut pauses = Pauses::new(patience, FIRST_PAUSE, LONGEST_PAUSE);
         for context in self.modules.contexts(|agent| agents.contains(&agent)) {
-            let entered = self.driver.enter(context)?;
+            let entered = self.driver().enter(context)?;
             let Some(work) = entered.work_so_far(context, self.modules.captures())? else {
                 continue;
             };
@@ -92,7 +108,7 @@ impl CudaDevice {
             if let Some((number, module)) = self.modules.module(executable)
                 && module.handle.is_none()
                 && !module.is_being_loaded
-                && let Ok(entered) = self.driver.enter(module.context)
+                && let Ok(entered) = self.driver().enter(module.context)
             {
                 // If no library has it, its own drain reports that.
                 let _ = self.resolve(&entered, number, &module);
@@ -168,15 +184,15 @@ fn addresses_in(
 impl Device for CudaDevice {
     fn agents(&self) -> Result<Vec<Agent>, DeviceError> {
         let mut agents = Vec::new();
-        for ordinal in 0..self.driver.devices()? {
-            let (major, minor) = self.driver.capability(ordinal)?;
+        for ordinal in 0..self.driver().devices()? {
+            let (major, minor) = self.driver().capability(ordinal)?;
             let name = format!("sm_{major}{minor}");
             agents.push(Agent {
                 handle: agent_of(ordinal),
                 index: ordinal as usize,
                 isa: Some(format!("nvptx64-nvidia-cuda--{name}")),
                 name,
-                uuid: self.driver.uuid(ordinal).map(uuid_text),
+                uuid: self.driver().uuid(ordinal).map(uuid_text),
                 node: None,
             });
         }
@@ -221,7 +237,7 @@ impl Device for CudaDevice {
 
     fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
         let module = self.modules.module(code_object.executable);
-        let elf = module.map(|(_, module)| module.laid_out.elf.clone());
+        let elf = module.map(|(_, module)| LaidOutElf(module.laid_out));
         match elf {
             Some(elf) => Ok(Box::new(Cursor::new(elf))),
             None => Err(DeviceError::Image {
@@ -229,6 +245,11 @@ impl Device for CudaDevice {
                 source: std::io::ErrorKind::NotFound.into(),
             }),
         }
+    }
+
+    fn contents(&self, code_object: &LoadedCodeObject) -> Option<Identity> {
+        let (_, module) = self.modules.module(code_object.executable)?;
+        Some(module.cubin)
     }
 
     fn source(&self, code_object: &LoadedCodeObject) -> Option<Arc<str>> {

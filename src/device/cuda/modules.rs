@@ -6,12 +6,12 @@
 //! can have it, and [`crate::device::cuda::CudaDevice`] asks the libraries for it when it needs it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Cursor;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use crate::device::cuda::captures::Captures;
-use crate::device::{DeviceRange, Executable};
+use crate::device::cuda::driver::Driver;
+use crate::device::{DeviceError, DeviceRange, Executable};
 use crate::format::codeobject::cuda::{LaidOut, is_instrumented, laid_out};
 use crate::format::codeobject::{CodeObjectError, Identity};
 
@@ -75,6 +75,8 @@ pub(super) struct Module {
     pub(super) handle: Option<u64>,
     pub(super) library: Option<u64>,
     pub(super) laid_out: Arc<LaidOut>,
+    /// The identity of the cubin, by its contents.
+    pub(super) cubin: Identity,
     /// The PTX that rocov has made its cubin from.
     pub(super) source: Option<Arc<str>>,
     /// The device address of each counted variable, once the driver was asked.
@@ -96,6 +98,9 @@ impl Module {
 pub struct Modules {
     inner: Mutex<Inner>,
     captures: Captures,
+    /// The driver that has loaded them. It has so many functions that a search for all of them takes as long as the rest of
+    /// a load.
+    driver: OnceLock<Driver>,
 }
 
 #[derive(Debug, Default)]
@@ -130,12 +135,12 @@ impl Modules {
         if !is_instrumented(loaded.cubin)? {
             return Ok(None);
         }
-        let identity = Identity::from_reader(&mut Cursor::new(loaded.cubin)).ok();
-        let Some(laid_out) = self.layout(loaded.cubin, identity.as_ref())? else {
+        let cubin = Identity::from_bytes(loaded.cubin);
+        let Some(laid_out) = self.layout(loaded.cubin, &cubin)? else {
             return Ok(None);
         };
         let mut inner = self.inner();
-        let source = identity.and_then(|identity| inner.sources.get(&identity).cloned());
+        let source = inner.sources.get(&cubin).cloned();
         inner.last += 1;
         let number = inner.last;
         inner.modules.insert(
@@ -148,6 +153,7 @@ impl Modules {
                 handle: None,
                 library: loaded.library,
                 laid_out,
+                cubin,
                 source,
                 addresses: None,
             },
@@ -157,24 +163,23 @@ impl Modules {
 
     /// Notes that rocov has made a cubin from this PTX.
     pub fn note_source(&self, cubin: &[u8], ptx: &str) {
-        if let Ok(identity) = Identity::from_reader(&mut Cursor::new(cubin)) {
-            let mut inner = self.inner();
-            inner.sources.entry(identity).or_insert_with(|| ptx.into());
-        }
+        let identity = Identity::from_bytes(cubin);
+        let mut inner = self.inner();
+        inner.sources.entry(identity).or_insert_with(|| ptx.into());
     }
 
     /// The layout of a cubin with these contents. Modules of equal cubins share it.
     fn layout(
         &self,
         cubin: &[u8],
-        identity: Option<&Identity>,
+        identity: &Identity,
     ) -> Result<Option<Arc<LaidOut>>, CodeObjectError> {
-        let known = identity.and_then(|identity| self.inner().layouts.get(identity)?.upgrade());
+        let known = self.inner().layouts.get(identity).and_then(Weak::upgrade);
         if known.is_some() {
             return Ok(known);
         }
         let made = laid_out(cubin)?.map(Arc::new);
-        if let (Some(identity), Some(made)) = (identity, &made) {
+        if let Some(made) = &made {
             let mut inner = self.inner();
             inner.layouts.insert(identity.clone(), Arc::downgrade(made));
         }
@@ -184,7 +189,8 @@ impl Modules {
     /// Notes the handle of the module with this number in `context`.
     pub fn note_handle(&self, context: u64, id: u32, handle: u64) {
         let mut inner = self.inner();
-        let mut modules = inner.modules.values_mut();
+        // It is the latest, as a rule.
+        let mut modules = inner.modules.values_mut().rev();
         if let Some(module) = modules.find(|module| module.context == context && module.id == id) {
             module.handle = Some(handle);
         }
@@ -193,7 +199,8 @@ impl Modules {
     /// Notes that the call has returned that has loaded the module with this number in `context`.
     pub fn load_returns(&self, context: u64, id: u32) {
         let mut inner = self.inner();
-        let mut modules = inner.modules.values_mut();
+        // It is the latest, as a rule.
+        let mut modules = inner.modules.values_mut().rev();
         if let Some(module) = modules.find(|module| module.context == context && module.id == id) {
             module.is_being_loaded = false;
         }
@@ -204,6 +211,18 @@ impl Modules {
     pub fn is_being_loaded(&self, executable: Executable) -> bool {
         let module = self.module(executable);
         module.is_some_and(|(_, module)| module.is_being_loaded)
+    }
+
+    /// The driver. `None` if none is loaded.
+    ///
+    /// # Errors
+    /// Fails if the loaded driver lacks a function that the drain needs.
+    pub(super) fn driver(&self) -> Result<Option<&Driver>, DeviceError> {
+        if let Some(driver) = self.driver.get() {
+            return Ok(Some(driver));
+        }
+        let found = Driver::find()?;
+        Ok(found.map(|driver| self.driver.get_or_init(|| driver)))
     }
 
     /// Notes a library that comes from the file `origin`.
