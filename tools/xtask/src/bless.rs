@@ -65,7 +65,7 @@ const RECORDS: [Record; 8] = [
         tool: Some("valgrind"),
         ..record(
             "instructions",
-            "the instructions of a load, a drain and a merge",
+            "the instructions and calls of a load, an unload, a drain, an exit and a merge",
             ["instructions", "no_more_instructions_than_recorded"],
         )
     },

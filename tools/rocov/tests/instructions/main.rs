@@ -1,8 +1,9 @@
-//! Instructions that a load, a drain, an addition to a pool and a merge take, as callgrind counts them: the
-//! same every time, unlike seconds. Two bars for each:
+//! Instructions that a load, an unload, a drain, the end of a process, an addition to a pool and a merge take, as callgrind
+//! counts them: the same every time, unlike seconds. For all but merges, also the calls of the system, as strace counts
+//! them, without those for memory. Launches take none: librocov has no function that a launch calls. Two bars for each:
 //!
 //! - the growth: ten times as many code objects, additions or files take ten times as many
-//!   instructions, whatever the compiler. A part that grows with their square shows from about a fiftieth of
+//!   instructions and calls, whatever the compiler. A part that grows with their square shows from about a fiftieth of
 //!   the smaller run on. A process may have a thousand code objects, so loads have a larger run;
 //! - the number itself, compared with that in `recorded.txt`.
 //!
@@ -27,6 +28,14 @@ use tempfile::TempDir;
 /// The excess over the recorded number that is too much. Compilers and C libraries differ by some
 /// percent; what this is to show, such as a second hash or another parse of every file, is more.
 const TOLERANCE: f64 = 1.3;
+/// The excess over the recorded number of calls that is too much, and the number of calls by which it may grow anyway:
+/// some are made once.
+const TOLERANCE_OF_CALLS: f64 = 1.05;
+const FEW_CALLS: f64 = 0.5;
+/// The start of the names of numbers of calls in the record.
+const CALLS: &str = "calls-of-";
+/// Calls for memory, which the allocator makes in its own time, and the one that marks the work.
+const MEMORY: [&str; 6] = ["brk", "mmap", "munmap", "mremap", "madvise", "getppid"];
 /// The relative difference below which a new record keeps the old number.
 const NOISE: f64 = 0.01;
 /// The larger run compared with the smaller, in most tasks and in that of loads.
@@ -53,9 +62,16 @@ const COUNTED: &str = "*counted_by_callgrind*";
 /// Does `work`, of which alone the instructions are counted.
 #[inline(never)]
 fn counted_by_callgrind(work: &mut dyn FnMut()) {
+    mark();
     work();
+    mark();
     // Not a jump to the end of `work`, which would leave this before it starts.
     std::hint::black_box(());
+}
+
+/// Makes a call of the system that strace shows: it is the first and the last of the work.
+fn mark() {
+    std::hint::black_box(std::os::unix::process::parent_id());
 }
 
 /// A process of this program under callgrind.
@@ -70,6 +86,8 @@ fn in_a_process() {
     match task {
         "load" => load(count, directory),
         "drain" => drain(count, directory),
+        "unload" => unload(count, directory),
+        "exit" => exit(count, directory),
         "pool" => add_to_pool(count, directory),
         other => panic!("{other}"),
     }
@@ -94,18 +112,22 @@ fn executables(count: usize) -> impl Iterator<Item = Executable> {
     (1..).take(count).map(Executable)
 }
 
-fn load(count: usize, directory: &Path) {
-    let device = device(count, directory);
-    let data = directory.join("data");
+/// A session that keeps device ELFs and the registry, and the directory of these.
+fn keeping_session(name: &ProfileName) -> (Session, PathBuf) {
     let keeping = Keeping {
         document: DocumentWhen::Auto,
         objects: ObjectsKept::Instrumented,
         objects_max: u64::MAX,
     };
-    let name = name("app.profraw", &data);
-    let side = name.layout().side().to_owned();
-    let keeper = Keeper::new(keeping, Process::default(), &name);
-    let mut session = Session::default().with_keeper(keeper);
+    let keeper = Keeper::new(keeping, Process::default(), name);
+    let session = Session::default().with_keeper(keeper);
+    (session, name.layout().side().to_owned())
+}
+
+fn load(count: usize, directory: &Path) {
+    let device = device(count, directory);
+    let name = name("app.profraw", &directory.join("data"));
+    let (mut session, side) = keeping_session(&name);
     counted_by_callgrind(&mut || load_all(&mut session, &device, count));
     let kept = fs::read_dir(side.join("objects")).unwrap();
     assert_eq!(kept.count(), count);
@@ -129,6 +151,40 @@ fn drain(count: usize, directory: &Path) {
         assert_eq!(outcome.files.len(), count, "{:?}", outcome.losses);
     });
     fs::remove_dir_all(data).unwrap();
+}
+
+/// Unloads each code object, which drains it first.
+fn unload(count: usize, directory: &Path) {
+    let device = device(count, directory);
+    let data = directory.join("data");
+    let name = name("app.profraw", &data);
+    let (mut session, side) = keeping_session(&name);
+    load_all(&mut session, &device, count);
+    counted_by_callgrind(&mut || {
+        for executable in executables(count) {
+            let outcome = session.unloading(&device, executable, &name);
+            assert_eq!(outcome.files.len(), 1, "{:?}", outcome.losses);
+        }
+    });
+    fs::remove_dir_all(data).unwrap();
+    fs::remove_dir_all(side).unwrap();
+}
+
+/// The end of a process: a drain, and the registry.
+fn exit(count: usize, directory: &Path) {
+    let device = device(count, directory);
+    let data = directory.join("data");
+    let name = name("app.profraw", &data);
+    let (mut session, side) = keeping_session(&name);
+    load_all(&mut session, &device, count);
+    counted_by_callgrind(&mut || {
+        session.begin_end();
+        let outcome = session.drain(&device, &name);
+        assert_eq!(outcome.files.len(), count, "{:?}", outcome.losses);
+        assert!(session.keep(&name).is_empty());
+    });
+    fs::remove_dir_all(data).unwrap();
+    fs::remove_dir_all(side).unwrap();
 }
 
 /// Additions to a pool that is there, each of what another load of the same code has counted.
@@ -178,12 +234,43 @@ fn instructions(functions: Option<&str>, program: &mut Command) -> f64 {
     collected.trim().parse().expect("a number")
 }
 
-/// The instructions of `task`, `count` times.
-fn process_instructions(task: &str, count: usize, directory: &Path) -> f64 {
+/// The process of `task`, `count` times.
+fn process(task: &str, count: usize, directory: &Path) -> Command {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(["--exact", "in_a_process", "--ignored", "--test-threads=1"]);
     program.env(TASK, format!("{task} {count} {}", directory.display()));
-    instructions(Some(COUNTED), &mut program)
+    program
+}
+
+/// The instructions of `task`, `count` times.
+fn process_instructions(task: &str, count: usize, directory: &Path) -> f64 {
+    instructions(Some(COUNTED), &mut process(task, count, directory))
+}
+
+/// The calls of the system of `task`, `count` times.
+fn process_calls(task: &str, count: usize, directory: &Path) -> f64 {
+    let log = directory.join("calls");
+    let program = process(task, count, directory);
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-o"]).arg(&log);
+    strace.arg(program.get_program()).args(program.get_args());
+    for (name, value) in program.get_envs() {
+        if let Some(value) = value {
+            strace.env(name, value);
+        }
+    }
+    run(&mut strace);
+    let text = fs::read_to_string(&log).unwrap();
+    let names = text.lines().filter_map(|line| {
+        let (_, call) = line.split_once(' ')?;
+        Some(call.trim_start().split_once('(')?.0)
+    });
+    let names: Vec<_> = names.collect();
+    let marks = |name: &&str| *name == "getppid";
+    let first = names.iter().position(marks).expect("the first mark");
+    let last = names.iter().rposition(marks).expect("the last mark");
+    let calls = names[first..last].iter();
+    calls.filter(|name| !MEMORY.contains(name)).count() as f64
 }
 
 /// The instructions of a merge of this many ranks.
@@ -212,13 +299,11 @@ fn merge_instructions(templates: &[(String, Vec<u8>)], ranks: usize, directory: 
 fn grown(what: &str, count: usize, times: usize, small: f64, large: f64) -> (String, f64) {
     let each = small / count as f64;
     let growth = large / small / times as f64;
-    println!(
-        "{what}: {each:.0} instructions each, {growth:.2} times that if there are {times} times as many"
-    );
+    println!("{what}: {each:.1} each, {growth:.2} times that if there are {times} times as many");
     assert!(
         growth <= GROWTH,
-        "{what}: if there are {times} times as many, each takes {growth:.2} times the instructions, at most {GROWTH} is \
-         allowed: something grows faster than the work"
+        "{what}: if there are {times} times as many, each takes {growth:.2} times as many, at most {GROWTH} is allowed: \
+         something grows faster than the work"
     );
     (what.to_owned(), each)
 }
@@ -233,19 +318,26 @@ fn compare_with_record(measured: impl IntoIterator<Item = (String, f64)>) {
         .collect();
     for (what, each) in measured {
         let times = recorded.get(&what).map_or(f64::INFINITY, |bar| each / bar);
+        let (tolerance, more) = match what.starts_with(CALLS) {
+            true => (TOLERANCE_OF_CALLS, FEW_CALLS),
+            false => (TOLERANCE, 0.0),
+        };
         let is_stale = if records::are_blessed() {
             (times - 1.0).abs() > NOISE
         } else {
-            times > TOLERANCE
+            times > tolerance && each > recorded.get(&what).map_or(0.0, |bar| bar + more)
         };
         if is_stale {
-            println!("{what}: {times:.2} times the recorded instructions, {TOLERANCE} are allowed");
+            println!("{what}: {times:.2} times the recorded number, {tolerance} are allowed");
             recorded.insert(what, each);
         }
     }
     let lines = recorded
         .iter()
-        .map(|(what, each)| format!("{what} {each:.0}\n"));
+        .map(|(what, each)| match what.starts_with(CALLS) {
+            true => format!("{what} {each:.1}\n"),
+            false => format!("{what} {each:.0}\n"),
+        });
     records::compare([(RECORD, lines.collect())]);
 }
 
@@ -257,12 +349,18 @@ fn no_more_instructions_than_recorded() {
     let mut measured = Vec::new();
     for (task, count, times) in [
         ("load", LOADED, TIMES_LOADED),
+        ("unload", DRAINED, TIMES),
         ("drain", DRAINED, TIMES),
+        ("exit", DRAINED, TIMES),
         ("pool", ADDED, TIMES),
     ] {
         let [small, large] =
             [count, times * count].map(|number| process_instructions(task, number, directory));
         measured.push(grown(task, count, times, small, large));
+        let [small, large] =
+            [count, times * count].map(|number| process_calls(task, number, directory));
+        let calls = format!("{CALLS}{task}");
+        measured.push(grown(&calls, count, times, small, large));
     }
     let template = |number: usize| {
         let path = directory.join("template");
