@@ -11,6 +11,7 @@ use modelgpu_isa::{Instruction, Target, decode};
 use crate::allotment::Allotment;
 use crate::error::Fault;
 use crate::execute::{Dual, Operation, Simd, Step, Wait, resolve};
+use crate::hazards::Nature;
 use crate::lanes::WaveSize;
 use crate::memory::View;
 use crate::trace::{Tally, Trace};
@@ -41,6 +42,8 @@ pub(crate) struct Decoder {
     size: WaveSize,
     /// The executions of each entry, if the dispatch is traced.
     tally: Option<Tally>,
+    /// The natures of entries in waves of `size`, for those that a watch for hazards has looked at.
+    natures: Vec<Option<Box<Nature>>>,
 }
 
 /// The part of a decoded instruction that each execution needs.
@@ -88,6 +91,7 @@ impl Decoder {
             registers: Allotment::default(),
             size: WaveSize::Wave64,
             tally: None,
+            natures: Vec::new(),
         }
     }
 
@@ -103,6 +107,9 @@ impl Decoder {
         }
         self.dispatch = dispatch;
         self.registers = registers;
+        if self.size != size {
+            self.natures.clear();
+        }
         self.size = size;
         match &mut self.tally {
             Some(tally) if is_traced => tally.begin(),
@@ -140,6 +147,19 @@ impl Decoder {
     /// The rest of this instruction.
     pub(crate) fn decoded(&self, index: u32) -> &Decoded {
         &self.decoded[index as usize]
+    }
+
+    /// The nature of this instruction, and the instruction.
+    pub(crate) fn nature(&mut self, index: u32) -> (&Nature, &Instruction) {
+        let (target, size) = (self.target, self.size.of_instructions());
+        let instruction = &self.decoded[index as usize].instruction;
+        let place = index as usize;
+        if self.natures.len() <= place {
+            self.natures.resize(self.decoded.len(), None);
+        }
+        let nature = self.natures[place]
+            .get_or_insert_with(|| Box::new(Nature::new(instruction, target, size)));
+        (nature, instruction)
     }
 
     /// The index of the instruction at `pc`, which lies behind the one at `index`.

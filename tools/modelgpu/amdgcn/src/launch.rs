@@ -12,11 +12,12 @@ use crate::compute_units::ComputeUnits;
 use crate::error::{DispatchError, Site};
 use crate::execute::{LdsAccess, LdsWatch, PRIVATE_SEGMENT_BUFFER, Sighting, Simd};
 use crate::grid_barriers::GridBarriers;
+use crate::hazards::{HazardSighting, HazardWatch};
 use crate::lanes::{LANES, Words};
 use crate::memory::AddressSpace;
 use crate::packet::DispatchPacket;
 use crate::trace::Trace;
-use crate::warning::{BeyondLds, LdsMistake, Stuck};
+use crate::warning::{BeyondLds, Hazard, LdsMistake, Stuck};
 use crate::wave::{Apertures, Arrival, Mode, State, Wave};
 use crate::workers::Workers;
 use crate::workgroup::{Interruption, Workgroup};
@@ -62,6 +63,9 @@ pub struct DispatchContext<'a> {
     /// If it is there, the interpreter looks for mistakes with LDS, and calls this for the first of each
     /// kind in each workgroup.
     pub mistakes: Option<&'a (dyn Fn(LdsMistake) + Sync)>,
+    /// If it is there, the interpreter looks for results that code uses too early, and calls this for the first use at
+    /// each instruction in each workgroup.
+    pub hazards: Option<&'a (dyn Fn(Hazard) + Sync)>,
     /// The interpreter calls this once per dispatch, if no workgroup has made progress for
     /// [`STUCK`] instructions.
     pub stuck: &'a (dyn Fn(Stuck) + Sync),
@@ -183,6 +187,12 @@ impl Dispatch<'_> {
             .mistakes
             .map(|_| Box::new(LdsWatch::new(self.allotted as usize)));
         self.prepare(workgroup, spare);
+        workgroup.hazards = self.context.hazards.map(|_| {
+            let size = self.descriptor.wave_size().of_instructions();
+            let vectors = self.descriptor.registers(self.target).vectors;
+            let waves = workgroup.waves.len();
+            Box::new(HazardWatch::new(self.target, size, waves, vectors))
+        });
     }
 
     /// Describes an access beyond LDS.
@@ -346,6 +356,28 @@ impl Dispatch<'_> {
                 lane: sighting.lane as u8,
                 address: sighting.address,
                 other: other.map(|(wave, pc)| Box::new(self.site(id, wave, pc))),
+            });
+        }
+    }
+
+    /// Reports the hazards that the workgroup's watch has seen since the last call.
+    pub(crate) fn report_hazards(&self, workgroup: &mut Workgroup) {
+        let (Some(report), Some(watch)) = (self.context.hazards, &mut workgroup.hazards) else {
+            return;
+        };
+        let id = workgroup.id;
+        for HazardSighting { wave, at, finding } in watch.take() {
+            let earlier = finding.earlier.map(|earlier| {
+                let site = self.site(id, wave, earlier.pc);
+                (earlier.mnemonic, Box::new(site))
+            });
+            report(Hazard {
+                site: Box::new(self.site(id, wave, at.pc)),
+                mnemonic: at.mnemonic,
+                rule: finding.rule,
+                problem: finding.problem,
+                earlier,
+                remedy: finding.remedy.to_string(),
             });
         }
     }

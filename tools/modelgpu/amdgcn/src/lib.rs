@@ -10,6 +10,7 @@
 //! - [`modelgpu_isa`] turns bytes into instructions; its opcode tables are generated from LLVM.
 //! - `execute` holds the semantics of instructions, a module per family. Its tables list the
 //!   modelled instructions. Any other instruction ends the dispatch with an error that names it.
+//! - `hazards` looks for results that code uses too early, if the owner asks for it.
 //! - [`memory`] is a kernel's view of memory.
 //! - [`code_object`] reads ELF: loaded images for names, files for [`Program`], which runs
 //!   kernels without any driver or runtime.
@@ -24,6 +25,7 @@ pub mod dispatch;
 mod error;
 mod execute;
 mod grid_barriers;
+mod hazards;
 mod lanes;
 mod launch;
 mod listing;
@@ -49,7 +51,7 @@ pub use modelgpu_isa::{File, Target, UnknownTarget};
 pub use packet::DispatchPacket;
 pub use program::{Argument, Launch, LaunchError, Program};
 pub use trace::{Executed, Trace};
-pub use warning::{BeyondLds, LdsMistake, Stuck};
+pub use warning::{BeyondLds, Hazard, LdsMistake, Stuck};
 pub use workers::{ScopedWorkers, Workers};
 
 /// The mnemonics of all modelled instructions, sorted.

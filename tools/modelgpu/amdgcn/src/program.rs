@@ -18,7 +18,7 @@ use crate::listing::Listed;
 use crate::memory::{Arena, View};
 use crate::packet::DispatchPacket;
 use crate::trace::Trace;
-use crate::warning::{BeyondLds, LdsMistake, Stuck};
+use crate::warning::{BeyondLds, Hazard, LdsMistake, Stuck};
 use crate::workers::ScopedWorkers;
 
 /// The apertures that the Linux driver gives these processors.
@@ -35,6 +35,8 @@ pub struct Program {
     warnings: Vec<BeyondLds>,
     watches_lds: bool,
     mistakes: Vec<LdsMistake>,
+    watches_hazards: bool,
+    hazards: Vec<Hazard>,
     stuck: Vec<Stuck>,
     trace: Option<Trace>,
     interrupts: Vec<u32>,
@@ -145,6 +147,8 @@ impl Program {
             warnings: Vec::new(),
             watches_lds: false,
             mistakes: Vec::new(),
+            watches_hazards: false,
+            hazards: Vec::new(),
             stuck: Vec::new(),
             trace: None,
             interrupts: Vec::new(),
@@ -192,6 +196,16 @@ impl Program {
     /// Looks for mistakes with LDS from now on.
     pub fn watch_lds(&mut self) {
         self.watches_lds = true;
+    }
+
+    /// Looks for results that code uses too early from now on.
+    pub fn watch_hazards(&mut self) {
+        self.watches_hazards = true;
+    }
+
+    /// The hazards so far: one for each instruction and rule.
+    pub fn hazards(&self) -> &[Hazard] {
+        &self.hazards
     }
 
     /// Counts the executions of each instruction from now on.
@@ -272,6 +286,8 @@ impl Program {
         let warnings = Mutex::new(Vec::new());
         let mistakes = Mutex::new(Vec::new());
         let note: &(dyn Fn(LdsMistake) + Sync) = &|mistake| push(&mistakes, mistake);
+        let hazards = Mutex::new(Vec::new());
+        let watch: &(dyn Fn(Hazard) + Sync) = &|hazard| push(&hazards, hazard);
         let stucks = Mutex::new(Vec::new());
         let interrupts = Mutex::new(Vec::new());
         let ticks = AtomicU64::new(1);
@@ -284,6 +300,7 @@ impl Program {
             dispatch_id: self.launches,
             beyond_lds: &|warning| push(&warnings, warning),
             mistakes: self.watches_lds.then_some(note),
+            hazards: self.watches_hazards.then_some(watch),
             stuck: &|stuck| push(&stucks, stuck),
             interrupt: &|data| push(&interrupts, data),
             // Each look takes a tick, so that results repeat.
@@ -308,6 +325,13 @@ impl Program {
                 .into_inner()
                 .unwrap_or_else(|mistakes| mistakes.into_inner()),
         );
+        for hazard in hazards.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            let is_known =
+                |other: &Hazard| (other.site.pc, other.rule) == (hazard.site.pc, hazard.rule);
+            if !self.hazards.iter().any(is_known) {
+                self.hazards.push(hazard);
+            }
+        }
         self.stuck.extend(
             stucks
                 .into_inner()

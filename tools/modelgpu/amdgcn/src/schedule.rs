@@ -230,6 +230,7 @@ impl<'a> Worker<'a> {
                 &[shared.cancelled, &shared.failed],
             );
             dispatch.tell_mistakes(&mut workgroup);
+            dispatch.report_hazards(&mut workgroup);
             match progress {
                 Ok(Progress::Ended) => self.end(shared, workgroup),
                 Ok(Progress::Paused(pause)) => {

@@ -79,6 +79,51 @@ impl fmt::Display for Stuck {
     }
 }
 
+/// Code that uses a result before it is there. The model has the result; the hardware may not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Hazard {
+    /// The place of the instruction that uses the result.
+    pub site: Box<Site>,
+    /// The instruction.
+    pub mnemonic: &'static str,
+    /// The name of the rule: that of a counter, or of the two instructions.
+    pub rule: &'static str,
+    /// The sentence about the instruction, without a subject.
+    pub problem: String,
+    /// The instruction whose result it uses, and its place.
+    pub earlier: Option<(&'static str, Box<Site>)>,
+    /// The change that removes the hazard.
+    pub remedy: String,
+}
+
+impl fmt::Display for Hazard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            site,
+            mnemonic,
+            rule,
+            problem,
+            earlier,
+            remedy,
+        } = self;
+        write!(f, "{site}: hazard {rule}: {mnemonic} {problem}")?;
+        if let Some((earlier, place)) = earlier {
+            write!(f, " {earlier} at pc {:#x}", place.pc)?;
+            if let Some(offset) = place.offset {
+                write!(f, " (offset {offset:#x})")?;
+            }
+            if let Some(source) = &place.source {
+                write!(f, ", at {source}")?;
+            }
+        }
+        write!(
+            f,
+            ". The model goes on with the right value, and the hardware may not: {remedy}"
+        )
+    }
+}
+
 /// A mistake with local memory: a data race between two waves, or a read of a byte that nobody has
 /// written.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::decoder::Decoder;
 use crate::error::Fault;
 use crate::execute::{LdsWatch, Surroundings, Wait, execute};
+use crate::hazards::HazardWatch;
 use crate::lanes::Words;
 use crate::trace::ActiveLanes;
 use crate::wave::{Arrival, State, Wave};
@@ -32,6 +33,8 @@ pub(crate) struct Workgroup {
     pub lds: Vec<u8>,
     /// Looks for mistakes with `lds`.
     pub watch: Option<Box<LdsWatch>>,
+    /// Looks for results that code uses too early.
+    pub hazards: Option<Box<HazardWatch>>,
 }
 
 /// The state of a workgroup after its turn on a thread.
@@ -87,9 +90,11 @@ impl Workgroup {
         cancelled: &[&AtomicBool],
     ) -> Result<Progress, Interruption> {
         let first = surroundings.instructions;
-        let take_turn = match code.tally() {
-            Some(_) => take_turn::<true>,
-            None => take_turn::<false>,
+        let take_turn = match (code.tally().is_some(), self.hazards.is_some()) {
+            (true, true) => take_turn::<true, true>,
+            (true, false) => take_turn::<true, false>,
+            (false, true) => take_turn::<false, true>,
+            (false, false) => take_turn::<false, false>,
         };
         loop {
             let mut pause = Pause::Share;
@@ -101,13 +106,15 @@ impl Workgroup {
                 if let Some(watch) = &mut surroundings.watch {
                     watch.wave = number;
                 }
-                let turn = take_turn(wave, code, surroundings).map_err(|(pc, fault)| {
-                    Interruption::Fault {
-                        wave: number,
-                        pc,
-                        fault,
-                    }
-                })?;
+                let hazards = self.hazards.as_deref_mut().map(|watch| (watch, number));
+                let turn =
+                    take_turn(wave, code, surroundings, hazards).map_err(|(pc, fault)| {
+                        Interruption::Fault {
+                            wave: number,
+                            pc,
+                            fault,
+                        }
+                    })?;
                 pause = pause.max(turn);
             }
             let has_arrived =
@@ -142,12 +149,13 @@ impl Workgroup {
 }
 
 /// Executes until the turn is over, or until the wave waits or ends. Returns why the turn is over. Counts the
-/// executions if the dispatch is `TRACED`.
+/// executions if the dispatch is `TRACED`, and looks for hazards if it is `WATCHED`.
 #[inline(never)]
-fn take_turn<const TRACED: bool>(
+fn take_turn<const TRACED: bool, const WATCHED: bool>(
     wave: &mut Wave,
     code: &mut Decoder,
     surroundings: &mut Surroundings<'_>,
+    mut hazards: Option<(&mut HazardWatch, usize)>,
 ) -> Result<Pause, (u64, Fault)> {
     let mut poll = Poll::default();
     let mut clock_looks = 0;
@@ -169,6 +177,10 @@ fn take_turn<const TRACED: bool>(
         let lanes = if TRACED { active.count(wave.exec()) } else { 0 };
         if let (true, Some(tally)) = (TRACED, code.tally()) {
             tally.count(index, lanes);
+        }
+        if let (true, Some((watch, number))) = (WATCHED, &mut hazards) {
+            let (nature, instruction) = code.nature(index);
+            watch.look(*number, pc, nature, instruction, wave);
         }
         let entry = code.at(index);
         let next = pc.wrapping_add(entry.size.into());

@@ -206,6 +206,7 @@ fn run_entry_point(
         dispatch_id: 0xabc_0000_0001,
         beyond_lds: &|warning| panic!("{warning}"),
         mistakes: None,
+        hazards: None,
         stuck: &|stuck| panic!("{stuck}"),
         interrupt: &|data| panic!("an interrupt with {data}"),
         clock: &|| 0,

@@ -59,6 +59,36 @@ pub(crate) struct LogConfig {
     pub(crate) level: u8,
 }
 
+/// The words behind the list of GPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Watches {
+    /// `,race`: mistakes with LDS.
+    pub(crate) lds: bool,
+    /// `,hazards`: results that code uses too early.
+    pub(crate) hazards: bool,
+}
+
+impl Watches {
+    /// Splits a list of GPUs from the words behind it, each at most once.
+    fn split(mut value: &str) -> (&str, Self) {
+        let mut watches = Self::default();
+        loop {
+            let (rest, watch) = if let Some(rest) = value.strip_suffix(",race") {
+                (rest, &mut watches.lds)
+            } else if let Some(rest) = value.strip_suffix(",hazards") {
+                (rest, &mut watches.hazards)
+            } else {
+                return (value, watches);
+            };
+            if *watch {
+                return (value, watches);
+            }
+            *watch = true;
+            value = rest;
+        }
+    }
+}
+
 /// The modelled machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Config {
@@ -69,8 +99,8 @@ pub(crate) struct Config {
     pub(crate) xgmi: bool,
     /// Device memory of each GPU in bytes.
     pub(crate) vram_bytes: u64,
-    /// The list of GPUs ends with `,race`: the model reports kernels' mistakes with LDS.
-    pub(crate) watches_lds: bool,
+    /// The mistakes of kernels that the model looks for.
+    pub(crate) watches: Watches,
     /// The most threads that run one dispatch; 1 to [`MAX_THREADS`].
     pub(crate) threads: usize,
     /// The directory of the generated sysfs tree.
@@ -174,13 +204,13 @@ impl Config {
                 }),
             }
         }
-        let (gpus, watches_lds) = parsed(
+        let (gpus, watches) = parsed(
             "ROCOV_MODELGPU",
             text("ROCOV_MODELGPU")?,
-            (Vec::new(), false),
-            |value| match value.strip_suffix(",race") {
-                Some(gpus) => Ok((parse_gpus(gpus)?, true)),
-                None => Ok((parse_gpus(value)?, false)),
+            (Vec::new(), Watches::default()),
+            |value| {
+                let (gpus, watches) = Watches::split(value);
+                Ok((parse_gpus(gpus)?, watches))
             },
         )?;
         if gpus.is_empty() {
@@ -192,7 +222,7 @@ impl Config {
             .unwrap_or_else(|| "/tmp".into());
         Ok(Some(Self {
             gpus,
-            watches_lds,
+            watches,
             bar: parsed(
                 "ROCOV_MODELGPU_BAR",
                 text("ROCOV_MODELGPU_BAR")?,

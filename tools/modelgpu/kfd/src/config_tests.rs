@@ -30,8 +30,31 @@ fn races_are_looked_for_behind_the_gpus() {
     let config = read(&[("ROCOV_MODELGPU", "gfx90ax2,gfx942,race")]);
     let config = config.unwrap().unwrap();
     assert_eq!(config.gpus.len(), 3);
-    assert!(config.watches_lds);
+    assert!(config.watches.lds);
+    assert!(!config.watches.hazards);
     for alone in ["race", "race,gfx90a", "gfx90a,race,race"] {
+        assert!(read(&[("ROCOV_MODELGPU", alone)]).is_err(), "{alone}");
+    }
+}
+
+#[test]
+fn hazards_are_looked_for_behind_the_gpus() {
+    for (value, lds) in [
+        ("gfx942,hazards", false),
+        ("gfx942,race,hazards", true),
+        ("gfx942,hazards,race", true),
+    ] {
+        let config = read(&[("ROCOV_MODELGPU", value)]).unwrap().unwrap();
+        assert_eq!(config.gpus, [Target::Gfx942], "{value}");
+        assert!(config.watches.hazards, "{value}");
+        assert_eq!(config.watches.lds, lds, "{value}");
+    }
+    for alone in [
+        "hazards",
+        "hazards,gfx90a",
+        "gfx90a,hazards,hazards",
+        "gfx90a,hazards,race,hazards",
+    ] {
         assert!(read(&[("ROCOV_MODELGPU", alone)]).is_err(), "{alone}");
     }
 }
@@ -100,7 +123,7 @@ fn companions() {
     assert!(config.xgmi);
     assert_eq!(config.vram_bytes, 64 << 20);
     assert_eq!(config.threads, 3);
-    assert!(!config.watches_lds);
+    assert_eq!(config.watches, Watches::default());
     assert!(config.traces);
     assert_eq!(config.tmp, PathBuf::from("/var/tmp"));
     let file = Destination::File("a:1".into());

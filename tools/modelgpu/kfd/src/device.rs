@@ -140,7 +140,11 @@ impl Gpu for Device {
     }
 
     fn watches_lds(&self) -> bool {
-        self.model.config.watches_lds
+        self.model.config.watches.lds
+    }
+
+    fn watches_hazards(&self) -> bool {
+        self.model.config.watches.hazards
     }
 
     fn stopped(&self, reason: &str) {

@@ -47,6 +47,9 @@ pub trait Gpu: Send + Sync {
     /// Returns whether the user asks for mistakes with LDS.
     fn watches_lds(&self) -> bool;
 
+    /// Returns whether the user asks for results that code uses too early.
+    fn watches_hazards(&self) -> bool;
+
     /// The queue has stopped for this reason, which the program does not know yet. It may end the program.
     fn stopped(&self, reason: &str);
 

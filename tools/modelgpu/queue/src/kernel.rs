@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use modelgpu_amdgcn::code_object::KernelIdentity;
 use modelgpu_amdgcn::{
-    Code, DispatchContext, DispatchError, DispatchPacket, LdsMistake, Statistics,
+    Code, DispatchContext, DispatchError, DispatchPacket, Hazard, LdsMistake, Statistics,
 };
 
 use crate::fault::{Fault, QueueError};
@@ -56,6 +56,11 @@ pub fn run(
             gpu.mistake(&mistake.to_string());
         }
     };
+    let hazards: &(dyn Fn(Hazard) + Sync) = &|hazard| {
+        if warned.is_first(&format!("{} {}", hazard.rule, hazard.site.kernel)) {
+            gpu.mistake(&hazard.to_string());
+        }
+    };
     let stuck = Mutex::new(None);
     let context = DispatchContext {
         packet_address: launch.packet_address,
@@ -69,6 +74,7 @@ pub fn run(
             }
         },
         mistakes: gpu.watches_lds().then_some(mistakes),
+        hazards: gpu.watches_hazards().then_some(hazards),
         stuck: &|now| {
             let text = now.to_string();
             gpu.stuck(&text);

@@ -16,6 +16,8 @@ pub(crate) struct ModelGpus {
     groups: Vec<Group>,
     /// True if the model reports kernels' mistakes with LDS.
     race: bool,
+    /// True if the model reports results that kernels use too early.
+    hazards: bool,
 }
 
 /// Consecutive GPUs of one target.
@@ -52,10 +54,7 @@ impl FromStr for ModelGpus {
     type Err = ModelGpusError;
 
     fn from_str(value: &str) -> Result<Self, Self::Err> {
-        let (value, race) = match value.strip_suffix(",race") {
-            Some(gpus) => (gpus, true),
-            None => (value, false),
-        };
+        let (value, race, hazards) = split_watches(value);
         let groups = match value.split_once(':') {
             None if value == "model" => vec![Group {
                 target: DEFAULT_TARGET,
@@ -76,7 +75,23 @@ impl FromStr for ModelGpus {
         if total > MAX_GPUS {
             return Err(ModelGpusError::TooMany(total));
         }
-        Ok(Self { groups, race })
+        Ok(Self {
+            groups,
+            race,
+            hazards,
+        })
+    }
+}
+
+/// Splits a value from the words behind it, each at most once: `,race` and `,hazards`, in any order.
+fn split_watches(mut value: &str) -> (&str, bool, bool) {
+    let (mut race, mut hazards) = (false, false);
+    loop {
+        match (value.strip_suffix(",race"), value.strip_suffix(",hazards")) {
+            (Some(rest), _) if !race => (value, race) = (rest, true),
+            (_, Some(rest)) if !hazards => (value, hazards) = (rest, true),
+            _ => return (value, race, hazards),
+        }
     }
 }
 
@@ -130,6 +145,9 @@ impl fmt::Display for ModelGpus {
         if self.race {
             formatter.write_str(",race")?;
         }
+        if self.hazards {
+            formatter.write_str(",hazards")?;
+        }
         Ok(())
     }
 }
@@ -153,6 +171,8 @@ mod tests {
             ("model:gfx942", "gfx942"),
             ("model,race", "gfx90a,race"),
             ("model:gfx942x2,race", "gfx942x2,race"),
+            ("model,hazards", "gfx90a,hazards"),
+            ("model:gfx942,hazards,race", "gfx942,race,hazards"),
             ("model:gfx90ax1", "gfx90a"),
             ("model:gfx90ax8", "gfx90ax8"),
             ("model:gfx90ax2,gfx942", "gfx90ax2,gfx942"),
@@ -179,6 +199,7 @@ mod tests {
             ("model:gfx90ax-1", "`gfx90ax-1`"),
             ("model:gfx90ax+2", "`gfx90ax+2`"),
             ("model:gfx90ax5,gfx942x4", "9 GPUs"),
+            ("model:gfx90a,hazards,hazards", "`hazards`"),
         ] {
             let message = refusal_of(value);
             assert!(message.contains(found), "{value}: {message}");

@@ -49,7 +49,7 @@ pub(crate) struct RunArguments {
     ///
     /// TARGET is gfx90a (the default), gfx942, gfx950, gfx1100 or gfx1201, and N is the number of such GPUs; 1 to 8
     /// GPUs in total. For example model, model:gfx942, model:gfx90ax2,gfx942. With ,race at the end, the model also
-    /// reports data races in shared memory.
+    /// reports data races in shared memory, and with ,hazards code that uses a result before the hardware has it.
     #[arg(long, value_name = "GPU")]
     pub(crate) gpu: Option<ModelGpus>,
 

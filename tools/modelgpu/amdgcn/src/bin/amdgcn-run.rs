@@ -22,7 +22,8 @@
 //! standard error. `AMDGCN_RUN_THREADS` is the number of threads that run a launch, 1 by default. `AMDGCN_RUN_SIMD` names
 //! the host's vector instructions: `--simd` prints the names of those that this processor has.
 //! `AMDGCN_RUN_EXECUTIONS` names a file for the executed instructions, one in each line: the offset, the number of
-//! waves that executed it, the sum of their active lanes, and the mnemonic.
+//! waves that executed it, the sum of their active lanes, and the mnemonic. If `AMDGCN_RUN_HAZARDS` is set, the tool
+//! looks for results that code uses too early, and fails if there are any.
 #![allow(
     clippy::print_stderr,
     clippy::print_stdout,
@@ -146,6 +147,10 @@ fn run(object: &str, spec: &str, directory: &Path) -> Result<(), Box<dyn Error>>
     if executions.is_some() {
         program.start_trace();
     }
+    let watches = std::env::var_os("AMDGCN_RUN_HAZARDS").is_some();
+    if watches {
+        program.watch_hazards();
+    }
     let spec = String::from_utf8(read(spec)?)?;
     let mut buffers: Vec<(u64, u64)> = Vec::new();
     let mut instructions = 0;
@@ -184,6 +189,12 @@ fn run(object: &str, spec: &str, directory: &Path) -> Result<(), Box<dyn Error>>
     }
     if let Some(profile) = raw_profile(&program) {
         std::fs::write(directory.join("dev.profraw"), profile)?;
+    }
+    for hazard in program.hazards() {
+        eprintln!("amdgcn-run: {hazard}");
+    }
+    if !program.hazards().is_empty() {
+        return Err(format!("{} hazards", program.hazards().len()).into());
     }
     Ok(())
 }

@@ -160,6 +160,10 @@ impl Gpu for FakeGpu {
         false
     }
 
+    fn watches_hazards(&self) -> bool {
+        false
+    }
+
     fn stopped(&self, _: &str) {}
 
     fn files(&self) -> &dyn Files {
