@@ -379,10 +379,11 @@ settings! {
     }
     ModelGpu {
         MODELGPU = "ROCOV_MODELGPU" {
-            values: "`TARGET[xN][,TARGET[xN]...]`",
+            values: "`TARGET[xN][,TARGET[xN]...][,race][,hazards]`",
             default: Described("none: no model"),
             set_by: "`rocov run --gpu`",
-            meaning: "Lists the modelled GPUs: 1 to 8 of the targets `gfx90a`, `gfx942`, `gfx950`, `gfx1100` and `gfx1201`.",
+            meaning: "Lists the modelled GPUs: 1 to 8 of the targets `gfx90a`, `gfx942`, `gfx950`, `gfx1100` and `gfx1201`. \
+                `race` and `hazards` make the model report [mistakes](../internals/model-gpu.md#mistakes-of-kernels).",
         }
         MODELGPU_BAR = "ROCOV_MODELGPU_BAR" {
             values: "`small`, `large`",

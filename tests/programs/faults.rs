@@ -248,6 +248,34 @@ fn a_program_that_is_killed_is_in_the_report() {
     ]);
 }
 
+/// The program continues after a hazard, and its counts are all there.
+#[test]
+fn hazards_are_named_if_the_user_asks_for_them() {
+    let place = line_of("early_use", "asm volatile");
+    let hazard = [
+        "kernel increments, workgroup (0, 0, 0), wave 0",
+        "hazard vmcnt: v_add_u32 reads v",
+        "before the result has come of global_load_dword",
+        "wait before it until vmcnt is 0",
+        &place,
+    ];
+    let program = Program::build(Stack::usual(), &["early_use/early_use.hip"], &[], &LINES);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = data(directory.path());
+    let gpus = format!("{TARGET},hazards");
+    let ended = run(program.under_rocov(&gpus, &data)).success();
+    ended.says(&hazard);
+    assert_eq!(ended.stderr.matches(": hazard ").count(), 1, "{ended}");
+    let profiles = Data::read(&data).profiles;
+    assert_eq!(counts(&profiles[0], "increments"), (64, vec![]));
+    let report = run(limited(built("rocov")).arg("report").arg(&data)).success();
+    report.says(&hazard);
+
+    let data = directory.path().join("unasked");
+    let unasked = run(program.under_rocov(TARGET, &data)).success();
+    assert!(!unasked.stderr.contains("hazard"), "{unasked}");
+}
+
 /// The program continues after such a mistake, and its counts are all there.
 #[test]
 fn mistakes_with_shared_memory_are_named_if_the_user_asks_for_them() {

@@ -21,6 +21,7 @@ pub(crate) type Counts = BTreeMap<u64, (u64, u64)>;
 /// Runs the launches of a spec as `expand` writes it.
 pub(crate) fn run(object: &[u8], spec: &Path, is_traced: bool) -> Left {
     let mut program = Program::load(object).expect("an object that was just made");
+    program.watch_hazards();
     if is_traced {
         program.start_trace();
     }
@@ -137,6 +138,24 @@ pub(crate) fn counted(rewritten: &[u8], left: &Left) -> Counts {
     counts
 }
 
+/// Requires that no instruction uses a result too early: compilers add all waits, and rewritten code must have its own.
+fn compare_hazards(name: &str, plain: &Left, rewritten: &Left) {
+    for (title, left) in [("plain", plain), ("rewritten", rewritten)] {
+        let hazards = left.program.hazards();
+        let texts: Vec<String> = hazards
+            .iter()
+            .take(4)
+            .map(|hazard| hazard.to_string())
+            .collect();
+        assert!(
+            texts.is_empty(),
+            "{name}: {} hazards in the {title} code:\n{}",
+            hazards.len(),
+            texts.join("\n")
+        );
+    }
+}
+
 /// Runs an object plain and rewritten, and compares all that both left. Returns the instructions executed by both.
 pub(crate) fn compare(
     name: &str,
@@ -161,6 +180,7 @@ pub(crate) fn compare_without(
     let names: Vec<&str> = made.refused.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, refused, "{name}: {:?}", made.refused);
     let rewritten = run(&made.code, spec, false);
+    compare_hazards(name, &plain, &rewritten);
     assert!(
         plain.buffers == rewritten.buffers,
         "{name}: the rewritten kernel left other bytes"

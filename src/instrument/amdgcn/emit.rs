@@ -441,7 +441,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
             Home::Bit(register, bit) => encoder.set_bit(text, register, bit),
             Home::Scalar(register) if counter.is_once => encoder.move_32(text, register, amount),
             Home::Scalar(register) => {
-                let is_read_by_vectors = !self.plan.vectors.is_empty();
+                // The code that brings counts to memory on the way reads the temporaries by vector instructions.
+                let is_read_by_vectors =
+                    !self.plan.vectors.is_empty() || self.plan.on_the_way.is_some();
                 if matches!(amount, Source::Scalar(_)) && is_read_by_vectors {
                     encoder.wait_for_scalars(text);
                 }
@@ -570,6 +572,10 @@ impl<'a, 'data> Emitter<'a, 'data> {
             encoder.write_lane(text, vector, Source::Scalar(count), lane);
         }
         self.set_scalars(text, function);
+        if function.is_none() {
+            // Vector instructions may have read these registers or their neighbours in other functions.
+            encoder.wait_for_scalars(text);
+        }
     }
 
     /// Sets the checked counters in vector registers to their start. All lanes are active.
@@ -629,6 +635,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         // No load may still write to these.
         let [base, _, free] = plan.temporaries;
         encoder.wait_for_memory(text);
+        encoder.wait_for_scalars(text);
         encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
         encoder.lane_offsets(text, LANE, OFFSET);
         encoder.vector_move(text, DATA + 1, Source::Constant(0));
@@ -686,6 +693,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         let halves = if encoder.lanes == 64 { 2 } else { 1 };
         // A load that is under way may still write to the registers that are needed here.
         encoder.wait_for_memory(text);
+        encoder.wait_for_scalars(text);
         for half in 0..halves {
             match kept {
                 Home::Lane(vector, lane) => {
@@ -794,6 +802,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 }
             }
         }
+        encoder.wait_for_scalars(text);
         encoder.move_mask(text, EXEC, Source::Scalar(t));
         encoder.jump(text, back);
     }

@@ -311,6 +311,7 @@ impl Encoder {
         let wide = Source::Constant(0x1234_5678);
         let start = text.len();
         self.wait_for_scalars(text);
+        self.wait_for_masks(text);
         text.refer(goal, text.len() - start);
         self.add(text, pair, pair, wide);
         self.add_with_carry(text, pair + 1, pair + 1, wide);
@@ -434,6 +435,18 @@ impl Encoder {
     pub(super) fn wait_for_scalars(&self, text: &mut Text) {
         // depctr_sa_sdst(0)
         self.wait_for_results(text, 0xfffe);
+    }
+
+    /// Waits until instructions can read scalar registers that scalar instructions have written, and that vector instructions
+    /// have read as masks before that, as LLVM does on gfx11 in waves of 64.
+    fn wait_for_masks(&self, text: &mut Text) {
+        if self.target.generation() == Generation::Gfx11
+            && self.lanes == 64
+            && let Some(op) = opcode(self.target, "SOPP", "s_waitcnt_depctr")
+        {
+            // depctr_sa_sdst(0)
+            text.push(Self::sopp(op.into(), 0xfffe));
+        }
     }
 
     fn wait_for_results(&self, text: &mut Text, counters: u16) {
