@@ -18,10 +18,31 @@ fn each_entry_is_listed_with_its_part() {
     assert!(lines.len() >= 8, "{listed}");
     let names: BTreeSet<_> = lines
         .iter()
-        .map(|line| line.split_once(": ").expect("a name and a part").0)
+        .map(|line| line.split_once(" (").expect("a name and an origin").0)
         .collect();
     assert_eq!(names.len(), lines.len(), "{listed}");
-    assert!(names.contains("rccl"), "{listed}");
+    assert!(
+        listed.contains("rccl (rccl=5.4.3-3): its own build of all-reduce"),
+        "{listed}"
+    );
+    assert!(
+        listed.contains("hiprand (ROCm/hipRAND at rocm-6.2.2): "),
+        "{listed}"
+    );
+}
+
+#[test]
+fn a_library_without_a_package_asks_for_a_checkout() {
+    let output = tempfile::tempdir().expect("a folder");
+    let folder = output.path().to_str().expect("a path of text");
+    let ended = libraries(&["-o", folder, "hiprand"]).with_status(1);
+    assert!(
+        ended.stdout.contains(
+            "| hiprand |  | not run: give --source hiprand=DIR with a checkout of ROCm/hipRAND at rocm-6.2.2 |"
+        ),
+        "{}",
+        ended.stdout
+    );
 }
 
 #[test]
