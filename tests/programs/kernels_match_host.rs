@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use object::{Object, ObjectSection};
+
 use crate::support::artifacts::{files_with_extension, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::{
@@ -125,7 +127,7 @@ macro_rules! kernels_match_host {
 kernels_match_host![
     atomics, bitonic, branches, callees, calls, collatz, dots, ends, fmath, grid, halves,
     histogram, image, indirect, intdiv, mandelbrot, many, matmul, mfma, reduce, saturate, scratch,
-    stencil, steps, templates, vecadd, wave, wide,
+    spins, stencil, steps, templates, vecadd, wave, wide,
 ];
 
 #[test]
@@ -143,6 +145,23 @@ fn every_source_is_compared() {
     };
     assert_eq!(stems("hip"), COMPARED);
     assert_eq!(stems("spec"), COMPARED);
+}
+
+/// Each place at which counts go to memory has code for each of them. A function with many of both must not grow by
+/// their product.
+#[test]
+fn the_code_for_many_loops_is_bounded() {
+    let size = |counters| {
+        let path = code_object_counting("spins", "gfx90a", "-O2", 5, counters);
+        let bytes = std::fs::read(path).expect("a code object");
+        let elf = object::File::parse(&*bytes).expect("an ELF");
+        let text = elf.section_by_name(".text").expect("code");
+        text.size()
+    };
+    for counters in Counters::all() {
+        let (size, llvm) = (size(counters), size(Counters::Llvm));
+        assert!(size < 12 * llvm, "{counters:?}: {size} and {llvm} bytes");
+    }
 }
 
 #[test]

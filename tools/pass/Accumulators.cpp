@@ -55,6 +55,17 @@ namespace rocov {
 /// The most turns of loops without a bound until the counts go to memory.
 constexpr uint64_t MaxTurns = 1 << 16;
 
+/// The most words that counts in registers go to, at all places of a function
+/// together: each place has code for each word.
+constexpr size_t MaxBrought = 2048;
+
+/// The most loops of a function whose turns bring counts to the copies.
+constexpr unsigned MaxDue = 8;
+
+/// The most counts of a function that go to the copies at once: the code for one
+/// is a hundred times that of an atomic addition to LLVM's own counter.
+constexpr unsigned MaxAtOnce = 128;
+
 LoopFacts LoopFacts::of(Function &F, FunctionAnalysisManager &AM) {
   if (F.hasOptNone())
     return {};
@@ -379,6 +390,7 @@ private:
   void countInMemory(Accumulator &It);
   AllocaInst *makeLocal(Type *Width);
   AllocaInst *makeVariable(Type *Width);
+  void addToCounters(Instruction *Before, ArrayRef<LaneCount> Counts);
   void countInVariable(Accumulator &It);
   Value *count(IRBuilderBase &B, const Accumulator &It);
   void unifyReturns();
@@ -395,6 +407,8 @@ private:
   /// Set if all lanes that come to the function bring all of their counts to memory
   /// together.
   bool Stay = false;
+  /// The counts that went to memory at once.
+  unsigned AtOnce = 0;
   /// The last variable with bits, and the number of bits in all.
   AllocaInst *BitVariable = nullptr;
   unsigned Bits = 0;
@@ -581,16 +595,37 @@ void Accumulation::chooseRegisters() {
   stable_sort(Accumulators, [](const Accumulator &A, const Accumulator &B) {
     return A.Depth > B.Depth;
   });
+  size_t Places = DueBlocks.size() + Unmarked.size() + Counted.Ends.size() + 1;
+  size_t MaxWords = MaxBrought / Places;
   unsigned Bits = 0, Numbers = 0;
+  size_t Words = 0;
   SmallVector<Accumulator, 16> Kept;
   for (Accumulator &It : Accumulators) {
     bool Fits = It.isBit() ? ++Bits <= MaxBits : ++Numbers <= MaxNumbers;
-    if (Fits || It.IsDirect)
+    Words += It.Words.size() + It.FullWords.size();
+    if ((Fits && Words <= MaxWords) || It.IsDirect)
       Kept.push_back(std::move(It));
     else
       countInMemory(It);
   }
   Accumulators = std::move(Kept);
+}
+
+/// Adds the counts of each lane to LLVM's own counters, as its lowering does.
+void Accumulation::addToCounters(Instruction *Before,
+                                 ArrayRef<LaneCount> Counts) {
+  IRBuilder<> B(Before);
+  for (const LaneCount &Lane : Counts)
+    for (auto [Word, Factor] : Lane.Words) {
+      const Counter &Of = Counted.Words[Word];
+      Value *Step = B.CreateZExtOrTrunc(Lane.Count, B.getInt64Ty());
+      if (Factor != 1)
+        Step = B.CreateMul(Step, B.getInt64(Factor));
+      Value *Address = B.CreateConstInBoundsGEP2_32(
+          Of.Array->getValueType(), Of.Array, 0, Of.Index);
+      B.CreateAtomicRMW(AtomicRMWInst::Add, Address, Step, MaybeAlign(8),
+                        AtomicOrdering::Monotonic);
+    }
 }
 
 void Accumulation::countInMemory(Accumulator &It) {
@@ -601,7 +636,10 @@ void Accumulation::countInMemory(Accumulator &It) {
   SmallVector<LaneCount, 2> Counts = {{Step, It.Words}};
   if (It.Full)
     Counts.push_back({It.Full, It.FullWords});
-  Bring(Last, Counts);
+  if (Counted.MayMark || ++AtOnce <= MaxAtOnce)
+    Bring(Last, Counts);
+  else
+    addToCounters(Last, Counts);
   for (Instruction *Update : It.Updates)
     Update->eraseFromParent();
 }
@@ -748,7 +786,12 @@ void Accumulation::flush(Instruction *Before, bool Reset) {
     }
   if (Counts.empty())
     return;
-  Bring(Before, Counts);
+  // Such a place is rarely reached.
+  bool IsDue = DueBlocks.contains(Before->getParent());
+  if (!Counted.MayMark && IsDue && DueBlocks.size() > MaxDue)
+    addToCounters(Before, Counts);
+  else
+    Bring(Before, Counts);
   if (!Reset)
     return;
   B.SetInsertPoint(Before);
