@@ -111,7 +111,7 @@ fn a_program_needs_librocov_as_its_injection_only() {
     expect(&found, &[(BIN_OF, &[1, 2, 3])]);
 }
 
-/// What librocov adds to loads of CUDA modules: calls of the system, without those for memory, and instructions.
+/// The costs of librocov in loads of CUDA modules: calls of the system, without those for memory, and instructions.
 struct Costs {
     calls: f64,
     instructions: f64,
@@ -161,7 +161,7 @@ fn costs(setup: &Setup, count: usize, is_new: bool) -> Costs {
     let options = [
         "--tool=callgrind",
         "--callgrind-out-file=/dev/null",
-        // What CUPTI calls.
+        // The function that CUPTI calls.
         "--toggle-collect=*injection*called*",
     ];
     let ended = traced("valgrind", &options);

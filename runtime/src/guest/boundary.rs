@@ -33,26 +33,20 @@ thread_local! {
 
 fn run<T>(place: &str, work: impl FnOnce() -> T) -> Option<T> {
     let (errno, floating_point) = (errno(), floating_point());
-    let guarded = || {
-        let result = catch_unwind(AssertUnwindSafe(work)).ok();
-        if result.is_none() {
-            journal::note(Note::Lost);
-            log::warn(format_args!(
-                "internal error in {place}; counts may be lost: report this"
-            ));
-        }
-        result
-    };
     // A thread that is already ending has its own shield each time.
     let is_behind = IS_BEHIND.try_with(|is_behind| is_behind.replace(true));
-    let result = match is_behind {
-        Ok(true) => guarded(),
-        Ok(false) | Err(_) => {
-            let result = signal_shield::behind(guarded);
-            let _ = IS_BEHIND.try_with(|is_behind| is_behind.set(false));
-            result
-        }
-    };
+    let before = (is_behind != Ok(true)).then(signal_shield::raise);
+    let result = catch_unwind(AssertUnwindSafe(work)).ok();
+    if result.is_none() {
+        journal::note(Note::Lost);
+        log::warn(format_args!(
+            "internal error in {place}; counts may be lost: report this"
+        ));
+    }
+    if let Some(before) = before {
+        signal_shield::lower(&before);
+        let _ = IS_BEHIND.try_with(|is_behind| is_behind.set(false));
+    }
     set_errno(errno);
     set_floating_point(floating_point);
     result

@@ -25,7 +25,7 @@ unsafe extern "C" {
 }
 
 /// The state of the calling thread before the shield was raised.
-struct Before {
+pub(super) struct Before {
     cancellation: c_int,
     blocked: libc::sigset_t,
     /// Those of [`SIGNALS`] that can become pending only by librocov's own calls.
@@ -42,7 +42,8 @@ pub(crate) fn behind<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-fn raise() -> Before {
+/// Raises the shield. [`lower`] must follow on the same thread.
+pub(super) fn raise() -> Before {
     // SAFETY: all-zero sets are valid, and all pointers are to variables that outlive the calls. No
     // call fails with these arguments.
     unsafe {
@@ -75,7 +76,8 @@ fn raise() -> Before {
     }
 }
 
-fn lower(before: &Before) {
+/// Lowers the shield that [`raise`] has raised.
+pub(super) fn lower(before: &Before) {
     // SAFETY: all-zero times are valid, and all pointers are to variables that outlive the calls.
     unsafe {
         let at_once: libc::timespec = zeroed();
