@@ -192,7 +192,10 @@ impl<'a> Temporary<'a> {
         };
         if is_removed {
             let again = Self::write(path, self.contents);
-            *self = again.map_err(io::Error::other)?;
+            *self = again.map_err(|error| match error {
+                OutputError::Io { source, .. } => source,
+                _ => io::ErrorKind::Other.into(),
+            })?;
         }
         Ok(is_removed)
     }
