@@ -257,14 +257,14 @@ fn hazards_are_named_if_the_user_asks_for_them() {
         "hazard vmcnt: v_add_u32 reads v",
         "before the result has come of global_load_dword",
         "wait before it until vmcnt is 0",
-        &place,
+        place.as_str(),
     ];
     let program = Program::build(Stack::usual(), &["early_use/early_use.hip"], &[], &LINES);
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = data(directory.path());
     let gpus = format!("{TARGET},hazards");
-    let ended = run(program.under_rocov(&gpus, &data)).success();
-    ended.says(&hazard);
+    let ended = run(&mut program.under_rocov(&gpus, &data)).success();
+    let ended = ended.says(&hazard);
     assert_eq!(ended.stderr.matches(": hazard ").count(), 1, "{ended}");
     let profiles = Data::read(&data).profiles;
     assert_eq!(counts(&profiles[0], "increments"), (64, vec![]));
@@ -272,7 +272,7 @@ fn hazards_are_named_if_the_user_asks_for_them() {
     report.says(&hazard);
 
     let data = directory.path().join("unasked");
-    let unasked = run(program.under_rocov(TARGET, &data)).success();
+    let unasked = run(&mut program.under_rocov(TARGET, &data)).success();
     assert!(!unasked.stderr.contains("hazard"), "{unasked}");
 }
 
