@@ -359,7 +359,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             match (counter.kind, counter.home) {
                 // Set at the start.
                 (_, Home::Bit(..)) if counter.is_first => {}
-                (_, Home::Bit(register, bit)) => encoder.set_bit(text, register, bit),
+                (_, Home::Bit(register, bit)) => self.set_bit(text, register, bit),
                 (Kind::Lanes, _) if is_reached => self.note_active(text, counter),
                 (Kind::Lanes, Home::Scalar(register)) if counter.is_once => {
                     encoder.count_active(text, register);
@@ -433,12 +433,21 @@ impl<'a, 'data> Emitter<'a, 'data> {
         index < STATES && self.compares
     }
 
+    /// Sets a bit of a register that others may have set before.
+    fn set_bit(&self, text: &mut Text, register: u16, bit: u16) {
+        if self.plan.is_apart {
+            // Vector instructions of other functions may have read the register or its neighbour.
+            self.encoder.wait_for_scalars(text);
+        }
+        self.encoder.set_bit(text, register, bit);
+    }
+
     /// Adds to a counter with a register or a lane.
     fn add(&self, text: &mut Text, counter: &Counter, amount: Source) {
         let encoder = self.encoder;
         let t = self.plan.temporaries[0];
         match counter.home {
-            Home::Bit(register, bit) => encoder.set_bit(text, register, bit),
+            Home::Bit(register, bit) => self.set_bit(text, register, bit),
             Home::Scalar(register) if counter.is_once => encoder.move_32(text, register, amount),
             Home::Scalar(register) => {
                 // The code that brings counts to memory on the way reads the temporaries by vector instructions.

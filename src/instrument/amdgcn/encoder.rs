@@ -222,6 +222,7 @@ impl Encoder {
 
     /// goal = 1 if it is not 0. Changes SCC.
     pub(super) fn at_most_one(&self, text: &mut Text, goal: u16) {
+        self.wait_for_scalars(text);
         let one = Source::Constant(1);
         Self::sop2(text, self.opcodes.minimum, goal, Source::Scalar(goal), one);
     }
