@@ -4,92 +4,90 @@ use std::collections::{BTreeMap, HashSet};
 
 use modelgpu_isa::{Flow, Operand};
 
-use super::code::{Code, Ins, constant};
-use super::function::Function;
+use super::code::{Code, Ins, constant, scalars};
 
 /// The first scalar register that a function leaves as its caller had it (`CSR_AMDGPU_SGPRs` in LLVM's AMDGPUCallingConv.td).
 const FIRST_KEPT: u16 = 30;
 /// The most instructions that are looked at for one call.
 const MAX_STEPS: usize = 100_000;
 
-/// The ELF addresses that the calls of a function lead to, by the number of the call. A call is absent if its goal is not known.
-pub(super) fn known(function: &Function<'_>) -> BTreeMap<usize, u64> {
-    let mut sources: Vec<Vec<usize>> = vec![Vec::new(); function.all.len()];
-    for number in 0..function.all.len() {
-        for next in function.following(number) {
-            sources[next].push(number);
-        }
-    }
-    let calls = function
-        .all
-        .iter()
-        .enumerate()
-        .filter(|(_, ins)| ins.is_call());
-    let known = calls.filter_map(|(number, ins)| {
-        let goal = match ins.flow {
-            Flow::IndirectCall => goal(function, &sources, number),
-            _ => ins.target(),
-        };
-        Some((number, goal?))
-    });
-    known.collect()
+/// The instructions of a function, and the ways between them.
+pub(super) struct Ways<'a, 'data> {
+    pub(super) code: &'a Code<'data>,
+    pub(super) all: &'a [Ins],
+    /// The numbers of the instructions where waves enter.
+    pub(super) entries: &'a [usize],
+    /// For each instruction, the numbers of those that it follows.
+    pub(super) sources: Vec<Vec<usize>>,
 }
 
-/// The address in the register pair of a call, if all ways to the call compute the same one.
-fn goal(function: &Function<'_>, sources: &[Vec<usize>], call: usize) -> Option<u64> {
-    let decoded = function.code.decode(function.all[call].address)?;
-    let pair = decoded.src[0].scalar_index()? as u16;
-    let mut found = None;
-    let mut seen = HashSet::from([(call, pair)]);
-    let mut open = vec![(call, pair)];
-    // The pair has to have its value before the instruction with this number.
-    while let Some((number, pair)) = open.pop() {
-        if function.entries.contains(&number) || seen.len() > MAX_STEPS {
-            return None;
-        }
-        for before in &sources[number] {
-            let ins = &function.all[*before];
-            let mut wanted = pair;
-            if ins.writes >> pair & 3 != 0 {
-                if let Some(address) = computed_until(function, sources, *before, pair) {
-                    if *found.get_or_insert(address) != address {
-                        return None;
-                    }
-                    continue;
-                }
-                wanted = copied(function, *before, pair)?;
-            } else if ins.is_call() && pair < FIRST_KEPT {
+impl Ways<'_, '_> {
+    /// The ELF addresses that calls lead to, by the number of the call. A call is absent if its goal is not known.
+    pub(super) fn known_calls(&self) -> BTreeMap<usize, u64> {
+        let calls = self.all.iter().enumerate();
+        let calls = calls.filter(|(_, ins)| ins.is_call());
+        let known = calls.filter_map(|(number, ins)| {
+            let goal = match ins.flow {
+                Flow::IndirectCall => self.goal(number),
+                _ => ins.target(),
+            };
+            Some((number, goal?))
+        });
+        known.collect()
+    }
+
+    /// The address in the register pair of a call, if all ways to the call compute the same one.
+    fn goal(&self, call: usize) -> Option<u64> {
+        let decoded = self.code.decode(self.all[call].address)?;
+        let pair = decoded.src[0].scalar_index()? as u16;
+        let mut found = None;
+        let mut seen = HashSet::from([(call, pair)]);
+        let mut open = vec![(call, pair)];
+        // The pair has to have its value before the instruction with this number.
+        while let Some((number, pair)) = open.pop() {
+            if self.entries.contains(&number) || seen.len() > MAX_STEPS {
                 return None;
             }
-            if seen.insert((*before, wanted)) {
-                open.push((*before, wanted));
+            for before in &self.sources[number] {
+                let ins = &self.all[*before];
+                let mut wanted = pair;
+                if ins.writes >> pair & 3 != 0 {
+                    if let Some(address) = self.computed_until(*before, pair) {
+                        if *found.get_or_insert(address) != address {
+                            return None;
+                        }
+                        continue;
+                    }
+                    wanted = self.copied(*before, pair)?;
+                } else if ins.is_call() && pair < FIRST_KEPT {
+                    return None;
+                }
+                if seen.insert((*before, wanted)) {
+                    open.push((*before, wanted));
+                }
             }
         }
+        found
     }
-    found
-}
 
-/// The pair that `s_mov_b64` copies to another one.
-fn copied(function: &Function<'_>, number: usize, pair: u16) -> Option<u16> {
-    let ins = &function.all[number];
-    let decoded = function.code.decode(ins.address)?;
-    let is_copy = ins.mnemonic == "s_mov_b64" && decoded.dst == Operand::scalar(pair.into());
-    let source = decoded.src[0].scalar_index().filter(|_| is_copy)?;
-    // Others than general ones are VCC, EXEC and the like.
-    u16::try_from(source).ok().filter(|source| *source < 100)
-}
+    /// The pair that `s_mov_b64` copies to another one.
+    fn copied(&self, number: usize, pair: u16) -> Option<u16> {
+        let ins = &self.all[number];
+        let decoded = self.code.decode(ins.address)?;
+        let is_copy = ins.mnemonic == "s_mov_b64" && decoded.dst == Operand::scalar(pair.into());
+        let source = decoded.src[0].scalar_index().filter(|_| is_copy)?;
+        // Others than general ones are VCC, EXEC and the like.
+        let source = u16::try_from(source).ok()?;
+        (u32::from(source) < scalars(self.code.target)).then_some(source)
+    }
 
-/// The address that the three instructions up to `last` compute.
-fn computed_until(
-    function: &Function<'_>,
-    sources: &[Vec<usize>],
-    last: usize,
-    pair: u16,
-) -> Option<u64> {
-    let first = last.checked_sub(2)?;
-    let is_straight = |number: usize| sources[number] == [number - 1];
-    let is_whole = is_straight(last) && is_straight(last - 1);
-    computed(&function.code, &function.all, first, pair).filter(|_| is_whole)
+    /// The address that the three instructions up to `last` compute.
+    fn computed_until(&self, last: usize, pair: u16) -> Option<u64> {
+        let first = last.checked_sub(2)?;
+        let is_straight = |number: usize| self.sources[number] == [number - 1];
+        let is_whole = is_straight(last) && is_straight(last - 1);
+        computed(self.code, self.all, first, pair).filter(|_| is_whole)
+    }
 }
 
 /// The address that `s_getpc_b64` at `index`, and two additions of constants to its pair, compute.

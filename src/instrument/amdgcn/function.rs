@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use modelgpu_isa::{Flow, Operand};
 
+use super::calls::Ways;
 use super::code::{Code, Ins, Used};
-use super::{calls, jumps};
+use super::jumps;
 
 /// The register pair of return addresses in LLVM's calling convention.
 const RETURN_ADDRESS: u16 = 30;
@@ -91,7 +92,7 @@ impl<'data> Function<'data> {
         function.find_stretches();
         function.is_scc_live = function.live_scc();
         if function.calls {
-            function.callees = calls::known(&function);
+            function.callees = function.ways().known_calls();
         }
         function
     }
@@ -119,6 +120,21 @@ impl<'data> Function<'data> {
             _ => self.jumps.get(&number).copied(),
         };
         next.into_iter().chain(goal)
+    }
+
+    fn ways(&self) -> Ways<'_, 'data> {
+        let mut sources: Vec<Vec<usize>> = vec![Vec::new(); self.all.len()];
+        for number in 0..self.all.len() {
+            for next in self.following(number) {
+                sources[next].push(number);
+            }
+        }
+        Ways {
+            code: &self.code,
+            all: &self.all,
+            entries: &self.entries,
+            sources,
+        }
     }
 
     fn find_stretches(&mut self) {

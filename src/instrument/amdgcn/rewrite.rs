@@ -302,9 +302,10 @@ fn callees<'f, 'data>(
         if calls != function.callees.len() || !function.unresolved.is_empty() {
             return None;
         }
-        for goal in function.callees.values() {
-            // A call within the function is a branch.
-            if function.number_at(*goal).is_some() && *goal != function.code.address {
+        for (number, goal) in &function.callees {
+            // A direct call within the function is a branch.
+            let is_direct = matches!(function.all[*number].flow, Flow::Call { .. });
+            if is_direct && function.number_at(*goal).is_some() {
                 continue;
             }
             let callee = by_address.get(goal).copied()?;

@@ -17,15 +17,16 @@ mod rdna;
 
 use modelgpu_isa::{Generation, Instruction, Target, WaveSize};
 
+use self::cdna::CdnaRules;
+use self::history::History;
+use self::matrix::MatrixRules;
+use self::memory::OutstandingResults;
+use self::nature::Unit;
+use self::rdna::RdnaRules;
 use crate::wave::Wave;
-use cdna::CdnaRules;
-pub(crate) use finding::{Earlier, Finding};
-use history::History;
-use matrix::MatrixRules;
-use memory::OutstandingResults;
-pub(crate) use nature::Nature;
-use nature::Unit;
-use rdna::RdnaRules;
+
+pub(crate) use self::finding::{Earlier, Finding};
+pub(crate) use self::nature::Nature;
 
 /// The message that releases the registers of a wave (RDNA).
 const DEALLOC_VGPRS: u8 = 3;
