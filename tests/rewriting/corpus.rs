@@ -25,7 +25,7 @@ struct Account {
     /// Those for processors that are not supported.
     others: usize,
     rewritten: usize,
-    /// Of these, the kernels of which fewer waves fit into a SIMD, and the waves before and after of all.
+    /// The kernels among these of which fewer waves fit into a SIMD, and the waves before and after of all.
     crowded: usize,
     waves: [u64; 2],
     bytes: usize,

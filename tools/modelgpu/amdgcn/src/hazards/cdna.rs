@@ -279,7 +279,7 @@ fn check_dots(nature: &Nature, history: &History, found: &mut dyn FnMut(Finding)
     }
     for slot in nature.vector_reads() {
         let writer = history.writer(slot);
-        // The same instruction may add to the result.
+        // An instruction of the same kind may add to the result.
         let is_same = writer.by.mnemonic == nature.mnemonic;
         let is_factor = || nature.factors.iter().any(|range| range.contains(&slot));
         if writer.is_dot && (!is_same || is_factor()) {

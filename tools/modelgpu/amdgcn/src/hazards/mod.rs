@@ -38,7 +38,7 @@ enum Rules {
     Rdna(Box<RdnaRules>),
 }
 
-/// What a wave has executed, for the rules.
+/// The instructions that a wave has executed, for the rules.
 #[derive(Clone, Debug)]
 struct WaveWatch {
     memory: OutstandingResults,
