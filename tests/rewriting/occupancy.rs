@@ -40,7 +40,7 @@ fn registers_allow_as_many_waves_as_in_llvm() {
         let mut bytes = vec![0; 64];
         LittleEndian::write_u32(
             &mut bytes[RESOURCES_1..],
-            granules - 1 | (scalars / 8 - 1) << SCALARS_AT,
+            (granules - 1) | ((scalars / 8 - 1) << SCALARS_AT),
         );
         LittleEndian::write_u16(&mut bytes[PROPERTIES..], u16::from(is_wave32) << 10);
         bytes
