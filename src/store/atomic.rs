@@ -183,7 +183,7 @@ impl<'a> Temporary<'a> {
     }
 
     /// Writes the file once more if another process has removed it as a leftover, between the moments when it was made and
-    /// locked. The rename shows that, so that no other call of the system has to look. Returns whether it did.
+    /// locked. The rename shows that, so that no other system call has to look. Returns whether it did.
     fn write_again_if_removed(&mut self, error: &io::Error, path: &Path) -> io::Result<bool> {
         let is_missing = error.kind() == io::ErrorKind::NotFound;
         let is_removed = is_missing && {

@@ -106,7 +106,7 @@ pub enum KeptElfError {
 }
 
 impl KeepError {
-    /// Returns whether a later attempt may succeed, which the next drain makes: a call of the system has failed.
+    /// Returns whether a later attempt may succeed, which the next drain makes: a system call has failed.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         matches!(

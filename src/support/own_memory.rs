@@ -46,7 +46,7 @@ pub fn load(pieces: &[(u64, usize)], into: &mut [u8]) -> io::Result<usize> {
     usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
-/// Does the work of [`read_at`] by the file that the kernel has for it: three calls of the system instead of one.
+/// Does the work of [`read_at`] by the file that the kernel has for it: three system calls instead of one.
 fn read_by_file(address: u64, into: &mut [u8]) -> io::Result<usize> {
     File::open("/proc/self/mem")?.read_at(into, address)
 }

@@ -111,7 +111,7 @@ fn a_program_needs_librocov_as_its_injection_only() {
     expect(&found, &[(BIN_OF, &[1, 2, 3])]);
 }
 
-/// The costs of librocov in loads of CUDA modules: calls of the system, without those for memory, and instructions.
+/// The costs of librocov in loads of CUDA modules: system calls, without those for memory, and instructions.
 struct Costs {
     calls: f64,
     instructions: f64,
@@ -199,7 +199,7 @@ fn a_load_costs_as_much_among_many_as_among_few() {
     const FEW: usize = 50;
     const MANY: usize = 1_000;
     const GROWTH: f64 = 1.2;
-    /// The calls of the system for a load, some more than there are.
+    /// The system calls for a load, some more than there are.
     const MOST_CALLS: f64 = 20.0;
 
     let Some(setup) = Setup::get() else { return };

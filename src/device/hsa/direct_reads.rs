@@ -27,9 +27,9 @@ const COHERENT: [&str; 3] = ["gfx90a", "gfx942", "gfx950"];
 const BUDGET: Duration = Duration::from_millis(2);
 /// The time of a copy by a queue that is there. Reads that take less need no budget.
 const COPY: Duration = Duration::from_micros(20);
-/// The most parts that are read with one call of the system: its own limit is 1,024.
+/// The most parts that are read with one system call: its own limit is 1,024.
 const MANY: usize = 256;
-/// The most bytes that are read with one call of the system, a millisecond of slow loads.
+/// The most bytes that are read with one system call, a millisecond of slow loads.
 const BYTES: u64 = 64 << 10;
 
 impl HsaDevice {

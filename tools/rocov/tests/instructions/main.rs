@@ -1,5 +1,5 @@
 //! Instructions that a load, an unload, a drain, the end of a process, an addition to a pool and a merge take, as callgrind
-//! counts them: the same every time, unlike seconds. For all but merges, also the calls of the system, as strace counts
+//! counts them: the same every time, unlike seconds. For all but merges, also the system calls, as strace counts
 //! them, without those for memory. Launches take none: librocov has no function that a launch calls. Two bars for each:
 //!
 //! - the growth: ten times as many code objects, additions or files take ten times as many
@@ -69,7 +69,7 @@ fn counted_by_callgrind(work: &mut dyn FnMut()) {
     std::hint::black_box(());
 }
 
-/// Makes a call of the system that strace shows: it is the first and the last of the work.
+/// Makes a system call that strace shows: it is the first and the last of the work.
 fn mark() {
     std::hint::black_box(std::os::unix::process::parent_id());
 }
@@ -247,7 +247,7 @@ fn process_instructions(task: &str, count: usize, directory: &Path) -> f64 {
     instructions(Some(COUNTED), &mut process(task, count, directory))
 }
 
-/// The calls of the system of `task`, `count` times.
+/// The system calls of `task`, `count` times.
 fn process_calls(task: &str, count: usize, directory: &Path) -> f64 {
     let log = directory.join("calls");
     let program = process(task, count, directory);
