@@ -2,6 +2,7 @@
 
 mod action;
 mod cmake;
+mod corpus;
 mod editors;
 mod libraries;
 mod pipelines;
