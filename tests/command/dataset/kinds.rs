@@ -238,7 +238,7 @@ fn code_without_places_is_kept_and_host_code_is_named() {
     assert!(import.status.success(), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(
-        said.contains("left out: 1 profile of host code in run1, such as run1/profraw/host.profraw: a data set has GPU code"),
+        said.contains("left out: 1 profile of host code in run1, such as run1/profraw/host.profraw: a data set contains only GPU code"),
         "{said}"
     );
     // Both reports leave the code without a mapping out, with one line for it.

@@ -201,7 +201,7 @@ fn files_that_are_no_baselines_are_refused() {
     let (place, elfs) = Place::with_archs();
     for (text, expected) in [
         ("", "x.json is not a baseline: `rocov baseline` writes one"),
-        ("{}", "x.json is no baseline"),
+        ("{}", "x.json is not a baseline"),
         (
             "{\"rocov_baseline\": 1, \"columns\": {}}",
             "x.json has no figures for any arch, so every report would pass: remove it, and write it again with `rocov \

@@ -378,11 +378,11 @@ fn options_without_effect_are_refused() {
         ),
         (
             ["--json", "--show-missing"],
-            "--show-missing is of the table",
+            "--show-missing applies to the table",
         ),
         (
             ["--badge", "--show-excluded"],
-            "--show-excluded is of the table",
+            "--show-excluded applies to the table",
         ),
         (["--html", "-"], "--html cannot go to standard output"),
     ] {

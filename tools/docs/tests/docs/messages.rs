@@ -522,11 +522,11 @@ fn a_text_is_found_however_it_is_printed() {
 }
 
 /// The first words of a next step. A part of a message is a next step if it starts with one of these.
-const STEPS: [&str; 39] = [
-    "`rocov", "allowed", "ask", "build", "check", "choose", "compile", "expected", "fix", "give",
-    "go", "install", "leave", "let", "link", "load", "look", "make", "merge", "move", "name",
-    "open", "optimize", "press", "put", "raise", "read", "remove", "report", "run", "see", "set",
-    "split", "start", "take", "try", "use", "wait", "write",
+const STEPS: [&str; 40] = [
+    "`rocov", "add", "allowed", "ask", "build", "check", "choose", "compile", "expected", "fix",
+    "give", "go", "install", "leave", "let", "link", "load", "look", "make", "merge", "move",
+    "name", "open", "optimize", "press", "put", "raise", "read", "remove", "report", "run", "see",
+    "set", "split", "start", "take", "try", "use", "wait", "write",
 ];
 
 /// Whole messages without a step in their text.

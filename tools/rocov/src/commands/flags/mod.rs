@@ -115,7 +115,7 @@ fn check_language(language: Language, arguments: &FlagsArguments) -> Result<()> 
     if language == Language::Hip {
         if let Some(path) = &arguments.cuda_path {
             bail!(
-                "--cuda-path={} is for NVIDIA GPUs: also give --offload-arch=sm_90, or that of your GPU",
+                "--cuda-path={} is for NVIDIA GPUs: give --offload-arch=sm_90 as well, or that of your GPU",
                 path.display()
             );
         }
