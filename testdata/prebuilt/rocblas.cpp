@@ -1,27 +1,9 @@
 // Two calls of rocBLAS whose results are known by arithmetic: a product of matrices, and a batched triangular solve.
-#include <hip/hip_runtime.h>
+#include "device.h"
 #include <rocblas/rocblas.h>
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
-
-#define CHECK(call)                                                                    \
-    do {                                                                               \
-        int status = (int)(call);                                                      \
-        if (status != 0) {                                                             \
-            std::printf("%s:%d: %s: %d\n", __FILE__, __LINE__, #call, status);         \
-            std::exit(1);                                                              \
-        }                                                                              \
-    } while (0)
-
-static float *on_device(const std::vector<float> &values) {
-    float *place;
-    CHECK(hipMalloc(&place, values.size() * sizeof(float)));
-    CHECK(hipMemcpy(place, values.data(), values.size() * sizeof(float), hipMemcpyHostToDevice));
-    return place;
-}
 
 // The sum of |found - expected|.
 static double product(rocblas_handle handle, int m, int n, int k) {

@@ -1,20 +1,9 @@
 // Numbers of two generators of rocRAND, whose means and variances are known.
-#include <hip/hip_runtime.h>
+#include "device.h"
 #include <rocrand/rocrand.h>
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
-
-#define CHECK(call)                                                                    \
-    do {                                                                               \
-        int status = (int)(call);                                                      \
-        if (status != 0) {                                                             \
-            std::printf("%s:%d: %s: %d\n", __FILE__, __LINE__, #call, status);         \
-            std::exit(1);                                                              \
-        }                                                                              \
-    } while (0)
 
 int main() {
     const size_t count = 20000;

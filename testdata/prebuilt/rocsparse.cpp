@@ -1,27 +1,9 @@
-// A product of a sparse matrix and a vector by rocSPARSE, beside the same sum on the host.
-#include <hip/hip_runtime.h>
+// A product of a sparse matrix and a vector by rocSPARSE, compared with the same sum on the host.
+#include "device.h"
 #include <rocsparse/rocsparse.h>
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
-
-#define CHECK(call)                                                                    \
-    do {                                                                               \
-        int status = (int)(call);                                                      \
-        if (status != 0) {                                                             \
-            std::printf("%s:%d: %s: %d\n", __FILE__, __LINE__, #call, status);         \
-            std::exit(1);                                                              \
-        }                                                                              \
-    } while (0)
-
-template <class T> static T *on_device(const std::vector<T> &values) {
-    T *place;
-    CHECK(hipMalloc(&place, values.size() * sizeof(T)));
-    CHECK(hipMemcpy(place, values.data(), values.size() * sizeof(T), hipMemcpyHostToDevice));
-    return place;
-}
 
 int main() {
     // Row i has i % 9 values.
