@@ -229,21 +229,27 @@ impl RdnaRules {
         }
     }
 
+    /// Settles the writes that a wait with these fields waits for.
+    fn settle_waited(&mut self, fields: u16) {
+        let (scalar, vcc, vector) = wait_counts(fields);
+        self.settle(|slot, hidden| match hidden.by_vector {
+            false => scalar == 0,
+            true if is_vcc(slot) => vcc == 0,
+            true => vector == 0,
+        });
+    }
+
     /// RDNA 3 in waves of 64: a vector instruction reads a mask, another instruction writes its register, and a third
     /// one reads it.
     fn follow_masks(&mut self, nature: &Nature, by: Earlier, found: &mut dyn FnMut(Finding)) {
         let is_vector = nature.unit == Unit::Vector;
         if let Some(fields) = nature.dependencies {
-            let (scalar, vcc, vector) = (fields & 1, fields >> 1 & 1, fields >> 9 & 7);
+            let (scalar, vcc, vector) = wait_counts(fields);
             for (slot, read) in self.read.iter_mut().enumerate() {
                 let by_vector = if is_vcc(slot as u16) { vcc } else { vector };
                 *read &= scalar != 0 && by_vector != 0;
             }
-            self.settle(|slot, hidden| match hidden.by_vector {
-                false => scalar == 0,
-                true if is_vcc(slot) => vcc == 0,
-                true => vector == 0,
-            });
+            self.settle_waited(fields);
             return;
         }
         if nature.leaves_function {
@@ -301,12 +307,7 @@ impl RdnaRules {
             Unit::Lds | Unit::Flat => return,
         }
         if let Some(fields) = nature.dependencies {
-            let (scalar, vcc, vector) = (fields & 1, fields >> 1 & 1, fields >> 9 & 7);
-            self.settle(|slot, hidden| match hidden.by_vector {
-                false => scalar == 0,
-                true if is_vcc(slot) => vcc == 0,
-                true => vector == 0,
-            });
+            self.settle_waited(fields);
             return;
         }
         if nature.leaves_function {
@@ -391,6 +392,11 @@ impl RdnaRules {
         });
         self.hidden[usize::from(slot)] = None;
     }
+}
+
+/// The counts of writes to scalars that may be left after a wait: by scalar instructions, and by vector ones to VCC and to others.
+fn wait_counts(fields: u16) -> (u16, u16, u16) {
+    (fields & 1, fields >> 1 & 1, fields >> 9 & 7)
 }
 
 fn is_vcc(slot: u16) -> bool {
