@@ -13,7 +13,7 @@ use crate::cli::{LineOfSource, WhichArguments};
 use crate::coverage::checkouts::Checkouts;
 use crate::coverage::{By, Collected, Report, Selection, SourceTexts, View, misfit};
 use crate::data::components::Components;
-use crate::data::{DataDirectory, Origins};
+use crate::data::{DataListing, Origins};
 use crate::dataset::DataSetInputs;
 use crate::llvm::LlvmTools;
 use crate::profdata::{MergedProfiles, per_label};
@@ -70,12 +70,12 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     let (lines, directory) = arguments.asked();
     let archs = &arguments.arch;
     let selection = Selection::new(arguments.moved.maps(), &[], &[], &[])?;
-    let objects = &arguments.objects;
     let inputs = DataSetInputs::read(&[directory], &arguments.conditions)?;
     let data = Warnings::printing(|warnings| {
-        let (directories, names) = (inputs.directories(), [directory.to_owned()]);
-        let all_builds = arguments.all_builds;
-        DataDirectory::for_report_of(directories, &names, all_builds, objects, archs, warnings)
+        DataListing::open(inputs.directories(), warnings)?
+            .called(vec![directory.to_owned()])
+            .complete(arguments.all_builds, warnings)?
+            .for_report(&arguments.objects, archs, warnings)
     })?;
     let mut installed = LlvmTools::find_any(arguments.llvm_bin.as_deref())?;
     let all = Components::default();

@@ -20,7 +20,7 @@ use super::selection::{Selection, SourceGlobs};
 use super::test_coverage::TestEvaluator;
 use super::view::{By, Rules, View};
 use crate::data::device_elfs::ObjectFile;
-use crate::data::{DataDirectory, Origins};
+use crate::data::{Origins, ReportableData};
 use crate::llvm::LlvmTools;
 use crate::profdata::kinds::in_words;
 use crate::profdata::per_label::{LabelProfiles, TestProfiles};
@@ -76,7 +76,7 @@ impl<'a> Report<'a> {
     /// the file that it was loaded from.
     pub(crate) fn new(
         merged: &MergedProfiles<'_>,
-        data: &DataDirectory,
+        data: &ReportableData,
         origins: &Origins,
     ) -> Self {
         let binary = |object: &MergedObject<'_>| {

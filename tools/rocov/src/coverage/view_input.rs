@@ -11,7 +11,7 @@ use super::selection::Selection;
 use super::view::{By, Rules, View};
 use crate::data::components::Components;
 use crate::data::labels::LabelPattern;
-use crate::data::{DataDirectory, Origins, check_archs};
+use crate::data::{DataListing, Origins, check_archs};
 use crate::llvm::LlvmTools;
 use crate::profdata::MergedProfiles;
 use crate::term::warnings::Warnings;
@@ -67,13 +67,9 @@ impl ViewInput<'_> {
         }
         let mut installed = LlvmTools::find_any(self.llvm_bin)?;
         Warnings::printing(|warnings| {
-            let data = DataDirectory::for_report(
-                self.paths,
-                self.all_builds,
-                self.objects,
-                archs,
-                warnings,
-            )?;
+            let data = DataListing::open(self.paths, warnings)?
+                .complete(self.all_builds, warnings)?
+                .for_report(self.objects, archs, warnings)?;
             let all = Components::default();
             let mut matched = data.match_elfs(archs, &all, &mut installed, warnings)?;
             matched.select_labels(self.labels, &data)?;

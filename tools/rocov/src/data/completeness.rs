@@ -9,11 +9,11 @@ use rocov::format::codeobject::{is_processor, sanitize_target};
 use super::components::Components;
 use super::device_elfs::{DeviceElf, ObjectFile};
 use super::matched_elfs::MatchedElfs;
-use super::{Builds, DataDirectory, Registries};
+use super::{Builds, Registries, ReportableData};
 use crate::term::plural::count;
 use crate::term::remedy::explained;
 
-impl DataDirectory {
+impl ReportableData {
     /// Returns a line for each thing that ran, or should have run, and is not in a report of `matched`. Only
     /// code of `archs`, or of all if there are none, and of `components` can be missing.
     pub(crate) fn missing(
@@ -28,8 +28,8 @@ impl DataDirectory {
                 missing.push(format!("{} left out: see above", count(number, what)));
             }
         };
-        left_out(self.sections.len(), "file of sections");
-        left_out(self.damaged.len(), "directory");
+        left_out(self.files.sections.len(), "file of sections");
+        left_out(self.files.damaged.len(), "directory");
         left_out(self.kept.refused.len(), "kept device ELF");
         left_out(matched.strangers(), "code object without a device ELF");
         left_out(matched.damaged, "damaged profile");
@@ -47,7 +47,7 @@ impl DataDirectory {
         }
 
         // An earlier warning covers profiles for optimization: they are not missing.
-        let profiles = || self.device.iter().chain(&self.ir_level);
+        let profiles = || self.files.device.iter().chain(&self.ir_level);
         let profiled: BTreeSet<_> = profiles()
             .map(|profile| profile.identity.as_str())
             .collect();
@@ -82,7 +82,7 @@ impl DataDirectory {
             }
         }
 
-        let registries = self.registries();
+        let registries = &self.registries;
         let unread = registries.unread.iter();
         missing.extend(unread.map(|error| {
             format!(

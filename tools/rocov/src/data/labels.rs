@@ -9,7 +9,7 @@ use anyhow::{Error, Result, anyhow, bail};
 use rocov::store::Label;
 
 use super::matched_elfs::{MatchedCodeObject, MatchedElfs};
-use super::{DataDirectory, DeviceProfile};
+use super::{DeviceProfile, ReportableData};
 
 /// The most labels that a message lists.
 const MOST: usize = 8;
@@ -41,10 +41,14 @@ impl fmt::Display for LabelPattern {
     }
 }
 
-impl DataDirectory {
+impl ReportableData {
     /// The error that no profile has a label.
     pub(crate) fn no_labels(&self) -> Error {
-        let profiles = self.device.iter().filter(|profile| !profile.is_of_zeros);
+        let profiles = self
+            .files
+            .device
+            .iter()
+            .filter(|profile| !profile.is_of_zeros);
         if profiles.into_iter().any(DeviceProfile::is_merged) {
             return anyhow!(
                 "no labelled profiles in {self}: `rocov merge` has added up the counts of all labels: give the \
@@ -65,7 +69,7 @@ impl MatchedElfs<'_> {
     pub(crate) fn select_labels(
         &mut self,
         patterns: &[LabelPattern],
-        data: &DataDirectory,
+        data: &ReportableData,
     ) -> Result<()> {
         if patterns.is_empty() {
             return Ok(());

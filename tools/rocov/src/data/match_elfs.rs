@@ -4,7 +4,7 @@ use anyhow::{Error, Result, anyhow};
 
 use super::components::Components;
 use super::matched_elfs::MatchedElfs;
-use super::{DataDirectory, partial_profiles};
+use super::{ReportableData, partial_profiles};
 use crate::llvm::LlvmTools;
 use crate::term::warnings::Warnings;
 
@@ -16,7 +16,7 @@ use crate::term::warnings::Warnings;
 )]
 pub(crate) struct NotOfComponents(String);
 
-impl DataDirectory {
+impl ReportableData {
     /// Pairs all profiles with device ELFs: those that are kept, then those that the user named.
     pub(crate) fn match_all_elfs(&self) -> MatchedElfs<'_> {
         MatchedElfs::new(self)

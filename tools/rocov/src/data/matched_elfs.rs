@@ -7,7 +7,7 @@ use anyhow::Result;
 use rocov::store::Label;
 
 use super::device_elfs::{DeviceElf, ObjectFile};
-use super::{DataDirectory, DeviceProfile, profile_header};
+use super::{DeviceProfile, ReportableData, profile_header};
 use crate::llvm::LlvmTools;
 use crate::term::plural::count;
 use crate::term::remedy::explained;
@@ -42,8 +42,8 @@ pub(crate) struct MatchedCodeObject<'a> {
 pub(crate) type MatchedArch<'a> = BTreeMap<&'a str, MatchedCodeObject<'a>>;
 
 impl<'a> MatchedElfs<'a> {
-    pub(super) fn new(data: &'a DataDirectory) -> Self {
-        let (profiles, kept, named) = (&data.device, &data.kept.files, &data.named);
+    pub(super) fn new(data: &'a ReportableData) -> Self {
+        let (profiles, kept, named) = (&data.files.device, &data.kept.files, &data.named);
         let mut elfs = BTreeMap::new();
         for file in kept.iter().chain(named) {
             for elf in &file.elfs {
@@ -180,7 +180,7 @@ impl<'a> MatchedElfs<'a> {
     /// compilers of the rest. All that is left out is a warning.
     pub(crate) fn leave_out_damaged(
         &mut self,
-        data: &DataDirectory,
+        data: &ReportableData,
         installed: &mut LlvmTools,
         warnings: &mut Warnings,
     ) {
@@ -197,7 +197,7 @@ impl<'a> MatchedElfs<'a> {
     }
 
     /// One line for each thing that is not in the report, though it could be expected there.
-    pub(super) fn left_out(&self, data: &DataDirectory) -> Vec<String> {
+    pub(super) fn left_out(&self, data: &ReportableData) -> Vec<String> {
         let mut lines = Vec::new();
         let mut stale = BTreeSet::new();
         for (identity, profiles) in &self.strangers {

@@ -6,56 +6,56 @@ use std::path::{Path, PathBuf};
 use anyhow::{Error, anyhow};
 use rocov::store::layout::PROFRAW;
 
-use super::DataDirectory;
+use super::{DataListing, ReportableData};
 use crate::support::paths::{Absent, below, here};
 use crate::term::plural::count;
 
 /// The name of the first page of `rocov report --html`.
 const PAGES: &str = "index.html";
 
-impl DataDirectory {
+impl ReportableData {
     /// The reason why there are no device profiles.
     pub(crate) fn nothing_to_report(&self) -> Error {
-        if let Some(error) = self.not_there() {
+        if let Some(error) = self.files.not_there() {
             return error;
         }
-        if !self.sections.is_empty() {
+        if !self.files.sections.is_empty() {
             return anyhow!(
                 "no device profiles in {self}: instrumented GPU code ran, and rocov saved its sections unchanged, \
                  which cannot be reported: compile with clang 15 or later, or use a newer rocov"
             );
         }
-        if let Some(profile) = self.of_offload_runtime.first() {
+        if let Some(profile) = self.files.of_offload_runtime.first() {
             return anyhow!(
                 "no device profiles in {self}: only {}, which LLVM's offload runtime wrote: read it with \
                  llvm-profdata, or run the program again without --drain=llvm",
                 profile.display()
             );
         }
-        if let Some(about) = self.about_llvms() {
+        if let Some(about) = self.files.about_llvms() {
             return anyhow!("no device profiles of rocov in {self}: {about}");
         }
-        if let Some(pages) = self.with_file(|name| name == PAGES) {
+        if let Some(pages) = self.files.with_file(|name| name == PAGES) {
             return anyhow!(
                 "no device profiles in {self}: {} is a page of a report: give the directory that \
                  `rocov run` wrote to",
                 pages.display()
             );
         }
-        if let Some(merged) = self.with_file(|name| name.ends_with(".profdata")) {
+        if let Some(merged) = self.files.with_file(|name| name.ends_with(".profdata")) {
             return anyhow!(
                 "no device profiles in {self}: {} is merged, and a report needs raw profiles: give \
                  the directories that were merged",
                 merged.display()
             );
         }
-        if let Some(whole) = self.whole() {
+        if let Some(whole) = self.files.whole() {
             return anyhow!(
                 "no device profiles in {self}, which is a part of {0}: `rocov report {0}` reports on all of it",
                 whole.display()
             );
         }
-        if let Some((_, elf)) = self.elf_paths().next() {
+        if let Some((_, elf)) = self.files.elf_paths().next() {
             return anyhow!(
                 "no device profiles in {self}: instrumented GPU code was loaded ({}), and its process was \
                  killed before the counters were drained: run it again, with `rocov run \
@@ -63,12 +63,12 @@ impl DataDirectory {
                 elf.display()
             );
         }
-        let host = match self.host.len() + self.empty_host.len() {
+        let host = match self.files.host.len() + self.files.empty_host.len() {
             0 => String::new(),
             number => format!(" (only {}, of host code)", count(number, "profile")),
         };
-        let registries = self.registries().registries.iter();
-        if (self.registries().processes()).any(|(_, process)| process.is_of_notes()) {
+        let registries = self.registries.registries.iter();
+        if (self.registries.processes()).any(|(_, process)| process.is_of_notes()) {
             return anyhow!(
                 "no device profiles in {self}{host}: a process ended before its counters were drained: run it again, \
                  with `rocov run --snapshot-every 1s` if it does not end by itself"
@@ -83,7 +83,7 @@ impl DataDirectory {
                  --hiprtc` prints; `rocov doctor PROGRAM` lists what is instrumented"
             );
         }
-        if host.is_empty() && self.with_file(|_| true).is_none() {
+        if host.is_empty() && self.files.with_file(|_| true).is_none() {
             return anyhow!(
                 "{self} is empty: give the directory that `rocov run` wrote to; it writes nothing if no instrumented \
                  GPU code ran"
@@ -94,7 +94,9 @@ impl DataDirectory {
              the flags that `rocov flags` prints, and run it under `rocov run`"
         )
     }
+}
 
+impl DataListing {
     /// Returns a line about LLVM's own drain, if it has written profiles. Their names do not have the identity of
     /// a code object, so that no device ELF can be found for them.
     pub(super) fn about_llvms(&self) -> Option<String> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rocov::format::codeobject::CodeObject;
 use rocov::store::layout::{OBJECTS, elf_identity};
 
-use super::DataDirectory;
+use super::ReportableData;
 use super::device_elfs::{DeviceElf, ObjectFile, open_kept};
 use super::matched_elfs::MatchedElfs;
 use super::registries::Registries;
@@ -53,14 +53,14 @@ impl MatchedElfs<'_> {
     }
 }
 
-impl DataDirectory {
+impl ReportableData {
     /// A line about the code objects among `matched` that have such code, if there are some.
     pub(super) fn about_non_atomic(&self, matched: &MatchedElfs<'_>) -> Option<String> {
         let found = matched.non_atomic();
         if found.is_empty() {
             return None;
         }
-        let origins = self.origins();
+        let origins = self.registries.origins();
         let objects = matched
             .archs
             .values()

@@ -7,18 +7,18 @@ use rocov::format::registry::model::{CodeFileRecord, CodeObjectRecord};
 use tempfile::TempDir;
 
 use super::components::Components;
-use super::{DataDirectory, zeros};
+use super::{CompletedData, DataListing, ReportableData, zeros};
 use crate::term::warnings::Warnings;
 
 /// The code with counters for these architectures.
 pub(crate) struct OtherArchs {
     /// Its profiles of zeros and its device ELFs, in a temporary directory.
-    pub(crate) data: DataDirectory,
+    pub(crate) data: ReportableData,
     /// Its records, as in a registry.
     pub(crate) code_objects: Vec<CodeObjectRecord>,
 }
 
-impl DataDirectory {
+impl ReportableData {
     /// Looks for code with counters in the programs and libraries that processes had, in the components and in the named
     /// objects: that of `archs`, or of all if there are none, which no process loaded code for. `None` if there is none. A
     /// program that is not there, or was built again, has none.
@@ -32,7 +32,7 @@ impl DataDirectory {
         components: &Components,
         warnings: &mut Warnings,
     ) -> Result<Option<OtherArchs>> {
-        let registries = self.registries();
+        let registries = &self.registries;
         let named = || {
             registries
                 .processes()
@@ -42,7 +42,12 @@ impl DataDirectory {
             .flat_map(|(_, process)| process.loaded())
             .map(|(arch, _)| arch)
             .collect();
-        ran.extend(self.device.iter().map(|profile| profile.arch.as_str()));
+        ran.extend(
+            self.files
+                .device
+                .iter()
+                .map(|profile| profile.arch.as_str()),
+        );
         let of_build = |path: &str, build: Option<&String>| CodeFileRecord {
             path: path.to_owned(),
             build: build.cloned(),
@@ -75,8 +80,14 @@ impl DataDirectory {
         if code_objects.is_empty() {
             return Ok(None);
         }
-        let mut data = Self::open(&[directory.path()], warnings)?;
-        data.zeros.push(directory);
-        Ok(Some(OtherArchs { data, code_objects }))
+        let listing = DataListing::open(&[directory.path()], warnings)?;
+        let data = CompletedData {
+            zeros: vec![directory],
+            ..listing.complete_without_zeros(false)
+        };
+        Ok(Some(OtherArchs {
+            data: data.with_elfs(&[], warnings)?,
+            code_objects,
+        }))
     }
 }

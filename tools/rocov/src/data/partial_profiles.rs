@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use rocov::format::codeobject::sanitize_target;
 
-use super::DataDirectory;
+use super::ReportableData;
 use super::matched_elfs::MatchedElfs;
 
 /// The reasons why profiles are partial, by the arch and the identity of the code object.
 pub(crate) type PartialProfiles<'a> = BTreeMap<(String, &'a str), &'a str>;
 
-impl DataDirectory {
+impl ReportableData {
     /// Finds the code objects among `matched` with partial profiles. Each has the first reason.
     pub(super) fn partial_profiles(&self, matched: &MatchedElfs<'_>) -> PartialProfiles<'_> {
         let mut partial = BTreeMap::new();
-        let processes = self.registries().processes();
+        let processes = self.registries.processes();
         for (_, process) in processes.filter(|(registry, _)| registry.is_named) {
             for load in &process.loads {
                 let agent = process

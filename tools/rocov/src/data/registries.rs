@@ -12,7 +12,7 @@ use anyhow::{Context, Error, Result};
 use rocov::format::codeobject::FileUri;
 use rocov::format::registry::Runs;
 use rocov::format::registry::model::{
-    AgentRecord, CodeObjectRecord, DeviceCodeRecord, Document, GroupRecord, HostRecord, LoadRecord,
+    AgentRecord, CodeObjectRecord, DeviceCodeRecord, Document, GroupRecord, HostRecord,
     NeverLoadedRecord, ProcessRecord,
 };
 use rocov::store::layout::{REGISTRIES, normal};
@@ -165,27 +165,6 @@ impl Registries {
         registries
     }
 
-    /// Reads these registries whole, and has `complete` add to each. Returns all of them as one too.
-    pub(super) fn read_whole<'a>(
-        files: impl Iterator<Item = (&'a Path, bool)>,
-        complete: impl Fn(&Path, &mut Document),
-    ) -> (Self, MergedRegistry) {
-        let (mut registries, mut merged) = (Self::default(), MergedRegistry::default());
-        for (path, is_named) in files {
-            match read_document(path) {
-                Ok(mut document) => {
-                    complete(path, &mut document);
-                    let part = DocumentPart::from(&document);
-                    let registry = Registry::new(path, is_named, part);
-                    registries.registries.push(registry);
-                    merged.add(document);
-                }
-                Err(error) => merged.unread.push(error),
-            }
-        }
-        (registries, merged)
-    }
-
     /// All processes, each with the registry that it is in.
     pub(crate) fn processes(&self) -> impl Iterator<Item = (&Registry, &RegistryProcess)> {
         let registries = self.registries.iter();
@@ -218,7 +197,7 @@ impl Registries {
     }
 
     /// The files that code objects were loaded from, or could have been.
-    pub(super) fn origins(&self) -> Origins {
+    pub(crate) fn origins(&self) -> Origins {
         let mut origins = Origins::default();
         for (_, process) in self.processes() {
             for load in &process.loads {
@@ -315,8 +294,13 @@ impl RegistryProcess {
 impl RegistryProcess {
     /// Returns whether `rocov run` has written the record, as the process has left none.
     pub(super) fn is_of_notes(&self) -> bool {
-        self.loads.is_empty() && !self.notes.is_empty()
+        is_of_notes(&self.loads, &self.notes)
     }
+}
+
+/// Returns whether `rocov run` has written a record with these loads and notes.
+fn is_of_notes<L>(loads: &[L], notes: &[String]) -> bool {
+    loads.is_empty() && !notes.is_empty()
 }
 
 impl ProcessKey {
@@ -331,6 +315,32 @@ impl ProcessKey {
 }
 
 impl MergedRegistry {
+    /// Reads these registries, and has `complete` add to each.
+    pub(super) fn read<'a>(
+        paths: impl Iterator<Item = &'a Path>,
+        complete: impl Fn(&Path, &mut Document),
+    ) -> Self {
+        let mut merged = Self::default();
+        for path in paths {
+            match read_document(path) {
+                Ok(mut document) => {
+                    complete(path, &mut document);
+                    merged.add(document);
+                }
+                Err(error) => merged.unread.push(error),
+            }
+        }
+        merged
+    }
+
+    /// Returns whether a process has left a record, and not `rocov run` in its place.
+    pub(super) fn has_records(&self) -> bool {
+        let mut processes = self.document.processes.iter();
+        let mut groups = self.document.groups.iter();
+        processes.any(|process| !is_of_notes(&process.loads, &process.notes))
+            || groups.any(|group| !is_of_notes(&group.loads, &group.notes))
+    }
+
     /// A line that a merge has put processes together, if it has: their addresses and times are not in the
     /// registry.
     pub(crate) fn about_groups(&self) -> Option<String> {
@@ -359,55 +369,6 @@ impl MergedRegistry {
             if !self.document.code_objects.iter().any(is_same) {
                 self.document.code_objects.push(object);
             }
-        }
-    }
-}
-
-impl From<&Document> for DocumentPart {
-    fn from(document: &Document) -> Self {
-        let code_objects = document
-            .code_objects
-            .iter()
-            .map(|code_object| RegistryCodeObject {
-                identity: code_object.identity.clone(),
-                instrumented: code_object.instrumented,
-            });
-        Self {
-            code_objects: code_objects.collect(),
-            processes: document.processes.iter().map(ProcessPart::from).collect(),
-            groups: document.groups.clone(),
-        }
-    }
-}
-
-impl From<&ProcessRecord> for ProcessPart {
-    fn from(process: &ProcessRecord) -> Self {
-        Self {
-            start: process.start,
-            pid: process.pid,
-            host: process.host.clone(),
-            epoch: process.epoch,
-            command: process.command.clone(),
-            agents: process.agents.clone(),
-            hosts: process.hosts.clone(),
-            loads: process.loads.iter().map(LoadPart::from).collect(),
-            device_code: process.device_code.clone(),
-            never_loaded: process.never_loaded.clone(),
-            stops: process.stops.clone(),
-            notes: process.notes.clone(),
-        }
-    }
-}
-
-impl From<&LoadRecord> for LoadPart {
-    fn from(load: &LoadRecord) -> Self {
-        Self {
-            uri: load.uri.clone(),
-            agent: load.agent,
-            code_object: load.code_object.clone(),
-            host: load.host,
-            profile: load.profile.clone(),
-            partial: load.partial.clone(),
         }
     }
 }

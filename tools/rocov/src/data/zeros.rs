@@ -16,7 +16,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use memmap2::Mmap;
 use object::elf::ELFMAG;
 use rocov::device::Agent;
@@ -25,6 +25,7 @@ use rocov::drain::{ZeroProfile, ZeroWriter};
 use rocov::format::bundle::{SplitOff, split_off, starts_at};
 use rocov::format::codeobject::{Identity, runs_on};
 use rocov::format::ptx::{Module, modules};
+use rocov::format::registry::Grouped;
 use rocov::format::registry::model::{
     AgentRecord, CodeFileRecord, CodeObjectRecord, DeviceCodeRecord, Document, NeverLoadedRecord,
 };
@@ -60,12 +61,12 @@ pub(crate) enum ZeroPlaces<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Completion {
     /// By the paths of the registries.
-    pub(crate) registries: BTreeMap<PathBuf, CompletedRegistry>,
+    registries: BTreeMap<PathBuf, CompletedRegistry>,
 }
 
 /// The records that complete a registry.
 #[derive(Debug, Default)]
-pub(crate) struct CompletedRegistry {
+struct CompletedRegistry {
     processes: BTreeMap<ProcessKey, CompletedProcess>,
     /// Those of new profiles.
     code_objects: Vec<CodeObjectRecord>,
@@ -425,9 +426,44 @@ impl ZeroPlaces<'_> {
     }
 }
 
+impl Completion {
+    /// Completes the registry that was read from `path`.
+    pub(super) fn apply(&self, path: &Path, document: &mut Document) {
+        if let Some(completed) = self.registries.get(path) {
+            completed.apply(document);
+        }
+    }
+
+    /// Completes the parts of registries that all commands read.
+    pub(super) fn apply_to_parts(&self, registries: &mut Registries) {
+        for registry in &mut registries.registries {
+            if let Some(completed) = self.registries.get(&registry.path) {
+                completed.apply_to_part(registry);
+            }
+        }
+    }
+
+    /// Adds the registry in the file at `path` to others.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read.
+    pub(crate) fn add_registry(&self, path: &Path, merged: &mut Grouped) -> Result<()> {
+        let text = mmap::map(path)?;
+        let added = match self.registries.get(path) {
+            None => merged.add(&text),
+            Some(completed) => Document::parse(&text).and_then(|mut document| {
+                completed.apply(&mut document);
+                merged.add(&document.to_json())
+            }),
+        };
+        added.with_context(|| format!("cannot merge {}", path.display()))
+    }
+}
+
 impl CompletedRegistry {
     /// Adds the records to the registry.
-    pub(crate) fn apply(&self, document: &mut Document) {
+    fn apply(&self, document: &mut Document) {
         for process in &mut document.processes {
             let key = ProcessKey::new(process);
             if let Some(completed) = self.processes.get(&key) {
@@ -452,7 +488,7 @@ impl CompletedRegistry {
     }
 
     /// Adds the records to the part of the registry that all commands read.
-    pub(super) fn apply_to_part(&self, registry: &mut Registry) {
+    fn apply_to_part(&self, registry: &mut Registry) {
         for process in &mut registry.processes {
             if let Some(completed) = self.processes.get(&process.key) {
                 completed.apply(&mut process.device_code, &mut process.never_loaded);

@@ -19,7 +19,7 @@ use super::file::Rows;
 use super::schema::{COUNTER, PROFILE, RUN, TEST_LINE};
 use super::store::{Added, CodeRows, DataSet, RunRows, hashes};
 use crate::data::matched_elfs::{MatchedCodeObject, MatchedElfs};
-use crate::data::{DataDirectory, DeviceProfile};
+use crate::data::{DataListing, DeviceProfile, ReportableData};
 use crate::profdata::ProfileCounts;
 use crate::support::{mmap, parallel, temporary, time};
 use crate::term::plural::count;
@@ -190,14 +190,14 @@ impl Identified {
     /// Fails if it has no profile, or a file that cannot be read.
     fn from_directory(directory: &Path, options: &ImportOptions<'_>) -> Result<Self> {
         let mut warnings = Warnings::default();
-        let data = DataDirectory::open(&[directory], &mut warnings)?;
+        let data = DataListing::open(&[directory], &mut warnings)?;
         if let Some(line) = warnings.into_lines().into_iter().next() {
             bail!("{line}");
         }
         if data.device.is_empty() {
             bail!("it has no profile of GPU code: give the directory that `rocov run` wrote to");
         }
-        let registries = data.registries();
+        let registries = data.read_registries();
         if let Some(error) = registries.unread.first() {
             bail!("{}", explained(error));
         }
@@ -252,12 +252,14 @@ fn read(
     codes: &Codes,
     warnings: &mut Warnings,
 ) -> Result<RunRows> {
-    let data = DataDirectory::for_report(&[directory], true, options.objects, &[], warnings)?;
-    if let Some(path) = data.host.first() {
+    let data = DataListing::open(&[directory], warnings)?
+        .complete(true, warnings)?
+        .for_report(options.objects, &[], warnings)?;
+    if let Some(path) = data.files.host.first() {
         warnings.add(format!(
             "left out: {} of host code in {}, such as {}: a data set contains only GPU code: use `rocov report \
              --host-binary` to see them",
-            count(data.host.len(), "profile"),
+            count(data.files.host.len(), "profile"),
             directory.display(),
             path.display()
         ));
@@ -265,8 +267,8 @@ fn read(
     let matched = data.match_all_elfs();
     check(&data, &matched)?;
     let mut registry = Grouped::default();
-    for path in data.named_registry_paths() {
-        data.add_registry(path, &mut registry)?;
+    for path in data.files.named_registry_paths() {
+        data.completion.add_registry(path, &mut registry)?;
     }
     let registry = match registry.is_empty() {
         true => Vec::new(),
@@ -307,14 +309,14 @@ fn read(
 }
 
 /// Checks that a data set can give back all that a report would have.
-fn check(data: &DataDirectory, matched: &MatchedElfs<'_>) -> Result<()> {
+fn check(data: &ReportableData, matched: &MatchedElfs<'_>) -> Result<()> {
     if let Some(error) = data.kept.refused.first() {
         bail!("{}", explained(error));
     }
     if matched.strangers() > 0 {
         let profiles = matched.archs.values().flatten();
         let known: BTreeSet<_> = profiles.map(|(identity, _)| *identity).collect();
-        let mut others = data.device.iter().map(|profile| &*profile.identity);
+        let mut others = data.files.device.iter().map(|profile| &*profile.identity);
         let other = others
             .find(|identity| !known.contains(identity))
             .unwrap_or_default();
@@ -350,7 +352,7 @@ impl ArchRows {
         &mut self,
         arch: &str,
         object: &MatchedCodeObject<'_>,
-        data: &DataDirectory,
+        data: &ReportableData,
         codes: &Codes,
     ) -> Result<()> {
         let mut groups: BTreeMap<(String, Option<&Label>), Vec<&DeviceProfile>> = BTreeMap::new();

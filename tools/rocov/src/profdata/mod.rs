@@ -31,7 +31,7 @@ use rocov::format::codeobject::CodeObject;
 use rocov::format::profraw::ProfileError;
 use tempfile::TempDir;
 
-use crate::data::DataDirectory;
+use crate::data::ReportableData;
 use crate::data::device_elfs::ObjectFile;
 use crate::data::matched_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave_out_damaged};
 use crate::llvm::LlvmTools;
@@ -91,7 +91,7 @@ impl<'a> MergedProfiles<'a> {
     /// Fails if no profile can be merged, or if a tool fails.
     pub(crate) fn merge_data(
         matched: &mut MatchedElfs<'a>,
-        data: &DataDirectory,
+        data: &ReportableData,
         installed: &LlvmTools,
         warnings: &mut Warnings,
     ) -> Result<Self> {
@@ -170,7 +170,7 @@ impl<'a> MergedProfiles<'a> {
     /// # Errors
     ///
     /// Fails if no code object has them.
-    pub(crate) fn select_kind(&mut self, kind: CountKind, data: &DataDirectory) -> Result<()> {
+    pub(crate) fn select_kind(&mut self, kind: CountKind, data: &ReportableData) -> Result<()> {
         for arch in &mut self.archs {
             arch.objects.retain(|object| object.kinds.contains(&kind));
             for object in &mut arch.objects {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use rocov::store::Label;
 
-use crate::data::DataDirectory;
+use crate::data::ReportableData;
 use crate::data::matched_elfs::MatchedElfs;
 
 /// The name of profiles without a label.
@@ -32,7 +32,7 @@ pub(crate) struct LabelProfiles<'a> {
 /// Fails if no profile has a label.
 pub(crate) fn labels<'a>(
     matched: &MatchedElfs<'a>,
-    data: &DataDirectory,
+    data: &ReportableData,
 ) -> Result<BTreeSet<Option<&'a Label>>> {
     let labels = matched.labels();
     if labels.iter().all(Option::is_none) {
@@ -61,7 +61,7 @@ pub(crate) fn name(test: Option<&Label>) -> String {
 /// Fails if no profile has a label.
 pub(crate) fn tests<'a>(
     matched: &MatchedElfs<'a>,
-    data: &DataDirectory,
+    data: &ReportableData,
 ) -> Result<Vec<TestProfiles<'a>>> {
     let mut others: BTreeMap<Option<Label>, BTreeSet<Option<Label>>> = BTreeMap::new();
     for label in labels(matched, data)? {

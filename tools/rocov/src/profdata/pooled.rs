@@ -14,7 +14,7 @@ use rocov::store::layout::{OBJECTS, PROFRAW, PTX, REGISTRIES};
 use rocov::store::{Expansion, Label, ProfileName};
 use tempfile::TempDir;
 
-use crate::data::{DataDirectory, DeviceProfile, POOLED_HOST};
+use crate::data::{DataListing, DeviceProfile, POOLED_HOST};
 use crate::support::atomic;
 use crate::support::atomic::Partial;
 use crate::term::warnings::Warnings;
@@ -240,7 +240,7 @@ fn has_only_a_merge(path: &Path) -> bool {
 ///
 /// Fails if it cannot be read.
 pub(crate) fn is_of_merges(path: &Path) -> Result<bool> {
-    let data = Warnings::printing(|warnings| DataDirectory::open(&[path.join(PROFRAW)], warnings))?;
+    let data = Warnings::printing(|warnings| DataListing::open(&[path.join(PROFRAW)], warnings))?;
     let name = |path: &Path| {
         path.file_name()
             .unwrap_or_default()

@@ -15,7 +15,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::rocpd_schema::{TABLES, VERSION};
 use crate::cli::ExportArguments;
-use crate::data::{DATABASE, DataDirectory};
+use crate::data::zeros::Completion;
+use crate::data::{DATABASE, DataListing};
 use crate::support::atomic;
 use crate::support::demangle::demangle;
 use crate::term::exit_status::{CommandResult, FAILED};
@@ -35,7 +36,7 @@ const UNIFIED: [&str; 3] = ["gfx90a", "gfx94", "gfx95"];
 pub(super) fn export(arguments: &ExportArguments) -> CommandResult {
     let directory = arguments.directory();
     let registry = Warnings::printing(|warnings| {
-        DataDirectory::open(&[directory], warnings)?.merged_registry()
+        DataListing::open(&[directory], warnings)?.merged_registry(&Completion::default())
     })?;
     for error in &registry.unread {
         print::message(format_args!("left out: {}", explained(error)));

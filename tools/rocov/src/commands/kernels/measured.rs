@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::cli::KernelsArguments;
 use crate::coverage;
 use crate::coverage::{Exclusions, FunctionFigures};
-use crate::data::DataDirectory;
+use crate::data::ReportableData;
 use crate::data::matched_elfs::MatchedCodeObject;
 use crate::llvm::LlvmTools;
 use crate::profdata::object_counts;
@@ -25,13 +25,13 @@ pub(super) type Measured = BTreeMap<String, BTreeMap<String, FunctionFigures>>;
 ///
 /// Fails if an object cannot be read.
 pub(super) fn measure(
-    data: &DataDirectory,
+    data: &ReportableData,
     arguments: &KernelsArguments,
     exclusions: &Exclusions,
     warnings: &mut Warnings,
 ) -> Result<Measured> {
     let mut measured = Measured::new();
-    if data.device.is_empty() {
+    if data.files.device.is_empty() {
         return Ok(measured);
     }
     let mut installed = match LlvmTools::find_any(arguments.llvm_bin.as_deref()) {

@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use crate::cli::KernelsArguments;
 use crate::coverage::{Exclusions, SourceTexts, misfit};
-use crate::data::DataDirectory;
 use crate::data::components::Components;
+use crate::data::{CompletedData, DataListing};
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::look::Look;
 use crate::term::plural::count;
@@ -38,9 +38,10 @@ struct KernelList<'a> {
 
 /// Prints the table, or the kernels at addresses.
 pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
-    let mut data =
-        Warnings::printing(|warnings| DataDirectory::open(&[&arguments.directory], warnings))?;
-    Warnings::printing(|warnings| data.add_zeros(warnings))?;
+    let data = Warnings::printing(|warnings| {
+        DataListing::open(&[&arguments.directory], warnings)?
+            .complete(arguments.all_builds, warnings)
+    })?;
     let mut registry = data.merged_registry()?;
     for error in &registry.unread {
         print::message(format_args!("left out: {}", explained(error)));
@@ -51,7 +52,7 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
         let all_are_known = address::print(&registry.document, arguments)?;
         return Ok(status(is_partial || !all_are_known));
     }
-    print::warn(&data.take_builds(arguments.all_builds));
+    print::warn(&data.older);
     data.builds.leave_out(&mut registry.document);
     let exclusions = arguments.exclusions.exclusions(SourceTexts::default());
     let mut rows = Warnings::printing(|warnings| {
@@ -116,20 +117,19 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
 ///
 /// Fails if an object cannot be read.
 fn listed(
-    mut data: DataDirectory,
+    data: CompletedData,
     document: Document,
     arguments: &KernelsArguments,
     exclusions: &Exclusions,
     warnings: &mut Warnings,
 ) -> Result<Vec<Row>> {
-    data.find_elfs(&arguments.objects, warnings)?;
+    let data = data.with_elfs(&arguments.objects, warnings)?;
     let measured = measured::measure(&data, arguments, exclusions, warnings)?;
     let mut listed = rows(document, &measured);
     if !arguments.uncovered && arguments.arch.is_empty() {
         return Ok(listed);
     }
-    if let Some(mut others) = data.other_archs(&[], &Components::default(), warnings)? {
-        others.data.find_elfs(&[], warnings)?;
+    if let Some(others) = data.other_archs(&[], &Components::default(), warnings)? {
         let measured = measured::measure(&others.data, arguments, exclusions, warnings)?;
         let document = Document {
             code_objects: others.code_objects,

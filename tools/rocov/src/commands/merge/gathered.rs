@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::damaged::Damaged;
 use super::sums::Sums;
 use crate::cli::{FailureMode, MergeArguments};
-use crate::data::{DataDirectory, Origins, is_missing, non_atomic, profile_header};
+use crate::data::{CompletedData, Origins, is_missing, non_atomic, profile_header};
 use crate::llvm::{LlvmTools, clang_releases};
 use crate::profdata::pooled::{CodeObjectKey, Pool};
 use crate::support::mmap;
@@ -55,22 +55,26 @@ impl Gathered {
     /// Adds the files next to profiles.
     pub(super) fn add_kept(
         &mut self,
-        data: &DataDirectory,
+        data: &CompletedData,
         arguments: &MergeArguments,
         mut is_wanted: impl FnMut(&Path) -> bool,
     ) {
-        for (identity, path) in data.elf_paths() {
+        for (identity, path) in data.files.elf_paths() {
             self.kept.insert(identity.to_owned(), path.to_owned());
         }
-        if let Some(first) = data.sections.first() {
-            self.sections = Some((data.sections.len(), first.clone()));
+        if let Some(first) = data.files.sections.first() {
+            self.sections = Some((data.files.sections.len(), first.clone()));
         }
         // A registry is no part of an indexed profile.
         if arguments.pooled.is_none() && arguments.data().is_none() {
             return;
         }
-        for path in data.named_registry_paths().filter(|path| is_wanted(path)) {
-            let Err(error) = data.add_registry(path, &mut self.registry) else {
+        for path in data
+            .files
+            .named_registry_paths()
+            .filter(|path| is_wanted(path))
+        {
+            let Err(error) = data.completion.add_registry(path, &mut self.registry) else {
                 continue;
             };
             if arguments.pooled.is_none() {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use glob::Pattern;
 
 use crate::cli::MergeArguments;
-use crate::data::{DataDirectory, DirectoryWalk, profile_header, refuse_data_set};
+use crate::data::{DataListing, DirectoryWalk, profile_header, refuse_data_set};
 use crate::support::mmap;
 
 /// Stands for standard input.
@@ -18,7 +18,7 @@ const STANDARD_INPUT: &str = "-";
 /// The inputs of a merge.
 pub(super) struct MergeInputs {
     /// The files that were found, in the order of the inputs.
-    pub(super) data: DataDirectory,
+    pub(super) data: DataListing,
     /// The directories and files that the user named.
     pub(super) named: Vec<PathBuf>,
 }
@@ -33,7 +33,7 @@ impl MergeInputs {
     pub(super) fn find(arguments: &MergeArguments) -> Result<Self> {
         let pooled = arguments.pooled.as_deref();
         let mut named = Vec::new();
-        let data = DataDirectory::collect(|walk| {
+        let data = DataListing::collect(|walk| {
             let mut inputs = Named {
                 walk,
                 pooled: pooled.and_then(|path| std::path::absolute(path).ok()),

@@ -29,7 +29,7 @@ use anyhow::{Result, bail};
 use rocov::format::registry::Grouped;
 
 use crate::cli::{FailureMode, IfExists, MergeArguments};
-use crate::data::{DataDirectory, ProcessPlaces, profile_header};
+use crate::data::{CompletedData, DataListing, ProcessPlaces, profile_header};
 use crate::llvm::LlvmTools;
 use crate::profdata::pooled;
 use crate::term::exit_status::CommandResult;
@@ -118,24 +118,26 @@ fn tools(gathered: &mut Gathered, arguments: &MergeArguments) -> Result<Option<L
 
 /// Finds all inputs and adds up those of code objects.
 fn gather(arguments: &MergeArguments) -> Result<Gathered> {
-    let mut inputs = MergeInputs::find(arguments)?;
-    if arguments.pgo.is_none() {
-        Warnings::printing(|warnings| inputs.data.add_zeros(warnings))?;
-    }
-    let mut left_out = inputs.data.left_out_merges();
-    left_out.extend(inputs.data.take_builds(arguments.all_builds));
+    let inputs = MergeInputs::find(arguments)?;
+    let overlaps = arguments.data().is_some_and(|data| inputs.overlap(data));
+    let (listing, all_builds) = (inputs.data, arguments.all_builds);
+    let data = match arguments.pgo {
+        Some(_) => listing.complete_without_zeros(all_builds),
+        None => Warnings::printing(|warnings| listing.complete(all_builds, warnings))?,
+    };
     if !arguments.quiet {
-        print::warn(&left_out);
+        print::warn(&data.files.left_out_merges());
+        print::warn(&data.older);
     }
     let mut gathered = Gathered {
-        overlaps: arguments.data().is_some_and(|data| inputs.overlap(data)),
+        overlaps,
         registry: match arguments.processes {
             true => Grouped::for_processes(),
             false => Grouped::default(),
         },
         ..Gathered::default()
     };
-    let repeated = repeats::repeated(&inputs.data)?;
+    let repeated = repeats::repeated(&data)?;
     let mut places = ProcessPlaces::default();
     let mut is_wanted = |path: &Path| {
         if arguments.shard.is_none() && repeated.is_empty() {
@@ -147,13 +149,25 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
             .is_none_or(|shard| shard::has(shard, &place))
             && !repeated.contains_key(&place.data)
     };
-    gathered.add_kept(&inputs.data, arguments, &mut is_wanted);
+    gathered.add_kept(&data, arguments, &mut is_wanted);
     if arguments.pgo.is_some() {
-        gathered.origins = inputs.data.origins();
+        gathered.origins = data.registries.origins();
     }
     gathered.repeated = repeated.clone();
-    gathered.zeros = std::mem::take(&mut inputs.data.zeros);
-    let damaged = std::mem::take(&mut inputs.data.damaged)
+    let CompletedData {
+        files,
+        zeros,
+        builds,
+        ..
+    } = data;
+    let DataListing {
+        device,
+        host,
+        damaged,
+        ..
+    } = files;
+    gathered.zeros = zeros;
+    let damaged = damaged
         .into_iter()
         .map(|(path, error)| Damaged { path, error });
     gathered.damaged.extend(damaged);
@@ -165,12 +179,6 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     let is_shown = !arguments.quiet && io::stderr().is_terminal();
     let wanted = |arch: &str| arguments.arch.as_deref().is_none_or(|asked| asked == arch);
     let (mut optimizing, mut of_blocks) = (0, 0);
-    let DataDirectory {
-        device,
-        host,
-        builds,
-        ..
-    } = inputs.data;
     let (sums, ()) = progress.shown(is_shown, || {
         sums::add_all(threads, arguments.per_test, &progress, |adder| {
             for profile in device {

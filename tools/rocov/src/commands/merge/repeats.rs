@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use rocov::format::registry::Runs;
 
-use crate::data::{DataDirectory, ProcessPlaces};
+use crate::data::{CompletedData, ProcessPlaces};
 use crate::term::plural::count;
 
 /// The data directories whose runs are all in others, each with one of those others.
@@ -15,11 +15,11 @@ use crate::term::plural::count;
 /// # Errors
 ///
 /// Fails if only a part of the runs of a directory is in others: their counts cannot be told apart.
-pub(super) fn repeated(data: &DataDirectory) -> Result<BTreeMap<PathBuf, PathBuf>> {
+pub(super) fn repeated(data: &CompletedData) -> Result<BTreeMap<PathBuf, PathBuf>> {
     let mut places = ProcessPlaces::default();
     let mut directories: BTreeMap<PathBuf, Runs> = BTreeMap::new();
     for (registry, process) in data
-        .registries()
+        .registries
         .processes()
         .filter(|(registry, _)| registry.is_named)
     {
@@ -31,10 +31,11 @@ pub(super) fn repeated(data: &DataDirectory) -> Result<BTreeMap<PathBuf, PathBuf
     }
     // A registry without profiles counts nothing.
     let profiles = data
+        .files
         .device
         .iter()
         .map(|profile| &profile.path)
-        .chain(&data.host);
+        .chain(&data.files.host);
     let with_profiles: BTreeSet<_> = profiles.map(|path| places.place(path).data).collect();
     directories.retain(|directory, _| with_profiles.contains(directory));
     // Directories with more runs come first, as the others may be parts of them.

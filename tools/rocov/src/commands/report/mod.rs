@@ -19,7 +19,7 @@ use crate::coverage::{
 use crate::data::components::Components;
 use crate::data::match_elfs::NotOfComponents;
 use crate::data::matched_elfs::MatchedElfs;
-use crate::data::{DataDirectory, Origins};
+use crate::data::{DataListing, Origins, ReportableData};
 use crate::dataset::DataSetInputs;
 use crate::llvm::LlvmTools;
 use crate::profdata::{CountUnit, MergedProfiles, host_counts, per_label, uniformity};
@@ -44,7 +44,7 @@ const WITHOUT_UNIFORMITY: &str = "only the table and --json contain uniformity, 
 
 /// Prints or writes the report.
 pub(crate) fn report(mut arguments: ReportArguments) -> CommandResult {
-    arguments.take_data_from_show(DataDirectory::is_at);
+    arguments.take_data_from_show(DataListing::is_at);
     if arguments.quiet {
         print::be_quiet();
     }
@@ -70,12 +70,12 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     let directories = arguments.directories();
     let inputs = DataSetInputs::read(&directories, &arguments.conditions)?;
     let data = Warnings::printing(|warnings| {
-        let all_builds = options.filters.all_builds;
-        let (directories, names) = (inputs.directories(), &directories);
-        let objects = &arguments.objects;
-        DataDirectory::for_report_of(directories, names, all_builds, objects, archs, warnings)
+        DataListing::open(inputs.directories(), warnings)?
+            .called(directories.clone())
+            .complete(options.filters.all_builds, warnings)?
+            .for_report(&arguments.objects, archs, warnings)
     })?;
-    let mut origins = data.origins();
+    let mut origins = data.registries.origins();
     let components = Components::from_files(&options.component, &mut origins)?;
     let mut installed = LlvmTools::find_any(arguments.llvm_bin.as_deref())?;
     let matched = Warnings::printing(|warnings| {
@@ -143,7 +143,7 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
         true => data.missing(&matched, archs, &components),
         false => Vec::new(),
     };
-    if !options.host_binary.is_empty() && data.without_host_counts().is_some() {
+    if !options.host_binary.is_empty() && data.files.without_host_counts().is_some() {
         missing.push("host counts of processes left out: see above".to_owned());
     }
     missing.extend(absent);
@@ -207,13 +207,12 @@ impl Compared {
 ///
 /// Fails if the data cannot be read.
 fn view_of(
-    mut data: DataDirectory,
+    data: ReportableData,
     report: &Report<'_>,
     options: &ReportOptions,
     installed: &mut LlvmTools,
     warnings: &mut Warnings,
 ) -> Result<View> {
-    data.find_elfs(&[], warnings)?;
     let mut matched = data.match_elfs(&[], &Components::default(), installed, warnings)?;
     let merged = MergedProfiles::merge_data(&mut matched, &data, installed, warnings)?;
     let other = Report::new(&merged, &data, &Origins::default());
@@ -253,7 +252,7 @@ fn per_thread(kernels: &BTreeSet<String>) -> Vec<String> {
 /// Fails if no code object has them.
 fn add_uniformity(
     report: &mut Report<'_>,
-    data: &DataDirectory,
+    data: &ReportableData,
     matched: &MatchedElfs<'_>,
     merged: &MergedProfiles<'_>,
 ) -> Result<()> {
@@ -285,7 +284,7 @@ fn add_uniformity(
 fn add_host(
     report: &mut Report<'_>,
     arguments: &ReportArguments,
-    data: &DataDirectory,
+    data: &ReportableData,
     merged: &MergedProfiles<'_>,
     installed: &LlvmTools,
 ) -> Result<()> {
@@ -293,8 +292,8 @@ fn add_host(
     if binaries.is_empty() {
         return Ok(());
     }
-    let profiles: Vec<_> = data.host.iter().map(PathBuf::as_path).collect();
-    let lost = data.without_host_counts();
+    let profiles: Vec<_> = data.files.host.iter().map(PathBuf::as_path).collect();
+    let lost = data.files.without_host_counts();
     if profiles.is_empty() {
         if lost.is_some() {
             bail!(
@@ -375,7 +374,7 @@ fn show(
 /// Fails if a tool fails or the report cannot be written.
 fn write(
     report: &Report<'_>,
-    data: &DataDirectory,
+    data: &ReportableData,
     arguments: &ReportArguments,
     outputs: &[Output<'_>],
     Compared {
@@ -439,7 +438,7 @@ fn write(
         print::warn(&misfit::about_all(unreported(&view)));
     }
     if let Some(directory) = html {
-        let provenance = Provenance::find(&view, data.registries(), options.repository())?;
+        let provenance = Provenance::find(&view, &data.registries, options.repository())?;
         let page = render::write_html(
             &view,
             earlier.as_ref(),

@@ -27,7 +27,7 @@ use rocov::support::clock;
 use crate::cli::{
     Cli, DEFAULT_DATA_DIRECTORY, InstrumentCounters, PerTestKind, RunArguments, USUAL_CONTROL,
 };
-use crate::data::{DataDirectory, DeviceProfile, non_atomic, notes, zeros};
+use crate::data::{DataListing, DeviceProfile, non_atomic, notes, zeros};
 use crate::support::paths::Absent;
 use crate::system::installed::INJECTION_VARIABLE;
 use crate::system::journal::{Ending, Journal, Noted};
@@ -299,7 +299,7 @@ impl Environment {
     fn profiles(&self) -> Vec<DeviceProfile> {
         let directory = self.directory.as_ref();
         let data = directory.and_then(|directory| {
-            let open = |warnings: &mut _| DataDirectory::open(&[directory], warnings);
+            let open = |warnings: &mut _| DataListing::open(&[directory], warnings);
             Warnings::printing(open).ok()
         });
         data.unwrap_or_default().device

@@ -14,7 +14,7 @@ use rocov::format::ptx::{Module, modules};
 
 use crate::cli::ShowArguments;
 use crate::coverage::line_table::read_elf;
-use crate::data::DataDirectory;
+use crate::data::DataListing;
 use crate::data::components::Components;
 use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::{BinaryCounts, CountKind, MergedObject, MergedProfiles};
@@ -33,7 +33,9 @@ use crate::term::warnings::Warnings;
 /// Fails if no code object has it, if it was neither traced nor counted in PTX, or if llvm-objdump is not here or fails.
 pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
     let data = Warnings::printing(|warnings| {
-        DataDirectory::for_report(&arguments.files, false, &[], &[], warnings)
+        DataListing::open(&arguments.files, warnings)?
+            .complete(false, warnings)?
+            .for_report(&[], &[], warnings)
     })?;
     let mut installed = LlvmTools::find_any(None)?;
     let all = Components::default();

@@ -4,8 +4,8 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-fn open<P: AsRef<Path>>(directories: &[P]) -> DataDirectory {
-    DataDirectory::open(directories, &mut Warnings::default()).unwrap()
+fn open<P: AsRef<Path>>(directories: &[P]) -> DataListing {
+    DataListing::open(directories, &mut Warnings::default()).unwrap()
 }
 
 /// Makes empty files.
