@@ -1,21 +1,17 @@
 //! `rocov report`: prints which lines ran, or writes that in another format.
 
+mod shown;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::cli::{Output, ReportArguments, ReportOptions};
-use crate::coverage;
-use crate::coverage::misfit::Misfit;
 use crate::coverage::sources_to_show::SourcesToShow;
 use crate::coverage::view::View;
-use crate::coverage::{
-    Baseline, Change, Earlier, Provenance, Report, Selection, SourceTexts, ViewInput, misfit,
-    staleness,
-};
+use crate::coverage::{Report, SourceTexts};
 use crate::data::components::Components;
 use crate::data::match_elfs::NotOfComponents;
 use crate::data::matched_elfs::MatchedElfs;
@@ -23,20 +19,15 @@ use crate::data::{DataListing, Origins, ReportableData};
 use crate::dataset::DataSetInputs;
 use crate::llvm::LlvmTools;
 use crate::profdata::{CountUnit, MergedProfiles, host_counts, per_label, uniformity};
-use crate::render;
 use crate::render::annotated;
 use crate::render::annotated::AnnotatedSource;
 use crate::support::demangle::first_shown;
-use crate::support::time;
 use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::lines::Lines;
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
-
-/// The reason why a report of lines is empty.
-const WITHOUT_LINES: &str = "the report is empty, because no code has a line table: compile with -gline-tables-only, \
-                             or nvcc's code with -lineinfo, or leave out the format to see the functions";
+use shown::{Compared, ShownReport};
 
 /// The reason why a report lacks what the user asks for.
 const WITHOUT_UNIFORMITY: &str = "only the table and --json contain uniformity, and neither is written: also give \
@@ -78,18 +69,7 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     let mut origins = data.registries.origins();
     let components = Components::from_files(&options.component, &mut origins)?;
     let mut installed = LlvmTools::find_any(arguments.llvm_bin.as_deref())?;
-    let matched = Warnings::printing(|warnings| {
-        data.match_elfs(archs, &components, &mut installed, warnings)
-    });
-    let mut matched = match matched {
-        Err(error) if options.gates().are_set() && error.is::<NotOfComponents>() => {
-            return Err(Failure::new(
-                exit_status::GATE_BROKEN,
-                error.context("gate"),
-            ));
-        }
-        matched => matched?,
-    };
+    let mut matched = matched(&data, options, &components, &mut installed)?;
     matched.select_labels(&options.labels, &data)?;
     let mut merged = Warnings::printing(|warnings| {
         MergedProfiles::merge_data(&mut matched, &data, &installed, warnings)
@@ -99,13 +79,7 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     }
     let absent = components.absent(|identity| merged.has(identity));
     print::warn(&absent);
-    match options.scale {
-        Some(scale) => merged.scale(scale)?,
-        None => print::warn(&sampled(&merged)),
-    }
-    if options.per == CountUnit::Program {
-        print::warn(&per_thread(&merged.count_programs()));
-    }
+    convert_counts(&mut merged, options)?;
     let mut report = Report::new(&merged, &data, &origins);
     report.follow(options.rules(), options.exclusions()?);
     add_host(&mut report, arguments, &data, &merged, &installed)?;
@@ -121,44 +95,20 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
         }
         add_uniformity(&mut report, &data, &matched, &merged)?;
     }
-    for component in components.iter() {
-        let name = component.path.display().to_string();
-        report.add_component(name, component.identities.clone());
-    }
-    for (name, globs) in options.source_components()? {
-        report.add_sources(name, globs);
-    }
+    add_components(&mut report, options, &components)?;
     if options.per_test {
-        // Only pages show the tests of each line.
-        let has_line_tests = options.formats.html.is_some();
-        report.add_tests(per_label::tests(&matched, &data)?, has_line_tests);
-        if outputs
-            .iter()
-            .any(|output| output.format.has_label_counts())
-        {
-            report.add_labels(per_label::apart(&matched));
-        }
+        add_tests(&mut report, options, &outputs, &data, &matched)?;
     }
-    let mut missing = match options.gates().are_set() {
-        true => data.missing(&matched, archs, &components),
-        false => Vec::new(),
-    };
-    if !options.host_binary.is_empty() && data.files.without_host_counts().is_some() {
-        missing.push("host counts of processes left out: see above".to_owned());
-    }
+    let mut missing = missing(options, &data, &matched, &components);
     missing.extend(absent);
     // The first page names what nothing ran on.
     if options.gates().all_kernels || options.formats.html.is_some() {
-        compared.other_archs = Warnings::printing(|warnings| {
-            let Some(other) = data.other_archs(archs, &components, warnings)? else {
-                return Ok(None);
-            };
-            view_of(other.data, &report, options, &mut installed, warnings).map(Some)
-        })?;
+        compared.other_archs = other_archs(&data, &report, options, &components, &mut installed)?;
     }
-    let mut broken = write(
-        &report, &data, arguments, &outputs, compared, texts, &installed,
-    )?;
+    let mut shown = ShownReport::new(&report, arguments, compared, texts, &installed)?;
+    let headings = report.headings(arguments.verbose);
+    shown.write(&headings, &data.registries, &outputs)?;
+    let mut broken = shown.broken()?;
     // All that is missing from the report breaks a gate.
     if options.gates().are_set() {
         broken.extend(missing);
@@ -173,50 +123,129 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     })
 }
 
-/// The things that a report is compared with.
-struct Compared {
-    /// The change whose lines are reported.
-    change: Option<Change>,
-    /// The figures that must be reached.
-    baseline: Option<Baseline>,
-    /// The figures of archs that did not run.
-    carried: Option<Baseline>,
-    /// The code for archs that nothing ran on.
-    other_archs: Option<View>,
-}
-
-impl Compared {
-    /// Reads what the options name.
-    ///
-    /// # Errors
-    ///
-    /// Fails if one of them cannot be read.
-    fn read(options: &ReportOptions) -> Result<Self> {
-        Ok(Self {
-            change: options.change()?,
-            baseline: options.baseline().map(Baseline::read).transpose()?,
-            carried: options.carried().map(Baseline::read).transpose()?,
-            other_archs: None,
-        })
-    }
-}
-
-/// The view of other data as `report` shows its own.
+/// Pairs profiles with device ELFs.
 ///
 /// # Errors
 ///
-/// Fails if the data cannot be read.
-fn view_of(
-    data: ReportableData,
+/// Fails if nothing is left. If there are profiles of other components only, a gate is broken.
+fn matched<'a>(
+    data: &'a ReportableData,
+    options: &ReportOptions,
+    components: &Components,
+    installed: &mut LlvmTools,
+) -> Result<MatchedElfs<'a>, Failure> {
+    let matched = Warnings::printing(|warnings| {
+        data.match_elfs(&options.filters.arch, components, installed, warnings)
+    });
+    match matched {
+        Err(error) if options.gates().are_set() && error.is::<NotOfComponents>() => Err(
+            Failure::new(exit_status::GATE_BROKEN, error.context("gate")),
+        ),
+        matched => Ok(matched?),
+    }
+}
+
+/// Makes counts those that the user wants: estimates from a sample, or those of programs.
+///
+/// # Errors
+///
+/// Fails if rocov cannot scale the counts of a code object.
+fn convert_counts(merged: &mut MergedProfiles<'_>, options: &ReportOptions) -> Result<()> {
+    match options.scale {
+        Some(scale) => merged.scale(scale)?,
+        None => print::warn(&sampled(merged)),
+    }
+    if options.per == CountUnit::Program {
+        print::warn(&per_thread(&merged.count_programs()));
+    }
+    Ok(())
+}
+
+/// Adds components to the report: those that are files with code, and those that are made of sources.
+///
+/// # Errors
+///
+/// Fails if the sources of one cannot be selected.
+fn add_components(
+    report: &mut Report<'_>,
+    options: &ReportOptions,
+    components: &Components,
+) -> Result<()> {
+    for component in components.iter() {
+        let name = component.path.display().to_string();
+        report.add_component(name, component.identities.clone());
+    }
+    for (name, globs) in options.source_components()? {
+        report.add_sources(name, globs);
+    }
+    Ok(())
+}
+
+/// Adds tests to the report.
+///
+/// # Errors
+///
+/// Fails if no profile has a label.
+fn add_tests<'a>(
+    report: &mut Report<'a>,
+    options: &ReportOptions,
+    outputs: &[Output<'_>],
+    data: &ReportableData,
+    matched: &MatchedElfs<'a>,
+) -> Result<()> {
+    // Only pages show the tests of each line.
+    let has_line_tests = options.formats.html.is_some();
+    report.add_tests(per_label::tests(matched, data)?, has_line_tests);
+    if outputs
+        .iter()
+        .any(|output| output.format.has_label_counts())
+    {
+        report.add_labels(per_label::apart(matched));
+    }
+    Ok(())
+}
+
+/// A line for each thing that is missing from a report with gates, and that no warning of the report names.
+fn missing(
+    options: &ReportOptions,
+    data: &ReportableData,
+    matched: &MatchedElfs<'_>,
+    components: &Components,
+) -> Vec<String> {
+    let mut missing = match options.gates().are_set() {
+        true => data.missing(matched, &options.filters.arch, components),
+        false => Vec::new(),
+    };
+    if !options.host_binary.is_empty() && data.files.without_host_counts().is_some() {
+        missing.push("host counts of processes left out: see above".to_owned());
+    }
+    missing
+}
+
+/// The view of the code for archs that nothing ran on, as `report` shows its own. `None` if there is none.
+///
+/// # Errors
+///
+/// Fails if the code cannot be read.
+fn other_archs(
+    data: &ReportableData,
     report: &Report<'_>,
     options: &ReportOptions,
+    components: &Components,
     installed: &mut LlvmTools,
-    warnings: &mut Warnings,
-) -> Result<View> {
-    let mut matched = data.match_elfs(&[], &Components::default(), installed, warnings)?;
-    let merged = MergedProfiles::merge_data(&mut matched, &data, installed, warnings)?;
-    let other = Report::new(&merged, &data, &Origins::default());
-    report.view_of(&other, &options.filters.selection()?, installed)
+) -> Result<Option<View>> {
+    Warnings::printing(|warnings| {
+        let archs = &options.filters.arch;
+        let Some(other) = data.other_archs(archs, components, warnings)? else {
+            return Ok(None);
+        };
+        let data = other.data;
+        let mut matched = data.match_elfs(&[], &Components::default(), installed, warnings)?;
+        let merged = MergedProfiles::merge_data(&mut matched, &data, installed, warnings)?;
+        let other = Report::new(&merged, &data, &Origins::default());
+        let view = report.view_of(&other, &options.filters.selection()?, installed)?;
+        Ok(Some(view))
+    })
 }
 
 /// A line for each code object whose counts may be of a sample.
@@ -364,186 +393,4 @@ fn show(
         print::warn(&shown.stale(&view));
     }
     Ok(())
-}
-
-/// Writes the report in each format, and returns a line for each gate that does not hold. If there are gates, each
-/// warning breaks one.
-///
-/// # Errors
-///
-/// Fails if a tool fails or the report cannot be written.
-fn write(
-    report: &Report<'_>,
-    data: &ReportableData,
-    arguments: &ReportArguments,
-    outputs: &[Output<'_>],
-    Compared {
-        change,
-        baseline,
-        carried,
-        other_archs,
-    }: Compared,
-    texts: SourceTexts,
-    installed: &LlvmTools,
-) -> Result<Vec<String>> {
-    let options = &arguments.options;
-    let gates = options.gates();
-    let has_gates = gates.are_set();
-    let selection = options.filters.selection()?;
-    let (mut view, warnings) = report.view(&selection, options.by, installed)?;
-    // A gate prints them.
-    if !has_gates {
-        print::warn(&warnings);
-    }
-    let reported = view.everything().into_iter().map(PathBuf::from);
-    let changed = change.iter().flat_map(Change::places);
-    print::warn(&selection.idle(&reported.chain(changed).collect::<Vec<_>>()));
-    print::warn(&report.idle_exclusions());
-    view.texts.with_others_of(texts);
-    view.changed = change
-        .as_ref()
-        .map(|change| change.covered(&view, &selection));
-    if let Some(changed) = &view.changed {
-        print::warn(&changed.doubts);
-        print::warn(&changed.left_out);
-    }
-    let archs = &options.filters.arch;
-    let is_reported = |label: &str| archs.is_empty() || archs.iter().any(|arch| arch == label);
-    let today = || Ok::<_, anyhow::Error>(time::day(time::report_time()?));
-    if let Some(carried) = carried {
-        view.carried = carried.carried(&view, is_reported, &today()?);
-    }
-    view.other_archs = other_archs.map(Box::new);
-    let html = options.formats.html.as_deref();
-    let mut earlier = None;
-    if let Some(before) = options.compared() {
-        let read = self::earlier(before, arguments, &view, &selection);
-        let read = read.with_context(|| format!("cannot compare with {}", before.display()));
-        earlier = Some(read?);
-    }
-    if html.is_some() || has_gates {
-        let misfits = staleness::misfits(&view);
-        view.misfits.extend(misfits);
-    }
-    // A gate reports an empty view itself, and a change need not have GPU code.
-    let is_judged = has_gates || change.is_some();
-    if view.paths.is_empty() && (html.is_some() || !is_judged) {
-        bail!(
-            "no source file is left to report: nothing was written: check --include, --exclude, --exclude-function, \
-             --exclude-line and --arch"
-        );
-    }
-    // A gate prints them.
-    if html.is_some() || !has_gates {
-        print::warn(&misfit::about_all(unreported(&view)));
-    }
-    if let Some(directory) = html {
-        let provenance = Provenance::find(&view, &data.registries, options.repository())?;
-        let page = render::write_html(
-            &view,
-            earlier.as_ref(),
-            &provenance,
-            options.formats.title.as_deref(),
-            directory,
-        )?;
-        if outputs.iter().all(|output| output.path.is_some()) {
-            print::text(format!("{}\n", page.display()).as_bytes())?;
-        }
-        if options.formats.open
-            && let Err(error) = open::that_detached(&page)
-        {
-            print::warn(&[format!(
-                "no browser opens {}: {error}; open it by hand",
-                page.display()
-            )]);
-        }
-    }
-    let headings = report.headings(arguments.verbose);
-    for output in outputs {
-        print::to_file_or_stdout(output.path, |out| {
-            render::write(&view, output.format, &headings, out)
-        })?;
-    }
-    let has_no_line = !view.paths.is_empty() && view.paths_with_lines().next().is_none();
-    if has_no_line && outputs.iter().any(|output| output.format.is_of_lines()) {
-        print::warn(&[WITHOUT_LINES.to_owned()]);
-    }
-    let mut broken = gates.broken(&view);
-    if let Some(baseline) = baseline {
-        let root = coverage::baseline::root(options.repository());
-        let now = Baseline::new(&view, &root, &today()?);
-        let file = options.baseline().unwrap_or(Path::new(""));
-        let lowering = coverage::baseline::lowering(file, &arguments.directories());
-        let is_selected = |path: &str| selection.admits(path);
-        let (baseline, left_out) = baseline.with_sources(&root, is_selected);
-        if left_out > 0 {
-            print::warn(&[format!(
-                "{}: the options of this report leave out {} of the baseline: run it without filters to check everything",
-                file.display(),
-                count(left_out, "source")
-            )]);
-        }
-        broken.extend(baseline.losses(&now, &lowering));
-        broken.extend(baseline.absent_sources(&now, &root, &lowering));
-        let is_wanted = |label: &str| is_reported(label) && !view.carries(label);
-        broken.extend(baseline.absent(&now, is_wanted));
-    }
-    if has_gates {
-        broken.extend(warnings);
-        let stale = unreported(&view).filter(|(_, misfit)| misfit.stale().is_some());
-        broken.extend(misfit::about_all(stale));
-        broken.extend(
-            view.changed
-                .into_iter()
-                .flat_map(|changed| changed.left_out),
-        );
-    }
-    Ok(broken)
-}
-
-/// Reads the report or the baseline that pages show the difference to.
-///
-/// # Errors
-///
-/// Fails if it cannot be read.
-fn earlier(
-    before: &Path,
-    arguments: &ReportArguments,
-    now: &View,
-    selection: &Selection,
-) -> Result<Earlier> {
-    let options = &arguments.options;
-    let name = before.display().to_string();
-    if Baseline::is_at(before) {
-        let baseline = Baseline::read(before)?;
-        let root = coverage::baseline::root(options.repository());
-        let is_wanted = |path: &str| selection.admits(path);
-        return Ok(Earlier::from_baseline(
-            name, &baseline, now, &root, is_wanted,
-        ));
-    }
-    let input = ViewInput {
-        paths: &[before],
-        labels: &[],
-        selection,
-        archs: &options.filters.arch,
-        objects: &arguments.objects,
-        all_builds: options.filters.all_builds,
-        exclusions: options.exclusions()?,
-        rules: options.rules(),
-        llvm_bin: arguments.llvm_bin.as_deref(),
-    };
-    let (before, _) = input.view()?;
-    print::warn(&before.misfits_of(&name));
-    Ok(Earlier::from_view(name, &before, now))
-}
-
-/// The sources that do not fit the build and are not reported with a change.
-fn unreported(view: &View) -> impl Iterator<Item = (&str, &Misfit)> {
-    let is_reported = |path: &str| {
-        let mut changed = view.changed.iter();
-        changed.any(|changed| changed.stale.contains(path))
-    };
-    let misfits = view.misfits.iter().map(|(path, misfit)| (&**path, misfit));
-    misfits.filter(move |(path, _)| !is_reported(path))
 }
