@@ -34,6 +34,22 @@ pub const REGISTRY: &str = ".kernels.json";
 pub const SECTIONS: &str = "sections";
 /// The end of the name of a side, and the name of the folder with the sides of working directories.
 pub const SIDE: &str = ".rocov";
+/// The file that marks the directory of a data set, which is no data directory.
+pub const DATA_SET: &str = "rocov-dataset.json";
+/// The start of the name of a data set in the bucket of an object store.
+pub const IN_BUCKETS: &str = "s3://";
+
+/// The bucket and the prefix in it, as in `BUCKET/PREFIX`, if a path names these.
+#[must_use]
+pub fn in_bucket(path: &Path) -> Option<&str> {
+    path.to_str()?.strip_prefix(IN_BUCKETS)
+}
+
+/// Returns whether the user means a data set by this path: it is in a bucket, or has the mark of a data set.
+#[must_use]
+pub fn is_data_set(path: &Path) -> bool {
+    in_bucket(path).is_some() || path.join(DATA_SET).is_file()
+}
 
 /// The places of a process's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -241,6 +257,20 @@ pub fn source_name(target: &str, identity: &Identity) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_names_of_buckets_are_in_buckets() {
+        for (path, expected) in [
+            ("s3://bucket/a/b", Some("bucket/a/b")),
+            ("s3://", Some("")),
+            ("s3:/bucket", None),
+            ("./s3://bucket", None),
+            ("S3://bucket", None),
+            ("/a/s3", None),
+        ] {
+            assert_eq!(in_bucket(Path::new(path)), expected, "{path}");
+        }
+    }
 
     #[test]
     fn files_are_named_after_target_and_identity() {

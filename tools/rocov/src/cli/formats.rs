@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use anstream::AutoStream;
 use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, ColorChoice};
+use rocov::store::layout::in_bucket;
 
 use super::wrong_usage;
-use crate::data::in_bucket;
 use crate::render::{Format, JsonContents, MissingLines, Order, TableStyle};
 use crate::term::look::Look;
 

@@ -7,9 +7,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result, bail};
-use rocov::store::layout::PROFRAW;
+use rocov::store::layout::{PROFRAW, is_data_set};
 
-use super::names::{DeviceProfile, is_data_set, is_of_llvms_drain};
+use super::names::{DeviceProfile, is_of_llvms_drain};
 use super::registries::{MergedRegistry, Registries};
 use super::walk::{DirectoryWalk, FoundFile, Scope};
 use super::zeros::Completion;

@@ -40,10 +40,7 @@ pub(crate) mod zeros;
 pub(crate) use self::builds::Builds;
 pub(crate) use self::completed::CompletedData;
 pub(crate) use self::listing::{DataListing, check_archs, is_missing, refuse_data_set};
-pub(crate) use self::names::{
-    DATA_SET, DATABASE, DeviceProfile, FileKind, IN_BUCKETS, POOLED_HOST, in_bucket, is_data_set,
-    is_searched,
-};
+pub(crate) use self::names::{DATABASE, DeviceProfile, FileKind, POOLED_HOST, is_searched};
 pub(crate) use self::process_place::{ProcessPlace, ProcessPlaces};
 pub(crate) use self::registries::{Origins, Registries, RegistryProcess, paths_start};
 pub(crate) use self::reportable::ReportableData;

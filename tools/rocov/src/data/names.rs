@@ -20,22 +20,6 @@ const OF_OFFLOAD_RUNTIME: &str = "amdgcn-amd-amdhsa.";
 /// The database that `rocov export` writes to a data directory if the user gives no other name.
 pub(crate) const DATABASE: &str = "rocpd.db";
 
-/// The file that marks the directory of a data set.
-pub(crate) const DATA_SET: &str = "rocov-dataset.json";
-
-/// The start of the name of a data set in the bucket of an object store.
-pub(crate) const IN_BUCKETS: &str = "s3://";
-
-/// The bucket and the prefix in it, as in `BUCKET/PREFIX`, if a path names these.
-pub(crate) fn in_bucket(path: &Path) -> Option<&str> {
-    path.to_str()?.strip_prefix(IN_BUCKETS)
-}
-
-/// Returns whether the user means a data set by this path: it is in a bucket, or has the mark of a data set.
-pub(crate) fn is_data_set(path: &Path) -> bool {
-    in_bucket(path).is_some() || path.join(DATA_SET).is_file()
-}
-
 /// The raw profile of one code object on one GPU, as librocov names it:
 /// `ARCH.IDENTITY.AGENT.BASE`, for instance `gfx90a.0f3c9b.0.4711.profraw`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

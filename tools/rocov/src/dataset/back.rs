@@ -1,28 +1,22 @@
 //! Raw profiles, device ELFs and a registry from a data set: a pooled directory, as `rocov merge --per-test --pooled`
 //! makes it of the runs.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
-use parquet::data_type::ByteArray;
+use anyhow::{Context, Result, bail};
 use rocov::format::profraw::{CountKind, RecordCount, Sum};
-use rocov::format::registry::Grouped;
 use rocov::store::Label;
-use rocov::store::layout::PTX;
+use rocov::store::layout::{PTX, is_data_set};
+use rocov_fleet::{
+    CODE_OBJECT, COUNTER, DataSet, PROFILE, PartFile, RunCondition, SelectedRuns, SharedBytes,
+    TableFile, no_run,
+};
 
 use super::code::object_identity;
-use super::condition::{RunCondition, RunKey};
-use super::file::{TableFile, damaged, missing};
-use super::schema::{CODE_OBJECT, COUNTER, PROFILE, RUN};
-use super::store::{DataSet, PartFile};
-use crate::data::is_data_set;
 use crate::profdata::pooled::{CodeObjectKey, Pool, PooledProfile};
 use crate::support::temporary;
-
-/// The most values that a message lists.
-const MOST: usize = 8;
 
 /// Runs of a data set.
 pub(crate) struct Taken {
@@ -39,16 +33,6 @@ struct Summed {
     is_of_zeros: bool,
 }
 
-/// The runs that are wanted.
-struct Runs {
-    registry: Grouped,
-    runs: HashSet<Vec<u8>>,
-    /// The files with such runs, by date, commit and name.
-    files: HashSet<(String, String, String)>,
-    /// True if all runs of these files are wanted.
-    are_whole: bool,
-}
-
 /// Makes a pooled directory of the runs that meet all `conditions`: in the directory `place`, or a temporary one.
 ///
 /// # Errors
@@ -59,7 +43,7 @@ pub(crate) fn pool(
     conditions: &[RunCondition],
     place: Option<&Path>,
 ) -> Result<Taken> {
-    let runs = Runs::select(set, conditions)?;
+    let runs = SelectedRuns::find(set, conditions)?;
     let [profile_files, counter_files] = runs.files(set, conditions)?;
     let mut keys: BTreeMap<CodeObjectKey, bool> = BTreeMap::new();
     let mut profiles = 0;
@@ -79,7 +63,7 @@ pub(crate) fn pool(
         })?;
     }
     if keys.is_empty() {
-        return Err(nothing(set, conditions)?);
+        return Err(no_run(set, conditions)?);
     }
     let elfs = temporary::directory()?;
     let code = code(set, &keys, elfs.path())?;
@@ -119,88 +103,14 @@ pub(crate) fn pool(
     pool.keep(&runs.registry, kept.iter().map(PathBuf::as_path))?;
     Ok(Taken {
         pool,
-        runs: runs.runs.len(),
+        runs: runs.number(),
         profiles,
     })
 }
 
-impl Runs {
-    fn select(set: &DataSet, conditions: &[RunCondition]) -> Result<Self> {
-        let mut runs = Self {
-            registry: Grouped::default(),
-            runs: HashSet::new(),
-            files: HashSet::new(),
-            are_whole: true,
-        };
-        for opened in set.files(&set.parts(&RUN, conditions)?, &RUN) {
-            let (part, file) = opened?;
-            let mut has_any = false;
-            file.read(&["run", "registry"], |rows| {
-                for (run, registry) in rows.bytes(0).iter().zip(rows.bytes(1)) {
-                    let name = String::from_utf8_lossy(run.data());
-                    if !RunCondition::allow(conditions, RunKey::Run, &name) {
-                        runs.are_whole = false;
-                        continue;
-                    }
-                    has_any = true;
-                    runs.runs.insert(run.data().to_vec());
-                    if !registry.is_empty() {
-                        let added = runs.registry.add(registry.data());
-                        added.with_context(|| {
-                            format!("{}: the registry of run {name} is damaged", set.name(part))
-                        })?;
-                    }
-                }
-                Ok(())
-            })?;
-            if has_any {
-                let entry = file.entry().map(|file| file.part);
-                let name = entry.unwrap_or_else(|| part.name.clone());
-                let (date, commit) = (part.date.clone(), part.commit.clone());
-                runs.files.insert((date, commit, name));
-            }
-        }
-        Ok(runs)
-    }
-
-    /// The files with profiles and with counts of these runs.
-    ///
-    /// # Errors
-    ///
-    /// Fails if they cannot be listed, or if one is missing.
-    fn files(&self, set: &DataSet, conditions: &[RunCondition]) -> Result<[Vec<PartFile>; 2]> {
-        // A run has files on each of its archs: only all of them together show if one is missing.
-        let mut of_runs = conditions.to_vec();
-        of_runs.retain(|condition| !condition.is_of_arch());
-        let key = |part: &PartFile| (part.date.clone(), part.commit.clone(), part.name.clone());
-        let parts = |table| -> Result<_> {
-            let mut parts = set.parts(table, &of_runs)?;
-            parts.retain(|part| self.files.contains(&key(part)));
-            Ok((table, parts))
-        };
-        let tables = [parts(&PROFILE)?, parts(&COUNTER)?];
-        set.check_parts(&tables)?;
-        let there: HashSet<_> = tables[0].1.iter().map(key).collect();
-        if let Some((date, commit, name)) = self.files.iter().find(|file| !there.contains(file)) {
-            let (path, table) = (set.path().display(), PROFILE.name);
-            bail!(missing(&format!(
-                "{path}/{table}/date={date}/commit={commit}/arch=.../{name}.parquet"
-            )));
-        }
-        Ok(tables.map(|(_, mut files)| {
-            files.retain(|file| RunCondition::allow(conditions, RunKey::Arch, &file.arch));
-            files
-        }))
-    }
-
-    fn has(&self, run: &ByteArray) -> bool {
-        self.are_whole || self.runs.contains(run.data())
-    }
-}
-
 /// The code object with an identity, a build and a label.
-fn key(arch: &str, [identity, build, label]: [&ByteArray; 3]) -> CodeObjectKey {
-    let text = |bytes: &ByteArray| String::from_utf8_lossy(bytes.data()).into_owned();
+fn key(arch: &str, [identity, build, label]: [&SharedBytes; 3]) -> CodeObjectKey {
+    let text = |bytes: &SharedBytes| String::from_utf8_lossy(bytes.data()).into_owned();
     let build = text(build);
     CodeObjectKey {
         arch: arch.to_owned(),
@@ -268,7 +178,7 @@ fn code(
     Ok(found)
 }
 
-fn text(bytes: &ByteArray) -> String {
+fn text(bytes: &SharedBytes) -> String {
     String::from_utf8_lossy(bytes.data()).into_owned()
 }
 
@@ -276,13 +186,13 @@ fn text(bytes: &ByteArray) -> String {
 fn add_counts(
     set: &DataSet,
     (part, file): (&PartFile, &TableFile),
-    runs: &Runs,
+    runs: &SelectedRuns,
     sums: &mut BTreeMap<CodeObjectKey, Summed>,
 ) -> Result<()> {
     let columns = [
         "run", "identity", "build", "label", "kind", "function", "index", "count",
     ];
-    let failed = || damaged(&set.name(part));
+    let failed = || set.damaged(part);
     file.read(&columns, |rows| {
         let (functions, indices, counts) = (rows.ints(5), rows.ints(6), rows.longs(7));
         let keys_in = |row: usize| [1, 2, 3].map(|column| &rows.bytes(column)[row]);
@@ -318,37 +228,6 @@ fn add_counts(
         }
         Ok(())
     })
-}
-
-/// The error that no run meets the conditions.
-pub(super) fn nothing(set: &DataSet, conditions: &[RunCondition]) -> Result<anyhow::Error> {
-    let all = set.parts(&PROFILE, &[])?;
-    let path = set.path().display();
-    if all.is_empty() {
-        return Ok(anyhow!(
-            "{path} contains no run: write one there with `rocov export DIR --format parquet -o {path}`"
-        ));
-    }
-    let conditions: Vec<_> = conditions.iter().map(ToString::to_string).collect();
-    let commits: BTreeSet<_> = all.iter().map(|part| &*part.commit).collect();
-    let archs: BTreeSet<_> = all.iter().map(|part| &*part.arch).collect();
-    let some = |values: BTreeSet<&str>| {
-        let more = match values.len().saturating_sub(MOST) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let values: Vec<_> = values.into_iter().take(MOST).collect();
-        values.join(", ") + &more
-    };
-    let dates = all.iter().map(|part| &*part.date);
-    Ok(anyhow!(
-        "no run in {path} meets {}: choose among runs of {} to {}, of commits {}, on {}",
-        conditions.join(" and "),
-        dates.clone().min().unwrap_or_default(),
-        dates.max().unwrap_or_default(),
-        some(commits),
-        some(archs),
-    ))
 }
 
 /// The directories of a command's input. Those that the user gives for data sets are pooled directories of their runs.

@@ -5,16 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use parquet::data_type::ByteArray;
 use rocov::format::blocks::{Kind as BlockKind, trace};
 use rocov::format::codeobject::{CodeObject, Identity, name_ref};
 use rocov::format::profraw::{Sum, Version};
 use rocov::format::ptx::{Module, modules};
 use rocov::store::layout::device_elf_name;
+use rocov_fleet::{
+    BRANCH, CODE_OBJECT, CodeRows, FUNCTION, LINE, REGION, Rows, SharedBytes, Value,
+};
 
-use super::file::Rows;
-use super::schema::{BRANCH, CODE_OBJECT, FUNCTION, LINE, REGION};
-use super::store::CodeRows;
 use crate::coverage::evaluate::ObjectIndex;
 use crate::coverage::function::{Function, Kind, Span};
 use crate::coverage::model::{Record, Side, Source};
@@ -29,13 +28,13 @@ use crate::support::mmap;
 pub(super) struct Code {
     arch: String,
     /// Its identity in the tables, which [`object_identity`] splits.
-    pub(super) identity: ByteArray,
+    pub(super) identity: SharedBytes,
     kinds: CountKinds,
     index: ObjectIndex,
     /// The keys of the data records of its profiles, with the numbers of counters.
     keys: Vec<((u64, u64), u32)>,
     /// The paths of its source files.
-    paths: HashMap<Arc<str>, ByteArray>,
+    paths: HashMap<Arc<str>, SharedBytes>,
 }
 
 impl Code {
@@ -178,7 +177,7 @@ impl Code {
             ]);
             let Some(function) = function else { continue };
             let place = |Span { start, end }: Span| {
-                [start.line, start.column, end.line, end.column].map(super::file::Value::from)
+                [start.line, start.column, end.line, end.column].map(Value::from)
             };
             for (index, region) in function.regions.iter().enumerate() {
                 let [line, column, end_line, end_column] = place(region.location.span);
@@ -233,7 +232,7 @@ impl Code {
     /// # Errors
     ///
     /// Fails if an MC/DC decision is damaged.
-    pub(super) fn counted(&self, counts: &ProfileCounts) -> Result<Vec<(ByteArray, u32, u64)>> {
+    pub(super) fn counted(&self, counts: &ProfileCounts) -> Result<Vec<(SharedBytes, u32, u64)>> {
         let view = self.view(self.index.evaluate(counts)?.records);
         let mut all = Vec::new();
         for path in &view.paths {
@@ -266,12 +265,12 @@ impl Code {
     }
 
     /// The path of a source file, which all rows share.
-    fn path(&self, path: &Arc<str>) -> &ByteArray {
+    fn path(&self, path: &Arc<str>) -> &SharedBytes {
         &self.paths[path]
     }
 }
 
-fn path_of(path: &ByteArray) -> &str {
+fn path_of(path: &SharedBytes) -> &str {
     path.as_utf8().unwrap_or_default()
 }
 

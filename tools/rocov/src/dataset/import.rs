@@ -7,17 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, Result, anyhow, bail};
-use parquet::data_type::ByteArray;
 use rocov::format::profraw::Sum;
 use rocov::format::registry::{Grouped, Runs};
 use rocov::store::Label;
+use rocov_fleet::{
+    Added, COUNTER, CodeRows, DataSet, PROFILE, RUN, Rows, RunRows, SharedBytes, TEST_LINE, hashes,
+};
 use tempfile::TempDir;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::code::Code;
-use super::file::Rows;
-use super::schema::{COUNTER, PROFILE, RUN, TEST_LINE};
-use super::store::{Added, CodeRows, DataSet, RunRows, hashes};
 use crate::data::matched_elfs::{MatchedCodeObject, MatchedElfs};
 use crate::data::{DataListing, DeviceProfile, ReportableData};
 use crate::profdata::ProfileCounts;
@@ -68,6 +67,17 @@ struct Codes {
     directory: TempDir,
 }
 
+/// The result of an import.
+#[derive(Debug, Default)]
+pub(crate) struct Imported {
+    /// The number of runs that were added.
+    pub(crate) added: usize,
+    /// The number of runs that were there.
+    pub(crate) known: usize,
+    /// The reasons why other runs were not added.
+    pub(crate) refused: Vec<String>,
+}
+
 /// Adds the runs in `directories` to a data set, as far as it lacks them. A run that cannot be read whole is not added,
 /// with a reason.
 ///
@@ -79,13 +89,13 @@ pub(crate) fn import(
     directories: &[PathBuf],
     options: &ImportOptions<'_>,
     warnings: &mut Warnings,
-) -> Result<Added> {
+) -> Result<Imported> {
     let codes = Codes {
         known: Mutex::default(),
         new: Mutex::default(),
         directory: temporary::directory()?,
     };
-    let mut total = Added::default();
+    let mut total = Imported::default();
     let mut waiting = Vec::new();
     let mut seen = HashSet::new();
     let mut known_dates = BTreeSet::new();
@@ -119,11 +129,12 @@ pub(crate) fn import(
         }
         let rows = waiting.iter().map(RunRows::number).sum::<usize>();
         if rows >= ROWS || waiting.len() >= RUNS {
-            total.take(set.add(std::mem::take(&mut waiting), codes.take())?);
+            let rows = std::mem::take(&mut waiting);
+            total.take(set.add(rows, codes.take())?, set);
         }
     }
     if !waiting.is_empty() {
-        total.take(set.add(waiting, codes.take())?);
+        total.take(set.add(waiting, codes.take())?, set);
     }
     for date in known_dates {
         set.tidy(&date, options.commit)?;
@@ -131,19 +142,26 @@ pub(crate) fn import(
     Ok(total)
 }
 
-impl Added {
+impl Imported {
+    /// Takes the result of adding rows to a data set.
+    fn take(&mut self, more: Added, set: &DataSet) {
+        self.added += more.added;
+        self.known += more.known;
+        let place = set.path().display();
+        self.refused.extend(more.refused.iter().map(|run| {
+            format!(
+                "{} has {} of run {}, which {place} has: import each process once, or remove that run",
+                run.place,
+                count(run.processes, "process"),
+                run.other,
+            )
+        }));
+    }
+
     fn refuse(&mut self, directory: &Path, error: &anyhow::Error) {
         let directory = directory.display();
         self.refused
             .push(format!("{directory} is not imported: {}", explained(error)));
-    }
-}
-
-impl RunRows {
-    /// The number of its rows.
-    fn number(&self) -> usize {
-        let rows = self.archs.values().flatten();
-        rows.map(Rows::number).sum()
     }
 }
 
@@ -274,7 +292,7 @@ fn read(
         true => Vec::new(),
         false => registry.to_json(),
     };
-    let run: ByteArray = identified.run.as_str().into();
+    let run: SharedBytes = identified.run.as_str().into();
     let mut row = Rows::new(&RUN);
     let [first, last] = identified.times.map(|time| time / 1000);
     row.push([
@@ -330,14 +348,14 @@ fn check(data: &ReportableData, matched: &MatchedElfs<'_>) -> Result<()> {
 
 /// The rows of a run on an arch.
 struct ArchRows {
-    run: ByteArray,
+    run: SharedBytes,
     profiles: Rows,
     counters: Rows,
     lines: Rows,
 }
 
 impl ArchRows {
-    fn new(run: ByteArray) -> Self {
+    fn new(run: SharedBytes) -> Self {
         let [profiles, counters, lines] = [&PROFILE, &COUNTER, &TEST_LINE].map(Rows::new);
         Self {
             run,
@@ -364,9 +382,9 @@ impl ArchRows {
         for ((build, label), profiles) in groups {
             let sum = sum(&profiles)?;
             let code = codes.get_or_add(arch, object, &sum)?;
-            let build: ByteArray = build.as_str().into();
+            let build: SharedBytes = build.as_str().into();
             let directory = label.map(Label::directory);
-            let own: ByteArray = directory.map_or_else(String::new, encoded).as_str().into();
+            let own: SharedBytes = directory.map_or_else(String::new, encoded).as_str().into();
             self.profiles.push([
                 (&self.run).into(),
                 (&code.identity).into(),
@@ -416,7 +434,7 @@ impl ArchRows {
             Some(label) => label.shared().iter().map(ToString::to_string).collect(),
             None => vec![String::new()],
         };
-        let tests: Vec<ByteArray> = tests.iter().map(|test| test.as_str().into()).collect();
+        let tests: Vec<SharedBytes> = tests.iter().map(|test| test.as_str().into()).collect();
         for (path, line, count) in code.counted(&counts)? {
             if count == 0 {
                 continue;

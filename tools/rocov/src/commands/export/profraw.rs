@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use rocov::store::layout::DATA_SET;
+
 use crate::cli::ExportArguments;
-use crate::data::DATA_SET;
 use crate::dataset::{DataSet, Taken, pool};
 use crate::profdata::pooled;
 use crate::support::atomic;

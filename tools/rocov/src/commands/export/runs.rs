@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use rocov::store::layout::DATA_SET;
 
 use crate::cli::ExportArguments;
-use crate::data::DATA_SET;
 use crate::dataset::{DataSet, ImportOptions, import};
 use crate::system::git::Repository;
 use crate::term::exit_status::{CommandResult, FAILED};

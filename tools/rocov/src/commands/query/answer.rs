@@ -4,16 +4,16 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::csv;
-use datafusion::arrow::json::WriterBuilder;
-use datafusion::arrow::json::writer::JsonArray;
-use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use rocov_fleet::arrow::array::RecordBatch;
+use rocov_fleet::arrow::csv;
+use rocov_fleet::arrow::json::WriterBuilder;
+use rocov_fleet::arrow::json::writer::JsonArray;
+use rocov_fleet::arrow::util::display::{ArrayFormatter, FormatOptions};
+use rocov_fleet::{DataSet, SqlAnswer, SqlParameters, ask};
 
 use super::old_lines::old_lines;
 use crate::cli::{AnswerFormat, QueryArguments};
-use crate::dataset::{DataSet, SqlAnswer, SqlParameters, ask};
-use crate::support::mmap;
+use crate::support::{mmap, temporary};
 use crate::term::exit_status::CommandResult;
 use crate::term::print::{self, Stdout};
 use crate::term::table::{Heading, table};
@@ -40,8 +40,9 @@ pub(super) fn answer(arguments: &QueryArguments, named: Option<&str>) -> Command
         until: arguments.until.as_deref(),
         changed: &changed,
         memory: arguments.memory.get().saturating_mul(MIB),
+        spilled: temporary::directory()?,
     };
-    let answer = ask(set, &sql, &parameters)?;
+    let answer = ask(set, &sql, parameters)?;
     match arguments.format {
         AnswerFormat::Table => as_table(answer)?,
         AnswerFormat::Csv => as_csv(answer)?,

@@ -15,10 +15,10 @@ use object_store::path::Path;
 use object_store::{
     ClientOptions, Error as StoreError, ObjectStore, ObjectStoreExt, PutMode, RetryConfig,
 };
+use rocov::store::layout::IN_BUCKETS;
 use tokio::runtime::{Builder, Runtime};
 
 use super::content::Content;
-use crate::data::IN_BUCKETS;
 
 /// The times that a request is repeated, if the server fails or cannot be reached.
 const RETRIES: usize = 3;

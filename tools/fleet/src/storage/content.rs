@@ -7,7 +7,7 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::reader::{ChunkReader, Length};
 
 /// A file of a data set, to read parts of.
-pub(in crate::dataset) enum Content {
+pub(crate) enum Content {
     File(std::fs::File),
     #[cfg(feature = "s3")]
     Bytes(Bytes),
@@ -19,7 +19,7 @@ impl Content {
     /// # Errors
     ///
     /// Fails if it cannot be read.
-    pub(in crate::dataset) fn bytes(self) -> std::io::Result<Bytes> {
+    pub(crate) fn bytes(self) -> std::io::Result<Bytes> {
         match self {
             Self::File(mut file) => {
                 let mut bytes = Vec::new();

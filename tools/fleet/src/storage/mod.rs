@@ -14,14 +14,14 @@ use std::path::Path;
 use anyhow::Result;
 #[cfg(not(feature = "s3"))]
 use anyhow::bail;
+#[cfg(not(feature = "s3"))]
+use rocov::store::layout::IN_BUCKETS;
+use rocov::store::layout::in_bucket;
 
 #[cfg(feature = "s3")]
 use self::bucket::Bucket;
 use self::content::Content;
 use self::directory::Directory;
-#[cfg(not(feature = "s3"))]
-use crate::data::IN_BUCKETS;
-use crate::data::in_bucket;
 
 /// The place of a data set.
 #[derive(Debug)]
@@ -176,20 +176,6 @@ impl Storage {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_names_of_buckets_are_in_buckets() {
-        for (path, expected) in [
-            ("s3://bucket/a/b", Some("bucket/a/b")),
-            ("s3://", Some("")),
-            ("s3:/bucket", None),
-            ("./s3://bucket", None),
-            ("S3://bucket", None),
-            ("/a/s3", None),
-        ] {
-            assert_eq!(in_bucket(Path::new(path)), expected, "{path}");
-        }
-    }
 
     #[test]
     fn one_of_several_writers_creates_a_file() {

@@ -1,25 +1,34 @@
 //! A data set in a directory.
 
-use std::fs;
+use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
-use rocov::store::open_input;
-use tempfile::TempDir;
+use rocov::store::layout::DATA_SET;
+use rocov::store::{hold, open_input, partial_prefix, sweep};
+use tempfile::{Builder, TempDir};
 
 use super::content::Content;
-use crate::data::DATA_SET;
-use crate::support::atomic;
-use crate::support::atomic::Partial;
 
 /// A directory.
 #[derive(Debug)]
 pub(crate) struct Directory {
     root: PathBuf,
     /// The directory of files until they are complete, as soon as there was one.
-    partial: Mutex<Option<(Partial<TempDir>, u64)>>,
+    partial: Mutex<Option<Partial>>,
+}
+
+/// The directory of files until they are complete.
+#[derive(Debug)]
+struct Partial {
+    directory: TempDir,
+    /// Locked, so that nobody takes it for a leftover.
+    _lock: File,
+    /// The number of files that it has had.
+    files: u64,
 }
 
 impl Directory {
@@ -127,7 +136,7 @@ impl Directory {
         let written = || {
             let from = self.partial()?;
             fs::write(&from, contents)?;
-            fs::create_dir_all(atomic::parent(&to))?;
+            fs::create_dir_all(to.parent().unwrap_or(&self.root))?;
             place(&from, &to)
         };
         written().with_context(|| format!("cannot write {}", to.display()))
@@ -136,12 +145,12 @@ impl Directory {
     /// The path of a file that is not there.
     fn partial(&self) -> io::Result<PathBuf> {
         let mut partial = self.partial.lock().unwrap_or_else(PoisonError::into_inner);
-        let (directory, number) = match &mut *partial {
+        let partial = match &mut *partial {
             Some(partial) => partial,
-            none => none.insert((atomic::directory_in(&self.root, 0o777)?, 0)),
+            none => none.insert(Partial::new(&self.root)?),
         };
-        *number += 1;
-        Ok(directory.path.path().join(number.to_string()))
+        partial.files += 1;
+        Ok(partial.directory.path().join(partial.files.to_string()))
     }
 
     pub(super) fn remove(&self, path: &str) -> Result<()> {
@@ -151,6 +160,47 @@ impl Directory {
             removed => removed.with_context(|| format!("cannot remove {}", path.display())),
         }
     }
+}
+
+impl Partial {
+    /// Makes an empty directory in `root`. Removes the leftovers of killed importers there first.
+    fn new(root: &Path) -> io::Result<Self> {
+        sweep(root, |path| match path.is_dir() {
+            true => fs::remove_dir_all(path),
+            false => fs::remove_file(path),
+        });
+        let prefix = partial_prefix();
+        let mut builder = Builder::new();
+        // The mode of any new directory, before the umask.
+        builder
+            .prefix(&prefix)
+            .permissions(Permissions::from_mode(0o777));
+        loop {
+            let directory = builder
+                .tempdir_in(root)
+                .map_err(|error| without_path(&error))?;
+            // Another importer may have removed it as a leftover before it was locked.
+            match File::open(directory.path()) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+                Ok(lock) if hold(&lock) => {
+                    return Ok(Self {
+                        directory,
+                        _lock: lock,
+                        files: 0,
+                    });
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+/// The error of the system, without the name of a temporary directory, which means nothing to the user.
+fn without_path(error: &io::Error) -> io::Error {
+    let said = error.to_string();
+    let said = said.split(" at path ").next().unwrap_or(&said);
+    io::Error::new(error.kind(), said)
 }
 
 fn cannot_read(path: &Path) -> String {

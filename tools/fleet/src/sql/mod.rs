@@ -18,25 +18,26 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
 use self::table::SqlTable;
-use super::back::nothing;
-use super::condition::RunCondition;
-use super::schema::RUN;
-use super::store::DataSet;
-use crate::support::temporary;
+use crate::condition::RunCondition;
+use crate::schema::RUN;
+use crate::selection::no_run;
+use crate::store::DataSet;
 
 /// The commits and lines that a question names, and its memory.
-pub(crate) struct SqlParameters<'a> {
+pub struct SqlParameters<'a> {
     /// The table `parameter`: a row with these commits. An empty text stands for none.
-    pub(crate) since: Option<&'a str>,
-    pub(crate) until: Option<&'a str>,
+    pub since: Option<&'a str>,
+    pub until: Option<&'a str>,
     /// The table `changed`: files and lines.
-    pub(crate) changed: &'a [(String, i32)],
+    pub changed: &'a [(String, i32)],
     /// The most bytes of memory for rows of the engine.
-    pub(crate) memory: usize,
+    pub memory: usize,
+    /// An empty directory for the files of rows that memory has no place for.
+    pub spilled: TempDir,
 }
 
 /// The rows of an answer.
-pub(crate) struct SqlAnswer {
+pub struct SqlAnswer {
     stream: SendableRecordBatchStream,
     memory: usize,
     runtime: Runtime,
@@ -51,21 +52,20 @@ pub(crate) struct SqlAnswer {
 /// # Errors
 ///
 /// Fails if the text is no question, if a file of the data set is damaged, or if no run has a commit of `parameters`.
-pub(crate) fn ask(set: DataSet, sql: &str, parameters: &SqlParameters<'_>) -> Result<SqlAnswer> {
+pub fn ask(set: DataSet, sql: &str, parameters: SqlParameters<'_>) -> Result<SqlAnswer> {
     for commit in [parameters.since, parameters.until].into_iter().flatten() {
         let condition = format!("commit={commit}").parse::<RunCondition>();
         let condition = [condition.map_err(|error| {
             anyhow!("{commit:?} is no commit: {error}: give one of the data set")
         })?];
         if set.parts(&RUN, &condition)?.is_empty() {
-            bail!(nothing(&set, &condition)?);
+            bail!(no_run(&set, &condition)?);
         }
     }
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let spilled = temporary::directory()?;
     let environment = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(parameters.memory)))
-        .with_temp_file_path(spilled.path())
+        .with_temp_file_path(parameters.spilled.path())
         .build_arc();
     let environment = environment.map_err(|error| explained(&error, parameters.memory))?;
     let config = SessionConfig::new()
@@ -75,7 +75,7 @@ pub(crate) fn ask(set: DataSet, sql: &str, parameters: &SqlParameters<'_>) -> Re
     let runtime = Builder::new_multi_thread().worker_threads(threads).build();
     let runtime = runtime.context("cannot start threads")?;
     let set = Arc::new(set);
-    let stream = register(&context, &set, parameters).and_then(|()| {
+    let stream = register(&context, &set, &parameters).and_then(|()| {
         let stream = runtime.block_on(stream(&context, sql));
         stream.map_err(|error| explained(&error, parameters.memory))
     })?;
@@ -83,7 +83,7 @@ pub(crate) fn ask(set: DataSet, sql: &str, parameters: &SqlParameters<'_>) -> Re
         stream,
         memory: parameters.memory,
         runtime,
-        _spilled: spilled,
+        _spilled: parameters.spilled,
         _set: set,
     })
 }
@@ -163,7 +163,7 @@ fn explained(error: &DataFusionError, memory: usize) -> anyhow::Error {
 
 impl SqlAnswer {
     /// Its columns.
-    pub(crate) fn schema(&self) -> SchemaRef {
+    pub fn schema(&self) -> SchemaRef {
         self.stream.schema()
     }
 
@@ -172,7 +172,7 @@ impl SqlAnswer {
     /// # Errors
     ///
     /// Fails if a file is damaged, or if the question cannot be answered.
-    pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>> {
+    pub fn next(&mut self) -> Result<Option<RecordBatch>> {
         let batch = self.runtime.block_on(self.stream.next()).transpose();
         batch.map_err(|error| explained(&error, self.memory))
     }

@@ -19,12 +19,11 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use parquet::data_type::ByteArray;
 
-use crate::dataset::condition::RunKey;
-use crate::dataset::file::{RowGroup, damaged};
-use crate::dataset::schema::{ColumnKind, DataTable};
-use crate::dataset::store::{DataSet, PartFile};
+use crate::condition::RunKey;
+use crate::file::{RowGroup, SharedBytes};
+use crate::schema::{ColumnKind, DataTable};
+use crate::store::{DataSet, PartFile};
 
 /// The time zone of times.
 const UTC: &str = "+00:00";
@@ -204,7 +203,7 @@ impl TableShare {
             let (part, file) = opened?;
             file.read(&names, |rows| {
                 let batch = self.batch(part, rows);
-                take(batch.with_context(|| damaged(&self.set.name(part)))?)
+                take(batch.with_context(|| self.set.damaged(part))?)
             })?;
         }
         Ok(())
@@ -262,7 +261,7 @@ fn array(kind: ColumnKind, rows: &RowGroup, column: usize) -> Result<ArrayRef> {
     Ok(match kind {
         ColumnKind::Text => Arc::new(texts(rows.bytes(column))?),
         ColumnKind::Bytes => {
-            let values = rows.bytes(column).iter().map(ByteArray::data);
+            let values = rows.bytes(column).iter().map(SharedBytes::data);
             Arc::new(BinaryViewArray::from_iter_values(values))
         }
         ColumnKind::Int => Arc::new(Int32Array::from(rows.ints(column).to_vec())),
@@ -275,7 +274,7 @@ fn array(kind: ColumnKind, rows: &RowGroup, column: usize) -> Result<ArrayRef> {
     })
 }
 
-fn texts(values: &[ByteArray]) -> Result<StringViewArray> {
+fn texts(values: &[SharedBytes]) -> Result<StringViewArray> {
     let mut builder = StringViewBuilder::with_capacity(values.len());
     for value in values {
         let text = std::str::from_utf8(value.data());

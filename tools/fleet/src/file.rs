@@ -5,16 +5,19 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use parquet::basic::Compression;
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 
-use super::schema::{ColumnKind, DataTable, VERSION};
-use super::storage::Storage;
-use super::storage::content::Content;
+use crate::schema::{ColumnKind, DataTable, VERSION};
+use crate::storage::Storage;
+use crate::storage::content::Content;
+
+/// Text or bytes, which clones share.
+pub use parquet::data_type::ByteArray as SharedBytes;
 
 /// The key of the version in the metadata of a file.
 const VERSION_KEY: &str = "rocov_dataset";
@@ -34,8 +37,8 @@ const FILES_AT_ONCE: usize = 16;
 
 /// The values of a column.
 #[derive(Clone, Debug)]
-pub(crate) enum Values {
-    Bytes(Vec<ByteArray>),
+enum Values {
+    Bytes(Vec<SharedBytes>),
     Int(Vec<i32>),
     Long(Vec<i64>),
     Flag(Vec<bool>),
@@ -43,19 +46,21 @@ pub(crate) enum Values {
 
 /// A value of a row.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub enum Value {
     /// Text or bytes. A clone shares them.
-    Bytes(ByteArray),
+    Bytes(SharedBytes),
+    /// A number of 32 bits.
     Int(i32),
-    /// A number or a time.
+    /// A number of 64 bits, or a time.
     Long(i64),
+    /// A flag.
     Flag(bool),
 }
 
 /// Rows of a table.
 #[derive(Clone, Debug)]
-pub(crate) struct Rows {
-    pub(super) table: &'static DataTable,
+pub struct Rows {
+    pub(crate) table: &'static DataTable,
     columns: Vec<Values>,
     number: usize,
 }
@@ -66,8 +71,8 @@ impl From<&str> for Value {
     }
 }
 
-impl From<&ByteArray> for Value {
-    fn from(bytes: &ByteArray) -> Self {
+impl From<&SharedBytes> for Value {
+    fn from(bytes: &SharedBytes) -> Self {
         Self::Bytes(bytes.clone())
     }
 }
@@ -118,7 +123,7 @@ impl Values {
     /// The values of a column that a file of an earlier version has not.
     fn defaults(kind: ColumnKind, number: usize) -> Self {
         match Self::new(kind) {
-            Self::Bytes(_) => Self::Bytes(vec![ByteArray::from(""); number]),
+            Self::Bytes(_) => Self::Bytes(vec![SharedBytes::from(""); number]),
             Self::Int(_) => Self::Int(vec![0; number]),
             Self::Long(_) => Self::Long(vec![0; number]),
             Self::Flag(_) => Self::Flag(vec![false; number]),
@@ -162,7 +167,7 @@ fn put<T: DataType>(column: &mut SerializedColumnWriter<'_>, values: &[T::T]) ->
 
 impl Rows {
     /// No rows.
-    pub(crate) fn new(table: &'static DataTable) -> Self {
+    pub fn new(table: &'static DataTable) -> Self {
         Self {
             table,
             columns: table
@@ -175,7 +180,11 @@ impl Rows {
     }
 
     /// Adds a row.
-    pub(crate) fn push<const N: usize>(&mut self, row: [Value; N]) {
+    ///
+    /// # Panics
+    ///
+    /// Panics if the values are not those of the table's columns.
+    pub fn push<const N: usize>(&mut self, row: [Value; N]) {
         assert_eq!(N, self.columns.len(), "columns of {}", self.table.name);
         for (column, value) in self.columns.iter_mut().zip(row) {
             column.push(value);
@@ -192,7 +201,7 @@ impl Rows {
     }
 
     /// The number of rows.
-    pub(crate) fn number(&self) -> usize {
+    pub fn number(&self) -> usize {
         self.number
     }
 
@@ -201,7 +210,7 @@ impl Rows {
     /// # Errors
     ///
     /// Fails if they are too many.
-    pub(super) fn file(&self, entry: Option<&Entry>) -> Result<Vec<u8>> {
+    pub(crate) fn file(&self, entry: Option<&Entry>) -> Result<Vec<u8>> {
         let schema = Arc::new(parse_message_type(&self.table.message())?);
         let mut contents = Vec::new();
         let mut writer = SerializedFileWriter::new(&mut contents, schema, properties(entry))?;
@@ -222,11 +231,11 @@ impl Rows {
 
 /// The files of other tables that a file of runs or code objects names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// The name of the files there with its rows.
-    pub(super) part: String,
+    pub(crate) part: String,
     /// The names of files there that do not count, now or later.
-    pub(super) abandoned: Vec<String>,
+    pub(crate) abandoned: Vec<String>,
 }
 
 fn properties(entry: Option<&Entry>) -> WriterPropertiesPtr {
@@ -245,7 +254,7 @@ fn properties(entry: Option<&Entry>) -> WriterPropertiesPtr {
 }
 
 /// A file of a table.
-pub(crate) struct TableFile {
+pub struct TableFile {
     reader: SerializedFileReader<Content>,
     table: &'static DataTable,
     name: String,
@@ -253,9 +262,8 @@ pub(crate) struct TableFile {
 }
 
 /// The values of some columns in a part of a file, in the order in which they were asked for.
-pub(crate) struct RowGroup {
+pub struct RowGroup {
     values: Vec<Values>,
-    #[cfg_attr(not(feature = "query"), expect(dead_code))]
     number: usize,
 }
 
@@ -265,7 +273,7 @@ impl TableFile {
     /// # Errors
     ///
     /// Fails if a file cannot be read, is damaged, or is of another version.
-    pub(super) fn open_all<'a, P: AsRef<str>>(
+    pub(crate) fn open_all<'a, P: AsRef<str>>(
         storage: &'a Storage,
         paths: &'a [P],
         table: &'static DataTable,
@@ -313,7 +321,7 @@ impl TableFile {
     }
 
     /// The files of other tables that it names. `None` if it is of version 1: then it has the name of the files there.
-    pub(super) fn entry(&self) -> Option<Entry> {
+    pub(crate) fn entry(&self) -> Option<Entry> {
         let part = value(&self.reader, PART_KEY)?.to_owned();
         let abandoned = value(&self.reader, ABANDONED_KEY).unwrap_or_default();
         Some(Entry {
@@ -322,12 +330,12 @@ impl TableFile {
         })
     }
 
-    /// Gives `take` the columns with these names, [`ROWS_AT_ONCE`] rows at a time.
+    /// Gives `take` the columns with these names, some thousand rows at a time.
     ///
     /// # Errors
     ///
     /// Fails if the file is damaged, or if `take` fails.
-    pub(crate) fn read(
+    pub fn read(
         &self,
         columns: &[&str],
         mut take: impl FnMut(&RowGroup) -> Result<()>,
@@ -420,24 +428,23 @@ fn value<'a>(reader: &'a SerializedFileReader<Content>, key: &str) -> Option<&'a
 }
 
 /// The error that a file is missing, though another one needs it.
-pub(super) fn missing(name: &str) -> String {
+pub(crate) fn missing(name: &str) -> String {
     format!("{name} is missing: {REMEDY}")
 }
 
 /// The error that a file is damaged.
-pub(super) fn damaged(name: &str) -> String {
+pub(crate) fn damaged(name: &str) -> String {
     format!("{name} is damaged: {REMEDY}")
 }
 
 impl RowGroup {
     /// The number of rows.
-    #[cfg(feature = "query")]
-    pub(crate) fn number(&self) -> usize {
+    pub fn number(&self) -> usize {
         self.number
     }
 
     /// A column of text or bytes.
-    pub(crate) fn bytes(&self, column: usize) -> &[ByteArray] {
+    pub fn bytes(&self, column: usize) -> &[SharedBytes] {
         match &self.values[column] {
             Values::Bytes(values) => values,
             others => unreachable!("{others:?} are not bytes"),
@@ -445,7 +452,7 @@ impl RowGroup {
     }
 
     /// A column of numbers of 32 bits.
-    pub(crate) fn ints(&self, column: usize) -> &[i32] {
+    pub fn ints(&self, column: usize) -> &[i32] {
         match &self.values[column] {
             Values::Int(values) => values,
             others => unreachable!("{others:?} are not of 32 bits"),
@@ -453,7 +460,7 @@ impl RowGroup {
     }
 
     /// A column of numbers of 64 bits.
-    pub(crate) fn longs(&self, column: usize) -> &[i64] {
+    pub fn longs(&self, column: usize) -> &[i64] {
         match &self.values[column] {
             Values::Long(values) => values,
             others => unreachable!("{others:?} are not of 64 bits"),
@@ -461,7 +468,7 @@ impl RowGroup {
     }
 
     /// A column of flags.
-    pub(crate) fn flags(&self, column: usize) -> &[bool] {
+    pub fn flags(&self, column: usize) -> &[bool] {
         match &self.values[column] {
             Values::Flag(values) => values,
             others => unreachable!("{others:?} are not flags"),

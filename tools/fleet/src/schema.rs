@@ -1,7 +1,7 @@
 //! The tables of a data set, version 2. The chapter docs/src/reference/dataset.md describes them; a test compares the
 //! two.
 
-use super::condition::RunKey;
+use crate::condition::RunKey;
 
 /// The version of the tables. A reader takes this one and earlier ones, and rejects others.
 ///
@@ -36,7 +36,7 @@ pub(crate) enum Partition {
 
 impl Partition {
     /// The parts of the path, from the outermost on.
-    pub(super) fn keys(self) -> &'static [RunKey] {
+    pub(crate) fn keys(self) -> &'static [RunKey] {
         match self {
             Self::Run => &[RunKey::Date, RunKey::Commit],
             Self::RunAndArch => &[RunKey::Date, RunKey::Commit, RunKey::Arch],
@@ -50,9 +50,9 @@ pub(crate) type TableColumn = (&'static str, ColumnKind);
 
 /// A table.
 #[derive(Debug)]
-pub(crate) struct DataTable {
+pub struct DataTable {
     /// Its name, which is that of its directory.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     pub(crate) partition: Partition,
     pub(crate) columns: &'static [TableColumn],
     /// The number of columns in version 1, which are the first.
@@ -60,7 +60,7 @@ pub(crate) struct DataTable {
 }
 
 /// The runs. It is written last: a file of another table counts if the file of the runs is there.
-pub(crate) static RUN: DataTable = DataTable {
+pub static RUN: DataTable = DataTable {
     name: "run",
     partition: Partition::Run,
     columns: &[
@@ -76,7 +76,7 @@ pub(crate) static RUN: DataTable = DataTable {
 };
 
 /// The raw profiles of runs, those of one code object, build and label as one.
-pub(crate) static PROFILE: DataTable = DataTable {
+pub static PROFILE: DataTable = DataTable {
     name: "profile",
     partition: Partition::RunAndArch,
     columns: &[
@@ -91,7 +91,7 @@ pub(crate) static PROFILE: DataTable = DataTable {
 };
 
 /// The counts other than 0.
-pub(crate) static COUNTER: DataTable = DataTable {
+pub static COUNTER: DataTable = DataTable {
     name: "counter",
     partition: Partition::RunAndArch,
     columns: &[
@@ -108,7 +108,7 @@ pub(crate) static COUNTER: DataTable = DataTable {
 };
 
 /// The lines that each test reached.
-pub(crate) static TEST_LINE: DataTable = DataTable {
+pub static TEST_LINE: DataTable = DataTable {
     name: "test_line",
     partition: Partition::RunAndArch,
     columns: &[
@@ -123,7 +123,7 @@ pub(crate) static TEST_LINE: DataTable = DataTable {
 };
 
 /// The code objects. It is the last of the tables of code.
-pub(crate) static CODE_OBJECT: DataTable = DataTable {
+pub static CODE_OBJECT: DataTable = DataTable {
     name: "code_object",
     partition: Partition::Arch,
     columns: &[
@@ -143,7 +143,7 @@ pub(crate) static CODE_OBJECT: DataTable = DataTable {
 };
 
 /// The functions of code objects.
-pub(crate) static FUNCTION: DataTable = DataTable {
+pub static FUNCTION: DataTable = DataTable {
     name: "function",
     partition: Partition::Arch,
     columns: &[
@@ -160,7 +160,7 @@ pub(crate) static FUNCTION: DataTable = DataTable {
 };
 
 /// The regions of functions.
-pub(crate) static REGION: DataTable = DataTable {
+pub static REGION: DataTable = DataTable {
     name: "region",
     partition: Partition::Arch,
     columns: &[
@@ -178,7 +178,7 @@ pub(crate) static REGION: DataTable = DataTable {
 };
 
 /// The branches of functions.
-pub(crate) static BRANCH: DataTable = DataTable {
+pub static BRANCH: DataTable = DataTable {
     name: "branch",
     partition: Partition::Arch,
     columns: &[
@@ -197,7 +197,7 @@ pub(crate) static BRANCH: DataTable = DataTable {
 };
 
 /// The lines with code.
-pub(crate) static LINE: DataTable = DataTable {
+pub static LINE: DataTable = DataTable {
     name: "line",
     partition: Partition::Arch,
     columns: &[
@@ -251,7 +251,7 @@ impl ColumnKind {
 
 impl DataTable {
     /// Its Parquet schema, as text.
-    pub(super) fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         let columns = self.columns.iter().map(|(name, kind)| {
             let (kind, meaning) = kind.parquet();
             format!("REQUIRED {kind} {name}{meaning};")
@@ -264,7 +264,7 @@ impl DataTable {
     }
 
     /// The columns of a version.
-    pub(super) fn columns_of(&self, version: u32) -> &'static [TableColumn] {
+    pub(crate) fn columns_of(&self, version: u32) -> &'static [TableColumn] {
         match version {
             1 => &self.columns[..self.first],
             _ => self.columns,
@@ -272,7 +272,7 @@ impl DataTable {
     }
 
     /// The place of a column.
-    pub(super) fn column(&self, name: &str) -> Option<usize> {
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|(column, _)| *column == name)
     }
 }

@@ -16,18 +16,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
+use rocov::store::layout::DATA_SET;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::condition::{RunCondition, RunKey};
-use super::file::{Entry, Rows, TableFile, missing};
-use super::schema::{
+use crate::condition::{RunCondition, RunKey};
+use crate::file::{Entry, Rows, TableFile, damaged, missing};
+use crate::schema::{
     BRANCH, CODE_OBJECT, COUNTER, DataTable, FUNCTION, LINE, PROFILE, REGION, RUN, TEST_LINE,
     VERSION,
 };
-use super::storage::Storage;
-use crate::data::DATA_SET;
-use crate::term::plural::count;
+use crate::storage::Storage;
 
 /// The ending of the files of tables.
 const PARQUET: &str = ".parquet";
@@ -63,7 +62,7 @@ struct Mark {
 
 /// A data set.
 #[derive(Debug)]
-pub(crate) struct DataSet {
+pub struct DataSet {
     path: PathBuf,
     storage: Storage,
     /// The runs and code objects that are there, by the directory of numbered files, as far as it was read.
@@ -87,13 +86,13 @@ struct Known {
 
 /// A file of a table, and its partitions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct PartFile {
+pub struct PartFile {
     /// Its path below the data set.
     pub(crate) path: String,
     pub(crate) date: String,
     pub(crate) commit: String,
-    /// Empty for the table `run`.
-    pub(crate) arch: String,
+    /// The arch of its code objects. Empty for the table `run`.
+    pub arch: String,
     /// The name without its ending.
     pub(crate) name: String,
 }
@@ -105,28 +104,41 @@ impl AsRef<str> for PartFile {
 }
 
 /// The rows of a run.
-pub(crate) struct RunRows {
+pub struct RunRows {
     /// The name of the run in messages.
-    pub(crate) place: String,
-    pub(crate) run: String,
-    pub(crate) date: String,
-    pub(crate) commit: String,
+    pub place: String,
+    /// The name of the run in the tables.
+    pub run: String,
+    /// The date of the run, as in `2026-11-24`.
+    pub date: String,
+    /// The commit that the run tested.
+    pub commit: String,
     /// The hashes of its processes.
-    pub(crate) processes: BTreeSet<u64>,
+    pub processes: BTreeSet<u64>,
     /// The row of the run.
-    pub(crate) row: Rows,
+    pub row: Rows,
     /// The rows in the other tables, by arch, in their order.
-    pub(crate) archs: BTreeMap<String, Vec<Rows>>,
+    pub archs: BTreeMap<String, Vec<Rows>>,
+}
+
+impl RunRows {
+    /// The number of its rows in the tables other than `run`.
+    pub fn number(&self) -> usize {
+        let rows = self.archs.values().flatten();
+        rows.map(Rows::number).sum()
+    }
 }
 
 /// The rows of a code object.
-pub(crate) struct CodeRows {
-    pub(crate) arch: String,
-    pub(crate) identity: String,
+pub struct CodeRows {
+    /// The arch that it is for.
+    pub arch: String,
+    /// Its identity in the tables.
+    pub identity: String,
     /// The row of the code object.
-    pub(crate) row: Rows,
+    pub row: Rows,
     /// The rows in the other tables, in their order.
-    pub(crate) others: Vec<Rows>,
+    pub others: Vec<Rows>,
 }
 
 /// Something that a numbered file has a row of.
@@ -180,13 +192,24 @@ struct Written {
 
 /// The result of an import.
 #[derive(Debug, Default)]
-pub(crate) struct Added {
+pub struct Added {
     /// The number of runs that were added.
-    pub(crate) added: usize,
+    pub added: usize,
     /// The number of runs that were there.
-    pub(crate) known: usize,
-    /// The reasons why other runs were not added.
-    pub(crate) refused: Vec<String>,
+    pub known: usize,
+    /// The other runs, which were not added.
+    pub refused: Vec<SharedProcesses>,
+}
+
+/// A run that was not added, because the data set has a run with some of its processes.
+#[derive(Debug)]
+pub struct SharedProcesses {
+    /// The name of the run in messages.
+    pub place: String,
+    /// The number of the processes that both runs have.
+    pub processes: usize,
+    /// The run that the data set has.
+    pub other: String,
 }
 
 impl DataSet {
@@ -195,7 +218,7 @@ impl DataSet {
     /// # Errors
     ///
     /// Fails if there is none, or one of another version.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    pub fn open(path: &Path) -> Result<Self> {
         let (set, _) = Self::open_any(path)?;
         Ok(set)
     }
@@ -242,7 +265,7 @@ impl DataSet {
     /// # Errors
     ///
     /// Fails if something else is there, or nothing can be written there.
-    pub(crate) fn open_or_begin(path: &Path) -> Result<Self> {
+    pub fn open_or_begin(path: &Path) -> Result<Self> {
         let storage = Storage::open(path)?;
         let mark = || {
             serde_json::to_vec(&Mark {
@@ -276,13 +299,18 @@ impl DataSet {
     }
 
     /// The directory or bucket, as the user named it.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The name of a file in messages.
-    pub(super) fn name(&self, part: &PartFile) -> String {
+    pub fn name(&self, part: &PartFile) -> String {
         self.storage.name(&part.path)
+    }
+
+    /// The error that a file is damaged.
+    pub fn damaged(&self, part: &PartFile) -> String {
+        damaged(&self.name(part))
     }
 
     /// Opens files of a table, in this order.
@@ -290,7 +318,7 @@ impl DataSet {
     /// # Errors
     ///
     /// Fails if a file cannot be read, is damaged, or is of another version.
-    pub(super) fn files<'a>(
+    pub fn files<'a>(
         &'a self,
         parts: &'a [PartFile],
         table: &'static DataTable,
@@ -308,7 +336,7 @@ impl DataSet {
     /// # Errors
     ///
     /// Fails if the files of that date and commit cannot be read.
-    pub(crate) fn look_up(&mut self, date: &str, commit: &str, run: &str) -> Result<bool> {
+    pub fn look_up(&mut self, date: &str, commit: &str, run: &str) -> Result<bool> {
         let partition = runs_partition(date, commit);
         // An importer asks for each run: what others add meanwhile, it finds when it adds its own.
         if !self.known.contains_key(&directory(&RUN, &partition)) {
@@ -363,7 +391,7 @@ impl DataSet {
     /// # Errors
     ///
     /// Fails if a file cannot be read or written. Runs of a date and commit are then there together or not at all.
-    pub(crate) fn add(&mut self, runs: Vec<RunRows>, code: Vec<CodeRows>) -> Result<Added> {
+    pub fn add(&mut self, runs: Vec<RunRows>, code: Vec<CodeRows>) -> Result<Added> {
         let mut archs: BTreeMap<String, Vec<CodeRows>> = BTreeMap::new();
         for code in code {
             archs.entry(code.arch.clone()).or_default().push(code);
@@ -380,12 +408,11 @@ impl DataSet {
             let key = (run.date.clone(), run.commit.clone());
             groups.entry(key).or_default().push(run);
         }
-        let place = self.path.display().to_string();
         for ((date, commit), runs) in groups {
             let mut of_group = Added::default();
             self.append(&RUNS, &runs_partition(&date, &commit), &runs, |known| {
                 let new;
-                (new, of_group) = sort_out(&runs, known, &place);
+                (new, of_group) = sort_out(&runs, known);
                 new
             })?;
             added.take(of_group);
@@ -398,7 +425,7 @@ impl DataSet {
     /// # Errors
     ///
     /// Fails if files there cannot be read or removed.
-    pub(crate) fn tidy(&mut self, date: &str, commit: &str) -> Result<()> {
+    pub fn tidy(&mut self, date: &str, commit: &str) -> Result<()> {
         let none: [RunRows; 0] = [];
         self.append(&RUNS, &runs_partition(date, commit), &none, |_| Vec::new())
     }
@@ -554,7 +581,7 @@ impl DataSet {
     /// # Errors
     ///
     /// Fails if they cannot be listed.
-    pub(crate) fn parts(
+    pub fn parts(
         &self,
         table: &'static DataTable,
         conditions: &[RunCondition],
@@ -594,7 +621,7 @@ impl DataSet {
     /// # Errors
     ///
     /// Fails if one is missing.
-    pub(super) fn check_parts(&self, tables: &[(&DataTable, Vec<PartFile>)]) -> Result<()> {
+    pub(crate) fn check_parts(&self, tables: &[(&DataTable, Vec<PartFile>)]) -> Result<()> {
         let below = |file: &PartFile| file.path.split_once('/').map(|(_, rest)| rest.to_owned());
         let files = tables.iter().flat_map(|(_, files)| files);
         let all: BTreeSet<_> = files.filter_map(below).collect();
@@ -614,7 +641,7 @@ impl DataSet {
     ///
     /// Fails if files cannot be listed, if one that makes others count is damaged, or if one of these is missing.
     #[cfg(feature = "query")]
-    pub(super) fn tables(&self) -> Result<Vec<(&'static DataTable, Vec<PartFile>)>> {
+    pub(crate) fn tables(&self) -> Result<Vec<(&'static DataTable, Vec<PartFile>)>> {
         let mut tables = Vec::new();
         for ledger in [&RUNS, &CODE] {
             let is_of_arch = ledger.table.partition.keys().contains(&RunKey::Arch);
@@ -648,7 +675,7 @@ impl DataSet {
 
 impl Added {
     /// Adds another result.
-    pub(super) fn take(&mut self, more: Self) {
+    fn take(&mut self, more: Self) {
         self.added += more.added;
         self.known += more.known;
         self.refused.extend(more.refused);
@@ -656,7 +683,7 @@ impl Added {
 }
 
 /// The places of the runs that are not known, and what becomes of all.
-fn sort_out(runs: &[RunRows], known: &Known, place: &str) -> (Vec<usize>, Added) {
+fn sort_out(runs: &[RunRows], known: &Known) -> (Vec<usize>, Added) {
     let mut added = Added::default();
     let mut new = Vec::new();
     let mut names: HashSet<&str> = HashSet::new();
@@ -674,11 +701,11 @@ fn sort_out(runs: &[RunRows], known: &Known, place: &str) -> (Vec<usize>, Added)
                 .iter()
                 .filter(|process| other_of(process).is_some())
                 .count();
-            added.refused.push(format!(
-                "{} has {} of run {other}, which {place} has: import each process once, or remove that run",
-                run.place,
-                count(shared, "process"),
-            ));
+            added.refused.push(SharedProcesses {
+                place: run.place.clone(),
+                processes: shared,
+                other: other.to_owned(),
+            });
         } else {
             names.insert(&run.run);
             processes.extend(run.processes.iter().map(|process| (*process, &*run.run)));
@@ -732,7 +759,7 @@ fn new_name() -> String {
 }
 
 /// The hashes in text: 16 hexadecimal digits for each.
-pub(super) fn hashes(text: &[u8]) -> impl Iterator<Item = u64> {
+pub fn hashes(text: &[u8]) -> impl Iterator<Item = u64> {
     let digits = text.chunks(16);
     digits.filter_map(|digits| u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok())
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// A condition that runs must meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RunCondition {
+pub struct RunCondition {
     key: RunKey,
     relation: Relation,
     value: String,
