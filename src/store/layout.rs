@@ -259,20 +259,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_buckets_are_in_buckets() {
-        for (path, expected) in [
-            ("s3://bucket/a/b", Some("bucket/a/b")),
-            ("s3://", Some("")),
-            ("s3:/bucket", None),
-            ("./s3://bucket", None),
-            ("S3://bucket", None),
-            ("/a/s3", None),
-        ] {
-            assert_eq!(in_bucket(Path::new(path)), expected, "{path}");
-        }
-    }
-
-    #[test]
     fn files_are_named_after_target_and_identity() {
         let identity = Identity::from_build_id(&[0x0f, 0x3c, 0x9b]).unwrap();
         assert_eq!(

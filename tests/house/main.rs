@@ -62,6 +62,19 @@ const HOUSES: &[House] = &[
         root: &["lib.rs"],
     },
     House {
+        sources: "tools/fleet/src",
+        stations: &[
+            "condition",
+            "schema",
+            "storage",
+            "file",
+            "store",
+            "selection",
+            "sql",
+        ],
+        root: &["lib.rs"],
+    },
+    House {
         sources: "tools/rocov/src",
         stations: &[
             "support", "term", "system", "llvm", "data", "checks", "profdata", "coverage",
@@ -96,11 +109,12 @@ fn a_subcommand_never_imports_another() {
 }
 
 /// The folders of the crates' sources.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "src",
     "runtime/src",
     "runtime/instrument/src",
     "runtime/rocprofiler/src",
+    "tools/fleet/src",
     "tools/rocov/src",
     "tools/modelgpu/isa/src",
     "tools/modelgpu/amdgcn/src",

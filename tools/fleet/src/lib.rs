@@ -17,10 +17,9 @@ mod sql;
 mod storage;
 mod store;
 
+pub use condition::RunCondition;
 #[cfg(feature = "query")]
 pub use datafusion::arrow;
-
-pub use condition::RunCondition;
 pub use file::{RowGroup, Rows, SharedBytes, TableFile, Value};
 pub use schema::{
     BRANCH, CODE_OBJECT, COUNTER, DataTable, FUNCTION, LINE, PROFILE, REGION, RUN, TEST_LINE,

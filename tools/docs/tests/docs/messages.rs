@@ -18,11 +18,12 @@ use crate::settings::constants;
 use crate::{files_below, read, repository};
 
 /// The folders with the sources of what users run.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     "src",
     "runtime/instrument/src",
     "runtime/rocprofiler/src",
     "runtime/src",
+    "tools/fleet/src",
     "tools/rocov/src",
 ];
 

@@ -30,6 +30,7 @@ pub(crate) struct ReportableData {
     /// The contents of the registries.
     pub(crate) registries: Registries,
     /// The records of code that was never launched, which `rocov run` has not added to the registries.
+    #[cfg_attr(not(feature = "fleet"), expect(dead_code))]
     pub(crate) completion: Completion,
     /// The directories with the profiles and device ELFs of that code.
     zeros: Vec<TempDir>,

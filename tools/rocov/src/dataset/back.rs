@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rocov::format::profraw::{CountKind, RecordCount, Sum};
 use rocov::store::Label;
-use rocov::store::layout::{PTX, is_data_set};
+use rocov::store::layout::PTX;
 use rocov_fleet::{
     CODE_OBJECT, COUNTER, DataSet, PROFILE, PartFile, RunCondition, SelectedRuns, SharedBytes,
     TableFile, no_run,
@@ -228,51 +228,4 @@ fn add_counts(
         }
         Ok(())
     })
-}
-
-/// The directories of a command's input. Those that the user gives for data sets are pooled directories of their runs.
-pub(crate) struct DataSetInputs {
-    directories: Vec<PathBuf>,
-    /// They go with the value.
-    pools: Vec<Pool>,
-}
-
-impl DataSetInputs {
-    /// Takes the runs that meet all `conditions` from data sets among `directories`.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a data set has none, or is damaged, or if there are conditions and no data set.
-    pub(crate) fn read<P: AsRef<Path>>(
-        directories: &[P],
-        conditions: &[RunCondition],
-    ) -> Result<Self> {
-        let mut inputs = Self {
-            directories: Vec::new(),
-            pools: Vec::new(),
-        };
-        for directory in directories {
-            let directory = directory.as_ref();
-            if !is_data_set(directory) {
-                inputs.directories.push(directory.to_owned());
-                continue;
-            }
-            let set = DataSet::open(directory)?;
-            let Taken { pool, .. } = pool(&set, conditions, None)?;
-            inputs.directories.push(pool.path().to_owned());
-            inputs.pools.push(pool);
-        }
-        if let (true, Some(first)) = (inputs.pools.is_empty(), conditions.first()) {
-            bail!(
-                "--where {first} is for data sets, and none of the directories is one: leave it out, or give the \
-                 directory that `rocov export --format parquet` wrote"
-            );
-        }
-        Ok(inputs)
-    }
-
-    /// The directories.
-    pub(crate) fn directories(&self) -> &[PathBuf] {
-        &self.directories
-    }
 }

@@ -43,6 +43,7 @@ impl CountKind {
     }
 
     /// The word for it in tables and options.
+    #[cfg(feature = "fleet")]
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Mapping => "mapping",

@@ -26,6 +26,7 @@ impl Warnings {
     }
 
     /// The lines.
+    #[cfg(feature = "fleet")]
     pub(crate) fn into_lines(self) -> Vec<String> {
         self.0
     }

@@ -1,8 +1,10 @@
 //! `rocov export`: kernels and counts for other tools.
 
+#[cfg(feature = "fleet")]
 mod profraw;
 mod rocpd;
 mod rocpd_schema;
+#[cfg(feature = "fleet")]
 mod runs;
 
 use crate::cli::{ExportArguments, ExportFormat};
@@ -13,7 +15,14 @@ pub(crate) fn export(arguments: &ExportArguments) -> CommandResult {
     arguments.check();
     match arguments.format {
         ExportFormat::Rocpd => rocpd::export(arguments),
+        #[cfg(feature = "fleet")]
         ExportFormat::Parquet => runs::export(arguments),
+        #[cfg(feature = "fleet")]
         ExportFormat::Profraw => profraw::export(arguments),
+        #[cfg(not(feature = "fleet"))]
+        ExportFormat::Parquet | ExportFormat::Profraw => {
+            let reason = crate::dataset::WITHOUT_DATA_SETS;
+            Err(anyhow::anyhow!("cannot export this format: {reason}").into())
+        }
     }
 }

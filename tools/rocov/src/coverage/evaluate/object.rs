@@ -211,6 +211,7 @@ impl ObjectIndex {
     }
 
     /// The functions of coverage mappings, each with the hash of its name and the hash of its structure.
+    #[cfg(feature = "fleet")]
     pub(crate) fn hashed(&self) -> impl Iterator<Item = ((u64, u64), &Arc<Function>)> {
         self.functions.iter().filter_map(|function| match function {
             CountedFunction::Mapped(function) => Some((function.hashes, &function.description)),
@@ -219,6 +220,7 @@ impl ObjectIndex {
     }
 
     /// The functions of line tables, without those of files in the coverage mapping.
+    #[cfg(feature = "fleet")]
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Arc<Function>> {
         self.functions.iter().filter_map(|function| match function {
             CountedFunction::Mapped(_) => None,
