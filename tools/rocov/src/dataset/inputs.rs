@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+#[cfg(not(feature = "fleet"))]
+use anyhow::Context;
 use anyhow::{Result, bail};
 use rocov::store::layout::is_data_set;
 #[cfg(feature = "fleet")]
@@ -67,5 +69,6 @@ fn pool(set: &Path, conditions: &[RunCondition]) -> Result<Pool> {
 /// No data set can be read.
 #[cfg(not(feature = "fleet"))]
 fn pool(set: &Path, _: &[RunCondition]) -> Result<Pool> {
-    bail!("cannot read {}: {WITHOUT_DATA_SETS}", set.display())
+    let error = Err(anyhow::anyhow!(WITHOUT_DATA_SETS));
+    error.with_context(|| format!("cannot read {}", set.display()))
 }

@@ -21,8 +21,8 @@ pub(crate) fn export(arguments: &ExportArguments) -> CommandResult {
         ExportFormat::Profraw => profraw::export(arguments),
         #[cfg(not(feature = "fleet"))]
         ExportFormat::Parquet | ExportFormat::Profraw => {
-            let reason = crate::dataset::WITHOUT_DATA_SETS;
-            Err(anyhow::anyhow!("cannot export this format: {reason}").into())
+            let error = anyhow::anyhow!(crate::dataset::WITHOUT_DATA_SETS);
+            Err(error.context("cannot export this format").into())
         }
     }
 }
