@@ -169,7 +169,7 @@ mod tests {
             ("rocov-1 dump all=1", "\"all=1\" is not known: "),
             (
                 "rocov-1 dump window=1",
-                "window: \"1ms\" is not known, use a time ",
+                "window: \"1ms\" is not known: use a time ",
             ),
             (
                 "rocov-1 dump label=a/../b",

@@ -12,6 +12,7 @@ pub mod hsa;
 pub use elf_bytes::ElfBytes;
 pub use gpus::Gpus;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{Read, Seek};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::format::codeobject::Identity;
+use crate::support::diagnostic::Remedy;
 use crate::support::memory::{NoMemory, zeroed};
 
 /// A GPU agent.
@@ -175,7 +177,7 @@ pub enum DeviceError {
         bytes: u64,
     },
     /// A copy from or to an agent did not end in time. rocov does not use the agent for copies from then on.
-    #[error("a copy from or to GPU agent {agent:#x} has not ended in {} seconds", waited.as_secs())]
+    #[error("a copy from or to GPU agent {agent:#x} has not ended after {} seconds", waited.as_secs())]
     Stuck {
         /// The agent's handle.
         agent: u64,
@@ -218,6 +220,15 @@ pub enum DeviceError {
         /// The error from the read.
         source: std::io::Error,
     },
+}
+
+impl Remedy for DeviceError {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::Faulted { .. } => "run the program under compute-sanitizer to find the kernel",
+            _ => "run the program again",
+        })
+    }
 }
 
 impl From<NoMemory> for DeviceError {

@@ -3,10 +3,13 @@
 //! A large program has many instrumented libraries, and often only one matters. Every code object has an
 //! origin: the file that contains it. For a code object in memory, it is the file of the code that loaded it.
 
+use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+use crate::support::diagnostic::Remedy;
 
 /// The error for a list of globs that cannot be used.
 #[derive(Debug, Error)]
@@ -20,6 +23,12 @@ pub enum FilterError {
         /// The error and its position.
         source: fast_glob::Error,
     },
+}
+
+impl Remedy for FilterError {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed("fix the pattern")
+    }
 }
 
 /// The choice of what to drain. The default is everything.

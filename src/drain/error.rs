@@ -3,6 +3,8 @@
 //! Each stage has its own error type next to its code. This type joins them, so that a drain can report which
 //! code objects failed and why, and continue with the others.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 use crate::device::DeviceError;
@@ -12,6 +14,7 @@ use crate::format::profraw::ProfileError;
 use crate::instrument::amdgcn::MapError;
 use crate::read::ReadError;
 use crate::store::OutputError;
+use crate::support::diagnostic::Remedy;
 use crate::validate::SectionsError;
 
 /// An error of any stage.
@@ -59,19 +62,15 @@ impl From<ReadError> for Error {
     }
 }
 
-impl Error {
-    /// The next step after a loss, after a colon. Nothing if the error names it.
-    pub(super) fn remedy(&self) -> String {
-        let step = match self {
-            Self::Sections(SectionsError::Unversioned) => "",
-            Self::CodeObject(_) | Self::Sections(_) => ": build the code again",
-            Self::Profile(ProfileError::UnknownVersion { .. }) => {
-                ": compile with clang 15 or later, or use a newer rocov"
-            }
-            Self::Map(_) => ": instrument it with the release of rocov that drains it",
-            Self::Device(_) | Self::Profile(_) => ": run the program again",
-            Self::Output(error) => return error.remedy(),
-        };
-        step.to_owned()
+impl Remedy for Error {
+    fn remedy(&self) -> Cow<'static, str> {
+        match self {
+            Self::Device(error) => error.remedy(),
+            Self::CodeObject(error) => error.remedy(),
+            Self::Sections(error) => error.remedy(),
+            Self::Profile(error) => error.remedy(),
+            Self::Map(error) => error.remedy(),
+            Self::Output(error) => error.remedy(),
+        }
     }
 }

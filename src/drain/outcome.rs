@@ -8,6 +8,7 @@ use crate::drain::error::Error;
 use crate::format::sections::PerSection;
 use crate::read::TraceError;
 use crate::store::{KeepError, Label, OutputError};
+use crate::support::diagnostic::{Diagnostic, Remedy, diagnostic};
 use crate::validate::{CopiesError, RecordDefect};
 
 /// The outcome of one pass.
@@ -139,51 +140,54 @@ impl Loss {
     /// The line about counts that a later drain can still write: they are in the GPU's memory. `None` if this is no such
     /// loss. After a fault of a kernel, nothing can be read any more.
     #[must_use]
-    pub fn not_yet(&self) -> Option<String> {
+    pub fn not_yet(&self) -> Option<Diagnostic> {
         match &self.cause {
             Cause::Failed(Error::Device(DeviceError::Faulted { .. })) => None,
-            Cause::Failed(error) => Some(format!(
-                "{}: counts are not written yet: {error}; rocov tries again with the next drain",
-                self.code_object
+            Cause::Failed(error) => Some(diagnostic!(
+                "{}: counts are not written yet: {error}", self.code_object;
+                "rocov will try again at the next drain"
             )),
             _ => None,
         }
     }
+
+    /// The message about this loss.
+    #[must_use]
+    pub fn diagnostic(&self) -> Diagnostic {
+        let diagnostic = match &self.cause {
+            Cause::Failed(error) => error.diagnostic().within("counts are lost"),
+            Cause::Record(defect) => diagnostic!("{defect}"; "build it again"),
+            Cause::MoreRecords(1) => diagnostic!("… and 1 more record"; "build it again"),
+            Cause::MoreRecords(more) => diagnostic!("… and {more} more records"; "build it again"),
+            Cause::Doubt(error) => error.diagnostic(),
+            Cause::Partial(error) => error.diagnostic().within("the profile is partial"),
+            Cause::Untraced(error) => error
+                .diagnostic()
+                .within("its executed instructions are not counted"),
+            Cause::Unblanked(error) => diagnostic!(
+                "LLVM's own drain for HIP may write its counts, too: {error}";
+                "remove these profiles"
+            ),
+            Cause::Beside { error, path } => diagnostic!(
+                "{error}; the counts are in {}", path.display();
+                "{}", error.remedy()
+            ),
+            Cause::Unlabelled { error, label } => diagnostic!(
+                "{error}; the counts for the label {label} go to profiles without it";
+                "{}", error.remedy()
+            ),
+            Cause::Saved { error, path } => diagnostic!(
+                "{error}; its sections are saved in {}", path.display();
+                "{}", error.remedy()
+            ),
+        };
+        diagnostic.within(&self.code_object)
+    }
 }
 
+/// The message about it, in one line.
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.code_object)?;
-        match &self.cause {
-            Cause::Failed(error) => write!(f, "counts are lost: {error}{}", error.remedy()),
-            Cause::Record(defect) => write!(f, "{defect}: build the code again"),
-            Cause::MoreRecords(1) => f.write_str("… and 1 more record"),
-            Cause::MoreRecords(more) => write!(f, "… and {more} more records"),
-            Cause::Doubt(error) => error.fmt(f),
-            Cause::Partial(error) => {
-                write!(f, "the profile is partial: {error}: {}", error.remedy())
-            }
-            Cause::Untraced(error) => {
-                write!(f, "its executed instructions are not counted: {error}")
-            }
-            Cause::Unblanked(error) => write!(
-                f,
-                "LLVM's own drain for HIP may write its counts, too: {error}: remove these profiles"
-            ),
-            Cause::Beside { error, path } => {
-                write!(f, "{error}; the counts are in {}", path.display())
-            }
-            Cause::Unlabelled { error, label } => write!(
-                f,
-                "{error}; the counts for the label {label} go to profiles without it{}",
-                error.remedy()
-            ),
-            Cause::Saved { error, path } => write!(
-                f,
-                "{error}; its sections are saved in {}{}",
-                path.display(),
-                error.remedy()
-            ),
-        }
+        self.diagnostic().fmt(f)
     }
 }

@@ -20,6 +20,7 @@ use crate::store::{
     ProfileName, add_to_own, add_to_pool, create_at_or_beside, create_atomic, create_beside,
     write_atomic,
 };
+use crate::support::diagnostic::Remedy;
 use crate::validate::{CopiesError, MAX_DEFECTS, NamesChecker};
 
 /// The output of a pass.
@@ -163,7 +164,7 @@ impl<'a> Pass<'a> {
         self.causes
             .iter()
             .find_map(|cause| match cause {
-                Cause::Partial(error) => Some(format!("{error}: {}", error.remedy())),
+                Cause::Partial(error) => Some(error.diagnostic().to_string()),
                 _ => None,
             })
             .or_else(|| uncounted(self.load))

@@ -13,6 +13,7 @@ use crate::format::sections::PerSection;
 use crate::instrument::amdgcn::MapError;
 use crate::read::inserted::InsertedCounts;
 use crate::read::snapshot::KnownSnapshot;
+use crate::support::diagnostic::Remedy;
 use crate::support::memory::{NoMemory, room};
 use crate::validate::CheckedRecords;
 
@@ -24,25 +25,34 @@ const USUAL_CLANG: u32 = 22;
 #[non_exhaustive]
 pub enum TraceError {
     /// The symbols of the functions are damaged.
-    #[error("its functions cannot be found: {reason}: build the code again")]
+    #[error("its functions cannot be found: {reason}")]
     Functions {
         /// The damage.
         reason: String,
     },
     /// The code object counts in single bytes, and a profile has counters of one size.
-    #[error(
-        "its counters have one byte each: compile it with counters of 8 bytes, or without counters"
-    )]
+    #[error("its counters have one byte each")]
     SingleByte,
     /// The map of inserted counters is damaged.
-    #[error("{0}: instrument it with the release of rocov that drains it")]
+    #[error(transparent)]
     Map(MapError),
     /// There is no memory for the counts.
-    #[error("no memory for {bytes} bytes: limit the run to smaller code objects with ROCOV_ONLY")]
+    #[error("no memory for {bytes} bytes")]
     NoMemory {
         /// The size in bytes.
         bytes: u64,
     },
+}
+
+impl Remedy for TraceError {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::Functions { .. } => "build it again",
+            Self::SingleByte => "compile it with counters of 8 bytes, or without counters",
+            Self::Map(error) => return error.remedy(),
+            Self::NoMemory { .. } => "limit the run to smaller code objects with ROCOV_ONLY",
+        })
+    }
 }
 
 /// The source of counts of executed instructions.

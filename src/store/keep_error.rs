@@ -1,5 +1,6 @@
 //! The reasons why a file next to the profiles is not kept.
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -9,13 +10,14 @@ use crate::device::DeviceError;
 use crate::format::codeobject::Identity;
 use crate::format::registry::DocumentError;
 use crate::store::{OutputError, advice};
+use crate::support::diagnostic::Remedy;
 
 /// The error for files next to the profiles that could not be kept. It costs no counts.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum KeepError {
     /// rocov cannot write the registry.
-    #[error("the registry is not written: {0}{remedy}", remedy = .0.remedy())]
+    #[error("the registry is not written: {0}")]
     NotWritten(#[from] OutputError),
     /// rocov cannot add to the pool, so the registry is in a file of this process's own.
     #[error("cannot add to {}: {source}; the registry is in {}", pool.display(), place.display())]
@@ -37,10 +39,8 @@ pub enum KeepError {
     },
     /// rocov cannot write to the directory of all files next to the profiles.
     #[error(
-        "cannot write to {}: {source}; device ELFs and the kernel registry are not kept: {}, or \
-         give `rocov report` the files that ran with --object",
-        place.display(),
-        advice(source)
+        "cannot write to {}: {source}; device ELFs and the kernel registry are not kept",
+        place.display()
     )]
     NoPlace {
         /// The directory of all files that are not profiles.
@@ -49,9 +49,7 @@ pub enum KeepError {
         source: io::Error,
     },
     /// rocov cannot read or write a device ELF.
-    #[error(
-        "the device ELF of code object {identity} is not kept: {source}; give `rocov report` the file that ran with --object"
-    )]
+    #[error("the device ELF of code object {identity} is not kept: {source}")]
     NotKept {
         /// The code object.
         identity: Identity,
@@ -59,10 +57,7 @@ pub enum KeepError {
         source: KeptElfError,
     },
     /// rocov cannot write the PTX that a device ELF was made from.
-    #[error(
-        "the PTX of code object {identity} is not kept: {source}; its lines are not known{}",
-        source.remedy()
-    )]
+    #[error("the PTX of code object {identity} is not kept: {source}; its lines are not known")]
     SourceNotKept {
         /// The code object.
         identity: Identity,
@@ -70,10 +65,7 @@ pub enum KeepError {
         source: OutputError,
     },
     /// Another ELF replaced a device ELF while rocov was keeping it.
-    #[error(
-        "the device ELF of code object {identity} is not kept: another file has its name; give `rocov report` the \
-         file that ran with --object"
-    )]
+    #[error("the device ELF of code object {identity} is not kept: another file has its name")]
     Changed {
         /// The code object.
         identity: Identity,
@@ -81,7 +73,7 @@ pub enum KeepError {
     /// There is no room for a device ELF, and perhaps none for later ones.
     #[error(
         "the device ELF of code object {identity} is not kept: with its {size} bytes all \
-         kept ELFs would exceed {max} bytes; raise ROCOV_OBJECTS_MAX (reported once)"
+         kept ELFs would exceed {max} bytes"
     )]
     Full {
         /// The code object.
@@ -91,6 +83,24 @@ pub enum KeepError {
         /// The limit in bytes for all ELFs together.
         max: u64,
     },
+}
+
+impl Remedy for KeepError {
+    fn remedy(&self) -> Cow<'static, str> {
+        const OBJECT: &str = "give `rocov report` the file that ran with --object";
+        match self {
+            Self::NotWritten(error) => error.remedy(),
+            Self::SourceNotKept { source, .. } => source.remedy(),
+            Self::Beside { .. } | Self::Elsewhere { .. } => Cow::Borrowed("move that file away"),
+            Self::NoPlace { source, .. } => format!(
+                "{}, or give `rocov report` the files that ran with --object",
+                advice(source)
+            )
+            .into(),
+            Self::NotKept { .. } | Self::Changed { .. } => Cow::Borrowed(OBJECT),
+            Self::Full { .. } => Cow::Borrowed("raise ROCOV_OBJECTS_MAX (reported once)"),
+        }
+    }
 }
 
 /// The reason why the bytes of a device ELF cannot be read or written.

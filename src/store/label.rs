@@ -1,11 +1,14 @@
 //! Labels name the test that counts belong to. A labelled profile lies in a directory of that label, below
 //! the directory that `LLVM_PROFILE_FILE` names.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
 use thiserror::Error;
+
+use crate::support::diagnostic::{Diagnostic, Remedy, diagnostic};
 
 /// The name of the directory that contains the directories of labels.
 pub const LABELS: &str = "labels";
@@ -18,12 +21,28 @@ const MAX_ENCODED: usize = 255;
 
 /// The error for a text that is not a label.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "the label {0:?} cannot be used: give 1 to {max} names with / between them, none of \
-     them . or .., each of 1 to {MAX_BYTES} bytes (as a directory, 1 to {MAX_ENCODED})",
-    max = Label::MAX_NAMES
-)]
 pub struct LabelError(pub String);
+
+/// With the next step, as a parser of arguments prints it.
+impl fmt::Display for LabelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.diagnostic().fmt(f)
+    }
+}
+
+impl Remedy for LabelError {
+    fn remedy(&self) -> Cow<'static, str> {
+        self.diagnostic().remedy()
+    }
+    fn diagnostic(&self) -> Diagnostic {
+        let max = Label::MAX_NAMES;
+        diagnostic!(
+            "the label {:?} cannot be used", self.0;
+            "give 1 to {max} names with / between them, none of them . or .., each of 1 to {MAX_BYTES} bytes (as a \
+             directory, 1 to {MAX_ENCODED})"
+        )
+    }
+}
 
 /// A label: one name, or several with `/` between them, for tests within suites.
 ///

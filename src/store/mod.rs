@@ -41,6 +41,7 @@ pub use registry_file::{RegistryChange, RegistryError, change_or_make_registry, 
 pub(crate) use regular_file::read;
 pub use regular_file::{is_own, open_input, read_input, read_own};
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,6 +50,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::format::profraw::ProfileError;
+use crate::support::diagnostic::Remedy;
 
 /// The reason why a profile could not be written.
 #[derive(Debug, Error)]
@@ -90,18 +92,18 @@ pub enum OutputError {
     },
 }
 
-impl OutputError {
-    /// The next step, with a colon before it.
-    #[must_use]
-    pub fn remedy(&self) -> String {
+impl Remedy for OutputError {
+    fn remedy(&self) -> Cow<'static, str> {
         let step = match self {
             Self::Io { source, .. } => advice(source),
             Self::Locked { .. } => "end the process that holds the lock",
-            Self::NotRegular { .. } | Self::Pool { .. } => "move it away",
+            Self::NotRegular { .. } | Self::Pool { .. } => "move that file away",
         };
-        format!(": {step}, and run the program again")
+        format!("{step}, and run the program again").into()
     }
+}
 
+impl OutputError {
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,

@@ -1,5 +1,6 @@
 //! `LLVM_PROFILE_FILE`: the user's pattern for profile names.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -10,6 +11,7 @@ use crate::format::codeobject::{Identity, is_processor, sanitize_target};
 use crate::store::layout::{DataLayout, PROFRAW, REGISTRIES, REGISTRY, SECTIONS};
 use crate::store::profile_place::ProfilePlace;
 use crate::store::{Label, ProcessWord};
+use crate::support::diagnostic::Remedy;
 
 /// The last part of the pattern in the name of a profile of zeros: `gfx90a.0f3c9b.0.zero.profraw`. All
 /// processes that write to a directory share it.
@@ -47,10 +49,7 @@ impl Expansion {
 #[non_exhaustive]
 pub enum PatternError {
     /// LLVM has no such specifier.
-    #[error(
-        "{found:?} in the profile name {pattern:?} is not known, use %p, %h, %t, %b, %m, %1m to \
-         %9m, or %%"
-    )]
+    #[error("{found:?} in the profile name {pattern:?} is not known")]
     Unknown {
         /// The specifier.
         found: String,
@@ -60,32 +59,38 @@ pub enum PatternError {
     /// `%c`.
     #[error(
         "%c in the profile name {pattern:?} maps counters into the file as they change, and \
-         device memory cannot be mapped: leave it out"
+         device memory cannot be mapped"
     )]
     Continuous {
         /// The whole pattern.
         pattern: String,
     },
     /// The pattern ends in a slash or names a directory only.
-    #[error(
-        "the profile name {pattern:?} has no file name: give a file such as cov/%p.profraw, or \
-         /dev/null for no profile"
-    )]
+    #[error("the profile name {pattern:?} has no file name")]
     NoFileName {
         /// The whole pattern.
         pattern: String,
     },
     /// The place that the pattern names has something other than a file.
-    #[error(
-        "the profile name {pattern:?} is {found}: give a file such as cov/%p.profraw, or /dev/null \
-         for no profile"
-    )]
+    #[error("the profile name {pattern:?} is {found}")]
     NotAFile {
         /// The whole pattern.
         pattern: String,
         /// The kind of thing found.
         found: &'static str,
     },
+}
+
+impl Remedy for PatternError {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::Unknown { .. } => "use %p, %h, %t, %b, %m, %1m to %9m, or %%",
+            Self::Continuous { .. } => "leave it out",
+            Self::NoFileName { .. } | Self::NotAFile { .. } => {
+                "give a file such as cov/%p.profraw, or /dev/null for no profile"
+            }
+        })
+    }
 }
 
 impl PatternError {

@@ -267,7 +267,7 @@ fn what_names_no_file_is_refused() {
         ("full", "a device"),
         ("/usr", "a directory"),
     ] {
-        let said = find(pattern).unwrap_err().to_string();
+        let said = find(pattern).unwrap_err().diagnostic().to_string();
         let expected = format!(
             "the profile name {pattern:?} is {found}: give a file such as cov/%p.profraw, or /dev/null for no \
              profile"

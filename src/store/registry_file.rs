@@ -1,5 +1,6 @@
 //! Changes of a registry that librocov has written.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -13,6 +14,7 @@ use crate::store::atomic::write_atomic;
 use crate::store::interrupted::uninterrupted;
 use crate::store::pool::{lock_at, update_pooled};
 use crate::store::regular_file::read;
+use crate::support::diagnostic::Remedy;
 
 /// The new state of a registry.
 #[derive(Debug)]
@@ -35,6 +37,15 @@ pub enum RegistryError {
     /// The file is not a registry of this version.
     #[error(transparent)]
     Document(#[from] DocumentError),
+}
+
+impl Remedy for RegistryError {
+    fn remedy(&self) -> Cow<'static, str> {
+        match self {
+            Self::Output(error) => error.remedy(),
+            Self::Document(_) => Cow::Borrowed("move that file away"),
+        }
+    }
 }
 
 /// Changes the registry at `path` under its lock, in one step. Processes that share it wait meanwhile. Does

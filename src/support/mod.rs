@@ -5,6 +5,7 @@ pub mod backoff;
 #[cfg(feature = "drain")]
 pub mod clock;
 pub mod counting;
+pub mod diagnostic;
 #[cfg(feature = "drain")]
 pub mod file_part;
 pub(crate) mod memory;

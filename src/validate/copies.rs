@@ -1,5 +1,6 @@
 //! Turns the tables of copies into areas that are safe to copy and to sum.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -8,6 +9,7 @@ use thiserror::Error;
 use crate::device::DeviceRange;
 use crate::format::copies_table::{CopiesTable, CopiesTableError, CopiesTables};
 use crate::format::sections::Section;
+use crate::support::diagnostic::Remedy;
 use crate::validate::{MAX_SECTION_BYTES, SectionRanges};
 
 /// The size of a counter that has copies, in bytes.
@@ -112,14 +114,12 @@ pub enum CopiesError {
     },
 }
 
-impl CopiesError {
-    /// The next step for the user.
-    #[must_use]
-    pub fn remedy(&self) -> &'static str {
-        match self {
+impl Remedy for CopiesError {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Self::Table(CopiesTableError::Version { .. }) => "update rocov, which reads version 1",
-            _ => "build the code again",
-        }
+            _ => "build it again",
+        })
     }
 }
 

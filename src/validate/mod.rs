@@ -15,11 +15,14 @@ pub use copies::{CheckedCopies, CopiesArea, CopiesError};
 pub use names::{NamesChecker, for_each_name, names_by_hash};
 pub use records::{CheckedRecords, MAX_DEFECTS, RecordDefect, check_records};
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 use crate::device::DeviceRange;
 use crate::format::bounds_table::{TABLE_SYMBOL, UnknownTable, VERSION_SYMBOL};
 use crate::format::sections::Section;
+use crate::support::diagnostic::Remedy;
 
 /// The reason why rocov rejects the profile sections of a code object.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -108,8 +111,7 @@ pub enum SectionsError {
     },
     /// Nothing shows the version of the sections.
     #[error(
-        "no version word: neither a table nor {VERSION_SYMBOL} nor a clang version in .comment; \
-         compile with -include rocov_device.h"
+        "no version word: neither a table nor {VERSION_SYMBOL} nor a clang version in .comment"
     )]
     Unversioned,
     /// The address of the version word is outside of the segment.
@@ -120,4 +122,13 @@ pub enum SectionsError {
         /// The code object's segment.
         segment: DeviceRange,
     },
+}
+
+impl Remedy for SectionsError {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::Unversioned => "compile with -include rocov_device.h",
+            _ => "build it again",
+        })
+    }
 }

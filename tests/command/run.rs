@@ -240,7 +240,7 @@ fn a_directory_of_temporary_files_that_is_not_there_is_named() {
     assert_eq!(
         failure(&output, 125),
         format!(
-            "rocov: cannot make a temporary file in {}: No such file or directory (os error 2): set TMPDIR to a \
+            "rocov: cannot make a temporary file in {}: No such file or directory (os error 2); set TMPDIR to a \
              directory that can be written to\n",
             absent.display()
         )

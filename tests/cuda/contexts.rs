@@ -175,5 +175,5 @@ fn a_drain_waits_for_kernels() {
     );
     let mut command = setup.command(data.path(), &all);
     let ended = crate::support::command::run(command.env("ROCOV_WAIT", "1")).success();
-    ended.says(&["a kernel still runs after 1 s (ROCOV_WAIT) while code is unloaded"]);
+    ended.says(&["a kernel is still running after 1 s (ROCOV_WAIT) while code is unloaded"]);
 }

@@ -120,7 +120,7 @@ fn coverage_py_reports_what_counters_in_ptx_tell() {
     counted.edit(&format!("\n{KERNELS}"));
     let mut coverage = counted.coverage().expect("it is installed");
     run(coverage.args(["json", "-q", "-o", "out.json"])).says(&[
-        "rocov: kernels.py: it has changed since it ran (line 7 had another text): run the tests again",
+        "rocov: kernels.py: it has changed since it ran (line 7 had different text): run the tests again",
     ]);
 }
 
@@ -150,7 +150,7 @@ fn an_edit_after_the_run_is_reported_if_it_moves_or_changes_a_line_with_code() {
     ] {
         counted.edit(&text);
         let says = format!(
-            "kernels.py: stale: it has changed since it ran (line {line} had another text): remove the counts with `rocov \
+            "kernels.py: stale: it has changed since it ran (line {line} had different text): remove the counts with `rocov \
              clean`, and run it again"
         );
         counted.report().says(&[&says]);

@@ -135,10 +135,10 @@ fn of_bad_records_the_first_are_said_and_how_many_more() {
     for (records, last) in [
         (
             50,
-            "record 49 (name hash 0x0000000000000000) has no counters; its counts are left out: build the code again",
+            "record 49 (name hash 0x0000000000000000) has no counters; its counts are left out; build it again",
         ),
-        (51, "… and 1 more record"),
-        (1 << 20, "… and 1048526 more records"),
+        (51, "… and 1 more record; build it again"),
+        (1 << 20, "… and 1048526 more records; build it again"),
     ] {
         let said = said(elf(64 * records, 0, 0));
         assert_eq!(said.len() as u64, records.min(51));
@@ -154,7 +154,8 @@ fn of_bad_records_the_first_are_said_and_how_many_more() {
 #[test]
 fn tables_without_end_are_not_looked_at() {
     // Good tables give one line in all. Bad sizes give one line each, up to the limit.
-    let rest = "more than 100 different __llvm_profile_sections; rocov ignores the rest";
+    let rest =
+        "more than 100 different __llvm_profile_sections; rocov ignores the rest; build it again";
     let different = said(elf(64, 1000, 56));
     let disagreements = different
         .iter()
@@ -166,7 +167,7 @@ fn tables_without_end_are_not_looked_at() {
         different.len()
     );
     let sizes = said(elf(64, 1000, 57));
-    let bad = "__llvm_profile_sections has 57 bytes, expected 56 or 72";
+    let bad = "__llvm_profile_sections has 57 bytes, expected 56 or 72; build it again";
     assert_eq!(sizes.iter().filter(|size| *size == bad).count(), 100);
     assert!(sizes.iter().any(|size| size == rest), "{}", sizes.len());
 }

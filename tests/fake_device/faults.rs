@@ -88,7 +88,7 @@ fn a_table_that_lies_is_refused_with_field_value_and_limit() {
     assert_eq!(
         line,
         format!(
-            "counts are lost: the counters section ends before it starts: {start:#x}..{stop:#x}: build the code again"
+            "counts are lost: the counters section ends before it starts: {start:#x}..{stop:#x}; build it again"
         )
     );
 
@@ -98,7 +98,7 @@ fn a_table_that_lies_is_refused_with_field_value_and_limit() {
     });
     assert_eq!(
         line,
-        "counts are lost: the data section has 268435520 bytes, at most 268435456 are allowed: build the code again"
+        "counts are lost: the data section has 268435520 bytes, at most 268435456 are allowed; build it again"
     );
 
     let line = loss(&mut |device| {
@@ -106,7 +106,7 @@ fn a_table_that_lies_is_refused_with_field_value_and_limit() {
     });
     assert_eq!(
         line,
-        "counts are lost: the data section has 120 bytes, not a multiple of 64: build the code again"
+        "counts are lost: the data section has 120 bytes, not a multiple of 64; build it again"
     );
 
     let line = loss(&mut |device| {
@@ -114,7 +114,7 @@ fn a_table_that_lies_is_refused_with_field_value_and_limit() {
     });
     assert_eq!(
         line,
-        "counts are lost: the counters section has 31 bytes, not a multiple of 8: build the code again"
+        "counts are lost: the counters section has 31 bytes, not a multiple of 8; build it again"
     );
 
     let mut expected = String::new();
@@ -123,7 +123,7 @@ fn a_table_that_lies_is_refused_with_field_value_and_limit() {
         let stop = set(device, NAMES_START + 1, |old| old);
         expected = format!(
             "counts are lost: the names section {start:#x}..{stop:#x} is not inside the loaded \
-             segment {}: build the code again",
+             segment {}; build it again",
             segment(device)
         );
     });
@@ -133,7 +133,7 @@ fn a_table_that_lies_is_refused_with_field_value_and_limit() {
     let line = loss(&mut |device| {
         set(device, VERSION, |_| 0x10);
         expected = format!(
-            "counts are lost: the version word's address 0x10 is not inside the loaded segment {}: build the code again",
+            "counts are lost: the version word's address 0x10 is not inside the loaded segment {}; build it again",
             segment(device)
         );
     });
@@ -166,7 +166,7 @@ fn a_table_that_disagrees_with_the_elf_costs_nothing() {
     };
     let expected = format!(
         "__llvm_profile_sections has the data section at {start:#x}..{:#x}, the ELF's section \
-         headers at {start:#x}..{stop:#x}; the headers are used",
+         headers at {start:#x}..{stop:#x}; the headers are used; build it again",
         stop - 64
     );
     assert!(loss.to_string().ends_with(&expected), "{loss}");
@@ -197,7 +197,7 @@ fn records_that_share_counters_are_told_apart() {
         "{loss}"
     );
     let expected =
-        "claims the counters of record 0 at byte 0; its counts are left out: build the code again";
+        "claims the counters of record 0 at byte 0; its counts are left out; build it again";
     assert!(loss.to_string().ends_with(expected), "{loss}");
     let left = if lower == first {
         (VECADD, [64, 60])
@@ -219,7 +219,7 @@ fn a_version_before_the_first_is_refused_by_its_number() {
         assert_eq!(
             line,
             format!(
-                "counts are lost: raw profile version {number} is not known, expected 8 to 11: compile with clang 15 or later, or use a newer rocov"
+                "counts are lost: raw profile version {number} is not known, expected 8 to 11; compile with clang 15 or later, or use a newer rocov"
             )
         );
     }
@@ -230,7 +230,7 @@ fn a_failing_copy_is_named() {
     let line = loss(|device| device.break_reads(FIRST));
     assert_eq!(
         line,
-        "counts are lost: hsa_memory_copy failed with status 0x1000: run the program again"
+        "counts are lost: hsa_memory_copy failed with status 0x1000; run the program again"
     );
 }
 
@@ -258,9 +258,7 @@ fn a_record_that_points_outside_costs_only_its_own_counts() {
         "{line}"
     );
     assert!(
-        line.ends_with(
-            "counters section of 32 bytes; its counts are left out: build the code again"
-        ),
+        line.ends_with("counters section of 32 bytes; its counts are left out; build it again"),
         "{line}"
     );
     let functions = merged(directory.path());

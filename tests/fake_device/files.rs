@@ -67,7 +67,7 @@ fn a_read_only_directory_is_named() {
     );
     assert!(line.contains(&expected), "{line}");
     assert!(
-        line.ends_with("Read-only file system (os error 30): choose a place that is not read-only, and run the program again"),
+        line.ends_with("Read-only file system (os error 30); choose a place that is not read-only, and run the program again"),
         "{line}"
     );
     let line = the_line(mounted.path(), "new/app.profraw", 2);
@@ -104,7 +104,7 @@ fn a_full_disk_tears_nothing() {
     let line = loss.to_string();
     assert!(
         line.ends_with(
-            "No space left on device (os error 28): make room, and run the program again"
+            "No space left on device (os error 28); make room, and run the program again"
         ),
         "{line}"
     );
@@ -135,7 +135,7 @@ fn a_name_that_is_too_long_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let line = the_line(directory.path(), &"x".repeat(240), 2);
     assert!(
-        line.contains("File name too long (os error 36): "),
+        line.contains("File name too long (os error 36); "),
         "{line}"
     );
     let profiles = fs::read_dir(directory.path().join("profraw"));

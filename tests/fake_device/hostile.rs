@@ -13,6 +13,7 @@ use rocov::device::{
 use rocov::drain::Session;
 use rocov::format::codeobject::Identity;
 use rocov::format::profraw::{Header, SavedSections};
+use rocov::support::diagnostic::Remedy;
 use rocov::validate::MAX_SECTION_BYTES;
 
 use crate::kills::keeping;
@@ -302,7 +303,7 @@ fn a_device_elf_that_was_replaced_is_not_kept() {
     let [error] = outcome.not_kept.as_slice() else {
         panic!("{:?}", outcome.not_kept)
     };
-    let line = error.to_string();
+    let line = error.diagnostic().to_string();
     let identity = Identity::from_image(vecadd().as_slice()).expect("a device ELF");
     let expected = format!(
         "the device ELF of code object {identity} is not kept: another file has its name; give `rocov report` the file \

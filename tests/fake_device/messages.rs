@@ -11,6 +11,7 @@ use rocov::format::profraw::{
     Counts, MAX_COUNT, ProfileError, RawProfile, SavedSections, Sum, Version, encode,
 };
 use rocov::store::{Expansion, Label, OutputError, ProfileName, add_to_pool};
+use rocov::support::diagnostic::Remedy;
 use rocov::validate::{SectionRanges, SectionsError, check_records};
 
 use crate::support::made_up::MadeUp;
@@ -283,11 +284,11 @@ fn records() {
 fn names_of_files() {
     let refused = |pattern: &str| {
         let name = ProfileName::parse(pattern, &Expansion::default(), Path::new("/d"));
-        name.expect_err("a bad pattern").to_string()
+        name.expect_err("a bad pattern").diagnostic().to_string()
     };
     assert_eq!(
         refused("a-%q.profraw"),
-        "\"%q\" in the profile name \"a-%q.profraw\" is not known, use %p, %h, %t, %b, %m, %1m to \
+        "\"%q\" in the profile name \"a-%q.profraw\" is not known: use %p, %h, %t, %b, %m, %1m to \
          %9m, or %%"
     );
     assert_eq!(
@@ -375,7 +376,7 @@ fn devices() {
                 agent: 0xa1,
                 waited: Duration::from_millis(60_010),
             },
-            "a copy from or to GPU agent 0xa1 has not ended in 60 seconds",
+            "a copy from or to GPU agent 0xa1 has not ended after 60 seconds",
         ),
     ] {
         assert_eq!(error.to_string(), said);

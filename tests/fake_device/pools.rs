@@ -12,6 +12,7 @@ use rocov::format::profraw::{Parts, ProfileError, RawProfile, Sum, Version, Word
 use rocov::format::sections::PerSection;
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::{Keeper, Process, ProfileName, add_to_pool};
+use rocov::support::diagnostic::Remedy;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::profile::raw_profiles;
@@ -157,13 +158,18 @@ fn what_is_no_file_is_left_alone_and_counts_and_registry_are_beside_it() {
         };
         let beside = outcome.files[0].display();
         let line = loss.to_string();
-        let expected = format!("{}counts are in {beside}", said(&pools[0]));
+        let next = "move that file away, and run the program again";
+        let expected = format!("{}counts are in {beside}; {next}", said(&pools[0]));
         assert!(line.ends_with(&expected), "{line}");
-        let line = not_kept.to_string();
+        let line = not_kept.diagnostic().to_string();
         let beside = directory
             .path()
             .join(format!("registry/0.{}.kernels.json", std::process::id()));
-        let expected = format!("{}registry is in {}", said(&pools[1]), beside.display());
+        let expected = format!(
+            "{}registry is in {}; move that file away",
+            said(&pools[1]),
+            beside.display()
+        );
         assert_eq!(line, expected);
         assert!(beside.exists());
         assert_eq!(
@@ -231,7 +237,10 @@ fn a_pool_of_other_code_or_damaged_is_left_alone_and_counts_are_beside_it() {
             let line = loss.to_string();
             let named = format!("cannot add to {}: {why}", file.display());
             assert!(line.contains(&named), "{line}");
-            let end = format!("; the counts are in {}", beside.display());
+            let end = format!(
+                "; the counts are in {}; move that file away, and run the program again",
+                beside.display()
+            );
             assert!(line.ends_with(&end), "{line}");
             device.count(FIRST, VECADD, &[100, 0]);
             let again = session.unloading(&device, FIRST, &name);

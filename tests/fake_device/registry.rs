@@ -12,6 +12,7 @@ use rocov::format::codeobject::Identity;
 use rocov::format::registry::model::{Document, ProcessRecord};
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::{Keeper, Process, ProfileName};
+use rocov::support::diagnostic::Remedy;
 
 use crate::files::Mounted;
 use crate::support::fake_device::FakeDevice;
@@ -295,7 +296,7 @@ fn elfs_past_the_limit_are_not_kept_which_is_said_once() {
     let identity = Identity::from_image(&collatz()).unwrap();
     let size = collatz().len();
     assert_eq!(
-        complaint.to_string(),
+        complaint.diagnostic().to_string(),
         format!(
             "the device ELF of code object {identity} is not kept: with its {size} bytes all kept \
              ELFs would exceed {objects_max} bytes; raise ROCOV_OBJECTS_MAX (reported once)"
@@ -329,7 +330,7 @@ fn a_full_disk_costs_what_is_kept_and_no_counts() {
     let [complaint] = missed.as_slice() else {
         panic!("{missed:?}")
     };
-    let line = complaint.to_string();
+    let line = complaint.diagnostic().to_string();
     assert!(line.starts_with("the device ELF of code object "), "{line}");
     assert!(
         line.contains("No space left on device (os error 28); give `rocov report` the file"),
@@ -339,7 +340,7 @@ fn a_full_disk_costs_what_is_kept_and_no_counts() {
     let [complaint] = complaints.as_slice() else {
         panic!("{complaints:?}")
     };
-    let line = complaint.to_string();
+    let line = complaint.diagnostic().to_string();
     let expected = format!(
         "the registry is not written: cannot write {}/",
         disk.path().display()
@@ -419,13 +420,16 @@ fn a_pool_that_is_none_is_left_alone_and_named() {
         let [complaint] = outcome.not_kept.as_slice() else {
             panic!("{:?}", outcome.not_kept)
         };
-        let line = complaint.to_string();
+        let line = complaint.diagnostic().to_string();
         let expected = format!("cannot add to {}: {why}", pool.display());
         assert!(line.starts_with(&expected), "{line}");
         let pid = std::process::id();
         let beside = pool.with_file_name(format!("app-0.{pid}.kernels.json"));
         assert!(
-            line.ends_with(&format!("; the registry is in {}", beside.display())),
+            line.ends_with(&format!(
+                "; the registry is in {}; move that file away",
+                beside.display()
+            )),
             "{line}"
         );
         assert_eq!(fs::read_to_string(&pool).unwrap(), text);

@@ -189,8 +189,8 @@ fn a_setuid_program_writes_nothing() {
     let ended = run_as_nobody(0o4755);
     assert_eq!(
         ended.stderr,
-        "rocov: this program has rights that its user lacks (setuid, setgid, capabilities): rocov \
-         drains nothing; run it without these rights\n"
+        "rocov: this program has privileges that its user lacks (setuid, setgid, capabilities): rocov \
+         drains nothing; run it without these privileges\n"
     );
     assert_eq!(files_below(directory.path()), std::slice::from_ref(&file));
     run_as_nobody(0o755).says(&["wrote "]);

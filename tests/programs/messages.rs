@@ -133,7 +133,7 @@ fn nothing_was_drained() {
     let no_gpu = "nothing was drained: this machine has no GPU (no /dev/kfd): `rocov run --gpu model` \
                   runs the program on a modelled one";
     let not_instrumented = format!(
-        "nothing was drained: no process loaded instrumented GPU code: compile it with the flags that `rocov flags` \
+        "nothing was drained: no process loaded instrumented GPU code; compile it with the flags that `rocov flags` \
          prints, or have hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run `rocov doctor \
          {}`; to keep the current flags, use `rocov run --instrument` or `rocov run --trace --gpu model`",
         plain.display()
@@ -232,7 +232,7 @@ fn a_report_of_nothing() {
         &["merge", "elsewhere", "-o", "merged"],
         &format!(
             "elsewhere does not exist in {}: check the path\n\
-             rocov: nothing written: no input can be merged: see the reasons above",
+             rocov: nothing written: no input can be merged; see the reasons above",
             here.display()
         ),
     );
@@ -249,7 +249,7 @@ fn a_report_of_nothing() {
     place.says(
         1,
         &["report", "pages"],
-        "no device profiles in pages: pages/index.html is a page of a report: give the directory that \
+        "no device profiles in pages: pages/index.html is a page of a report; give the directory that \
          `rocov run` wrote to",
     );
     make("merged/gfx90a.profdata");
@@ -263,7 +263,7 @@ fn a_report_of_nothing() {
     place.says(
         1,
         &["report", "other"],
-        "no device profiles in other: no instrumented GPU code ran: compile the program with the flags that \
+        "no device profiles in other: no instrumented GPU code ran; compile the program with the flags that \
          `rocov flags` prints, and run it under `rocov run`",
     );
 }
@@ -280,7 +280,7 @@ fn a_report_of_code_that_is_not_instrumented() {
     place.says(
         1,
         &["report", "d"],
-        "no device profiles in d: the GPU code that ran is not instrumented: compile it with the flags that \
+        "no device profiles in d: the GPU code that ran is not instrumented; compile it with the flags that \
          `rocov flags` prints, or have hipRTC compile it with those that `rocov flags --hiprtc` prints; `rocov doctor PROGRAM` lists what is instrumented",
     );
 }
@@ -358,7 +358,7 @@ fn other_slips() {
     let ended = place.rocov(&["report", "d", "--lcov", "--output", "none/x.info"]);
     assert_eq!(
         ended.with_status(1).stderr,
-        "rocov: cannot write none/x.info: No such file or directory (os error 2): check the path, and make the \
+        "rocov: cannot write none/x.info: No such file or directory (os error 2); check the path, and make the \
          directory if it is missing\n"
     );
 }

@@ -212,7 +212,7 @@ fn a_library_that_was_removed_or_replaced_is_named() {
         let ended = run(&mut command).success();
         let line = format!(
             "rocov: {}: the file was {what} after the program had loaded it, and reports lack its code that \
-             was never launched: run the program again, and keep the file until `rocov run` has ended\n",
+             was never launched; run the program again, and keep the file until `rocov run` has ended\n",
             copy.display()
         );
         assert_eq!(ended.stderr, line, "{ended}");

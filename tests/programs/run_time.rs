@@ -400,7 +400,7 @@ fn without_the_flags_rocov_names_them() {
     let program = program(Stack::usual());
     let ended = run(&mut program.under_rocov(TARGET, &data)).success();
     let expected = format!(
-        "rocov: nothing was drained: no process loaded instrumented GPU code: compile it with the flags that `rocov \
+        "rocov: nothing was drained: no process loaded instrumented GPU code; compile it with the flags that `rocov \
          flags` prints, or have hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run `rocov \
          doctor {}`; to keep the current flags, use `rocov run --instrument` or `rocov run --trace --gpu model`\n",
         program.file.display()

@@ -55,7 +55,7 @@ fn names_of_profiles() {
     for (pattern, said) in [
         (
             "%q.profraw",
-            "\"%q\" in the profile name \"%q.profraw\" is not known, use %p, %h, %t, %b, %m, %1m to \
+            "\"%q\" in the profile name \"%q.profraw\" is not known: use %p, %h, %t, %b, %m, %1m to \
              %9m, or %%",
         ),
         (
@@ -197,7 +197,7 @@ fn words_and_numbers() {
             "1, or the absolute path of a directory; rocov ignores it",
         ),
     ] {
-        let said = format!("{variable}: {value:?} is not known, use {allowed}");
+        let said = format!("{variable}: {value:?} is not known: use {allowed}");
         is_said(variable, value, &said);
     }
 }
@@ -246,7 +246,7 @@ fn a_place_beside_profiles_that_cannot_be_written_to() {
         ended.stderr,
         format!(
             "rocov: cannot write to {}: Permission denied (os error 13); device ELFs and the kernel \
-             registry are not kept: make the place writable, or give `rocov report` the files that ran with \
+             registry are not kept; make the place writable, or give `rocov report` the files that ran with \
              --object\n",
             side.display()
         )

@@ -86,7 +86,7 @@ fn without_threads_there_are_no_snapshots_and_no_answers() {
     assert_eq!(
         ended.stderr,
         "rocov: cannot start a thread: Operation not permitted (os error 1); rocov makes no snapshots \
-         and answers no requests: raise the limit of threads (ulimit -u)\n"
+         and answers no requests; raise the limit on threads (ulimit -u)\n"
     );
     assert_eq!(names(&sockets), <[String; 0]>::default());
     let profiles = raw_profiles(&data);

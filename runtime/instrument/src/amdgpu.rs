@@ -10,6 +10,7 @@ use rocov::format::blocks::trace::is_helper;
 use rocov::format::codeobject::CodeObject;
 use rocov::instrument::amdgcn::{self, AmdgcnOptions, Instrumented, Refusal};
 use rocov::settings::Counting;
+use rocov::support::diagnostic::Remedy;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::cache::Cache;
@@ -73,7 +74,7 @@ pub(crate) fn answer(code: &[u8], counting: Counting) -> CodeAnswer {
             kept(key, made, false)
         }
         Err(refusal) => {
-            let loss = (!has_no_kernel(code)).then(|| refusal.to_string());
+            let loss = (!has_no_kernel(code)).then(|| refusal.diagnostic().to_string());
             let known = Known::AsItIs(loss.clone());
             results().insert(key, known);
             as_it_is(loss.as_deref())

@@ -12,6 +12,7 @@ use rocov::format::codeobject::{CodeObject, CodeObjectError};
 use rocov::format::ptx::{self, Module};
 use rocov::instrument::ptx::{PtxOptions, PtxRefusal, instrument};
 use rocov::settings::Counting;
+use rocov::support::diagnostic::Remedy;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::cache::Cache;
@@ -104,7 +105,7 @@ fn told(code: Option<&'static [u8]>, cubins: &[CountedCubin], is_cached: bool) -
 
 fn lost(loss: &Loss) -> ExchangeAnswer {
     ExchangeAnswer {
-        loss: texts::kept(&loss.to_string()).as_ptr(),
+        loss: texts::kept(&loss.diagnostic().to_string()).as_ptr(),
         maker: loss
             .maker()
             .map_or(std::ptr::null(), |maker| texts::kept(maker).as_ptr()),

@@ -1,9 +1,11 @@
 //! The reasons why code runs uncounted.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use rocov::format::codeobject::CodeObjectError;
 use rocov::instrument::ptx::PtxRefusal;
+use rocov::support::diagnostic::Remedy;
 use thiserror::Error;
 
 use crate::driver::{Capability, Refusal};
@@ -12,46 +14,68 @@ use crate::framework::Framework;
 /// The reason why code runs uncounted, and the next step.
 #[derive(Debug, Error)]
 pub(crate) enum Loss {
-    #[error("the CUDA driver lacks a function that rocov needs: install one of CUDA 12 or later")]
+    #[error("the CUDA driver lacks a function that rocov needs")]
     NoDriver,
-    #[error("the CUDA driver lists no GPU: check nvidia-smi")]
+    #[error("the CUDA driver lists no GPU")]
     NoGpu,
     #[error(
-        "the GPUs have several architectures ({gpus}), and it has code for only one (sm_{own}): choose GPUs of one architecture with CUDA_VISIBLE_DEVICES"
+        "the GPUs have several architectures ({gpus}), and it has code for only one (sm_{own})"
     )]
     SeveralArchitectures { gpus: String, own: String },
-    #[error("it has no PTX: {}", with_ptx(*gpu))]
+    #[error("it has no PTX")]
     NoPtx { gpu: Capability },
-    #[error(
-        "it is a cubin, and has no PTX: load PTX or a fat binary with PTX, or compile it again under rocov if it is from a cache"
-    )]
+    #[error("it is a cubin, and has no PTX")]
     Cubin,
-    #[error("it is a cubin, and has no PTX: {}", .0.next_step())]
+    #[error("it is a cubin, and has no PTX")]
     CubinOf(Framework),
-    #[error("its PTX is for {}, and the GPU is sm_{}{}: {}", found.join(", "), gpu.0, gpu.1, with_ptx(*gpu))]
+    #[error("its PTX is for {}, and the GPU is sm_{}{}", found.join(", "), gpu.0, gpu.1)]
     NoneFits { gpu: Capability, found: Vec<String> },
-    #[error("{0}: compile it again")]
+    #[error("{0}")]
     Damaged(String),
-    #[error("it starts with bytes {0:02x?}, which rocov does not recognize: report it")]
+    #[error("it starts with bytes {0:02x?}, which rocov does not recognize")]
     Unknown([u8; 4]),
-    #[error("cannot read {}: {source}: make it readable", path.display())]
+    #[error("cannot read {}: {source}", path.display())]
     Unreadable {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("rocov cannot instrument its PTX: {0}: report it")]
+    #[error("rocov cannot instrument its PTX: {0}")]
     NotChanged(#[from] PtxRefusal),
-    #[error(
-        "the driver does not compile its PTX ({0}): compile with a toolkit that is not newer than the driver, or report it"
-    )]
+    #[error("the driver does not compile its PTX ({0})")]
     NotCompiled(Refusal),
-    #[error("rocov cannot read the code that the driver compiled: {0}: report it")]
+    #[error("rocov cannot read the code that the driver compiled: {0}")]
     NotRead(CodeObjectError),
-    /// The text of a reason that is known from before.
+    /// The message about a reason that is known from before.
     #[error("{0}")]
     Known(String),
-    #[error("internal error: report it")]
+    #[error("internal error")]
     Internal,
+}
+
+impl Remedy for Loss {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::NoDriver => "install one of CUDA 12 or later",
+            Self::NoGpu => "check nvidia-smi",
+            Self::SeveralArchitectures { .. } => {
+                "choose GPUs of one architecture with CUDA_VISIBLE_DEVICES"
+            }
+            Self::NoPtx { gpu } | Self::NoneFits { gpu, .. } => return with_ptx(*gpu).into(),
+            Self::Cubin => {
+                "load PTX or a fat binary with PTX, or compile it again under rocov if it is from a cache"
+            }
+            Self::CubinOf(framework) => return framework.next_step().into(),
+            Self::Damaged(_) => "compile it again",
+            Self::Unreadable { .. } => "make it readable",
+            Self::NotCompiled(_) => {
+                "compile with a toolkit that is not newer than the driver, or report it"
+            }
+            Self::Unknown(_) | Self::NotChanged(_) | Self::NotRead(_) | Self::Internal => {
+                "report it"
+            }
+            Self::Known(_) => "",
+        })
+    }
 }
 
 impl Loss {

@@ -59,7 +59,7 @@ fn open() -> Result<Librocov, String> {
     std::mem::forget(library);
     found.ok_or_else(|| {
         format!(
-            "{} has another version: install both of one release",
+            "{} is a different version: install both from one release",
             path.display()
         )
     })

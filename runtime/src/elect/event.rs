@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::AtomicU64;
 
 use rocov::device::Executable;
+use rocov::support::diagnostic::diagnostic;
 
 use super::cuda_event::CudaEvent;
 use crate::guest::log;
@@ -238,9 +239,7 @@ pub(crate) unsafe fn with_text(
     match unsafe { CStr::from_ptr(argument) }.to_str() {
         Ok(text) => work(Some(text)),
         Err(_) => {
-            log::warn(format_args!(
-                "{function}: the argument is not UTF-8: give another"
-            ));
+            log::warn(&diagnostic!("{function}: the argument is not UTF-8"; "give another"));
             RocovStatus::Invalid
         }
     }

@@ -17,6 +17,7 @@ use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::read::{ReadCache, StringTable};
 use rocov::device::ElfImage;
 use rocov::settings::Drainer;
+use rocov::support::diagnostic::diagnostic;
 use rocov::support::file_part::FilePart;
 
 use crate::guest::elf_objects::maps::Maps;
@@ -113,10 +114,10 @@ impl LlvmDrain {
             Stance::TakeOver
         } else {
             journal::note(Note::Neighbour);
-            log::warn(format_args!(
-                "LLVM's own drain for HIP (clang_rt.profile_rocm) is in {} and writes the \
-                 device profiles; set ROCOV_DRAIN=rocov to let rocov do it",
-                file.display()
+            log::warn(&diagnostic!(
+                "LLVM's own drain for HIP (clang_rt.profile_rocm) is in {} and writes the device profiles",
+                file.display();
+                "set ROCOV_DRAIN=rocov to make rocov do it"
             ));
             Stance::StandDown
         };

@@ -26,6 +26,7 @@ use rocov::discover::filter::Filter;
 use rocov::format::codeobject::cuda::{ELF_HEADER, file_size, is_instrumented};
 use rocov::settings::{Counting, Uncounted};
 use rocov::store::read_input;
+use rocov::support::diagnostic::diagnostic;
 
 use super::copy::send;
 use super::cupti::{CallData, calls};
@@ -482,9 +483,9 @@ pub(super) unsafe fn symbol<T: Copy>(name: &str) -> Option<T> {
     });
     found
         .inspect_err(|error| {
-            log::warn_once(&format_args!(
-                "cannot instrument GPU code: {error}; install {file} of this release next to librocov.so",
-                file = LIBRARY
+            log::warn_once(&diagnostic!(
+                "cannot instrument GPU code: {error}";
+                "install {} of this release next to librocov.so", LIBRARY
             ));
         })
         .ok()

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rocov::store::Label;
+use rocov::support::diagnostic::diagnostic;
 
 use super::copy::send;
 use super::next_symbol;
@@ -159,10 +160,11 @@ fn push(label: &CStr) {
 fn label(name: &str) -> CString {
     let label = Label::text_for(name);
     if label != name {
-        log::warn_once(
-            &"some names of tests cannot be labels, such as those of more than 128 bytes: their labels are shorter and end \
-              in a hash; give these tests shorter names to keep them",
-        );
+        log::warn_once(&diagnostic!(
+            "some names of tests cannot be labels, such as those of more than 128 bytes: their labels are shorter \
+             and end in a hash";
+            "give these tests shorter names to keep them"
+        ));
     }
     CString::new(label).unwrap_or_default()
 }

@@ -17,6 +17,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rocov::device::cuda::CUDA_LIBRARY;
+use rocov::support::diagnostic::diagnostic;
 
 use super::copy::send;
 use super::cupti::{self, CUPTI, CallData, Cupti, Failure, ModuleData, ResourceData, calls};
@@ -84,10 +85,10 @@ pub(super) fn report_other_tool() {
         if is_own(&other) {
             return;
         }
-        log::warn(format_args!(
-            "{INJECTION} names {}, and not librocov: no counts come from NVIDIA GPUs; run the program without that \
-             tool",
-            other.display()
+        log::warn(&diagnostic!(
+            "{INJECTION} names {}, and not librocov: no counts come from NVIDIA GPUs",
+            other.display();
+            "run the program without that tool"
         ));
     });
 }
@@ -100,19 +101,21 @@ fn is_own(path: &OsStr) -> bool {
 fn warn(failure: &Failure) {
     const LOST: &str = "no counts come from NVIDIA GPUs";
     match failure {
-        Failure::Missing => log::warn(format_args!(
-            "CUPTI, which reports CUDA code to rocov, is not installed: {LOST}; install the CUPTI of the CUDA toolkit, or \
-             name its library in ROCOV_CUPTI"
+        Failure::Missing => log::warn(&diagnostic!(
+            "CUPTI, which reports CUDA code to rocov, is not installed: {LOST}";
+            "install the CUPTI of the CUDA toolkit, or name its library in ROCOV_CUPTI"
         )),
-        Failure::TooOld(function) => log::warn(format_args!(
-            "CUPTI has no {function}: {LOST}; install CUPTI 11.1 or later, or name its library in ROCOV_CUPTI"
+        Failure::TooOld(function) => log::warn(&diagnostic!(
+            "CUPTI has no {function}: {LOST}";
+            "install CUPTI 11.1 or later, or name its library in ROCOV_CUPTI"
         )),
-        Failure::Taken => log::warn(format_args!(
-            "another tool uses CUPTI in this process: {LOST}; run the program without that tool"
+        Failure::Taken => log::warn(&diagnostic!(
+            "another tool uses CUPTI in this process: {LOST}";
+            "run the program without that tool"
         )),
-        Failure::Call(function, reason) => log::warn(format_args!(
-            "{function} failed ({reason}): {LOST}; install the CUPTI that belongs to the driver, or name its library in \
-             ROCOV_CUPTI"
+        Failure::Call(function, reason) => log::warn(&diagnostic!(
+            "{function} failed ({reason}): {LOST}";
+            "install the CUPTI that belongs to the driver, or name its library in ROCOV_CUPTI"
         )),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rocov::settings::Uncounted;
+use rocov::support::diagnostic::Diagnostic;
 
 use crate::guest::{journal, log};
 
@@ -39,6 +40,6 @@ pub(super) fn report() {
         if losses.len() > 1 {
             loss += "; ROCOV_VERBOSE=1 prints the other reasons";
         }
-        log::warn(format_args!("{}", what.line(count, &file, "", &loss)));
+        log::warn(&Diagnostic::from_other(what.line(count, &file, "", &loss)));
     }
 }

@@ -8,6 +8,8 @@ use std::arch::asm;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use rocov::support::diagnostic::diagnostic;
+
 use super::journal::{self, Note};
 use super::status::RocovStatus;
 use super::{log, signal_shield};
@@ -39,9 +41,7 @@ fn run<T>(place: &str, work: impl FnOnce() -> T) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(work)).ok();
     if result.is_none() {
         journal::note(Note::Lost);
-        log::warn(format_args!(
-            "internal error in {place}; counts may be lost: report this"
-        ));
+        log::warn(&diagnostic!("internal error in {place}; counts may be lost"; "report this"));
     }
     if let Some(before) = before {
         signal_shield::lower(&before);

@@ -9,6 +9,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rocov::settings::variables::{PROFILE_VERBOSE, VERBOSE};
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 
 use super::{environment, signal_shield};
 
@@ -24,7 +25,11 @@ const MAX_DIFFERENT: usize = 100;
 
 /// Prints a line. If standard error is closed or nobody reads it, the line is dropped: the program
 /// neither fails nor waits forever.
-pub(crate) fn warn(message: Arguments<'_>) {
+pub(crate) fn warn(message: &Diagnostic) {
+    print(format_args!("{message}"));
+}
+
+fn print(message: Arguments<'_>) {
     let line = format!("rocov: {message}\n");
     // Constructors print without the shield of `boundary`.
     signal_shield::behind(|| write(line.as_bytes()));
@@ -32,18 +37,19 @@ pub(crate) fn warn(message: Arguments<'_>) {
 
 /// Prints a line, unless it was printed before: rocov drains code objects again and again. After
 /// [`MAX_DIFFERENT`] different lines it prints and remembers no more.
-pub(crate) fn warn_once(message: &impl ToString) {
+pub(crate) fn warn_once(message: &Diagnostic) {
     static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let message = message.to_string();
     let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
     if printed.len() == MAX_DIFFERENT || printed.contains(&message) {
         return;
     }
-    warn(format_args!("{message}"));
+    print(format_args!("{message}"));
     printed.insert(message);
     if printed.len() == MAX_DIFFERENT {
-        warn(format_args!(
-            "rocov prints no more than {MAX_DIFFERENT} different lines: fix these first"
+        warn(&diagnostic!(
+            "rocov prints no more than {MAX_DIFFERENT} different lines";
+            "fix these first"
         ));
     }
 }
@@ -57,7 +63,7 @@ pub(crate) fn verbose(message: Arguments<'_>) {
     };
     let names = [PROFILE_VERBOSE.name, VERBOSE.name];
     if *IS_VERBOSE.get_or_init(|| names.iter().any(is_set)) {
-        warn(message);
+        print(message);
     }
 }
 

@@ -14,6 +14,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use rocov::device::hsa;
+use rocov::support::diagnostic::diagnostic;
 
 use super::elf_objects::{self, Object};
 use super::environment::is_privileged;
@@ -177,9 +178,9 @@ pub(crate) fn effective_user_id() -> u32 {
 fn warn_privileged() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        log::warn(format_args!(
-            "this program has rights that its user lacks (setuid, setgid, capabilities): rocov drains \
-             nothing; run it without these rights"
+        log::warn(&diagnostic!(
+            "this program has privileges that its user lacks (setuid, setgid, capabilities): rocov drains nothing";
+            "run it without these privileges"
         ));
     });
 }

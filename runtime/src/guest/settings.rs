@@ -3,7 +3,6 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -20,6 +19,7 @@ use rocov::settings::{
 };
 use rocov::store::{Expansion, Label, LabelError, PatternError, Process, ProfileName};
 use rocov::support::clock;
+use rocov::support::diagnostic::{Diagnostic, Remedy, diagnostic};
 
 use super::environment::variable;
 use super::journal::{self, Note};
@@ -33,15 +33,15 @@ use super::{log, process, process_word};
 /// what the user means: then nothing is written.
 pub(crate) fn profile_name() -> ProfileName {
     if let Err(error) = label() {
-        log::warn(format_args!("{LABEL}: {error}; rocov leaves the label out"));
+        let message = error.diagnostic().so("rocov leaves the label out");
+        log::warn(&message.within(&LABEL));
     }
     let default =
         || parse_name(PROFILE_FILE.default.literal()).expect("the default is a good pattern");
-    let fallback = |why: &dyn Display| {
-        log::warn(format_args!(
-            "{why}; rocov writes to {} instead",
-            PROFILE_FILE.default.literal()
-        ));
+    let fallback = |why: Diagnostic| {
+        let usual = PROFILE_FILE.default.literal();
+        let message = why.so(format_args!("rocov writes to {usual} instead"));
+        log::warn(&message.within(&PROFILE_FILE));
         default()
     };
     let Some(pattern) = variable(PROFILE_FILE.name).filter(|pattern| !pattern.is_empty()) else {
@@ -51,15 +51,14 @@ pub(crate) fn profile_name() -> ProfileName {
         Ok(pattern) => match parse_name(&pattern) {
             Ok(name) => name,
             Err(error) if error.names_no_file() => {
-                log::warn(format_args!(
-                    "{PROFILE_FILE}: {error}; rocov writes nothing, and the counts of this process are lost"
-                ));
+                let effect = "rocov writes nothing, and the counts of this process are lost";
+                log::warn(&error.diagnostic().so(effect).within(&PROFILE_FILE));
                 journal::note(Note::Lost);
                 ProfileName::nowhere()
             }
-            Err(error) => fallback(&error),
+            Err(error) => fallback(error.diagnostic()),
         },
-        Err(pattern) => fallback(&format_args!("{PROFILE_FILE}: {pattern:?} is not UTF-8")),
+        Err(pattern) => fallback(diagnostic!("{pattern:?} is not UTF-8"; "give another name")),
     }
 }
 
@@ -132,9 +131,8 @@ pub(crate) fn drainer() -> Option<Drainer> {
 pub(crate) fn filter() -> Filter {
     let [only, skip] = [ONLY, SKIP].map(|setting| variable(setting.name).unwrap_or_default());
     Filter::new(&only.to_string_lossy(), &skip.to_string_lossy()).unwrap_or_else(|error| {
-        log::warn(format_args!(
-            "{ONLY}, {SKIP}: {error}; rocov drains everything"
-        ));
+        let message = error.diagnostic().so("rocov drains everything");
+        log::warn(&message.within(format_args!("{ONLY}, {SKIP}")));
         Filter::default()
     })
 }
@@ -179,7 +177,7 @@ pub(crate) fn snapshot_signal() -> Option<i32> {
 fn optional<T>(setting: &Setting, parse: impl Fn(&OsStr) -> Result<T, SettingError>) -> Option<T> {
     let word = variable(setting.name).filter(|word| !word.is_empty())?;
     parse(&word)
-        .inspect_err(|error| log::warn(format_args!("{setting}: {error}; rocov ignores it")))
+        .inspect_err(|error| log::warn(&error.diagnostic().so("rocov ignores it").within(setting)))
         .ok()
 }
 
@@ -194,7 +192,8 @@ fn setting<T>(setting: &Setting, parse: impl Fn(&str) -> Result<T, SettingError>
 /// Prints a line about a value that cannot be used.
 fn warn(setting: &Setting, error: &SettingError) {
     let default = setting.default.literal();
-    log::warn(format_args!("{setting}: {error}; rocov uses {default}"));
+    let message = error.diagnostic().so(format_args!("rocov uses {default}"));
+    log::warn(&message.within(setting));
 }
 
 /// Returns this process, for its registry.

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use rocov::device::Executable;
 use rocov::device::cuda::modules::{LoadedCubin, Wanted};
+use rocov::support::diagnostic::diagnostic;
 
 use super::entrances::Entrances;
 use super::modules::{Late, late, modules};
@@ -109,8 +110,9 @@ fn loaded(module: &LoadedModule, entrances: &Entrances) {
         Ok(Some(_)) => {}
         Err(error) => {
             journal::note(Note::Lost);
-            log::warn_once(&format_args!(
-                "a CUDA module cannot be read: {error}; its counts are lost: compile it again"
+            log::warn_once(&diagnostic!(
+                "a CUDA module cannot be read: {error}; its counts are lost";
+                "compile it again"
             ));
         }
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rocov::device::Executable;
 use rocov::drain::Idle;
+use rocov::support::diagnostic::{Remedy, diagnostic};
 
 use super::device_files;
 use super::kernel_wait::{self, Waited};
@@ -161,9 +162,9 @@ pub(super) fn reset() -> RocovStatus {
         None => RocovStatus::Nothing,
         Some(Ok(())) => RocovStatus::Ok,
         Some(Err(error)) => {
-            log::warn(format_args!(
-                "cannot zero all counters: {error}; later counts include earlier ones: run the program \
-                 again"
+            log::warn(&diagnostic!(
+                "cannot zero all counters: {error}; later counts include earlier ones";
+                "run the program again"
             ));
             RocovStatus::Loss
         }
@@ -175,9 +176,8 @@ pub(super) fn set_file(pattern: Option<&str>) -> RocovStatus {
     let name = match pattern.map(settings::parse_name).transpose() {
         Ok(name) => name.unwrap_or_else(settings::profile_name),
         Err(error) => {
-            log::warn(format_args!(
-                "rocov_set_file: {error}; profiles keep their name"
-            ));
+            let message = error.diagnostic().so("profiles keep their name");
+            log::warn(&message.within("rocov_set_file"));
             return RocovStatus::Invalid;
         }
     };

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rocov::drain::Scope;
 use rocov::store::LabelError;
+use rocov::support::diagnostic::Remedy;
 
 use super::drain;
 use super::kernel_wait::Waited;
@@ -69,7 +70,7 @@ pub(super) fn dump(label: Option<&str>, reset: bool) -> Result<Dumped, LabelErro
 /// Serves `rocov_dump`.
 pub(super) fn dump_of_program(label: Option<&str>) -> RocovStatus {
     dump(label, false).map_or_else(
-        |error| invalid("rocov_dump", &error),
+        |error| invalid("rocov_dump", error.diagnostic()),
         |dumped| {
             if dumped.in_flight {
                 warn_in_flight();

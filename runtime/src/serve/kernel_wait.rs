@@ -10,6 +10,7 @@ use rocov::device::cuda::modules::is_cuda;
 use rocov::device::hsa::{HsaDevice, Queues};
 use rocov::device::{DeviceError, Gpus};
 use rocov::drain::Idle;
+use rocov::support::diagnostic::diagnostic;
 
 use super::{modules, state};
 use crate::elect::event::NewQueue;
@@ -105,9 +106,9 @@ pub(super) fn wait(gpus: &Gpus, agents: &[u64]) -> Waited {
 }
 
 fn warn_blind(error: &DeviceError) {
-    log::warn_once(&format_args!(
-        "cannot wait for kernels: {error}; their later counts may be lost: let the program wait for \
-         its kernels"
+    log::warn_once(&diagnostic!(
+        "cannot wait for kernels: {error}; their later counts may be lost";
+        "make the program wait for its kernels"
     ));
 }
 
@@ -142,10 +143,11 @@ fn wait_for_queues(device: &HsaDevice, agents: &[u64]) -> Waited {
     waited(&queues, !finished)
 }
 
-/// Prints, once for each place in the program, that a kernel still runs after the wait there.
+/// Prints, once for each place in the program, that a kernel is still running after the wait there.
 pub(super) fn warn_in_flight(place: &str, outcome: &str) {
-    log::warn_once(&format_args!(
-        "a kernel still runs after {} s (ROCOV_WAIT) {place}: {outcome}; set a longer ROCOV_WAIT",
-        settings::patience().as_secs()
+    log::warn_once(&diagnostic!(
+        "a kernel is still running after {} s (ROCOV_WAIT) {place}: {outcome}",
+        settings::patience().as_secs();
+        "set a longer ROCOV_WAIT"
     ));
 }

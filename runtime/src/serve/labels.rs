@@ -1,11 +1,11 @@
 //! Labels and windows, which the program opens and closes: where counts go.
 
 use std::cell::Cell;
-use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rocov::device::Gpus;
 use rocov::drain::{Idle, Outcome, Scope, Scopes, Window};
+use rocov::support::diagnostic::{Diagnostic, Remedy, diagnostic};
 
 use super::drain;
 use super::kernel_wait::{self, Waited};
@@ -20,7 +20,7 @@ pub(super) fn push(label: Option<&str>) -> RocovStatus {
     let label = label.unwrap_or_default();
     turn(&mut |scopes| match scopes.push(this_thread(), label) {
         Ok(()) => RocovStatus::Ok,
-        Err(error) => invalid("rocov_label_push", &error),
+        Err(error) => invalid("rocov_label_push", error.diagnostic()),
     })
 }
 
@@ -41,7 +41,7 @@ pub(super) fn push_range(range: &NewRange, label: Option<&str>) -> RocovStatus {
     turn(
         &mut |scopes| match scopes.push_in(this_thread(), range.domain, label) {
             Ok(()) => RocovStatus::Ok,
-            Err(error) => invalid(RANGE, &error),
+            Err(error) => invalid(RANGE, error.diagnostic()),
         },
     )
 }
@@ -61,7 +61,7 @@ pub(super) fn start_range(range: &NewRange, label: Option<&str>) -> RocovStatus 
     range.number.store(number, Ordering::Relaxed);
     turn(&mut |scopes| match scopes.push(number, label) {
         Ok(()) => RocovStatus::Ok,
-        Err(error) => invalid(RANGE, &error),
+        Err(error) => invalid(RANGE, error.diagnostic()),
     })
 }
 
@@ -130,10 +130,11 @@ pub(super) fn turn(change: &mut dyn FnMut(&mut Scopes) -> RocovStatus) -> RocovS
             return RocovStatus::Nothing;
         }
         if state.scopes.are_too_many() {
-            log::warn_once(
-                &"the open labels of all threads are too long for the name of one directory: meanwhile, counts go to \
-                  profiles without a label; use shorter labels",
-            );
+            log::warn_once(&diagnostic!(
+                "the open labels of all threads are too long for the name of one directory: meanwhile, counts go to \
+                 profiles without a label";
+                "use shorter labels"
+            ));
         }
         match marked.as_ref().map(status_of) {
             Some(RocovStatus::Loss) if changed == RocovStatus::Ok => RocovStatus::Loss,
@@ -163,8 +164,8 @@ pub(super) fn status_of(outcome: &Outcome) -> RocovStatus {
 }
 
 /// Prints that an argument of `function` is not valid.
-pub(super) fn invalid(function: &str, why: &dyn Display) -> RocovStatus {
-    log::warn_once(&format_args!("{function}: {why}"));
+pub(super) fn invalid(function: &str, why: Diagnostic) -> RocovStatus {
+    log::warn_once(&why.within(function));
     RocovStatus::Invalid
 }
 

@@ -1,6 +1,7 @@
 //! Code that is loaded and unloaded.
 
 use rocov::device::{DeviceRange, Executable, Gpus};
+use rocov::support::diagnostic::diagnostic;
 
 use super::drain::{drain, keep, wait_and_warn};
 use super::entrances::Entrances;
@@ -110,10 +111,11 @@ fn may_go(may: bool) -> RocovStatus {
     if may {
         return RocovStatus::Ok;
     }
-    log::warn_once(
-        &"a copy from the GPU has not ended and may still read the code that the program unloads: \
-         rocov keeps it in GPU memory until the program ends; look for messages of amdgpu in `dmesg`",
-    );
+    log::warn_once(&diagnostic!(
+        "a copy from the GPU has not ended and may still read the code that the program unloads: rocov keeps it in \
+         GPU memory until the program ends";
+        "look for messages of amdgpu in `dmesg`"
+    ));
     RocovStatus::Loss
 }
 

@@ -6,6 +6,7 @@ use rocov::device::DeviceError;
 use rocov::drain::error::Error;
 use rocov::drain::{Cause, Copied, Outcome, Taken};
 use rocov::store::KeepError;
+use rocov::support::diagnostic::{Remedy, diagnostic};
 
 use crate::guest::journal::{self, Note};
 use crate::guest::{log, process};
@@ -55,7 +56,8 @@ pub(super) fn report_missing(outcome: &Outcome, moment: Moment) {
 /// Reports the files that rocov could not keep beside profiles. It tries again with later drains.
 pub(super) fn report_not_kept(errors: &[KeepError], moment: Moment) {
     let is_final = |error: &&KeepError| moment == Moment::Last || !error.may_pass();
-    errors.iter().filter(is_final).for_each(log::warn_once);
+    let messages = errors.iter().filter(is_final).map(Remedy::diagnostic);
+    messages.for_each(|message| log::warn_once(&message));
 }
 
 /// Reports the profiles that rocov has written. One line for the process says that another has the name of some.
@@ -63,19 +65,18 @@ pub(super) fn report_files(outcome: &Outcome) {
     static IS_SAID: Once = Once::new();
     if let Some(Taken { path, place }) = outcome.taken.first() {
         IS_SAID.call_once(|| {
-            log::warn(format_args!(
-                "{} is the profile of another process, and is kept: the counts of this one are in {}; put %p into \
-                 LLVM_PROFILE_FILE for a file of each process, or %m for one file with the counts of all",
-                path.display(),
-                place.display()
+            log::warn(&diagnostic!(
+                "{} is the profile of another process, and is kept: the counts of this one are in {}",
+                path.display(), place.display();
+                "put %p into LLVM_PROFILE_FILE for one file per process, or %m for one file with the counts of all"
             ));
         });
     }
     if let Some(file) = outcome.files.first().filter(|_| process::has_other_root()) {
-        log::warn_once(&format_args!(
-            "the program has changed its root directory: its files are below the new one, in {}; give that directory \
-             to `rocov report`, too",
-            file.parent().unwrap_or(file).display()
+        log::warn_once(&diagnostic!(
+            "the program has changed its root directory: its files are below the new one, in {}",
+            file.parent().unwrap_or(file).display();
+            "give that directory to `rocov report`, too"
         ));
     }
     if !outcome.files.is_empty() {
@@ -102,11 +103,13 @@ fn report_losses(outcome: &Outcome, moment: Moment) {
             (_, Some(line)) => log::verbose(format_args!("{line}")),
             // One kernel costs the counts of all code in its context: one line is enough.
             (Cause::Failed(Error::Device(error @ DeviceError::Faulted { .. })), None) => {
-                log::warn_once(&format_args!(
-                    "counts since the last drain are lost: {error}; run the program under compute-sanitizer to find the kernel"
-                ));
+                log::warn_once(
+                    &error
+                        .diagnostic()
+                        .within("counts since the last drain are lost"),
+                );
             }
-            (_, None) => log::warn_once(loss),
+            (_, None) => log::warn_once(&loss.diagnostic()),
         }
     }
 }

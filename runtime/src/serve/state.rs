@@ -10,6 +10,7 @@ use rocov::device::{DeviceError, Executable, Gpus};
 use rocov::discover::Loader;
 use rocov::drain::{Outcome, Scope, Scopes, Session, Window};
 use rocov::store::{Keeper, ProfileName};
+use rocov::support::diagnostic::diagnostic;
 
 use super::host_builds;
 use super::modules::{Late, late, modules};
@@ -252,8 +253,9 @@ pub(super) fn copying() -> &'static Arc<Copying> {
 
 /// Prints that rocov cannot ask HSA for the loaded code.
 pub(super) fn warn_blind(error: &DeviceError) {
-    log::warn_once(&format_args!(
-        "cannot list the loaded code: {error}; counts may be lost: run the program again"
+    log::warn_once(&diagnostic!(
+        "cannot list the loaded code: {error}; counts may be lost";
+        "run the program again"
     ));
 }
 

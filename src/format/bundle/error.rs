@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::format::bundle::split_off::SplitOff;
 use crate::format::codeobject::CodeObjectError;
 use crate::format::decompress::Method;
+use crate::support::diagnostic::Remedy;
 
 /// The reason why a container or one of its images cannot be read. Offsets count from the first byte of the
 /// file. Inside [`BundleError::Unpacked`] they count from the first unpacked byte.
@@ -281,6 +282,12 @@ pub enum BundleError {
     /// The host file around the containers is damaged.
     #[error("not a 64-bit little-endian ELF: {0}")]
     HostFile(#[from] object::Error),
+}
+
+impl Remedy for BundleError {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed("build it again")
+    }
 }
 
 impl BundleError {

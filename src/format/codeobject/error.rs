@@ -1,10 +1,13 @@
 //! The reasons why a code object cannot be read.
 
+use std::borrow::Cow;
+
 use object::elf::EM_AMDGPU;
 use thiserror::Error;
 
 use crate::format::codeobject::coverage_mapping::CoverageError;
 use crate::format::codeobject::cuda::{CubinError, EM_CUDA};
+use crate::support::diagnostic::Remedy;
 
 /// The reason why bytes are not a code object.
 #[derive(Debug, Error)]
@@ -73,6 +76,12 @@ pub enum CodeObjectError {
     /// The coverage mapping is damaged.
     #[error(transparent)]
     Coverage(#[from] CoverageError),
+}
+
+impl Remedy for CodeObjectError {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed("build it again")
+    }
 }
 
 /// The most program headers that are allowed. lld writes a dozen for this machine.

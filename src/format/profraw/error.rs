@@ -1,9 +1,12 @@
 //! The reasons why a raw profile cannot be read or written.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 use crate::format::profraw::count_kind::{CountKind, MAX_COUNT};
 use crate::format::sections::Section;
+use crate::support::diagnostic::Remedy;
 
 /// The reason why a raw profile cannot be read or written.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -137,6 +140,15 @@ pub enum ProfileError {
         /// The count.
         found: u64,
     },
+}
+
+impl Remedy for ProfileError {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::UnknownVersion { .. } => "compile with clang 15 or later, or use a newer rocov",
+            _ => "run the program again",
+        })
+    }
 }
 
 /// The reason why a value profile cannot be read.

@@ -1,5 +1,6 @@
 //! The document as text: JSON with one line for each record, so that `grep` finds an address.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,7 @@ use serde_json::ser::{Formatter, Serializer};
 use thiserror::Error;
 
 use crate::format::registry::model::{Document, VERSION};
+use crate::support::diagnostic::Remedy;
 
 /// The reason why a text is not a registry that this version of rocov reads.
 #[derive(Debug, Error)]
@@ -21,6 +23,12 @@ pub enum DocumentError {
         /// Its version.
         found: u32,
     },
+}
+
+impl Remedy for DocumentError {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed("run the program again")
+    }
 }
 
 /// The version field of a document, whatever else the document has.

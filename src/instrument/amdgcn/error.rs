@@ -1,18 +1,21 @@
 //! Reasons why code stays as it is, and damage of maps of counters.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 use crate::format::codeobject::CodeObjectError;
+use crate::support::diagnostic::Remedy;
 
 /// The reason why a code object, or one of its functions, has no counters.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
     /// The code object is damaged.
-    #[error("it is damaged: {0}: build it again")]
+    #[error("it is damaged: {0}")]
     Damaged(String),
     /// The processor's instructions are not known.
-    #[error("rocov does not instrument code for {target}: run it on one of {supported}")]
+    #[error("rocov does not instrument code for {target}")]
     Target {
         /// The processor, or `EF_AMDGPU_MACH` if it has no name here.
         target: String,
@@ -20,9 +23,7 @@ pub enum Refusal {
         supported: String,
     },
     /// It has a section that instrumented code has.
-    #[error(
-        "it has the section {section} of instrumented code: instrument the code object that it was made from"
-    )]
+    #[error("it has the section {section} of instrumented code")]
     Instrumented {
         /// The section.
         section: &'static str,
@@ -97,6 +98,19 @@ pub enum Refusal {
     },
 }
 
+impl Remedy for Refusal {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::Damaged(_) => "build it again",
+            Self::Target { supported, .. } => {
+                return format!("run it on one of {supported}").into();
+            }
+            Self::Instrumented { .. } => "instrument the code object that it was made from",
+            _ => "count it with `rocov run --trace --gpu model`",
+        })
+    }
+}
+
 impl From<CodeObjectError> for Refusal {
     fn from(error: CodeObjectError) -> Self {
         Self::Damaged(error.to_string())
@@ -127,4 +141,10 @@ pub enum MapError {
         /// The section.
         section: &'static str,
     },
+}
+
+impl Remedy for MapError {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed("instrument it with the release of rocov that drains it")
+    }
 }

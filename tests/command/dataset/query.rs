@@ -44,7 +44,7 @@ fn a_rocov_without_an_engine_names_the_way_to_one() {
     );
     assert_eq!(
         message,
-        "rocov: cannot ask set: this rocov has no SQL engine: build one that has it with `ROCOV_PARTS= cargo install \
+        "rocov: cannot ask set: this rocov has no SQL engine; build one that has it with `ROCOV_PARTS= cargo install \
          --path tools/rocov --features query` in a clone of rocov, or use examples/fleet/duckdb_questions.py\n"
     );
 }

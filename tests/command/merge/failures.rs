@@ -133,7 +133,7 @@ fn nothing_is_left_but_damage() {
         assert_eq!(output.status.code(), Some(status), "{said}");
         assert_eq!(said.lines().count(), 2, "{said}");
         assert!(said.contains("the file has 0"), "{said}");
-        let last = "nothing written: no input can be merged: see the reasons above";
+        let last = "nothing written: no input can be merged; see the reasons above";
         assert!(said.trim_end().ends_with(last), "{said}");
         assert!(!damage.place.path("out").exists());
     }

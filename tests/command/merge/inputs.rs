@@ -95,7 +95,7 @@ fn lists_that_are_refused() {
         (
             "missing",
             format!(
-                "rocov: cannot use the list missing: missing does not exist in {}: check the path\n",
+                "rocov: cannot use the list missing: missing does not exist in {}; check the path\n",
                 place.path("").display().to_string().trim_end_matches('/')
             ),
         ),
@@ -148,7 +148,7 @@ fn an_arch_is_chosen() {
     let message = failure(&place.merge(&[".", "--arch", "gfx1100", "-o", "out"]), 1);
     assert_eq!(
         message,
-        "rocov: nothing written: no profile belongs to gfx1100: choose one of these with --arch: gfx90a, gfx942\n"
+        "rocov: nothing written: no profile belongs to gfx1100; choose one of these with --arch: gfx90a, gfx942\n"
     );
 }
 
@@ -158,7 +158,7 @@ fn an_indexed_profile_is_refused() {
     sum(&place, &["a"]);
     let output = place.merge(&["out.profdata", "c", "-o", "out"]);
     let said = stderr(&output);
-    let expected = "rocov: left out: cannot merge out.profdata: it is an indexed profile: give the raw profiles that \
+    let expected = "rocov: left out: cannot merge out.profdata: it is an indexed profile; give the raw profiles that \
                     it was made from, or merge it with llvm-profdata\n";
     assert!(said.starts_with(expected), "{said}");
     fs::remove_dir_all(place.path("out")).unwrap();

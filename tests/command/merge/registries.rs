@@ -128,7 +128,7 @@ fn processes_are_put_together_in_any_order_and_grouping() {
         .current_dir(place.0.path())
         .args(["kernels", "flat", "--address", "0x40040"]);
     let address = address.output().unwrap();
-    let line = "rocov: left out: 4 processes, which a merge has combined, without their addresses and times: merge \
+    let line = "rocov: left out: 4 processes, which a merge has combined, without their addresses and times; merge \
                 with --processes to keep these\n";
     assert_eq!(stderr(&address), line);
     assert_eq!(address.status.code(), Some(1));
@@ -263,7 +263,7 @@ fn stops_and_notes_are_put_together() {
     let warnings = stderr(&run(&mut report));
     for stop in &stops {
         let line = format!(
-            "rocov: a process (app): the GPU stopped a kernel: {stop}: its counts end there: fix the kernel \
+            "rocov: a process (app): the GPU stopped a kernel: {stop}: its counts end there; fix the kernel \
              and run the program again\n"
         );
         assert!(warnings.contains(&line), "{line} is not in {warnings}");

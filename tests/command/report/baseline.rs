@@ -142,8 +142,7 @@ fn an_arch_that_did_not_run_is_missing_or_carried_forward() {
     fs::remove_file(based.place.profile_path(&based.elfs[1], "gfx942", 0)).unwrap();
     let gate = "--baseline=rocov-baseline.json";
     let carry = "--carry-forward=rocov-baseline.json";
-    let line = "gfx942: the baseline of 2026-11-21 contains it, but this report does not: run the tests there, too, \
-                name the archs that ran with --arch, or give --carry-forward";
+    let line = "gfx942: the baseline of 2026-11-21 contains it, but this report does not: run the tests there, too, use --arch to name the archs that ran, or give --carry-forward";
     assert_eq!(based.gates("report", &[gate], 3), [line]);
     assert_eq!(based.gates("report", &[gate, "--arch=gfx90a"], 0), [""; 0]);
     assert_eq!(based.gates("report", &[gate, carry], 0), [""; 0]);

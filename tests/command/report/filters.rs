@@ -99,7 +99,7 @@ fn what_matches_nothing_is_said() {
         let (status, said) = report(&[&["--include=nope*"], format].concat());
         assert_eq!(status, Some(1), "{said}");
         let expected = "rocov: --include nope* matches no source\n\
-                        rocov: no source file is left to report: nothing was written: check --include, \
+                        rocov: no source file is left to report: nothing was written; check --include, \
                         --exclude, --exclude-function, --exclude-line and --arch\n";
         assert_eq!(said, expected);
         assert!(!place.path().join("pages").exists());

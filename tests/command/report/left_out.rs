@@ -140,7 +140,7 @@ fn a_raw_version_that_is_not_known_is_named_with_those_that_are() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     let name = path.file_name().unwrap().to_str().unwrap();
     let reason = format!(
-        "{name}: raw profile version 99 is not known, expected 8 to 11: compile with clang 15 or later, or use a newer rocov\n"
+        "{name}: raw profile version 99 is not known, expected 8 to 11; compile with clang 15 or later, or use a newer rocov\n"
     );
     assert!(said.contains(&reason), "{said}");
 }
@@ -301,7 +301,7 @@ fn functions_with_fewer_counters_than_their_code_are_named() {
         stderr(&output),
         format!(
             "rocov: rocov-data/objects/gfx90a.{}.elf: left out: 1 function (chosen(int)), as the profile has fewer \
-             counters than the code: the profile is damaged: run the program again\n",
+             counters than the code: the profile is damaged; run the program again\n",
             profile::identity(&elf)
         )
     );

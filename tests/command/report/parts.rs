@@ -165,7 +165,7 @@ fn a_component_of_which_nothing_is_reported_is_named() {
     ];
     let line = format!(
         "component {}: no code object of it is reported: it is not instrumented, was not loaded on these archs, or was \
-         rebuilt since: compile it with the flags that `rocov flags` prints, and run it again",
+         rebuilt since; compile it with the flags that `rocov flags` prints, and run it again",
         two.program.display()
     );
     let output = two.place.report(&both);

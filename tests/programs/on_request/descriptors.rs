@@ -245,8 +245,8 @@ fn those_that_the_program_takes_are_left_alone() {
     assert_eq!(status.code(), Some(0));
     assert_eq!(
         said,
-        "rocov: the program has closed descriptors of rocov: rocov makes no more snapshots and answers no \
-         more requests: let it close only descriptors that it has opened\n"
+        "rocov: the program has closed rocov's file descriptors: rocov makes no more snapshots and answers no \
+         more requests: change it to close only descriptors that it has opened\n"
     );
     assert_eq!(server.written().all(), 2);
 }

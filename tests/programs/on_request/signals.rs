@@ -56,6 +56,9 @@ fn the_wait_is_bounded() {
     server.signal(libc::SIGTERM);
     let (status, said) = server.ended();
     assert_eq!(status.signal(), Some(libc::SIGTERM));
-    assert!(said.contains("a kernel still runs after 1 s"), "{said}");
+    assert!(
+        said.contains("a kernel is still running after 1 s"),
+        "{said}"
+    );
     assert_eq!(server.written(), Launches::unlabelled(2));
 }

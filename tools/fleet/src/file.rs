@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use parquet::basic::Compression;
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{BoolType, ByteArrayType, DataType, Int32Type, Int64Type};
@@ -11,6 +11,7 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
+use rocov::support::diagnostic::{Diagnostic, fail};
 
 use crate::schema::{ColumnKind, DataTable, VERSION};
 use crate::storage::Storage;
@@ -299,9 +300,10 @@ impl TableFile {
         let version = value(&reader, VERSION_KEY);
         let known = version.and_then(|text| text.parse().ok());
         let Some(known @ 1..=VERSION) = known else {
-            bail!(
-                "{name} is of version {} of the data set, expected 1 to {VERSION}: use the rocov that wrote it",
-                version.unwrap_or("(none)")
+            fail!(
+                "{name} is of version {} of the data set, expected 1 to {VERSION}",
+                version.unwrap_or("(none)");
+                "use the rocov that wrote it"
             );
         };
         let schema = reader.metadata().file_metadata().schema_descr();
@@ -310,7 +312,7 @@ impl TableFile {
             && (schema.columns().iter().zip(columns))
                 .all(|(column, (name, _))| column.name() == *name);
         if !has_all {
-            bail!("{}: expected the columns of {}", damaged(&name), table.name);
+            fail!("{name} lacks the columns of {}", table.name; "{REMEDY}");
         }
         Ok(Self {
             reader,
@@ -414,7 +416,7 @@ fn take<T: DataType>(reader: &mut ColumnReaderImpl<T>, number: usize) -> Result<
     while values.len() < number {
         let (records, ..) = reader.read_records(number - values.len(), None, None, &mut values)?;
         if records == 0 {
-            bail!("expected {number} values, found {}", values.len());
+            fail!("{} values instead of {number}", values.len(); "write the data set again");
         }
     }
     Ok(values)
@@ -428,13 +430,13 @@ fn value<'a>(reader: &'a SerializedFileReader<Content>, key: &str) -> Option<&'a
 }
 
 /// The error that a file is missing, though another one needs it.
-pub(crate) fn missing(name: &str) -> String {
-    format!("{name} is missing: {REMEDY}")
+pub(crate) fn missing(name: &str) -> Diagnostic {
+    Diagnostic::new(format!("{name} is missing"), REMEDY)
 }
 
 /// The error that a file is damaged.
-pub(crate) fn damaged(name: &str) -> String {
-    format!("{name} is damaged: {REMEDY}")
+pub(crate) fn damaged(name: &str) -> Diagnostic {
+    Diagnostic::new(format!("{name} is damaged"), REMEDY)
 }
 
 impl RowGroup {

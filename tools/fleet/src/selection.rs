@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
 use rocov::format::registry::Grouped;
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 
 use crate::condition::{RunCondition, RunKey};
 use crate::file::{SharedBytes, missing};
@@ -88,9 +89,10 @@ impl SelectedRuns {
         let there: HashSet<_> = tables[0].1.iter().map(key).collect();
         if let Some((date, commit, name)) = self.files.iter().find(|file| !there.contains(file)) {
             let (path, table) = (set.path().display(), PROFILE.name);
-            bail!(missing(&format!(
+            return Err(missing(&format!(
                 "{path}/{table}/date={date}/commit={commit}/arch=.../{name}.parquet"
-            )));
+            ))
+            .into());
         }
         Ok(tables.map(|(_, mut files)| {
             files.retain(|file| RunCondition::allow(conditions, RunKey::Arch, &file.arch));
@@ -114,12 +116,13 @@ impl SelectedRuns {
 /// # Errors
 ///
 /// Fails if the runs that are there cannot be listed.
-pub fn no_run(set: &DataSet, conditions: &[RunCondition]) -> Result<anyhow::Error> {
+pub fn no_run(set: &DataSet, conditions: &[RunCondition]) -> Result<Diagnostic> {
     let all = set.parts(&PROFILE, &[])?;
     let path = set.path().display();
     if all.is_empty() {
-        return Ok(anyhow!(
-            "{path} contains no run: write one there with `rocov export DIR --format parquet -o {path}`"
+        return Ok(diagnostic!(
+            "{path} contains no run";
+            "write one there with `rocov export DIR --format parquet -o {path}`"
         ));
     }
     let conditions: Vec<_> = conditions.iter().map(ToString::to_string).collect();
@@ -134,12 +137,12 @@ pub fn no_run(set: &DataSet, conditions: &[RunCondition]) -> Result<anyhow::Erro
         values.join(", ") + &more
     };
     let dates = all.iter().map(|part| &*part.date);
-    Ok(anyhow!(
-        "no run in {path} meets {}: choose among runs of {} to {}, of commits {}, on {}",
-        conditions.join(" and "),
+    Ok(diagnostic!(
+        "no run in {path} meets {}", conditions.join(" and ");
+        "choose among runs of {} to {}, of commits {}, on {}",
         dates.clone().min().unwrap_or_default(),
         dates.max().unwrap_or_default(),
         some(commits),
-        some(archs),
+        some(archs)
     ))
 }

@@ -15,8 +15,9 @@ use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rocov::store::layout::DATA_SET;
+use rocov::support::diagnostic::{Diagnostic, diagnostic, fail};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -228,10 +229,9 @@ impl DataSet {
         let storage = Storage::open(path)?;
         let mark = storage.name(DATA_SET);
         let Some(text) = storage.read(DATA_SET)? else {
-            bail!(
-                "{} is no data set of rocov: it has no {DATA_SET}: give the directory or bucket that `rocov export \
-                 --format parquet` wrote to",
-                path.display()
+            fail!(
+                "{} is no data set of rocov: it has no {DATA_SET}", path.display();
+                "give the directory or bucket that `rocov export --format parquet` wrote to"
             );
         };
         let text = text
@@ -249,12 +249,13 @@ impl DataSet {
                 };
                 Ok((set, version))
             }
-            Some(found) => bail!(
-                "{} is a data set of version {found}, expected 1 to {VERSION}: use the rocov that wrote it",
-                path.display()
+            Some(found) => fail!(
+                "{} is a data set of version {found}, expected 1 to {VERSION}", path.display();
+                "use the rocov that wrote it"
             ),
-            None => bail!(
-                "{mark} is damaged: write {{\"rocov_dataset\": {VERSION}}} into it if its tables are of this rocov"
+            None => fail!(
+                "{mark} is damaged";
+                "write {{\"rocov_dataset\": {VERSION}}} into it if its tables are of this rocov"
             ),
         }
     }
@@ -275,9 +276,9 @@ impl DataSet {
         if storage.read(DATA_SET)?.is_none() {
             // The mark is the first file: if others are of an importer that begins it now, it is there.
             if storage.has_any()? && storage.read(DATA_SET)?.is_none() {
-                bail!(
-                    "{} has other files, and no {DATA_SET}: give a new directory, or that of a data set",
-                    path.display()
+                fail!(
+                    "{} has other files, and no {DATA_SET}", path.display();
+                    "give a new directory, or that of a data set"
                 );
             }
             storage.make()?;
@@ -289,10 +290,10 @@ impl DataSet {
             set.storage.put(DATA_SET, mark()?)?;
         }
         if set.storage.create(DATA_SET, mark()?)? {
-            bail!(
-                "the server of {} ignores `If-None-Match: *`, so runs could count twice: use a store that supports \
-                 conditional writes, or import into a directory and copy that",
-                path.display()
+            fail!(
+                "the server of {} ignores `If-None-Match: *`, so runs could count twice",
+                path.display();
+                "use a store that supports conditional writes, or import into a directory and copy that"
             );
         }
         Ok(set)
@@ -309,7 +310,7 @@ impl DataSet {
     }
 
     /// The error that a file is damaged.
-    pub fn damaged(&self, part: &PartFile) -> String {
+    pub fn damaged(&self, part: &PartFile) -> Diagnostic {
         damaged(&self.name(part))
     }
 
@@ -325,8 +326,9 @@ impl DataSet {
     ) -> impl Iterator<Item = Result<(&'a PartFile, TableFile)>> + 'a {
         TableFile::open_all(&self.storage, parts, table).map(|opened| {
             let (part, file) = opened?;
-            let file =
-                file.with_context(|| format!("{} no longer exists: try again", self.name(part)))?;
+            let file = file.with_context(
+                || diagnostic!("{} no longer exists", self.name(part); "try again"),
+            )?;
             Ok((part, file))
         })
     }
@@ -484,9 +486,10 @@ impl DataSet {
                 return self.remove_abandoned(ledger, partition);
             }
         }
-        bail!(
-            "cannot add to {}: other importers were faster {MOST_TRIES} times: try this import again",
-            self.storage.name(&place)
+        fail!(
+            "cannot add to {}: other importers were faster {MOST_TRIES} times",
+            self.storage.name(&place);
+            "try this import again"
         )
     }
 
@@ -629,7 +632,7 @@ impl DataSet {
             let there: HashSet<_> = files.iter().filter_map(below).collect();
             if let Some(rest) = all.iter().find(|file| !there.contains(*file)) {
                 let path = format!("{}/{rest}", table.name);
-                bail!(missing(&self.storage.name(&path)));
+                return Err(missing(&self.storage.name(&path)).into());
             }
         }
         Ok(())

@@ -223,7 +223,7 @@ def test_coverage_run_and_all_reports(project, branch):
 
 def test_a_source_that_was_edited_after_the_run_is_named(project):
     project.run("coverage", "run", "program.py")
-    stale = "it has changed since it ran (line 19 had another text)"
+    stale = "it has changed since it ran (line 19 had different text)"
     path = project.path / "kernels.py"
     project.write("messages", f"rocov: {path}: stale: {stale}: remove the counts, and run it again, or take it from git\n")
     assert f"rocov: kernels.py: {stale}: run the tests again\n" in project.run("coverage", "report")

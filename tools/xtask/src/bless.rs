@@ -23,7 +23,7 @@ struct Record {
 }
 
 /// The records. The ones that others are made from come first.
-const RECORDS: [Record; 8] = [
+const RECORDS: [Record; 7] = [
     record(
         "header",
         "runtime/include/rocov.h",
@@ -42,11 +42,6 @@ const RECORDS: [Record; 8] = [
         "slips",
         "the answers to slips of a user",
         ["command", "each_slip_gets_a_message_that_helps"],
-    ),
-    record(
-        "messages",
-        "the list of all messages",
-        ["docs", "messages_are_as_reviewed"],
     ),
     record(
         "chapters",

@@ -4,9 +4,9 @@
 //! the PTX cannot be changed, or not be assembled then, the real ptxas gets it as it is. librocov names such a kernel
 //! when it is loaded.
 
+use std::borrow::Cow;
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, parent_id};
@@ -20,29 +20,41 @@ use rocov::instrument::ptx::{PtxOptions, PtxRefusal, instrument};
 use rocov::settings::Counting;
 use rocov::settings::variables::{INSTRUMENT, PTXAS, PTXAS_BLACKWELL};
 use rocov::store::{CacheFolder, InstrumentCache, OutputError};
+use rocov::support::diagnostic::{Diagnostic, Remedy, diagnostic};
 use thiserror::Error;
 
 /// The reason why PTX has no counters, and the next step.
 #[derive(Debug, Error)]
 enum Loss {
-    #[error("cannot read {}: {source}: make it readable", path.display())]
+    #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("cannot write {}: {source}: make its directory writable", path.display())]
+    #[error("cannot write {}: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
-    #[error(
-        "rocov cannot keep it for the report: {0}: make room there, or name another directory in ROCOV_CACHE"
-    )]
+    #[error("rocov cannot keep it for the report: {0}")]
     NotKept(OutputError),
-    #[error("its cache has no room for it: raise ROCOV_CACHE_MAX")]
+    #[error("its cache has no room for it")]
     NoRoom,
-    #[error("rocov cannot instrument it: {0}: report it")]
+    #[error("rocov cannot instrument it: {0}")]
     NotChanged(#[from] PtxRefusal),
-    #[error("rocov cannot read the output of ptxas: {0}: report it")]
+    #[error("rocov cannot read the output of ptxas: {0}")]
     Damaged(#[from] CodeObjectError),
-    #[error("cannot run {}: {source}: set ROCOV_PTXAS to another", path.display())]
+    #[error("cannot run {}: {source}", path.display())]
     NotRun { path: PathBuf, source: io::Error },
-    #[error("ptxas does not assemble it with counters ({0}): report it")]
+    #[error("ptxas does not assemble it with counters ({0})")]
     NotAssembled(String),
+}
+
+impl Remedy for Loss {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::Unreadable { .. } => "make it readable",
+            Self::Unwritable { .. } => "make its directory writable",
+            Self::NotKept(_) => "make room there, or name another directory in ROCOV_CACHE",
+            Self::NoRoom => "raise ROCOV_CACHE_MAX",
+            Self::NotRun { .. } => "set ROCOV_PTXAS to another",
+            Self::NotChanged(_) | Self::Damaged(_) | Self::NotAssembled(_) => "report it",
+        })
+    }
 }
 
 fn main() -> ExitCode {
@@ -56,7 +68,7 @@ fn main() -> ExitCode {
         _ => Caller::Triton,
     };
     let Some(real) = real(caller) else {
-        warn("the real ptxas is not found: set ROCOV_PTXAS to its path");
+        warn(&diagnostic!("the real ptxas is not found"; "set ROCOV_PTXAS to its path"));
         return ExitCode::FAILURE;
     };
     match counted(&real, &arguments) {
@@ -67,19 +79,16 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Ok(None) => {}
-        Err(loss) => warn(format!("this PTX has no counters: {loss}")),
+        Err(loss) => warn(&loss.diagnostic().within("this PTX has no counters")),
     }
     let error = Command::new(&real).args(&arguments).exec();
-    warn(format!(
-        "cannot run {}: {error}: set ROCOV_PTXAS to another",
-        real.display()
-    ));
+    warn(&diagnostic!("cannot run {}: {error}", real.display(); "set ROCOV_PTXAS to another"));
     ExitCode::FAILURE
 }
 
 /// Prints a line on standard error. If that cannot be written to, the line is lost, and Triton still gets its cubin.
-fn warn(line: impl Display) {
-    let _ = writeln!(io::stderr(), "rocov: {line}");
+fn warn(message: &Diagnostic) {
+    let _ = writeln!(io::stderr(), "rocov: {message}");
 }
 
 /// The program that calls.

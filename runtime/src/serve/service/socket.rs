@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rocov::control::{peer, socket_path};
+use rocov::support::diagnostic::diagnostic;
 
 use super::owned_fd::OwnedFd;
 use crate::guest::log;
@@ -33,10 +34,10 @@ pub(super) fn listen(directory: &Path) -> Option<UnixListener> {
     let listener = match own_directory(directory).and_then(|()| bind(&path)) {
         Ok(listener) => listener,
         Err(error) => {
-            log::warn(format_args!(
-                "cannot listen on {}: {error}; `rocov dump` and `rocov status` do not find this process: \
-                 name another directory with ROCOV_CONTROL",
-                path.display()
+            log::warn(&diagnostic!(
+                "cannot listen on {}: {error}; `rocov dump` and `rocov status` do not find this process",
+                path.display();
+                "name another directory with ROCOV_CONTROL"
             ));
             return None;
         }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rocov::control::{DumpRequest, Reply, Request};
 use rocov::drain::Scope;
 use rocov::store::LabelError;
+use rocov::support::diagnostic::diagnostic;
 
 use super::connection::Connection;
 use super::owned_fd::{self, Owner};
@@ -49,10 +50,10 @@ pub(super) fn start(settings: Settings) -> bool {
         drop(unsafe { Box::from_raw(service) });
         socket::gone();
         wake::close();
-        log::warn(format_args!(
-            "cannot start a thread: {}; rocov makes no snapshots and answers no requests: raise \
-             the limit of threads (ulimit -u)",
-            std::io::Error::from_raw_os_error(error)
+        log::warn(&diagnostic!(
+            "cannot start a thread: {}; rocov makes no snapshots and answers no requests",
+            std::io::Error::from_raw_os_error(error);
+            "raise the limit on threads (ulimit -u)"
         ));
     }
     error == 0
@@ -160,9 +161,10 @@ impl Service {
         std::mem::forget(self.listener);
         // Standard error may be another file, too.
         if owned_fd::file(libc::STDERR_FILENO) == self.standard_error {
-            log::warn(format_args!(
-                "the program has closed descriptors of rocov: rocov makes no more snapshots and answers \
-                 no more requests: let it close only descriptors that it has opened"
+            log::warn(&diagnostic!(
+                "the program has closed rocov's file descriptors: rocov makes no more snapshots and answers no more \
+                 requests";
+                "change it to close only descriptors that it has opened"
             ));
         }
     }

@@ -1,10 +1,12 @@
 //! The reasons why a coverage mapping cannot be read.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
 use crate::format::codeobject::coverage_mapping::source_place::SourcePlace;
+use crate::support::diagnostic::Remedy;
 
 /// The versions that rocov reads, as the format numbers them: one less than LLVM's names.
 pub(super) const VERSIONS: RangeInclusive<u32> = 3..=6;
@@ -132,6 +134,12 @@ pub enum CoverageError {
         end: SourcePlace,
     },
     /// A condition of an MC/DC decision has no number.
-    #[error("damaged coverage mapping: a condition of number 0, expected 1 or more")]
+    #[error("damaged coverage mapping: a condition with number 0, expected 1 or more")]
     Condition,
+}
+
+impl Remedy for CoverageError {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed("build it again")
+    }
 }

@@ -157,7 +157,7 @@ fn damage_is_named() {
         ),
         (
             &[1, 1, 0, 1, 48, 1, 1, 0, 0, 0],
-            "a condition of number 0, expected 1 or more",
+            "a condition with number 0, expected 1 or more",
         ),
         (&[1, 2, 0, 0], "a function in file 2 of a list of 2"),
         (&[9, 1], "9 bytes at byte 1 of __llvm_covfun, which has 2"),

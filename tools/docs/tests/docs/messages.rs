@@ -1,18 +1,14 @@
-//! The messages of the command and of librocov: one snapshot has them all.
+//! The messages of the command and of librocov, which the chapter on troubleshooting quotes.
 //!
-//! [`templates`] reads every string literal of the sources that has words in it, however it gets printed. So
-//! the snapshot lacks no message, and a new one shows up in it as a difference to look at.
-//! `cargo xtask bless messages` writes the snapshot.
+//! A message is a `Diagnostic`: what happened, and what to do next. The compiler demands both.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use proc_macro2::{TokenStream, TokenTree};
-use rocov_tests::records;
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Expr, Ident, Meta, Token, Type};
+use syn::{Attribute, Expr, LitStr, Meta, Token, Type};
 
 use crate::settings::constants;
 use crate::{files_below, read, repository};
@@ -27,120 +23,18 @@ const SOURCES: [&str; 6] = [
     "tools/rocov/src",
 ];
 
-/// The sources whose texts other tests hold: the code of counters in PTX, the chapter on environment variables, and SQL.
-const OTHER_TEXTS: [&str; 6] = [
-    "src/instrument/ptx/flush.rs",
-    "src/instrument/ptx/rewrite.rs",
-    "src/instrument/ptx/unit.rs",
-    "src/settings/variables.rs",
-    "tools/rocov/src/commands/export/rocpd.rs",
-    "tools/rocov/src/commands/export/rocpd_schema.rs",
-];
-
-/// The folder of the formats of reports: only its errors are messages.
-const REPORTS: &str = "tools/rocov/src/render/";
-
-/// The folder with the reasons why code runs uncounted.
-const REASONS: &str = "runtime/instrument/src/";
-
-/// The sources that write to standard error, or look at it.
-const PRINTERS: [&str; 6] = [
-    "runtime/instrument/src/ptxas/main.rs",
-    "runtime/rocprofiler/src/lib.rs",
-    "runtime/src/guest/log.rs",
-    "runtime/src/serve/service/thread.rs",
-    "tools/rocov/src/commands/merge/mod.rs",
-    "tools/rocov/src/term/print.rs",
-];
-
-/// Functions and macros whose strings are compared, are run, or name a mistake in rocov's own code.
-const NOT_PRINTED: [&str; 21] = [
-    "arg",
-    "args",
-    "assert",
-    "assert_eq",
-    "contains",
-    "debug_assert",
-    "debug_assert_eq",
-    "ends_with",
-    "expect",
-    "find",
-    "json",
-    "naked_asm",
-    "panic",
-    "split",
-    "split_once",
-    "starts_with",
-    "strip_prefix",
-    "strip_suffix",
-    "trim_end_matches",
-    "trim_start_matches",
-    "unreachable",
-];
-
-/// Functions and macros that make an error or print a line.
-const SINKS: [&str; 15] = [
-    "add",
-    "anyhow",
-    "bail",
-    "context",
-    "ensure",
-    "eprint",
-    "eprintln",
-    "error",
-    "message",
-    "print",
-    "println",
-    "verbose",
-    "warn",
-    "warn_once",
-    "with_context",
-];
-
-/// The sinks of whole messages. A context comes before a cause, which has the next step.
-const WHOLE: [&str; 9] = [
-    "add",
-    "anyhow",
-    "bail",
-    "ensure",
-    "message",
-    "warn",
-    "warn_once",
-    "extend",
-    "push",
-];
-
-/// The starts of messages that report a failure, however they are made.
-const FAILURES: [&str; 4] = ["left out: ", "no ", "nothing ", "refused: "];
-
-/// Calls that make a part of a message.
-const PARTS: [&str; 2] = ["context", "with_context"];
+/// The macros that make a diagnostic of two format strings.
+const DIAGNOSTICS: [&str; 3] = ["diagnostic", "fail", "failure"];
 
 /// The printer of a text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Printer {
     /// librocov, on the standard error of the program.
     Librocov,
-    /// librocov, if `ROCOV_VERBOSE` asks for it.
-    Verbose,
-    /// An error of the library, or a part of one, by the name of its type. librocov and the command print it.
+    /// A type of the library. librocov and the command print it.
     Error(String),
-    /// The command.
-    Command,
-    /// Words that messages are composed of.
-    Words,
-}
-
-impl Printer {
-    fn heading(&self) -> String {
-        match self {
-            Self::Librocov => "librocov".to_owned(),
-            Self::Verbose => "librocov, with ROCOV_VERBOSE=1".to_owned(),
-            Self::Error(name) => format!("The library: {name}"),
-            Self::Command => "The command".to_owned(),
-            Self::Words => "Words that messages are composed of".to_owned(),
-        }
-    }
+    /// The command, or anything else.
+    Other,
 }
 
 /// A text with `{}` for each value in it.
@@ -148,12 +42,10 @@ impl Printer {
 pub(crate) struct Template {
     pub(crate) printer: Printer,
     pub(crate) text: String,
-    /// True if it is a whole message: the argument of a function or macro that makes an error or prints a line.
-    pub(crate) is_whole: bool,
 }
 
-/// Returns the sources of what users run: their paths from the repository's root on, and their texts.
-fn sources() -> Vec<(String, String)> {
+/// Returns the texts of the sources: all diagnostics and errors by their printers, and all other strings.
+pub(crate) fn templates() -> BTreeSet<Template> {
     let is_source = |path: &Path| {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let is_test = name == "tests" || name.ends_with("_tests");
@@ -163,127 +55,97 @@ fn sources() -> Vec<(String, String)> {
     let files = SOURCES
         .iter()
         .flat_map(|folder| files_below(&root.join(folder), &is_source));
-    let source = |path: PathBuf| {
-        let relative = path.strip_prefix(&root).expect("it is below");
-        (relative.display().to_string(), read(&path))
-    };
-    files.map(source).collect()
-}
-
-/// Returns all texts of the sources.
-pub(crate) fn templates() -> BTreeSet<Template> {
-    let mut sources = sources();
-    sources.retain(|(path, _)| !OTHER_TEXTS.contains(&path.as_str()));
-    let of = |(path, source): &(String, String)| collected(path, source).templates;
-    sources.iter().flat_map(of).collect()
+    let relative = |path: &PathBuf| path.strip_prefix(&root).expect("it is below").to_owned();
+    files
+        .flat_map(|path| collected(&relative(&path), &read(&path)))
+        .collect()
 }
 
 /// Collects the texts of a source.
-fn collected<'a>(path: &'a str, source: &str) -> Collector<'a> {
-    let file = syn::parse_file(source).unwrap_or_else(|error| panic!("{path}: {error}"));
+fn collected(path: &Path, source: &str) -> BTreeSet<Template> {
+    let file = syn::parse_file(source).unwrap_or_else(|error| panic!("{path:?}: {error}"));
     let mut collector = Collector {
-        path,
+        is_library: path.starts_with("src"),
+        is_librocov: path.starts_with("runtime"),
         owner: None,
-        callees: Vec::new(),
+        is_display: false,
         templates: BTreeSet::new(),
-        prints: false,
     };
     collector.visit_file(&file);
-    collector
+    collector.templates
 }
 
 /// Collects the texts of a source.
-struct Collector<'a> {
-    /// The path of the source, from the repository's root on.
-    path: &'a str,
-    /// The type whose errors or `Display` are read.
+struct Collector {
+    is_library: bool,
+    is_librocov: bool,
+    /// The type whose definition or implementation is read.
     owner: Option<String>,
-    /// The calls around the place, the outermost first.
-    callees: Vec<String>,
+    /// True in the implementation of `Display`.
+    is_display: bool,
     templates: BTreeSet<Template>,
-    /// True if the source names standard error.
-    prints: bool,
 }
 
-impl Collector<'_> {
-    fn is_in(&self, names: &[&str]) -> bool {
-        self.callees
-            .iter()
-            .any(|callee| names.contains(&callee.as_str()))
-    }
-
-    fn inside(&mut self, callee: &Ident, visit: impl FnOnce(&mut Self)) {
-        self.callees.push(callee.to_string());
-        visit(self);
-        self.callees.pop();
-    }
-
+impl Collector {
     fn with_owner(&mut self, owner: Option<String>, visit: impl FnOnce(&mut Self)) {
         let before = std::mem::replace(&mut self.owner, owner);
         visit(self);
         self.owner = before;
     }
 
-    /// Takes a literal, if it has words.
-    fn literal(&mut self, value: &str) {
-        let text = without_values(value);
-        let words = text.split_whitespace();
-        let is_word = |word: &&str| word.chars().filter(char::is_ascii_alphabetic).count() >= 2;
-        let words = words.filter(is_word).count();
-        let is_sink = self.is_in(&SINKS);
-        let least = if is_sink { 1 } else { 2 };
-        let is_figure = self.path.starts_with(REPORTS) && !is_sink;
-        if words < least || is_figure || self.is_in(&NOT_PRINTED) {
-            return;
-        }
-        let is_template =
-            is_sink || self.is_in(&["format", "format_args", "write", "writeln", "write_str"]);
-        let printer = match (&self.owner, is_template) {
-            (Some(owner), true) if self.path.starts_with("src/") => Printer::Error(owner.clone()),
-            _ if self.is_in(&["verbose"]) => Printer::Verbose,
-            (_, true) if self.path.starts_with("runtime/") => Printer::Librocov,
-            (_, true) if self.path.starts_with("tools/") => Printer::Command,
-            _ => Printer::Words,
+    /// Adds a message.
+    fn message(&mut self, text: String) {
+        let printer = match &self.owner {
+            _ if self.is_librocov => Printer::Librocov,
+            Some(owner) if self.is_library => Printer::Error(owner.clone()),
+            _ => Printer::Other,
         };
-        // Each error of this library is a reason that is printed at the end, with the next step.
-        let is_reason = self.path.starts_with(REASONS) && self.is_in(&["error", "eprintln"]);
-        let is_failure =
-            is_reason || is_template && FAILURES.iter().any(|start| text.starts_with(start));
-        let is_whole = (self.is_in(&WHOLE) || is_failure) && !self.is_in(&PARTS);
-        self.templates.insert(Template {
-            printer,
-            text,
-            is_whole,
-        });
+        self.templates.insert(Template { printer, text });
     }
 
-    /// Takes the literals of a macro's arguments that are no expressions.
+    /// Adds a text that may be a part of a message. One that a type of the library displays is a message.
+    fn text(&mut self, format: &str) {
+        let text = without_values(format);
+        let is_word = |word: &&str| word.chars().filter(char::is_ascii_alphabetic).count() > 1;
+        let words = text.split_whitespace().filter(is_word).count();
+        if self.is_display && self.is_library && words > 1 {
+            return self.message(text);
+        }
+        let printer = Printer::Other;
+        self.templates.insert(Template { printer, text });
+    }
+
+    /// Adds the literals of tokens that are no expressions.
     fn tokens(&mut self, tokens: TokenStream) {
-        let mut is_attribute = false;
-        let mut name: Option<Ident> = None;
         for token in tokens {
             match token {
-                TokenTree::Punct(mark) if mark.as_char() == '#' => is_attribute = true,
-                TokenTree::Punct(mark) if mark.as_char() == '!' => continue,
-                TokenTree::Group(_) if is_attribute => is_attribute = false,
-                TokenTree::Group(group) => match name.take() {
-                    Some(name) => self.inside(&name, |visitor| visitor.tokens(group.stream())),
-                    None => self.tokens(group.stream()),
-                },
-                TokenTree::Ident(ident) => {
-                    name = Some(ident);
-                    continue;
-                }
+                TokenTree::Group(group) => self.tokens(group.stream()),
                 TokenTree::Literal(literal) => {
-                    if let Ok(literal) = syn::parse_str::<syn::LitStr>(&literal.to_string()) {
-                        self.literal(&literal.value());
+                    if let Ok(literal) = syn::parse_str::<LitStr>(&literal.to_string()) {
+                        self.text(&literal.value());
                     }
                 }
-                TokenTree::Punct(_) => {}
+                TokenTree::Ident(_) | TokenTree::Punct(_) => {}
             }
-            name = None;
         }
     }
+}
+
+/// Returns the line of a diagnostic, from the arguments of its macro: a format string before the semicolon, and one
+/// behind it.
+fn line(arguments: TokenStream) -> Option<String> {
+    let mut tokens = arguments.into_iter();
+    let mut format = || -> Option<String> {
+        let first = syn::parse_str::<LitStr>(&tokens.next()?.to_string()).ok()?;
+        tokens
+            .by_ref()
+            .take_while(|token| !matches!(token, TokenTree::Punct(mark) if mark.as_char() == ';'))
+            .for_each(drop);
+        Some(without_values(&first.value()))
+    };
+    let (what, next) = (format()?, format()?);
+    let mark = if what.contains(": ") { ';' } else { ':' };
+    Some(format!("{what}{mark} {next}"))
 }
 
 /// Returns whether code is built for tests only.
@@ -301,7 +163,7 @@ fn name_of(of: &Type) -> Option<String> {
     Some(of.path.segments.last()?.ident.to_string())
 }
 
-impl<'ast> Visit<'ast> for Collector<'_> {
+impl<'ast> Visit<'ast> for Collector {
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
         if !is_test(&item.attrs) {
             visit::visit_item_mod(self, item);
@@ -316,13 +178,13 @@ impl<'ast> Visit<'ast> for Collector<'_> {
 
     fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
         self.with_owner(Some(item.ident.to_string()), |visitor| {
-            visit::visit_item_enum(visitor, item)
+            visit::visit_item_enum(visitor, item);
         });
     }
 
     fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
         self.with_owner(Some(item.ident.to_string()), |visitor| {
-            visit::visit_item_struct(visitor, item)
+            visit::visit_item_struct(visitor, item);
         });
     }
 
@@ -330,90 +192,58 @@ impl<'ast> Visit<'ast> for Collector<'_> {
         if is_test(&item.attrs) {
             return;
         }
-        let display = item
+        let of = item
             .trait_
             .as_ref()
             .and_then(|(_, of, _)| of.segments.last());
-        let is_display = display.is_some_and(|of| of.ident == "Display");
-        let owner = name_of(&item.self_ty).filter(|_| is_display);
-        self.with_owner(owner, |visitor| visit::visit_item_impl(visitor, item));
+        self.is_display = of.is_some_and(|of| of.ident == "Display");
+        self.with_owner(name_of(&item.self_ty), |visitor| {
+            visit::visit_item_impl(visitor, item);
+        });
+        self.is_display = false;
     }
 
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
-        if let (Some(name), Meta::List(list)) = (attribute.path().get_ident(), &attribute.meta)
-            && name == "error"
+        let Meta::List(list) = &attribute.meta else {
+            return;
+        };
+        let format = |tokens: TokenStream| -> Option<String> {
+            let first = tokens.into_iter().next()?.to_string();
+            Some(syn::parse_str::<LitStr>(&first).ok()?.value())
+        };
+        if list.path.is_ident("error")
+            && let Some(format) = format(list.tokens.clone())
         {
-            self.inside(name, |visitor| visitor.tokens(list.tokens.clone()));
+            self.message(without_values(&format));
+            self.tokens(list.tokens.clone().into_iter().skip(1).collect());
         }
     }
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
-        let Some(name) = call.path.segments.last() else {
-            return;
-        };
-        self.prints |= ["eprint", "eprintln", "dbg"]
-            .iter()
-            .any(|printer| name.ident == printer);
-        self.inside(&name.ident, |visitor| {
-            let arguments = Punctuated::<Expr, Token![,]>::parse_terminated;
-            match call.parse_body_with(arguments) {
-                Ok(arguments) => arguments
-                    .iter()
-                    .for_each(|argument| visitor.argument(argument)),
-                Err(_) => visitor.tokens(call.tokens.clone()),
+        let name = call.path.segments.last().map(|name| name.ident.to_string());
+        if name.is_some_and(|name| DIAGNOSTICS.contains(&name.as_str())) {
+            if let Some(line) = line(call.tokens.clone()) {
+                self.message(line);
             }
-        });
-    }
-
-    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
-        let name = match &*call.func {
-            Expr::Path(function) => function.path.segments.last(),
-            _ => None,
-        };
-        match name {
-            Some(name) => self.inside(&name.ident, |visitor| visit::visit_expr_call(visitor, call)),
-            None => visit::visit_expr_call(self, call),
+            return;
+        }
+        let arguments = Punctuated::<Expr, Token![,]>::parse_terminated;
+        match call.parse_body_with(arguments) {
+            Ok(arguments) => arguments.iter().for_each(|argument| {
+                let mut inner = Self {
+                    owner: self.owner.clone(),
+                    templates: BTreeSet::new(),
+                    ..*self
+                };
+                inner.visit_expr(argument);
+                self.templates.append(&mut inner.templates);
+            }),
+            Err(_) => self.tokens(call.tokens.clone()),
         }
     }
 
-    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-        self.visit_expr(&call.receiver);
-        self.inside(&call.method, |visitor| {
-            call.args
-                .iter()
-                .for_each(|argument| visitor.visit_expr(argument))
-        });
-    }
-
-    fn visit_path(&mut self, path: &'ast syn::Path) {
-        let last = path.segments.last();
-        self.prints |= last
-            .is_some_and(|segment| segment.ident == "stderr" || segment.ident == "STDERR_FILENO");
-        visit::visit_path(self, path);
-    }
-
-    fn visit_lit_str(&mut self, literal: &'ast syn::LitStr) {
-        self.literal(&literal.value());
-    }
-
-    fn visit_lit_byte_str(&mut self, literal: &'ast syn::LitByteStr) {
-        self.literal(&String::from_utf8_lossy(&literal.value()));
-    }
-}
-
-impl Collector<'_> {
-    /// Reads an argument of a macro, which lives no longer than the call.
-    fn argument(&mut self, argument: &Expr) {
-        let mut inner = Collector {
-            path: self.path,
-            owner: self.owner.clone(),
-            callees: self.callees.clone(),
-            templates: BTreeSet::new(),
-            prints: false,
-        };
-        inner.visit_expr(argument);
-        self.prints |= inner.prints;
-        self.templates.append(&mut inner.templates);
+    fn visit_lit_str(&mut self, literal: &'ast LitStr) {
+        self.text(&literal.value());
     }
 }
 
@@ -442,44 +272,7 @@ fn without_values(format: &str) -> String {
 }
 
 #[test]
-fn messages_are_as_reviewed() {
-    let mut list = String::new();
-    let mut heading = String::new();
-    for template in templates() {
-        if heading != template.printer.heading() {
-            heading = template.printer.heading();
-            let _ = write!(list, "\n# {heading}\n\n");
-        }
-        let _ = writeln!(list, "{}", template.text);
-    }
-    let path = "tools/docs/tests/docs/snapshots/messages.txt";
-    records::compare([(path, list.trim_start().to_owned())]);
-}
-
-#[test]
-fn only_few_sources_write_to_standard_error() {
-    let sources = sources();
-    let printers: Vec<_> = sources
-        .iter()
-        .filter(|(path, source)| collected(path, source).prints)
-        .map(|(path, _)| path.as_str())
-        .collect();
-    assert_eq!(
-        printers, PRINTERS,
-        "print messages through `log` in librocov, and through `term::print` in the command"
-    );
-}
-
-/// Returns the texts of made-up code, each with its printer.
-fn made_up(path: &str, source: &str) -> Vec<(Printer, String)> {
-    let templates = collected(path, source).templates.into_iter();
-    templates
-        .map(|template| (template.printer, template.text))
-        .collect()
-}
-
-#[test]
-fn a_text_is_found_however_it_is_printed() {
+fn messages_are_found_with_their_next_step() {
     let source = r##"
         /// A doc comment is none.
         #[derive(Error)]
@@ -487,179 +280,43 @@ fn a_text_is_found_however_it_is_printed() {
             #[error("the {part} ends at byte {at:#x}, {{not}} {}", self.end)]
             Short { part: u8 },
         }
-        const PLACE: &str = "on PATH or beside it";
-        fn print(name: &str) {
-            log::warn(format_args!("cannot write {name}: \
-                                    make it writable"));
-            log::verbose(format_args!("wrote {name} now"));
-            libc_write(2, b"in some new way");
-            new_macro!(a => "in another new way");
-            let _ = name.expect("no message of users");
+        fn print(name: &str) -> Option<Diagnostic> {
+            log::warn(&diagnostic!("cannot write {name}"; "make it writable"));
+            let failed = failure!("cannot write {}: {error}", path.display(); "give {} room", name);
+            None
+        }
+        impl Fault {
+            fn text(&self) -> String { format!("on PATH or in {}", self.0) }
         }
         #[cfg(test)]
         mod tests { fn f() { warn("of a test only"); } }
     "##;
+    let texts = |path: &str| -> Vec<(Printer, String)> {
+        let templates = collected(Path::new(path), source).into_iter();
+        templates
+            .map(|template| (template.printer, template.text))
+            .collect()
+    };
+    let written = "cannot write {}: make it writable".to_owned();
+    let failed = "cannot write {}: {}; give {} room".to_owned();
     let error = "the {} ends at byte {}, {not} {}".to_owned();
-    let words = |text: &str| (Printer::Words, text.to_owned());
-    let of_library = made_up("src/a.rs", source);
-    assert!(of_library.contains(&(Printer::Error("Fault".into()), error)));
+    let other = (Printer::Other, "on PATH or in {}".to_owned());
     assert_eq!(
-        made_up("runtime/src/a.rs", source),
+        texts("runtime/src/a.rs"),
         [
-            (
-                Printer::Librocov,
-                "cannot write {}: make it writable".to_owned()
-            ),
-            (
-                Printer::Librocov,
-                "the {} ends at byte {}, {not} {}".to_owned()
-            ),
-            (Printer::Verbose, "wrote {} now".to_owned()),
-            words("in another new way"),
-            words("in some new way"),
-            words("on PATH or beside it"),
+            (Printer::Librocov, written.clone()),
+            (Printer::Librocov, failed.clone()),
+            (Printer::Librocov, error.clone()),
+            other.clone(),
         ]
     );
-}
-
-/// The first words of a next step. A part of a message is a next step if it starts with one of these.
-const STEPS: [&str; 40] = [
-    "`rocov", "add", "allowed", "ask", "build", "check", "choose", "compile", "expected", "fix",
-    "give", "go", "install", "leave", "let", "link", "load", "look", "make", "merge", "move",
-    "name", "open", "optimize", "press", "put", "raise", "read", "remove", "report", "run", "see",
-    "set", "split", "start", "take", "try", "use", "wait", "write",
-];
-
-/// Whole messages without a step in their text.
-const WITHOUT_STEP: [(&str, &[&str]); 4] = [
-    (
-        "a value has the next step, or says what is expected",
-        &[
-            "LLVM_PROFILE_FILE: {}; rocov writes nothing, and the counts of this process are lost",
-            "ROCOV_CACHE_MAX: {}; rocov uses {}",
-            "ROCOV_LABEL: {}; rocov leaves the label out",
-            "ROCOV_ONLY, ROCOV_SKIP: {}; rocov drains everything",
-            "{} more sources {}, which need the same: {}{}",
-            "cannot add notes of this run to {}: {}; reports lack them{}",
-            "kernels run slowly with LLVM's own counters, chosen because no plugin fits {} (LLVM {}): {} for fast ones (chapter \"The compiler plugin\"); --counters=llvm silences this line, which is printed once for each compiler",
-            "left out: counts and lines of code object {}: {}",
-            "left out: counts and lines: {}",
-            "left out: {}",
-            "left out: {} ({} of {} code object {}): ",
-            "left out: {} ({}), as {}: {}",
-            "left out: {}: {}",
-            "line {} is not TOML: {}",
-            "no device profiles of rocov in {}: {}",
-            "nothing was drained: {}",
-            "it has no PTX: {}",
-            "it is a cubin, and has no PTX: {}",
-            "its PTX is for {}, and the GPU is sm_{}{}: {}",
-            "process {}: {}",
-            "this PTX has no counters: {}",
-            "rocov_set_file: {}; profiles keep their name",
-            "the loaded code objects are not known: {}",
-            "{} failed ({}): {}",
-            "cannot {} {}: {}: {}",
-            "{} has the contents of code object {}, not of the one in its name: {}",
-            "{} is not imported: {}",
-            "{} is not on PATH: {}",
-            "{} says: {}",
-            "{}: {}; rocov ignores it",
-            "{}: {}; rocov uses {}",
-            "{}; rocov writes to {} instead",
-        ],
-    ),
-    (
-        "a part of a message that has the next step",
-        &["{}: CUDA error {}"],
-    ),
-    (
-        "a fact that asks for nothing",
-        &[
-            "the test {} has the label {}",
-            "{} in {}",
-            "{} given more than once, counted once, such as {}",
-            "{} is of LLVM {}",
-            "{}: kernel {} did not run{}",
-        ],
-    ),
-    (
-        "`rocov doctor` prints the remedy in a line of its own",
-        &["{}, none of it instrumented"],
-    ),
-];
-
-/// Returns whether a part of the text is a next step.
-fn has_step(text: &str) -> bool {
-    let parts = text
-        .split([':', ';', ',', '('])
-        .flat_map(|part| part.split(" or "));
-    let mut words = parts.filter_map(|part| part.split_whitespace().next());
-    words.any(|word| STEPS.contains(&word))
-}
-
-#[test]
-fn each_message_names_the_next_step() {
-    let excused: BTreeSet<_> = WITHOUT_STEP.iter().flat_map(|(_, texts)| *texts).collect();
-    let templates = templates();
-    let is_of_user = |template: &&Template| {
-        template.is_whole && matches!(template.printer, Printer::Librocov | Printer::Command)
-    };
-    let whole = templates.iter().filter(is_of_user);
-    // Two words are the noun of a number.
-    let is_sentence = |text: &str| text.split_whitespace().count() > 2;
-    let lacking: BTreeSet<_> = whole
-        .filter(|template| !has_step(&template.text) && is_sentence(&template.text))
-        .map(|template| template.text.as_str())
-        .collect();
-    let missing: Vec<_> = lacking
-        .iter()
-        .filter(|text| !excused.contains(text))
-        .collect();
-    assert!(
-        missing.is_empty(),
-        "say what to do next, behind a colon: {missing:#?}"
+    assert_eq!(
+        texts("src/a.rs"),
+        [
+            (Printer::Error("Fault".to_owned()), error),
+            (Printer::Other, written),
+            (Printer::Other, failed),
+            other,
+        ]
     );
-    let needless: Vec<_> = excused
-        .iter()
-        .filter(|text| !lacking.contains(***text))
-        .collect();
-    assert!(needless.is_empty(), "these need no excuse: {needless:#?}");
-}
-
-/// The words that no part of a message starts with: they make a clause of its subject.
-const CLAUSES: [&str; 7] = [
-    "what", "whatever", "where", "whether", "which", "who", "whoever",
-];
-
-#[test]
-fn no_message_has_a_clause_as_its_subject() {
-    let templates = templates();
-    let starts = |text: &str| {
-        let parts = text.split([':', ';']);
-        let mut words = parts.filter_map(|part| part.split_whitespace().next());
-        words.any(|word| CLAUSES.contains(&word.to_lowercase().as_str()))
-    };
-    let found: Vec<_> = templates
-        .iter()
-        .filter(|template| starts(&template.text))
-        .map(|template| &template.text)
-        .collect();
-    assert!(found.is_empty(), "start with the subject: {found:#?}");
-}
-
-#[test]
-fn next_steps_are_found_behind_marks() {
-    for text in [
-        "no coverage mapping in {}: compile it",
-        "{} is empty; give another",
-        "{} is not there, or give one",
-        "left out: {} (see `rocov show`)",
-        "{}: `rocov report {}` reports on it",
-    ] {
-        assert!(has_step(text), "{text}");
-    }
-    for text in ["no coverage mapping in {}", "we run out of {}", "given: {}"] {
-        assert!(!has_step(text), "{text}");
-    }
 }

@@ -85,7 +85,7 @@ fn document() -> Document {
         code_object: Some("0f3c".into()),
         host: Some(0),
         profile: Some("profraw/x.profraw".into()),
-        partial: Some("x: build the code again".into()),
+        partial: Some("x: build it again".into()),
         kernels: vec![KernelAddress {
             name: "k".into(),
             object: 1,
@@ -144,7 +144,7 @@ fn document() -> Document {
             code_object: Some("0f3c".into()),
             file: Some("/app".into()),
             host: Some(0),
-            partial: Some("x: build the code again".into()),
+            partial: Some("x: build it again".into()),
         }],
         device_code: process.device_code.clone(),
         never_loaded: process.never_loaded.clone(),

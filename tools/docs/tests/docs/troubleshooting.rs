@@ -1,7 +1,8 @@
 //! The chapter on troubleshooting: `docs/troubleshooting.in.md`, with the messages of the sources in it.
 //!
-//! `{{message PART}}` stands for each message that has this part, and `{{errors TYPE}}` for each other one of an
-//! error type of the library, in a line of its own. In PART, `{}` stands for a value.
+//! `{{message PART}}` stands for each message that has this part, `{{whole TEXT}}` for the one that is this text, and
+//! `{{errors TYPE}}` for each other one of an error type of the library, in a line of its own. In PART and TEXT, `{}`
+//! stands for a value.
 
 use std::collections::BTreeSet;
 
@@ -13,6 +14,8 @@ enum Line<'a> {
     Text(&'a str),
     /// Messages with a part.
     Part(&'a str),
+    /// A message by its whole text.
+    Whole(&'a str),
     /// Messages of a type.
     Errors(&'a str),
 }
@@ -24,6 +27,7 @@ impl<'a> Line<'a> {
             .and_then(|rest| rest.strip_suffix("}}"));
         match inside.and_then(|words| words.split_once(' ')) {
             Some(("message", part)) => Self::Part(part),
+            Some(("whole", text)) => Self::Whole(text),
             Some(("errors", name)) => Self::Errors(name),
             _ => Self::Text(line),
         }
@@ -34,6 +38,7 @@ impl<'a> Line<'a> {
         match self {
             Self::Text(_) => false,
             Self::Part(part) => message.text.contains(part),
+            Self::Whole(text) => message.text == *text,
             Self::Errors(name) => message.printer == Printer::Error((*name).to_owned()),
         }
     }
@@ -50,7 +55,7 @@ pub(crate) fn chapter() -> String {
     let parts: Vec<_> = source
         .lines()
         .map(Line::parse)
-        .filter(|line| matches!(line, Line::Part(_)))
+        .filter(|line| matches!(line, Line::Part(_) | Line::Whole(_)))
         .collect();
     let is_elsewhere = |message: &Template| parts.iter().any(|part| part.has(message));
     let mut chapter = String::new();
@@ -65,7 +70,7 @@ pub(crate) fn chapter() -> String {
             continue;
         }
         let is_here = |message: &&Template| {
-            let is_part = matches!(line, Line::Part(_));
+            let is_part = matches!(line, Line::Part(_) | Line::Whole(_));
             line.has(message) && (is_part || !is_elsewhere(message))
         };
         let messages: BTreeSet<_> = templates
@@ -111,7 +116,8 @@ fn every_line_of_librocov_is_explained() {
     let is_of_librocov =
         |message: &&Template| matches!(message.printer, Printer::Librocov | Printer::Error(_));
     let templates = templates();
-    let messages = templates.iter().filter(is_of_librocov);
+    let has_words = |message: &&Template| message.text.contains(' ');
+    let messages = templates.iter().filter(is_of_librocov).filter(has_words);
     let is_missing = |message: &&Template| !lines.iter().any(|line| line.has(message));
     let missing: Vec<_> = messages.filter(is_missing).collect();
     assert!(

@@ -5,7 +5,7 @@ mod table;
 use std::sync::Arc;
 use std::thread;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
 use datafusion::arrow::array::{Int32Array, RecordBatch, StringViewArray};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::DataFusionError;
@@ -14,6 +14,7 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use futures_util::StreamExt;
+use rocov::support::diagnostic::diagnostic;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
@@ -55,11 +56,11 @@ pub struct SqlAnswer {
 pub fn ask(set: DataSet, sql: &str, parameters: SqlParameters<'_>) -> Result<SqlAnswer> {
     for commit in [parameters.since, parameters.until].into_iter().flatten() {
         let condition = format!("commit={commit}").parse::<RunCondition>();
-        let condition = [condition.map_err(|error| {
-            anyhow!("{commit:?} is no commit: {error}: give one of the data set")
-        })?];
+        let condition = [condition.map_err(
+            |error| diagnostic!("{commit:?} is no commit: {error}"; "give one of the data set"),
+        )?];
         if set.parts(&RUN, &condition)?.is_empty() {
-            bail!(no_run(&set, &condition)?);
+            return Err(no_run(&set, &condition)?.into());
         }
     }
     let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -144,19 +145,16 @@ fn explained(error: &DataFusionError, memory: usize) -> anyhow::Error {
                 text += &format!(": {inner}");
                 cause = inner.source();
             }
-            anyhow!(text)
+            anyhow::Error::msg(text)
         }
-        DataFusionError::ResourcesExhausted(_) => anyhow!(
-            "the answer needs more memory than {} MiB: give it more with --memory MIB",
-            memory >> 20
+        DataFusionError::ResourcesExhausted(_) => diagnostic!(
+            "the answer needs more memory than {} MiB", memory >> 20;
+            "give it more with --memory MIB"
         ),
         other => {
             let text = other.strip_backtrace();
             let words: Vec<_> = text.split_whitespace().collect();
-            anyhow!(
-                "cannot answer: {}: give another question in SQL",
-                words.join(" ")
-            )
+            diagnostic!("cannot answer: {}", words.join(" "); "give another question in SQL")
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use async_trait::async_trait;
 use datafusion::arrow::array::{
     ArrayRef, AsArray, BinaryViewArray, BooleanArray, Int32Array, Int64Array, RecordBatch,
@@ -278,7 +278,7 @@ fn texts(values: &[SharedBytes]) -> Result<StringViewArray> {
     let mut builder = StringViewBuilder::with_capacity(values.len());
     for value in values {
         let text = std::str::from_utf8(value.data());
-        builder.append_value(text.map_err(|error| anyhow!(error))?);
+        builder.append_value(text?);
     }
     Ok(builder.finish())
 }

@@ -7,7 +7,7 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Error, Result, anyhow, bail};
+use anyhow::{Context, Error, Result};
 use futures_util::TryStreamExt;
 use futures_util::future::try_join_all;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
@@ -16,6 +16,7 @@ use object_store::{
     ClientOptions, Error as StoreError, ObjectStore, ObjectStoreExt, PutMode, RetryConfig,
 };
 use rocov::store::layout::IN_BUCKETS;
+use rocov::support::diagnostic::{diagnostic, fail};
 use tokio::runtime::{Builder, Runtime};
 
 use super::content::Content;
@@ -53,7 +54,7 @@ impl Bucket {
         let (bucket, prefix) = within.split_once('/').unwrap_or((within, ""));
         let prefix = prefix.trim_end_matches('/');
         if bucket.is_empty() || prefix.split('/').any(str::is_empty) && !prefix.is_empty() {
-            bail!("{IN_BUCKETS}{within} names no bucket: give {IN_BUCKETS}BUCKET/PREFIX");
+            fail!("{IN_BUCKETS}{within} names no bucket"; "give {IN_BUCKETS}BUCKET/PREFIX");
         }
         let failed = || format!("cannot use {IN_BUCKETS}{within}");
         let retries = RetryConfig {
@@ -232,7 +233,7 @@ impl Bucket {
                 "check AWS_ENDPOINT_URL and AWS_REGION, and try again",
             )
         };
-        anyhow!("cannot {action} {name}: {reason}: {remedy}")
+        diagnostic!("cannot {action} {name}: {reason}"; "{remedy}")
     }
 }
 

@@ -13,10 +13,9 @@ use std::path::Path;
 
 use anyhow::Result;
 #[cfg(not(feature = "s3"))]
-use anyhow::bail;
-#[cfg(not(feature = "s3"))]
 use rocov::store::layout::IN_BUCKETS;
 use rocov::store::layout::in_bucket;
+use rocov::support::diagnostic::fail;
 
 #[cfg(feature = "s3")]
 use self::bucket::Bucket;
@@ -42,10 +41,10 @@ impl Storage {
             #[cfg(feature = "s3")]
             return Ok(Self::Bucket(Bucket::open(within)?));
             #[cfg(not(feature = "s3"))]
-            bail!(
-                "cannot use {IN_BUCKETS}{within}: this rocov was built without object stores: build it with \
-                 `ROCOV_PARTS= cargo install --path tools/rocov --features s3` in a clone of rocov, or copy the data set with \
-                 `aws s3 sync`"
+            fail!(
+                "cannot use {IN_BUCKETS}{within}: this rocov was built without object stores";
+                "build it with `ROCOV_PARTS= cargo install --path tools/rocov --features s3` in a clone of rocov, or \
+                 copy the data set with `aws s3 sync`"
             );
         }
         Ok(Self::Directory(Directory::new(path)))

@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn tools_of_llvm_are_missing_only_if_they_were_asked_for() {
         let states = |is_chosen| {
-            let none = Err(anyhow::anyhow!("none"));
+            let none = Err(anyhow::Error::msg("none"));
             let findings = tools(&none, is_chosen).into_iter();
             findings.map(|finding| finding.state).collect::<Vec<_>>()
         };

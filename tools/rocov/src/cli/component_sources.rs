@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use rocov::support::diagnostic::fail;
 
 use crate::coverage::SourceGlobs;
 
@@ -46,7 +47,7 @@ impl FromStr for ComponentSources {
                     glob: glob.to_owned(),
                 })
             }
-            _ => bail!("expected a name and a glob, NAME=GLOB"),
+            _ => fail!("no name and no glob"; "give NAME=GLOB"),
         }
     }
 }

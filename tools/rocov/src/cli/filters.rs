@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use regex::Regex;
+use rocov::support::diagnostic::Diagnostic;
 
 use super::exclusions::ExclusionArguments;
 use crate::coverage::{
@@ -70,7 +71,7 @@ impl Filters {
         labels: &[LabelPattern],
         objects: &[PathBuf],
         llvm_bin: Option<&Path>,
-    ) -> Result<(View, Vec<String>)> {
+    ) -> Result<(View, Vec<Diagnostic>)> {
         let input = ViewInput {
             paths,
             labels,

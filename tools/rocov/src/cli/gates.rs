@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 
 use crate::coverage::{Bound, Gates, Limit, LimitedSources, Measure};
 
@@ -119,7 +120,7 @@ impl GateArguments {
     }
 
     /// A line for each percentage that looks like a share of 1.
-    pub(super) fn doubts(&self) -> Vec<String> {
+    pub(super) fn doubts(&self) -> Vec<Diagnostic> {
         let percentages = self.limits().into_iter();
         let percentages = percentages.flat_map(|(measure, limits, _)| {
             let limits = limits.iter();
@@ -134,8 +135,9 @@ impl GateArguments {
             // Shares of two or three digits have no others in percent.
             let meant = (percent * 100_000.0).round() / 1000.0;
             let of = of.map_or(String::new(), |of| format!("{}=", of.word));
-            format!(
-                "--fail-under-{name} {of}{percent} is {percent} percent: give {of}{meant} for {meant} percent"
+            diagnostic!(
+                "--fail-under-{name} {of}{percent} is {percent} percent";
+                "give {of}{meant} for {meant} percent"
             )
         });
         lines.collect()

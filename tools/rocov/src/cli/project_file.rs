@@ -8,14 +8,16 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, Command, CommandFactory, FromArgMatches};
 use rocov::store::read_input;
+use rocov::support::diagnostic::fail;
 use toml::{Table, Value};
 
 use super::Cli;
+use crate::support::failure::failure;
 
 /// The name of the file.
 const NAME: &str = "rocov.toml";
@@ -78,10 +80,13 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
     let mut others = tables.iter().filter(|(name, _)| !is_known(name));
     if let Some((name, value)) = others.next() {
         if !value.is_table() {
-            bail!("{name} is in no table: write it below that of its subcommand, such as [report]");
+            fail!(
+                "{name} is in no table";
+                "write it below that of its subcommand, such as [report]"
+            );
         }
         let names = names.join(", ");
-        bail!("[{name}] is not a subcommand: use one of {names}");
+        fail!("[{name}] is not a subcommand"; "use one of {names}");
     }
     let subcommand = given[place].to_string_lossy();
     let parse = |arguments: &[OsString]| {
@@ -171,9 +176,9 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
     }
     for (name, words) in waiting {
         match parse(&with(&given, &words)).map_err(|error| (error.kind(), error)) {
-            Ok(_) => bail!("{name} conflicts with another option in [{subcommand}]: remove one"),
+            Ok(_) => fail!("{name} conflicts with another option in [{subcommand}]"; "remove one"),
             Err((ErrorKind::ArgumentConflict | ErrorKind::MissingRequiredArgument, _)) => {}
-            Err((_, error)) => bail!("{}", first_line(&error)),
+            Err((_, error)) => fail!("{}", first_line(&error); "see `rocov {subcommand} --help`"),
         }
     }
     Ok(all)
@@ -222,7 +227,7 @@ fn not_toml(text: &str, error: &toml::de::Error) -> anyhow::Error {
     let start = error.span().map_or(0, |span| span.start);
     let before = text.get(..start).unwrap_or_default();
     let line = 1 + before.matches('\n').count();
-    anyhow!("line {line} is not TOML: {}", error.message())
+    failure!("line {line} is not TOML: {}", error.message(); "fix it")
 }
 
 /// The first line of clap's message.
@@ -238,12 +243,12 @@ fn words(option: &Arg, name: &str, value: &Value) -> Result<Vec<OsString>> {
         Value::String(text) => Ok(format!("--{name}={text}").into()),
         Value::Integer(number) => Ok(format!("--{name}={number}").into()),
         Value::Float(number) => Ok(format!("--{name}={number}").into()),
-        other => Err(anyhow!("{name} = {other}: write text or a number")),
+        other => Err(failure!("{name} = {other}"; "write text or a number")),
     };
     match (value, option.get_action().takes_values()) {
         (Value::Boolean(true), false) => Ok(vec![format!("--{name}").into()]),
         (Value::Boolean(false), false) => Ok(Vec::new()),
-        (other, false) => bail!("{name} = {other}: write true or false"),
+        (other, false) => fail!("{name} = {other}"; "write true or false"),
         (Value::Boolean(is_given), true) if has_optional_value(option) => {
             // An empty value is none, and what follows is not the option's.
             let sign = if option.is_require_equals_set() {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{ArgGroup, Args};
+use rocov::support::diagnostic::Diagnostic;
 
 use super::DEFAULT_DATA_DIRECTORY;
 use super::component_sources::ComponentSources;
@@ -294,7 +295,7 @@ impl ReportOptions {
     }
 
     /// A line for each gate that may be meant otherwise.
-    pub(crate) fn doubts(&self) -> Vec<String> {
+    pub(crate) fn doubts(&self) -> Vec<Diagnostic> {
         self.gates.doubts()
     }
 

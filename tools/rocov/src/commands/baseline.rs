@@ -1,9 +1,10 @@
 //! `rocov baseline`: stores the figures of a report, which later reports must reach.
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 
 use crate::cli::BaselineArguments;
 use crate::coverage::{Baseline, baseline, misfit};
+use crate::support::failure::failure;
 use crate::support::time;
 use crate::term::exit_status::CommandResult;
 use crate::term::{exit_status, print};
@@ -13,9 +14,9 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
     let file = &arguments.output;
     let is_there = file.exists();
     if is_there && !arguments.update {
-        return Err(anyhow!(
-            "{} exists: give --update to raise its figures, or -o FILE for another file",
-            file.display()
+        return Err(failure!(
+            "{} exists", file.display();
+            "give --update to raise its figures, or -o FILE for another file"
         )
         .into());
     }
@@ -25,9 +26,9 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
     print::warn(&idle);
     print::warn(&misfit::about_all(&view.misfits));
     if view.paths.is_empty() {
-        return Err(anyhow!(
-            "no source file is left to report: nothing was written: check --include, --exclude, --exclude-function, \
-             --exclude-line and --arch"
+        return Err(failure!(
+            "no source file is left to report: nothing was written";
+            "check --include, --exclude, --exclude-function, --exclude-line and --arch"
         )
         .into());
     }
@@ -39,7 +40,8 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
         let earlier = Baseline::read(file)?;
         let lowering = baseline::lowering(file, &arguments.inputs());
         let mut losses = earlier.losses(&stored, &lowering);
-        losses.extend(earlier.absent_sources(&stored, &root, &lowering));
+        let absent = earlier.absent_sources(&stored, &root, &lowering);
+        losses.extend(absent.iter().map(ToString::to_string));
         if !losses.is_empty() && !arguments.allow_drop {
             for line in &losses {
                 print::message(format_args!("gate: {line}"));

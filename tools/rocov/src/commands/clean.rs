@@ -9,16 +9,18 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
 use rocov::format::codeobject::{Identity, is_processor};
 use rocov::format::profraw::{RawProfile, SavedSections};
 use rocov::store::layout::{PROFRAW, REGISTRIES, SIDE, normal, sides};
 use rocov::store::{InstrumentCache, PARTIAL, ProcessWord, open_input, sweep};
+use rocov::support::diagnostic::fail;
 
 use crate::cli::CleanArguments;
 use crate::data::code_cache::CodeCache;
 use crate::data::profile_header::{self, INDEXED_MAGIC};
 use crate::data::{DATABASE, FileKind, is_searched};
+use crate::support::failure::failure;
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::plural::count;
 use crate::term::print;
@@ -97,7 +99,7 @@ fn clean_caches(dry_run: bool) -> CommandResult {
     folders.extend(instrumented.iter().flat_map(InstrumentCache::folders));
     let Some((first, _)) = folders.first().cloned() else {
         return Err(
-            anyhow!("there is no cache: set HOME or XDG_CACHE_HOME to an absolute path").into(),
+            failure!("there is no cache"; "set HOME or XDG_CACHE_HOME to an absolute path").into(),
         );
     };
     let mut status = 0;
@@ -144,14 +146,18 @@ fn places(directory: &Path) -> Result<Vec<PathBuf>> {
     let written = directory.file_name().map_or(&*absolute, |_| directory);
     let mut places = Vec::new();
     match fs::symlink_metadata(directory) {
-        Ok(found) if found.is_symlink() => bail!(
-            "{} is a symbolic link, and links are not followed: give the directory that it leads to",
-            directory.display()
-        ),
-        Ok(found) if !found.is_dir() => bail!(
-            "{} is not a directory: give the directory that `rocov run` wrote to",
-            directory.display()
-        ),
+        Ok(found) if found.is_symlink() => {
+            fail!(
+                "{} is a symbolic link, and links are not followed", directory.display();
+                "give the directory that it leads to"
+            )
+        }
+        Ok(found) if !found.is_dir() => {
+            fail!(
+                "{} is not a directory", directory.display();
+                "give the directory that `rocov run` wrote to"
+            )
+        }
         Ok(_) => places.push(directory.to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => {

@@ -3,10 +3,12 @@
 use std::env;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
+use rocov::support::diagnostic::diagnostic;
 use serde_json::{Value, json};
 
 use crate::cli::CommentArguments;
+use crate::support::failure::failure;
 use crate::support::mmap;
 use crate::system::http::request;
 use crate::term::exit_status::CommandResult;
@@ -35,11 +37,10 @@ pub(crate) fn comment(arguments: &CommentArguments) -> CommandResult {
     let text = mmap::read_text(&arguments.file)?;
     let text = String::from_utf8_lossy(&text);
     let Some(comments) = Comments::from_environment()? else {
-        print::warn(&[
-            "no comment was written, because this job belongs to no pull request or merge request: run `rocov \
-             comment` in one that does"
-                .to_owned(),
-        ]);
+        print::warn(&[diagnostic!(
+            "no comment was written, because this job belongs to no pull request or merge request";
+            "run `rocov comment` in one that does"
+        )]);
         return Ok(0);
     };
     let marker = format!("<!-- rocov: {} -->", arguments.name);
@@ -56,8 +57,9 @@ impl Comments {
         } else if env::var_os("GITLAB_CI").is_some() {
             Self::from_gitlab()
         } else {
-            Err(anyhow!(
-                "neither GITHUB_ACTIONS nor GITLAB_CI is set: run `rocov comment` in a job of GitHub or GitLab"
+            Err(failure!(
+                "neither GITHUB_ACTIONS nor GITLAB_CI is set";
+                "run `rocov comment` in a job of GitHub or GitLab"
             ))
         }
     }
@@ -136,7 +138,7 @@ impl Comments {
 /// A variable of the job. Services set one to nothing if its value is a secret that the job may not have.
 fn variable(name: &str) -> Result<String> {
     let value = env::var(name).ok().filter(|value| !value.is_empty());
-    value.with_context(|| format!("{name} is not set: give it to the step that comments"))
+    value.with_context(|| diagnostic!("{name} is not set"; "give it to the step that comments"))
 }
 
 /// A comment of at most so many characters: first without the lists that are folded, then without its end.

@@ -1,11 +1,13 @@
 //! `rocov diff`: compares the coverage of two data directories or reports in JSON.
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
+use rocov::support::diagnostic::Diagnostic;
 
 use crate::cli::{DiffArguments, DiffSide};
 use crate::coverage::{Comparison, View};
 use crate::render::comparison;
 use crate::render::comparison::ComparisonFormat;
+use crate::support::failure::failure;
 use crate::term::exit_status::CommandResult;
 use crate::term::{exit_status, print};
 
@@ -18,11 +20,10 @@ pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
     let [(before_view, idle), (after_view, idle_after)] = [read(before)?, read(after)?];
     let views = [before_view, after_view];
     if views.iter().all(|view| view.paths.is_empty()) {
-        return Err(anyhow!(
-            "nothing to compare: --include and --exclude leave none of the sources in {} and {}: give globs that \
-             match some",
-            before.path.display(),
-            after.path.display()
+        return Err(failure!(
+            "nothing to compare: --include and --exclude leave none of the sources in {} and {}",
+            before.path.display(), after.path.display();
+            "give globs that match some"
         )
         .into());
     }
@@ -57,7 +58,7 @@ pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
 }
 
 /// Reads a data directory, or a report in JSON. Returns also a line for each pattern that matches nothing there.
-fn view(side: DiffSide<'_>, arguments: &DiffArguments) -> Result<(View, Vec<String>)> {
+fn view(side: DiffSide<'_>, arguments: &DiffArguments) -> Result<(View, Vec<Diagnostic>)> {
     let (objects, llvm_bin) = (&arguments.objects, arguments.llvm_bin.as_deref());
     let filters = &arguments.filters;
     let (view, idle) = filters.view(&[side.path], side.labels, objects, llvm_bin)?;

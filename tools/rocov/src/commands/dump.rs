@@ -1,9 +1,9 @@
 //! `rocov dump`: has a running program write its counts as profiles.
 
-use anyhow::anyhow;
 use rocov::control::{DumpRequest, Request};
 
 use crate::cli::DumpArguments;
+use crate::support::failure::failure;
 use crate::system::control::ask;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
@@ -37,10 +37,8 @@ pub(crate) fn dump(arguments: &DumpArguments) -> CommandResult {
     };
     print::text(format!("{label}: {written}{in_flight}\n").as_bytes())?;
     if answer.get("lost") == "yes" {
-        let lost = anyhow!(
-            "some counts of process {} are lost: see its standard error",
-            arguments.pid
-        );
+        let lost =
+            failure!("some counts of process {} are lost", arguments.pid; "see its standard error");
         return Err(lost.into());
     }
     Ok(0)

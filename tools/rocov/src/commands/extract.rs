@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use rocov::format::bundle;
 use rocov::format::bundle::{BundleError, Container, DeviceImage};
 use rocov::format::codeobject::{Identity, sanitize_target};
@@ -11,6 +11,7 @@ use rocov::store::write_if_changed;
 
 use crate::cli::ExtractArguments;
 use crate::data::ptx::Ptx;
+use crate::support::failure::failure;
 use crate::support::mmap;
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::print;
@@ -104,17 +105,16 @@ pub(crate) fn extract(arguments: &ExtractArguments) -> CommandResult {
         && !other_targets.is_empty()
     {
         let targets: Vec<_> = other_targets.iter().map(String::as_str).collect();
-        return Err(anyhow!(
-            "no device ELF for {glob} in {}: give --target one of those that it has: {}",
-            path.display(),
-            targets.join(", ")
+        return Err(failure!(
+            "no device ELF for {glob} in {}", path.display();
+            "give --target one of those that it has: {}", targets.join(", ")
         )
         .into());
     }
     if done.is_empty() && status == 0 {
-        return Err(anyhow!(
-            "no device ELF in {}: give a program or library with kernels",
-            path.display()
+        return Err(failure!(
+            "no device ELF in {}", path.display();
+            "give a program or library with kernels"
         )
         .into());
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use rocov::store::Label;
+use rocov::support::diagnostic::Diagnostic;
 use serde::Serialize;
 
 use crate::cli::{LineOfSource, WhichArguments};
@@ -166,7 +167,7 @@ fn answers(
 
 /// Returns a line for each source that has changed since it was compiled, so that the line may be
 /// another.
-fn stale(answers: &[LineAnswer], whole: &View) -> Vec<String> {
+fn stale(answers: &[LineAnswer], whole: &View) -> Vec<Diagnostic> {
     let sources: BTreeSet<_> = answers.iter().map(|answer| &answer.source).collect();
     let misfits = sources.into_iter().filter_map(|source| {
         let misfit = misfit(whole, source, &SourceTexts::default())?;

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rocov::store::read_input;
+use rocov::support::diagnostic::{Diagnostic, diagnostic, fail};
 use serde::{Deserialize, Serialize};
 
 use super::baseline_column::{BaselineColumn, Carried, Shares};
@@ -78,16 +79,16 @@ impl Baseline {
         let name = path.display();
         let text = match read_input(path, MAX) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                bail!("there is no baseline {name}: `rocov baseline -o {name}` writes one")
+                fail!("there is no baseline {name}"; "`rocov baseline -o {name}` writes one")
             }
             text => text.with_context(|| format!("cannot read the baseline {name}"))?,
         };
-        let is_none = || format!("{name} is not a baseline: `rocov baseline` writes one");
+        let is_none = || diagnostic!("{name} is not a baseline"; "`rocov baseline` writes one");
         let Version { rocov_baseline } = serde_json::from_slice(&text).with_context(is_none)?;
         if rocov_baseline != VERSION {
-            bail!(
-                "{name} is a baseline of version {rocov_baseline}, expected {VERSION}: use the rocov that wrote it, or \
-                 write it again with `rocov baseline`"
+            fail!(
+                "{name} is a baseline of version {rocov_baseline}, expected {VERSION}";
+                "use the rocov that wrote it, or write it again with `rocov baseline`"
             );
         }
         let baseline: Self = serde_json::from_slice(&text).with_context(is_none)?;
@@ -97,14 +98,15 @@ impl Baseline {
             time::days(&column.date).is_some() && column.shares().all(Shares::is_valid)
         };
         if !columns.all(is_valid) {
-            bail!(
-                "{name} has a date or a figure that cannot be right: write it again with `rocov baseline`"
+            fail!(
+                "{name} has a date or a figure that cannot be right";
+                "write it again with `rocov baseline`"
             );
         }
         if baseline.columns.is_empty() {
-            bail!(
-                "{name} has no figures for any arch, so every report would pass: remove it, and write it again with \
-                 `rocov baseline -o {name}`"
+            fail!(
+                "{name} has no figures for any arch, so every report would pass";
+                "remove it, and write it again with `rocov baseline -o {name}`"
             );
         }
         Ok(baseline)
@@ -236,7 +238,12 @@ impl Baseline {
 
     /// A line for each column of both that lacks sources in `now`, though they are still there below `root`. `lowering` is
     /// the command that stores the figures without them.
-    pub(crate) fn absent_sources(&self, now: &Self, root: &Path, lowering: &str) -> Vec<String> {
+    pub(crate) fn absent_sources(
+        &self,
+        now: &Self,
+        root: &Path,
+        lowering: &str,
+    ) -> Vec<Diagnostic> {
         let columns = self.columns.iter();
         let both = columns.filter_map(|(label, before)| Some((label, before, now.column(label)?)));
         let lines = both.filter_map(|(label, before, now)| {
@@ -249,11 +256,11 @@ impl Baseline {
                 more => format!(" and {more} more"),
             };
             (!absent.is_empty()).then(|| {
-                format!(
-                    "{label}: {}{more} not in this report, and in the baseline of {}: run the programs with this code, \
-                     leave it out with --exclude, or write the baseline without it with `{lowering}`",
-                    named.join(", "),
-                    before.date,
+                diagnostic!(
+                    "{label}: {}{more} not in this report, and in the baseline of {}",
+                    named.join(", "), before.date;
+                    "run the programs with this code, leave it out with --exclude, or write the baseline without it \
+                     with `{lowering}`"
                 )
             })
         });
@@ -261,15 +268,14 @@ impl Baseline {
     }
 
     /// A line for each column that `now` lacks, and that `is_wanted`.
-    pub(crate) fn absent(&self, now: &Self, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    pub(crate) fn absent(&self, now: &Self, is_wanted: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
         let columns = self.columns.iter();
         let absent =
             columns.filter(|(label, _)| !now.columns.contains_key(*label) && is_wanted(label));
         let lines = absent.map(|(label, column)| {
-            format!(
-                "{label}: the baseline of {} contains it, but this report does not: run the tests there, too, name the \
-                 archs that ran with --arch, or give --carry-forward",
-                column.date
+            diagnostic!(
+                "{label}: the baseline of {} contains it, but this report does not", column.date;
+                "run the tests there, too, use --arch to name the archs that ran, or give --carry-forward"
             )
         });
         lines.collect()

@@ -10,6 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
+
 use super::function::{Function, Region, TableLine, symbol};
 use super::hiprtc;
 use super::path_match::common_suffix;
@@ -30,7 +32,7 @@ pub(crate) struct Checkouts {
     /// The path that a source is reported by, for each of its other paths.
     joined: HashMap<Arc<str>, Arc<str>>,
     /// A line for each two directories with sources that look alike, and were not joined.
-    pub(crate) alike: Vec<String>,
+    pub(crate) alike: Vec<Diagnostic>,
 }
 
 impl Checkouts {
@@ -153,7 +155,7 @@ impl Search {
         &mut self,
         apart: &[Vec<&Arc<str>>],
         functions: impl Iterator<Item = &'a Arc<Function>>,
-    ) -> Vec<String> {
+    ) -> Vec<Diagnostic> {
         let mut outlines: HashMap<&str, Outline<'_>> = HashMap::new();
         if apart.iter().any(|paths| paths.len() > 1) {
             for function in functions {
@@ -233,15 +235,15 @@ fn roots([one, other]: [&Path; 2]) -> [PathBuf; 2] {
 }
 
 /// The line about sources that look alike in directories with these roots.
-fn about([root, other_root]: &[PathBuf; 2], pairs: &[[&str; 2]]) -> String {
+fn about([root, other_root]: &[PathBuf; 2], pairs: &[[&str; 2]]) -> Diagnostic {
     let [one, other] = pairs[0];
     let more = match pairs.len() - 1 {
         0 => String::new(),
         more => format!(", as do {}", count(more, "other pair")),
     };
     let [root, other_root] = [root, other_root].map(|path| path.display());
-    format!(
-        "{one} and {other} look like one source, and are reported as two{more}: to join them, give --source-root \
-         {root} --source-root {other_root}"
+    diagnostic!(
+        "{one} and {other} look like one source, and are reported as two{more}";
+        "to join them, give --source-root {root} --source-root {other_root}"
     )
 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result};
 use rocov::format::codeobject::CodeObject;
 use rocov::format::ptx::{Module, modules};
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 
 use super::activity::{self, Activities};
 use super::checkouts::Checkouts;
@@ -60,7 +61,7 @@ pub(crate) struct Collected {
     pub(crate) sources: Vec<Source>,
     /// The sources that have paths in several checkouts.
     pub(crate) checkouts: Checkouts,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<Diagnostic>,
 }
 
 /// Reads the coverage of all of `inputs`, several at a time. `place` gives the present path of a source
@@ -116,7 +117,7 @@ fn joined(sources: &mut [Source]) -> Checkouts {
     checkouts
 }
 
-fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<String>)> {
+fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Diagnostic>)> {
     let uniformity = input.uniformity.as_deref();
     let read = read_objects(
         &input.objects,
@@ -152,16 +153,14 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
     if let Side::Device = input.side {
         match described(&input.objects) {
             Ok((kernels, compiler)) => (source.kernels, source.compiler) = (kernels, compiler),
-            Err(error) => warnings.push(format!(
-                "its kernels are not known: {}: build it again",
-                explained(&error)
+            Err(error) => warnings.push(diagnostic!(
+                "its kernels are not known: {}", explained(&error).what();
+                "build it again"
             )),
         }
     }
     let binary = input.binary.display();
-    let warnings = warnings
-        .iter()
-        .map(|warning| format!("{binary}: {warning}"));
+    let warnings = warnings.into_iter().map(|warning| warning.within(&binary));
     Ok((source, warnings.collect()))
 }
 
@@ -172,7 +171,7 @@ pub(super) struct ObjectCoverage {
     pub(super) texts: Texts,
     ran_lines: RanLines,
     activities: Activities,
-    warnings: Vec<String>,
+    warnings: Vec<Diagnostic>,
 }
 
 /// The coverage of objects, with the uniformity of their records if its profiles are given.
@@ -217,27 +216,42 @@ pub(super) fn read_objects(
 }
 
 /// The records of objects as rocov evaluates them, and warnings.
-fn evaluated(index: &ObjectIndex, counts: &ProfileCounts) -> Result<(Vec<Record>, Vec<String>)> {
+fn evaluated(
+    index: &ObjectIndex,
+    counts: &ProfileCounts,
+) -> Result<(Vec<Record>, Vec<Diagnostic>)> {
     let evaluated = index.evaluate(counts)?;
     let mut warnings = index.left_out();
     warnings.extend(left_out(
         &evaluated.mismatched,
         "the profile has the counts of another definition",
-        "translation units define functions of the same name in different ways: give them different names",
+        "translation units define functions of the same name in different ways",
+        "give them different names",
     ));
     warnings.extend(left_out(
         &evaluated.short,
         "the profile has fewer counters than the code",
-        "the profile is damaged: run the program again",
+        "the profile is damaged",
+        "run the program again",
     ));
     Ok((evaluated.records, warnings))
 }
 
 /// The warning that functions are left out, if there are any.
-fn left_out(functions: &[Arc<str>], fact: &str, reason: &str) -> Option<String> {
+fn left_out(
+    functions: &[Arc<str>],
+    fact: &str,
+    reason: &str,
+    next: &'static str,
+) -> Option<Diagnostic> {
     let names = first_shown(functions);
     let functions = count(functions.len(), "function");
-    (!names.is_empty()).then(|| format!("left out: {functions} ({names}), as {fact}: {reason}"))
+    (!names.is_empty()).then(|| {
+        Diagnostic::new(
+            format!("left out: {functions} ({names}), as {fact}: {reason}"),
+            next,
+        )
+    })
 }
 
 /// The records of objects as llvm-cov exports them, and its warnings.
@@ -249,7 +263,7 @@ pub(super) fn exported(
     objects: &[PathBuf],
     profile: &Path,
     tools: &Tools,
-) -> Result<(Vec<Record>, Vec<String>)> {
+) -> Result<(Vec<Record>, Vec<Diagnostic>)> {
     let (export, warnings) = export(tools, objects, profile)?;
     let mut records = export.records;
     if number_of_branches(&records) != export.branches {
@@ -283,17 +297,19 @@ fn mark(records: &mut [Record], index: &ObjectIndex) {
 }
 
 /// The warning of rocov for a line of llvm-cov.
-fn warning(line: &str) -> String {
+fn warning(line: &str) -> Diagnostic {
     let line = line.trim_start_matches("warning: ");
     let number = line.strip_suffix(" functions have mismatched data");
     match number.and_then(|rest| rest.parse().ok()) {
-        Some(number) => format!(
-            "left out: {}, because the profiles contain counts of other code under these names: translation units \
-             define the functions in different ways, or the program was built again: build and run it again, and give \
-             different functions different names",
-            count(number, "function")
-        ),
-        None => format!("llvm-cov: {line}"),
+        Some(number) => {
+            diagnostic!(
+                "left out: {}, because the profiles contain counts of other code under these names: translation \
+                 units define the functions in different ways, or the program was built again",
+                count(number, "function");
+                "build and run it again, and give different functions different names"
+            )
+        }
+        None => Diagnostic::from_other(format!("llvm-cov: {line}")),
     }
 }
 
@@ -368,11 +384,12 @@ mod tests {
 
     #[test]
     fn the_warning_of_llvm_cov_gets_a_reason_and_a_next_step() {
-        let line = warning("warning: 2 functions have mismatched data");
+        let line = warning("warning: 2 functions have mismatched data").to_string();
         assert!(line.starts_with(
             "left out: 2 functions, because the profiles contain counts of other code"
         ));
         assert!(line.contains("build and run it again"));
-        assert_eq!(warning("warning: anything else"), "llvm-cov: anything else");
+        let other = warning("warning: anything else").to_string();
+        assert_eq!(other, "llvm-cov: anything else");
     }
 }

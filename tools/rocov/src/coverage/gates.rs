@@ -381,7 +381,7 @@ fn uncovered_archs(view: &View) -> Vec<String> {
         let mut lines = uncovered_in(other, column);
         if !lines.is_empty() {
             lines.push(format!(
-                "{}: nothing ran on it: run the programs there, or name the archs that ran with --arch",
+                "{}: nothing ran on it: run the programs there, or use --arch to name the archs that ran",
                 column.label
             ));
         }

@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::Path;
 use std::ptr;
 
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
+
 use super::function::{Function, Kind, Location, Place, TableLine, symbol};
 use super::hiprtc;
 
@@ -43,7 +45,7 @@ const NAMED: usize = 3;
 /// Lines about sources, with what to do next: one for each of a few, and one for the others of a kind.
 pub(crate) fn about_all<'a, P: AsRef<str> + ?Sized + 'a>(
     misfits: impl IntoIterator<Item = (&'a P, &'a Misfit)>,
-) -> Vec<String> {
+) -> Vec<Diagnostic> {
     let misfits = misfits.into_iter();
     let misfits = misfits.map(|(path, misfit)| (path.as_ref(), misfit));
     let (stale, missing): (Vec<_>, Vec<_>) =
@@ -64,9 +66,9 @@ pub(crate) fn about_all<'a, P: AsRef<str> + ?Sized + 'a>(
             let named: Vec<_> = named.collect();
             let more = if others > NAMED { ", ..." } else { "" };
             let named = named.join(", ");
-            lines.push(format!(
-                "{others} more sources {are}, which need the same: {named}{more}"
-            ));
+            lines.push(
+                diagnostic!("{others} more sources {are}: {named}{more}"; "do the same for them"),
+            );
         }
     }
     lines
@@ -165,17 +167,21 @@ impl From<Sign> for Stale {
 
 impl Misfit {
     /// A line about the source, with what to do next.
-    pub(crate) fn about(&self, path: impl fmt::Display) -> String {
+    pub(crate) fn about(&self, path: impl fmt::Display) -> Diagnostic {
         match self {
-            Self::Missing if hiprtc::is_temporary(&path.to_string()) => format!(
-                "{path}: hipRTC compiled the source from memory, and the code object does not contain its text: give \
-                 hipRTC the options that `rocov flags --hiprtc` prints; a trace needs only -gline-tables-only and \
-                 -gembed-source"
-            ),
-            Self::Missing => format!(
-                "{path}: the source does not exist: restore it, give its location with --path-map, or read it from \
-                 git with --source-revision"
-            ),
+            Self::Missing if hiprtc::is_temporary(&path.to_string()) => {
+                diagnostic!(
+                    "{path}: hipRTC compiled the source from memory, and the code object does not contain its text";
+                    "give hipRTC the options that `rocov flags --hiprtc` prints; a trace needs only \
+                     -gline-tables-only and -gembed-source"
+                )
+            }
+            Self::Missing => {
+                diagnostic!(
+                    "{path}: the source does not exist";
+                    "restore it, give its location with --path-map, or read it from git with --source-revision"
+                )
+            }
             Self::Stale(stale) => {
                 let exclusions = match stale.has_exclusions {
                     true => ", and its exclusions apply to the lines where they are now",
@@ -185,8 +191,9 @@ impl Misfit {
                     Sign::OtherText(_) => "remove the counts with `rocov clean`, and run it again",
                     _ => "build and run it again",
                 };
-                format!(
-                    "{path}: stale: {stale}{exclusions}: {next}, or read it from git with --source-revision of `rocov report`"
+                diagnostic!(
+                    "{path}: stale: {stale}{exclusions}";
+                    "{next}, or read it from git with --source-revision of `rocov report`"
                 )
             }
         }
@@ -228,7 +235,7 @@ impl fmt::Display for Stale {
             Sign::OtherText(line) => {
                 write!(
                     out,
-                    "it has changed since it ran (line {line} had another text)"
+                    "it has changed since it ran (line {line} had different text)"
                 )
             }
         }

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 
 use super::breakdown::Tests;
 use super::checkouts::Checkouts;
@@ -123,7 +124,7 @@ impl<'a> Report<'a> {
     }
 
     /// A line for each exclusion of the user that has excluded nothing so far.
-    pub(crate) fn idle_exclusions(&self) -> Vec<String> {
+    pub(crate) fn idle_exclusions(&self) -> Vec<Diagnostic> {
         self.exclusions.idle()
     }
 
@@ -205,7 +206,7 @@ impl<'a> Report<'a> {
         selection: &Selection,
         by: By,
         installed: &LlvmTools,
-    ) -> Result<(View, Vec<String>)> {
+    ) -> Result<(View, Vec<Diagnostic>)> {
         let is_wanted = |path: &str| selection.admits(path);
         let Collected {
             sources,
@@ -385,5 +386,9 @@ fn heading(arch: &MergedArch<'_>) -> Heading {
 /// The reason why the counts of so many functions are too low, and what to do.
 pub(crate) fn too_low(functions: usize) -> String {
     let functions = count(functions, "function");
-    format!("the counters of {functions} are not atomic: compile with -fprofile-update=atomic")
+    diagnostic!(
+        "the counters of {functions} are not atomic";
+        "compile with -fprofile-update=atomic"
+    )
+    .to_string()
 }

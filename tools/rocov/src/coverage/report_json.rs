@@ -8,7 +8,8 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use rocov::support::diagnostic::{diagnostic, fail};
 use serde::{Deserialize, Serialize};
 
 use super::activity::Activities;
@@ -127,22 +128,22 @@ struct Rocov {
 /// Fails if the file cannot be read, or is none that `rocov report --json` has written.
 pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<Source>> {
     let is_none = || {
-        format!(
-            "{} is not a report that `rocov report --json` of this version wrote; give one, or a data directory",
-            path.display()
+        diagnostic!(
+            "{} is not a report that `rocov report --json` of this version wrote", path.display();
+            "give one, or a data directory"
         )
     };
     let open = || mmap::open(path);
     let saved: Saved = serde_json::from_reader(BufReader::new(open()?)).with_context(is_none)?;
     let exports = export::read_all(open()?).with_context(is_none)?;
     if exports.iter().all(|export| export.records.is_empty()) {
-        bail!(
-            "{} has no functions: write it without --summary-only and --skip-functions",
-            path.display()
+        fail!(
+            "{} has no functions", path.display();
+            "write it without --summary-only and --skip-functions"
         );
     }
     if exports.len() != saved.rocov.columns.len() {
-        bail!(is_none());
+        return Err(is_none().into());
     }
     let mut shared = SharedFunctions::default();
     let sources = saved.rocov.columns.into_iter().zip(exports);
@@ -159,7 +160,7 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
             let function = Arc::get_mut(&mut record.function).with_context(is_none)?;
             let mut indices = marks.uncounted_gaps.iter().chain(&marks.own_counters);
             if indices.any(|index| *index >= function.regions.len()) {
-                bail!(is_none());
+                return Err(is_none().into());
             }
             function.marks = marks;
         }

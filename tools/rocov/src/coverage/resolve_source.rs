@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::{Error, Result, anyhow, bail};
+use anyhow::{Error, Result};
+use rocov::support::diagnostic::fail;
 
 use super::line::Line;
 use super::path_match::{Match, PathIndex};
 use super::view::View;
+use crate::support::failure::failure;
 
 impl View {
     /// The source at `file`. If there is none, the source whose path ends like `file`.
@@ -22,11 +24,12 @@ impl View {
         let found = match PathIndex::new(root, paths()).find(&path.to_string_lossy()) {
             Match::Source(found) | Match::Likely(found) => found.to_owned(),
             Match::Nothing => return Err(not_known([file], paths())),
-            Match::Ambiguous(several) => bail!(
-                "{} may be one of {}: give more of its path",
-                file.display(),
-                several.join(", ")
-            ),
+            Match::Ambiguous(several) => {
+                fail!(
+                    "{} may be one of {}", file.display(), several.join(", ");
+                    "give more of its path"
+                )
+            }
         };
         // The index is gone, and the view has the path, too.
         let source = paths().find(|path| **path == *found);
@@ -47,9 +50,9 @@ impl View {
         let before = after.checked_sub(1).and_then(|index| lines.get(index));
         let near = before.into_iter().chain(lines.get(after));
         let near: Vec<_> = near.map(|line| line.number.to_string()).collect();
-        bail!(
-            "there is no GPU code on line {number} of {path}: give the nearest, {}",
-            near.join(" and ")
+        fail!(
+            "there is no GPU code on line {number} of {path}";
+            "give the nearest, {}", near.join(" and ")
         )
     }
 }
@@ -64,9 +67,8 @@ pub(crate) fn not_known(
         let paths = paths.map(|path| path.as_ref().display().to_string());
         paths.collect::<Vec<_>>().join(", ")
     }
-    anyhow!(
-        "no GPU code that ran was compiled from {}: it was compiled from {}; if sources have moved, give --path-map",
-        list(asked),
-        list(compiled),
+    failure!(
+        "the GPU code that ran was not compiled from {}, but from {}", list(asked), list(compiled);
+        "give --path-map if sources have moved"
     )
 }

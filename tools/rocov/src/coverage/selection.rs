@@ -6,9 +6,10 @@ use std::slice;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use regex::Regex;
 use rocov::discover::filter::Filter;
+use rocov::support::diagnostic::{Diagnostic, diagnostic, fail};
 
 /// A directory that sources have moved to since they were compiled: `FROM=TO`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +35,7 @@ impl FromStr for PathMap {
                 from: from.into(),
                 to: std::path::absolute(to)?,
             }),
-            _ => bail!("expected two directories, FROM=TO"),
+            _ => fail!("no two directories"; "give FROM=TO"),
         }
     }
 }
@@ -131,31 +132,43 @@ impl Selection {
 
     /// One line for each glob and regular expression that matches none of the files at these places, and for
     /// each map and root that fits none of those that were placed.
-    pub(crate) fn idle(&self, places: &[PathBuf]) -> Vec<String> {
+    pub(crate) fn idle(&self, places: &[PathBuf]) -> Vec<Diagnostic> {
         let matches = |filter: &Filter| {
             let mut places = places.iter();
             places.any(|place| filter.admits(Some(place)))
         };
         let globs = self.globs.iter().filter(|(_, filter)| !matches(filter));
-        let globs = globs.map(|(option, _)| format!("{option} matches no source"));
+        let globs = globs.map(
+            |(option, _)| diagnostic!("{option} matches no source"; "fix it, or leave it out"),
+        );
         let has_none = |regex: &&Regex| {
             let mut places = places.iter();
             !places.any(|place| regex.is_match(&place.to_string_lossy()))
         };
         let ignored = self.ignored.iter().filter(has_none);
-        let ignored =
-            ignored.map(|regex| format!("--ignore-filename-regex {regex} matches no source"));
+        let ignored = ignored.map(|regex| {
+            diagnostic!(
+                "--ignore-filename-regex {regex} matches no source";
+                "fix it, or leave it out"
+            )
+        });
         let maps = self.maps.iter().zip(&self.has_moved);
         let maps = maps.filter(|(_, has_moved)| !has_moved.load(Ordering::Relaxed));
         let maps = maps.map(|(PathMap { from, to }, _)| {
             let (from, to) = (from.display(), to.display());
-            format!("--path-map {from}={to} moves no source: none was compiled in {from}")
+            diagnostic!(
+                "--path-map {from}={to} moves no source: none was compiled in {from}";
+                "fix it, or leave it out"
+            )
         });
         let roots = self.roots.iter().zip(&self.has_source);
         let roots = roots.filter(|(_, has_source)| !has_source.load(Ordering::Relaxed));
         let roots = roots.map(|(root, _)| {
             let root = root.display();
-            format!("--source-root {root} has no source: none was compiled in {root}")
+            diagnostic!(
+                "--source-root {root} has no source: none was compiled in {root}";
+                "fix it, or leave it out"
+            )
         });
         globs.chain(ignored).chain(maps).chain(roots).collect()
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use rocov::support::diagnostic::Diagnostic;
 
 use super::misfit::Misfit;
 use super::resolve_source::not_known;
@@ -15,7 +16,7 @@ pub(crate) struct SourcesToShow<'a> {
     /// In order; none if no source exists.
     pub(crate) paths: Vec<&'a str>,
     /// A line for each source that should be shown and does not exist.
-    pub(crate) left_out: Vec<String>,
+    pub(crate) left_out: Vec<Diagnostic>,
 }
 
 impl<'a> SourcesToShow<'a> {
@@ -42,7 +43,7 @@ impl<'a> SourcesToShow<'a> {
         for path in &view.paths {
             let place = Path::new(&**path);
             if wanted.is_empty() && !texts.has(place) {
-                left_out.push(format!("left out: {}", Misfit::Missing.about(path)));
+                left_out.push(Misfit::Missing.about(path).within("left out"));
             } else if wanted.is_empty() || wanted.iter().any(|path| holds(path, place, texts)) {
                 paths.push(&**path);
             }
@@ -54,7 +55,7 @@ impl<'a> SourcesToShow<'a> {
     }
 
     /// A line for each source that has changed since it was compiled.
-    pub(crate) fn stale(&self, view: &View) -> Vec<String> {
+    pub(crate) fn stale(&self, view: &View) -> Vec<Diagnostic> {
         let stale = self.paths.iter().filter_map(|path| {
             let misfit = misfit(view, path, &view.texts)?;
             misfit.stale().is_some().then(|| misfit.about(path))

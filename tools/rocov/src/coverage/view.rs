@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 
 use super::activity::{self, Activities, Activity};
 use super::baseline_column::Carried;
@@ -409,20 +410,23 @@ impl View {
     }
 
     /// Lines about the source files that were found to have changed or to be missing, of the data called `name`.
-    pub(crate) fn misfits_of(&self, name: &str) -> Vec<String> {
-        let lines = misfit::about_all(&self.misfits).into_iter();
-        let lines = lines.map(|line| format!("{name}: {line}"));
-        lines.collect()
+    pub(crate) fn misfits_of(&self, name: &str) -> Vec<Diagnostic> {
+        let messages = misfit::about_all(&self.misfits).into_iter();
+        messages.map(|message| message.within(name)).collect()
     }
 
     /// Adds components that are made of sources, and returns a line for each that has none.
-    pub(crate) fn add_components(&mut self, components: &[(String, SourceGlobs)]) -> Vec<String> {
+    pub(crate) fn add_components(
+        &mut self,
+        components: &[(String, SourceGlobs)],
+    ) -> Vec<Diagnostic> {
         let mut empty = Vec::new();
         for (name, sources) in components {
             let part = Part::from_sources(name.clone(), self, sources);
             if part.columns.is_empty() {
-                empty.push(format!(
-                    "component {name}: none of its sources is reported: give globs that match some"
+                empty.push(diagnostic!(
+                    "component {name}: none of its sources is reported";
+                    "give globs that match some"
                 ));
             }
             self.components.push(part);

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use rocov::support::diagnostic::{Diagnostic, fail};
 
 use super::exclusions::Exclusions;
 use super::report::Report;
@@ -40,7 +41,7 @@ impl ViewInput<'_> {
     /// # Errors
     ///
     /// Fails if it has nothing to report, or cannot be read.
-    pub(crate) fn view(self) -> Result<(View, Vec<String>)> {
+    pub(crate) fn view(self) -> Result<(View, Vec<Diagnostic>)> {
         let Self {
             selection, archs, ..
         } = self;
@@ -50,9 +51,9 @@ impl ViewInput<'_> {
             && !path.is_dir()
         {
             if !self.labels.is_empty() {
-                bail!(
-                    "{} is a report, which has no labels: leave out --label, or give a data directory",
-                    path.display()
+                fail!(
+                    "{} is a report, which has no labels", path.display();
+                    "leave out --label, or give a data directory"
                 );
             }
             let mut sources = report_json::read(path, |path| selection.place(path))?;
@@ -86,7 +87,7 @@ impl ViewInput<'_> {
 }
 
 /// A line for each pattern of a selection that matches no source of a view.
-fn idle(selection: &Selection, view: &View) -> Vec<String> {
+fn idle(selection: &Selection, view: &View) -> Vec<Diagnostic> {
     let places: Vec<_> = view.everything().into_iter().map(PathBuf::from).collect();
     selection.idle(&places)
 }

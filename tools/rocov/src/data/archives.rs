@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use rocov::format::bundle::{ANY_TARGET, SplitOff};
+use rocov::support::diagnostic::fail;
 
 /// The archives that are there for the host file at `host`, of all targets.
 ///
@@ -24,9 +25,9 @@ pub(super) fn archives_beside(host: &Path, reference: &SplitOff) -> Result<Vec<P
         let paths: Vec<_> = paths
             .map(|path| directory.join(path).display().to_string())
             .collect();
-        bail!(
-            "its device code was split off into kpack archives, and none of them was found: install {}",
-            paths.join(", ")
+        fail!(
+            "its device code was split off into kpack archives, and none of them was found";
+            "install {}", paths.join(", ")
         );
     }
     Ok(found)

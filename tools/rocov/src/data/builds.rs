@@ -15,6 +15,7 @@ use rocov::discover::host_files::{build_of, tag};
 use rocov::format::registry::model::{Document, HostRecord, NeverLoadedRecord};
 use rocov::store::ProfileNameParts;
 use rocov::store::layout::{normal, unlabelled_directory};
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 
 use super::names::DeviceProfile;
 use super::registries::{Registries, RegistryLoad, RegistryProcess};
@@ -245,7 +246,7 @@ impl Builds {
     }
 
     /// Returns a message for each file whose older builds have profiles that were left out.
-    pub(super) fn about(&self, left_out: &[DeviceProfile], place: &dyn Display) -> Vec<String> {
+    pub(super) fn about(&self, left_out: &[DeviceProfile], place: &dyn Display) -> Vec<Diagnostic> {
         let counted = left_out.iter().filter(|profile| !profile.is_of_zeros);
         let left_out: BTreeSet<_> = counted
             .flat_map(|profile| self.for_profile(profile))
@@ -259,13 +260,13 @@ impl Builds {
                 .filter(|(path, _)| path == file)
                 .map(|build| self.processes[build])
                 .sum();
-            format!(
-                "{}: {} in {place}: rocov uses the newest ({}) and leaves out {} of older ones; --all-builds adds them \
-                 up, `rocov clean` removes them all",
+            diagnostic!(
+                "{}: {} in {place}: rocov uses the newest ({}) and leaves out {} of older ones",
                 below(file, &here()),
                 count(builds.len(), "build"),
                 time::local(newest),
-                count(runs, "run"),
+                count(runs, "run");
+                "--all-builds adds them up, `rocov clean` removes them all"
             )
         };
         files.into_iter().map(about).collect()

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use anyhow::{Context, Result};
+use rocov::support::diagnostic::Diagnostic;
 use tempfile::TempDir;
 
 use super::builds::Builds;
@@ -26,7 +27,7 @@ pub(crate) struct CompletedData {
     /// The builds that the profiles come from, and which of them are taken.
     pub(crate) builds: Builds,
     /// A line for each file whose older builds have profiles that were left out.
-    pub(crate) older: Vec<String>,
+    pub(crate) older: Vec<Diagnostic>,
 }
 
 impl DataListing {

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use rocov::support::diagnostic::{Diagnostic, diagnostic, fail};
 
 use super::Origins;
 use super::device_elfs::ObjectFile;
@@ -55,7 +56,7 @@ impl Components {
     }
 
     /// One line for each that has no code object which `is_reported`.
-    pub(crate) fn absent(&self, is_reported: impl Fn(&str) -> bool) -> Vec<String> {
+    pub(crate) fn absent(&self, is_reported: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
         let is_absent = |component: &&Component| {
             !component
                 .identities
@@ -63,10 +64,11 @@ impl Components {
                 .any(|identity| is_reported(identity))
         };
         let absent = self.0.iter().filter(is_absent).map(|component| {
-            format!(
-                "component {}: no code object of it is reported: it is not instrumented, was not loaded on these archs, \
-                 or was rebuilt since: compile it with the flags that `rocov flags` prints, and run it again",
-                component.path.display()
+            diagnostic!(
+                "component {}: no code object of it is reported: it is not instrumented, was not loaded on these \
+                 archs, or was rebuilt since",
+                component.path.display();
+                "compile it with the flags that `rocov flags` prints, and run it again"
             )
         });
         absent.collect()
@@ -99,10 +101,9 @@ impl Component {
             Err(_) => {}
         }
         if identities.is_empty() {
-            bail!(
-                "no device code in {}, and none was loaded from it: give a program or library with \
-                 kernels",
-                path.display()
+            fail!(
+                "no device code in {}, and none was loaded from it", path.display();
+                "give a program or library with kernels"
             );
         }
         Ok(Self {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Error, Result};
 use memmap2::Mmap;
 use rocov::format::bundle;
 use rocov::format::bundle::{BundleError, Containers, SplitOff};
@@ -12,6 +12,7 @@ use rocov::format::codeobject::cuda::with_sections;
 use rocov::format::codeobject::{CodeObject, Identity, without_host_functions};
 use rocov::store::layout::{PTX, device_elf_name, elf_identity};
 use rocov::store::write_atomic;
+use rocov::support::diagnostic::fail;
 
 use super::archives::archives_beside;
 use crate::support::mmap;
@@ -57,9 +58,9 @@ impl ObjectFile {
     /// Fails if it is something else, has no device code in it, or is so damaged that none can be used.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         if path.is_dir() {
-            bail!(
-                "{} is a directory, not an object file: give the data directory before --object",
-                path.display()
+            fail!(
+                "{} is a directory, not an object file", path.display();
+                "give the data directory before --object"
             );
         }
         let contents = mmap::map(path)?;
@@ -165,10 +166,10 @@ pub(super) fn open_kept(path: &Path, identity: &str) -> Result<ObjectFile> {
         [elf] if elf.identity.as_str() == identity => Ok(file),
         elfs => {
             let found: Vec<_> = elfs.iter().map(|elf| elf.identity.as_str()).collect();
-            bail!(
-                "{} has the contents of code object {}, not of the one in its name: {remedy}",
-                path.display(),
-                found.join(", "),
+            fail!(
+                "{} has the contents of code object {}, not of the one in its name",
+                path.display(), found.join(", ");
+                "{remedy}"
             )
         }
     }
@@ -195,10 +196,10 @@ fn in_archives(host: &Path, reference: &SplitOff) -> Result<(Vec<DeviceElf>, Vec
         damage.extend(wrong);
     }
     if elfs.is_empty() && damage.is_empty() {
-        bail!(
-            "{} was split off into kpack archives, and these do not name {}: give the archives of its build",
-            host.display(),
-            reference.name
+        fail!(
+            "{} was split off into kpack archives, and these do not name {}",
+            host.display(), reference.name;
+            "give the archives of its build"
         );
     }
     Ok((elfs, damage))

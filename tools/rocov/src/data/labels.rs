@@ -5,11 +5,13 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::{Error, Result, anyhow, bail};
+use anyhow::{Error, Result};
 use rocov::store::Label;
+use rocov::support::diagnostic::fail;
 
 use super::matched_elfs::{MatchedCodeObject, MatchedElfs};
 use super::{DeviceProfile, ReportableData};
+use crate::support::failure::failure;
 
 /// The most labels that a message lists.
 const MOST: usize = 8;
@@ -50,12 +52,13 @@ impl ReportableData {
             .iter()
             .filter(|profile| !profile.is_of_zeros);
         if profiles.into_iter().any(DeviceProfile::is_merged) {
-            return anyhow!(
-                "no labelled profiles in {self}: `rocov merge` has added up the counts of all labels: give the \
-                 directories that were merged, or merge them with --per-test"
+            return failure!(
+                "no labelled profiles in {self}";
+                "`rocov merge` has added up the counts of all labels: give the directories that were merged, or \
+                 merge them with --per-test"
             );
         }
-        anyhow!("no labelled profiles in {self}: run each test under `rocov run --label NAME`")
+        failure!("no labelled profiles in {self}"; "run each test under `rocov run --label NAME`")
     }
 }
 
@@ -92,9 +95,9 @@ impl MatchedElfs<'_> {
                 more => format!(" and {more} more"),
             };
             let known: Vec<_> = known.into_iter().take(MOST).collect();
-            bail!(
-                "no profile in {data} has the label {pattern}: give one of these labels: {}{more}",
-                known.join(", ")
+            fail!(
+                "no profile in {data} has the label {pattern}";
+                "give one of these labels: {}{more}", known.join(", ")
             );
         }
         for object in self.archs.values_mut().flat_map(|arch| arch.values_mut()) {

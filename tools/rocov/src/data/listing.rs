@@ -6,8 +6,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Error, Result};
 use rocov::store::layout::{PROFRAW, is_data_set};
+use rocov::support::diagnostic::{Diagnostic, diagnostic, fail};
 
 use super::names::{DeviceProfile, is_of_llvms_drain};
 use super::registries::{MergedRegistry, Registries};
@@ -86,13 +87,13 @@ impl DataListing {
             .try_for_each(|name| refuse_data_set(name))?;
         for (path, error) in std::mem::take(&mut data.damaged) {
             if !data.names.contains(&path) {
-                warnings.add(format!("left out: {}", explained(&error)));
+                warnings.add(explained(&error).within("left out"));
                 data.damaged.push((path, error));
             } else if path.is_file() {
-                bail!(
-                    "{0} is a file: give the directory that `rocov run` wrote to; `rocov show {0}` prints \
-                     what is in the file",
-                    path.display()
+                let file = path.display();
+                fail!(
+                    "{file} is a file";
+                    "give the directory that `rocov run` wrote to; `rocov show {file}` prints what is in the file"
                 );
             } else if is_missing(&error) {
                 data.absent.push(path);
@@ -122,23 +123,25 @@ impl DataListing {
     }
 
     /// A line about host code without counts, if there is some.
-    pub(crate) fn without_host_counts(&self) -> Option<String> {
+    pub(crate) fn without_host_counts(&self) -> Option<Diagnostic> {
         let first = self.empty_host.first()?;
         let processes = count(self.empty_host.len(), "process");
-        Some(format!(
+        Some(diagnostic!(
             "left out: the host counts of {processes}, because an empty profile is left ({}): LLVM's runtime writes \
-             them when a process ends by itself, and it was killed or aborted: run it again",
-            first.display()
+             them when a process ends by itself, and it was killed or aborted",
+            first.display();
+            "run it again"
         ))
     }
 
     /// A line for each directory of merged profiles that is left out.
-    pub(crate) fn left_out_merges(&self) -> Vec<String> {
+    pub(crate) fn left_out_merges(&self) -> Vec<Diagnostic> {
         let lines = self.merges.iter().map(|directory| {
-            format!(
-                "left out: {0}: `rocov merge` wrote it, and its sums may contain the profiles of runs that are also \
-                 here: if they do not, name {0} and the directories of runs one by one",
-                directory.display()
+            let directory = directory.display();
+            diagnostic!(
+                "left out: {directory}: `rocov merge` wrote it, and its sums may contain the profiles of runs that \
+                 are also here";
+                "if they do not, name {directory} and the directories of runs one by one"
             )
         });
         lines.collect()
@@ -223,9 +226,10 @@ impl DataListing {
         let paths = self.registry_paths.iter().map(|(path, _)| path.as_path());
         let merged = MergedRegistry::read(paths, |path, document| completion.apply(path, document));
         if merged.unread.is_empty() && !merged.has_records() {
-            bail!(
-                "no kernel registry (.kernels.json) in {self}: run a program with instrumented GPU code under `rocov \
-                 run`, or any program with ROCOV_REGISTRY=always"
+            fail!(
+                "no kernel registry (.kernels.json) in {self}";
+                "run a program with instrumented GPU code under `rocov run`, or any program with \
+                 ROCOV_REGISTRY=always"
             );
         }
         Ok(merged)
@@ -257,10 +261,10 @@ impl DataListing {
 /// Fails if it is one.
 pub(crate) fn refuse_data_set(directory: &Path) -> Result<()> {
     if is_data_set(directory) {
-        bail!(
-            "{0} is a data set, without profiles: write them with `rocov export {0} --format profraw -o DIR`, and \
-             give DIR",
-            directory.display()
+        let set = directory.display();
+        fail!(
+            "{set} is a data set, without profiles";
+            "write them with `rocov export {set} --format profraw -o DIR`, and give DIR"
         );
     }
     Ok(())
@@ -280,9 +284,9 @@ pub(crate) fn check_archs<'a>(
     let known: BTreeSet<_> = known.collect();
     if let Some(missing) = archs.iter().find(|arch| !known.contains(arch.as_str())) {
         let known: Vec<_> = known.into_iter().collect();
-        bail!(
-            "no profile of {missing} in {place}: run the program there, or choose one of these archs: {}",
-            known.join(", ")
+        fail!(
+            "no profile of {missing} in {place}";
+            "run the program there, or choose one of these archs: {}", known.join(", ")
         );
     }
     Ok(())

@@ -1,11 +1,12 @@
 //! Pairs profiles with device ELFs, by their identity.
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Error, Result};
 
 use super::components::Components;
 use super::matched_elfs::MatchedElfs;
 use super::{ReportableData, partial_profiles};
 use crate::llvm::LlvmTools;
+use crate::support::failure::failure;
 use crate::term::warnings::Warnings;
 
 /// The error that no profile in a data directory is of the given components.
@@ -58,16 +59,17 @@ impl ReportableData {
     }
 
     fn no_device_elf(&self) -> Error {
-        anyhow!(
-            "no profile in {self} belongs to device code that is kept there or in a given object: give the files with \
-             the kernels that ran, as they were when they ran, with --object"
+        failure!(
+            "no profile in {self} belongs to device code that is kept there or in a given object";
+            "give the files with the kernels that ran, as they were when they ran, with --object"
         )
     }
 
     fn no_mapping(&self) -> Error {
-        anyhow!(
-            "no code object in {self} has a coverage mapping: compile the program with all the flags \
-             that `rocov flags` prints, -fcoverage-mapping among them, do not strip it, and run it again"
+        failure!(
+            "no code object in {self} has a coverage mapping";
+            "compile the program with all the flags that `rocov flags` prints, -fcoverage-mapping among them, do not \
+             strip it, and run it again"
         )
     }
 }

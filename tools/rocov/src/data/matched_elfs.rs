@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use rocov::store::Label;
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 
 use super::device_elfs::{DeviceElf, ObjectFile};
 use super::{DeviceProfile, ReportableData, profile_header};
@@ -158,15 +159,16 @@ impl<'a> MatchedElfs<'a> {
     }
 
     /// Takes out code objects that llvm-cov cannot show, and returns a line for each.
-    pub(super) fn leave_out_unmapped(&mut self) -> Vec<String> {
+    pub(super) fn leave_out_unmapped(&mut self) -> Vec<Diagnostic> {
         let mut left_out = Vec::new();
         self.archs.retain(|arch, objects| {
             objects.retain(|identity, object| {
                 let is_placed = object.is_placed();
                 if !is_placed {
-                    left_out.push(format!(
-                        "left out: {arch} code object {identity}: it has no coverage mapping, because it was compiled \
-                         without -fcoverage-mapping, or stripped: compile with the flags that `rocov flags` prints"
+                    left_out.push(diagnostic!(
+                        "left out: {arch} code object {identity}: it has no coverage mapping, because it was \
+                         compiled without -fcoverage-mapping, or stripped";
+                        "compile with the flags that `rocov flags` prints"
                     ));
                 }
                 is_placed
@@ -197,36 +199,33 @@ impl<'a> MatchedElfs<'a> {
     }
 
     /// One line for each thing that is not in the report, though it could be expected there.
-    pub(super) fn left_out(&self, data: &ReportableData) -> Vec<String> {
+    pub(super) fn left_out(&self, data: &ReportableData) -> Vec<Diagnostic> {
         let mut lines = Vec::new();
         let mut stale = BTreeSet::new();
         for (identity, profiles) in &self.strangers {
             let first = profiles[0];
-            let mut line = format!(
-                "left out: {} ({} of {} code object {identity}): ",
+            let place = format!(
+                "left out: {} ({} of {} code object {identity})",
                 first.path.display(),
                 count(profiles.len(), "profile"),
                 first.arch,
             );
-            match self.unused.iter().find_map(|file| others(file, first)) {
+            let reason = match self.unused.iter().find_map(|file| others(file, first)) {
                 Some((file, found)) => {
-                    line += &format!(
-                        "{} is rejected, because its device ELF for {} is code object {}: rebuilt since the run, or \
-                         from another program; give the file that ran, or run this one",
-                        file.display(),
-                        first.arch,
-                        found.join(", "),
-                    );
                     stale.insert(file);
+                    diagnostic!(
+                        "{} is rejected, because its device ELF for {} is code object {}: rebuilt since the run, or \
+                         from another program",
+                        file.display(), first.arch, found.join(", ");
+                        "give the file that ran, or run this one"
+                    )
                 }
-                None => {
-                    line += &format!(
-                        "its device ELF is neither kept in {data} nor in a given object: give the file \
-                         with its kernels, as it was when they ran, with --object"
-                    );
-                }
-            }
-            lines.push(line);
+                None => diagnostic!(
+                    "its device ELF is neither in {data} nor in any object given";
+                    "give the file with its kernels, as it was when they ran, with --object"
+                ),
+            };
+            lines.push(reason.within(place));
         }
         let unused = self
             .unused
@@ -242,7 +241,7 @@ impl<'a> MatchedElfs<'a> {
 pub(crate) fn leave_out_damaged(
     objects: &mut MatchedArch<'_>,
     check: impl Fn(&Path) -> Result<()>,
-) -> Vec<String> {
+) -> Vec<Diagnostic> {
     let mut left_out = Vec::new();
     objects.retain(|_, object| {
         left_out.extend(object.leave_out_damaged(&check));
@@ -286,16 +285,13 @@ impl MatchedCodeObject<'_> {
         profiles.filter(|profile| !profile.is_of_zeros).count()
     }
 
-    fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> Result<()>) -> Vec<String> {
+    fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> Result<()>) -> Vec<Diagnostic> {
         let mut left_out = Vec::new();
         self.profiles.retain(|profile| match check(&profile.path) {
             Ok(()) => true,
             Err(error) => {
-                left_out.push(format!(
-                    "left out: {}: {}",
-                    profile.path.display(),
-                    explained(&error)
-                ));
+                let place = format!("left out: {}", profile.path.display());
+                left_out.push(explained(&error).within(place));
                 false
             }
         });
@@ -318,7 +314,7 @@ fn others<'a>(
 }
 
 /// Makes the line that a file's device ELFs are not in the report.
-fn without_a_profile(file: &ObjectFile, elfs: &[&DeviceElf]) -> String {
+fn without_a_profile(file: &ObjectFile, elfs: &[&DeviceElf]) -> Diagnostic {
     let targets: BTreeSet<_> = elfs
         .iter()
         .filter_map(|elf| elf.target.as_deref())
@@ -328,11 +324,11 @@ fn without_a_profile(file: &ObjectFile, elfs: &[&DeviceElf]) -> String {
         [] => String::new(),
         targets => format!(" ({})", targets.join(", ")),
     };
-    format!(
+    let path = file.path.display();
+    diagnostic!(
         "left out: {} of {} in {path}{targets}: without a profile: not instrumented, not for an arch of the report, \
-         or rebuilt since the run: see `rocov doctor {path}`",
-        elfs.len(),
-        count(file.elfs.len(), "device ELF"),
-        path = file.path.display(),
+         or rebuilt since the run",
+        elfs.len(), count(file.elfs.len(), "device ELF");
+        "see `rocov doctor {path}`"
     )
 }

@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Error, anyhow};
+use anyhow::Error;
 use rocov::store::layout::PROFRAW;
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 
 use super::{DataListing, ReportableData};
+use crate::support::failure::failure;
 use crate::support::paths::{Absent, below, here};
 use crate::term::plural::count;
 
@@ -20,47 +22,50 @@ impl ReportableData {
             return error;
         }
         if !self.files.sections.is_empty() {
-            return anyhow!(
+            return failure!(
                 "no device profiles in {self}: instrumented GPU code ran, and rocov saved its sections unchanged, \
-                 which cannot be reported: compile with clang 15 or later, or use a newer rocov"
+                 which cannot be reported";
+                "compile with clang 15 or later, or use a newer rocov"
             );
         }
         if let Some(profile) = self.files.of_offload_runtime.first() {
-            return anyhow!(
-                "no device profiles in {self}: only {}, which LLVM's offload runtime wrote: read it with \
-                 llvm-profdata, or run the program again without --drain=llvm",
-                profile.display()
+            return failure!(
+                "no device profiles in {self}: only {}, which LLVM's offload runtime wrote",
+                profile.display();
+                "read it with llvm-profdata, or run the program again without --drain=llvm"
             );
         }
         if let Some(about) = self.files.about_llvms() {
-            return anyhow!("no device profiles of rocov in {self}: {about}");
+            return about
+                .within(format_args!("no device profiles of rocov in {self}"))
+                .into();
         }
         if let Some(pages) = self.files.with_file(|name| name == PAGES) {
-            return anyhow!(
-                "no device profiles in {self}: {} is a page of a report: give the directory that \
-                 `rocov run` wrote to",
-                pages.display()
+            return failure!(
+                "no device profiles in {self}: {} is a page of a report", pages.display();
+                "give the directory that `rocov run` wrote to"
             );
         }
         if let Some(merged) = self.files.with_file(|name| name.ends_with(".profdata")) {
-            return anyhow!(
-                "no device profiles in {self}: {} is merged, and a report needs raw profiles: give \
-                 the directories that were merged",
-                merged.display()
+            return failure!(
+                "no device profiles in {self}: {} is merged, and a report needs raw profiles",
+                merged.display();
+                "give the directories that were merged"
             );
         }
         if let Some(whole) = self.files.whole() {
-            return anyhow!(
-                "no device profiles in {self}, which is a part of {0}: `rocov report {0}` reports on all of it",
-                whole.display()
+            let whole = whole.display();
+            return failure!(
+                "no device profiles in {self}, which is a part of {whole}";
+                "`rocov report {whole}` reports on all of it"
             );
         }
         if let Some((_, elf)) = self.files.elf_paths().next() {
-            return anyhow!(
-                "no device profiles in {self}: instrumented GPU code was loaded ({}), and its process was \
-                 killed before the counters were drained: run it again, with `rocov run \
-                 --snapshot-every 1s` if it does not end by itself",
-                elf.display()
+            return failure!(
+                "no device profiles in {self}: instrumented GPU code was loaded ({}), and its process was killed \
+                 before the counters were drained",
+                elf.display();
+                "run it again, with `rocov run --snapshot-every 1s` if it does not end by itself"
             );
         }
         let host = match self.files.host.len() + self.files.empty_host.len() {
@@ -69,29 +74,29 @@ impl ReportableData {
         };
         let registries = self.registries.registries.iter();
         if (self.registries.processes()).any(|(_, process)| process.is_of_notes()) {
-            return anyhow!(
-                "no device profiles in {self}{host}: a process ended before its counters were drained: run it again, \
-                 with `rocov run --snapshot-every 1s` if it does not end by itself"
+            return failure!(
+                "no device profiles in {self}{host}: a process ended before its counters were drained";
+                "run it again, with `rocov run --snapshot-every 1s` if it does not end by itself"
             );
         }
         let named = registries.filter(|registry| registry.is_named);
         let mut processes = named.flat_map(|registry| &registry.processes);
         if processes.any(|process| !process.loads.is_empty()) {
-            return anyhow!(
-                "no device profiles in {self}{host}: the GPU code that ran is not instrumented: compile \
-                 it with the flags that `rocov flags` prints, or have hipRTC compile it with those that `rocov flags \
-                 --hiprtc` prints; `rocov doctor PROGRAM` lists what is instrumented"
+            return failure!(
+                "no device profiles in {self}{host}: the GPU code that ran is not instrumented";
+                "compile it with the flags that `rocov flags` prints, or have hipRTC compile it with those that \
+                 `rocov flags --hiprtc` prints; `rocov doctor PROGRAM` lists what is instrumented"
             );
         }
         if host.is_empty() && self.files.with_file(|_| true).is_none() {
-            return anyhow!(
-                "{self} is empty: give the directory that `rocov run` wrote to; it writes nothing if no instrumented \
-                 GPU code ran"
+            return failure!(
+                "{self} is empty";
+                "give the directory that `rocov run` wrote to; it writes nothing if no instrumented GPU code ran"
             );
         }
-        anyhow!(
-            "no device profiles in {self}{host}: no instrumented GPU code ran: compile the program with \
-             the flags that `rocov flags` prints, and run it under `rocov run`"
+        failure!(
+            "no device profiles in {self}{host}: no instrumented GPU code ran";
+            "compile the program with the flags that `rocov flags` prints, and run it under `rocov run`"
         )
     }
 }
@@ -99,13 +104,13 @@ impl ReportableData {
 impl DataListing {
     /// Returns a line about LLVM's own drain, if it has written profiles. Their names do not have the identity of
     /// a code object, so that no device ELF can be found for them.
-    pub(super) fn about_llvms(&self) -> Option<String> {
+    pub(super) fn about_llvms(&self) -> Option<Diagnostic> {
         let profile = self.of_llvm.first()?;
-        Some(format!(
-            "{} was written by LLVM's own drain, and does not name its code object: run the program again with `rocov \
-             run --drain=rocov`, or give the file to llvm-profdata and llvm-cov, with a device ELF that \
-             `rocov extract PROGRAM` writes",
-            profile.display()
+        Some(diagnostic!(
+            "{} was written by LLVM's own drain, and does not name its code object",
+            profile.display();
+            "run the program again with `rocov run --drain=rocov`, or give the file to llvm-profdata and llvm-cov, \
+             with a device ELF that `rocov extract PROGRAM` writes"
         ))
     }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rocov::format::codeobject::CodeObject;
 use rocov::store::layout::{OBJECTS, elf_identity};
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 
 use super::ReportableData;
 use super::device_elfs::{DeviceElf, ObjectFile, open_kept};
@@ -55,7 +56,7 @@ impl MatchedElfs<'_> {
 
 impl ReportableData {
     /// A line about the code objects among `matched` that have such code, if there are some.
-    pub(super) fn about_non_atomic(&self, matched: &MatchedElfs<'_>) -> Option<String> {
+    pub(super) fn about_non_atomic(&self, matched: &MatchedElfs<'_>) -> Option<Diagnostic> {
         let found = matched.non_atomic();
         if found.is_empty() {
             return None;
@@ -79,7 +80,7 @@ impl ReportableData {
 pub(crate) fn line_of_kept<'a>(
     kept: &[(&'a str, &'a Path)],
     origin: impl Fn(&str) -> Option<PathBuf>,
-) -> Option<String> {
+) -> Option<Diagnostic> {
     let found = parallel::map(kept, |(identity, path)| {
         // A damaged ELF is for others to report.
         let file = open_kept(path, identity).ok();
@@ -93,7 +94,7 @@ pub(crate) fn line_of_kept<'a>(
 }
 
 /// A line about such code that the processes of a run have loaded, if there is some. They have left these registries.
-pub(crate) fn line_of_run(registries: &BTreeSet<PathBuf>) -> Option<String> {
+pub(crate) fn line_of_run(registries: &BTreeSet<PathBuf>) -> Option<Diagnostic> {
     let there = registries.iter().filter(|path| path.exists());
     let registries = Registries::read(there.map(|path| (path.as_path(), true)));
     let sides: BTreeSet<_> = registries
@@ -122,14 +123,15 @@ pub(crate) fn line_of_run(registries: &BTreeSet<PathBuf>) -> Option<String> {
 }
 
 /// The line about the files with such code.
-fn line(files: &BTreeSet<PathBuf>) -> Option<String> {
+fn line(files: &BTreeSet<PathBuf>) -> Option<Diagnostic> {
     let first = below(&files.first()?.to_string_lossy(), &here()).into_owned();
     let more = match files.len() - 1 {
         0 => String::new(),
         more => format!(" and {}", count(more, "more file")),
     };
-    Some(format!(
+    Some(diagnostic!(
         "the GPU code of {first}{more} adds to its counters without atomic operations: counts are too low, and code \
-         that ran may be reported as not run: also compile it with -fprofile-update=atomic, as `rocov flags` prints"
+         that ran may be reported as not run";
+        "also compile it with -fprofile-update=atomic, as `rocov flags` prints"
     ))
 }

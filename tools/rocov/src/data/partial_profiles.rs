@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rocov::format::codeobject::sanitize_target;
+use rocov::support::diagnostic::Diagnostic;
 
 use super::ReportableData;
 use super::matched_elfs::MatchedElfs;
@@ -38,9 +39,11 @@ impl ReportableData {
 }
 
 /// A line for each code object with partial profiles.
-pub(super) fn lines(partial: &PartialProfiles<'_>) -> impl Iterator<Item = String> {
+pub(super) fn lines(partial: &PartialProfiles<'_>) -> impl Iterator<Item = Diagnostic> {
     let partial = partial.iter();
     partial.map(|((arch, identity), reason)| {
-        format!("the profiles of code object {identity} on {arch} are partial: {reason}")
+        Diagnostic::from_other(format!(
+            "the profiles of code object {identity} on {arch} are partial: {reason}"
+        ))
     })
 }

@@ -4,9 +4,10 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rocov::format::blocks::Kind;
 use rocov::format::profraw::{Header, ProfileError, RawProfile, Version};
+use rocov::support::diagnostic::fail;
 use rocov::validate::for_each_name;
 
 use crate::llvm::LlvmTools;
@@ -43,10 +44,10 @@ impl Instrumentation {
             .with_context(|| format!("{} is no indexed profile", path.display()))?;
         let word = u64::from_le_bytes(*word);
         if Version::counts_bytes(word) {
-            bail!(
-                "{} records only whether code was reached, which is not enough to optimize with: compile \
-                 without -enable-single-byte-coverage",
-                path.display()
+            fail!(
+                "{} records only whether code was reached, which is not enough to optimize with",
+                path.display();
+                "compile without -enable-single-byte-coverage"
             );
         }
         Ok(Self::from_word(word))

@@ -16,6 +16,7 @@ use rocov::format::registry::model::{
     NeverLoadedRecord, ProcessRecord,
 };
 use rocov::store::layout::{REGISTRIES, normal};
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 use serde::Deserialize;
 
 use crate::support::mmap;
@@ -177,21 +178,25 @@ impl Registries {
     }
 
     /// A line for each kernel that the GPU has stopped, and for each note.
-    pub(super) fn stops_and_notes(&self) -> Vec<String> {
+    pub(super) fn stops_and_notes(&self) -> Vec<Diagnostic> {
         let lines = self.processes().flat_map(|(_, process)| {
             let who = match &process.key {
                 ProcessKey::Process { pid, .. } => format!("process {pid}"),
                 ProcessKey::Group(_) => "a process".into(),
             };
-            let program = process.command.first().map(|name| format!(" ({name})")).unwrap_or_default();
+            let program = process
+                .command
+                .first()
+                .map(|name| format!(" ({name})"))
+                .unwrap_or_default();
             let stops = process.stops.iter().map(|reason| {
-                format!(
-                    "the GPU stopped a kernel: {reason}: its counts end there: fix the kernel and run the program \
-                     again"
+                diagnostic!(
+                    "the GPU stopped a kernel: {reason}: its counts end there";
+                    "fix the kernel and run the program again"
                 )
             });
-            let said = stops.chain(process.notes.iter().cloned());
-            said.map(move |stop| format!("{who}{program}: {stop}"))
+            let said = stops.chain(process.notes.iter().cloned().map(Diagnostic::from_other));
+            said.map(move |stop| stop.within(format_args!("{who}{program}")))
         });
         lines.collect()
     }
@@ -343,17 +348,17 @@ impl MergedRegistry {
 
     /// A line that a merge has put processes together, if it has: their addresses and times are not in the
     /// registry.
-    pub(crate) fn about_groups(&self) -> Option<String> {
+    pub(crate) fn about_groups(&self) -> Option<Diagnostic> {
         let groups = self.document.groups.iter();
         let processes: usize = groups
             .flat_map(|group| &group.processes)
             .map(|of_machine| of_machine.runs.len())
             .sum();
         (processes > 0).then(|| {
-            format!(
-                "left out: {}, which a merge has combined, without their addresses and times: merge with --processes \
-                 to keep these",
-                count(processes, "process")
+            diagnostic!(
+                "left out: {}, which a merge has combined, without their addresses and times",
+                count(processes, "process");
+                "merge with --processes to keep these"
             )
         })
     }

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Context, Error, Result};
 use rocov::format::registry::model::AgentRecord;
+use rocov::support::diagnostic::diagnostic;
 use tempfile::TempDir;
 
 use super::builds::Builds;
@@ -18,6 +19,7 @@ use super::profile_header;
 use super::registries::Registries;
 use super::walk::Scope;
 use super::zeros::{self, Completion};
+use crate::support::failure::failure;
 use crate::term::plural::count;
 use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
@@ -94,9 +96,7 @@ impl CompletedData {
         for file in &named {
             for error in &file.damage {
                 let path = file.path.display();
-                warnings.add(format!(
-                    "left out: a part of {path}: {error}: build it again"
-                ));
+                warnings.add(diagnostic!("left out: a part of {path}: {error}"; "build it again"));
             }
         }
         let identities: BTreeSet<_> = files
@@ -122,7 +122,7 @@ impl CompletedData {
             file.origin = origin.map(Path::to_owned);
         }
         let refused = kept.refused.iter();
-        warnings.extend(refused.map(|error| format!("refused: {}", explained(error))));
+        warnings.extend(refused.map(|error| explained(error).within("refused")));
         Ok(ReportableData {
             files,
             registries,
@@ -215,22 +215,23 @@ impl ReportableData {
             )?;
         }
         for file in &self.files.sections {
-            warnings.add(format!(
-                "left out: {0}: sections of an unknown raw version, saved unchanged: see `rocov show {0}`",
-                file.display()
+            let file = file.display();
+            warnings.add(diagnostic!(
+                "left out: {file}: sections of an unknown raw version, saved unchanged";
+                "see `rocov show {file}`"
             ));
         }
         if !self.files.device.is_empty() {
             warnings.extend(
                 self.files
                     .about_llvms()
-                    .map(|line| format!("left out: {line}")),
+                    .map(|message| message.within("left out")),
             );
         }
         match self.without_coverage() {
             Some(error) if self.files.device.is_empty() => Err(error),
             Some(error) => {
-                warnings.add(format!("left out: {error}"));
+                warnings.add(explained(&error).within("left out"));
                 Ok(())
             }
             None if self.files.device.is_empty() => Err(self.nothing_to_report()),
@@ -258,10 +259,11 @@ impl ReportableData {
     /// An error for profiles without coverage, with what to do about them.
     fn without_coverage(&self) -> Option<Error> {
         (!self.ir_level.is_empty()).then(|| {
-            anyhow!(
-                "{} of -fprofile-generate in {self}: for optimization, without coverage: optimize with \
-                 what `rocov merge {self} --pgo OUT` prints, or compile with the flags that `rocov flags` prints",
-                count(self.ir_level.len(), "profile"),
+            failure!(
+                "{} of -fprofile-generate in {self}: for optimization, without coverage",
+                count(self.ir_level.len(), "profile");
+                "optimize with what `rocov merge {self} --pgo OUT` prints, or compile with the flags that `rocov \
+                 flags` prints"
             )
         })
     }

@@ -16,7 +16,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
 use memmap2::Mmap;
 use object::elf::ELFMAG;
 use rocov::device::Agent;
@@ -32,13 +32,16 @@ use rocov::format::registry::model::{
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::layout::{DataLayout, OBJECTS, REGISTRIES, SIDE, source_identity};
 use rocov::store::{ProfileName, RegistryChange, change_registry};
+use rocov::support::diagnostic::{Diagnostic, Remedy, diagnostic, fail};
 
 use super::archives::archives_beside;
 use super::code_cache::CodeCache;
 use super::host_code::{Counted, CountingCode, FunctionKey, HostCode, at_rest, function_keys};
 use super::registries::{ProcessKey, Registries, Registry, RegistryProcess};
+use crate::support::failure::failure;
 use crate::support::{mmap, parallel};
 use crate::term::plural::count;
+use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 
 /// The settings of a temporary data directory.
@@ -199,19 +202,22 @@ pub(crate) fn complete(
 }
 
 /// A line for each reason why files cannot be looked at.
-fn about_unread(files: &CodeFiles<'_>) -> Vec<String> {
-    let mut reasons: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+fn about_unread(files: &CodeFiles<'_>) -> Vec<Diagnostic> {
+    let mut reasons: BTreeMap<Diagnostic, BTreeSet<&str>> = BTreeMap::new();
     for (record, file) in files {
         if let Err(error) = file {
-            let of_reason = reasons.entry(format!("{error:#}")).or_default();
+            let of_reason = reasons.entry(explained(error)).or_default();
             of_reason.insert(&record.path);
         }
     }
-    let line = |(reason, paths): (String, BTreeSet<&str>)| {
+    let line = |(reason, paths): (Diagnostic, BTreeSet<&str>)| {
         let first = paths.first().copied().unwrap_or_default();
         match paths.len() - 1 {
-            0 => format!("{first}: {reason}"),
-            others => format!("{first}, and {}: {reason}", count(others, "other file")),
+            0 => reason.within(first),
+            others => {
+                let others = count(others, "other file");
+                reason.within(format_args!("{first}, and {others}"))
+            }
         }
     };
     reasons.into_iter().map(line).collect()
@@ -386,15 +392,15 @@ fn write<'a>(
                         outcome,
                         code_object,
                     } = writer.write(device);
-                    warnings.extend(outcome.losses.iter().map(ToString::to_string));
-                    warnings.extend(outcome.not_kept.iter().map(ToString::to_string));
+                    warnings.extend(outcome.losses.iter().map(|loss| loss.diagnostic()));
+                    warnings.extend(outcome.not_kept.iter().map(Remedy::diagnostic));
                     records.extend(code_object.map(|object| (wanted.registry, object)));
                 }
             }
-            Err(error) => warnings.add(format!(
-                "cannot write zeros for the code in {} that was never launched: {error:#}; reports lack this \
-                 code: run the program again",
-                path.display()
+            Err(error) => warnings.add(diagnostic!(
+                "cannot write zeros for the code in {} that was never launched: {error:#}; reports lack this code",
+                path.display();
+                "run the program again"
             )),
         }
     }
@@ -534,7 +540,7 @@ pub(crate) fn complete_run(
     // A program that has called `exec` has moved its registry.
     let there = paths.iter().filter(|path| path.exists());
     let registries = Registries::read(there.map(|path| (path.as_path(), true)));
-    warnings.extend(registries.unread.iter().map(|error| format!("{error:#}")));
+    warnings.extend(registries.unread.iter().map(explained));
     let all: Vec<_> = registries.registries.iter().collect();
     let completion = complete(&all, ZeroPlaces::Own(keeping), warnings);
     let mut never_loaded = 0;
@@ -552,9 +558,9 @@ pub(crate) fn complete_run(
         match changed {
             Ok(()) if is_removed => remove_directories(path, made),
             Ok(()) => {}
-            Err(error) => warnings.add(format!(
-                "cannot complete {}: {error}; `rocov report` looks again for code that was never launched",
-                path.display()
+            Err(error) => warnings.add(diagnostic!(
+                "cannot complete {}: {error}", path.display();
+                "`rocov report` looks again for code that was never launched"
             )),
         }
     }
@@ -618,29 +624,33 @@ impl CodeFile {
     fn open(record: &CodeFileRecord, cache: &CodeCache) -> Result<Self> {
         let path = fs::canonicalize(&record.path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                anyhow!(
+                failure!(
                     "the file was removed after the program had loaded it, and reports lack its code that was never \
-                     launched: run the program again, and keep the file until `rocov run` has ended"
+                     launched";
+                    "run the program again, and keep the file until `rocov run` has ended"
                 )
             }
-            _ => anyhow!(
-                "cannot find the file: {error}; reports lack its code that was never launched: run the program again"
+            _ => failure!(
+                "cannot find the file: {error}; reports lack its code that was never launched";
+                "run the program again"
             ),
         })?;
-        let file = Self::from_path(&path, cache)
-            .map_err(|error| anyhow!(
-                    "the file cannot be used: {error:#}; reports lack its code that was never launched: run the program \
-                     again"
-                ))?;
+        let file = Self::from_path(&path, cache).map_err(|error| {
+            failure!(
+                "the file cannot be used: {error:#}; reports lack its code that was never launched";
+                "run the program again"
+            )
+        })?;
         let is_it = match (&record.build, record.modified) {
             (Some(had), _) => *had == file.build,
             (None, Some(had)) => Some(had) == file.modified,
             (None, None) => true,
         };
         if !is_it {
-            bail!(
-                "the file was replaced after the program had loaded it, and reports lack its code that was never launched: \
-                 run the program again, and keep the file until `rocov run` has ended"
+            fail!(
+                "the file was replaced after the program had loaded it, and reports lack its code that was never \
+                 launched";
+                "run the program again, and keep the file until `rocov run` has ended"
             );
         }
         Ok(file)
@@ -655,9 +665,9 @@ impl CodeFile {
         let contents = mmap::map(path)?;
         // The build of anything else is a hash of all of it, which may be endless.
         if !contents.starts_with(&ELFMAG) && !starts_at(&contents, 0) {
-            bail!(
-                "{} is neither an ELF nor a container of device code: give another",
-                path.display()
+            fail!(
+                "{} is neither an ELF nor a container of device code", path.display();
+                "give another"
             );
         }
         let metadata = fs::metadata(path)?;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rocov::format::profraw::{CountKind, RecordCount, Sum};
 use rocov::store::Label;
 use rocov::store::layout::PTX;
@@ -63,7 +63,7 @@ pub(crate) fn pool(
         })?;
     }
     if keys.is_empty() {
-        return Err(no_run(set, conditions)?);
+        return Err(no_run(set, conditions)?.into());
     }
     let elfs = temporary::directory()?;
     let code = code(set, &keys, elfs.path())?;
@@ -220,7 +220,7 @@ fn add_counts(
                 });
                 let count = count.with_context(failed)?;
                 let Some(Summed { sum, .. }) = summed.as_deref_mut() else {
-                    bail!(failed());
+                    return Err(failed().into());
                 };
                 sum.add_count(&count).with_context(failed)?;
             }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
 use rocov::format::profraw::Sum;
 use rocov::format::registry::{Grouped, Runs};
 use rocov::store::Label;
+use rocov::support::diagnostic::{Diagnostic, diagnostic, fail};
 use rocov_fleet::{
     Added, COUNTER, CodeRows, DataSet, PROFILE, RUN, Rows, RunRows, SharedBytes, TEST_LINE, hashes,
 };
@@ -20,6 +21,7 @@ use super::code::Code;
 use crate::data::matched_elfs::{MatchedCodeObject, MatchedElfs};
 use crate::data::{DataListing, DeviceProfile, ReportableData};
 use crate::profdata::ProfileCounts;
+use crate::support::failure::failure;
 use crate::support::{mmap, parallel, temporary, time};
 use crate::term::plural::count;
 use crate::term::remedy::explained;
@@ -75,7 +77,7 @@ pub(crate) struct Imported {
     /// The number of runs that were there.
     pub(crate) known: usize,
     /// The reasons why other runs were not added.
-    pub(crate) refused: Vec<String>,
+    pub(crate) refused: Vec<Diagnostic>,
 }
 
 /// Adds the runs in `directories` to a data set, as far as it lacks them. A run that cannot be read whole is not added,
@@ -121,7 +123,7 @@ pub(crate) fn import(
             Ok((*directory, rows, warnings))
         })?;
         for (directory, rows, said) in read {
-            warnings.extend(said.into_lines());
+            warnings.extend(said.into_messages());
             match rows {
                 Ok(rows) => waiting.push(rows),
                 Err(error) => total.refuse(directory, &error),
@@ -149,11 +151,10 @@ impl Imported {
         self.known += more.known;
         let place = set.path().display();
         self.refused.extend(more.refused.iter().map(|run| {
-            format!(
-                "{} has {} of run {}, which {place} has: import each process once, or remove that run",
-                run.place,
-                count(run.processes, "process"),
-                run.other,
+            diagnostic!(
+                "{} has {} of run {}, which {place} has",
+                run.place, count(run.processes, "process"), run.other;
+                "import each process once, or remove that run"
             )
         }));
     }
@@ -161,7 +162,7 @@ impl Imported {
     fn refuse(&mut self, directory: &Path, error: &anyhow::Error) {
         let directory = directory.display();
         self.refused
-            .push(format!("{directory} is not imported: {}", explained(error)));
+            .push(explained(error).within(format_args!("{directory} is not imported")));
     }
 }
 
@@ -187,9 +188,10 @@ impl Codes {
         }
         let (code, rows) = Code::read(arch, object, sum, self.directory.path())?;
         if known.iter().any(|other| other.identity == code.identity) {
-            bail!(
-                "a profile of code object {} has different data records from the first: use another data set for it",
-                rows.identity
+            fail!(
+                "a profile of code object {} has different data records from the first",
+                rows.identity;
+                "use another data set for it"
             );
         }
         let code = Arc::new(code);
@@ -209,15 +211,15 @@ impl Identified {
     fn from_directory(directory: &Path, options: &ImportOptions<'_>) -> Result<Self> {
         let mut warnings = Warnings::default();
         let data = DataListing::open(&[directory], &mut warnings)?;
-        if let Some(line) = warnings.into_lines().into_iter().next() {
-            bail!("{line}");
+        if let Some(message) = warnings.into_messages().into_iter().next() {
+            return Err(message.into());
         }
         if data.device.is_empty() {
-            bail!("it has no profile of GPU code: give the directory that `rocov run` wrote to");
+            fail!("it has no profile of GPU code"; "give the directory that `rocov run` wrote to");
         }
         let registries = data.read_registries();
         if let Some(error) = registries.unread.first() {
-            bail!("{}", explained(error));
+            return Err(explained(error).into());
         }
         let mut runs = Runs::default();
         let (mut first, mut last, mut command) = (u64::MAX, 0, None);
@@ -274,12 +276,10 @@ fn read(
         .complete(true, warnings)?
         .for_report(options.objects, &[], warnings)?;
     if let Some(path) = data.files.host.first() {
-        warnings.add(format!(
-            "left out: {} of host code in {}, such as {}: a data set contains only GPU code: use `rocov report \
-             --host-binary` to see them",
-            count(data.files.host.len(), "profile"),
-            directory.display(),
-            path.display()
+        warnings.add(diagnostic!(
+            "left out: {} of host code in {}, such as {}: a data set contains only GPU code",
+            count(data.files.host.len(), "profile"), directory.display(), path.display();
+            "use `rocov report --host-binary` to see them"
         ));
     }
     let matched = data.match_all_elfs();
@@ -329,7 +329,7 @@ fn read(
 /// Checks that a data set can give back all that a report would have.
 fn check(data: &ReportableData, matched: &MatchedElfs<'_>) -> Result<()> {
     if let Some(error) = data.kept.refused.first() {
-        bail!("{}", explained(error));
+        return Err(explained(error).into());
     }
     if matched.strangers() > 0 {
         let profiles = matched.archs.values().flatten();
@@ -338,9 +338,9 @@ fn check(data: &ReportableData, matched: &MatchedElfs<'_>) -> Result<()> {
         let other = others
             .find(|identity| !known.contains(identity))
             .unwrap_or_default();
-        bail!(
-            "the device ELF of code object {other} is not kept there: give the file with its kernels, as it was when \
-             they ran, with --object"
+        fail!(
+            "the device ELF of code object {other} is not kept there";
+            "give the file with its kernels, as it was when they ran, with --object"
         );
     }
     Ok(())
@@ -399,9 +399,9 @@ impl ArchRows {
                 again.add_count(count)?;
             }
             if again.bytes() != sum.bytes() {
-                return Err(anyhow!(
-                    "it has counts that no data record names, which a data set cannot contain: merge it with `rocov \
-                     merge`"
+                return Err(failure!(
+                    "it has counts that no data record names, which a data set cannot contain";
+                    "merge it with `rocov merge`"
                 ))
                 .with_context(|| format!("cannot use {}", profiles[0].path.display()));
             }

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 #[cfg(not(feature = "fleet"))]
 use anyhow::Context;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use rocov::store::layout::is_data_set;
+use rocov::support::diagnostic::fail;
 #[cfg(feature = "fleet")]
 use rocov_fleet::{DataSet, RunCondition};
 
 #[cfg(not(feature = "fleet"))]
-use super::without_fleet::{RunCondition, WITHOUT_DATA_SETS};
+use super::without_fleet::{RunCondition, without_data_sets};
 use crate::profdata::pooled::Pool;
 
 /// The directories of a command's input. Those that the user gives for data sets are pooled directories of their runs.
@@ -45,9 +46,9 @@ impl DataSetInputs {
             inputs.pools.push(pool);
         }
         if let (true, Some(first)) = (inputs.pools.is_empty(), conditions.first()) {
-            bail!(
-                "--where {first} is for data sets, and none of the directories is one: leave it out, or give the \
-                 directory that `rocov export --format parquet` wrote"
+            fail!(
+                "--where {first} is for data sets, and none of the directories is one";
+                "leave it out, or give the directory that `rocov export --format parquet` wrote"
             );
         }
         Ok(inputs)
@@ -69,6 +70,5 @@ fn pool(set: &Path, conditions: &[RunCondition]) -> Result<Pool> {
 /// No data set can be read.
 #[cfg(not(feature = "fleet"))]
 fn pool(set: &Path, _: &[RunCondition]) -> Result<Pool> {
-    let error = Err(anyhow::anyhow!(WITHOUT_DATA_SETS));
-    error.with_context(|| format!("cannot read {}", set.display()))
+    Err(without_data_sets()).with_context(|| format!("cannot read {}", set.display()))
 }

@@ -20,6 +20,6 @@ pub(crate) use self::back::{Taken, pool};
 pub(crate) use self::import::{ImportOptions, import};
 pub(crate) use self::inputs::DataSetInputs;
 #[cfg(not(feature = "fleet"))]
-pub(crate) use self::without_fleet::{RunCondition, WITHOUT_DATA_SETS};
+pub(crate) use self::without_fleet::{RunCondition, without_data_sets};
 #[cfg(feature = "fleet")]
 pub(crate) use rocov_fleet::{DataSet, RunCondition};

@@ -3,19 +3,25 @@
 use std::fmt;
 use std::str::FromStr;
 
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
+
 /// The reason why a data set cannot be used.
-pub(crate) const WITHOUT_DATA_SETS: &str = "this rocov was built without data sets: build it with `ROCOV_PARTS= cargo \
-                                            install --path tools/rocov` in a clone of rocov";
+pub(crate) fn without_data_sets() -> Diagnostic {
+    diagnostic!(
+        "this rocov was built without data sets";
+        "build it with `ROCOV_PARTS= cargo install --path tools/rocov` in a clone of rocov"
+    )
+}
 
 /// No condition can be given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RunCondition {}
 
 impl FromStr for RunCondition {
-    type Err = String;
+    type Err = Diagnostic;
 
-    fn from_str(_: &str) -> Result<Self, String> {
-        Err(WITHOUT_DATA_SETS.to_owned())
+    fn from_str(_: &str) -> Result<Self, Diagnostic> {
+        Err(without_data_sets())
     }
 }
 

@@ -5,9 +5,11 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
+use rocov::support::diagnostic::diagnostic;
 
 use super::search::{PLACES, candidates};
+use crate::support::failure::failure;
 use crate::support::paths::Absent;
 use crate::system::command;
 
@@ -38,7 +40,7 @@ impl Clang {
         Self::all()
             .into_iter()
             .max_by_key(|clang| clang.llvm)
-            .with_context(|| format!("no clang++ or amdclang++ {PLACES}: give --clang"))
+            .with_context(|| diagnostic!("no clang++ or amdclang++ {PLACES}"; "give --clang"))
     }
 
     /// All compilers in their usual places.
@@ -62,9 +64,9 @@ impl Clang {
                 Absent::new(path, OTHER).into()
             }
             Some(error) if Absent::is(error) => {
-                anyhow!("{} is not on PATH: {OTHER}", path.display())
+                failure!("{} is not on PATH", path.display(); "{OTHER}")
             }
-            _ => anyhow!("{error:#}: {OTHER}"),
+            _ => failure!("{error:#}"; "{OTHER}"),
         })?;
         let text = String::from_utf8_lossy(&output.stdout);
         let said = text

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::io::{Seek, Write};
 use std::process::{Command, Output, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use rocov::support::diagnostic::fail;
 
 use super::Clang;
 use crate::support::temporary;
@@ -64,10 +65,12 @@ impl Language {
         let is_cuda = |arch: &&String| arch.starts_with(CUDA_ARCH);
         let (cuda, hip): (Vec<_>, Vec<_>) = archs.iter().partition(is_cuda);
         match (cuda.first(), hip.first()) {
-            (Some(cuda), Some(hip)) => bail!(
-                "one compilation is for AMD GPUs or for NVIDIA GPUs, not for {hip} and {cuda}: run `rocov flags` for \
-                 each"
-            ),
+            (Some(cuda), Some(hip)) => {
+                fail!(
+                    "one compilation is for AMD GPUs or for NVIDIA GPUs, not for {hip} and {cuda}";
+                    "run `rocov flags` for each"
+                )
+            }
             (Some(_), None) => Ok(Self::Cuda),
             (None, _) => Ok(Self::Hip),
         }
@@ -167,10 +170,9 @@ impl Form {
         command.args(["-fprofile-instr-generate", "-S", "/dev/null"]);
         let output = command::ended(&mut command)?;
         if !output.status.success() {
-            bail!(
-                "{} says: {}",
-                clang.path.display(),
-                command::reason(&output)
+            fail!(
+                "{} reports: {}", clang.path.display(), command::reason(&output);
+                "fix that, or name another with --clang"
             );
         }
         let commands = String::from_utf8_lossy(&output.stderr);

@@ -15,9 +15,10 @@ mod tools;
 use std::cmp::Reverse;
 use std::path::Path;
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Error, Result};
 use rocov::format::profraw::{Version, VersionLayout};
 
+use crate::support::failure::failure;
 use search::{PLACES, candidates, named_in};
 
 pub(crate) use clang::{Clang, clang_release, clang_releases};
@@ -163,22 +164,26 @@ impl LlvmTools {
         let found: Vec<_> = self.tools.iter().map(Tools::to_string).collect();
         let found = found.join(", ");
         match Version::from_word(raw_version) {
-            Ok(version) => anyhow!(
-                "raw profile version {raw_version} is read by the tools of {}, found {found}: \
-                 install those or give --llvm-bin",
-                releases(version.layout())
-            ),
-            Err(_) => anyhow!(
-                "raw profile version {raw_version} is not known here, found {found}: \
-                 give the compiler's own llvm-profdata and llvm-cov with --llvm-bin"
-            ),
+            Ok(version) => {
+                failure!(
+                    "raw profile version {raw_version} is read by the tools of {}, found {found}",
+                    releases(version.layout());
+                    "install those or give --llvm-bin"
+                )
+            }
+            Err(_) => {
+                failure!(
+                    "raw profile version {raw_version} is not known here, found {found}";
+                    "give the compiler's own llvm-profdata and llvm-cov with --llvm-bin"
+                )
+            }
         }
     }
 }
 
 /// Makes the error that there are no tools in `place`.
 fn none(place: &str) -> Error {
-    anyhow!("no llvm-profdata and llvm-cov {place}: install LLVM's tools or give --llvm-bin")
+    failure!("no llvm-profdata and llvm-cov {place}"; "install LLVM's tools or give --llvm-bin")
 }
 
 /// The releases of LLVM whose tools read raw profiles of this layout.

@@ -5,10 +5,11 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rocov::format::profraw::{
     CountsByFunction, FunctionCounts, HostProfile, MAX_COUNT, ProfileError, Sum, Version,
 };
+use rocov::support::diagnostic::fail;
 
 use super::indexed_reader;
 use crate::data::profile_header::is_indexed;
@@ -101,8 +102,9 @@ impl ProfileCounts {
         let fits =
             own.0 == others.0 && (own.1.is_none() || others.1.is_none() || own.1 == others.1);
         if !fits {
-            bail!(
-                "it has another kind of counters than the first profile: compile all host code with one clang and one set of flags"
+            fail!(
+                "it has another kind of counters than the first profile";
+                "compile all host code with one clang and one set of flags"
             );
         }
         if own.1.is_none() {

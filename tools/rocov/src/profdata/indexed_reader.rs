@@ -8,12 +8,14 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use anyhow::{Error, Result, anyhow, bail};
+use anyhow::{Error, Result};
 use byteorder::{ByteOrder, LittleEndian};
 use rocov::format::profraw::{CountsByFunction, FunctionCounts, ValueProfile, Version};
+use rocov::support::diagnostic::fail;
 
 use super::index_version::{FunctionHashes, IndexVersion, MAGIC, TABLE_WORD, VARIANTS};
 use super::named_counts::{NamedCounts, Names};
+use crate::support::failure::failure;
 
 /// The versions whose hash tables have this form.
 const VERSIONS: RangeInclusive<u64> =
@@ -34,12 +36,18 @@ pub(super) fn read(file: &[u8]) -> Result<NamedCounts> {
     let mut header = Bytes { file, at: 0 };
     let (magic, word) = (header.word()?, header.word()?);
     if magic != MAGIC {
-        bail!("not an indexed profile: magic {magic:#018x}, expected {MAGIC:#018x}");
+        fail!(
+            "not an indexed profile: magic {magic:#018x}, expected {MAGIC:#018x}";
+            "give one that llvm-profdata wrote"
+        );
     }
     let (number, variant) = (word & !VARIANTS, word & VARIANTS);
     if !VERSIONS.contains(&number) {
         let (min, max) = (VERSIONS.start(), VERSIONS.end());
-        bail!("indexed profile version {number} is not known, expected {min} to {max}");
+        fail!(
+            "indexed profile version {number} is not known, expected {min} to {max}";
+            "merge the raw profiles"
+        );
     }
     let mut names = Names::new();
     let functions = functions(file, number, &mut names)?;
@@ -104,7 +112,7 @@ fn record(bytes: &mut Bytes<'_>, version: u64) -> Result<(u64, FunctionCounts)> 
     if version >= IndexVersion::Uniformity as u64 {
         counts.bitmap = bytes.padded()?.to_vec();
         if !bytes.padded()?.is_empty() {
-            bail!("it records which counters of GPU code are uniform: merge the raw profiles");
+            fail!("it records which counters of GPU code are uniform"; "merge the raw profiles");
         }
     } else if version >= IndexVersion::Bitmaps as u64 {
         // A word for each byte. Its upper bits are of no use, as in llvm-profdata.
@@ -196,5 +204,5 @@ fn twice(hash: u64) -> Error {
 }
 
 fn damaged(reason: impl Display) -> Error {
-    anyhow!("the indexed profile is damaged: {reason}: merge the raw profiles again")
+    failure!("the indexed profile is damaged: {reason}"; "merge the raw profiles again")
 }

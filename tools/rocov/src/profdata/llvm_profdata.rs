@@ -7,13 +7,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Context, Error, Result};
 use rocov::format::profraw::Version;
+use rocov::support::diagnostic::Diagnostic;
 use tempfile::NamedTempFile;
 
 use crate::data::profile_header::{is_indexed, version_word};
 use crate::llvm::{LlvmTools, Tools};
 use crate::support::atomic::replace;
+use crate::support::failure::failure;
 use crate::support::temporary;
 use crate::system::command;
 
@@ -29,7 +31,7 @@ pub(crate) fn merge(
     output: &Path,
     installed: &LlvmTools,
     arguments: &[String],
-) -> Result<Vec<String>> {
+) -> Result<Vec<Diagnostic>> {
     let mut by_version: BTreeMap<u64, Vec<&Path>> = BTreeMap::new();
     let mut parts = Vec::new();
     let mut kinds = [None; 2];
@@ -74,10 +76,10 @@ pub(crate) fn merge(
 
 /// Makes the error that profiles are of both kinds of instrumentation.
 pub(super) fn mixed(front_end: impl Display, ir_level: impl Display) -> Error {
-    anyhow!(
+    failure!(
         "{front_end} is of front-end instrumentation (-fprofile-instr-generate) and {ir_level} of IR-level \
-         instrumentation (-fprofile-generate), which count different things: they cannot be in one indexed \
-         profile: merge the profiles of one kind, or compile all code in one way"
+         instrumentation (-fprofile-generate), which count different things: they cannot be in one indexed profile";
+        "merge the profiles of one kind, or compile all code in one way"
     )
 }
 
@@ -87,11 +89,13 @@ fn run(
     profiles: &[&Path],
     output: &Path,
     arguments: &[String],
-) -> Result<Vec<String>> {
+) -> Result<Vec<Diagnostic>> {
     let (mut command, _list) = merging(tools, profiles, output, arguments)?;
     let said = command::output(&mut command)?.stderr;
     let said = String::from_utf8_lossy(&said);
-    let lines = said.lines().map(|line| format!("llvm-profdata: {line}"));
+    let lines = said
+        .lines()
+        .map(|line| Diagnostic::from_other(format!("llvm-profdata: {line}")));
     Ok(lines.collect())
 }
 

@@ -25,10 +25,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use rocov::format::bounds_table::OWN_VERSION_SYMBOL;
 use rocov::format::codeobject::CodeObject;
 use rocov::format::profraw::ProfileError;
+use rocov::support::diagnostic::{Diagnostic, diagnostic, fail};
 use tempfile::TempDir;
 
 use crate::data::ReportableData;
@@ -97,9 +98,9 @@ impl<'a> MergedProfiles<'a> {
     ) -> Result<Self> {
         let merged = Self::merge(matched, installed, warnings)?;
         if merged.archs.is_empty() {
-            bail!(
-                "no profile in {data} can be read: see the reasons above; if they are damaged, run the \
-                 program again"
+            fail!(
+                "no profile in {data} can be read";
+                "see the reasons above; if they are damaged, run the program again"
             );
         }
         Ok(merged)
@@ -179,10 +180,9 @@ impl<'a> MergedProfiles<'a> {
         }
         self.archs.retain(|arch| !arch.objects.is_empty());
         if self.archs.is_empty() {
-            bail!(
-                "no code object in {data} has counts of this kind ({}): leave out --counts, or run the program so \
-                 that it has such counts",
-                kind.name()
+            fail!(
+                "no code object in {data} has counts of this kind ({})", kind.name();
+                "leave out --counts, or run the program so that it has such counts"
             );
         }
         Ok(())
@@ -199,9 +199,10 @@ impl<'a> MergedProfiles<'a> {
         }
         for object in self.archs.iter_mut().flat_map(|arch| &mut arch.objects) {
             let BinaryCounts::Summed(counts) = &object.counts else {
-                bail!(
-                    "cannot scale the counts of {}: rocov does not read raw profiles of this form; leave out --scale",
-                    object.name()
+                fail!(
+                    "cannot scale the counts of {}: rocov does not read raw profiles of this form",
+                    object.name();
+                    "leave out --scale"
                 );
             };
             object.counts = BinaryCounts::Summed(Arc::new(counts.scaled(factor)));
@@ -348,13 +349,13 @@ pub(crate) fn object_counts(
     object: &MatchedCodeObject<'_>,
     part: PathBuf,
     installed: &LlvmTools,
-) -> Result<(BinaryCounts, Vec<String>)> {
+) -> Result<(BinaryCounts, Vec<Diagnostic>)> {
     match summed(object) {
         Ok(counts) => Ok((counts, Vec::new())),
-        Err(error) if object.is_silent => Err(error.context(
-            "rocov cannot leave out the counts of other labels: report the directory of the label, \
-             DIR/profraw/labels/NAME",
-        )),
+        Err(error) if object.is_silent => Err(error.context(diagnostic!(
+            "rocov cannot leave out the counts of other labels";
+            "report the directory of the label, DIR/profraw/labels/NAME"
+        ))),
         Err(_) => {
             let said = llvm_profdata::merge(&object.paths(), &part, installed, &[])?;
             Ok((BinaryCounts::Indexed(part), said))
@@ -372,7 +373,7 @@ pub(crate) fn host_counts(
     profiles: &[&Path],
     part: PathBuf,
     installed: &LlvmTools,
-) -> Result<(BinaryCounts, Vec<String>)> {
+) -> Result<(BinaryCounts, Vec<Diagnostic>)> {
     let error = match ProfileCounts::read_programs(profiles) {
         Ok(counts) => return Ok((BinaryCounts::Summed(Arc::new(counts)), Vec::new())),
         Err(error) => error,

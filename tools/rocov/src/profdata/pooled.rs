@@ -7,11 +7,12 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rocov::format::codeobject::Identity;
 use rocov::format::registry::Grouped;
 use rocov::store::layout::{OBJECTS, PROFRAW, PTX, REGISTRIES};
 use rocov::store::{Expansion, Label, ProfileName};
+use rocov::support::diagnostic::fail;
 use tempfile::TempDir;
 
 use crate::data::{DataListing, DeviceProfile, POOLED_HOST};
@@ -66,9 +67,9 @@ pub(crate) fn check_free(path: &Path) -> Result<()> {
             if entries.next().is_none() || is_pooled(path)? {
                 return Ok(());
             }
-            bail!(
-                "{} exists, and contains more than a merge wrote: choose another directory, or remove it",
-                path.display()
+            fail!(
+                "{} exists, and contains more than a merge wrote", path.display();
+                "choose another directory, or remove it"
             );
         }
     }

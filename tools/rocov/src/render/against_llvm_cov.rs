@@ -108,7 +108,7 @@ impl Counted {
             .collect();
         let installed = LlvmTools::find(None).unwrap();
         let collected = collect(&inputs, &installed, str::to_owned).unwrap();
-        assert_eq!(collected.warnings, [""; 0]);
+        assert_eq!(collected.warnings, []);
         collected.sources
     }
 

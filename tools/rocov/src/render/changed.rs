@@ -91,7 +91,7 @@ pub(super) fn write_markdown(
         out.own("")?;
     }
     for line in &changed.left_out {
-        out.item(line)?;
+        out.item(&line.to_string())?;
     }
     Ok(())
 }
@@ -132,7 +132,7 @@ pub(super) fn json(view: &View, changed: &Changed) -> Value {
         "names": view.labels("all"),
         "lines": figures(changed.totals(view)),
         "files": changed.files.iter().map(file).collect::<Vec<_>>(),
-        "left_out": changed.left_out,
+        "left_out": changed.left_out.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 

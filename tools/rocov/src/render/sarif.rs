@@ -43,7 +43,8 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let files = changed.files.iter();
     let results: Vec<_> = files.flat_map(|file| results(view, file)).collect();
     let left_out = changed.left_out.iter();
-    let left_out = left_out.map(|line| json!({"level": "warning", "message": {"text": line}}));
+    let left_out =
+        left_out.map(|line| json!({"level": "warning", "message": {"text": line.to_string()}}));
     let mut run = json!({
         "tool": {"driver": {
             "name": "rocov",

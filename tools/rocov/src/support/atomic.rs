@@ -7,12 +7,14 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rocov::store::{hold, partial_prefix, sweep};
+use rocov::support::diagnostic::fail;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::{Builder, TempDir, TempPath};
 
 use super::temporary;
+use crate::support::failure::failure;
 
 /// A file or directory that has another name until it is complete.
 #[derive(Debug)]
@@ -31,10 +33,7 @@ pub(crate) struct Partial<P> {
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let Ok(there) = fs::metadata(path) else {
         if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
-            bail!(
-                "{}: its name is that of a directory, give a file",
-                cannot_write(path)
-            );
+            fail!("{}: its name is that of a directory", cannot_write(path); "give a file");
         }
         let temporary = beside(path)?;
         write(&temporary.path)?;
@@ -42,7 +41,7 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> R
         return put.with_context(|| cannot_write(path));
     };
     if there.is_dir() {
-        bail!("{}: it is a directory, give a file", cannot_write(path));
+        fail!("{}: it is a directory", cannot_write(path); "give a file");
     }
     if !there.is_file() {
         let temporary = temporary::file("rocov-")?;
@@ -68,15 +67,15 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> R
 ///
 /// Fails if there is a file, or if `write` fails. A file that is there stays as it is.
 pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let is_there = || format!("{} exists: give --force to replace it", path.display());
+    let is_there = || failure!("{} exists", path.display(); "give --force to replace it");
     if path.exists() {
-        bail!(is_there());
+        return Err(is_there());
     }
     let temporary = beside(path)?;
     write(&temporary.path)?;
     match temporary.path.persist_noclobber(path) {
         // Another process has made it since the check above.
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => bail!(is_there()),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(is_there()),
         result => result.with_context(|| cannot_write(path)),
     }
 }
@@ -238,6 +237,6 @@ mod tests {
         assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
 
         let error = replace(directory.path(), write("")).unwrap_err();
-        assert!(format!("{error:#}").ends_with(": it is a directory, give a file"));
+        assert!(format!("{error:#}").ends_with(": it is a directory; give a file"));
     }
 }

@@ -8,9 +8,10 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use memmap2::Mmap;
 use rocov::store::open_input;
+use rocov::support::diagnostic::{diagnostic, fail};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::support::paths::Absent;
@@ -52,9 +53,9 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 pub(crate) fn read_open(file: &File, path: &Path) -> Result<Vec<u8>> {
     let size = file.metadata().map_or(0, |metadata| metadata.len());
     if size > MAX_READ {
-        bail!(
-            "{} has {size} bytes, rocov reads {MAX_READ} at most: give a file that rocov or a compiler wrote",
-            path.display()
+        fail!(
+            "{} has {size} bytes, rocov reads {MAX_READ} at most", path.display();
+            "give a file that rocov or a compiler wrote"
         );
     }
     text_of(file, MAX_READ).with_context(|| format!("cannot read {}", path.display()))
@@ -92,7 +93,7 @@ fn text_of(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     match text.len() as u64 > most {
         true => Err(io::Error::new(
             ErrorKind::FileTooLarge,
-            format!("it has more than {most} bytes: give a smaller one"),
+            diagnostic!("it has more than {most} bytes"; "give a smaller one"),
         )),
         false => Ok(text),
     }
@@ -126,9 +127,9 @@ pub(crate) fn open(path: &Path) -> Result<File> {
 /// The file that was opened at `path`.
 fn opened(file: io::Result<File>, path: &Path) -> Result<File> {
     match file {
-        Err(error) if Absent::is(&error) => bail!(Absent::new(path, "check the path")),
+        Err(error) if Absent::is(&error) => Err(Absent::new(path, "check the path").into()),
         Err(error) if error.kind() == ErrorKind::InvalidInput => {
-            bail!("{} is not a file: give a file", path.display())
+            fail!("{} is not a file", path.display(); "give a file")
         }
         file => file.with_context(|| format!("cannot open {}", path.display())),
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod atomic;
 pub(crate) mod demangle;
+pub(crate) mod failure;
 pub(crate) mod mmap;
 pub(crate) mod parallel;
 pub(crate) mod paths;

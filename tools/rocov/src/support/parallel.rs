@@ -20,7 +20,7 @@ pub(crate) fn map<T: Sync, R: Send>(
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use anyhow::bail;
+    use rocov::support::diagnostic::fail;
 
     use super::*;
 
@@ -44,7 +44,7 @@ mod tests {
         let result = map(&numbers, |number| {
             begun.fetch_add(1, Ordering::Relaxed);
             if *number < 10 {
-                bail!("no");
+                fail!("no"; "go");
             }
             Ok(())
         });

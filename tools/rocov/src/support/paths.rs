@@ -7,6 +7,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rocov::support::diagnostic::Remedy;
+
 /// The error that a path that the user has given leads nowhere.
 #[derive(Debug)]
 pub(crate) struct Absent {
@@ -39,11 +41,17 @@ impl fmt::Display for Absent {
         if self.path.is_relative() {
             write!(f, " in {}", here().display())?;
         }
-        write!(f, ": {}", self.remedy)
+        Ok(())
     }
 }
 
 impl Error for Absent {}
+
+impl Remedy for Absent {
+    fn remedy(&self) -> Cow<'static, str> {
+        self.remedy.clone()
+    }
+}
 
 /// The directory `rocov` of the user's files of one kind: in the directory that `variable` names
 /// (`XDG_CACHE_HOME`), or in `fallback` of the home directory. As in the XDG Base Directory Specification, a

@@ -4,8 +4,10 @@ use std::env;
 use std::fs::File;
 use std::io;
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Error, Result};
 use tempfile::{Builder, NamedTempFile, TempDir};
+
+use crate::support::failure::failure;
 
 /// Makes a directory that is removed when it is dropped.
 ///
@@ -37,10 +39,9 @@ pub(crate) fn unnamed() -> Result<File> {
 
 /// The error with the directory, and without the name of a file that means nothing to the user.
 fn failed(error: &io::Error) -> Error {
-    anyhow!(
-        "cannot make a temporary file in {}: {}: set TMPDIR to a directory that can be written to",
-        env::temp_dir().display(),
-        without_path(error)
+    failure!(
+        "cannot make a temporary file in {}: {}", env::temp_dir().display(), without_path(error);
+        "set TMPDIR to a directory that can be written to"
     )
 }
 

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
+use rocov::support::diagnostic::diagnostic;
 
 /// The time of a report in seconds since 1970: `SOURCE_DATE_EPOCH` if it is set, so that two reports can be
 /// equal byte by byte, else the present time.
@@ -19,9 +20,9 @@ pub(crate) fn report_time() -> Result<u64> {
     };
     let seconds = fixed.to_str().and_then(|text| text.parse().ok());
     seconds.with_context(|| {
-        format!(
-            "SOURCE_DATE_EPOCH is '{}': give it seconds since 1970, or unset it",
-            fixed.display()
+        diagnostic!(
+            "SOURCE_DATE_EPOCH is '{}'", fixed.display();
+            "give it seconds since 1970, or unset it"
         )
     })
 }

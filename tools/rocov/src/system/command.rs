@@ -5,7 +5,8 @@ use std::io::{Read, Seek};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ChildStdout, Command, Output, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use rocov::support::diagnostic::fail;
 
 use crate::support::temporary;
 
@@ -18,11 +19,9 @@ pub(crate) fn output(command: &mut Command) -> Result<Output> {
     let output = ended(command)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!(
-            "{} failed ({}): {}",
-            display(command),
-            output.status,
-            one_line(&said)
+        fail!(
+            "{} failed ({}): {}", display(command), output.status, one_line(&said);
+            "fix what it reports"
         );
     }
     Ok(output)
@@ -77,11 +76,7 @@ pub(crate) fn read<T>(
         .context("cannot read a temporary file")?;
     let text = String::from_utf8_lossy(&text).into_owned();
     if !status.success() && status.signal() != Some(libc::SIGPIPE) {
-        bail!(
-            "{} failed ({status}): {}",
-            display(command),
-            one_line(&text)
-        );
+        fail!("{} failed ({status}): {}", display(command), one_line(&text); "fix what it reports");
     }
     Ok((consumed?, text))
 }
@@ -125,7 +120,10 @@ mod tests {
         command.args(["-c", "echo first >&2; echo 'it''s second' >&2; exit 3"]);
         let message = output(&mut command).unwrap_err().to_string();
         assert!(message.starts_with("`sh -c 'echo first"), "{message}");
-        assert!(message.ends_with("first; its second"), "{message}");
+        assert!(
+            message.ends_with("first; its second; fix what it reports"),
+            "{message}"
+        );
         assert!(message.contains("exit status: 3"), "{message}");
     }
 

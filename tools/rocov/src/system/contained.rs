@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use rocov::support::diagnostic::diagnostic;
 
 use crate::support::paths::user_directory;
 
@@ -28,16 +29,19 @@ pub(super) fn prefix() -> Result<Option<PathBuf>> {
     if FILES.is_empty() {
         return Ok(None);
     }
-    let data = user_directory("XDG_DATA_HOME", ".local/share").context(
-        "neither XDG_DATA_HOME nor HOME names a directory for the libraries of rocov: set one of them",
-    )?;
+    let data = user_directory("XDG_DATA_HOME", ".local/share").with_context(|| {
+        diagnostic!(
+            "neither XDG_DATA_HOME nor HOME names a directory for the libraries of rocov";
+            "set one of them"
+        )
+    })?;
     let name = concat!(env!("CARGO_PKG_VERSION"), "-");
     let prefix = data.join(format!("{name}{HASH:016x}"));
     if !prefix.is_dir() {
         unpack(&data, &prefix).with_context(|| {
-            format!(
-                "cannot write the libraries of rocov to {}: set XDG_DATA_HOME to a directory that can be written",
-                prefix.display()
+            diagnostic!(
+                "cannot write the libraries of rocov to {}", prefix.display();
+                "set XDG_DATA_HOME to a directory that can be written"
             )
         })?;
     }

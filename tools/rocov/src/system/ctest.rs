@@ -19,8 +19,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rocov::store::Label;
+use rocov::support::diagnostic::{diagnostic, fail};
 use serde::Deserialize;
 use tempfile::TempDir;
 
@@ -164,14 +165,9 @@ pub(crate) fn become_ctest() -> Result<()> {
     }
     let rocov = env::current_exe()?;
     let is_rocov = |place: &PathBuf| place.canonicalize().is_ok_and(|place| place == rocov);
-    let ctest = on_path(name)
-        .find(|place| !is_rocov(place))
-        .with_context(|| {
-            format!(
-                "{} is not on PATH: install CMake, or add its directory",
-                name.display()
-            )
-        })?;
+    let ctest = on_path(name).find(|place| !is_rocov(place)).with_context(
+        || diagnostic!("{} is not on PATH", name.display(); "install CMake, or add its directory"),
+    )?;
     let asked: Vec<_> = [ctest.into()].into_iter().chain(arguments).collect();
     let informs = |argument: &OsString| {
         let argument = argument.to_string_lossy();
@@ -212,20 +208,16 @@ fn labelled(command: &[OsString]) -> Result<Vec<OsString>> {
         .canonicalize()
         .with_context(|| format!("cannot find the build directory {}", build.display()))?;
     if !build.join(TEST_FILE).exists() {
-        bail!(
-            "no {TEST_FILE} in {}: start ctest in a build directory, or name it with --test-dir",
-            build.display()
+        fail!(
+            "no {TEST_FILE} in {}", build.display();
+            "start ctest in a build directory, or name it with --test-dir"
         );
     }
     let names = asked.names(&build)?;
     let directory = asked.stand_in(&build);
-    fill(&directory, &build, &labels(&names)).with_context(|| {
-        format!(
-            "cannot write {}: make {} writable",
-            directory.display(),
-            build.display()
-        )
-    })?;
+    fill(&directory, &build, &labels(&names)).with_context(
+        || diagnostic!("cannot write {}", directory.display(); "make {} writable", build.display()),
+    )?;
     let mut command = vec![asked.program.to_owned(), "--test-dir".into()];
     command.push(directory.into());
     command.extend(asked.arguments);
@@ -250,7 +242,7 @@ impl<'a> CtestCommand<'a> {
     fn parse(command: &'a [OsString]) -> Result<Self> {
         let (program, arguments) = command
             .split_first()
-            .context("no program is given: give one after `--`")?;
+            .with_context(|| diagnostic!("no program is given"; "give one after `--`"))?;
         let mut asked = Self {
             program,
             build: None,
@@ -266,7 +258,7 @@ impl<'a> CtestCommand<'a> {
                 None => (&*text, None),
             };
             if UNSUPPORTED.contains(&option) {
-                bail!("--per-test cannot find the tests of `ctest {option}`: give --test-dir");
+                fail!("--per-test cannot find the tests of `ctest {option}`"; "give --test-dir");
             }
             let mut value = || value.clone().or_else(|| arguments.next().cloned());
             match option {
@@ -323,7 +315,7 @@ fn labels(names: &BTreeSet<String>) -> Vec<(&str, String)> {
     let label = |name: &str| {
         let label = Label::text_for(name);
         if label != name {
-            print::warn(&[format!("the test {name:?} has the label {label}")]);
+            print::note(format_args!("the test {name:?} has the label {label}"));
         }
         label
     };

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rocov::store::read_input;
+use rocov::support::diagnostic::fail;
 
 use super::command;
 
@@ -55,10 +56,9 @@ impl Repository {
     pub(crate) fn discover(directory: &Path) -> Result<Self> {
         let output = command::ended(git(directory).args(["rev-parse", "--git-dir"]))?;
         if !output.status.success() {
-            bail!(
-                "git finds no repository in {}: {}: go there, or give --repository DIR",
-                directory.display(),
-                reason(&output)
+            fail!(
+                "git finds no repository in {}: {}", directory.display(), reason(&output);
+                "go there, or give --repository DIR"
             );
         }
         let output = command::ended(git(directory).args(["rev-parse", "--show-toplevel"]))?;
@@ -115,12 +115,10 @@ impl Repository {
         command.arg("--end-of-options").arg(range).arg("--");
         let output = command::ended(&mut command)?;
         if !output.status.success() {
-            bail!(
-                "git has no diff against {} in {}: {}: give a revision that exists, such as {}, or a file with a \
-                 unified diff",
-                range.display(),
-                self.directory.display(),
-                reason(&output),
+            fail!(
+                "git has no diff against {} in {}: {}",
+                range.display(), self.directory.display(), reason(&output);
+                "give a revision that exists, such as {}, or a file with a unified diff",
                 self.some_revisions()
             );
         }
@@ -163,11 +161,10 @@ impl Repository {
         parse.args(["rev-parse", "--verify", "--end-of-options"]);
         let output = command::ended(parse.arg(commit))?;
         if !output.status.success() {
-            bail!(
-                "git has no revision {} in {}: {}: give one such as HEAD or a tag",
-                name.display(),
-                self.directory.display(),
-                reason(&output)
+            fail!(
+                "git has no revision {} in {}: {}",
+                name.display(), self.directory.display(), reason(&output);
+                "give one such as HEAD or a tag"
             );
         }
         let commit = String::from_utf8_lossy(&output.stdout).trim().to_owned();

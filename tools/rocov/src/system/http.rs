@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use rocov::support::diagnostic::{diagnostic, fail};
 use serde_json::Value;
 
 use super::command::display;
@@ -50,7 +51,7 @@ pub(crate) fn request(
         .stderr(Stdio::piped());
     let mut child = curl
         .spawn()
-        .with_context(|| format!("cannot run {}: install curl", display(&curl)))?;
+        .with_context(|| diagnostic!("cannot run {}", display(&curl); "install curl"))?;
     let mut input = child
         .stdin
         .take()
@@ -63,9 +64,9 @@ pub(crate) fn request(
     drop(file);
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!(
-            "cannot reach {url}: {}: check the address and the network",
-            said.trim().trim_start_matches("curl: ")
+        fail!(
+            "cannot reach {url}: {}", said.trim().trim_start_matches("curl: ");
+            "check the address and the network"
         );
     }
     written.context("cannot write to curl")?;
@@ -74,9 +75,9 @@ pub(crate) fn request(
     let json: Value = serde_json::from_str(answer).unwrap_or_default();
     if !status.starts_with('2') {
         let reason = json["message"].as_str().or(json["error"].as_str());
-        bail!(
-            "{method} {url} failed ({status}): {}: check the token and its rights, and the variables of the job",
-            reason.unwrap_or("no reason")
+        fail!(
+            "{method} {url} failed ({status}): {}", reason.unwrap_or("no reason");
+            "check the token and its rights, and the variables of the job"
         );
     }
     Ok(json)

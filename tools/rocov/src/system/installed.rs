@@ -8,8 +8,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rocov::settings::variables::LIBRARY_DIR;
+use rocov::support::diagnostic::{diagnostic, fail};
 
 use super::contained;
 use crate::support::paths::user_directory;
@@ -124,11 +125,9 @@ pub(crate) fn find_assemblers() -> Result<Vec<(&'static str, PathBuf)>> {
 fn find_built(part: &str, command: &str) -> Result<PathBuf> {
     let places = places(part)?;
     existing(&places).with_context(|| {
-        format!(
-            "{} is not in {}; build it with `{command}` \
-             or set {LIBRARY_DIR} to its directory",
-            name_of(part),
-            directories(&places),
+        diagnostic!(
+            "{} is not in {}", name_of(part), directories(&places);
+            "build it with `{command}` or set {LIBRARY_DIR} to its directory"
         )
     })
 }
@@ -222,10 +221,10 @@ pub(crate) fn preload(libraries: &[PathBuf], existing: Option<OsString>) -> Resu
             .iter()
             .any(|byte| *byte == b':' || byte.is_ascii_whitespace())
         {
-            bail!(
-                "{} has a colon or a space in its path, which LD_PRELOAD cannot express; \
-                 move it or set {LIBRARY_DIR} to a directory without",
-                library.display()
+            fail!(
+                "{} has a colon or a space in its path, which LD_PRELOAD cannot express",
+                library.display();
+                "move it or set {LIBRARY_DIR} to a directory without"
             );
         }
         if !value.is_empty() {

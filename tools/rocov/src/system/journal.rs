@@ -20,6 +20,7 @@ use std::time::SystemTime;
 use anyhow::Result;
 use rocov::settings::Uncounted;
 use rocov::store::ProcessWord;
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 use tempfile::NamedTempFile;
 
 use super::command::quoted;
@@ -79,7 +80,7 @@ pub(crate) struct Ending<'a> {
     /// True if a profile was written that the journal does not contain, as on another host.
     pub(crate) has_profiles: &'a dyn Fn() -> bool,
     /// The line about a program whose code is for none of the modelled GPUs.
-    pub(crate) misfit: &'a dyn Fn() -> Option<String>,
+    pub(crate) misfit: &'a dyn Fn() -> Option<Diagnostic>,
 }
 
 impl Journal {
@@ -127,7 +128,7 @@ impl Journal {
     /// # Errors
     ///
     /// Fails if it cannot be read.
-    pub(crate) fn closing_line(&self, ending: &Ending<'_>) -> io::Result<Option<String>> {
+    pub(crate) fn closing_line(&self, ending: &Ending<'_>) -> io::Result<Option<Diagnostic>> {
         Ok(self.notes()?.closing_line(ending, JournalProcess::is_alive))
     }
 
@@ -238,7 +239,7 @@ impl Notes {
                     Some(label) => format!("with label {label}, it"),
                     None => "it".to_owned(),
                 };
-                format!("{who} {end}{}", ending.remedy())
+                Diagnostic::new(format!("{who} {end}"), ending.remedy()).to_string()
             });
             let sentences = end.into_iter().chain(notes.sentences.iter().cloned());
             Noted {
@@ -255,7 +256,7 @@ impl Notes {
         &self,
         ending: &Ending<'_>,
         is_alive: impl Fn(&JournalProcess) -> bool,
-    ) -> Option<String> {
+    ) -> Option<Diagnostic> {
         let is_cut_off = |(process, notes): &&(JournalProcess, ProcessNotes)| {
             notes.lack_last_drain() && !is_alive(process)
         };
@@ -264,7 +265,7 @@ impl Notes {
             return Some(ending.line_of_cut_off(first, notes, others.len()));
         }
         if self.any_has("lost") {
-            return Some("counts are lost: see the lines above".to_owned());
+            return Some(diagnostic!("counts are lost"; "see the lines above"));
         }
         if self.any_has("wrote") || self.any_has("neighbour") || (ending.has_profiles)() {
             return None;
@@ -282,42 +283,48 @@ impl Notes {
         let why = if let Some(misfit) = misfit() {
             misfit
         } else if ending.has_zeros {
-            return Some(
-                "no instrumented kernel was launched: this run adds only zeros to the report"
-                    .to_owned(),
-            );
+            return Some(diagnostic!(
+                "no instrumented kernel was launched: this run adds only zeros to the report";
+                "check the command and its arguments"
+            ));
         } else if self.any_has("counts") {
-            "no profile has the counts: `rocov run -v` prints the work of the drain".to_owned()
+            diagnostic!("no profile has the counts"; "`rocov run -v` prints the work of the drain")
         } else if self.any_has("skipped") {
-            "ROCOV_ONLY and ROCOV_SKIP leave out all GPU code that was loaded".to_owned()
+            diagnostic!(
+                "ROCOV_ONLY and ROCOV_SKIP leave out all GPU code that was loaded";
+                "change or unset them"
+            )
         } else if self.any_has("hip") && !ending.has_gpu {
-            "this machine has no GPU (no /dev/kfd): `rocov run --gpu model` runs the program on a \
-             modelled one"
-                .to_owned()
+            diagnostic!(
+                "this machine has no GPU (no /dev/kfd)";
+                "`rocov run --gpu model` runs the program on a modelled one"
+            )
         } else if !["hip", "cuda", "loaded"]
             .iter()
             .any(|word| self.any_has(word))
         {
             if ending.has_gpu {
-                "no process used a GPU: check the command and its arguments".to_owned()
+                diagnostic!("no process used a GPU"; "check the command and its arguments")
             } else {
-                "no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl): run the program on \
-                 a machine with a GPU, or give --gpu model for code for AMD GPUs"
-                    .to_owned()
+                diagnostic!(
+                    "no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl)";
+                    "run the program on a machine with a GPU, or give --gpu model for code for AMD GPUs"
+                )
             }
         } else if let Some(signal) = ending.killed_by() {
-            format!(
-                "`{program}` was killed by {signal} before it loaded instrumented GPU code: fix that first"
+            diagnostic!(
+                "`{program}` was killed by {signal} before it loaded instrumented GPU code";
+                "fix that first"
             )
         } else {
-            format!(
-                "no process loaded instrumented GPU code: compile it with the flags that `rocov flags` prints, or have \
-                 hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run `rocov doctor \
-                 {program}`; to keep the current flags, use `rocov run --instrument` or `rocov run --trace --gpu \
-                 model`"
+            diagnostic!(
+                "no process loaded instrumented GPU code";
+                "compile it with the flags that `rocov flags` prints, or have hipRTC compile it with the flags that \
+                 `rocov flags --hiprtc` prints, and run `rocov doctor {program}`; to keep the current flags, use \
+                 `rocov run --instrument` or `rocov run --trace --gpu model`"
             )
         };
-        Some(format!("nothing was drained: {why}"))
+        Some(why.within("nothing was drained"))
     }
 }
 
@@ -400,13 +407,13 @@ impl Ending<'_> {
         process: &JournalProcess,
         notes: &ProcessNotes,
         others: usize,
-    ) -> String {
+    ) -> Diagnostic {
         let who = self.name_of(process, notes);
         let mut line = format!("{who} {}", self.cut_off(process, notes, others));
         if others > 0 {
             line += &format!(", as are those of {}", count(others, "other process"));
         }
-        line + self.remedy()
+        Diagnostic::new(line, self.remedy())
     }
 
     /// The process: its command line and its label, as far as they are known. A wrapper's name says little.
@@ -428,11 +435,11 @@ impl Ending<'_> {
         }
     }
 
-    /// The way to lose less, as the end of a line.
+    /// The way to lose less.
     fn remedy(&self) -> &'static str {
         match self.has_snapshots {
-            true => "; a shorter `--snapshot-every` loses less",
-            false => "; `rocov run --snapshot-every 1s` drains while a program runs",
+            true => "a shorter `--snapshot-every` loses less",
+            false => "`rocov run --snapshot-every 1s` drains while a program runs",
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use super::*;
 
+use rocov::support::diagnostic::Diagnostic;
+
 /// The end of a run of `./app`, which is process 7.
 fn ending(wait_status: i32) -> Ending<'static> {
     Ending {
@@ -23,6 +25,7 @@ fn line(notes: &str, wait_status: i32, change: impl Fn(&mut Ending<'_>)) -> Stri
     let notes = Notes::parse(&notes.replace(", ", "\n"));
     notes
         .closing_line(&ending, |process| process.pid == 99)
+        .map(|message| message.to_string())
         .unwrap_or_default()
 }
 
@@ -76,7 +79,7 @@ fn what_became_of_the_counters_is_one_line() {
         (
             "7 hip, 7 loaded, 7 ended",
             0,
-            "nothing was drained: no process loaded instrumented GPU code: compile it with the flags that `rocov \
+            "nothing was drained: no process loaded instrumented GPU code; compile it with the flags that `rocov \
              flags` prints, or have hipRTC compile it with the flags that `rocov flags --hiprtc` prints, and run \
              `rocov doctor ./app`; to keep the current flags, use `rocov run --instrument` or `rocov run --trace --gpu \
              model`"
@@ -85,46 +88,48 @@ fn what_became_of_the_counters_is_one_line() {
         (
             "7 hip, 7 loaded, 7 skipped, 7 ended",
             0,
-            "nothing was drained: ROCOV_ONLY and ROCOV_SKIP leave out all GPU code that was loaded"
+            "nothing was drained: ROCOV_ONLY and ROCOV_SKIP leave out all GPU code that was loaded; \
+             change or unset them"
                 .to_owned(),
         ),
         (
             "7 hip",
             SEGV,
-            "nothing was drained: `./app` was killed by SIGSEGV before it loaded instrumented GPU code: fix \
+            "nothing was drained: `./app` was killed by SIGSEGV before it loaded instrumented GPU code; fix \
              that first"
                 .to_owned(),
         ),
         (
             "",
             0,
-            "nothing was drained: no process used a GPU: check the command and its arguments".to_owned(),
+            "nothing was drained: no process used a GPU; check the command and its arguments".to_owned(),
         ),
     ] {
         assert_eq!(line(notes, status, |_| {}), expected, "{notes}");
     }
     assert_eq!(
         line("", 0, |run| run.has_gpu = false),
-        "nothing was drained: no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl): run \
+        "nothing was drained: no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl); run \
          the program on a machine with a GPU, or give --gpu model for code for AMD GPUs"
     );
     assert_eq!(
         line("7 hip", 1 << 8, |run| run.has_gpu = false),
-        "nothing was drained: this machine has no GPU (no /dev/kfd): `rocov run --gpu model` runs \
+        "nothing was drained: this machine has no GPU (no /dev/kfd); `rocov run --gpu model` runs \
          the program on a modelled one"
     );
     assert_eq!(line("", 0, |run| run.has_profiles = &|| true), "");
     for wait_status in [SEGV, 1 << 8] {
         let other = line("7 hip", wait_status, |run| {
-            run.misfit = &|| Some("code for gfx906".to_owned());
+            run.misfit = &|| Some(Diagnostic::new("code for gfx906", "compile it"));
             run.has_zeros = true;
         });
-        assert_eq!(other, "nothing was drained: code for gfx906");
+        assert_eq!(other, "nothing was drained: code for gfx906; compile it");
     }
     let zeros = |notes| line(notes, 0, |run| run.has_zeros = true);
     assert_eq!(
         zeros("7 hip, 7 ended, 7 registry /data/registry/7.kernels.json"),
-        "no instrumented kernel was launched: this run adds only zeros to the report"
+        "no instrumented kernel was launched: this run adds only zeros to the report; check the \
+         command and its arguments"
     );
     assert_eq!(zeros("7 hip, 7 counts, 7 wrote, 7 ended"), "");
     let shorter = line("7 counts, 7 wrote", SEGV, |run| run.has_snapshots = true);

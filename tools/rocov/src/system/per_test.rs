@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use anyhow::{Context, Result};
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 
 use super::ctest::{self, Ctest};
 use super::gtest::GtestStream;
@@ -23,7 +24,7 @@ impl PerTest {
     pub(crate) fn new(command: &[OsString], has_gtest: bool) -> Result<Self> {
         let program = command
             .first()
-            .context("no program is given: give one after `--`")?;
+            .with_context(|| diagnostic!("no program is given"; "give one after `--`"))?;
         let starts_ctest = ctest::is_ctest(program) || ctest::is_script(program);
         let ctest = starts_ctest
             .then(|| Ctest::from_command(command))
@@ -50,24 +51,32 @@ impl PerTest {
     }
 
     /// A line for a command that has ended without any test.
-    pub(crate) fn missed(&self) -> Option<String> {
+    pub(crate) fn missed(&self) -> Option<Diagnostic> {
         let has_missed_ctest = self.ctest.as_ref().is_some_and(Ctest::missed);
         let has_begun = self.gtest.as_ref().map(GtestStream::has_begun);
-        let line = match (has_begun, &self.ctest) {
+        Some(match (has_begun, &self.ctest) {
             (None, _) if has_missed_ctest => {
-                "no test has a label, because the command did not start ctest by its name: call `ctest` in it, give \
-                 --per-test=gtest if it starts GoogleTest programs, or leave out --per-test"
+                diagnostic!(
+                    "no test has a label, because the command did not start ctest by its name";
+                    "call `ctest` in it, give --per-test=gtest if it starts GoogleTest programs, or leave out \
+                     --per-test"
+                )
             }
             (Some(false), None) => {
-                "no test has a label, because the command did not start a GoogleTest program: give one, or ctest, or a \
-                 script that starts ctest, or run each test under `rocov run --label NAME`"
+                diagnostic!(
+                    "no test has a label, because the command did not start a GoogleTest program";
+                    "give one, or ctest, or a script that starts ctest, or run each test under `rocov run --label \
+                     NAME`"
+                )
             }
             (Some(false), Some(_)) if has_missed_ctest => {
-                "no test has a label, because the command started neither ctest by its name nor a GoogleTest program: \
-                 leave out --per-test, or run each test under `rocov run --label NAME`"
+                diagnostic!(
+                    "no test has a label, because the command started neither ctest by its name nor a GoogleTest \
+                     program";
+                    "leave out --per-test, or run each test under `rocov run --label NAME`"
+                )
             }
             _ => return None,
-        };
-        Some(line.to_owned())
+        })
     }
 }

@@ -5,8 +5,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 
+use crate::support::failure::failure;
 use crate::support::temporary::without_path;
 
 /// Checks that files can be made in `directory`, or in the nearest directory above it that exists.
@@ -26,11 +27,10 @@ pub(crate) fn check(directory: &Path) -> Result<()> {
         Err(error) => Err(error),
     };
     made.map(drop).map_err(|error| {
-        anyhow!(
-            "profiles cannot be written to {}: {}: {}; choose another directory with --output",
-            directory.display(),
-            there.display(),
-            without_path(&error),
+        failure!(
+            "profiles cannot be written to {}: {}: {}",
+            directory.display(), there.display(), without_path(&error);
+            "choose another directory with --output"
         )
     })
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
+use rocov::support::diagnostic::Diagnostic;
 use serde::Serialize;
 
 use super::lines::{Lines, message_line};
@@ -130,11 +131,18 @@ pub(crate) fn shows_progress() -> bool {
 }
 
 /// Prints warnings on standard error, unless the command is quiet.
-pub(crate) fn warn(lines: &[String]) {
+pub(crate) fn warn(messages: &[Diagnostic]) {
     if IS_QUIET.load(Ordering::Relaxed) {
         return;
     }
-    lines.iter().for_each(message);
+    messages.iter().for_each(message);
+}
+
+/// Prints a fact on standard error that asks for nothing, unless the command is quiet.
+pub(crate) fn note(line: impl Display) {
+    if !IS_QUIET.load(Ordering::Relaxed) {
+        message(line);
+    }
 }
 
 /// Prints a line of the command on standard error: an error, or a note that `--quiet` keeps.

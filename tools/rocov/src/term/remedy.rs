@@ -1,5 +1,7 @@
 //! The next step after an error that does not name one: of the system, or of a file that is damaged.
 
+use std::borrow::Cow;
+use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
 
 use anyhow::Error;
@@ -7,46 +9,51 @@ use rocov::format::bundle::BundleError;
 use rocov::format::codeobject::{CodeObjectError, CoverageError};
 use rocov::format::profraw::ProfileError;
 use rocov::format::registry::DocumentError;
+use rocov::support::diagnostic::{Diagnostic, Remedy};
 
-/// The next step after damage of the program's code.
-const BUILD: &str = "build it again";
-/// The next step after damage of a file that librocov wrote.
-const RUN: &str = "run the program again";
+use crate::support::paths::Absent;
 
-/// The error and its causes in one line, and the next step if the last cause needs one.
-pub(crate) fn explained(error: &Error) -> String {
-    let mut line = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
+/// The message about an error: the error and its causes, and the next step of the last of them that has one.
+pub(crate) fn explained(error: &Error) -> Diagnostic {
+    let own = error.downcast_ref::<Diagnostic>();
+    let mut what = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        let cause = match own {
+            Some(own) if own.to_string() == cause => own.what(),
+            _ => &*cause,
+        };
         // An error of a library may end with its cause.
-        if !line.ends_with(&cause) {
-            line += &format!(": {cause}");
+        if what.is_empty() {
+            what += cause;
+        } else if !what.ends_with(cause) {
+            what += &format!(": {cause}");
         }
     }
-    match remedy(error) {
-        Some(remedy) => format!("{line}: {remedy}"),
-        None => line,
+    match own.map(Diagnostic::remedy).or_else(|| remedy(error)) {
+        Some(next) => Diagnostic::new(what, next),
+        None => Diagnostic::from_other(what),
     }
 }
 
-fn remedy(error: &Error) -> Option<&'static str> {
+fn remedy(error: &Error) -> Option<Cow<'static, str>> {
     let cause = error.root_cause();
     if let Some(error) = cause.downcast_ref::<io::Error>() {
-        return system_remedy(error.kind());
+        return system_remedy(error.kind()).map(Cow::Borrowed);
     }
-    if let Some(error) = cause.downcast_ref() {
-        return Some(match error {
-            ProfileError::UnknownVersion { .. } => {
-                "compile with clang 15 or later, or use a newer rocov"
-            }
-            _ => RUN,
-        });
-    }
-    if cause.is::<DocumentError>() {
-        return Some(RUN);
-    }
-    let is_of_code =
-        cause.is::<BundleError>() || cause.is::<CodeObjectError>() || cause.is::<CoverageError>();
-    is_of_code.then_some(BUILD)
+    remedy_of::<Absent>(cause)
+        .or_else(|| remedy_of::<ProfileError>(cause))
+        .or_else(|| remedy_of::<DocumentError>(cause))
+        .or_else(|| remedy_of::<BundleError>(cause))
+        .or_else(|| remedy_of::<CodeObjectError>(cause))
+        .or_else(|| remedy_of::<CoverageError>(cause))
+}
+
+/// The next step after an error, if it is of the type `E`.
+fn remedy_of<E: StdError + Remedy + 'static>(
+    cause: &(dyn StdError + 'static),
+) -> Option<Cow<'static, str>> {
+    cause.downcast_ref::<E>().map(Remedy::remedy)
 }
 
 /// The next step after an error of the system of this kind.
@@ -71,19 +78,22 @@ mod tests {
     use anyhow::Context;
 
     use super::*;
+    use crate::support::failure::failure;
 
     #[test]
     fn errors_of_the_system_have_a_next_step() {
         let directory = tempfile::tempdir().unwrap();
         let absent = fs::read(directory.path().join("absent")).context("cannot read x");
         assert_eq!(
-            explained(&absent.unwrap_err()),
-            "cannot read x: No such file or directory (os error 2): check the path, and make the directory if \
+            explained(&absent.unwrap_err()).to_string(),
+            "cannot read x: No such file or directory (os error 2); check the path, and make the directory if \
              it is missing"
         );
         let read = fs::read(directory.path()).context("cannot read it");
         assert!(
-            explained(&read.unwrap_err()).ends_with("Is a directory (os error 21): give a file")
+            explained(&read.unwrap_err())
+                .to_string()
+                .ends_with("Is a directory (os error 21); give a file")
         );
     }
 
@@ -92,20 +102,39 @@ mod tests {
         let error = Error::msg("no room")
             .context("cannot write x: no room")
             .context("in y");
-        assert_eq!(explained(&error), "in y: cannot write x: no room");
+        assert_eq!(
+            explained(&error).to_string(),
+            "in y: cannot write x: no room"
+        );
     }
 
     #[test]
     fn damaged_files_have_a_next_step() {
         let error = Error::new(ProfileError::OtherCode).context("left out");
-        assert!(explained(&error).ends_with(": run the program again"));
+        assert!(
+            explained(&error)
+                .to_string()
+                .ends_with("; run the program again")
+        );
         let error = Error::new(CodeObjectError::NoMemory { bytes: 1 });
-        assert!(explained(&error).ends_with(": build it again"));
+        assert!(explained(&error).to_string().ends_with("; build it again"));
     }
 
     #[test]
     fn other_errors_stay_as_they_are() {
-        let error = Error::msg("no number: give one").context("in x");
-        assert_eq!(explained(&error), "in x: no number: give one");
+        let error = Error::msg("no number").context("in x");
+        assert_eq!(explained(&error).to_string(), "in x: no number");
+    }
+
+    #[test]
+    fn a_message_keeps_its_next_step_at_the_end() {
+        let error = failure!("no number"; "give one").context("in x");
+        assert_eq!(explained(&error).to_string(), "in x: no number; give one");
+        let damaged = Diagnostic::new("x is damaged", "restore it");
+        let error = Error::msg("short").context(damaged).context("in y");
+        assert_eq!(
+            explained(&error).to_string(),
+            "in y: x is damaged: short; restore it"
+        );
     }
 }

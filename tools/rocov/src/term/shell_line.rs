@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use rocov::support::diagnostic::fail;
 
 /// One line for $(rocov flags): the shell splits it at white space and takes no quotes in it.
 ///
@@ -12,9 +13,9 @@ use anyhow::{Result, bail};
 pub(crate) fn shell_line(words: &[OsString]) -> Result<Vec<u8>> {
     let splits = |word: &&OsString| word.as_encoded_bytes().iter().any(u8::is_ascii_whitespace);
     if let Some(word) = words.iter().find(splits) {
-        bail!(
-            "`{}` has a space in it, which a shell splits in $(rocov ...): choose a path without",
-            word.display()
+        fail!(
+            "`{}` has a space in it, which a shell splits in $(rocov ...)", word.display();
+            "choose a path without"
         );
     }
     let mut line = words.join(&OsString::from(" ")).into_encoded_bytes();

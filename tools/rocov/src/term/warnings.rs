@@ -1,10 +1,12 @@
-//! The lines that a step collects about files and counts that it leaves out.
+//! The messages that a step collects about files and counts that it leaves out.
 
 use super::print;
 
-/// Lines for standard error. A step collects them, and the command prints them.
+use rocov::support::diagnostic::Diagnostic;
+
+/// Messages for standard error. A step collects them, and the command prints them.
 #[derive(Debug, Default)]
-pub(crate) struct Warnings(Vec<String>);
+pub(crate) struct Warnings(Vec<Diagnostic>);
 
 impl Warnings {
     /// Runs `step`, and prints the warnings that it collects, even if it fails.
@@ -15,19 +17,19 @@ impl Warnings {
         result
     }
 
-    /// Adds a line.
-    pub(crate) fn add(&mut self, line: impl Into<String>) {
-        self.0.push(line.into());
+    /// Adds a message.
+    pub(crate) fn add(&mut self, message: Diagnostic) {
+        self.0.push(message);
     }
 
-    /// Adds lines.
-    pub(crate) fn extend(&mut self, lines: impl IntoIterator<Item = String>) {
-        self.0.extend(lines);
+    /// Adds messages.
+    pub(crate) fn extend(&mut self, messages: impl IntoIterator<Item = Diagnostic>) {
+        self.0.extend(messages);
     }
 
-    /// The lines.
+    /// The messages.
     #[cfg(feature = "fleet")]
-    pub(crate) fn into_lines(self) -> Vec<String> {
+    pub(crate) fn into_messages(self) -> Vec<Diagnostic> {
         self.0
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> CommandResult {
         ExportFormat::Profraw => profraw::export(arguments),
         #[cfg(not(feature = "fleet"))]
         ExportFormat::Parquet | ExportFormat::Profraw => {
-            let error = anyhow::anyhow!(crate::dataset::WITHOUT_DATA_SETS);
+            let error = anyhow::Error::new(crate::dataset::without_data_sets());
             Err(error.context("cannot export this format").into())
         }
     }

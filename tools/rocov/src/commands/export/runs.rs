@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use rocov::store::layout::DATA_SET;
 
 use crate::cli::ExportArguments;
 use crate::dataset::{DataSet, ImportOptions, import};
+use crate::support::failure::failure;
 use crate::system::git::Repository;
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::plural::count;
@@ -52,8 +53,9 @@ fn commit_here() -> Result<String> {
         .ok()
         .and_then(|repository| repository.commit())
         .ok_or_else(|| {
-            anyhow!(
-                "the current directory is in no git work tree, so the tested commit is unknown: give it with --commit"
+            failure!(
+                "the current directory is in no git work tree, so the tested commit is unknown";
+                "give it with --commit"
             )
         })?;
     Ok(commit.hash)

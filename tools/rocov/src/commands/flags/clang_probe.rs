@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use rocov::support::diagnostic::fail;
 
 use crate::llvm::{DeviceCompiler, Language, for_device};
 use crate::system::command;
@@ -67,7 +68,10 @@ impl ClangProbe {
         let plain = compiler.compile(&[])?;
         if !plain.status.success() {
             let clang = compiler.clang.path.display();
-            bail!("{clang} says: {}", command::reason(&plain));
+            fail!(
+                "{clang} reports: {}", command::reason(&plain);
+                "fix that, or name another with --clang"
+            );
         }
         let ir = String::from_utf8_lossy(&plain.stdout);
         let registers = ir.contains(CONSTRUCTORS).then_some(NO_CONSTRUCTORS);

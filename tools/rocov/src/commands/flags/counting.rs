@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use flate2::Crc;
+use rocov::support::diagnostic::fail;
 
 use crate::cli::Counters;
 use crate::llvm::fast_counters::{OLDEST, plugin, plugin_flags};
@@ -60,20 +61,22 @@ impl Counting {
         let way = match wish {
             Some(Counters::Llvm) => Way::Llvm,
             Some(Counters::Reached) if counts_bytes(compiler)? => Way::Reached,
-            Some(Counters::Reached) => bail!(
-                "{} is LLVM {}, which has no counters of reached code: give --clang 20 or later, or \
-                 --counters=llvm",
-                clang.path.display(),
-                clang.version()
-            ),
+            Some(Counters::Reached) => {
+                fail!(
+                    "{} is LLVM {}, which has no counters of reached code",
+                    clang.path.display(), clang.version();
+                    "give --clang 20 or later, or --counters=llvm"
+                )
+            }
             Some(Counters::Fast) | None => match plugin(compiler)? {
                 Some(plugin) => Way::Fast(plugin),
-                None if wish.is_some() => bail!(
-                    "no plugin for fast counters fits {} (LLVM {}): {}, or give --counters=llvm",
-                    clang.path.display(),
-                    clang.version(),
-                    remedy(clang)
-                ),
+                None if wish.is_some() => {
+                    fail!(
+                        "no plugin for fast counters fits {} (LLVM {})",
+                        clang.path.display(), clang.version();
+                        "{}, or give --counters=llvm", remedy(clang)
+                    )
+                }
                 None => {
                     say_once(clang);
                     Way::Llvm

@@ -4,7 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use rocov::support::diagnostic::fail;
 
 use super::clang_probe::ClangProbe;
 use super::counting::Counting;
@@ -27,9 +28,9 @@ pub(super) fn check(wish: Option<Counters>) -> Result<()> {
         Some(Counters::Fast) => "fast",
         Some(Counters::Reached) => "reached",
     };
-    bail!(
-        "--counters={way} is not for --hiprtc: hipRTC loads no plugin and uses LLVM's own counters; leave \
-         --counters out, or give --counters=llvm"
+    fail!(
+        "--counters={way} is not for --hiprtc: hipRTC loads no plugin and uses LLVM's own counters";
+        "leave --counters out, or give --counters=llvm"
     )
 }
 
@@ -68,9 +69,10 @@ pub(super) fn lines(options: &[OsString]) -> Result<Vec<u8>> {
     for option in options {
         let option_bytes = option.as_encoded_bytes();
         if option_bytes.contains(&b'\n') {
-            bail!(
-                "`{}` has a line break in it, and each option needs a line of its own: move rocov to a path without",
-                option.display()
+            fail!(
+                "`{}` has a line break in it, and each option needs a line of its own",
+                option.display();
+                "move rocov to a path without"
             );
         }
         lines.extend_from_slice(option_bytes);

@@ -9,10 +9,12 @@ mod word;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::Result;
+use rocov::support::diagnostic::fail;
 
 use crate::cli::{Counters, FlagsArguments, Hiprtc};
 use crate::llvm::{Clang, DeviceCompiler, Form, Language, for_device};
+use crate::support::failure::failure;
 use crate::system::installed;
 use crate::term::exit_status::CommandResult;
 use crate::term::print;
@@ -42,18 +44,17 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
         None => Clang::newest()?,
     };
     if arguments.openmp && clang.llvm < OPENMP_SINCE {
-        return Err(anyhow!(
-            "{} is LLVM {}, which does not instrument the target regions of OpenMP: give --clang {OPENMP_SINCE} \
-             or later",
-            clang.path.display(),
-            clang.llvm
+        return Err(failure!(
+            "{} is LLVM {}, which does not instrument the target regions of OpenMP",
+            clang.path.display(), clang.llvm;
+            "give --clang {OPENMP_SINCE} or later"
         )
         .into());
     }
     if arguments.openmp && arguments.counters == Some(Counters::Reached) {
-        return Err(anyhow!(
-            "--counters=reached misses loops that were reached in the target regions of OpenMP: give \
-             --counters=llvm, or leave it out"
+        return Err(failure!(
+            "--counters=reached misses loops that were reached in the target regions of OpenMP";
+            "give --counters=llvm, or leave it out"
         )
         .into());
     }
@@ -62,10 +63,10 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
     if compiler.form == Form::FrontEnd && clang.llvm <= 14 {
         // Its AMDGPU Attributor pass follows the data record's reference to itself (the relative
         // counter pointer) without end.
-        return Err(anyhow!(
-            "{} is LLVM {}, which crashes on instrumented GPU code: give --clang 15 or later",
-            clang.path.display(),
-            clang.llvm
+        return Err(failure!(
+            "{} is LLVM {}, which crashes on instrumented GPU code",
+            clang.path.display(), clang.llvm;
+            "give --clang 15 or later"
         )
         .into());
     }
@@ -114,16 +115,17 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
 fn check_language(language: Language, arguments: &FlagsArguments) -> Result<()> {
     if language == Language::Hip {
         if let Some(path) = &arguments.cuda_path {
-            bail!(
-                "--cuda-path={} is for NVIDIA GPUs: give --offload-arch=sm_90 as well, or that of your GPU",
-                path.display()
+            fail!(
+                "--cuda-path={} is for NVIDIA GPUs", path.display();
+                "give --offload-arch=sm_90 as well, or that of your GPU"
             );
         }
         return Ok(());
     }
     if arguments.openmp || arguments.hiprtc.is_some() {
-        bail!(
-            "--openmp and --hiprtc are for AMD GPUs: leave out --offload-arch=sm_*, or give it alone"
+        fail!(
+            "--openmp and --hiprtc are for AMD GPUs";
+            "leave out --offload-arch=sm_*, or give it alone"
         );
     }
     Ok(())

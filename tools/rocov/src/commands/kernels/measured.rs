@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use rocov::support::diagnostic::Diagnostic;
 
 use crate::cli::KernelsArguments;
 use crate::coverage;
@@ -37,7 +38,7 @@ pub(super) fn measure(
     let mut installed = match LlvmTools::find_any(arguments.llvm_bin.as_deref()) {
         Ok(installed) => installed,
         Err(error) => {
-            warnings.add(format!("left out: counts and lines: {}", explained(&error)));
+            warnings.add(explained(&error).within("left out: counts and lines"));
             return Ok(measured);
         }
     };
@@ -60,10 +61,9 @@ pub(super) fn measure(
                 warnings.extend(said);
                 measured.insert((**identity).to_owned(), functions);
             }
-            Err(error) => warnings.add(format!(
-                "left out: counts and lines of code object {identity}: {}",
-                explained(&error)
-            )),
+            Err(error) => warnings.add(explained(&error).within(format_args!(
+                "left out: counts and lines of code object {identity}"
+            ))),
         }
     }
     Ok(measured)
@@ -75,7 +75,7 @@ fn functions(
     arch: &str,
     exclusions: &Exclusions,
     installed: &LlvmTools,
-) -> Result<(BTreeMap<String, FunctionFigures>, Vec<String>)> {
+) -> Result<(BTreeMap<String, FunctionFigures>, Vec<Diagnostic>)> {
     let directory = temporary::directory()?;
     let files = object.files(arch, directory.path())?;
     let merged = directory.path().join("one.profdata");

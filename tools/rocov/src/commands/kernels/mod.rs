@@ -8,7 +8,7 @@ mod schema;
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use glob::Pattern;
 use rocov::format::registry::model::Document;
 use serde::Serialize;
@@ -24,6 +24,7 @@ use crate::term::print;
 use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 use columns::compare;
+use rocov::support::diagnostic::{diagnostic, fail};
 use row::{Row, rows};
 use schema::VERSION;
 
@@ -75,15 +76,17 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
         if excluded > 0 {
             let kernels = count(excluded, "kernel");
             let are = if excluded == 1 { "is" } else { "are" };
-            print::warn(&[format!(
-                "{kernels} that never ran {are} excluded: leave out --uncovered to list all kernels"
+            print::warn(&[diagnostic!(
+                "{kernels} that never ran {are} excluded";
+                "leave out --uncovered to list all kernels"
             )]);
         }
     }
     if all == 0 && with_hips > 0 {
         let kernels = count(with_hips, "kernel");
-        print::warn(&[format!(
-            "the program loaded only {kernels} of HIP itself: give --all to list them"
+        print::warn(&[diagnostic!(
+            "the program loaded only {kernels} of HIP itself";
+            "give --all to list them"
         )]);
     } else if rows.is_empty() && all > 0 {
         let kernels = count(all, "kernel");
@@ -93,9 +96,9 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
         ];
         let given = options.iter().filter(|(is_given, _)| *is_given);
         let given: Vec<_> = given.map(|(_, option)| *option).collect();
-        print::warn(&[format!(
-            "none of {kernels} is listed: leave out {} to list more",
-            given.join(" or ")
+        print::warn(&[diagnostic!(
+            "none of {kernels} is listed";
+            "leave out {} to list more", given.join(" or ")
         )]);
     }
     rows.sort_by(|one, other| compare(one, other, arguments.sort));
@@ -152,16 +155,16 @@ fn check_filters(rows: &[Row], arguments: &KernelsArguments) -> Result<()> {
         let rows = rows.iter().filter(|row| !row.is_hips_own());
         let archs: BTreeSet<_> = rows.map(|row| row.target.as_str()).collect();
         let archs: Vec<_> = archs.into_iter().collect();
-        bail!(
-            "no kernel for {arch} in {directory}: run the program there, or choose one of these archs: {}",
-            archs.join(", ")
+        fail!(
+            "no kernel for {arch} in {directory}";
+            "run the program there, or choose one of these archs: {}", archs.join(", ")
         );
     }
     let matches_none = |glob: &&Pattern| !rows.iter().any(|row| row.is_called(glob));
     if let Some(glob) = arguments.name.iter().find(matches_none) {
-        bail!(
-            "no kernel in {directory} matches --name {glob}: `rocov kernels {directory} --all` lists all \
-             names"
+        fail!(
+            "no kernel in {directory} matches --name {glob}";
+            "`rocov kernels {directory} --all` lists all names"
         );
     }
     Ok(())

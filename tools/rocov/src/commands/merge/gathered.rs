@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Error, Result, anyhow, bail};
+use anyhow::{Error, Result};
 use rocov::format::registry::Grouped;
+use rocov::support::diagnostic::{diagnostic, fail};
 use tempfile::TempDir;
 
 use super::damaged::Damaged;
@@ -14,10 +15,12 @@ use crate::cli::{FailureMode, MergeArguments};
 use crate::data::{CompletedData, Origins, is_missing, non_atomic, profile_header};
 use crate::llvm::{LlvmTools, clang_releases};
 use crate::profdata::pooled::{CodeObjectKey, Pool};
+use crate::support::failure::failure;
 use crate::support::mmap;
 use crate::support::paths::{below, here};
 use crate::term::plural::count;
 use crate::term::print;
+use crate::term::remedy::explained;
 
 /// The name of host code in the place of an architecture.
 pub(super) const HOST: &str = "host";
@@ -78,7 +81,7 @@ impl Gathered {
                 continue;
             };
             if arguments.pooled.is_none() {
-                print::message(format_args!("left out: {error:#}"));
+                print::message(explained(&error).within("left out"));
             } else {
                 self.damaged.push(Damaged {
                     path: path.to_owned(),
@@ -132,8 +135,10 @@ impl Gathered {
         let origin = |identity: &str| self.origins.get(identity).map(Path::to_owned);
         match non_atomic::line_of_kept(&elfs, origin) {
             Some(line) if arguments.pgo.is_some() && !arguments.allow_non_atomic => {
-                bail!(
-                    "{line}, and run it again, or give --allow-non-atomic to write the profile anyway"
+                fail!(
+                    "{}", line.what();
+                    "{}, and run it again, or give --allow-non-atomic to write the profile anyway",
+                    line.next()
                 )
             }
             line => {
@@ -150,10 +155,12 @@ impl Gathered {
             arch => arch,
         });
         let archs: Vec<_> = archs.collect();
-        anyhow!(
-            "cannot merge profiles of {}: they have traces of first calls (-pgo-temporal-instrumentation), which only \
-             llvm-profdata merges: {error:#}, or compile without that option",
-            archs.join(", ")
+        let error = explained(error);
+        failure!(
+            "cannot merge profiles of {}: they have traces of first calls (-pgo-temporal-instrumentation), which \
+             only llvm-profdata merges: {}",
+            archs.join(", "), error.what();
+            "{}, or compile without that option", error.next()
         )
     }
 
@@ -192,10 +199,10 @@ impl Gathered {
         }
         for (directory, other) in &self.repeated {
             let here = here();
-            print::message(format_args!(
-                "{} has only runs of {}, which are counted once: leave it out",
-                below(&directory.to_string_lossy(), &here),
-                below(&other.to_string_lossy(), &here)
+            print::message(diagnostic!(
+                "{} has only runs of {}, which are counted once",
+                below(&directory.to_string_lossy(), &here), below(&other.to_string_lossy(), &here);
+                "leave it out"
             ));
         }
         if let Some((number, first)) = &self.sums.repeated {
@@ -230,9 +237,9 @@ impl Gathered {
         if missing > 0 {
             inputs.push(count(missing, "missing input"));
         }
-        anyhow!(
-            "the merge was written without {}: name other inputs, or allow this with --failure-mode=all",
-            inputs.join(" and ")
+        failure!(
+            "the merge was written without {}", inputs.join(" and ");
+            "name other inputs, or allow this with --failure-mode=all"
         )
     }
 
@@ -241,17 +248,21 @@ impl Gathered {
         let archs: Vec<_> = self.archs.iter().map(String::as_str).collect();
         match arch {
             _ if !self.damaged.is_empty() => {
-                anyhow!("nothing written: no input can be merged: see the reasons above")
+                failure!("nothing written: no input can be merged"; "see the reasons above")
             }
-            Some(arch) if !archs.is_empty() => anyhow!(
-                "nothing written: no profile belongs to {arch}: choose one of these with --arch: {}",
-                archs.join(", ")
-            ),
-            _ => anyhow!(
-                "nothing written: no profile in the inputs: give the directories that `rocov run` wrote to; it \
-                 writes none if no instrumented GPU code ran (--allow-empty lets a task write a pooled directory \
-                 without any)"
-            ),
+            Some(arch) if !archs.is_empty() => {
+                failure!(
+                    "nothing written: no profile belongs to {arch}";
+                    "choose one of these with --arch: {}", archs.join(", ")
+                )
+            }
+            _ => {
+                failure!(
+                    "nothing written: no profile in the inputs";
+                    "give the directories that `rocov run` wrote to; it writes none if no instrumented GPU code ran \
+                     (--allow-empty lets a task write a pooled directory without any)"
+                )
+            }
         }
     }
 }

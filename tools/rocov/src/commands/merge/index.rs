@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use rocov::support::diagnostic::diagnostic;
 
 use super::damaged::Damaged;
 use super::gathered::{Gathered, HOST};
@@ -97,18 +98,19 @@ fn say_doubts(arch: &str, profile: &IndexedProfile) {
     let mut doubts = Vec::new();
     if let Some((number, name)) = profile.left_out() {
         let functions = count(number, "function");
-        doubts.push(format!(
+        doubts.push(diagnostic!(
             "{arch}: left out counts of {functions} that another profile contains with different counters or values, \
-             such as {name}: compile all code with one set of flags"
+             such as {name}";
+            "compile all code with one set of flags"
         ));
     }
     let hashes = profile.hashes();
     if hashes.has_long && hashes.has_short {
         let first = FIRST_CLANG_WITH_SHORT;
-        doubts.push(format!(
+        doubts.push(diagnostic!(
             "{arch}: clang {first} or later compiled some of this code, and an earlier clang the rest: \
-             -fprofile-instr-use of clang {first} and later can use the profile; merge the profiles of each clang \
-             by themselves for the others"
+             -fprofile-instr-use of clang {first} and later can use the profile";
+            "merge the profiles of each clang by themselves for the others"
         ));
     }
     print::warn(&doubts);

@@ -5,11 +5,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
 use glob::Pattern;
+use rocov::support::diagnostic::fail;
 
 use crate::cli::MergeArguments;
 use crate::data::{DataListing, DirectoryWalk, profile_header, refuse_data_set};
+use crate::support::failure::failure;
 use crate::support::mmap;
 
 /// Stands for standard input.
@@ -137,8 +139,10 @@ impl Named<'_, '_> {
             }
         }
         if is_empty {
-            self.walk
-                .damaged(path, anyhow!("no file matches `{text}`: check the pattern"));
+            self.walk.damaged(
+                path,
+                failure!("no file matches `{text}`"; "check the pattern"),
+            );
         }
         Ok(())
     }
@@ -157,9 +161,9 @@ impl Named<'_, '_> {
                 self.walk.beside(path);
             }
             Ok(_) => {
-                let error = anyhow!(
-                    "{} is not a file: give a profile or a directory",
-                    path.display()
+                let error = failure!(
+                    "{} is not a file", path.display();
+                    "give a profile or a directory"
                 );
                 self.walk.damaged(path, error);
             }
@@ -179,10 +183,9 @@ impl Named<'_, '_> {
         }
         self.walk.damaged(
             path,
-            anyhow!(
-                "cannot merge {}: it is an indexed profile: give the raw profiles that it was made from, or merge it \
-                 with llvm-profdata",
-                path.display()
+            failure!(
+                "cannot merge {}: it is an indexed profile", path.display();
+                "give the raw profiles that it was made from, or merge it with llvm-profdata"
             ),
         );
     }
@@ -198,21 +201,18 @@ impl Named<'_, '_> {
             .filter_map(|path| path.canonicalize().ok())
             .any(|path| input.canonicalize().is_ok_and(|input| input == path));
         if inside {
-            bail!(
-                "{} lies in the input {}: write it elsewhere, because the next merge of that input would count \
-                 everything twice",
-                pooled.display(),
-                input.display()
+            fail!(
+                "{} lies in the input {}", pooled.display(), input.display();
+                "write it elsewhere, because the next merge of that input would count everything twice"
             );
         }
         let [from, to] = [input, pooled].map(Path::canonicalize);
         if let (Ok(from), Ok(to)) = (from, to)
             && from.starts_with(to)
         {
-            bail!(
-                "{} lies in {}, which the merge replaces: write it elsewhere",
-                input.display(),
-                pooled.display()
+            fail!(
+                "{} lies in {}, which the merge replaces", input.display(), pooled.display();
+                "write it elsewhere"
             );
         }
         Ok(())
@@ -227,9 +227,10 @@ fn unweighted(entry: &[u8]) -> Result<&[u8]> {
     let (weight, path) = (&entry[..comma], &entry[comma + 1..]);
     match weight {
         b"1" => Ok(path),
-        weight if !weight.is_empty() && weight.iter().all(u8::is_ascii_digit) => bail!(
-            "`{}` has a weight, but rocov adds up profiles without weights: expected 1",
-            String::from_utf8_lossy(entry)
+        weight if !weight.is_empty() && weight.iter().all(u8::is_ascii_digit) => fail!(
+            "`{}` has a weight, but rocov adds up profiles without weights",
+            String::from_utf8_lossy(entry);
+            "expected 1"
         ),
         // A comma in a name.
         _ => Ok(entry),

@@ -25,8 +25,9 @@ use std::num::NonZero;
 use std::path::Path;
 use std::thread;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use rocov::format::registry::Grouped;
+use rocov::support::diagnostic::{diagnostic, fail};
 
 use crate::cli::{FailureMode, IfExists, MergeArguments};
 use crate::data::{CompletedData, DataListing, ProcessPlaces, profile_header};
@@ -85,11 +86,12 @@ fn keeps_output(arguments: &MergeArguments) -> Result<bool> {
     };
     let output = output.display();
     if arguments.if_exists == IfExists::Fail {
-        bail!("{output} exists: remove it, or give --if-exists=replace or --if-exists=keep");
+        fail!("{output} exists"; "remove it, or give --if-exists=replace or --if-exists=keep");
     }
     if !arguments.quiet {
-        print::message(format_args!(
-            "{output} exists, and was not changed: give --if-exists=replace to merge again"
+        print::message(diagnostic!(
+            "{output} exists, and was not changed";
+            "give --if-exists=replace to merge again"
         ));
     }
     Ok(true)
@@ -209,9 +211,9 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
         })
     });
     if of_blocks > 0 && optimizing + gathered.host.len() == 0 {
-        bail!(
-            "all profiles have counts of a trace or of PTX, which clang cannot use to optimize: compile with the flags that `rocov flags` \
-             prints"
+        fail!(
+            "all profiles have counts of a trace or of PTX, which clang cannot use to optimize";
+            "compile with the flags that `rocov flags` prints"
         );
     }
     gathered.sums = sums;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rocov::store::layout::PROFRAW;
+use rocov::support::diagnostic::fail;
 
 use super::gathered::{Gathered, HOST};
 use super::indexed::Indexed;
@@ -98,10 +99,10 @@ fn write_indexed<'a>(
     let is_one = profile_header::is_indexed(output);
     if is_one && groups.len() > 1 {
         let archs: Vec<_> = groups.keys().copied().collect();
-        bail!(
-            "the profiles come from {}, and one file cannot keep their functions separate: choose with --arch, or give \
-             -o a directory",
-            archs.join(", ")
+        fail!(
+            "the profiles come from {}, and one file cannot keep their functions separate",
+            archs.join(", ");
+            "choose with --arch, or give -o a directory"
         );
     }
     let parent = if is_one {

@@ -11,8 +11,9 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{self, Path};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rocov::format::codeobject::CodeObject;
+use rocov::support::diagnostic::fail;
 
 use super::gathered::{Gathered, HOST};
 use super::indexed::Indexed;
@@ -49,9 +50,10 @@ pub(super) fn flags(indexed: &[Indexed<'_>], gathered: &Gathered) -> Result<Vec<
 fn flag(arch: &str, instrumentation: Instrumentation, path: &Path) -> Result<OsString> {
     let is_cuda = arch.starts_with(CUDA_ARCH);
     if is_cuda && path.as_os_str().as_encoded_bytes().contains(&b',') {
-        bail!(
-            "`{}` has a comma in it, at which clang splits the flag for NVIDIA GPUs: choose a path without",
-            path.display()
+        fail!(
+            "`{}` has a comma in it, at which clang splits the flag for NVIDIA GPUs",
+            path.display();
+            "choose a path without"
         );
     }
     let option = match (is_cuda, instrumentation) {

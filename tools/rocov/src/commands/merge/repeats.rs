@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use rocov::format::registry::Runs;
+use rocov::support::diagnostic::fail;
 
 use crate::data::{CompletedData, ProcessPlaces};
 use crate::term::plural::count;
@@ -49,12 +50,10 @@ pub(super) fn repeated(data: &CompletedData) -> Result<BTreeMap<PathBuf, PathBuf
             let other = others.find(|(_, others)| runs.shared_with(others) > 0);
             let other = other.map_or(directory, |(other, _)| other);
             if shared < runs.len() {
-                bail!(
-                    "{} and {} have {} in common, whose counts cannot be separated from the others: merge directories \
-                     of different runs",
-                    other.display(),
-                    directory.display(),
-                    count(shared, "run")
+                fail!(
+                    "{} and {} have {} in common, whose counts cannot be separated from the others",
+                    other.display(), directory.display(), count(shared, "run");
+                    "merge directories of different runs"
                 );
             }
             repeated.insert(directory.clone(), other.clone());

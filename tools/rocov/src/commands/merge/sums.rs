@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use rocov::format::profraw::{ProfileError, RawProfile, Sum};
 use rocov::validate::for_each_name;
 
@@ -18,6 +18,7 @@ use super::damaged::Damaged;
 use super::progress::Progress;
 use crate::data::DeviceProfile;
 use crate::profdata::pooled::{CodeObjectKey, PooledProfile};
+use crate::support::failure::failure;
 use crate::support::mmap;
 
 /// Files that a thread takes at once: few enough for the threads to end together, enough for the
@@ -270,9 +271,9 @@ impl Job {
                 Ok(())
             }
             Err(error @ ProfileError::OtherCode) => {
-                let compared = anyhow!(
-                    "{error}, by comparison with {}: remove the wrong one of the two",
-                    self.to.first.display()
+                let compared = failure!(
+                    "{error}, by comparison with {}", self.to.first.display();
+                    "remove the wrong one of the two"
                 );
                 Err(compared.context(cannot_merge(path)))
             }

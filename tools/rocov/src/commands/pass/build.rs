@@ -5,13 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
+use rocov::support::diagnostic::{diagnostic, fail};
 
 use super::headers;
 use super::sources::{FLAGS, SOURCES};
 use crate::cli::PassBuildArguments;
 use crate::llvm::fast_counters::{OLDEST, fits, plugin_name};
 use crate::llvm::{Clang, DeviceCompiler};
+use crate::support::failure::failure;
 use crate::support::{atomic, parallel, temporary};
 use crate::system::{command, installed};
 use crate::term::exit_status::CommandResult;
@@ -25,9 +27,9 @@ pub(super) fn build(arguments: &PassBuildArguments) -> CommandResult {
     };
     let path = clang.path.display();
     if clang.llvm < OLDEST {
-        return Err(anyhow!(
-            "{path} is LLVM {}, which the plugin does not support: give --clang {OLDEST} or later",
-            clang.version()
+        return Err(failure!(
+            "{path} is LLVM {}, which the plugin does not support", clang.version();
+            "give --clang {OLDEST} or later"
         )
         .into());
     }
@@ -40,9 +42,9 @@ pub(super) fn build(arguments: &PassBuildArguments) -> CommandResult {
     atomic::replace(&output, |unfinished| {
         compile(&clang, &headers, unfinished)?;
         if !fits(&compiler, unfinished)? {
-            bail!(
-                "{path} does not load the plugin that was built for it from {}: check that these headers are its own",
-                headers.display()
+            fail!(
+                "{path} does not load the plugin that was built for it from {}", headers.display();
+                "check that these headers are its own"
             );
         }
         Ok(())
@@ -53,9 +55,12 @@ pub(super) fn build(arguments: &PassBuildArguments) -> CommandResult {
 
 /// The file for this clang in the user's directory of plugins, which is made if need be.
 fn place_of_user(clang: &Clang) -> Result<PathBuf> {
-    let directory = installed::plugins_of_user().context(
-        "there is no directory for the plugin: set HOME to an absolute path, or give --output",
-    )?;
+    let directory = installed::plugins_of_user().with_context(|| {
+        diagnostic!(
+            "there is no directory for the plugin";
+            "set HOME to an absolute path, or give --output"
+        )
+    })?;
     fs::create_dir_all(&directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
     Ok(directory.join(plugin_name(clang)))
@@ -114,11 +119,12 @@ fn succeed(command: &mut Command, headers: &Path) -> Result<()> {
         return Ok(());
     }
     let reason = command::reason(&output);
-    bail!(
-        "{} cannot compile the plugin with {} ({}{}{reason}): set CXX to a compiler of C++17 that can",
+    fail!(
+        "{} cannot compile the plugin with {} ({}{}{reason})",
         command.get_program().display(),
         headers.display(),
         output.status,
-        if reason.is_empty() { "" } else { ", " },
+        if reason.is_empty() { "" } else { ", " };
+        "set CXX to a compiler of C++17 that can"
     )
 }

@@ -4,9 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::Result;
+use rocov::support::diagnostic::fail;
 
 use crate::llvm::{Clang, LLVM_PARENT};
+use crate::support::failure::failure;
 use crate::system::command;
 
 /// The header that has LLVM's version.
@@ -40,19 +42,19 @@ fn find_in(places: &[PathBuf], clang: &Clang) -> Result<PathBuf> {
         "on Debian, apt-get install llvm-{llvm}-dev; with ROCm, install rocm-llvm-dev (rocm-llvm-devel)"
     );
     if let Some(other) = others.first() {
-        bail!(
-            "there are no LLVM headers for {path} (LLVM {}): {other}: install them: {remedy}",
-            clang.version()
+        fail!(
+            "there are no LLVM headers for {path} (LLVM {}): {other}", clang.version();
+            "install them: {remedy}"
         );
     }
     let places: Vec<_> = places
         .iter()
         .map(|place| place.display().to_string())
         .collect();
-    Err(anyhow!(
-        "there are no LLVM headers for {path} (LLVM {}), no {CONFIG} in {}: install them: {remedy}",
-        clang.version(),
-        places.join(" or ")
+    Err(failure!(
+        "there are no LLVM headers for {path} (LLVM {}), no {CONFIG} in {}",
+        clang.version(), places.join(" or ");
+        "install them: {remedy}"
     ))
 }
 

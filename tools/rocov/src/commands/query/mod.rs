@@ -8,6 +8,8 @@ mod old_lines;
 #[cfg(feature = "query")]
 use self::answer::answer;
 use crate::cli::QueryArguments;
+#[cfg(not(feature = "query"))]
+use crate::support::failure::failure;
 use crate::term::exit_status::CommandResult;
 use crate::term::print;
 
@@ -24,10 +26,10 @@ pub(crate) fn query(arguments: &QueryArguments) -> CommandResult {
 /// There is no engine for SQL.
 #[cfg(not(feature = "query"))]
 fn answer(arguments: &QueryArguments, _: Option<&str>) -> CommandResult {
-    let error = anyhow::anyhow!(
-        "cannot ask {}: this rocov has no SQL engine: build one that has it with `ROCOV_PARTS= cargo install --path \
-         tools/rocov --features query` in a clone of rocov, or use examples/fleet/duckdb_questions.py",
-        arguments.dataset.display()
+    let error = failure!(
+        "cannot ask {}: this rocov has no SQL engine", arguments.dataset.display();
+        "build one that has it with `ROCOV_PARTS= cargo install --path tools/rocov --features query` in a clone of \
+         rocov, or use examples/fleet/duckdb_questions.py"
     );
     Err(error.into())
 }

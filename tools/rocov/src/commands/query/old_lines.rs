@@ -1,6 +1,7 @@
 //! The lines that a unified diff changes, by their numbers before the change.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use rocov::support::diagnostic::{diagnostic, fail};
 
 /// Reads the lines of the old side of a diff: pairs of a path and a number. An insertion has the line that it
 /// follows.
@@ -21,7 +22,8 @@ pub(super) fn old_lines(diff: &str) -> Result<Vec<(String, i32)>> {
                 let new = new.split_once(" @@")?.0;
                 Some((side(old)?, side(new)?))
             });
-            let damaged = || format!("a damaged diff ('{line}'): make it again with `git diff`");
+            let damaged =
+                || diagnostic!("a damaged diff ('{line}')"; "make it again with `git diff`");
             let ((first, old), (_, new)) = sides.with_context(damaged)?;
             let path = path.as_ref().with_context(damaged)?;
             skip(&mut text, old, new).with_context(damaged)?;
@@ -30,7 +32,10 @@ pub(super) fn old_lines(diff: &str) -> Result<Vec<(String, i32)>> {
         }
     }
     if let (true, Some(first)) = (found.is_empty(), diff.lines().next()) {
-        bail!("not a unified diff: it starts with '{first}': make one with `git diff --unified=0`");
+        fail!(
+            "not a unified diff: it starts with '{first}'";
+            "make one with `git diff --unified=0`"
+        );
     }
     Ok(found)
 }

@@ -6,7 +6,7 @@ mod watch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use crate::cli::{Output, ReportArguments, ReportOptions};
 use crate::coverage::sources_to_show::SourcesToShow;
@@ -27,11 +27,8 @@ use crate::term::lines::Lines;
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
+use rocov::support::diagnostic::{Diagnostic, diagnostic, fail};
 use shown::{Compared, ShownReport};
-
-/// The reason why a report lacks what the user asks for.
-const WITHOUT_UNIFORMITY: &str = "only the table and --json contain uniformity, and neither is written: also give \
-                                  --table or --json";
 
 /// Prints or writes the report.
 pub(crate) fn report(mut arguments: ReportArguments) -> CommandResult {
@@ -91,7 +88,10 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     }
     if options.uniformity {
         if !outputs.iter().any(|output| output.format.has_uniformity()) {
-            print::warn(&[WITHOUT_UNIFORMITY.to_owned()]);
+            print::warn(&[diagnostic!(
+                "only the table and --json contain uniformity, and neither is written";
+                "also give --table or --json"
+            )]);
         }
         add_uniformity(&mut report, &data, &matched, &merged)?;
     }
@@ -100,7 +100,7 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
         add_tests(&mut report, options, &outputs, &data, &matched)?;
     }
     let mut missing = missing(options, &data, &matched, &components);
-    missing.extend(absent);
+    missing.extend(absent.iter().map(ToString::to_string));
     // The first page names what nothing ran on.
     if options.gates().all_kernels || options.formats.html.is_some() {
         compared.other_archs = other_archs(&data, &report, options, &components, &mut installed)?;
@@ -249,26 +249,26 @@ fn other_archs(
 }
 
 /// A line for each code object whose counts may be of a sample.
-fn sampled(merged: &MergedProfiles<'_>) -> Vec<String> {
+fn sampled(merged: &MergedProfiles<'_>) -> Vec<Diagnostic> {
     let sampled = merged.objects().filter(|object| object.may_be_sampled());
     let lines = sampled.map(|object| {
-        format!(
-            "{}: the counts may cover only one workgroup in 8: by default, LLVM's own device code counts no more; \
-             compile with the flags that `rocov flags` prints, or estimate with --scale 8",
-            object.name()
+        diagnostic!(
+            "{}: the counts may cover only one workgroup in 8: by default, LLVM's own device code counts no more",
+            object.name();
+            "compile with the flags that `rocov flags` prints, or estimate with --scale 8"
         )
     });
     lines.collect()
 }
 
 /// A line with the kernels whose counts are per thread in a report of programs, if there are some.
-fn per_thread(kernels: &BTreeSet<String>) -> Vec<String> {
+fn per_thread(kernels: &BTreeSet<String>) -> Vec<Diagnostic> {
     let line = || {
-        format!(
+        diagnostic!(
             "the counts of {} are per thread ({}): their code does not require a number of threads, as Triton's PTX \
-             does with .reqntid: leave out --per to report all counts per thread",
-            count(kernels.len(), "kernel"),
-            first_shown(kernels),
+             does with .reqntid",
+            count(kernels.len(), "kernel"), first_shown(kernels);
+            "leave out --per to report all counts per thread"
         )
     };
     Vec::from_iter((!kernels.is_empty()).then(line))
@@ -288,17 +288,17 @@ fn add_uniformity(
     let profiles = uniformity::profiles(merged);
     let total = matched.archs.values().map(BTreeMap::len).sum::<usize>();
     if profiles.is_empty() {
-        bail!(
-            "no profile in {data} has uniform counters: compile the GPU code with clang 23 or later and run \
-             the program again, or leave out --uniformity"
+        fail!(
+            "no profile in {data} has uniform counters";
+            "compile the GPU code with clang 23 or later and run the program again, or leave out --uniformity"
         );
     }
     let without = total - profiles.len();
     if without > 0 {
-        print::warn(&[format!(
-            "{without} of {} without uniform counters: the report has no uniformity of their lines; compile \
-             them with clang 23 or later",
-            count(total, "code object")
+        print::warn(&[diagnostic!(
+            "{without} of {} without uniform counters: the report has no uniformity of their lines",
+            count(total, "code object");
+            "compile them with clang 23 or later"
         )]);
     }
     report.add_uniformity(&profiles);
@@ -325,12 +325,14 @@ fn add_host(
     let lost = data.files.without_host_counts();
     if profiles.is_empty() {
         if lost.is_some() {
-            bail!(
-                "no counts of host code in {data}, because its processes were killed or aborted: run them again"
+            fail!(
+                "no counts of host code in {data}, because its processes were killed or aborted";
+                "run them again"
             );
         }
-        bail!(
-            "no profile of host code in {data}: compile with the flags that `rocov flags --host` prints"
+        fail!(
+            "no profile of host code in {data}";
+            "compile with the flags that `rocov flags --host` prints"
         );
     }
     print::warn(lost.as_slice());
@@ -365,7 +367,7 @@ fn show(
     let shown = SourcesToShow::find(&view, wanted)?;
     print::warn(&shown.left_out);
     if shown.paths.is_empty() {
-        bail!("no source can be shown: leave out --show to print the table");
+        fail!("no source can be shown"; "leave out --show to print the table");
     }
     if !has_gates {
         print::warn(&report.idle_exclusions());

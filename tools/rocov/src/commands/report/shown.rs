@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use rocov::support::diagnostic::{Diagnostic, diagnostic, fail};
 
 use crate::cli::{Output, ReportArguments, ReportOptions};
 use crate::coverage;
@@ -19,10 +20,6 @@ use crate::render;
 use crate::support::time;
 use crate::term::plural::count;
 use crate::term::print;
-
-/// The reason why a report of lines is empty.
-const WITHOUT_LINES: &str = "the report is empty, because no code has a line table: compile with -gline-tables-only, \
-                             or nvcc's code with -lineinfo, or leave out the format to see the functions";
 
 /// The things that a report is compared with.
 pub(super) struct Compared {
@@ -58,7 +55,7 @@ pub(super) struct ShownReport<'a> {
     selection: Selection,
     view: View,
     /// The warnings about the view. If there are gates, each breaks one.
-    warnings: Vec<String>,
+    warnings: Vec<Diagnostic>,
     change: Option<Change>,
     baseline: Option<Baseline>,
 }
@@ -138,9 +135,9 @@ impl<'a> ShownReport<'a> {
         // A gate reports an empty view itself, and a change need not have GPU code.
         let is_judged = has_gates || self.change.is_some();
         if view.paths.is_empty() && (html.is_some() || !is_judged) {
-            bail!(
-                "no source file is left to report: nothing was written: check --include, --exclude, --exclude-function, \
-                 --exclude-line and --arch"
+            fail!(
+                "no source file is left to report: nothing was written";
+                "check --include, --exclude, --exclude-function, --exclude-line and --arch"
             );
         }
         // A gate prints them.
@@ -162,9 +159,9 @@ impl<'a> ShownReport<'a> {
             if options.formats.open
                 && let Err(error) = open::that_detached(&page)
             {
-                print::warn(&[format!(
-                    "no browser opens {}: {error}; open it by hand",
-                    page.display()
+                print::warn(&[diagnostic!(
+                    "no browser opens {}: {error}", page.display();
+                    "open it by hand"
                 )]);
             }
         }
@@ -175,7 +172,11 @@ impl<'a> ShownReport<'a> {
         }
         let has_no_line = !view.paths.is_empty() && view.paths_with_lines().next().is_none();
         if has_no_line && outputs.iter().any(|output| output.format.is_of_lines()) {
-            print::warn(&[WITHOUT_LINES.to_owned()]);
+            print::warn(&[diagnostic!(
+                "the report is empty, because no code has a line table";
+                "compile with -gline-tables-only, or nvcc's code with -lineinfo, or leave out the format to see the \
+                 functions"
+            )]);
         }
         Ok(())
     }
@@ -192,15 +193,12 @@ impl<'a> ShownReport<'a> {
             broken.extend(self.losses(baseline)?);
         }
         if gates.are_set() {
-            broken.extend(self.warnings);
             let stale = unreported(&self.view).filter(|(_, misfit)| misfit.stale().is_some());
-            broken.extend(misfit::about_all(stale));
-            broken.extend(
-                self.view
-                    .changed
-                    .into_iter()
-                    .flat_map(|changed| changed.left_out),
-            );
+            let stale = misfit::about_all(stale);
+            let left_out = self.view.changed.into_iter();
+            let left_out = left_out.flat_map(|changed| changed.left_out);
+            let lines = self.warnings.into_iter().chain(stale).chain(left_out);
+            broken.extend(lines.map(|message| message.to_string()));
         }
         Ok(broken)
     }
@@ -219,16 +217,17 @@ impl<'a> ShownReport<'a> {
         let is_selected = |path: &str| self.selection.admits(path);
         let (baseline, left_out) = baseline.with_sources(&root, is_selected);
         if left_out > 0 {
-            print::warn(&[format!(
-                "{}: the options of this report leave out {} of the baseline: run it without filters to check everything",
-                file.display(),
-                count(left_out, "source")
+            print::warn(&[diagnostic!(
+                "{}: the options of this report leave out {} of the baseline",
+                file.display(), count(left_out, "source");
+                "run it without filters to check everything"
             )]);
         }
         let mut losses = Vec::from_iter(baseline.losses(&now, &lowering));
-        losses.extend(baseline.absent_sources(&now, &root, &lowering));
+        let absent = baseline.absent_sources(&now, &root, &lowering);
         let is_wanted = |label: &str| is_reported(options, label) && !view.carries(label);
-        losses.extend(baseline.absent(&now, is_wanted));
+        let absent = absent.into_iter().chain(baseline.absent(&now, is_wanted));
+        losses.extend(absent.map(|message| message.to_string()));
         Ok(losses)
     }
 

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use rocov::support::diagnostic::diagnostic;
 
 use crate::data::changes::fingerprint;
 use crate::system::interrupts::{Interrupts, output_is_closed};
@@ -72,7 +73,7 @@ fn draw(report: &impl Fn() -> CommandResult, is_terminal: bool, is_first: bool) 
         print::message(explained(&failure.error));
     }
     if is_terminal {
-        print::warn(&["waiting for more data: press Ctrl-C to end".to_owned()]);
+        print::warn(&[diagnostic!("waiting for more data"; "press Ctrl-C to end")]);
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rocov::format::bundle;
 use rocov::format::codeobject::{CodeObject, is_generic};
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 
 use crate::cli::ModelGpus;
 use crate::support::mmap;
@@ -35,7 +36,7 @@ pub(crate) fn misfit(
     program: &OsStr,
     processors: &BTreeSet<String>,
     gpus: &ModelGpus,
-) -> Option<String> {
+) -> Option<Diagnostic> {
     let modelled: BTreeSet<_> = gpus.targets().collect();
     let first = modelled.first()?;
     // Code for a generic target, such as gfx9-4-generic, is for several processors.
@@ -50,11 +51,12 @@ pub(crate) fn misfit(
     let choose = other.map_or(String::new(), |target| {
         format!(", or choose --gpu model:{target}")
     });
-    Some(format!(
-        "`{}` has code for {} only, and the modelled GPU is {}: compile with --offload-arch={first}{choose}",
+    Some(diagnostic!(
+        "`{}` has code for {} only, and the modelled GPU is {}",
         program.display(),
         names.join(" and "),
-        modelled.iter().copied().collect::<Vec<_>>().join(" and "),
+        modelled.iter().copied().collect::<Vec<_>>().join(" and ");
+        "compile with --offload-arch={first}{choose}"
     ))
 }
 
@@ -97,7 +99,10 @@ mod tests {
             ),
         ] {
             let expected = format!("{start} {expected}");
-            assert_eq!(line(processors, gpus), Some(expected));
+            assert_eq!(
+                line(processors, gpus).map(|line| line.to_string()),
+                Some(expected)
+            );
         }
         for (processors, gpus) in [
             (&[][..], "model"),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
 use clap::CommandFactory;
 use rocov::format::registry::model::ProcessRecord;
 use rocov::settings::variables::{
@@ -21,13 +21,15 @@ use rocov::settings::variables::{
 };
 use rocov::settings::{Counting, DocumentWhen, Drainer, Keeping, parse_bytes};
 use rocov::store::layout::PROFRAW;
-use rocov::store::{Expansion, InstrumentCache, ProcessWord, ProfileName, RegistryError};
+use rocov::store::{Expansion, InstrumentCache, ProcessWord, ProfileName};
 use rocov::support::clock;
+use rocov::support::diagnostic::{Remedy, diagnostic, fail};
 
 use crate::cli::{
     Cli, DEFAULT_DATA_DIRECTORY, InstrumentCounters, PerTestKind, RunArguments, USUAL_CONTROL,
 };
 use crate::data::{DataListing, DeviceProfile, non_atomic, notes, zeros};
+use crate::support::failure::failure;
 use crate::support::paths::Absent;
 use crate::system::installed::INJECTION_VARIABLE;
 use crate::system::journal::{Ending, Journal, Noted};
@@ -35,6 +37,7 @@ use crate::system::per_test::PerTest;
 use crate::system::{child_process, installed, writable};
 use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::plural::count;
+use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
 
@@ -72,7 +75,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         .ok_or_else(|| {
             Failure::new(
                 exit_status::RUN_FAILED,
-                anyhow!("no program is given: give one after `--`"),
+                failure!("no program is given"; "give one after `--`"),
             )
         })?;
     let failed = |error| Failure::new(exit_status::RUN_FAILED, error);
@@ -128,14 +131,14 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     }
     let line = || match environment.pattern {
         Some(_) => journal.closing_line(&ending),
-        None => Ok(Some(format!(
-            "nothing was written: {PROFILE_FILE} is /dev/null, which asks for no profile: unset it, or name a \
-             directory with --output"
+        None => Ok(Some(diagnostic!(
+            "nothing was written: {PROFILE_FILE} is /dev/null, which asks for no profile";
+            "unset it, or name a directory with --output"
         ))),
     };
     let line = line().unwrap_or_else(|error| {
         let path = journal.path().display();
-        Some(format!("cannot read {path}: {error}"))
+        Some(explained(&error.into()).within(format_args!("cannot read {path}")))
     });
     for noted in journal.noted(&ending).unwrap_or_default() {
         environment.note(noted, since);
@@ -194,9 +197,9 @@ impl Environment {
         if arguments.nvtx {
             match other_injection(NVTX_VARIABLE, &drain) {
                 None => variables.push((NVTX_VARIABLE, drain.clone().into())),
-                Some(other) => print::message(format_args!(
-                    "{NVTX_VARIABLE} names {}: ranges of NVTX are not labels; run without it",
-                    other.display()
+                Some(other) => print::message(diagnostic!(
+                    "{NVTX_VARIABLE} names {}: ranges of NVTX are not labels", other.display();
+                    "run without it"
                 )),
             }
         }
@@ -342,9 +345,9 @@ impl Environment {
         };
         if let Err(error) = notes::add(&path, process) {
             let path = path.display();
-            print::message(format_args!(
-                "cannot add notes of this run to {path}: {error}; reports lack them{}",
-                remedy(&error)
+            print::message(diagnostic!(
+                "cannot add notes of this run to {path}: {error}; reports lack them";
+                "{}", error.remedy()
             ));
         }
     }
@@ -371,14 +374,6 @@ impl Environment {
     }
 }
 
-/// The step that solves an error of a registry, with a colon before it.
-fn remedy(error: &RegistryError) -> String {
-    match error {
-        RegistryError::Output(error) => error.remedy(),
-        _ => ": move it away".to_owned(),
-    }
-}
-
 /// Prints a line if the size of the cache cannot be used.
 fn check_cache_size() {
     CACHE_MAX.value(
@@ -386,7 +381,8 @@ fn check_cache_size() {
         parse_bytes,
         |error| {
             let usual = CACHE_MAX.default.literal();
-            print::message(format_args!("{CACHE_MAX}: {error}; rocov uses {usual}"));
+            let message = error.diagnostic().so(format_args!("rocov uses {usual}"));
+            print::message(message.within(CACHE_MAX));
         },
     );
 }
@@ -460,8 +456,9 @@ fn for_jax(
 fn check_trace(arguments: &RunArguments) -> Result<()> {
     let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
     if arguments.gpu.is_none() && !is_set(MODELGPU.name) {
-        bail!(
-            "--trace counts what the modelled GPU executes, and this run has none: give --gpu model too"
+        fail!(
+            "--trace counts what the modelled GPU executes, and this run has none";
+            "give --gpu model too"
         );
     }
     let is_of_llvm = match arguments.drain {
@@ -469,8 +466,9 @@ fn check_trace(arguments: &RunArguments) -> Result<()> {
         None => env::var_os(DRAIN.name).is_some_and(|value| value == "llvm"),
     };
     if is_of_llvm {
-        bail!(
-            "--trace needs rocov's drain, and LLVM's is chosen: leave out --drain llvm or {DRAIN}=llvm"
+        fail!(
+            "--trace needs rocov's drain, and LLVM's is chosen";
+            "leave out --drain llvm or {DRAIN}=llvm"
         );
     }
     Ok(())
@@ -517,10 +515,9 @@ fn place_of(arguments: &RunArguments) -> Result<Place> {
     let directory = std::path::absolute(directory)
         .with_context(|| format!("cannot make `{}` absolute", directory.display()))?;
     if directory.as_os_str().as_bytes().contains(&b'%') {
-        bail!(
-            "{} has a % in its path, which {PROFILE_FILE} cannot express; \
-             choose another directory with --output",
-            directory.display()
+        fail!(
+            "{} has a % in its path, which {PROFILE_FILE} cannot express", directory.display();
+            "choose another directory with --output"
         );
     }
     Ok(Place::Directory(directory))
@@ -533,12 +530,9 @@ fn place_of(arguments: &RunArguments) -> Result<Place> {
 ///
 /// Fails if the pattern is not UTF-8, or has a specifier that librocov rejects, or names no file.
 fn check_pattern(pattern: &OsStr) -> Result<bool> {
-    let text = pattern.to_str().with_context(|| {
-        format!(
-            "{PROFILE_FILE} is not UTF-8: {}: give another name",
-            pattern.display()
-        )
-    })?;
+    let text = pattern.to_str().with_context(
+        || diagnostic!("{PROFILE_FILE} is not UTF-8: {}", pattern.display(); "give another name"),
+    )?;
     let directory = env::current_dir().unwrap_or_default();
     let name = ProfileName::find(text, &Expansion::default(), &directory);
     Ok(name.context(PROFILE_FILE.name)?.is_nowhere())
@@ -585,9 +579,9 @@ fn say_misplaced_option(command: &[OsString]) {
     let mut arguments = arguments.iter().filter_map(|argument| argument.to_str());
     if let Some(argument) = arguments.find(is_ours) {
         let program = program.display();
-        print::message(format_args!(
-            "{program} gets {argument}: put an option of `rocov run` before the program, as in \
-             `rocov run {argument} ... -- {program}`"
+        print::message(diagnostic!(
+            "{program} gets {argument}";
+            "put an option of `rocov run` before the program, as in `rocov run {argument} ... -- {program}`"
         ));
     }
 }
@@ -603,23 +597,24 @@ fn not_started(program: &OsStr, error: io::Error) -> Failure {
     };
     let error = match (error.kind(), path.exists()) {
         _ if is_path && path.is_dir() => {
-            anyhow!("{name} is a directory: give the path of a program")
+            failure!("{name} is a directory"; "give the path of a program")
         }
-        (io::ErrorKind::NotFound, true) if is_path => anyhow!(
-            "cannot run {name}: the interpreter that it names does not exist: install that, or name another \
-             in the file's first line"
+        (io::ErrorKind::NotFound, true) if is_path => failure!(
+            "cannot run {name}: the interpreter that it names does not exist";
+            "install that, or name another in the file's first line"
         ),
         (io::ErrorKind::NotFound, true) => {
-            anyhow!("{name} is not on PATH: for the one in this directory, give ./{name}")
+            failure!("{name} is not on PATH"; "give ./{name} for the one in this directory")
         }
         (io::ErrorKind::NotFound, false) if is_path => {
             Absent::new(path, "give the path of a program").into()
         }
         (io::ErrorKind::NotFound, false) => {
-            anyhow!("{name} is not on PATH: give the path of a program")
+            failure!("{name} is not on PATH"; "give the path of a program")
         }
-        _ => anyhow!(
-            "cannot run {name}: {error}: make it executable with chmod +x, or give a program"
+        _ => failure!(
+            "cannot run {name}: {error}";
+            "make it executable with chmod +x, or give a program"
         ),
     };
     Failure::new(status, error)

@@ -14,8 +14,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::ValueEnum;
+use rocov::support::diagnostic::fail;
 use tempfile::TempDir;
 
 use crate::checks::finding::{Finding, State};
@@ -69,10 +70,7 @@ impl Work {
         fs::create_dir_all(kept).with_context(|| format!("cannot make {}", kept.display()))?;
         let path = kept.canonicalize()?;
         if path.read_dir()?.next().is_some() {
-            bail!(
-                "{} is not empty: give a new directory to --output",
-                kept.display()
-            );
+            fail!("{} is not empty", kept.display(); "give a new directory to --output");
         }
         Ok(Self {
             path,
@@ -503,7 +501,7 @@ fn this_command(subcommand: &str) -> Result<Command> {
 /// The command of these words.
 fn command_of(words: &[OsString]) -> Result<Command> {
     let Some((program, arguments)) = words.split_first() else {
-        bail!("--compiler is empty: give a command");
+        fail!("--compiler is empty"; "give a command");
     };
     let mut command = Command::new(program);
     command.args(arguments);

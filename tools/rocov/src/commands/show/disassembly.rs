@@ -6,11 +6,12 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
 use rocov::format::blocks::Kind;
 use rocov::format::blocks::trace::{Executed, at, functions};
 use rocov::format::codeobject::{CodeObject, name_ref};
 use rocov::format::ptx::{Module, modules};
+use rocov::support::diagnostic::fail;
 
 use crate::cli::ShowArguments;
 use crate::coverage::line_table::read_elf;
@@ -19,6 +20,7 @@ use crate::data::components::Components;
 use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::{BinaryCounts, CountKind, MergedObject, MergedProfiles};
 use crate::support::demangle::{is_called, shown};
+use crate::support::failure::failure;
 use crate::support::mmap;
 use crate::support::printable::printable_code;
 use crate::system::command;
@@ -67,14 +69,16 @@ pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
         added.with_context(|| format!("cannot disassemble {}", object.name()))?;
     }
     if text.is_empty() && merged.objects().any(|object| lists(object, wanted)) {
-        return Err(anyhow!(
-            "{wanted} was inlined, so its instructions are in the functions that call it: give one of these"
+        return Err(failure!(
+            "{wanted} was inlined, so its instructions are in the functions that call it";
+            "give one of these"
         )
         .into());
     }
     if text.is_empty() {
-        return Err(anyhow!(
-            "no code object in {data} has a function {wanted}: `rocov kernels` prints the names of kernels"
+        return Err(failure!(
+            "no code object in {data} has a function {wanted}";
+            "`rocov kernels` prints the names of kernels"
         )
         .into());
     }
@@ -100,9 +104,9 @@ fn add_ptx(text: &mut String, object: &MergedObject<'_>, ptx: &Path, wanted: &st
             .filter(|function| is_called(function.symbol, wanted));
         for function in called {
             let Some(counters) = counters(object, function.key()) else {
-                bail!(
-                    "{} has no counts of its PTX: run the program with `rocov run --instrument`",
-                    shown(function.symbol)
+                fail!(
+                    "{} has no counts of its PTX", shown(function.symbol);
+                    "run the program with `rocov run --instrument`"
                 );
             };
             let lines = function.blocks.iter().map(|block| block.line);
@@ -133,9 +137,9 @@ fn add(text: &mut String, object: &MergedObject<'_>, wanted: &str, tools: &Tools
         let name = Kind::Trace.record_name(function.name);
         let key = (name_ref(name.as_bytes()), Kind::Trace.hash(function.code));
         let Some(counters) = counters(object, key) else {
-            bail!(
-                "{} has no trace: run the program with `rocov run --instrument` or `rocov run --trace`",
-                shown(function.name)
+            fail!(
+                "{} has no trace", shown(function.name);
+                "run the program with `rocov run --instrument` or `rocov run --trace`"
             );
         };
         let lines = disassembled(&object.elf, function.name, tools)?;

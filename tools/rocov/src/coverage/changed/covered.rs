@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rocov::support::diagnostic::Diagnostic;
+
 use crate::coverage::line::Line;
 
 /// The coverage of a change.
@@ -19,11 +21,11 @@ pub(crate) struct Changed {
     pub(crate) files: Vec<ChangedSource>,
     /// One line for each changed file that should be among them and is not, and for each whose lines
     /// are not those that were compiled.
-    pub(crate) left_out: Vec<String>,
+    pub(crate) left_out: Vec<Diagnostic>,
     /// The sources that are left out because they have changed since they were compiled.
     pub(crate) stale: BTreeSet<Arc<str>>,
     /// One line for each that was matched with some doubt.
-    pub(crate) doubts: Vec<String>,
+    pub(crate) doubts: Vec<Diagnostic>,
 }
 
 /// A changed file.

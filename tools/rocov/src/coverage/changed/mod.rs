@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use rocov::support::diagnostic::{diagnostic, fail};
 
 use super::figures::Figure;
 use super::misfit::{Lines, Stale};
@@ -90,10 +91,10 @@ impl Change {
         if let (Some(file), Ok(found)) = (&file, &found)
             && found.has_revision(base)
         {
-            bail!(
-                "{0} is a revision and a file: give ./{0} for the diff in the file, or {0}.. for the \
-                 commits since the revision",
-                file.display()
+            let file = file.display();
+            fail!(
+                "{file} is a revision and a file";
+                "give ./{file} for the diff in the file, or {file}.. for the commits since the revision"
             );
         }
         let name = base.to_string_lossy().into_owned();
@@ -163,19 +164,23 @@ impl Change {
         match found {
             Match::Source(source) => return Some(source),
             Match::Likely(source) => {
-                let line = format!(
-                    "rocov matches {name} with {source}: if that is wrong, give --path-map"
+                let line = diagnostic!(
+                    "rocov matches {name} with {source}";
+                    "if that is wrong, give --path-map"
                 );
                 changed.doubts.push(line);
                 return Some(source);
             }
-            Match::Ambiguous(sources) => changed.left_out.push(format!(
-                "{name}: it may be any of {}: give --path-map FROM=TO, or --repository DIR",
-                sources.join(", ")
+            Match::Ambiguous(sources) => changed.left_out.push(diagnostic!(
+                "{name}: it may be any of {}", sources.join(", ");
+                "give --path-map FROM=TO, or --repository DIR"
             )),
             Match::Nothing => {
                 if self.is_for_gpus(file) && selection.admits(&self.place(name).to_string_lossy()) {
-                    let line = format!("{name}: not in any reported code object");
+                    let line = diagnostic!(
+                        "{name}: not in any reported code object";
+                        "compile it with the flags that `rocov flags` prints, or leave it out with --exclude"
+                    );
                     changed.left_out.push(line);
                 }
             }
@@ -191,15 +196,16 @@ impl Change {
             return;
         };
         if file.is_binary {
-            let line = format!(
-                "{name}: the diff treats it as binary and has no lines: make it with --text"
+            let line = diagnostic!(
+                "{name}: the diff treats it as binary and has no lines";
+                "make it with --text"
             );
             changed.left_out.push(line);
             return;
         }
         let path = Arc::clone(&view.paths[index]);
         if let Some(stale) = self.stale(file, &path, view) {
-            let line = format!("{name}: stale: {stale}: build and run it again");
+            let line = diagnostic!("{name}: stale: {stale}"; "build and run it again");
             changed.left_out.push(line);
             changed.stale.insert(path);
             return;

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use diffy::Line;
 use diffy::patch_set::{FileOperation, FilePatch, ParseOptions, PatchKind, PatchSet};
+use rocov::support::diagnostic::fail;
 
 use crate::coverage::path_match::common_suffix;
 
@@ -38,20 +39,21 @@ pub(crate) fn read(diff: &[u8]) -> Result<Vec<ChangedFile>> {
     // Line ends are of no interest, and a diff may have been through a tool that changes them.
     let diff = without_carriage_returns(diff);
     if let Some(line) = lines(&diff).find(|line| is_combined(line)) {
-        bail!(
-            "a combined diff of a merge ({}): give one against a single revision, as of `git diff \
-             main...`",
-            String::from_utf8_lossy(line)
+        fail!(
+            "a combined diff of a merge ({})", String::from_utf8_lossy(line);
+            "give one against a single revision, as of `git diff main...`"
         );
     }
     let is_git = lines(&diff).any(|line| line.starts_with(b"diff --git "));
     if !is_git && !lines(&diff).any(|line| line.starts_with(b"+++ ")) {
         return match lines(&diff).find(|line| !says_no_lines(line)) {
             None => Ok(Vec::new()),
-            Some(line) => bail!(
-                "not a unified diff: it starts with '{}': make one with `git diff`",
-                String::from_utf8_lossy(line).trim()
-            ),
+            Some(line) => {
+                fail!(
+                    "not a unified diff: it starts with '{}'", String::from_utf8_lossy(line).trim();
+                    "make one with `git diff`"
+                )
+            }
         };
     }
     let options = if is_git {
@@ -73,15 +75,16 @@ pub(crate) fn read(diff: &[u8]) -> Result<Vec<ChangedFile>> {
         .filter(|line| line.starts_with(b"@@ -"))
         .count();
     if hunks != expected {
-        bail!(
-            "a damaged diff: {hunks} of its {expected} hunks can be read: make it again with `git diff`"
+        fail!(
+            "a damaged diff: {hunks} of its {expected} hunks can be read";
+            "make it again with `git diff`"
         );
     }
     let mut paths = BTreeSet::new();
     if let Some(twice) = files.iter().find(|file| !paths.insert(&file.path)) {
-        bail!(
-            "{} is changed twice: give one diff of it all instead of several patches",
-            twice.path
+        fail!(
+            "{} is changed twice", twice.path;
+            "give one diff of it all instead of several patches"
         );
     }
     Ok(files)

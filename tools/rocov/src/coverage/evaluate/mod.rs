@@ -13,7 +13,7 @@ mod test_vectors;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use rocov::format::profraw::FunctionCounts;
 
 use self::function::{Evaluation, IndexedFunction};
@@ -21,6 +21,7 @@ use self::object::CountedFunction;
 use self::test_vectors::Numbering;
 use super::model::Record;
 use crate::profdata::ProfileCounts;
+use crate::support::failure::failure;
 
 pub(crate) use self::object::{ObjectIndex, Unmapped};
 
@@ -87,9 +88,9 @@ impl ObjectIndex {
             let evaluation = function.record(counts, numbering).map_err(|damaged| {
                 let (name, place, error) = (damaged.name, damaged.place, damaged.error);
                 let (paths, line, column) = (&self.paths, place.line, place.column);
-                anyhow!(
-                    "{paths}: cannot evaluate the decision of {name} at {line}:{column}: {error}: build and run it \
-                     again"
+                failure!(
+                    "{paths}: cannot evaluate the decision of {name} at {line}:{column}: {error}";
+                    "build and run it again"
                 )
             })?;
             match evaluation {

@@ -7,9 +7,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
 use object::{Object, ObjectSection};
 use rocov::format::codeobject::{MappedFunction, mapped_functions};
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 use rocov::validate::names_by_hash;
 
 use super::function::IndexedFunction;
@@ -22,6 +23,7 @@ use crate::coverage::model::SharedFunctions;
 use crate::coverage::ran_lines::RanLines;
 use crate::profdata::kinds::is_elf;
 use crate::profdata::{CountKind, CountKinds, ProfileCounts};
+use crate::support::failure::failure;
 use crate::support::mmap;
 
 /// The functions of code objects.
@@ -35,7 +37,7 @@ pub(crate) struct ObjectIndex {
     /// counts of these.
     /// Only their executed instructions are shown.
     only_active: Vec<ListedFunction>,
-    warnings: Vec<String>,
+    warnings: Vec<Diagnostic>,
     /// The texts of the sources that hipRTC compiled.
     texts: Texts,
     /// The lines of the sources as they were when the code ran.
@@ -79,10 +81,7 @@ pub(crate) struct Unmapped(String);
 impl fmt::Display for Unmapped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let paths = &self.0;
-        write!(
-            f,
-            "no coverage mapping in {paths}: compile it with the flags that `rocov flags` prints"
-        )
+        write!(f, "no coverage mapping in {paths}")
     }
 }
 
@@ -92,8 +91,9 @@ impl Unmapped {
     /// The error of the host's programs and libraries.
     pub(crate) fn host_error(&self) -> anyhow::Error {
         let paths = &self.0;
-        anyhow!(
-            "no coverage mapping in {paths}: compile it with the flags that `rocov flags --host` prints"
+        failure!(
+            "no coverage mapping in {paths}";
+            "compile it with the flags that `rocov flags --host` prints"
         )
     }
 }
@@ -105,7 +105,7 @@ struct Reading {
     listed: Vec<ListedFunction>,
     texts: Texts,
     ran_lines: RanLines,
-    warnings: Vec<String>,
+    warnings: Vec<Diagnostic>,
 }
 
 impl ObjectIndex {
@@ -129,7 +129,11 @@ impl ObjectIndex {
             reading.add_listed(path, kinds)?;
         }
         if reading.mapped.is_empty() && *kinds == CountKinds::from([CountKind::Mapping]) {
-            bail!(Unmapped(paths));
+            let message = diagnostic!(
+                "no coverage mapping in {paths}";
+                "compile it with the flags that `rocov flags` prints"
+            );
+            return Err(anyhow::Error::new(Unmapped(paths)).context(message));
         }
         let mapped = reading.mapped.iter().map(|function| &function.description);
         let names = mapped
@@ -193,7 +197,7 @@ impl ObjectIndex {
     }
 
     /// A line for each MC/DC decision that rocov cannot evaluate, and for each damaged line table.
-    pub(crate) fn left_out(&self) -> Vec<String> {
+    pub(crate) fn left_out(&self) -> Vec<Diagnostic> {
         let functions = self.functions.iter().filter_map(|function| match function {
             CountedFunction::Mapped(function) => Some(function),
             CountedFunction::Listed(_) => None,
@@ -201,10 +205,11 @@ impl ObjectIndex {
         let decisions = functions
             .flat_map(|function| function.left_out.iter().map(move |place| (function, place)));
         let lines = decisions.map(|(function, place)| {
-            format!(
-                "left out: the MC/DC decision of {} at {}:{}, because there are more than {MAX_WAYS} paths through its \
-                 conditions: split it",
-                function.description.name, place.line, place.column
+            diagnostic!(
+                "left out: the MC/DC decision of {} at {}:{}, because there are more than {MAX_WAYS} paths through \
+                 its conditions",
+                function.description.name, place.line, place.column;
+                "split it"
             )
         });
         lines.chain(self.warnings.iter().cloned()).collect()
@@ -241,7 +246,10 @@ impl Reading {
         for mapped in object.functions {
             let name = object.names.get(&mapped.name).ok_or_else(|| {
                 let (path, hash) = (path.display(), mapped.name);
-                anyhow!("{path}: no name has the hash {hash:#018x} of a function: build it again")
+                failure!(
+                    "{path}: no name has the hash {hash:#018x} of a function";
+                    "build it again"
+                )
             })?;
             let mut function = IndexedFunction::new(mapped, name);
             // A description that was just made has no other owner yet.
@@ -271,8 +279,9 @@ impl Reading {
                 match read_ptx(&contents, identity) {
                     Ok(listed) => listed,
                     Err(error) => {
-                        self.warnings.push(format!(
-                            "left out: the counts of its PTX, which rocov cannot read: {error:#}: run the program again"
+                        self.warnings.push(diagnostic!(
+                            "left out: the counts of its PTX, which rocov cannot read: {error:#}";
+                            "run the program again"
                         ));
                         return Ok(());
                     }

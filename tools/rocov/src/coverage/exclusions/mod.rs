@@ -17,6 +17,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use regex::RegexSet;
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 
 use super::function::{Function, Place};
 use super::misfit::{Lines, Misfit, Stale, misplaced};
@@ -95,11 +96,11 @@ impl Exclusions {
     }
 
     /// A line for each marker without its other end, in the sources that were read.
-    pub(crate) fn faults(&self) -> Vec<String> {
+    pub(crate) fn faults(&self) -> Vec<Diagnostic> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let faults = known.iter().flat_map(|(path, known)| {
             let faults = known.marks.faults.iter();
-            faults.map(move |fault| format!("{path}:{fault}"))
+            faults.map(move |fault| fault.clone().at(path))
         });
         let mut faults: Vec<_> = faults.collect();
         faults.sort();
@@ -134,7 +135,7 @@ impl Exclusions {
     }
 
     /// A line for each regular expression of the user that has excluded nothing so far.
-    pub(crate) fn idle(&self) -> Vec<String> {
+    pub(crate) fn idle(&self) -> Vec<Diagnostic> {
         let Some(rules) = &self.rules else {
             return Vec::new();
         };
@@ -144,21 +145,30 @@ impl Exclusions {
             .flat_map(|known| known.marks.patterns.iter().copied())
             .collect();
         let of_functions = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = |patterns: &[String], used: &BTreeSet<usize>, line: &dyn Fn(&str) -> String| {
-            let unused = patterns.iter().enumerate();
-            let unused = unused.filter(|(number, _)| !used.contains(number));
-            unused.map(|(_, regex)| line(regex)).collect::<Vec<_>>()
-        };
+        let idle =
+            |patterns: &[String], used: &BTreeSet<usize>, line: &dyn Fn(&str) -> Diagnostic| {
+                let unused = patterns.iter().enumerate();
+                let unused = unused.filter(|(number, _)| !used.contains(number));
+                unused.map(|(_, regex)| line(regex)).collect::<Vec<_>>()
+            };
         let lines = rules.lines.as_ref().map(|set| set.patterns());
         let functions = rules.functions.as_ref().map(RegexSet::patterns);
         let mut idle_ones = idle(lines.unwrap_or_default(), &of_lines, &|regex| {
-            format!(
-                "--exclude-line {regex} matches no line of a source: give one that does, or leave it out"
+            diagnostic!(
+                "--exclude-line {regex} matches no line of a source";
+                "give one that does, or leave it out"
             )
         });
-        idle_ones.extend(idle(functions.unwrap_or_default(), &of_functions, &|regex| {
-            format!("--exclude-function {regex} matches no function: give one that does, or leave it out")
-        }));
+        idle_ones.extend(idle(
+            functions.unwrap_or_default(),
+            &of_functions,
+            &|regex| {
+                diagnostic!(
+                    "--exclude-function {regex} matches no function";
+                    "give one that does, or leave it out"
+                )
+            },
+        ));
         idle_ones
     }
 

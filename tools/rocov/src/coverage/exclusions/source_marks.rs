@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use memchr::memmem;
 use regex::bytes::RegexSet;
+use rocov::support::diagnostic::{Diagnostic, diagnostic};
 
 use super::flow::{Flow, is_word};
 use super::never_return::{self, Names, UNREACHABLE, uses};
@@ -69,7 +70,7 @@ pub(super) struct SourceMarks {
     /// The uses of `assert`, with their arguments.
     pub(super) asserts: Vec<Span>,
     /// A line for each marker that has no other end.
-    pub(super) faults: Vec<String>,
+    pub(super) faults: Vec<Diagnostic>,
     /// The numbers of the patterns that match a line.
     pub(super) patterns: BTreeSet<usize>,
     /// The text, if something in it excludes code.
@@ -117,9 +118,9 @@ impl SourceMarks {
             let Some((tool, first, note)) = first else {
                 continue;
             };
-            marks.faults.push(format!(
-                "{first}: {tool}_EXCL_{prefix}START has no {tool}_EXCL_{prefix}STOP after it: add one, because the \
-                 rest of the file is excluded"
+            marks.faults.push(diagnostic!(
+                "{first}: {tool}_EXCL_{prefix}START has no {tool}_EXCL_{prefix}STOP after it";
+                "add one, because the rest of the file is excluded"
             ));
             match prefix {
                 "" => marks.add_lines(first..=last, &format!("{tool}_EXCL_START"), note),
@@ -339,9 +340,9 @@ impl SourceMarks {
                     Some((tool, first, note)) => {
                         add(first..=number - 1, format!("{tool}_EXCL_{prefix}START"), note);
                     }
-                    None => self.faults.push(format!(
-                        "{number}: {tool}_EXCL_{prefix}STOP has no {tool}_EXCL_{prefix}START before it: add it, or remove \
-                         this one"
+                    None => self.faults.push(diagnostic!(
+                        "{number}: {tool}_EXCL_{prefix}STOP has no {tool}_EXCL_{prefix}START before it";
+                        "add it, or remove this one"
                     )),
                 },
                 b"FUNCTION" => {

@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use rocov::format::blocks::Kind;
 use rocov::format::blocks::trace::{Executed, WORD_BYTES, at};
+use rocov::support::diagnostic::Diagnostic;
 
 use super::activity::{Activities, Activity};
 use super::function::{Counts, Function, LineTable, Place, TableLine};
@@ -120,7 +121,7 @@ struct DraftCopy {
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
     pub(crate) functions: Vec<ListedFunction>,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<Diagnostic>,
     /// The texts of files that stand for code without lines: the names of its functions, one a line.
     pub(crate) texts: Texts,
     /// The lines of its sources as they were when it ran.

@@ -292,7 +292,11 @@ fn debug_information_that_was_split_off_is_read_from_its_files() {
         fs::write(&package, contents).unwrap();
         let table = read_elf(&fs::read(&elf).unwrap(), &elf).unwrap();
         let named = format!("(os error 2); the package next to the ELF: {reason}");
-        assert!(table.warnings[0].contains(&named), "{:?}", table.warnings);
+        assert!(
+            table.warnings[0].what().contains(&named),
+            "{:?}",
+            table.warnings
+        );
     }
     fs::remove_file(&package).unwrap();
     compile(&release, "calls.hip", &["-O2", "-g", "-gsplit-dwarf"], &elf);
@@ -312,7 +316,7 @@ fn debug_information_that_was_split_off_is_read_from_its_files() {
             panic!("{:?}", table.warnings);
         };
         let named = format!("was split off to {}: {reason}", file.display());
-        assert!(warning.contains(&named), "{warning}");
+        assert!(warning.what().contains(&named), "{warning}");
         assert!(!listed(&table).is_empty());
     }
     compile(&release, "calls.hip", &["-O1", "-g", "-gsplit-dwarf"], &elf);
@@ -321,7 +325,7 @@ fn debug_information_that_was_split_off_is_read_from_its_files() {
     fs::write(file, other).unwrap();
     let table = read_elf(&fs::read(&elf).unwrap(), &elf).unwrap();
     assert!(
-        table.warnings[0].contains("of another build"),
+        table.warnings[0].what().contains("of another build"),
         "{:?}",
         table.warnings
     );
@@ -480,7 +484,10 @@ fn a_damaged_line_table_is_a_warning() {
     let [warning] = &table.warnings[..] else {
         panic!("{:?}", table.warnings);
     };
-    assert!(warning.contains("its line table is damaged"), "{warning}");
+    assert!(
+        warning.what().contains("its line table is damaged"),
+        "{warning}"
+    );
     assert!(!table.functions.is_empty());
     // No damage makes the reader panic.
     for name in [".debug_line", ".debug_info", ".debug_abbrev"] {

@@ -10,6 +10,7 @@ use object::File;
 use rocov::format::blocks::Kind;
 use rocov::format::blocks::trace::{WORD_BYTES, functions, is_helper};
 use rocov::format::codeobject::{CodeObject, FunctionCode, Identity, name_ref};
+use rocov::support::diagnostic::diagnostic;
 
 use super::dwarf::{DebugInformation, Row, Scope, read as read_dwarf};
 use super::{
@@ -28,8 +29,9 @@ pub(crate) fn read(contents: &[u8], path: &Path) -> Result<Listed> {
     let elf = File::parse(contents).context("not an ELF")?;
     let mut warnings = Vec::new();
     let information = read_dwarf(&elf, path).unwrap_or_else(|error| {
-        warnings.push(format!(
-            "left out: its lines, because its line table is damaged: {error}: build it again"
+        warnings.push(diagnostic!(
+            "left out: its lines, because its line table is damaged: {error}";
+            "build it again"
         ));
         DebugInformation::default()
     });
@@ -38,9 +40,9 @@ pub(crate) fn read(contents: &[u8], path: &Path) -> Result<Listed> {
             0 => String::new(),
             others => format!(", and {}", count(others, "other file")),
         };
-        warnings.push(format!(
-            "left out: its inlined functions, because their debug information was split off to {first}{others}: build \
-             without -gsplit-dwarf, or keep the files where the compiler writes them"
+        warnings.push(diagnostic!(
+            "left out: its inlined functions, because their debug information was split off to {first}{others}";
+            "build without -gsplit-dwarf, or keep the files where the compiler writes them"
         ));
     }
     let kernels = object.kernels().unwrap_or_default();
@@ -170,10 +172,12 @@ impl<'a> Drafts<'a> {
             next += 1;
             for units in extent(&self.information.scopes[scope]).units {
                 let size = u64::from(units.end.saturating_sub(units.start));
-                self.room = self
-                    .room
-                    .checked_sub(size)
-                    .context("its debug information inlines functions endlessly: build it again")?;
+                self.room = self.room.checked_sub(size).with_context(|| {
+                    diagnostic!(
+                        "its debug information inlines functions endlessly";
+                        "build it again"
+                    )
+                })?;
                 let words = innermost.get_mut(units.start as usize..units.end as usize);
                 words.unwrap_or_default().fill(Some(scope));
             }

@@ -8,8 +8,9 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rocov::store::{PARTIAL, read_input};
+use rocov::support::diagnostic::fail;
 use tempfile::TempDir;
 
 use crate::support::atomic::{Partial, directory_in};
@@ -38,19 +39,18 @@ impl Folder {
     pub(super) fn new(path: &Path) -> Result<Self> {
         let failed = || format!("cannot write to {}", path.display());
         if path.is_file() {
-            bail!(
-                "{} is a file: give --html a folder, or a path that ends in .html for a single file",
-                path.display()
+            fail!(
+                "{} is a file", path.display();
+                "give --html a folder, or a path that ends in .html for a single file"
             );
         }
         fs::create_dir_all(path).with_context(failed)?;
         let previous = files(path).with_context(failed)?;
         let known = known(path).with_context(failed)?;
         if let Some(foreign) = previous.difference(&known).next() {
-            bail!(
-                "{} has {}, which does not belong to a report: give --html a separate directory",
-                path.display(),
-                foreign.display()
+            fail!(
+                "{} has {}, which does not belong to a report", path.display(), foreign.display();
+                "give --html a separate directory"
             );
         }
         let partial = directory_in(path, 0o700);
@@ -218,7 +218,7 @@ mod tests {
         {
             // While pages are written, the earlier report stays.
             let folder = Folder::new(path).unwrap();
-            let error = folder.write(INDEX, |_| bail!("no"));
+            let error = folder.write(INDEX, |_| fail!("no"; "go"));
             assert!(error.is_err());
             assert_eq!(
                 fs::read_to_string(path.join(INDEX)).unwrap(),

@@ -3,8 +3,9 @@
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
 use rocov::control::{Answer, Request, peer};
+use rocov::support::diagnostic::fail;
 
 use super::process;
 use super::process::Process;
@@ -21,10 +22,11 @@ pub(crate) fn ask(pid: u32, request: &Request) -> Result<Answer> {
         Ok(stream) => stream,
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
             process::remove(&socket)?;
-            bail!(
+            fail!(
                 "no process listens on {} any more, and rocov removed it: process {pid} is not the program that \
-                 created it, or has closed it: start it again with `rocov run --control`",
-                socket.display()
+                 created it, or has closed it",
+                socket.display();
+                "start it again with `rocov run --control`"
             );
         }
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
@@ -36,9 +38,10 @@ pub(crate) fn ask(pid: u32, request: &Request) -> Result<Answer> {
     };
     let listening = peer::identify(&stream)?.pid;
     if listening != pid {
-        bail!(
-            "process {listening} listens on {}, which has the number {pid} in another PID namespace: ask there",
-            socket.display()
+        fail!(
+            "process {listening} listens on {}, which has the number {pid} in another PID namespace",
+            socket.display();
+            "ask there"
         );
     }
     // A process that rejects the user may have hung up already, after its reason.
@@ -47,8 +50,8 @@ pub(crate) fn ask(pid: u32, request: &Request) -> Result<Answer> {
     let read = stream.read_to_end(&mut answer);
     if answer.is_empty() {
         sent.and(read.map(drop))?;
-        bail!("process {pid} ended before it answered: `rocov report` shows its counts");
+        fail!("process {pid} ended before it answered"; "`rocov report` shows its counts");
     }
     let answer = String::from_utf8_lossy(&answer);
-    Answer::parse(&answer).map_err(|error| anyhow!("process {pid}: {error}"))
+    Answer::parse(&answer).with_context(|| format!("process {pid}"))
 }

@@ -9,9 +9,12 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rocov::control::socket_path;
 use rocov::settings::variables::{CONTROL, XDG_RUNTIME_DIR};
+use rocov::support::diagnostic::fail;
+
+use crate::support::failure::failure;
 
 /// A process that runs.
 pub(super) struct Process {
@@ -33,12 +36,12 @@ impl Process {
         let Ok(metadata) = directory.metadata() else {
             let left = socket(|name| env::var_os(name), own_user()?, pid)?;
             match left.filter(|path| is_socket(path) && is_stale(path)) {
-                None => bail!("there is no process {pid}: check the number"),
+                None => fail!("there is no process {pid}"; "check the number"),
                 Some(left) => {
                     remove(&left)?;
-                    bail!(
-                        "there is no process {pid}: check the number; rocov removed its socket: {}",
-                        left.display()
+                    fail!(
+                        "there is no process {pid}";
+                        "check the number; rocov removed its socket: {}", left.display()
                     );
                 }
             }
@@ -67,11 +70,17 @@ impl Process {
         let path = socket(|name| self.variable(name), self.owner, pid)?;
         match path {
             Some(path) if is_socket(&path) => Ok(path),
-            Some(path) if wanted => bail!(
-                "process {pid} does not listen on {}: it has not loaded GPU code yet, or it cannot make its socket: see its standard error",
-                path.display()
-            ),
-            _ => bail!("process {pid} has no control socket: start it with `rocov run --control`"),
+            Some(path) if wanted => {
+                fail!(
+                    "process {pid} does not listen on {}: it has not loaded GPU code yet, or it cannot make its \
+                     socket",
+                    path.display();
+                    "see its standard error"
+                )
+            }
+            _ => {
+                fail!("process {pid} has no control socket"; "start it with `rocov run --control`")
+            }
         }
     }
 
@@ -98,16 +107,19 @@ pub(super) fn remove(socket: &Path) -> Result<()> {
 /// The error that the environment of a process of this user cannot be read.
 fn not_shown(pid: u32, error: io::Error) -> anyhow::Error {
     match error.kind() {
-        ErrorKind::PermissionDenied => anyhow::anyhow!(
-            "the system does not show the environment of process {pid}, as it would for a program that `rocov run \
-             --control` started for you: check the number; `pgrep -x NAME` prints that of a program by its name"
-        ),
+        ErrorKind::PermissionDenied => {
+            failure!(
+                "the system does not show the environment of process {pid}, as it would for a program that `rocov \
+                 run --control` started for you";
+                "check the number; `pgrep -x NAME` prints that of a program by its name"
+            )
+        }
         _ => anyhow::Error::from(error).context(format!("cannot look at process {pid}")),
     }
 }
 
 fn not_yours(pid: u32, owner: u32) -> anyhow::Error {
-    anyhow::anyhow!("process {pid} belongs to user {owner}: ask as that user or as root")
+    failure!("process {pid} belongs to user {owner}"; "ask as that user or as root")
 }
 
 /// The socket of a process of this user with these variables. A process without them may have

@@ -1,0 +1,129 @@
+//! Messages for users: what happened, and what to do next.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt::{self, Display};
+
+/// A message for users, in one line: what happened, and what to do next. Neither can be left out.
+///
+/// The next step follows a colon, or a semicolon if the first part has a colon:
+///
+/// ```
+/// use rocov::support::diagnostic::diagnostic;
+///
+/// let status = 3;
+/// let failed = diagnostic!("the run failed with status {status}"; "run it again");
+/// assert_eq!(failed.to_string(), "the run failed with status 3: run it again");
+///
+/// let path = "cov";
+/// let failed = diagnostic!("cannot write {path}: no space left"; "free some space");
+/// assert_eq!(failed.to_string(), "cannot write cov: no space left; free some space");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Diagnostic {
+    what: String,
+    next: Cow<'static, str>,
+}
+
+impl Diagnostic {
+    /// Makes a message of what happened and of the next step.
+    pub fn new(what: impl Into<String>, next: impl Into<Cow<'static, str>>) -> Self {
+        let (what, next) = (what.into(), next.into());
+        Self { what, next }
+    }
+
+    /// Makes a message of a text that comes from elsewhere, with its next step or without one.
+    pub fn from_other(text: impl Into<String>) -> Self {
+        Self::new(text, "")
+    }
+
+    /// Returns what happened.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// Returns what to do next.
+    #[must_use]
+    pub fn next(&self) -> &str {
+        &self.next
+    }
+
+    /// Puts the place, or a wider event, before what happened.
+    #[must_use]
+    pub fn within(self, outer: impl Display) -> Self {
+        Self {
+            what: format!("{outer}: {}", self.what),
+            next: self.next,
+        }
+    }
+
+    /// Puts a place in a file before what happened: `place:what`.
+    #[must_use]
+    pub fn at(self, place: impl Display) -> Self {
+        Self {
+            what: format!("{place}:{}", self.what),
+            next: self.next,
+        }
+    }
+
+    /// Adds the effect to what happened: `what, so effect`.
+    #[must_use]
+    pub fn so(self, effect: impl Display) -> Self {
+        Self {
+            what: format!("{}, so {effect}", self.what),
+            next: self.next,
+        }
+    }
+}
+
+impl Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if self.next.is_empty() {
+            return Ok(());
+        }
+        let mark = if self.what.contains(": ") { ';' } else { ':' };
+        write!(f, "{mark} {}", self.next)
+    }
+}
+
+impl Error for Diagnostic {}
+
+impl Remedy for Diagnostic {
+    fn remedy(&self) -> Cow<'static, str> {
+        self.next.clone()
+    }
+}
+
+/// An error whose kind has a next step.
+pub trait Remedy: Display {
+    /// Returns what to do next, such as "run the program again".
+    fn remedy(&self) -> Cow<'static, str>;
+
+    /// Returns the message about this error.
+    fn diagnostic(&self) -> Diagnostic {
+        Diagnostic::new(self.to_string(), self.remedy())
+    }
+}
+
+/// Makes a [`Diagnostic`] of two format strings, each with its values: `diagnostic!(what; next)`.
+#[macro_export]
+macro_rules! diagnostic {
+    ($what:literal $(, $value:expr)* $(,)?; $next:literal $(, $step:expr)* $(,)?) => {
+        $crate::support::diagnostic::Diagnostic::new(
+            ::std::format!($what $(, $value)*),
+            ::std::format!($next $(, $step)*),
+        )
+    };
+}
+
+/// Returns the error of two format strings from a function whose error can be made of a [`Diagnostic`].
+#[macro_export]
+macro_rules! fail {
+    ($($message:tt)*) => {
+        return Err($crate::diagnostic!($($message)*).into())
+    };
+}
+
+pub use {diagnostic, fail};
