@@ -152,14 +152,14 @@ settings! {
             set_by: "`rocov run`",
             meaning: "Names the profiles, as in LLVM. `rocov run` sets it to `DIR/profraw/%p-RUN.profraw`, where RUN \
                 is a random word, unless the variable is already set and `-o` is not given. With `/dev/null`, no \
-                profile is written.",
+                profiles are written.",
         }
         DATA = "ROCOV_DATA" {
             values: "an absolute path",
             default: Described("none"),
             set_by: "`rocov run`",
             meaning: "Names the data directory, to which device ELFs, registries and saved sections go. It applies to \
-                profiles in its `profraw` or below; the files for other profiles are [next to \
+                profiles in its folder `profraw` or below; the files for other profiles are [next to \
                 them](files.md#a-pattern-of-your-own).",
         }
         ONLY = "ROCOV_ONLY" {
@@ -182,7 +182,7 @@ settings! {
         PROFILE_VERBOSE = "LLVM_PROFILE_VERBOSE" {
             values: "`0`, or anything else",
             default: Literal("0"),
-            meaning: "Has the effect of `ROCOV_VERBOSE`.",
+            meaning: "Has the same effect as `ROCOV_VERBOSE`.",
         }
         ZERO = "ROCOV_ZERO" {
             values: "`0`, `1`",
@@ -194,40 +194,41 @@ settings! {
         WAIT = "ROCOV_WAIT" {
             values: "seconds, `0` to `86400`",
             default: Literal("10"),
-            meaning: "Limits how long the unload of code and the end of the program wait for kernels that still run. \
-                `0` does not wait. Copies out of GPU memory have this limit, too, but at least one second, measured \
-                from the last copy that arrived.",
+            meaning: "Limits how long librocov waits for running kernels when code is unloaded and when the program \
+                ends. With `0`, it does not wait. This limit also applies to copies out of GPU memory, but it is then \
+                at least one second, measured from the last copy that arrived.",
         }
         REGISTRY = "ROCOV_REGISTRY" {
             values: "`auto`, `always`, `none`",
             default: Literal("auto"),
-            meaning: "Chooses when the [registry](registry.md) is written: `auto` if instrumented code was loaded or \
-                could have been, `always` if any code was. `rocov run` removes a registry without such code.",
+            meaning: "Selects when the [registry](registry.md) is written: with `auto`, if instrumented code was \
+                loaded or could have been loaded; with `always`, if any code was loaded. `rocov run` removes a \
+                registry without such code.",
         }
         OBJECTS = "ROCOV_OBJECTS" {
             values: "`instrumented`, `all`, `none`",
             default: Literal("instrumented"),
-            meaning: "Chooses the device ELFs that librocov and `rocov run` keep.",
+            meaning: "Selects the device ELFs that librocov and `rocov run` save.",
         }
         OBJECTS_MAX = "ROCOV_OBJECTS_MAX" {
             values: "bytes, with `K`, `M` or `G`",
             default: Literal("4G"),
-            meaning: "Limits the bytes of device ELFs that a process writes. `rocov run` adds those of code that was \
-                never launched, as long as all ELFs of the directory stay below the limit. One line reports the first \
-                ELF that does not fit.",
+            meaning: "Limits the total size of the device ELFs that a process writes. `rocov run` adds the ELFs of \
+                code that was never launched, as long as all ELFs in the directory together stay below the limit. One \
+                line reports the first ELF that does not fit.",
         }
         CUPTI = "ROCOV_CUPTI" {
             values: "path of `libcupti.so`",
             default: Described("found"),
-            meaning: "The CUPTI library, for [NVIDIA GPUs](../guides/nvidia.md).",
+            meaning: "Names the CUPTI library, for [NVIDIA GPUs](../guides/nvidia.md).",
         }
         DRAIN = "ROCOV_DRAIN" {
             values: "`rocov`, `llvm`",
             default: Described("none"),
             set_by: "`rocov run --drain`",
-            meaning: "Chooses which drain is used for a program that contains [LLVM's own \
+            meaning: "Selects the drain for a program that contains [LLVM's own \
                 drain](../guides/compile.md#llvms-own-drain). `rocov run` sets it to `rocov`. If it is not set, \
-                librocov leaves such programs to LLVM's drain and reports that. librocov always drains code with \
+                librocov leaves such programs to LLVM's drain and prints a line. librocov always drains code with \
                 [copies of its counters](../internals/beside-llvm.md#code-with-copies-of-its-counters).",
         }
         JOURNAL = "ROCOV_JOURNAL" {
@@ -235,7 +236,7 @@ settings! {
             default: Described("none"),
             set_by: "`rocov run`",
             meaning: "Names the file in which each process records the state of its counters for `rocov run`. The \
-                modelled GPU records mistakes of kernels and kernels without progress in this file.",
+                modelled GPU also uses this file to record mistakes of kernels and kernels that make no progress.",
         }
         PAUSED = "ROCOV_PAUSED" {
             values: "`0`, `1`",
@@ -253,7 +254,7 @@ settings! {
             values: "`0`, `1`, or the absolute path of a directory",
             default: Literal("0"),
             set_by: "`rocov run --control`",
-            meaning: "Creates the [socket](control.md) for `rocov dump` and `rocov status`, in that directory or in \
+            meaning: "Creates the [socket](control.md) for `rocov dump` and `rocov status`, in this directory or in \
                 the default one.",
         }
         SNAPSHOT_EVERY = "ROCOV_SNAPSHOT_EVERY" {
@@ -272,14 +273,14 @@ settings! {
             values: "`0`, `1`",
             default: Literal("0"),
             set_by: "`rocov run --roctx`",
-            meaning: "`1` uses [ROCTx ranges](../guides/roctx.md) as labels, and marks as dumps.",
+            meaning: "With `1`, [ROCTx ranges](../guides/roctx.md) become labels, and marks become dumps.",
         }
         GTEST = "ROCOV_GTEST" {
             values: "`0`, `1`",
             default: Literal("0"),
             set_by: "`rocov run --per-test`",
-            meaning: "`1` uses the [tests of a GoogleTest program](../guides/per-test.md#googletest) as labels. The \
-                program must stream its results: `GTEST_STREAM_RESULT_TO` names an address that accepts \
+            meaning: "With `1`, the [tests of a GoogleTest program](../guides/per-test.md#googletest) become labels. \
+                The program must stream its results, so `GTEST_STREAM_RESULT_TO` must name an address that accepts \
                 connections.",
         }
         INSTRUMENT = "ROCOV_INSTRUMENT" {
@@ -287,26 +288,25 @@ settings! {
             default: Literal("0"),
             set_by: "`rocov run --instrument`",
             meaning: "With `1`, `librocov_instrument.so` inserts counters into code for [AMD \
-                GPUs](../guides/instrument-amd.md) and [CUDA code](../guides/instrument.md) while the program loads \
-                it. With `reached`, the counters only record whether code ran.",
+                GPUs](../guides/instrument-amd.md) and [CUDA code](../guides/instrument.md) as the program loads it. \
+                With `reached`, the counters only record whether code ran.",
         }
         CACHE = "ROCOV_CACHE" {
             values: "an absolute path",
             default: Described("`$XDG_CACHE_HOME/rocov` or `~/.cache/rocov`"),
-            meaning: "Names the directory of the [cache](../guides/instrument.md#the-cache) of `--instrument`. With a \
-                relative path, there is no cache.",
+            meaning: "Names the directory for the [cache](../guides/instrument.md#the-cache) of `--instrument`. If the \
+                path is relative, there is no cache.",
         }
         CACHE_MAX = "ROCOV_CACHE_MAX" {
             values: "bytes, with an optional `K`, `M` or `G`",
             default: Literal("1G"),
-            meaning: "Limits the size of each folder of the cache. rocov removes the entries that were not used for \
-                the longest time.",
+            meaning: "Limits the size of each folder in the cache. rocov removes the least recently used entries.",
         }
         XDG_RUNTIME_DIR = "XDG_RUNTIME_DIR" {
             values: "a directory",
             default: Described("none"),
-            meaning: "Contains the directory `rocov` with the socket, if it belongs to the user. The command reads \
-                it, too. Without it, the socket is in `/tmp/rocov-UID`.",
+            meaning: "Names the directory that contains `rocov`, the folder with the socket, if it belongs to the \
+                user. The command also reads this variable. Without it, the socket is in `/tmp/rocov-UID`.",
         }
         ROCR_VISIBLE_DEVICES = "ROCR_VISIBLE_DEVICES" {
             values: "as ROCr reads it",
@@ -316,8 +316,8 @@ settings! {
         HSA_TOOLS_LIB = "HSA_TOOLS_LIB" {
             values: "as ROCr reads it",
             default: Described("none"),
-            meaning: "ROCr loads the libraries that it names as tools. librocov adds itself if the program is [linked \
-                with ROCr first](../guides/without-run.md#how-hip-finds-librocov).",
+            meaning: "ROCr loads the libraries that this variable names as tools. librocov adds itself if the program \
+                is [linked with ROCr first](../guides/without-run.md#how-hip-finds-librocov).",
         }
     }
     Command {
@@ -325,48 +325,48 @@ settings! {
             values: "path of ptxas",
             default: Described("Triton's own, or that on the `PATH`"),
             set_by: "`rocov run --instrument`",
-            meaning: "Names the assembler to which the stand-in for Triton's ptxas passes the changed PTX: the \
+            meaning: "Names the assembler that gets the modified PTX from the stand-in for Triton's ptxas. This is the \
                 original value of `TRITON_PTXAS_PATH`.",
         }
         PTXAS_BLACKWELL = "ROCOV_PTXAS_BLACKWELL" {
             values: "path of ptxas",
             default: Described("Triton's own, or that on the `PATH`"),
             set_by: "`rocov run --instrument`",
-            meaning: "Has the effect of `ROCOV_PTXAS` for `TRITON_PTXAS_BLACKWELL_PATH`.",
+            meaning: "Has the same effect as `ROCOV_PTXAS`, for `TRITON_PTXAS_BLACKWELL_PATH`.",
         }
         CUDA_TOOLKIT = "ROCOV_CUDA_TOOLKIT" {
             values: "a directory",
             default: Described("none"),
             set_by: "`rocov run --instrument`",
-            meaning: "Names the directory that Python programs get as `CUDA_ROOT`: JAX looks for ptxas there.",
+            meaning: "Names the directory that Python programs get as `CUDA_ROOT`, where JAX looks for ptxas.",
         }
         LD_PRELOAD = "LD_PRELOAD" {
             values: "as the loader reads it",
             default: Described("none"),
             set_by: "`rocov run`",
-            meaning: "`rocov run` puts its libraries before those that it names.",
+            meaning: "`rocov run` adds its own libraries in front of those that this variable names.",
         }
         XDG_CACHE_HOME = "XDG_CACHE_HOME" {
             values: "an absolute path",
             default: Literal("~/.cache"),
-            meaning: "Contains the directory `rocov` with the [cache](files.md#the-cache) of device code in host \
-                files, and that of `--instrument`.",
+            meaning: "Names the directory that contains `rocov`, the folder with the [cache](files.md#the-cache) of \
+                device code in host files and the cache of `--instrument`.",
         }
         LIBRARY_DIR = "ROCOV_LIBRARY_DIR" {
             values: "a directory",
             default: Described("none"),
-            meaning: "Contains `librocov.so` and `librocov_modelgpu.so`, if they are neither in the command's \
-                directory nor in `../lib`.",
+            meaning: "Names the directory that contains `librocov.so` and `librocov_modelgpu.so`, if it is neither the \
+                command's directory nor `../lib`.",
         }
         ROCM_PATH = "ROCM_PATH" {
             values: "a directory",
             default: Literal("/opt/rocm"),
-            meaning: "Names the directory of ROCm, with its clang and LLVM tools.",
+            meaning: "Names the ROCm directory, which contains its clang and LLVM tools.",
         }
         SOURCE_DATE_EPOCH = "SOURCE_DATE_EPOCH" {
             values: "seconds since 1970",
             default: Described("the present time"),
-            meaning: "Sets the time stamp of a Cobertura report and of pages, so two reports can be identical byte \
+            meaning: "Sets the time stamp in Cobertura reports and pages, so that two reports can be identical, byte \
                 for byte.",
         }
     }
@@ -382,14 +382,15 @@ settings! {
             values: "`TARGET[xN][,TARGET[xN]...][,race][,hazards]`",
             default: Described("none: no model"),
             set_by: "`rocov run --gpu`",
-            meaning: "Lists the modelled GPUs: 1 to 8 of the targets `gfx90a`, `gfx942`, `gfx950`, `gfx1100` and `gfx1201`. \
-                `race` and `hazards` make the model report [mistakes](../internals/model-gpu.md#mistakes-of-kernels).",
+            meaning: "Lists 1 to 8 modelled GPUs, with the targets `gfx90a`, `gfx942`, `gfx950`, `gfx1100` and \
+                `gfx1201`. With `race` and `hazards`, the model reports \
+                [mistakes](../internals/model-gpu.md#mistakes-of-kernels).",
         }
         MODELGPU_BAR = "ROCOV_MODELGPU_BAR" {
             values: "`small`, `large`",
             default: Literal("large"),
-            meaning: "With `large`, the host can access GPU memory. With `small` it cannot, as without a large \
-                (resizable) BAR.",
+            meaning: "With `large`, the host can access GPU memory. With `small`, it cannot, as on a machine without a \
+                large (resizable) BAR.",
         }
         MODELGPU_VRAM_MIB = "ROCOV_MODELGPU_VRAM_MIB" {
             values: "`1` to `1048576`",
@@ -399,7 +400,7 @@ settings! {
         MODELGPU_XGMI = "ROCOV_MODELGPU_XGMI" {
             values: "`0`, `1`",
             default: Literal("0"),
-            meaning: "`1` links the GPUs by XGMI instead of PCIe.",
+            meaning: "With `1`, the GPUs are linked through XGMI instead of PCIe.",
         }
         MODELGPU_LOG = "ROCOV_MODELGPU_LOG" {
             values: "`FILE[:LEVEL]`, with `2` for standard error",
@@ -410,15 +411,15 @@ settings! {
         MODELGPU_INSTRUCTIONS = "ROCOV_MODELGPU_INSTRUCTIONS" {
             values: "a file, or `2` for standard error",
             default: Described("none"),
-            meaning: "Appends a line for each kernel when the program ends: [the instructions that its waves \
-                executed](../internals/model-gpu.md#count-instructions).",
+            meaning: "When the program ends, appends a line for each kernel with [the number of instructions that its \
+                waves executed](../internals/model-gpu.md#count-instructions).",
         }
         MODELGPU_TRACE = "ROCOV_MODELGPU_TRACE" {
             values: "`0`, `1`",
             default: Literal("0"),
             set_by: "`rocov run --trace`",
-            meaning: "`1` counts [the executions of each instruction](../guides/trace.md), and librocov adds them to the \
-                profiles.",
+            meaning: "With `1`, the model counts [how often each instruction is executed](../guides/trace.md), and \
+                librocov adds these counts to the profiles.",
         }
         MODELGPU_THREADS = "ROCOV_MODELGPU_THREADS" {
             values: "`1` to `1024`",
@@ -429,7 +430,7 @@ settings! {
         MODELGPU_TMP = "ROCOV_MODELGPU_TMP" {
             values: "a directory",
             default: Described("`$TMPDIR`, then `/tmp`"),
-            meaning: "Names the directory for the model's files.",
+            meaning: "Names the directory for the model's temporary files.",
         }
     }
     Tests {
@@ -437,7 +438,8 @@ settings! {
             values: "anything",
             default: Described("none"),
             set_by: "`cargo xtask bless`",
-            meaning: "Makes tests write the records that they compare: help texts, generated chapters, `rocov.h` and others.",
+            meaning: "Makes tests write the records that they compare, such as help texts, generated chapters and \
+                `rocov.h`.",
         }
         STACKS_DIR = "ROCOV_STACKS_DIR" {
             values: "a directory",
@@ -453,28 +455,28 @@ settings! {
         TEST_MUTANTS = "ROCOV_TEST_MUTANTS" {
             values: "a range of seeds, such as `0..9999`",
             default: Described("see the test"),
-            meaning: "Chooses the seeds with which code objects are damaged.",
+            meaning: "Selects the seeds with which code objects are damaged.",
         }
         TEST_LEVELS = "ROCOV_TEST_LEVELS" {
             values: "`all`, or empty",
             default: Described("a part of the levels for each GPU"),
             set_by: "`tools/test --stacks all`",
-            meaning: "Compiles the kernels of tests for each modelled GPU at all levels of optimization.",
+            meaning: "Compiles the kernels in tests for each modelled GPU at all optimization levels.",
         }
         TEST_CORPUS = "ROCOV_TEST_CORPUS" {
             values: "a directory",
             default: Described("prebuilt code is not rewritten"),
-            meaning: "Names a directory with folders of packages. The test `rewriting` rewrites the GPU code in them.",
+            meaning: "Names a directory with folders of packages, whose GPU code the test `rewriting` rewrites.",
         }
         TEST_CLANG = "ROCOV_TEST_CLANG" {
             values: "a release, such as `23`",
             default: Literal("22"),
-            meaning: "Names the clang that compiles most tests. Its LLVM tools must be the first on `PATH`.",
+            meaning: "Selects the clang that compiles most tests. Its LLVM tools must come first on the `PATH`.",
         }
         TEST_STACK = "ROCOV_TEST_STACK" {
             values: "`debian12` or a runtime of `tools/stacks`",
             default: Described("the newest that is fetched"),
-            meaning: "Names the HIP and ROCr that most tests of programs run on.",
+            meaning: "Selects the HIP and ROCr that most tests with programs run on.",
         }
     }
 }

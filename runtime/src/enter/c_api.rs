@@ -9,23 +9,23 @@ use crate::elect::event::Event;
 use crate::elect::llvm_drain;
 use crate::guest::status::RocovStatus;
 
-/// Returns the version of this library, such as "0.1.0". The text is valid forever; do not free it.
+/// Returns the version of this library, such as "0.1.0". The string remains valid; do not free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
     VERSION.as_ptr().cast()
 }
 
-/// Writes the counts of every loaded code object now. Kernels may run meanwhile. The next drain writes
-/// their later counts, at the latest when the code object is unloaded or the process exits. Nothing is
-/// counted twice.
+/// Immediately writes the counts of every loaded code object, even if kernels are running. Their later counts are
+/// written by the next drain, at the latest when the code object is unloaded or the process exits. Nothing is counted
+/// twice.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_drain() -> RocovStatus {
     send(Event::Drain)
 }
 
-/// Zeroes the counters of every loaded code object on the device. Counts that were drained before stay
-/// written, and later counts add to them. Counts since the last drain are dropped.
+/// Zeroes the counters of every loaded code object on the device. Counts that have already been drained stay in their
+/// files, and later counts are added to them. Counts since the last drain are discarded.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_reset() -> RocovStatus {
     send(Event::Reset)
@@ -42,24 +42,24 @@ pub unsafe extern "C" fn rocov_set_file(pattern: *const c_char) -> RocovStatus {
     send(Event::SetFile(pattern))
 }
 
-/// Opens a window. rocov writes only counts inside windows, and leaves out all counts before the first
-/// one. The device's counters do not change.
+/// Opens a window. rocov then writes only counts from inside windows, and discards all counts before the first one. The
+/// counters on the device do not change.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_start() -> RocovStatus {
     send(Event::Start)
 }
 
-/// Closes the window, or the time before the first one. Writes its counts, and leaves out later counts
-/// until the next rocov_start. Waits for running kernels, no longer than ROCOV_WAIT.
+/// Closes the window, or ends the time before the first window. Writes the counts of that time, and leaves out later
+/// counts until the next rocov_start. Waits for running kernels, but no longer than ROCOV_WAIT.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_stop() -> RocovStatus {
     send(Event::Stop)
 }
 
-/// Writes the counts since the last dump or drain, or change of labels or windows, as a profile of
-/// `label`, within the open labels: into labels/LABEL next to the other profiles. NULL selects dump-1,
-/// dump-2 and so on. Each count is in one file only: the sum of all files is the count of the device.
-/// Waits for kernels as rocov_stop does. Returns ROCOV_STATUS_NOTHING if nothing was counted.
+/// Writes the counts since the last dump or drain, or since labels or windows last changed, as a profile with the label
+/// `label` inside the open labels. The profile goes to labels/LABEL next to the other profiles. If `label` is NULL, the
+/// labels are dump-1, dump-2 and so on. Each count is in only one file, so the sum over all files is the count on the
+/// device. Waits for kernels in the same way as rocov_stop. Returns ROCOV_STATUS_NOTHING if nothing was counted.
 ///
 /// # Safety
 /// `label` is null or NUL terminated.
@@ -68,10 +68,10 @@ pub unsafe extern "C" fn rocov_dump(label: *const c_char) -> RocovStatus {
     send(Event::Dump(label))
 }
 
-/// Opens a label, within the last open label of the calling thread. rocov writes the counts up to its
-/// end as profiles of that label. A label has one to eight names with / between them, of at most 128
-/// bytes each. GPU counters do not show which thread launched a kernel: while several threads have open
-/// labels, counts belong to all of these labels. Waits at both ends for kernels as rocov_stop does.
+/// Opens a label inside the last open label of the calling thread. rocov writes the counts up to the end of the label
+/// as profiles with that label. A label consists of one to eight names separated by /, of at most 128 bytes each. GPU
+/// counters do not show which thread launched a kernel, so while several threads have open labels, counts belong to all
+/// of these labels. Waits for kernels at both ends in the same way as rocov_stop.
 ///
 /// Returns ROCOV_STATUS_INVALID for a label that cannot be used. Close that one, too.
 ///
@@ -84,24 +84,24 @@ pub unsafe extern "C" fn rocov_label_push(label: *const c_char) -> RocovStatus {
     send(Event::LabelPush(label))
 }
 
-/// Closes the last label that the calling thread opened. Returns ROCOV_STATUS_NOTHING if it has none.
-/// The open labels of a thread end with the thread.
+/// Closes the last label that the calling thread opened. Returns ROCOV_STATUS_NOTHING if no label is open. When a
+/// thread ends, its open labels are closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_label_pop() -> RocovStatus {
     gtest::sees_pop();
     send(Event::LabelPop)
 }
 
-/// Notifies librocov that a code object was loaded. For tools that get this information from elsewhere,
-/// such as rocprofiler-sdk. Does nothing if librocov's own hooks see loads.
+/// Notifies librocov that a code object was loaded. This is for tools that get this information from another source,
+/// such as rocprofiler-sdk. Does nothing if librocov's own hooks intercept loads.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_code_loaded() -> RocovStatus {
     send(Event::CodeLoaded)
 }
 
-/// Notifies librocov that the GPU has stopped a kernel permanently, and why. The reason goes into the
-/// registry, and reports show it. No later drain waits for kernels. For simulators and debuggers: a GPU
-/// reports no reasons.
+/// Notifies librocov that the GPU has stopped a kernel permanently, and why. The reason goes into the registry, and
+/// reports show it. Later drains do not wait for kernels. This is for simulators and debuggers, because a GPU does not
+/// report reasons.
 ///
 /// # Safety
 /// `reason` is NUL terminated UTF-8.
@@ -110,15 +110,15 @@ pub unsafe extern "C" fn rocov_kernel_stopped(reason: *const c_char) -> RocovSta
     send(Event::KernelStopped(reason))
 }
 
-/// Notifies librocov that a code object is about to be unloaded. Waits for kernels and drains all loaded
-/// code. Does nothing if librocov's own hooks see unloads.
+/// Notifies librocov that a code object is about to be unloaded. Waits for kernels and drains all loaded code. Does
+/// nothing if librocov's own hooks intercept unloads.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_code_unloading() -> RocovStatus {
     send(Event::CodeUnloading)
 }
 
-/// Drains early: LLVM's entry point. Returns 0, or -1 if counts were lost. If LLVM's own runtime drains
-/// this program, passes the call on to it, because the call may be meant for it.
+/// LLVM's entry point for an early drain. Returns 0, or -1 if counts were lost. If LLVM's own runtime drains this
+/// program, also passes the call on to it, because the call may be meant for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
     let drained = match rocov_drain() {

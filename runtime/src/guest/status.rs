@@ -2,18 +2,18 @@
 
 use std::ffi::c_int;
 
-/// The result of a function of this library. A number never changes its meaning.
+/// The result of a function in this library. The meaning of a number never changes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RocovStatus {
     /// The function succeeded.
     Ok = 0,
-    /// There was nothing to do. For example, this process uses no GPU, nothing was counted, no label or
-    /// window is open, or LLVM's own runtime drains this program.
+    /// There was nothing to do. For example, this process does not use a GPU, nothing was counted, no label or window
+    /// is open, or LLVM's own runtime drains this program.
     Nothing = 1,
-    /// rocov could not read or write some counts. A line on standard error names them and the reason.
+    /// rocov could not read or write some counts. A line on standard error names them and explains the reason.
     Loss = 2,
-    /// The argument is not UTF-8, or is not a valid name pattern or label. A line on standard error names the
+    /// The argument is not UTF-8, or is not a valid name pattern or label. A line on standard error explains the
     /// reason.
     Invalid = 3,
     /// An internal error of this library.

@@ -87,7 +87,7 @@ fn commands_in(help: &str) -> Vec<String> {
 fn command_line() -> String {
     let mut text = format!(
         "# Command line\n\n\
-         This chapter shows what `rocov --help` and `rocov COMMAND --help` print.\n\n\
+         This chapter contains the output of `rocov --help` and `rocov COMMAND --help`.\n\n\
          ```text\n{}```\n",
         rocov(&["--help"])
     );
@@ -104,8 +104,8 @@ fn command_line() -> String {
 
 fn exit_statuses() -> String {
     let mut text = "# Exit statuses\n\n\
-        This chapter shows what the help of each command says about its exit status. A command that is not \
-        listed here exits with 0, with 1 if it fails, or with 2 for a usage error.\n\n\
+        This chapter lists the exit statuses from the help text of each command. A command that is not listed \
+        here exits with 0 if it succeeds, with 1 if it fails, and with 2 for a usage error.\n\n\
         The drain never changes the exit status of the program. librocov reports each loss in one line on \
         standard error.\n"
         .to_owned();
@@ -149,8 +149,8 @@ fn environment() -> String {
     let mut text = "# Environment variables\n\n\
         This chapter is generated from the table `SETTINGS` of the library. librocov and the modelled GPU treat an \
         empty value as unset. If librocov cannot use a value, it prints one line on standard error and uses the \
-        default; the modelled GPU ends the program. In a program with rights that its user does not have (setuid), \
-        librocov ignores all its variables.\n"
+        default; the modelled GPU ends the program. In a program with privileges that its user does not have \
+        (setuid), librocov ignores all of its variables.\n"
         .to_owned();
     for reader in Reader::ALL {
         let _ = write!(

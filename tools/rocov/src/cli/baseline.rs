@@ -16,9 +16,9 @@ const FILE: &str = "rocov-baseline.json";
 /// Store the current figures, for `rocov report --baseline` to compare with
 ///
 /// Writes the figures of each arch, component and source to a small file that you can commit. With --update, figures
-/// only rise: if a lower percentage ran, and more did not run, rocov prints that and does not change the file. Archs
-/// that are not in this report keep their figures and their date. Applies the options of `[report]` in rocov.toml that
-/// it supports.
+/// only rise. If a percentage is lower than before, and more code did not run, rocov prints that and does not change
+/// the file. Archs that are not in this report keep their figures and their date. Applies the options of `[report]` in
+/// rocov.toml that it supports.
 #[derive(Args)]
 #[command(override_usage = "rocov baseline [DIR]... [OPTIONS]")]
 #[command(after_help = "\

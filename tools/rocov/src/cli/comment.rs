@@ -7,21 +7,22 @@ use clap::Args;
 /// Post a Markdown report on a pull request, as one comment that later runs update
 ///
 /// Writes FILE, which `rocov report --markdown` wrote, as a comment on the GitHub pull request or GitLab merge request
-/// that this job belongs to. The comment starts with a hidden line. rocov finds the comment again by this line and
-/// replaces its text, and writes a new comment only if there is none.
+/// that this job belongs to. The comment starts with a hidden line, by which rocov finds it again to replace its text.
+/// rocov writes a new comment only if there is none yet.
 ///
-/// Reads the service, the request and its number from the job's variables. The token is in GITHUB_TOKEN or
-/// GITLAB_TOKEN. Needs curl.
+/// Reads the service, the kind of request and its number from the job's variables, and the token from GITHUB_TOKEN or
+/// GITLAB_TOKEN. Requires curl.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0 if the comment was written, or if the job belongs to no pull request, which standard error reports; 1 if the \
-service refuses it, or a variable is missing; 2 for a usage error.")]
+Exit status: 0 if the comment was written, or if the job does not belong to a pull request, which standard error \
+    reports; 1 if the service refuses it, or a variable is missing; 2 for a usage error.")]
 pub(crate) struct CommentArguments {
-    /// The text in Markdown
+    /// The file with the Markdown text
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// The name of the comment in its hidden line, `<!-- rocov: NAME -->`: give each of several comments its own name
+    /// The name of the comment in its hidden line, `<!-- rocov: NAME -->`. If you post several comments, give each a
+    /// different name
     #[arg(long, default_value = "coverage", value_parser = name)]
     pub(crate) name: String,
 }

@@ -13,11 +13,11 @@ use crate::data::labels::LabelPattern;
 
 /// Compare the coverage of two data directories or reports, or of two labels of one directory
 ///
-/// Prints totals of each arch and of all, files whose figures changed, lines newly covered and newly
-/// missed, and functions that now run, no longer run, are new or are gone. The two may have been
-/// compiled from different sources, in different directories: rocov identifies a function by its symbol, and
-/// compares its lines by their positions in it if its regions begin and end on the same lines. If they do
-/// not, the function has changed, and rocov compares only its figures. Line numbers are those of AFTER.
+/// Prints the totals for each arch and for all of them, the files whose figures changed, the lines that are newly
+/// covered and newly missed, and the functions that now run, no longer run, are new or are gone. The two sides may have
+/// been compiled from different sources, in different directories. rocov identifies a function by its symbol. If its
+/// regions begin and end on the same lines in both, rocov compares its lines by their position in the function. If they
+/// do not, the function has changed, and rocov compares only its figures. Line numbers are those in AFTER.
 #[derive(Args)]
 #[command(override_usage = "rocov diff BEFORE AFTER [OPTIONS]\n       \
                             rocov diff DIR --label BEFORE --label AFTER [OPTIONS]")]
@@ -33,16 +33,16 @@ pub(crate) struct DiffArguments {
     #[arg(value_name = "AFTER")]
     after: Option<PathBuf>,
 
-    /// Use only the counts of this label, a name or a glob; can be repeated. Without AFTER, give two labels of BEFORE
+    /// Use only the counts of this label, a name or a glob; can be repeated. Without AFTER, name two labels in BEFORE
     /// to compare
     #[arg(long = "label", value_name = "NAME")]
     labels: Vec<LabelPattern>,
 
-    /// Look for device ELFs in these files too, as `rocov report` does
+    /// Also look for device ELFs in these files, as `rocov report` does
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// Use the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not support
+    /// Use llvm-profdata and llvm-cov from this directory for profiles with a raw version that rocov does not support
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 

@@ -6,11 +6,11 @@ use rocov::store::Label;
 
 use super::process_id;
 
-/// Have a running program write profiles of its counts
+/// Make a running program write profiles of its counts
 ///
-/// Start the program with `rocov run --control`, as this user. The counts since its last dump, or its start, become
-/// profiles of a label, below labels in its data directory. A report adds up all labels, and shows each with
-/// --per-test. Nothing is counted twice.
+/// Start the program with `rocov run --control`, as this user. The counts since its last dump, or since its start,
+/// become profiles with a label, in the folder labels of its data directory. A report adds up all labels, and shows
+/// each of them with --per-test. Nothing is counted twice.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0, even if nothing was counted; 1 if the program could not be reached, or some \
@@ -20,7 +20,7 @@ pub(crate) struct DumpArguments {
     #[arg(value_name = "PID", value_parser = process_id)]
     pub(crate) pid: u32,
 
-    /// The label of the profiles [default: dump-1, dump-2 and so on]
+    /// The label for the profiles [default: dump-1, dump-2 and so on]
     #[arg(long, value_name = "NAME")]
     pub(crate) label: Option<Label>,
 
@@ -28,7 +28,7 @@ pub(crate) struct DumpArguments {
     #[arg(long)]
     pub(crate) reset: bool,
 
-    /// Write only the counts of this period from now on, such as 500ms, 2s or 5m
+    /// Write only the counts of the next period of this length, such as 500ms, 2s or 5m
     #[arg(long, value_name = "TIME")]
     pub(crate) window: Option<Interval>,
 }

@@ -18,8 +18,8 @@ pub(crate) struct ExclusionArguments {
     #[arg(long, value_name = "REGEX", value_parser = pattern)]
     exclude_function: Vec<String>,
 
-    /// Report the failing side of `assert`, too, and code that ends at `__builtin_unreachable()`, at `__builtin_trap()`,
-    /// at `std::unreachable()` or at a function that does not return
+    /// Also report the failing side of `assert`, and code that ends at `__builtin_unreachable()`, at
+    /// `__builtin_trap()`, at `std::unreachable()` or at a function that does not return
     #[arg(long)]
     no_default_exclusions: bool,
 }

@@ -14,24 +14,24 @@ const MAX_NAME: usize = 128;
 /// Write kernels or counts for other tools
 ///
 /// The format rocpd is the SQLite database of ROCm's rocprofv3, schema version 3, with the contents of the kernel
-/// registries of DIR: nodes, processes, agents, code objects and kernel symbols. Join it with a database of rocprofv3
-/// by URI and kernel name.
+/// registries in DIR: nodes, processes, agents, code objects and kernel symbols. You can join it with a database that
+/// rocprofv3 wrote, by URI and kernel name.
 ///
-/// The format parquet adds the counts of each DIR, as a run, to a data set: tables that DuckDB, Spark and others
-/// read, for the runs of a fleet. A run that is already there is not added again. `rocov report`, `rocov which` and the
-/// format profraw read a data set. It is a directory, or s3://BUCKET/PREFIX in an object store, if rocov was built with
-/// the feature s3.
+/// The format parquet adds the counts in each DIR, as a run, to a data set, which consists of tables that DuckDB, Spark
+/// and others can read, for the runs of a fleet. A run that is already in the data set is not added again. `rocov
+/// report`, `rocov which` and the format profraw read a data set. It is a directory or, if rocov was built with the
+/// feature s3, s3://BUCKET/PREFIX in an object store.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0; 1 if nothing could be written, or if a registry or a run could not be read and the rest is \
-written; 2 for a usage error.")]
+Exit status: 0; 1 if nothing could be written, or if a registry or a run could not be read, although the rest is \
+    written; 2 for a usage error.")]
 pub(crate) struct ExportArguments {
-    /// The directory that `rocov run` wrote to; for parquet one or several, and for profraw a data set
+    /// The directory that `rocov run` wrote to (for parquet, one or several; for profraw, a data set)
     #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
     pub(crate) directories: Vec<PathBuf>,
 
-    /// rocpd: a database of kernels. parquet: a data set of counts. profraw: raw profiles and device ELFs of
-    /// a data set
+    /// rocpd: a database of kernels. parquet: a data set of counts. profraw: raw profiles and device ELFs from a data
+    /// set
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     pub(crate) format: ExportFormat,
 
@@ -39,11 +39,11 @@ pub(crate) struct ExportArguments {
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Replace the file if there is one
+    /// Replace the file if it already exists
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// parquet: the commit that was tested [default: that of the work tree here]
+    /// parquet: the commit that was tested [default: the commit of the current work tree]
     #[arg(long, value_name = "COMMIT", value_parser = name_of)]
     pub(crate) commit: Option<String>,
 
@@ -51,11 +51,11 @@ pub(crate) struct ExportArguments {
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = date)]
     pub(crate) date: Option<String>,
 
-    /// parquet: the name of the run, such as that of the job [default: a hash of its processes]
+    /// parquet: the name of the run, such as the job's name [default: a hash of its processes]
     #[arg(long, value_name = "RUN", value_parser = name_of)]
     pub(crate) run: Option<String>,
 
-    /// parquet: look for device ELFs in these files too, as `rocov report` does
+    /// parquet: also look for device ELFs in these files, as `rocov report` does
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 

@@ -7,13 +7,13 @@ use glob::Pattern;
 
 /// Extract device ELFs and PTX from the file that contains them
 ///
-/// The file is a program, a library, a bundle of clang-offload-bundler, compressed or not, a binary of
+/// The file is a program, a library, a bundle from clang-offload-bundler (compressed or not), a binary from
 /// clang-offload-packager, or a CUDA fat binary. rocov writes each device ELF to TARGET.IDENTITY.elf, and each PTX to
-/// TARGET.IDENTITY.ptx. A file that already has these contents is not changed.
+/// TARGET.IDENTITY.ptx. If a file already has these contents, it is not changed.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0; 1 if there is no device ELF of such a target, or a part of the file is damaged and \
-the rest is written; 2 for a usage error.")]
+Exit status: 0; 1 if there is no device ELF for such a target, or if part of the file is damaged and the rest is \
+    written; 2 for a usage error.")]
 pub(crate) struct ExtractArguments {
     /// The program, library, or bundle
     #[arg(value_name = "BINARY")]
@@ -27,7 +27,7 @@ pub(crate) struct ExtractArguments {
     #[arg(long, value_name = "GLOB")]
     pub(crate) target: Option<Pattern>,
 
-    /// Print the target, identity and size of each, and write nothing
+    /// Print the target, identity and size of each, without writing anything
     #[arg(long)]
     pub(crate) list: bool,
 }

@@ -29,7 +29,7 @@ pub(crate) struct Filters {
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
 
-    /// Leave out sources if a part of their path matches, as llvm-cov does; can be repeated
+    /// Leave out sources if any part of their path matches, as llvm-cov does; can be repeated
     #[arg(long, value_name = "REGEX")]
     ignore_filename_regex: Vec<Regex>,
 
@@ -99,8 +99,8 @@ pub(crate) struct MovedSources {
     #[arg(long, value_name = "FROM=TO")]
     path_map: Vec<PathMap>,
 
-    /// Report sources with the same path below several of these directories as one source: give each checkout that code
-    /// was compiled in. Reports name the first that contains the source
+    /// Report sources with the same path below several of these directories as one source. Name each checkout that code
+    /// was compiled in. Reports show the path in the first one that contains the source
     #[arg(long, value_name = "DIR", value_parser = absolute)]
     source_root: Vec<PathBuf>,
 }

@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum};
 
 /// Print the compile flags that instrument a program's GPU code for rocov
 ///
-/// For use as `clang++ $(rocov flags) -x hip ...`. Asks clang which flags it passes on to GPU code. New releases (22)
-/// pass on the usual -fprofile-instr-generate -fcoverage-mapping. Old ones (15 to 19) need front-end flags, which also
-/// instrument host code, without any effect.
+/// Use it as `clang++ $(rocov flags) -x hip ...`. Queries clang to find out which flags it passes on to GPU code. New
+/// releases (22) pass on the usual -fprofile-instr-generate -fcoverage-mapping. Old releases (15 to 19) need front-end
+/// flags, which also instrument host code, but without any effect.
 #[derive(Args)]
 pub(crate) struct FlagsArguments {
     /// The compiler that you use [default: the newest clang++ or amdclang++ found]
@@ -20,7 +20,7 @@ pub(crate) struct FlagsArguments {
     #[arg(long, value_name = "ARCH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) offload_arch: Vec<String>,
 
-    /// Also print --cuda-path=PATH: the CUDA toolkit, for NVIDIA GPUs
+    /// Also print --cuda-path=PATH, which names the CUDA toolkit for NVIDIA GPUs
     #[arg(long, value_name = "PATH")]
     pub(crate) cuda_path: Option<PathBuf>,
 
@@ -28,18 +28,18 @@ pub(crate) struct FlagsArguments {
     #[arg(long)]
     pub(crate) host: bool,
 
-    /// Print flags for the target regions of OpenMP in C and C++ instead of for HIP
+    /// Print flags for OpenMP target regions in C and C++ instead of for HIP
     ///
-    /// For use as `clang++ -fopenmp --offload-arch=ARCH $(rocov flags --openmp) ...`, also to link.
+    /// Use it as `clang++ -fopenmp --offload-arch=ARCH $(rocov flags --openmp) ...`, both to compile and to link.
     #[arg(long)]
     pub(crate) openmp: bool,
 
     /// Print the options for code that hipRTC compiles instead, one element of hiprtcCompileProgram's `options` on each
     /// line
     ///
-    /// hipRTC loads no plugin, so its code has LLVM's own counters. --clang names the compiler of the
-    /// HIP that the program uses. If PART is `header`, rocov prints the text of the device header, for a
-    /// program that runs without the file.
+    /// hipRTC does not load plugins, so its code has LLVM's own counters. --clang names the compiler that belongs to
+    /// the program's version of HIP. If PART is `header`, rocov prints the text of the device header, for programs that
+    /// run on a machine without that file.
     #[arg(
         long,
         value_name = "PART",
@@ -51,14 +51,14 @@ pub(crate) struct FlagsArguments {
     )]
     pub(crate) hiprtc: Option<Hiprtc>,
 
-    /// The kind of counters in GPU code [default: fast if a plugin fits this compiler, else llvm]
+    /// The kind of counters in GPU code [default: fast if a plugin fits this compiler, otherwise llvm]
     #[arg(long, value_name = "WAY", value_enum)]
     pub(crate) counters: Option<Counters>,
 
     /// Print the flags that link librocov.a into a program or a shared library instead
     ///
-    /// Put them last on the linker's command line. The program is then drained without `rocov run`;
-    /// `tools/dev/librocov-a` builds the library.
+    /// Put them last on the linker's command line. The program is then drained even without `rocov
+    /// run`. `tools/dev/librocov-a` builds the library.
     #[arg(long, conflicts_with_all = ["clang", "offload_arch", "host", "openmp", "hiprtc", "counters"])]
     pub(crate) link: bool,
 }
@@ -75,13 +75,13 @@ pub(crate) enum Hiprtc {
 /// The counters of GPU code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Counters {
-    /// Exact counts at little cost, with a plugin that fits the compiler: packages contain some, and `rocov pass build`
-    /// builds one
+    /// Exact counts at little cost, with a plugin that fits the compiler. Packages contain some plugins, and `rocov
+    /// pass build` builds one
     Fast,
     /// Exact counts, with LLVM's own counters, which make kernels many times slower
     Llvm,
-    /// No counts: only whether code was reached, with clang 20 or later and without a plugin; not for OpenMP. With
-    /// --host, host code has no counts either
+    /// Only record whether code was reached, with clang 20 or later and without a plugin; not for OpenMP. With --host,
+    /// this applies to host code, too
     #[value(alias = "hit")]
     Reached,
 }

@@ -26,12 +26,12 @@ const TABLE: &str = "--table";
 #[command(group = ArgGroup::new("counted").multiple(true))]
 #[command(next_help_heading = "Formats")]
 pub(crate) struct Formats {
-    /// Write pages for a browser to a folder, or all pages to a single file if PATH ends in `.html`. Prints the path
-    /// of the first page, if nothing else goes to standard output
+    /// Write HTML pages to a folder, or all pages to a single file if PATH ends in `.html`. Prints the path of the
+    /// first page if nothing else goes to standard output
     #[arg(long, value_name = "PATH", group = "format")]
     pub(crate) html: Option<PathBuf>,
 
-    /// With --html, the title of the pages: the name of the project
+    /// With --html, the title of the pages, such as the name of the project
     #[arg(long, value_name = "NAME", requires = "html")]
     pub(crate) title: Option<String>,
 
@@ -47,11 +47,11 @@ pub(crate) struct Formats {
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", groups = ["format", "counted"])]
     cobertura: Option<Destination>,
 
-    /// With --lcov or --cobertura, write no count above N: some services reject counts above 2147483647
+    /// With --lcov or --cobertura, limit counts to N, because some services reject counts above 2147483647
     #[arg(long, value_name = "N", requires = "counted", conflicts_with = "show")]
     max_count: Option<NonZeroU64>,
 
-    /// Write llvm-cov's JSON, an export for each arch
+    /// Write llvm-cov's JSON, with an export for each arch
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format")]
     json: Option<Destination>,
 
@@ -59,7 +59,7 @@ pub(crate) struct Formats {
     #[arg(long, requires = "json")]
     summary_only: bool,
 
-    /// With --json, leave out the counts of functions
+    /// With --json, leave out the counts of individual functions
     #[arg(long, requires = "json")]
     skip_functions: bool,
 
@@ -75,11 +75,11 @@ pub(crate) struct Formats {
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format", requires = "diff")]
     sarif: Option<Destination>,
 
-    /// Write a badge with the lines that ran, an SVG
+    /// Write a badge (an SVG image) with the percentage of lines that ran
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format")]
     badge: Option<Destination>,
 
-    /// Write the table, as without any format
+    /// Write the table that is printed if no format is given
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format")]
     table: Option<Destination>,
 
@@ -116,8 +116,8 @@ pub(crate) struct Formats {
     )]
     sort: Order,
 
-    /// Write the format without a FILE to this file, instead of standard output; the table, if all formats have a FILE,
-    /// or annotated source
+    /// Write the format that has no FILE to this file instead of standard output. If all formats have a FILE, write the
+    /// table or annotated source to this file
     #[arg(short, long, visible_alias = "output-path", value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -12,8 +12,8 @@ use crate::coverage::{Bound, Gates, Limit, LimitedSources, Measure};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Gates")]
 pub(crate) struct GateArguments {
-    /// Fail when less than PERCENT of the lines ran, on an arch or in all. WHAT can be a component, a source, a folder, or a
-    /// glob for each source that matches: src/solver=90, '**=60'. Can be repeated
+    /// Fail when less than PERCENT of the lines ran, on any arch or on all of them together. WHAT can be a component, a
+    /// source, a folder, or a glob that is checked for each matching source: src/solver=90, '**=60'. Can be repeated
     #[arg(long, value_name = "[WHAT=]PERCENT", value_parser = percent)]
     fail_under_lines: Vec<Limited<f64>>,
 
@@ -34,7 +34,7 @@ pub(crate) struct GateArguments {
     #[arg(long, value_name = "PERCENT", value_parser = plain_percent, requires = "diff")]
     fail_under_changed_lines: Option<f64>,
 
-    /// Fail when more than NUMBER lines did not run, on an arch or in all
+    /// Fail when more than NUMBER lines did not run, on any arch or on all of them together
     #[arg(long, value_name = "[WHAT=]NUMBER", value_parser = number)]
     fail_uncovered_lines: Vec<Limited<u64>>,
 
@@ -55,7 +55,7 @@ pub(crate) struct GateArguments {
     #[arg(long)]
     fail_uncovered_kernels: bool,
 
-    /// Fail when less ran than in this file of `rocov baseline`: a lower percentage, with more code that did not run
+    /// Fail when less ran than in this file from `rocov baseline`: the percentage is lower, and more code did not run
     #[arg(long, value_name = "FILE")]
     pub(super) baseline: Option<PathBuf>,
 

@@ -12,16 +12,15 @@ use super::exclusions::ExclusionArguments;
 
 /// List the kernels that programs loaded, with their resources and coverage
 ///
-/// Reads the kernel registries of DIR, one for each process, and lists each kernel of each code object: registers,
-/// bytes of LDS and scratch, spilled registers, work-items of a wave, loads of its code object, whether it is
-/// instrumented, entries by work-items, lines that ran, name and source. A dash stands for a value that no profile
-/// contains. Leaves out the kernels of HIP itself, unless you ask for them. With --uncovered or --arch, also lists the
-/// programs' kernels for archs that nothing ran on. The exclusions of `[report]` in rocov.toml apply.
+/// Reads the kernel registries in DIR, one for each process, and lists each kernel in each code object: its registers,
+/// bytes of LDS and scratch, spilled registers, work-items per wave, the loads of its code object, whether it is
+/// instrumented, how many work-items entered it, the lines that ran, its name and its source. A dash stands for a value
+/// that no profile contains. Leaves out HIP's own kernels unless you give --all. With --uncovered or --arch, also lists
+/// the programs' kernels for archs on which nothing ran. The exclusions in the table `[report]` of rocov.toml apply.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0, even if no kernel is listed; 1 if no kernel matches an arch or a name that \
-you give, or if a registry could not be read or an address is not known, and the rest is printed; 2 for a usage \
-error.")]
+Exit status: 0, even if no kernel is listed; 1 if no kernel matches an arch or a name that you gave, or if a registry \
+could not be read or an address is not known, although the rest is printed; 2 for a usage error.")]
 pub(crate) struct KernelsArguments {
     /// The directory that `rocov run` wrote to
     #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
@@ -43,7 +42,7 @@ pub(crate) struct KernelsArguments {
     #[arg(long, value_name = "GLOB")]
     pub(crate) name: Vec<Pattern>,
 
-    /// Also list HIP's own kernels, such as those of its copies: `__amd_rocclr_...`
+    /// Also list HIP's own kernels, such as those that it uses for copies: `__amd_rocclr_...`
     #[arg(long)]
     pub(crate) all: bool,
 
@@ -51,18 +50,18 @@ pub(crate) struct KernelsArguments {
     #[arg(long)]
     pub(crate) instrumented: bool,
 
-    /// List only kernels that never ran, including those for archs that nothing ran on. Leaves out excluded kernels
+    /// List only kernels that never ran, including those for archs on which nothing ran. Leaves out excluded kernels
     #[arg(long)]
     pub(crate) uncovered: bool,
 
     #[command(flatten)]
     pub(crate) exclusions: ExclusionArguments,
 
-    /// Sort by this column: numbers from the largest, text from A
+    /// Sort by this column: numbers from the largest down, text from A to Z
     #[arg(long, value_name = "COLUMN")]
     pub(crate) sort: Option<KernelColumn>,
 
-    /// Show instead the kernel or load at this device address, such as a kernel object; can be repeated
+    /// Instead, show the kernel or load at this device address, such as a kernel object; can be repeated
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -70,7 +69,7 @@ pub(crate) struct KernelsArguments {
     )]
     pub(crate) address: Vec<Address>,
 
-    /// The moment for which to look up --address: the number of the process's last load or unload
+    /// The moment for which to look up --address, as the number of the process's last load or unload
     #[arg(long, value_name = "N", requires = "address")]
     pub(crate) generation: Option<u64>,
 
@@ -82,11 +81,11 @@ pub(crate) struct KernelsArguments {
     #[arg(long)]
     pub(crate) all_builds: bool,
 
-    /// Look for device ELFs in these files too, as `rocov report` does
+    /// Also look for device ELFs in these files, as `rocov report` does
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// Use the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not support
+    /// Use llvm-profdata and llvm-cov from this directory for profiles with a raw version that rocov does not support
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 }
@@ -116,19 +115,19 @@ pub(crate) enum KernelColumn {
     Sgprs,
     /// Accumulation registers.
     Agprs,
-    /// Bytes of LDS of a workgroup.
+    /// Bytes of LDS per workgroup.
     Lds,
-    /// Bytes of scratch of a work-item.
+    /// Bytes of scratch per work-item.
     Scratch,
     /// Spilled registers.
     Spills,
-    /// Work-items of a wave.
+    /// Work-items per wave.
     Wavefront,
     /// Loads of the code object.
     Loads,
     /// Yes if it has counters.
     Instrumented,
-    /// Entries by work-items.
+    /// Work-items that entered it.
     Count,
     /// Share of its lines that ran.
     Lines,

@@ -12,8 +12,8 @@ use crate::data::profile_header;
 /// Merge the profiles of many processes, ranks and GPUs
 ///
 /// rocov adds up the profiles of each code object as fast as it can read them. You can merge pooled directories again,
-/// in any order and grouping, with the same result. Many tasks can share a merge: give each task its part (--shard),
-/// and merge their pooled directories. Counts stop at 2^56, the largest that llvm-profdata accepts.
+/// in any order and grouping, with the same result. Many tasks can share a merge: assign a part to each task (--shard),
+/// and then merge their pooled directories. Counts are capped at 2^56, the largest that llvm-profdata accepts.
 #[derive(Args)]
 #[command(override_usage = "rocov merge INPUT... (-o OUT | --pgo OUT | --pooled DIR) [OPTIONS]")]
 #[command(after_help = "\
@@ -23,8 +23,8 @@ allows that; 2 for a usage error.")]
 pub(crate) struct MergeArguments {
     /// Profiles, directories that contain profiles at any depth, and globs that match them
     ///
-    /// rocov reads a name as a glob if no file has that name. Quote a glob, so that the shell does not
-    /// replace it with a million names. A file that is named twice counts once.
+    /// rocov treats a name as a glob if no file has that name. Quote globs, so that the shell does not expand them to a
+    /// million names. A file that is named twice is counted only once.
     #[arg(value_name = "INPUT", required_unless_present = "input_files")]
     pub(crate) inputs: Vec<PathBuf>,
 
@@ -35,44 +35,45 @@ pub(crate) struct MergeArguments {
     /// Write indexed profiles: OUT/ARCH.profdata for each GPU architecture and OUT/host.profdata, or
     /// the file OUT if that ends in .profdata
     ///
-    /// A directory OUT gets the files of --pooled, too, so `rocov report OUT` works. If OUT is an input, contains one
-    /// or is inside one, rocov writes no raw profiles to it, because they would be counted twice.
+    /// If OUT is a directory, it also gets the files that --pooled writes, so `rocov report OUT` works. If OUT is an
+    /// input, contains one or is inside one, rocov does not write raw profiles to it, because they would be counted
+    /// twice.
     #[arg(short, long, value_name = "OUT", required_unless_present_any = ["pooled", "pgo"])]
     pub(crate) output: Option<PathBuf>,
 
     /// Write indexed profiles as -o does, and print the flags that make clang optimize with them
     ///
-    /// Only the flags go to standard output, for use as `clang++ $(rocov merge DIR --pgo OUT) ...`. The counts of
-    /// functions with the same name and control flow in several code objects add up.
+    /// Only the flags go to standard output, so you can use `clang++ $(rocov merge DIR --pgo OUT) ...`. If functions in
+    /// several code objects have the same name and control flow, their counts add up.
     #[arg(long, value_name = "OUT", conflicts_with = "output")]
     pub(crate) pgo: Option<PathBuf>,
 
     /// Write the profile of --pgo even if GPU code adds to its counters without atomic operations
     ///
-    /// Such counts are too low, by a different factor for each branch. `-fprofile-update=atomic` makes them right.
+    /// Such counts are too low, by a different factor for each branch. `-fprofile-update=atomic` makes them correct.
     #[arg(long, requires = "pgo")]
     pub(crate) allow_non_atomic: bool,
 
-    /// Write a directory of raw profiles, one for each code object, to report on or to merge further
+    /// Write a directory of raw profiles, one for each code object, which you can report on or merge again
     ///
-    /// The profiles go to DIR/profraw. DIR also gets the device ELFs in objects directories of the inputs, as hard
-    /// links where possible, and one registry merged from the kernel registries (.kernels.json) of the directories. DIR
-    /// must be empty, must not exist, or must come from an earlier merge, which is replaced. It appears when it is
-    /// complete.
+    /// The profiles go to DIR/profraw. DIR also gets the device ELFs from the objects directories of the inputs, as
+    /// hard links if possible, and one registry merged from the kernel registries (.kernels.json) in the directories.
+    /// DIR must be empty, must not exist, or must come from an earlier merge, which is replaced. It appears only when
+    /// it is complete.
     #[arg(long, value_name = "DIR")]
     pub(crate) pooled: Option<PathBuf>,
 
     /// If OUT or DIR already exists: replace it, keep it and merge nothing, or fail
     ///
-    /// An empty directory is treated as missing. With `keep`, a job that runs again does only what is
-    /// missing: DIR appears when it is complete.
+    /// An empty directory is treated as missing. With `keep`, a job that runs again only does what is missing, because
+    /// DIR appears only when it is complete.
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     pub(crate) if_exists: IfExists,
 
-    /// Merge the share of task I of N: each process of the inputs is in one share
+    /// Merge only the share of task I of N. Each process in the inputs belongs to one share
     ///
-    /// I is at least 0 and less than N. A hash of the paths decides, so all tasks must see the inputs under the same
-    /// paths. A share may be empty: see --allow-empty.
+    /// I is at least 0 and less than N. The shares depend on a hash of the paths, so all tasks must see the inputs
+    /// under the same paths. A share may be empty; see --allow-empty.
     #[arg(long, value_name = "I/N", conflicts_with_all = ["output", "pgo"])]
     pub(crate) shard: Option<ShardNumber>,
 
@@ -88,12 +89,12 @@ pub(crate) struct MergeArguments {
 
     /// Keep the record of each process, with the addresses of its kernels
     ///
-    /// Without it, the merged registry has one record for all processes that ran the same build on GPUs of the same
-    /// kind. Reports need nothing else. `rocov kernels --address` and `rocov export` need the records of processes.
+    /// Without it, the merged registry has one record for all processes that ran the same build on the same kind of
+    /// GPU. Reports need nothing else, but `rocov kernels --address` and `rocov export` need the records of processes.
     #[arg(long, conflicts_with = "pgo")]
     pub(crate) processes: bool,
 
-    /// Merge only profiles of this GPU architecture, as in their names; host for host code
+    /// Merge only profiles for this GPU architecture, as in their names; use host for host code
     #[arg(long, value_name = "ARCH")]
     pub(crate) arch: Option<String>,
 
@@ -101,15 +102,15 @@ pub(crate) struct MergeArguments {
     #[arg(long)]
     pub(crate) all_builds: bool,
 
-    /// When damaged or missing inputs make the merge fail; rocov names each, and merges the others in every mode
+    /// When damaged or missing inputs make the merge fail. In every mode, rocov names them and merges the others
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     pub(crate) failure_mode: FailureMode,
 
-    /// Threads that read and add [default: one for each processor]
+    /// The number of threads that read and add [default: one for each processor]
     #[arg(short = 'j', long, value_name = "N")]
     pub(crate) num_threads: Option<NonZeroUsize>,
 
-    /// Leave out functions that never ran from indexed profiles: smaller, for -fprofile-use
+    /// Leave functions that never ran out of indexed profiles, to make them smaller for -fprofile-use
     #[arg(long)]
     pub(crate) sparse: bool,
 
@@ -117,7 +118,7 @@ pub(crate) struct MergeArguments {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Merge with the llvm-profdata of this directory
+    /// Merge with llvm-profdata from this directory
     ///
     /// Without it, rocov writes indexed profiles itself.
     #[arg(long, value_name = "DIR")]
@@ -177,10 +178,10 @@ impl FromStr for ShardNumber {
 /// When damaged inputs make a merge fail, by its exit status. The names are llvm-profdata's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailureMode {
-    /// When there is one
+    /// When there are any
     #[default]
     Any,
-    /// When all are
+    /// When all inputs are damaged or missing
     All,
     /// Never
     Warn,

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 /// Build the compiler plugin for fast counters of GPU code
 ///
 /// The plugin librocov_pass fits only one release of LLVM. `rocov flags` uses it for each compiler that it fits, and
-/// `rocov doctor` lists these.
+/// `rocov doctor` lists these compilers.
 #[derive(Args)]
 pub(crate) struct PassArguments {
     #[command(subcommand)]
@@ -21,11 +21,11 @@ pub(crate) enum PassCommand {
 
 /// Compile the plugin for a clang (19 or later), and print its path
 ///
-/// Needs the headers of that clang's LLVM. ROCm contains them; on Debian, they are in llvm-N-dev. That clang compiles
-/// the plugin, or $CXX if it is set. This takes about half a minute.
+/// Requires the headers of that clang's LLVM. ROCm contains them; on Debian, they are in llvm-N-dev. The plugin is
+/// compiled with that clang, or with $CXX if it is set. This takes about half a minute.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0 if the plugin exists and the compiler loads it; 1 if not; 2 for a usage error.")]
+Exit status: 0 if the plugin exists and the compiler can load it; 1 otherwise; 2 for a usage error.")]
 pub(crate) struct PassBuildArguments {
     /// The compiler that you use [default: the newest clang++ or amdclang++ found]
     #[arg(long, value_name = "CLANG")]

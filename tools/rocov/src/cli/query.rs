@@ -8,24 +8,23 @@ use clap::{Args, ValueEnum};
 
 use super::usage_error;
 
-/// Ask a data set questions in SQL
+/// Run SQL queries on a data set
 ///
 /// DATASET is the directory or bucket that `rocov export --format parquet` wrote to. The chapter "The data set"
-/// describes its tables. A question has a name, or --sql names a file with its text. Except for --print, this command
-/// needs a rocov that was built with the feature `query`.
+/// describes its tables. Name one of rocov's own queries, or a file with your own (--sql). Except for --print, this
+/// command works only if rocov was built with the feature `query`.
 #[derive(Args)]
 #[command(
     override_usage = "rocov query DATASET QUESTION [OPTIONS]\n       rocov query DATASET --sql FILE [OPTIONS]"
 )]
 #[command(after_help = "\
-Exit status: 0, even if the answer has no rows; 1 if there is no answer; 2 for a usage \
-error.")]
+Exit status: 0, even if the query returns no rows; 1 if it fails; 2 for a usage error.")]
 pub(crate) struct QueryArguments {
     /// The directory or bucket of a data set
     #[arg(value_name = "DATASET")]
     pub(crate) dataset: PathBuf,
 
-    /// The name of a question
+    /// The name of one of rocov's own queries
     #[arg(
         value_name = "QUESTION",
         required_unless_present = "sql",
@@ -33,7 +32,7 @@ pub(crate) struct QueryArguments {
     )]
     question: Option<Question>,
 
-    /// Ask the SQL in FILE, or in standard input if it is -
+    /// Run the SQL in FILE, or on standard input if FILE is -
     #[arg(long, value_name = "FILE")]
     pub(crate) sql: Option<PathBuf>,
 
@@ -45,7 +44,7 @@ pub(crate) struct QueryArguments {
     #[arg(long, value_name = "COMMIT")]
     pub(crate) until: Option<String>,
 
-    /// tests_to_run: the lines that the unified diff in FILE changes, or in standard input if it is -
+    /// tests_to_run: the unified diff with the changed lines, in FILE, or on standard input if FILE is -
     #[arg(long, value_name = "FILE")]
     pub(crate) diff: Option<PathBuf>,
 
@@ -53,11 +52,11 @@ pub(crate) struct QueryArguments {
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: AnswerFormat,
 
-    /// Use at most this much memory for rows, and beyond it files in TMPDIR
+    /// Use at most this much memory for rows, and files in TMPDIR beyond that
     #[arg(long, value_name = "MIB", default_value = "512")]
     pub(crate) memory: NonZeroUsize,
 
-    /// Print the SQL of QUESTION, and do not run it
+    /// Print the SQL of QUESTION without running it
     #[arg(long, conflicts_with = "sql")]
     pub(crate) print: bool,
 }
@@ -66,17 +65,17 @@ pub(crate) struct QueryArguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub(crate) enum Question {
-    /// Lines and covered lines of each commit
+    /// Lines and covered lines at each commit
     Trend,
     /// The files with the most missed lines at the newest commit
     WorstFiles,
-    /// Lines that tests reached at one commit, but do not reach at another: --since, --until
+    /// Lines that tests reached at one commit but not at another: --since, --until
     LostLines,
-    /// The tests that reached lines of a diff: --since, --diff
+    /// The tests that reached the lines of a diff: --since, --diff
     TestsToRun,
     /// Kernels that no run launched in the last 30 days
     IdleKernels,
-    /// Lines that tests of the newest commit reached on only one arch
+    /// Lines that tests reached on only one arch at the newest commit
     OneArch,
 }
 

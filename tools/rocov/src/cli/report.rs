@@ -23,10 +23,11 @@ const MAX_SCALE: u64 = 1 << 20;
 
 /// Report which lines of the GPU code ran
 ///
-/// Prints a table for each GPU architecture and, if there are several, for all. The figures are those of llvm-cov,
-/// except for lines and templates that llvm-cov reports wrongly (--as-llvm-cov). Searches each DIR with all directories
-/// in it: those of ranks or labels, and those of `rocov merge`. Uses the device ELFs that librocov kept there when they
-/// were loaded, or otherwise those in the given objects. Writes nothing to DIR.
+/// Prints a table for each GPU architecture and, if there are several, one for all of them. The figures match those of
+/// llvm-cov, except for lines and templates that llvm-cov reports wrongly (--as-llvm-cov). Searches each DIR and all
+/// directories below it, such as those of ranks or labels, and those that `rocov merge` wrote. Uses the device ELFs
+/// that librocov saved there when they were loaded, or otherwise those in the files that --object names. Does not write
+/// to DIR.
 #[derive(Args)]
 #[command(override_usage = "rocov report [DIR]... [OPTIONS]")]
 #[command(after_help = "\
@@ -34,23 +35,23 @@ Exit status: 0 if a report was printed, even if it had to leave out a damaged pr
 missing source, or if an option matches nothing, which standard error reports; 1 if there was nothing to report or a \
 tool failed; 2 for a usage error; 3 if a gate failed: with gates, anything that is left out is a failure, too.")]
 pub(crate) struct ReportArguments {
-    /// The directories that `rocov run` wrote to, the directories of your own `LLVM_PROFILE_FILE`, or data sets
-    /// of `rocov export --format parquet` [default: rocov-data]
+    /// The directories that `rocov run` wrote to, the directories that your own `LLVM_PROFILE_FILE` names, or data sets
+    /// from `rocov export --format parquet` [default: rocov-data]
     #[arg(value_name = "DIR")]
     given: Vec<PathBuf>,
 
-    /// Use only runs of a data set with this commit, arch, run or date, or from or up to a date
+    /// Use only runs in a data set with this commit, arch, run or date, or from or up to a date
     /// (date>=2026-11-01); can be repeated
     #[arg(long = "where", value_name = "KEY=VALUE")]
     pub(crate) conditions: Vec<RunCondition>,
 
-    /// Look for device ELFs in these files too: the program, libraries with kernels, or device ELFs
-    /// (.hsaco, bundled or not)
+    /// Also look for device ELFs in these files: the program, libraries with kernels, or device
+    /// ELFs (.hsaco, bundled or not)
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// Print annotated source instead of the table, of all files or of these. A directory that `rocov run` wrote to is
-    /// used as a DIR, not as a source
+    /// Print the annotated source of all files, or of these, instead of the table. A directory that `rocov run` wrote
+    /// to is treated as a DIR, not as a source
     #[arg(
         long,
         visible_alias = "text",
@@ -61,15 +62,15 @@ pub(crate) struct ReportArguments {
     pub(crate) show: Option<Vec<PathBuf>>,
 
     /// Report only counts of this kind: mapping (clang's counters, with a coverage mapping), trace (instructions that
-    /// the modelled GPU executed) or ptx (blocks of PTX)
+    /// the modelled GPU executed) or ptx (basic blocks of PTX)
     #[arg(long, value_name = "KIND", hide_possible_values = true)]
     pub(crate) counts: Option<CountKind>,
 
-    /// Use the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not support
+    /// Use llvm-profdata and llvm-cov from this directory for profiles with a raw version that rocov does not support
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 
-    /// Print the report without warnings and progress: standard error contains only errors and failed gates
+    /// Print the report without warnings and progress, so that standard error contains only errors and failed gates
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
@@ -126,16 +127,16 @@ pub(crate) struct ReportOptions {
     )]
     pub(crate) by: By,
 
-    /// Also report host code: this program or library, with the host's profiles in DIR; can be repeated
+    /// Also report the host code of this program or library, with the host profiles in DIR; can be repeated
     #[arg(long, value_name = "FILE", help_heading = "Contents")]
     pub(crate) host_binary: Vec<PathBuf>,
 
-    /// Report only code from this library or executable; can be repeated, with totals for each
+    /// Report only code from this library or executable; can be repeated to get totals for each
     #[arg(long, value_name = "FILE", help_heading = "Contents")]
     pub(crate) component: Vec<PathBuf>,
 
-    /// Report totals of the sources that match GLOB as a component of this name, which gates can refer to; can be
-    /// repeated, even for the same NAME
+    /// Report totals for the sources that match GLOB as a component with this name, which gates can refer to; can be
+    /// repeated, even with the same NAME
     #[arg(
         long,
         value_name = "NAME=GLOB",
@@ -144,7 +145,7 @@ pub(crate) struct ReportOptions {
     )]
     component_sources: Vec<ComponentSources>,
 
-    /// For each arch that did not run, show the figures of this file of `rocov baseline`, with their age
+    /// For each arch that did not run, show the figures in this file from `rocov baseline`, and how old they are
     #[arg(
         long,
         value_name = "FILE",
@@ -153,8 +154,9 @@ pub(crate) struct ReportOptions {
     )]
     carry_forward: Option<PathBuf>,
 
-    /// With --html, show the changes since BEFORE in the pages: BEFORE is a data directory or a file of `rocov report
-    /// --json`, with lines, or a file of `rocov baseline`, with figures only. --baseline does the latter, too
+    /// With --html, show the changes since BEFORE in the pages. BEFORE is a data directory or a file from `rocov report
+    /// --json`, which contain lines, or a file from `rocov baseline`, which contains only figures. --baseline also
+    /// shows changes of figures
     #[arg(
         long,
         value_name = "BEFORE",
@@ -163,7 +165,7 @@ pub(crate) struct ReportOptions {
     )]
     compare: Option<PathBuf>,
 
-    /// Also show the coverage of each test, and the part that no other test covers: each label of `rocov
+    /// Also show the coverage of each test, and the part that no other test covers. Tests are the labels from `rocov
     /// run --label`
     #[arg(long, conflicts_with = "show", help_heading = "Contents")]
     pub(crate) per_test: bool,

@@ -17,7 +17,7 @@ pub(crate) const USUAL_CONTROL: &str = "1";
 pub(crate) enum InstrumentCounters {
     /// Exact counts
     Fast,
-    /// No counts: only whether code was reached, at almost no cost
+    /// Only record whether code was reached, at almost no cost
     #[value(alias = "hit")]
     Reached,
 }
@@ -25,7 +25,7 @@ pub(crate) enum InstrumentCounters {
 /// The tests of `--per-test`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PerTestKind {
-    /// The tests of ctest if CMD is ctest or a script, and of GoogleTest if it is another program
+    /// The tests of ctest if CMD is ctest or a script, and those of GoogleTest if it is any other program
     Auto,
     /// The tests of all GoogleTest programs, within those of ctest
     Gtest,
@@ -33,9 +33,10 @@ pub(crate) enum PerTestKind {
 
 /// Run a program and drain the counters of its GPU code into a directory
 ///
-/// Compile the program with the flags that `rocov flags` prints; it needs no other change. rocov preloads librocov.so
-/// into it and every process it starts. That library writes the directory and its profiles, so nothing is written for a
-/// program that never uses a GPU. Static and setuid programs cannot be preloaded, and run as they do without rocov.
+/// Compile the program with the flags that `rocov flags` prints; you do not have to change it in any other way. rocov
+/// preloads librocov.so into it and into every process that it starts. That library writes the directory and its
+/// profiles, so nothing is written for a program that never uses a GPU. Static and setuid programs cannot be preloaded,
+/// and run as they do without rocov.
 #[derive(Args)]
 #[command(override_usage = "rocov run [OPTIONS] -- CMD [ARGUMENT]...")]
 #[command(after_help = "\
@@ -49,14 +50,15 @@ pub(crate) struct RunArguments {
     ///
     /// TARGET is gfx90a (the default), gfx942, gfx950, gfx1100 or gfx1201, and N is the number of such GPUs; 1 to 8
     /// GPUs in total. For example model, model:gfx942, model:gfx90ax2,gfx942. With ,race at the end, the model also
-    /// reports data races in shared memory, and with ,hazards code that uses a result before the hardware has it.
+    /// reports data races in shared memory. With ,hazards, it reports code that uses a result before it is available on
+    /// hardware.
     #[arg(long, value_name = "GPU")]
     pub(crate) gpu: Option<ModelGpus>,
 
     /// Count each instruction that the modelled GPU executes, even in code without counters
     ///
-    /// Works with any HIP program, unchanged: with -g or -gline-tables-only, `rocov report` shows its lines,
-    /// and otherwise its kernels. Needs --gpu.
+    /// Works with any unmodified HIP program. `rocov report` shows its lines if it was compiled with -g or
+    /// -gline-tables-only, and otherwise only its kernels. Requires --gpu.
     #[arg(long)]
     pub(crate) trace: bool,
 
@@ -64,25 +66,25 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Label the profiles as those of this test: `rocov report --per-test` shows each label
+    /// Label the profiles with this name of a test, which `rocov report --per-test` shows
     ///
-    /// One name or, for tests within suites, several with / between them.
+    /// A label is a single name or, for tests within suites, several names separated by /.
     #[arg(long, value_name = "NAME")]
     pub(crate) label: Option<Label>,
 
     /// Label the profiles of each test with its name, for ctest or a GoogleTest program
     ///
-    /// Without KIND, it is auto.
+    /// The default KIND is auto.
     ///
-    /// Parallel runs, fixtures and options of ctest work as they do without this option. The build directory is the
-    /// current directory, or that of ctest's own --test-dir. A script, such as `sh -e FILE`, must call `ctest` by this
-    /// name. Needs CMake 3.20 or later.
+    /// Parallel runs, fixtures and ctest's own options work as usual. The build directory is the current directory, or
+    /// the one that ctest's own --test-dir names. A script, as in `sh -e FILE`, must call `ctest` by name rather than
+    /// by path. Requires CMake 3.20 or later.
     ///
-    /// GoogleTest programs need no change: they report their tests through GoogleTest's own option
-    /// --gtest_stream_result_to.
+    /// You do not have to change GoogleTest programs, because they report their tests through
+    /// GoogleTest's own option --gtest_stream_result_to.
     ///
-    /// rocov shortens names that cannot be labels, such as a part of more than 128 bytes, and prints them on standard
-    /// error.
+    /// rocov shortens names that cannot be labels, such as those with a part longer than 128 bytes, and prints them on
+    /// standard error.
     #[arg(
         long,
         value_name = "KIND",
@@ -94,10 +96,10 @@ pub(crate) struct RunArguments {
     )]
     pub(crate) per_test: Option<PerTestKind>,
 
-    /// Let `rocov dump` and `rocov status` query the running program, through a socket in DIR
+    /// Allow `rocov dump` and `rocov status` to access the running program, through a socket in DIR
     ///
-    /// Only this user and root may do so. Without DIR, the socket is in $XDG_RUNTIME_DIR/rocov, or in /tmp/rocov-UID if
-    /// there is no such directory.
+    /// Only this user and root have access. Without DIR, the socket is in $XDG_RUNTIME_DIR/rocov, or in /tmp/rocov-UID
+    /// if there is no such directory.
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = USUAL_CONTROL)]
     pub(crate) control: Option<PathBuf>,
 
@@ -113,20 +115,21 @@ pub(crate) struct RunArguments {
 
     /// The drain for a program that contains LLVM's own drain for HIP: rocov or llvm [default: rocov]
     ///
-    /// The other drain writes nothing. Compilers link LLVM's drain (clang_rt.profile_rocm) from clang 23 on. With llvm,
-    /// rocov writes no profiles at all, but keeps device ELFs and registries.
+    /// The other drain writes nothing. Clang 23 and later can link LLVM's drain (clang_rt.profile_rocm). With llvm,
+    /// rocov writes no profiles at all, but still saves device ELFs and registries.
     #[arg(long, value_name = "WHO")]
     pub(crate) drain: Option<Drainer>,
 
-    /// Insert counters into GPU code while the program loads it, even into code built without coverage flags
+    /// Insert counters into GPU code as the program loads it, even if it was built without coverage flags
     ///
-    /// On AMD GPUs, rocov inserts them into the machine code, including assembly and prebuilt libraries. Lines need -g
-    /// or -gline-tables-only. On NVIDIA GPUs, the code must contain PTX, and lines need -lineinfo. rocov names the code
-    /// that runs uncounted. Later runs read the code with counters from a cache in $XDG_CACHE_HOME/rocov.
+    /// On AMD GPUs, rocov inserts them into the machine code, including assembly code and prebuilt libraries. To see
+    /// lines, compile with -g or -gline-tables-only. On NVIDIA GPUs, the code must contain PTX; to see lines, compile
+    /// with -lineinfo. rocov names the code that runs uncounted. Later runs read the instrumented code from a cache in
+    /// $XDG_CACHE_HOME/rocov.
     #[arg(long)]
     pub(crate) instrument: bool,
 
-    /// The counters of --instrument [default: fast]
+    /// The kind of counters that --instrument inserts [default: fast]
     #[arg(long, value_name = "WAY", value_enum, requires = "instrument")]
     pub(crate) counters: Option<InstrumentCounters>,
 
@@ -138,24 +141,25 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(crate) nvtx: bool,
 
-    /// Count nothing until the program opens a window (`rocov_start`)
+    /// Do not count anything until the program opens a window (`rocov_start`)
     #[arg(long)]
     pub(crate) paused: bool,
 
     /// Leave code that was never launched out of the report
     ///
-    /// Without this option, kernels that no process launches are reported as not run: those of the
-    /// program and of every library that a process loaded, even if it closed the library again.
+    /// Without this option, kernels that no process launched are reported as not run, both those in
+    /// the program and those in every library that a process loaded, even if it closed the library
+    /// again.
     #[arg(long)]
     pub(crate) no_zero: bool,
 
-    /// Exit with 3 if the program exits with 0 but counts are lost or too low, or nothing was drained
+    /// Exit with status 3 if the program exits with 0 but counts are lost or too low, or nothing was drained
     ///
-    /// The line that rocov prints at the end then gives the reason.
+    /// The line that rocov prints at the end then explains the reason.
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Print on standard error the variables, the steps of the drain and the number of profiles
+    /// Print the variables, the steps of the drain and the number of profiles on standard error
     #[arg(short, long)]
     pub(crate) verbose: bool,
 

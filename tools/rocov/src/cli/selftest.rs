@@ -9,7 +9,7 @@ use clap::builder::NonEmptyStringValueParser;
 use super::flags::Counters;
 use super::gpu::ModelGpus;
 
-/// Check that GPU counts are right on this machine, with a kernel of known counts
+/// Check that GPU counts are right on this machine, with a kernel whose counts are known
 ///
 /// Compiles the kernel with your compiler and flags, runs it on your runtime and GPU, and reports on it. Prints each
 /// step that succeeds. At the first one that fails, rocov prints what it found, what it expected, and what to do next.
@@ -30,7 +30,7 @@ pub(crate) struct SelftestArguments {
     #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) compiler: Option<String>,
 
-    /// Compile for this AMD (gfx90a) or NVIDIA (sm_90) GPU; can be repeated [default: the GPUs of this machine]
+    /// Compile for this AMD (gfx90a) or NVIDIA (sm_90) GPU; can be repeated [default: the GPUs in this machine]
     #[arg(long, value_name = "ARCH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) offload_arch: Vec<String>,
 
@@ -38,7 +38,7 @@ pub(crate) struct SelftestArguments {
     #[arg(long, value_name = "PATH")]
     pub(crate) cuda_path: Option<PathBuf>,
 
-    /// The kind of counters in GPU code [default: fast if a plugin fits this compiler, else llvm]
+    /// The kind of counters in GPU code [default: fast if a plugin fits this compiler, otherwise llvm]
     #[arg(long, value_name = "WAY", value_enum)]
     pub(crate) counters: Option<Counters>,
 

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::process_id;
 
-/// Show the loaded code objects of a running program, and the location of its profiles
+/// Show the code objects that a running program has loaded, and the location of its profiles
 ///
 /// Start the program with `rocov run --control`, as this user.
 #[derive(Args)]

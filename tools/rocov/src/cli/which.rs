@@ -16,20 +16,20 @@ use crate::dataset::RunCondition;
 
 /// List the tests that reach a line, with their counts
 ///
-/// Tests are the labels of profiles, from `rocov run --label` or `--per-test`. FILE is a relative path, or the last
-/// part of the path of a source that is elsewhere. A column after LINE, as editors write it, is ignored. If reports
-/// exclude the line, the answer contains the reason, too: the exclusions of `[report]` in rocov.toml apply.
+/// Tests are the labels of profiles, from `rocov run --label` or `--per-test`. FILE is a relative path or, for a source
+/// elsewhere, the last part of its path. A column number after LINE, as editors write it, is ignored. If reports
+/// exclude the line, the answer also contains the reason. The exclusions in the table `[report]` of rocov.toml apply.
 #[derive(Args)]
 #[command(override_usage = "rocov which FILE:LINE... [DIR] [OPTIONS]")]
 #[command(after_help = "\
-Exit status: 0, even if no test reaches the line; 1 if there is no such source or no GPU code \
-on a line, and the others are answered, or if there is nothing to report; 2 for a usage error.")]
+Exit status: 0, even if no test reaches the line; 1 if there is nothing to report, or if a line has no such source or \
+    no GPU code, although the other lines are reported; 2 for a usage error.")]
 pub(crate) struct WhichArguments {
     /// Lines of sources, and the directory that `rocov run` wrote to [default: rocov-data]
     #[arg(value_name = "FILE:LINE", required = true, num_args = 1..)]
     operands: Vec<Operand>,
 
-    /// Use only runs of a data set with this commit, arch, run or date, or from or up to a date
+    /// Use only runs in a data set with this commit, arch, run or date, or from or up to a date
     /// (date>=2026-11-01); can be repeated
     #[arg(long = "where", value_name = "KEY=VALUE")]
     pub(crate) conditions: Vec<RunCondition>,
@@ -52,11 +52,11 @@ pub(crate) struct WhichArguments {
     #[command(flatten)]
     pub(crate) moved: MovedSources,
 
-    /// Look for device ELFs in these files too, as `rocov report` does
+    /// Also look for device ELFs in these files, as `rocov report` does
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// Use the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not support
+    /// Use llvm-profdata and llvm-cov from this directory for profiles with a raw version that rocov does not support
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 }
