@@ -15,7 +15,7 @@ use clap::Args;
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0 if the comment was written, or if the job does not belong to a pull request, which standard error \
-    reports; 1 if the service refuses it, or a variable is missing; 2 for a usage error.")]
+reports; 1 if the service refuses it, or a variable is missing; 2 for a usage error.")]
 pub(crate) struct CommentArguments {
     /// The file with the Markdown text
     #[arg(value_name = "FILE")]

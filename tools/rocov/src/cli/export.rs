@@ -24,7 +24,7 @@ const MAX_NAME: usize = 128;
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0; 1 if nothing could be written, or if a registry or a run could not be read, although the rest is \
-    written; 2 for a usage error.")]
+written; 2 for a usage error.")]
 pub(crate) struct ExportArguments {
     /// The directory that `rocov run` wrote to (for parquet, one or several; for profraw, a data set)
     #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]

@@ -13,7 +13,7 @@ use glob::Pattern;
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0; 1 if there is no device ELF for such a target, or if part of the file is damaged and the rest is \
-    written; 2 for a usage error.")]
+written; 2 for a usage error.")]
 pub(crate) struct ExtractArguments {
     /// The program, library, or bundle
     #[arg(value_name = "BINARY")]

@@ -22,8 +22,8 @@ use crate::dataset::RunCondition;
 #[derive(Args)]
 #[command(override_usage = "rocov which FILE:LINE... [DIR] [OPTIONS]")]
 #[command(after_help = "\
-Exit status: 0, even if no test reaches the line; 1 if there is nothing to report, or if a line has no such source or \
-    no GPU code, although the other lines are reported; 2 for a usage error.")]
+Exit status: 0, even if no test reaches the line; 1 if there is nothing to report, or if a source does not exist \
+or a line has no GPU code, although the other lines are reported; 2 for a usage error.")]
 pub(crate) struct WhichArguments {
     /// Lines of sources, and the directory that `rocov run` wrote to [default: rocov-data]
     #[arg(value_name = "FILE:LINE", required = true, num_args = 1..)]
