@@ -6,7 +6,7 @@ use clap::Args;
 
 /// Post a Markdown report on a pull request, as one comment that later runs update
 ///
-/// Writes FILE, which `rocov report --markdown` wrote, as a comment on the GitHub pull request or GitLab merge request
+/// Posts FILE, which `rocov report --markdown` wrote, as a comment on the GitHub pull request or GitLab merge request
 /// that this job belongs to. The comment starts with a hidden line, by which rocov finds it again to replace its text.
 /// rocov writes a new comment only if there is none yet.
 ///

@@ -28,7 +28,7 @@ pub(crate) struct DumpArguments {
     #[arg(long)]
     pub(crate) reset: bool,
 
-    /// Write only the counts of the next period of this length, such as 500ms, 2s or 5m
+    /// Write only the counts of a period of this length that starts now, such as 500ms, 2s or 5m
     #[arg(long, value_name = "TIME")]
     pub(crate) window: Option<Interval>,
 }

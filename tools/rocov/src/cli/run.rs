@@ -66,7 +66,7 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Label the profiles with this name of a test, which `rocov report --per-test` shows
+    /// Label the profiles with this test name, which `rocov report --per-test` shows
     ///
     /// A label is a single name or, for tests within suites, several names separated by /.
     #[arg(long, value_name = "NAME")]
