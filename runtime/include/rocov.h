@@ -1,4 +1,4 @@
-/* rocov.h: functions with which a program chooses when rocov writes its GPU counters.
+/* rocov.h: functions that a program calls to choose when rocov writes its GPU counters.
  *
  * Link with -lrocov or, so that the program also runs without librocov, look up the functions with
  * dlsym(RTLD_DEFAULT, ...). You can call every function from any thread. In a process without a GPU,
