@@ -122,7 +122,7 @@ macro_rules! diagnostic {
 #[macro_export]
 macro_rules! fail {
     ($($message:tt)*) => {
-        return Err($crate::diagnostic!($($message)*).into())
+        return Err($crate::support::diagnostic::diagnostic!($($message)*).into())
     };
 }
 

@@ -112,24 +112,24 @@ fn mistakes_in_the_file_are_named() {
     for (text, expected) in [
         (
             "[reprot]\n",
-            "[reprot] is not a subcommand: use one of run, dump,",
+            "[reprot] is not a subcommand; use one of run, dump,",
         ),
         (
             "lcov = true\n[report]\n",
-            "lcov is in no table: write it below that of its subcommand, such as [report]",
+            "lcov is in no table; write it below that of its subcommand, such as [report]",
         ),
         (
             "report = 1\n",
-            "report is a value: write [report] for a table",
+            "report is a value; write [report] for a table",
         ),
         ("[report]\nlcvo = true\n", "`rocov report` has no --lcvo"),
         (
             "[report]\nper-test = 'x'\n",
-            "per-test = \"x\": write true or false",
+            "per-test = \"x\"; write true or false",
         ),
         (
             "[report]\nexclude = [true]\n",
-            "exclude = true: write text or a number",
+            "exclude = true; write text or a number",
         ),
         (
             "[report]\nfail-under-lines = 'all'\n",
@@ -137,7 +137,7 @@ fn mistakes_in_the_file_are_named() {
         ),
         (
             "[report]\nlcov = true\njson = true\n",
-            "lcov conflicts with another option in [report]: remove one",
+            "lcov conflicts with another option in [report]; remove one",
         ),
         ("[report]\nlcov\n", "line 2 is not TOML: "),
     ] {

@@ -56,9 +56,9 @@ pub fn rocov_run(gpu: Option<&str>, data: &Path) -> Command {
 pub fn no_use(gpu: Option<&str>) -> &'static str {
     let drivers = ["/dev/kfd", "/dev/nvidiactl"];
     if gpu.is_some() || drivers.iter().any(|driver| Path::new(driver).exists()) {
-        "nothing was drained: no process used a GPU: check the command and its arguments"
+        "nothing was drained: no process used a GPU; check the command and its arguments"
     } else {
-        "nothing was drained: no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl): run \
+        "nothing was drained: no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl); run \
          the program on a machine with a GPU, or give --gpu model for code for AMD GPUs"
     }
 }

@@ -144,11 +144,11 @@ fn what_is_not_there() {
     let place = Place::new();
     place.profile("data", &place.elf("gfx90a"), 1, 5);
     for (input, reason) in [
-        ("/missing", "/missing does not exist: check the path"),
-        ("*.raw", "no file matches `*.raw`: check the pattern"),
+        ("/missing", "/missing does not exist; check the path"),
+        ("*.raw", "no file matches `*.raw`; check the pattern"),
         (
             "/dev/null",
-            "/dev/null is not a file: give a profile or a directory",
+            "/dev/null is not a file; give a profile or a directory",
         ),
     ] {
         let output = place.merge(&["data", input, "-o", "out"]);

@@ -128,7 +128,7 @@ fn no_inputs_at_all() {
     for arguments in [["empty", "-oout"], ["-flist", "-oout"]] {
         let message = failure(&place.merge(&arguments), 1);
         assert!(
-            message.contains("no profile in the inputs: give "),
+            message.contains("no profile in the inputs; give "),
             "{message}"
         );
         let mut warned = place.command(&arguments);

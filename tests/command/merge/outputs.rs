@@ -262,7 +262,7 @@ fn labels_stay_apart_through_merges_if_the_user_wants_that() {
     place.merged(&["first", "--pooled", "together"]);
     assert_eq!(
         failure(&report("together"), 1),
-        "rocov: no labelled profiles in together: `rocov merge` has added up the counts of all labels; give the directories that were merged, or merge them with --per-test\n"
+        "rocov: no labelled profiles in together: `rocov merge` has added up the counts of all labels: give the directories that were merged, or merge them with --per-test\n"
     );
 }
 

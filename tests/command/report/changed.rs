@@ -238,7 +238,12 @@ fn what_a_change_has_and_the_report_has_not_is_told() {
     let gate = "--fail-under-changed-lines=100";
     let output = repository.report(&["--diff=HEAD~1", gate]);
     let lines = ["src/header.hpp", "src/other.hip"]
-        .map(|name| format!("{name}: not in any reported code object"));
+        .map(|name| {
+            format!(
+                "{name}: not in any reported code object; compile it with the flags that `rocov flags` prints, or leave \
+                 it out with --exclude"
+            )
+        });
     let said = stderr(&output);
     let expected = lines.iter().map(|line| format!("rocov: {line}\n"));
     let gates = lines.iter().map(|line| format!("rocov: gate: {line}\n"));

@@ -279,7 +279,9 @@ fn checkouts_that_are_gone_are_joined_on_request() {
     let idle = idle.display();
     assert_eq!(
         stderr(&output),
-        format!("rocov: --source-root {idle} has no source: none was compiled in {idle}\n")
+        format!(
+            "rocov: --source-root {idle} has no source: none was compiled in {idle}; fix it, or leave it out\n"
+        )
     );
 }
 

@@ -96,7 +96,7 @@ fn a_service_that_refuses_and_a_job_without_a_request_are_reported() {
     let mut wrong = github.on_github("one", &[]);
     let said = failure(&wrong.env("GITHUB_TOKEN", "wrong").output().unwrap(), 1);
     assert!(
-        said.contains("failed (401): Bad credentials: check the token"),
+        said.contains("failed (401): Bad credentials; check the token"),
         "{said}"
     );
     assert!(!said.contains("wrong"), "{said}");

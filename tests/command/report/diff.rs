@@ -312,7 +312,7 @@ fn reports_in_json_are_compared_as_the_data_that_they_are_of() {
     for (name, expected) in [
         (
             "figures.json",
-            "has no functions: write it without --summary-only",
+            "has no functions; write it without --summary-only",
         ),
         (
             "other.json",
@@ -374,7 +374,7 @@ fn a_directory_without_profiles_is_named() {
     assert!(message.contains(line), "{message}");
     fs::create_dir(place.path().join("after")).unwrap();
     let message = failure(&diff(&place, &[]), 1);
-    let line = "cannot compare after: after is empty: give the directory";
+    let line = "cannot compare after: after is empty; give the directory";
     assert!(message.contains(line), "{message}");
     ran(&place, "after", "k.hip", KERNELS, "gfx90a", &|_, _| 1);
     let message = failure(&diff(&place, &["--arch=gfx942"]), 1);

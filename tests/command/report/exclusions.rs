@@ -506,7 +506,7 @@ fn a_marker_without_its_end_breaks_a_gate() {
     let source = "extern \"C\" __attribute__((global)) void kernel(int *p) {\n  *p = 1;\n}\n\
                   // LCOV_EXCL_START\nvoid nothing();\n";
     let (place, _) = ran(source, |_| 1);
-    let fault = "x.hip:4: LCOV_EXCL_START has no LCOV_EXCL_STOP after it: add one";
+    let fault = "x.hip:4: LCOV_EXCL_START has no LCOV_EXCL_STOP after it; add one";
     let output = place.command().output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert!(stderr(&output).contains(fault), "{output:?}");
@@ -674,7 +674,7 @@ fn a_source_whose_exclusions_have_moved_is_named() {
         };
         assert!(said.starts_with(&line), "{arguments:?}: {said}");
         assert!(
-            said.contains("), and its exclusions apply to the lines where they are now: build and run it again"),
+            said.contains("), and its exclusions apply to the lines where they are now; build and run it again"),
             "{arguments:?}: {said}"
         );
         let sides = if before == data { 2 } else { 1 };

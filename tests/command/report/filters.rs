@@ -71,21 +71,24 @@ fn what_matches_nothing_is_said() {
     };
     let moved = format!("--path-map={}=/now", place.path().display());
     for (arguments, expected) in [
-        (&["--exclude=zzz"][..], "--exclude zzz matches no source"),
+        (&["--exclude=zzz"][..], "--exclude zzz matches no source:"),
         (
             &["--include=*.h", "--include=lost/*.h", "--exclude=*.hip"],
-            "--include lost/*.h matches no source",
+            "--include lost/*.h matches no source:",
         ),
         (
             &["--ignore-filename-regex=^/usr/", "--exclude=*.h"],
-            "--ignore-filename-regex ^/usr/ matches no source",
+            "--ignore-filename-regex ^/usr/ matches no source:",
         ),
         (
             &[&*moved, "--path-map=/nope=/x"],
-            "--path-map /nope=/x moves no source: none was compiled in /nope",
+            "--path-map /nope=/x moves no source: none was compiled in /nope;",
         ),
     ] {
-        let expected = (Some(0), format!("rocov: {expected}\n"));
+        let expected = (
+            Some(0),
+            format!("rocov: {expected} fix it, or leave it out\n"),
+        );
         assert_eq!(report(arguments), expected, "{arguments:?}");
     }
     let all = [&*moved, "--include=/now/**", "--exclude=*.h"];
@@ -98,7 +101,7 @@ fn what_matches_nothing_is_said() {
     for format in [&[][..], &["--html=pages"], &["--lcov", "--output=pages"]] {
         let (status, said) = report(&[&["--include=nope*"], format].concat());
         assert_eq!(status, Some(1), "{said}");
-        let expected = "rocov: --include nope* matches no source\n\
+        let expected = "rocov: --include nope* matches no source: fix it, or leave it out\n\
                         rocov: no source file is left to report: nothing was written; check --include, \
                         --exclude, --exclude-function, --exclude-line and --arch\n";
         assert_eq!(said, expected);

@@ -200,7 +200,7 @@ fn a_profile_with_a_damaged_part_behind_its_names_is_left_out_by_rocovs_reason()
     let name = refused.file_name().unwrap().to_str().unwrap();
     let (start, end) = (
         format!("rocov: left out: rocov-data/{name}: raw profile continues after its names, "),
-        "are not added: run the program again\n",
+        "are not added; run the program again\n",
     );
     assert!(said.starts_with(&start) && said.ends_with(end), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
@@ -260,7 +260,7 @@ fn functions_with_the_counts_of_other_code_are_named() {
         stderr(&output),
         format!(
             "rocov: rocov-data/objects/gfx90a.{}.elf: left out: 1 function (chosen(int)), as the profile has the \
-             counts of another definition: translation units define functions of the same name in different ways: give \
+             counts of another definition: translation units define functions of the same name in different ways; give \
              them different names\n",
             profile::identity(&elf)
         )

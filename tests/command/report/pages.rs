@@ -390,7 +390,7 @@ fn a_source_that_is_gone_has_its_counts() {
     let map = format!("--path-map={}=gone", data("").parent().unwrap().display());
     let output = place.report(&[&"--html=out", &map, &"--object", &elfs[0], &elfs[1]]);
     let said = stderr(&output);
-    let line = "/gone/data/archs.hip: the source does not exist: ";
+    let line = "/gone/data/archs.hip: the source does not exist; ";
     assert!(said.contains(line), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
     let pages = Pages::read(&place.path().join("out"));

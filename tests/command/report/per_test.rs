@@ -456,7 +456,7 @@ fn sources_are_found_by_their_ends_and_what_has_no_answer_is_told() {
     );
     assert!(unknown.contains("nothing.hip"), "{unknown}");
     assert!(
-        unknown.contains(&format!("compiled from {source}")),
+        unknown.contains(&format!(", but from {source}")),
         "{unknown}"
     );
     for wrong in [&["rocov-data"][..], &["archs.hip:0"], &["a:1", "b", "c"]] {

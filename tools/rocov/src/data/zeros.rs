@@ -398,8 +398,8 @@ fn write<'a>(
                 }
             }
             Err(error) => warnings.add(diagnostic!(
-                "cannot write zeros for the code in {} that was never launched: {error:#}; reports lack this code",
-                path.display();
+                "cannot write zeros for the code in {} that was never launched: {}; reports lack this code",
+                path.display(), explained(&error).what();
                 "run the program again"
             )),
         }
@@ -637,7 +637,8 @@ impl CodeFile {
         })?;
         let file = Self::from_path(&path, cache).map_err(|error| {
             failure!(
-                "the file cannot be used: {error:#}; reports lack its code that was never launched";
+                "the file cannot be used: {}; reports lack its code that was never launched",
+                explained(&error).what();
                 "run the program again"
             )
         })?;

@@ -1,8 +1,8 @@
 //! The lines that notes in a journal lead to.
 
-use super::*;
-
 use rocov::support::diagnostic::Diagnostic;
+
+use super::*;
 
 /// The end of a run of `./app`, which is process 7.
 fn ending(wait_status: i32) -> Ending<'static> {

@@ -9,6 +9,7 @@ use rocov::format::bundle::BundleError;
 use rocov::format::codeobject::{CodeObjectError, CoverageError};
 use rocov::format::profraw::ProfileError;
 use rocov::format::registry::DocumentError;
+use rocov::store::PatternError;
 use rocov::support::diagnostic::{Diagnostic, Remedy};
 
 use crate::support::paths::Absent;
@@ -30,20 +31,22 @@ pub(crate) fn explained(error: &Error) -> Diagnostic {
             what += &format!(": {cause}");
         }
     }
-    match own.map(Diagnostic::remedy).or_else(|| remedy(error)) {
+    let mut causes: Vec<_> = error.chain().collect();
+    let mut remedies = std::iter::from_fn(|| causes.pop()).filter_map(remedy);
+    match own.map(Diagnostic::remedy).or_else(|| remedies.next()) {
         Some(next) => Diagnostic::new(what, next),
         None => Diagnostic::from_other(what),
     }
 }
 
-fn remedy(error: &Error) -> Option<Cow<'static, str>> {
-    let cause = error.root_cause();
+fn remedy(cause: &(dyn StdError + 'static)) -> Option<Cow<'static, str>> {
     if let Some(error) = cause.downcast_ref::<io::Error>() {
         return system_remedy(error.kind()).map(Cow::Borrowed);
     }
     remedy_of::<Absent>(cause)
         .or_else(|| remedy_of::<ProfileError>(cause))
         .or_else(|| remedy_of::<DocumentError>(cause))
+        .or_else(|| remedy_of::<PatternError>(cause))
         .or_else(|| remedy_of::<BundleError>(cause))
         .or_else(|| remedy_of::<CodeObjectError>(cause))
         .or_else(|| remedy_of::<CoverageError>(cause))

@@ -1,8 +1,8 @@
 //! The messages that a step collects about files and counts that it leaves out.
 
-use super::print;
-
 use rocov::support::diagnostic::Diagnostic;
+
+use super::print;
 
 /// Messages for standard error. A step collects them, and the command prints them.
 #[derive(Debug, Default)]

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use glob::Pattern;
 use rocov::format::registry::model::Document;
+use rocov::support::diagnostic::{diagnostic, fail};
 use serde::Serialize;
 
 use crate::cli::KernelsArguments;
@@ -24,7 +25,6 @@ use crate::term::print;
 use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 use columns::compare;
-use rocov::support::diagnostic::{diagnostic, fail};
 use row::{Row, rows};
 use schema::VERSION;
 

@@ -217,9 +217,13 @@ impl Gathered {
     /// Names the damaged inputs.
     pub(super) fn say_damaged(&mut self) {
         self.damaged.sort_by(|a, b| a.path.cmp(&b.path));
-        let prefix = if self.is_empty() { "" } else { "left out: " };
+        let is_empty = self.is_empty();
         for damaged in &self.damaged {
-            print::message(format_args!("{prefix}{:#}", damaged.error));
+            let message = explained(&damaged.error);
+            print::message(match is_empty {
+                true => message,
+                false => message.within("left out"),
+            });
         }
     }
 

@@ -35,6 +35,7 @@ use crate::llvm::LlvmTools;
 use crate::profdata::pooled;
 use crate::term::exit_status::CommandResult;
 use crate::term::print;
+use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 use damaged::Damaged;
 use gathered::{Gathered, HOST, compiler};
@@ -59,7 +60,7 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
     if gathered.is_empty() && !gathered.may_be_empty(arguments) {
         let error = gathered.nothing_to_merge(arguments.arch.as_deref());
         if arguments.failure_mode == FailureMode::Warn {
-            print::message(format_args!("{error:#}"));
+            print::message(explained(&error));
             return Ok(0);
         }
         return Err(error.into());

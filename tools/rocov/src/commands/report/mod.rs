@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use rocov::support::diagnostic::{Diagnostic, diagnostic, fail};
 
 use crate::cli::{Output, ReportArguments, ReportOptions};
 use crate::coverage::sources_to_show::SourcesToShow;
@@ -27,7 +28,6 @@ use crate::term::lines::Lines;
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
-use rocov::support::diagnostic::{Diagnostic, diagnostic, fail};
 use shown::{Compared, ShownReport};
 
 /// Prints or writes the report.

@@ -25,6 +25,7 @@ use crate::profdata::kinds::is_elf;
 use crate::profdata::{CountKind, CountKinds, ProfileCounts};
 use crate::support::failure::failure;
 use crate::support::mmap;
+use crate::term::remedy::explained;
 
 /// The functions of code objects.
 #[derive(Debug)]
@@ -280,7 +281,8 @@ impl Reading {
                     Ok(listed) => listed,
                     Err(error) => {
                         self.warnings.push(diagnostic!(
-                            "left out: the counts of its PTX, which rocov cannot read: {error:#}";
+                            "left out: the counts of its PTX, which rocov cannot read: {}",
+                            explained(&error).what();
                             "run the program again"
                         ));
                         return Ok(());
