@@ -255,9 +255,9 @@ fn a_pattern_that_librocov_would_not_take_is_an_error_before_the_program_starts(
         ("%q", "use %p, %h, %t"),
         ("x/", "has no file name"),
         (".", "has no file name"),
-        ("/dev/full", "is a device: give a file such as"),
+        ("/dev/full", "is a device; give a file such as"),
         ("/dev/fd/1", "for no profile"),
-        ("/usr", "is a directory: give a file such as"),
+        ("/usr", "is a directory; give a file such as"),
     ] {
         let mut command = place.command(&[]);
         command.env("LLVM_PROFILE_FILE", pattern);

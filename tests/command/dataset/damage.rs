@@ -183,7 +183,8 @@ fn commands_without_data_sets_name_the_way_there() {
     ] {
         let message = failure(&fleet.output(arguments), 1);
         assert!(
-            message.contains("set is a data set, without profiles; write them with `rocov export set --format profraw"),
+            message.contains("set is a data set, without profiles")
+                && message.contains(" write them with `rocov export set --format profraw"),
             "{arguments:?}: {message}"
         );
     }

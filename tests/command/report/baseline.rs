@@ -289,7 +289,7 @@ fn a_source_that_is_missing_breaks_the_gate_unless_filters_leave_it_out() {
     let arguments = [gate[0], "--exclude=other.hip"];
     let output = based.rocov("report", DAYS[1], &arguments);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let said = "the options of this report leave out 1 source of the baseline: run it without filters to check everything";
+    let said = "the options of this report leave out 1 source of the baseline; run it without filters to check everything";
     assert!(stderr(&output).contains(said), "{}", stderr(&output));
 
     // A source that was removed is no loss.

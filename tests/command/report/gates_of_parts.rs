@@ -178,11 +178,11 @@ fn a_project_has_its_components_in_a_file() {
     for (text, expected) in [
         (
             "[components]\na = 1\n",
-            "a is a value: write [components.a] for a table",
+            "a is a value; write [components.a] for a table",
         ),
         (
             "[components.a]\nglobs = ['b']\n",
-            "[components.a] has no globs: write sources, or a gate such as fail-under-lines",
+            "[components.a] has no globs; write sources, or a gate such as fail-under-lines",
         ),
         (
             "[components.a]\nsources = ['b']\nfail-under-lines = 101\n",

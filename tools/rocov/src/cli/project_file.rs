@@ -13,7 +13,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, Command, CommandFactory, FromArgMatches};
 use rocov::store::read_input;
-use rocov::support::diagnostic::fail;
+use rocov::support::diagnostic::{diagnostic, fail};
 use toml::{Table, Value};
 
 use super::Cli;
@@ -105,7 +105,7 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
     let table_of = |name: &str| {
         let table = tables.get(name).map(|table| {
             let table = table.as_table();
-            table.with_context(|| format!("{name} is a value: write [{name}] for a table"))
+            table.with_context(|| diagnostic!("{name} is a value"; "write [{name}] for a table"))
         });
         table.transpose()
     };
@@ -120,7 +120,12 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
         let option = command
             .get_arguments()
             .find(|argument| argument.get_long() == Some(name));
-        let option = option.with_context(|| format!("`rocov {subcommand}` has no --{name}"))?;
+        let option = option.with_context(|| {
+            diagnostic!(
+                "`rocov {subcommand}` has no --{name}";
+                "see `rocov {subcommand} --help`"
+            )
+        })?;
         let matches = matches.subcommand_matches(&subcommand);
         let source = matches.and_then(|found| found.value_source(option.get_id().as_str()));
         let words = words(option, name, value)?;
@@ -154,7 +159,10 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
         // Words that are added later come before others.
         for (component, value) in table_of(COMPONENTS)?.into_iter().flatten().rev() {
             let options = value.as_table().with_context(|| {
-                format!("{component} is a value: write [{COMPONENTS}.{component}] for a table")
+                diagnostic!(
+                    "{component} is a value";
+                    "write [{COMPONENTS}.{component}] for a table"
+                )
             })?;
             for (name, value) in options {
                 let words = component_words(report, component, name, value)?;
@@ -195,8 +203,9 @@ fn component_words(
     let mut options = report.get_arguments();
     let option = options.find(|option| option.get_long() == Some(long) && is_of_part(option));
     let option = option.with_context(|| {
-        format!(
-            "[{COMPONENTS}.{component}] has no {key}: write sources, or a gate such as fail-under-lines"
+        diagnostic!(
+            "[{COMPONENTS}.{component}] has no {key}";
+            "write sources, or a gate such as fail-under-lines"
         )
     })?;
     words(option, long, &component_values(component, value))

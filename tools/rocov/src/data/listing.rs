@@ -286,7 +286,7 @@ pub(crate) fn check_archs<'a>(
         let known: Vec<_> = known.into_iter().collect();
         fail!(
             "no profile of {missing} in {place}";
-            "run the program there, or choose one of these archs: {}", known.join(", ")
+            "run the program on that GPU, or choose one of these archs: {}", known.join(", ")
         );
     }
     Ok(())

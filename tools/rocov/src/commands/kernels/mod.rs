@@ -157,7 +157,7 @@ fn check_filters(rows: &[Row], arguments: &KernelsArguments) -> Result<()> {
         let archs: Vec<_> = archs.into_iter().collect();
         fail!(
             "no kernel for {arch} in {directory}";
-            "run the program there, or choose one of these archs: {}", archs.join(", ")
+            "run the program on that GPU, or choose one of these archs: {}", archs.join(", ")
         );
     }
     let matches_none = |glob: &&Pattern| !rows.iter().any(|row| row.is_called(glob));
