@@ -26,8 +26,9 @@ use crate::store::DataSet;
 
 /// The commits and lines that a question names, and its memory.
 pub struct SqlParameters<'a> {
-    /// The table `parameter`: a row with these commits. An empty text stands for none.
+    /// The first commit in the table `parameter`, where an empty text stands for none.
     pub since: Option<&'a str>,
+    /// The second commit in that table.
     pub until: Option<&'a str>,
     /// The table `changed`: files and lines.
     pub changed: &'a [(String, i32)],
@@ -164,14 +165,14 @@ impl SqlAnswer {
     pub fn schema(&self) -> SchemaRef {
         self.stream.schema()
     }
+}
 
-    /// The next rows, if there are more.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a file is damaged, or if the question cannot be answered.
-    pub fn next(&mut self) -> Result<Option<RecordBatch>> {
-        let batch = self.runtime.block_on(self.stream.next()).transpose();
-        batch.map_err(|error| explained(&error, self.memory))
+/// The rows, in parts. A part is an error if a file is damaged, or if the question cannot be answered.
+impl Iterator for SqlAnswer {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        let batch = self.runtime.block_on(self.stream.next())?;
+        Some(batch.map_err(|error| explained(&error, self.memory)))
     }
 }

@@ -60,7 +60,7 @@ fn read(path: &Path) -> Result<String> {
     String::from_utf8(text).with_context(|| format!("cannot read {}", path.display()))
 }
 
-fn as_table(mut answer: SqlAnswer) -> Result<()> {
+fn as_table(answer: SqlAnswer) -> Result<()> {
     let schema = answer.schema();
     let headings = schema.fields().iter().map(|field| Heading {
         text: field.name(),
@@ -68,7 +68,8 @@ fn as_table(mut answer: SqlAnswer) -> Result<()> {
     });
     let headings: Vec<_> = headings.collect();
     let mut rows = Vec::new();
-    while let Some(batch) = answer.next()? {
+    for batch in answer {
+        let batch = batch?;
         let options = FormatOptions::default();
         let columns = batch.columns().iter();
         let columns = columns.map(|column| ArrayFormatter::try_new(column, &options));
@@ -83,22 +84,22 @@ fn as_table(mut answer: SqlAnswer) -> Result<()> {
     print::text(table(&headings, &rows).as_bytes())
 }
 
-fn as_csv(mut answer: SqlAnswer) -> Result<()> {
+fn as_csv(answer: SqlAnswer) -> Result<()> {
     let mut writer = csv::Writer::new(BufWriter::new(Stdout));
     // An answer without rows has a heading, too.
     writer.write(&RecordBatch::new_empty(answer.schema()))?;
-    while let Some(batch) = answer.next()? {
-        writer.write(&batch).context("cannot write CSV")?;
+    for batch in answer {
+        writer.write(&batch?).context("cannot write CSV")?;
     }
     let written = writer.into_inner().flush();
     written.context("cannot write to standard output")
 }
 
-fn as_json(mut answer: SqlAnswer) -> Result<()> {
+fn as_json(answer: SqlAnswer) -> Result<()> {
     let writer = WriterBuilder::new().with_explicit_nulls(true);
     let mut writer = writer.build::<_, JsonArray>(BufWriter::new(Stdout));
-    while let Some(batch) = answer.next()? {
-        writer.write(&batch).context("cannot write JSON")?;
+    for batch in answer {
+        writer.write(&batch?).context("cannot write JSON")?;
     }
     writer.finish().context("cannot write JSON")?;
     let mut out = writer.into_inner();
