@@ -7,6 +7,7 @@ use modelgpu_isa::{Flow, Operand};
 use super::calls::Ways;
 use super::code::{Code, Ins, Used};
 use super::jumps;
+use super::loops::Loops;
 
 /// The register pair of return addresses in LLVM's calling convention.
 const RETURN_ADDRESS: u16 = 30;
@@ -23,7 +24,7 @@ pub(super) struct Stretch {
     pub(super) starts_block: bool,
     /// The number of loops around it.
     pub(super) depth: u32,
-    /// A branch leads back to it.
+    /// No way leads in a circle without such a stretch.
     pub(super) is_head: bool,
 }
 
@@ -169,35 +170,26 @@ impl<'data> Function<'data> {
             }
         }
         let starts: BTreeSet<usize> = leaders.union(&behind_exec).copied().collect();
-        let heads = self.heads();
         self.stretches = starts
             .into_iter()
             .map(|first| Stretch {
                 first,
                 starts_block: leaders.contains(&first),
-                depth: heads
-                    .iter()
-                    .filter(|(head, end)| (**head..=**end).contains(&first))
-                    .count() as u32,
-                is_head: heads.contains_key(&first),
+                depth: 0,
+                is_head: false,
             })
             .collect();
-    }
-
-    /// The instructions that a branch leads back to, each with the last such branch. Every loop has one.
-    fn heads(&self) -> BTreeMap<usize, usize> {
-        let mut heads = BTreeMap::new();
-        for (number, ins) in self.all.iter().enumerate() {
-            let goal = match ins.flow {
-                Flow::Branch { .. } => self.goal(number),
-                _ => self.jumps.get(&number).copied(),
-            };
-            if let Some(goal) = goal.filter(|goal| *goal <= number) {
-                let end = heads.entry(goal).or_insert(number);
-                *end = number.max(*end);
-            }
+        let successors: Vec<Vec<usize>> = (0..self.stretches.len())
+            .map(|stretch| {
+                let last = self.instructions_of(stretch).last();
+                let next = last.into_iter().flat_map(|last| self.following(last));
+                next.map(|next| self.stretch_of(next)).collect()
+            })
+            .collect();
+        let Loops { depths, heads } = Loops::find(&successors);
+        for (stretch, (depth, is_head)) in self.stretches.iter_mut().zip(depths.iter().zip(heads)) {
+            (stretch.depth, stretch.is_head) = (*depth, is_head);
         }
-        heads
     }
 
     /// Returns whether a jump returns to the caller.

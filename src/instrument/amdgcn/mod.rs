@@ -16,6 +16,7 @@ mod flow;
 mod function;
 mod jumps;
 mod link;
+mod loops;
 mod map;
 mod masks;
 mod object;
