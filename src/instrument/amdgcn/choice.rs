@@ -171,7 +171,38 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         }
         choice.sums.push(sums);
     }
+    choice.count_entries(functions);
     choice
+}
+
+impl Choice {
+    /// Lets a counter of lanes stand for the products, if all are of waves that begin. No other needs the lanes at entry then.
+    fn count_entries(&mut self, functions: &[&Function<'_>]) {
+        let is_first = |key: &Key| {
+            let function = functions[key.0];
+            let is_once = function.stretches[key.1].depth == 0;
+            function.is_kernel() && function.entries.len() == 1 && key.1 == 0 && is_once
+        };
+        let lanes = |key: Key| (key.0, key.1, Kind::Lanes);
+        let mut entries = BTreeSet::new();
+        for (term, _) in self.sums.iter().flatten().flat_map(|(_, lanes)| lanes) {
+            match term.is_product {
+                true if is_first(&term.key) => _ = entries.insert(lanes(term.key)),
+                true => return,
+                false => {}
+            }
+        }
+        let sums = self.sums.iter_mut().flatten();
+        for (term, _) in sums.flat_map(|(_, lanes)| lanes.iter_mut()) {
+            if term.is_product {
+                *term = Term {
+                    key: lanes(term.key),
+                    is_product: false,
+                };
+            }
+        }
+        self.keys.extend(entries);
+    }
 }
 
 /// A sum of lanes by counters. `None` if a factor gets too large.

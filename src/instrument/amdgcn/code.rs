@@ -8,6 +8,14 @@ use modelgpu_isa::{
 /// A set of scalar registers: a bit for each number up to EXEC's.
 pub(super) type Scalars = u128;
 
+/// A set of the first vector registers: a bit for each.
+pub(super) type FirstVectors = u32;
+
+/// The beginnings of the names of instructions whose results arrive later.
+const MEMORY: [&str; 7] = [
+    "global_", "flat_", "buffer_", "tbuffer_", "scratch_", "ds_", "image_",
+];
+
 /// One instruction of a function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ins {
@@ -22,6 +30,10 @@ pub(super) struct Ins {
     pub(super) writes_exec: bool,
     /// The scalar registers that it writes.
     pub(super) writes: Scalars,
+    /// The first vector registers that it reads or writes.
+    pub(super) vectors: FirstVectors,
+    /// The first vector registers that it writes as soon as memory has answered.
+    pub(super) loads: FirstVectors,
 }
 
 impl Ins {
@@ -145,14 +157,26 @@ impl Code<'_> {
                 break;
             };
             let mut writes = 0;
+            let (mut vectors, mut written) = (0, 0);
             for access in found.accesses(self.wave) {
                 used.add(&access, self.target);
+                if access.file == File::Vector {
+                    let count = u64::from(access.count).min(32);
+                    let all = ((1_u64 << count) - 1)
+                        .checked_shl(access.first.into())
+                        .unwrap_or_default();
+                    vectors |= all as FirstVectors;
+                    if access.kind == AccessKind::Write {
+                        written |= all as FirstVectors;
+                    }
+                }
                 if access.kind == AccessKind::Write && access.file == File::Scalar {
                     let last = (access.first + u16::from(access.count)).min(128);
                     writes |= (access.first..last).fold(0, |mask, number| mask | 1 << number);
                 }
             }
             let name = found.mnemonic;
+            let is_memory = MEMORY.iter().any(|memory| name.starts_with(memory));
             let is_indexed = found.indexes_registers() || name.contains("gpr_idx");
             match name.starts_with("s_movrel") {
                 true => used.has_indexed_scalars = true,
@@ -167,6 +191,8 @@ impl Code<'_> {
                 writes_scc: found.writes_scc(),
                 writes_exec: found.writes_exec(),
                 writes,
+                vectors,
+                loads: if is_memory { written } else { 0 },
             });
             address += u64::from(found.size);
         }

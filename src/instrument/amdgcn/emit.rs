@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use modelgpu_isa::Flow;
 
 use super::calls::computed;
-use super::code::Ins;
+use super::code::{FirstVectors, Ins};
 use super::encoder::{EXEC, Encoder, MAX_OFFSET, PAIR, Source};
 use super::error::Refusal;
 use super::function::Function;
-use super::plan::{Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, LANE, OFFSET, OnTheWay, Plan};
+use super::pending;
+use super::plan::{Batch, Counter, DATA, Home, KEPT_VECTORS, Kind, OFFSET, OnTheWay, Plan};
 use super::text::{Goal, Label, Text};
 use crate::support::counting::Counting;
 
@@ -30,6 +31,16 @@ pub(super) struct Planned<'f, 'data> {
     pub(super) own: Own,
     pub(super) plan: Plan,
     pub(super) functions: Vec<&'f Function<'data>>,
+}
+
+/// The most checked counters of which each is an instruction at the end.
+const EACH: usize = 3;
+
+/// The lanes that are active while counts go to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Active {
+    All,
+    Some,
 }
 
 /// The labels of copies.
@@ -59,6 +70,8 @@ pub(super) struct Emitter<'a, 'data> {
     encoder: Encoder,
     /// A function has a vector comparison whose result is in EXEC.
     compares: bool,
+    /// The vector registers for an offset and a pair of values at the end of a wave, if some await no load there.
+    last_vectors: Option<[u16; 2]>,
     /// The counters of each stretch, by the numbers of the function and the stretch.
     counters: BTreeMap<(usize, usize), Vec<usize>>,
     end: Label,
@@ -99,6 +112,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             compares: functions
                 .iter()
                 .any(|function| function.all.iter().any(writes_exec_by_vectors)),
+            last_vectors: last_vectors(plan, functions),
             counters,
             end: text.label(),
             has_end: false,
@@ -355,11 +369,13 @@ impl<'a, 'data> Emitter<'a, 'data> {
             encoder.save_scc(text, scc);
         }
         let is_reached = self.plan.counting == Counting::Reached;
+        let guards = counters.iter().filter_map(|counter| counter.guard);
+        let guards = guards.fold(0, |all, (_, bit)| all | 1_u32 << bit);
         for counter in counters {
             match (counter.kind, counter.home) {
                 // Set at the start.
                 (_, Home::Bit(..)) if counter.is_first => {}
-                (_, Home::Bit(register, bit)) => self.set_bit(text, register, bit),
+                (_, Home::Bit(register, bit)) => self.set_bits(text, register, 1 << bit | guards),
                 (Kind::Lanes, _) if is_reached => self.note_active(text, counter),
                 (Kind::Lanes, Home::Scalar(register)) if counter.is_once => {
                     encoder.count_active(text, register);
@@ -433,13 +449,18 @@ impl<'a, 'data> Emitter<'a, 'data> {
         index < STATES && self.compares
     }
 
-    /// Sets a bit of a register that others may have set before.
-    fn set_bit(&self, text: &mut Text, register: u16, bit: u16) {
+    /// Sets bits of a register of which others may be set. One bit keeps SCC.
+    fn set_bits(&self, text: &mut Text, register: u16, bits: u32) {
         if self.plan.is_apart {
             // Vector instructions of other functions may have read the register or its neighbour.
             self.encoder.wait_for_scalars(text);
         }
-        self.encoder.set_bit(text, register, bit);
+        match bits.is_power_of_two() {
+            true => self
+                .encoder
+                .set_bit(text, register, bits.trailing_zeros() as u16),
+            false => self.encoder.set_bits(text, register, bits),
+        }
     }
 
     /// Adds to a counter with a register or a lane.
@@ -447,7 +468,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         let encoder = self.encoder;
         let t = self.plan.temporaries[0];
         match counter.home {
-            Home::Bit(register, bit) => self.set_bit(text, register, bit),
+            Home::Bit(register, bit) => self.set_bits(text, register, 1 << bit),
             Home::Scalar(register) if counter.is_once => encoder.move_32(text, register, amount),
             Home::Scalar(register) => {
                 // The code that brings counts to memory on the way reads the temporaries by vector instructions.
@@ -608,14 +629,27 @@ impl<'a, 'data> Emitter<'a, 'data> {
         let encoder = self.encoder;
         let is_first = |counter: &Counter| counter.is_first && Some(counter.function) == beginning;
         let mut values: BTreeMap<u16, u32> = BTreeMap::new();
+        for batch in &self.plan.batches {
+            let Some(bits) = batch.bits else { continue };
+            // The bits of counters that have a value.
+            let lanes = batch.counters.iter().zip(0..u32::BITS);
+            let set = lanes.filter(|(number, _)| {
+                let counter = &self.plan.counters[**number];
+                match counter.home {
+                    Home::Bit(..) => is_first(counter),
+                    _ => counter.guard.is_none(),
+                }
+            });
+            let value = set.fold(0, |all, (_, lane)| all | 1_u32 << lane);
+            match batch.has_pair {
+                true => encoder.move_64(text, bits, Source::Constant(value)),
+                false => _ = values.insert(bits, value),
+            }
+        }
         for counter in &self.plan.counters {
             match counter.home {
-                Home::Bit(register, bit) => {
-                    let value = values.entry(register).or_default();
-                    *value |= u32::from(is_first(counter)) << bit;
-                }
-                // It is set at once.
-                Home::Scalar(_) if is_first(counter) => {}
+                // It is set at once, or before its bit is.
+                Home::Scalar(_) if is_first(counter) || counter.guard.is_some() => {}
                 Home::Scalar(register) => {
                     let start = match counter.is_checked {
                         true => self.plan.rounds.wrapping_neg(),
@@ -623,7 +657,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     };
                     values.insert(register, start);
                 }
-                Home::Lane(..) => {}
+                Home::Bit(..) | Home::Lane(..) => {}
             }
         }
         while let Some((register, value)) = values.pop_first() {
@@ -641,13 +675,31 @@ impl<'a, 'data> Emitter<'a, 'data> {
     /// The end of a wave: adds its counters to memory. All registers of the kernel are free there.
     fn finish(&self, text: &mut Text) {
         let (plan, encoder) = (self.plan, self.encoder);
-        // No load may still write to these.
         let [base, _, free] = plan.temporaries;
-        encoder.wait_for_memory(text);
+        let Some(first) = plan.batches.first() else {
+            encoder.end(text);
+            return;
+        };
+        let [offset, data] = self.last_vectors.unwrap_or_else(|| {
+            // No load may still write to these.
+            encoder.wait_for_memory(text);
+            [OFFSET, DATA]
+        });
         encoder.wait_for_scalars(text);
-        encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
-        encoder.lane_offsets(text, LANE, OFFSET);
-        encoder.vector_move(text, DATA + 1, Source::Constant(0));
+        let is_alone = plan.batches.len() == 1;
+        let mut is_active = Active::Some;
+        if !is_alone || first.bits.is_none() {
+            encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
+            is_active = Active::All;
+        } else {
+            self.activate(text, first);
+        }
+        let is_wide = encoder.lanes == 64 && !first.has_pair;
+        let goal = Goal::Counter(first.word);
+        encoder.lane_words(text, base, offset, goal, is_wide);
+        let mut address = Address {
+            word: Some(first.word),
+        };
         let entry_lanes = match plan.entry_lanes {
             Some(Home::Lane(vector, lane)) => {
                 encoder.read_lane(text, free, vector, lane);
@@ -657,38 +709,86 @@ impl<'a, 'data> Emitter<'a, 'data> {
             Some(Home::Scalar(register)) => register,
             _ => free,
         };
-        let mut address = Address::default();
+        let mut has_high = false;
         for batch in &plan.batches {
             text.joint();
             match (batch.vector, batch.bits) {
-                (Some(vector), _) => encoder.vector_copy(text, DATA, vector),
-                (None, Some(bits)) => encoder.spread_bits(text, DATA, bits, LANE),
-                // Lanes without a counter have words that nobody reads.
-                (None, None) => {}
-            }
-            for (lane, number) in batch.counters.iter().enumerate() {
-                if let Home::Scalar(register) = plan.counters[*number].home {
-                    encoder.write_lane(text, DATA, Source::Scalar(register), lane as u16);
+                (_, Some(_)) => {
+                    if !is_alone {
+                        self.activate(text, batch);
+                    }
+                    encoder.vector_move_64(text, data, 1);
+                    is_active = Active::Some;
+                }
+                (vector, None) => {
+                    if is_active == Active::Some {
+                        encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
+                        is_active = Active::All;
+                    }
+                    if !has_high {
+                        encoder.vector_move(text, data + 1, Source::Constant(0));
+                        has_high = true;
+                    }
+                    // Lanes without a counter have words that nobody reads.
+                    if let Some(vector) = vector {
+                        encoder.vector_copy(text, data, vector);
+                    }
                 }
             }
-            if batch.checked > 0 {
+            // Few are counted from 0 one by one.
+            let is_each = batch.vector.is_none() && usize::from(batch.checked) <= EACH;
+            for number in batch.counters.iter().take(batch.checked.into()) {
+                if let (Home::Scalar(register), true) = (plan.counters[*number].home, is_each) {
+                    encoder.add(text, register, register, Source::Constant(plan.rounds));
+                }
+            }
+            let mut is_waiting = true;
+            for (lane, number) in batch.counters.iter().enumerate() {
+                if let Home::Scalar(register) = plan.counters[*number].home {
+                    if std::mem::take(&mut is_waiting) {
+                        encoder.wait_for_scalars(text);
+                    }
+                    encoder.write_known_lane(text, data, Source::Scalar(register), lane as u16);
+                }
+            }
+            if batch.checked > 0 && !is_each {
                 encoder.activate_first(text, batch.checked);
-                encoder.vector_add(text, DATA, plan.rounds);
-                encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
+                encoder.vector_add(text, data, plan.rounds);
+                match batch.bits {
+                    Some(_) => self.activate(text, batch),
+                    None => encoder.move_mask(text, EXEC, Source::Constant(u32::MAX)),
+                }
             }
             if plan.counting == Counting::Reached {
-                encoder.vector_at_most_one(text, DATA);
+                encoder.vector_at_most_one(text, data);
             }
-            let offset = address.reach(text, encoder, base, batch.word);
-            encoder.atomic_add(text, OFFSET, DATA, base, offset);
+            let place = address.reach(text, encoder, base, batch.word);
+            encoder.atomic_add(text, offset, data, base, place);
             if batch.has_products {
                 let word = batch.word + u64::from(encoder.lanes);
-                let offset = address.reach(text, encoder, base, word);
-                encoder.vector_multiply(text, DATA, DATA, entry_lanes);
-                encoder.atomic_add(text, OFFSET, DATA, base, offset);
+                let place = address.reach(text, encoder, base, word);
+                encoder.vector_multiply(text, data, data, entry_lanes);
+                encoder.atomic_add(text, offset, data, base, place);
             }
         }
         encoder.end(text);
+    }
+
+    /// Activates the lanes of a batch that have a value.
+    fn activate(&self, text: &mut Text, batch: &Batch) {
+        let encoder = self.encoder;
+        let Some(bits) = batch.bits.map(Source::Scalar) else {
+            return;
+        };
+        match (encoder.lanes, batch.has_pair) {
+            (64, true) => encoder.move_64(text, EXEC, bits),
+            (64, false) => {
+                // Lanes without a counter have words that nobody reads.
+                encoder.move_32(text, EXEC, bits);
+                encoder.move_32(text, EXEC + 1, Source::Constant(u32::MAX));
+            }
+            _ => encoder.move_32(text, EXEC, bits),
+        }
     }
 
     /// Adds the counters of a wave that continues to memory, one after the other, and sets them to their start. All registers
@@ -761,6 +861,11 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     encoder.wait_for_scalars(text);
                     encoder.add(text, t, t, Source::Constant(plan.rounds));
                 }
+                if let Some((register, bit)) = counter.guard {
+                    encoder.take_bit(text, u, register, bit);
+                    encoder.wait_for_scalars(text);
+                    encoder.multiply(text, t, t, u);
+                }
                 if plan.counting == Counting::Reached {
                     encoder.at_most_one(text, t);
                 }
@@ -815,6 +920,21 @@ impl<'a, 'data> Emitter<'a, 'data> {
         encoder.move_mask(text, EXEC, Source::Scalar(t));
         encoder.jump(text, back);
     }
+}
+
+/// Vector registers that await no load where waves end: one, and a pair.
+fn last_vectors(plan: &Plan, functions: &[&Function<'_>]) -> Option<[u16; 2]> {
+    let ends = |function: &&&Function<'_>| {
+        let mut all = function.all.iter();
+        all.any(|ins| matches!(ins.flow, Flow::End))
+    };
+    let ends = functions.iter().filter(ends);
+    let pending = ends.fold(0, |all, function| all | pending::at_ends(function));
+    let is_free = |number: u16| number < FirstVectors::BITS as u16 && pending >> number & 1 == 0;
+    let all = || (0..plan.vectors.start).filter(|number| is_free(*number));
+    let pair = all().find(|number| number % 2 == 0 && is_free(number + 1))?;
+    let single = all().find(|number| number / 2 != pair / 2)?;
+    (pair + 1 < plan.vectors.start).then_some([single, pair])
 }
 
 /// Returns whether an instruction is a vector comparison whose result is in EXEC.

@@ -53,7 +53,6 @@ struct Opcodes {
     vector_minimum: u32,
     set_bit: u32,
     take_field: u32,
-    spread: u32,
     move_32: u32,
     move_64: u32,
     count_32: u32,
@@ -68,6 +67,8 @@ struct Opcodes {
     end: u32,
     vector_move: u32,
     shift_left: u32,
+    shift_left_64: u32,
+    shift_left_add: u32,
     vector_add: u32,
     vector_multiply: u32,
     read_lane: u32,
@@ -105,7 +106,6 @@ impl Encoder {
             vector_minimum: find("VOP2", &["v_min_u32"]),
             set_bit: find("SOP1", &["s_bitset1_b32"]),
             take_field: find("SOP2", &["s_bfe_u32"]),
-            spread: find("VOP3", &["v_bfe_u32"]),
             move_32: find("SOP1", &["s_mov_b32"]),
             move_64: find("SOP1", &["s_mov_b64"]),
             count_32: find("SOP1", &["s_bcnt1_i32_b32"]),
@@ -120,6 +120,12 @@ impl Encoder {
             end: find("SOPP", &["s_endpgm"]),
             vector_move: find("VOP1", &["v_mov_b32"]),
             shift_left: find("VOP2", &["v_lshlrev_b32"]),
+            // On gfx12, a VOP2 instruction has this number among those of VOP3.
+            shift_left_64: opcode(target, "VOP2", "v_lshlrev_b64").map_or_else(
+                || find("VOP3", &["v_lshlrev_b64"]),
+                |op| u32::from(op) + 0x100,
+            ),
+            shift_left_add: find("VOP3", &["v_lshl_add_u32"]),
             vector_add: find("VOP2", &["v_add_u32", "v_add_nc_u32"]),
             vector_multiply: find("VOP3", &["v_mul_lo_u32"]),
             read_lane: find("VOP3", &["v_readlane_b32"]),
@@ -249,10 +255,10 @@ impl Encoder {
         );
     }
 
-    /// goal = the bit of a scalar register that has the number in `places`, of which the low five bits count.
-    pub(super) fn spread_bits(&self, text: &mut Text, goal: u16, scalar: u16, places: u16) {
-        let sources = [u32::from(scalar), VGPR + u32::from(places), ZERO + 1];
-        self.vop3(text, self.opcodes.spread, goal.into(), sources);
+    /// Sets bits of a register. Changes SCC.
+    pub(super) fn set_bits(&self, text: &mut Text, goal: u16, bits: u32) {
+        let (old, bits) = (Source::Scalar(goal), Source::Constant(bits));
+        Self::sop2(text, self.opcodes.or, goal, old, bits);
     }
 
     /// Copies or sets a mask of the wave's lanes.
@@ -514,6 +520,11 @@ impl Encoder {
         if matches!(source, Source::Scalar(_)) {
             self.wait_for_scalars(text);
         }
+        self.write_known_lane(text, vector, source, lane);
+    }
+
+    /// A lane of a vector register = a scalar register, which no instruction has written since the last wait, or a small constant.
+    pub(super) fn write_known_lane(&self, text: &mut Text, vector: u16, source: Source, lane: u16) {
         let (operand, literal) = source.operand();
         debug_assert!(literal.is_none(), "lanes take small constants");
         let op = self.opcodes.write_lane;
@@ -561,17 +572,49 @@ impl Encoder {
         self.vop3(text, op, goal.into(), sources);
     }
 
-    /// Sets a vector register to the number of the lane, and another one to 8 times that. All lanes must be active.
-    pub(super) fn lane_offsets(&self, text: &mut Text, vector: u16, offsets: u16) {
+    /// Sets a pair of scalar registers to the address of this place, and a vector register to the distance from it to the word
+    /// of each active lane, if the counter `goal` is that of the first. `is_wide`: lanes after the 32nd are active.
+    pub(super) fn lane_words(
+        &self,
+        text: &mut Text,
+        pair: u16,
+        vector: u16,
+        goal: super::text::Goal,
+        is_wide: bool,
+    ) {
+        const SHIFT: u32 = 3;
         let number = u32::from(vector);
+        Self::sop1(text, self.opcodes.get_pc, pair, Source::Constant(0));
+        let start = text.len();
         let op = self.opcodes.count_below;
         self.vop3(text, op, number, [MINUS_ONE, ZERO, 0]);
-        if self.lanes == 64 {
+        if is_wide {
             let op = self.opcodes.count_below_high;
             self.vop3(text, op, number, [MINUS_ONE, VGPR + number, 0]);
         }
-        let op = self.opcodes.shift_left;
-        text.push(op << 25 | u32::from(offsets) << 17 | number << 9 | (ZERO + 3));
+        if self.is_gfx9() {
+            // VOP3 has no constants there.
+            let op = self.opcodes.shift_left;
+            text.push(op << 25 | number << 17 | number << 9 | (ZERO + SHIFT));
+            let op = self.opcodes.vector_add;
+            text.push(op << 25 | number << 17 | number << 9 | LITERAL);
+        } else {
+            let op = self.opcodes.shift_left_add;
+            self.vop3(text, op, number, [VGPR + number, ZERO + SHIFT, LITERAL]);
+        }
+        text.refer_at_once(goal, text.len() - start);
+        text.push(0);
+    }
+
+    /// Sets a pair of vector registers to a small constant.
+    pub(super) fn vector_move_64(&self, text: &mut Text, vector: u16, value: u16) {
+        let value = ZERO + u32::from(value);
+        self.vop3(
+            text,
+            self.opcodes.shift_left_64,
+            vector.into(),
+            [ZERO, value, 0],
+        );
     }
 
     /// Adds a pair of vector registers, as 64 bits, to the memory at `base` + `address` + `offset`, in each active lane.

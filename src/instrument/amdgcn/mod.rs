@@ -21,6 +21,7 @@ mod map;
 mod masks;
 mod object;
 mod occupancy;
+mod pending;
 mod plan;
 mod registers;
 mod rewrite;

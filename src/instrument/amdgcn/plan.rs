@@ -7,8 +7,7 @@ use super::encoder::Encoder;
 use super::map::Sum;
 use crate::support::counting::Counting;
 
-/// The registers that the last instructions of a wave use: the number of the lane, an offset, and the 64 bits that are added there.
-pub(super) const LANE: u16 = 0;
+/// The registers that bring counts to memory: an offset, and the 64 bits that are added there.
 pub(super) const OFFSET: u16 = 1;
 pub(super) const DATA: u16 = 2;
 /// The vector registers that these need.
@@ -54,6 +53,8 @@ pub(super) struct Counter {
     /// It starts at minus the rounds, and its carry brings the counts of the wave to memory.
     pub(super) is_checked: bool,
     pub(super) home: Home,
+    /// It has a value only if this bit of a scalar register is set.
+    pub(super) guard: Option<(u16, u16)>,
     /// The number of its word in memory.
     pub(super) word: u64,
 }
@@ -65,8 +66,11 @@ pub(super) struct Batch {
     pub(super) counters: Vec<usize>,
     /// The vector register that holds them. Otherwise scalar ones do.
     pub(super) vector: Option<u16>,
-    /// The scalar register of those that are bits. Their numbers are those of their lanes.
+    /// The scalar register of those that are bits. Their numbers are those of their lanes. It has a bit for each other counter
+    /// in the first 32 lanes, too: it is set if the counter has a value.
     pub(super) bits: Option<u16>,
+    /// The bits are a pair of registers, the second of which is 0.
+    pub(super) has_pair: bool,
     /// The first so many are checked.
     pub(super) checked: u16,
     /// The number of its first word in memory.

@@ -232,7 +232,12 @@ struct Assignment<'a, 'data> {
 struct Lanes {
     keys: Vec<Key>,
     bits: std::ops::Range<usize>,
+    /// The bits are in a pair of registers.
+    has_pair: bool,
 }
+
+/// The most counters of a batch whose bits are in a pair of registers: no bit of the low one is a sign.
+const PAIRED: usize = 31;
 
 impl<'a, 'data> Assignment<'a, 'data> {
     fn new(group: &'a Group<'a, 'data>, choice: &'a Choice, limits: &'a Limits) -> Self {
@@ -374,12 +379,15 @@ impl<'a, 'data> Assignment<'a, 'data> {
             let room = BITS.saturating_sub(start).min(bits.len());
             batch.extend(bits.drain(..room));
             let end = batch.len();
-            needed += usize::from(end > start);
             let room = (lanes - end).min(values.len());
             batch.extend(values.drain(..room));
+            // With a pair, one instruction activates the lanes. One more register may lie before it.
+            let has_pair = lanes > BITS && batch.len() <= PAIRED && end > start;
+            needed += usize::from(end > start) + if has_pair { 2 } else { 0 };
             batches.push(Lanes {
                 keys: batch,
                 bits: start..end,
+                has_pair,
             });
         }
         let cheap = self.limits.cheap_scalars.saturating_sub(behind) as usize;
@@ -388,20 +396,44 @@ impl<'a, 'data> Assignment<'a, 'data> {
 
     /// Adds a batch of counters in scalar registers from number `next` on.
     fn add_scalars(&self, plan: &mut Plan, lanes: &Lanes, first_word: u64, next: &mut u32) {
+        if lanes.has_pair {
+            *next = next.next_multiple_of(2);
+        }
         let mut take = || {
             *next += 1;
             (*next - 1) as u16
         };
         let bits = (!lanes.bits.is_empty()).then(&mut take);
+        if lanes.has_pair {
+            take();
+        }
         let homes: Vec<Home> = (0..lanes.keys.len())
             .map(|lane| match bits {
                 Some(register) if lanes.bits.contains(&lane) => Home::Bit(register, lane as u16),
                 _ => Home::Scalar(take()),
             })
             .collect();
+        let start = plan.counters.len();
         self.add_batch(plan, &lanes.keys, &homes, first_word);
         if let Some(batch) = plan.batches.last_mut() {
             batch.bits = bits;
+            batch.has_pair = lanes.has_pair;
+        }
+        // The lanes of a stretch have a value if the bit of its waves is set.
+        let Some(bits) = bits.filter(|_| self.group.counting == Counting::Exact) else {
+            return;
+        };
+        let marked: BTreeSet<(usize, usize)> = lanes.keys[lanes.bits.clone()]
+            .iter()
+            .map(|(function, stretch, _)| (*function, *stretch))
+            .collect();
+        let batch = plan.counters[start..].iter_mut().zip(0..).take(BITS);
+        for (counter, lane) in batch {
+            let is_marked = marked.contains(&(counter.function, counter.stretch));
+            let is_value = counter.kind == Kind::Lanes && counter.is_once && !counter.is_first;
+            if is_marked && is_value {
+                counter.guard = Some((bits, lane));
+            }
         }
     }
 
@@ -417,6 +449,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
                 _ => None,
             },
             bits: None,
+            has_pair: false,
             checked: keys.iter().filter(|key| self.is_checked(key)).count() as u16,
             word,
             has_products: keys.iter().any(|key| self.products.contains(key)),
@@ -436,6 +469,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
                     && function.entries.len() == 1,
                 is_checked,
                 home: *home,
+                guard: None,
                 word: word + lane,
             });
         }
@@ -527,6 +561,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
             let keys = Lanes {
                 keys: keys.to_vec(),
                 bits: 0..0,
+                has_pair: false,
             };
             self.add_scalars(plan, &keys, first_word, next);
         }
@@ -534,6 +569,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
             let keys = Lanes {
                 keys: keys.to_vec(),
                 bits: 0..keys.len(),
+                has_pair: false,
             };
             self.add_scalars(plan, &keys, first_word, next);
         }

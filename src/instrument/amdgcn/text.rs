@@ -44,6 +44,8 @@ pub(super) struct Text {
     /// Additions of a distance to a goal: the place where each starts, the words from the origin of the distance to this place, and the
     /// goal.
     references: Vec<(usize, usize, Goal)>,
+    /// Constants that are the distance to a goal: the place of each, the words from the origin of the distance to it, and the goal.
+    distances: Vec<(usize, usize, Goal)>,
     /// Positions where code can be inserted, by rising position.
     joints: Vec<usize>,
     /// The end of the last `v_writelane_b32`.
@@ -91,6 +93,11 @@ impl Text {
     /// The two instructions that come next add the distance to a goal from the place that is `behind` words before here.
     pub(super) fn refer(&mut self, goal: Goal, behind: usize) {
         self.references.push((self.words.len(), behind, goal));
+    }
+
+    /// The word that comes next is the distance to a goal behind it, from the place that is `behind` words before here.
+    pub(super) fn refer_at_once(&mut self, goal: Goal, behind: usize) {
+        self.distances.push((self.words.len(), behind, goal));
     }
 
     /// Notes that the last instruction wrote a lane.
@@ -212,7 +219,7 @@ impl Text {
         for branch in &mut self.branches {
             branch.at = code_moved(branch.at);
         }
-        for (at, ..) in &mut self.references {
+        for (at, ..) in self.references.iter_mut().chain(&mut self.distances) {
             *at = code_moved(*at);
         }
         for joint in &mut self.joints {
@@ -239,15 +246,21 @@ impl Text {
     /// The bytes, if the text lies at the ELF address `base` and the counters at `counters`.
     pub(super) fn bytes(&self, base: u64, counters: u64) -> Vec<u8> {
         let mut words = self.words.clone();
-        for (at, behind, goal) in &self.references {
+        let distance = |(at, behind, goal): (usize, usize, Goal)| {
             let goal = match goal {
-                Goal::Label(label) => base + self.offset(*label),
+                Goal::Label(label) => base + self.offset(label),
                 Goal::Counter(number) => counters + 8 * number,
-                Goal::Original(address) => *address,
+                Goal::Original(address) => address,
             };
-            let distance = goal.wrapping_sub(base + 4 * (at - behind) as u64);
+            goal.wrapping_sub(base + 4 * (at - behind) as u64)
+        };
+        for reference in &self.references {
+            let (distance, at) = (distance(*reference), reference.0);
             words[at + 1] = distance as u32;
             words[at + 3] = (distance >> 32) as u32;
+        }
+        for reference in &self.distances {
+            words[reference.0] = distance(*reference) as u32;
         }
         words.into_iter().flat_map(u32::to_le_bytes).collect()
     }
