@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::flow::{Flowing, Graph, Ratio};
-use super::function::Function;
+use super::function::{Function, Stretch};
+use super::loops::Loops;
 use super::map::Sum;
 use super::masks;
 use super::plan::Kind;
@@ -22,6 +23,8 @@ pub(super) struct Choice {
     pub(super) checked: BTreeSet<(usize, usize)>,
     /// For each function and stretch, the sums over keys.
     pub(super) sums: Vec<Vec<StretchSums>>,
+    /// The loops around all calls of each function.
+    pub(super) depths: Vec<u32>,
 }
 
 /// A count of a key, or that times the lanes at entry.
@@ -41,6 +44,8 @@ pub(super) struct Wishes {
     pub(super) is_checked: bool,
     /// Registers do not outlive calls.
     pub(super) is_apart: bool,
+    /// No other code calls the functions.
+    pub(super) is_closed: bool,
 }
 
 /// Chooses the counters of functions.
@@ -50,6 +55,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         callees_end,
         is_checked,
         is_apart,
+        is_closed,
     } = wishes;
     let is_exact = counting == Counting::Exact;
     // It only follows from another one that a block ran if both run equally often.
@@ -59,12 +65,20 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         }
         terms => is_exact && terms != [(own, 1)],
     };
+    let calls = Calls::new(functions, is_apart);
     let mut choice = Choice {
         keys: Vec::new(),
         checked: BTreeSet::new(),
-        sums: Vec::new(),
+        sums: vec![Vec::new(); functions.len()],
+        depths: calls.depths.clone(),
     };
-    for (number, function) in functions.iter().enumerate() {
+    for number in calls.order.iter().copied() {
+        let function = functions[number];
+        let entry = match is_exact && is_closed {
+            true => calls.entry(functions, number, &choice.sums),
+            false => None,
+        };
+        let is_known = |stretch: usize| stretch == 0 && entry.is_some();
         let stretches = &function.stretches;
         // The blocks: each has the number of its first stretch.
         let mut blocks = Vec::new();
@@ -77,13 +91,23 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         }
         // A function that calls itself is a loop, too.
         let checked = |stretch: usize| {
-            let is_entry = !function.is_kernel() && stretch == 0;
+            let is_entry = calls.may_recur[number] && stretch == 0;
             is_exact && is_checked && (stretches[stretch].is_head || is_entry)
         };
         let graph = Graph::new(function, &block_of, Flowing::Waves, callees_end);
         let picked = graph.pick(|block| {
             let stretch = blocks[block];
-            (!checked(stretch), stretches[stretch].depth, block)
+            let Stretch {
+                depth, frequency, ..
+            } = stretches[stretch];
+            let is_first = is_first(functions, number, stretch);
+            (
+                !is_first && !is_known(stretch),
+                !checked(stretch),
+                depth,
+                frequency,
+                block,
+            )
         });
         let mut waves: Vec<Vec<(Term, Ratio)>> = Vec::with_capacity(blocks.len());
         let own = |key: Key| {
@@ -98,33 +122,24 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         for (block, sum) in picked.iter().enumerate() {
             let stretch = blocks[block];
             let key = (number, stretch, Kind::Waves);
-            let is_own = !is_derived(sum, block);
-            if is_own || checked(stretch) {
+            let terms = |block: usize| match &entry {
+                Some((waves, _)) if block == 0 => waves.clone(),
+                _ => vec![own((number, blocks[block], Kind::Waves))],
+            };
+            let is_checked = checked(stretch);
+            let derived = match !is_checked && (is_known(stretch) || is_derived(sum, block)) {
+                true => derive(sum, &terms),
+                false => None,
+            };
+            waves.push(derived.unwrap_or_else(|| {
                 choice.keys.push(key);
-            }
-            if checked(stretch) {
+                vec![own(key)]
+            }));
+            if is_checked {
                 choice.checked.insert((number, stretch));
             }
-            waves.push(match is_own || checked(stretch) {
-                true => vec![own(key)],
-                false => sum
-                    .terms
-                    .iter()
-                    .map(|(other, factor)| {
-                        let key = (number, blocks[*other], Kind::Waves);
-                        let factor = Ratio::new((*factor).into(), sum.denominator.into());
-                        (
-                            Term {
-                                key,
-                                is_product: false,
-                            },
-                            factor.unwrap_or(Ratio::ONE),
-                        )
-                    })
-                    .collect(),
-            });
         }
-        let ways = masks::find(function);
+        let ways = masks::find(function, callees_end);
         let stretch_nodes: Vec<usize> = (0..stretches.len()).collect();
         let graph = Graph::new(function, &stretch_nodes, Flowing::Lanes(&ways), callees_end);
         // Registers for the lanes at entry would have to outlive calls.
@@ -133,8 +148,9 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         let picked = graph.pick(|stretch| {
             let found = &stretches[stretch];
             (
-                !is_entry(stretch),
+                !is_entry(stretch) && !is_known(stretch),
                 found.depth,
+                found.frequency,
                 !found.starts_block,
                 stretch,
             )
@@ -155,12 +171,15 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         };
         let mut sums = Vec::with_capacity(stretches.len());
         for (stretch, sum) in picked.iter().enumerate() {
+            let terms = |stretch: usize| match &entry {
+                _ if is_entry(stretch) => products(stretch),
+                Some((_, lanes)) if stretch == 0 => lanes.clone(),
+                _ => vec![own((number, stretch, Kind::Lanes))],
+            };
+            let is_free = is_entry(stretch) || is_known(stretch) || is_derived(sum, stretch);
             let lanes = if is_entry(stretch) {
                 products(stretch)
-            } else if let Some(derived) = is_derived(sum, stretch)
-                .then(|| derive(number, sum, &is_entry, &products))
-                .flatten()
-            {
+            } else if let Some(derived) = is_free.then(|| derive(sum, &terms)).flatten() {
                 derived
             } else {
                 let key = (number, stretch, Kind::Lanes);
@@ -169,7 +188,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
             };
             sums.push((waves[block_of[stretch]].clone(), lanes));
         }
-        choice.sums.push(sums);
+        choice.sums[number] = sums;
     }
     choice.count_entries(functions);
     choice
@@ -178,16 +197,13 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
 impl Choice {
     /// Lets a counter of lanes stand for the products, if all are of waves that begin. No other needs the lanes at entry then.
     fn count_entries(&mut self, functions: &[&Function<'_>]) {
-        let is_first = |key: &Key| {
-            let function = functions[key.0];
-            let is_once = function.stretches[key.1].depth == 0;
-            function.is_kernel() && function.entries.len() == 1 && key.1 == 0 && is_once
-        };
         let lanes = |key: Key| (key.0, key.1, Kind::Lanes);
         let mut entries = BTreeSet::new();
         for (term, _) in self.sums.iter().flatten().flat_map(|(_, lanes)| lanes) {
             match term.is_product {
-                true if is_first(&term.key) => _ = entries.insert(lanes(term.key)),
+                true if is_first(functions, term.key.0, term.key.1) => {
+                    _ = entries.insert(lanes(term.key))
+                }
                 true => return,
                 false => {}
             }
@@ -205,34 +221,142 @@ impl Choice {
     }
 }
 
-/// A sum of lanes by counters. `None` if a factor gets too large.
-fn derive(
-    function: usize,
-    sum: &Sum,
-    is_entry: &impl Fn(usize) -> bool,
-    products: &impl Fn(usize) -> Vec<(Term, Ratio)>,
-) -> Option<Vec<(Term, Ratio)>> {
-    let mut all: BTreeMap<Term, Ratio> = BTreeMap::new();
-    for (stretch, factor) in &sum.terms {
+/// Returns whether each wave of a kernel begins at a stretch, and does not come back.
+pub(super) fn is_first(functions: &[&Function<'_>], function: usize, stretch: usize) -> bool {
+    let function = functions[function];
+    let is_once = function.stretches[stretch].depth == 0;
+    function.is_kernel() && function.entries.len() == 1 && stretch == 0 && is_once
+}
+
+/// A sum by counters: each node has these terms. `None` if a factor gets too large.
+fn derive(sum: &Sum, terms: &impl Fn(usize) -> Vec<(Term, Ratio)>) -> Option<Vec<(Term, Ratio)>> {
+    let mut all = BTreeMap::new();
+    for (node, factor) in &sum.terms {
         let factor = Ratio::new((*factor).into(), sum.denominator.into())?;
-        let terms = match is_entry(*stretch) {
-            true => products(*stretch),
-            false => vec![(
-                Term {
-                    key: (function, *stretch, Kind::Lanes),
-                    is_product: false,
-                },
-                Ratio::ONE,
-            )],
-        };
-        for (term, own) in terms {
-            let value = own.times(factor)?;
-            let value = match all.get(&term) {
-                Some(known) => known.plus(value)?,
-                None => value,
-            };
-            all.insert(term, value);
-        }
+        add_terms(&mut all, &terms(*node), factor)?;
     }
     Some(all.into_iter().collect())
+}
+
+/// Adds terms with a factor. `None` if one gets too large.
+fn add_terms(
+    all: &mut BTreeMap<Term, Ratio>,
+    terms: &[(Term, Ratio)],
+    factor: Ratio,
+) -> Option<()> {
+    for (term, own) in terms {
+        let value = own.times(factor)?;
+        let value = match all.get(term) {
+            Some(known) => known.plus(value)?,
+            None => value,
+        };
+        all.insert(*term, value);
+    }
+    Some(())
+}
+
+/// The calls among the functions of a group.
+struct Calls {
+    /// The calls of each function: those that call it, and the numbers of the instructions.
+    callers: Vec<Vec<(usize, usize)>>,
+    /// A call of the function may lead to another one, before it returns.
+    may_recur: Vec<bool>,
+    /// The functions, callers first.
+    order: Vec<usize>,
+    /// The loops around all calls of each function.
+    depths: Vec<u32>,
+}
+
+impl Calls {
+    fn new(functions: &[&Function<'_>], is_apart: bool) -> Self {
+        let count = functions.len();
+        let numbers: BTreeMap<u64, usize> = functions
+            .iter()
+            .enumerate()
+            .map(|(number, function)| (function.code.address, number))
+            .collect();
+        let mut found = Self {
+            callers: vec![Vec::new(); count],
+            may_recur: vec![false; count],
+            order: (0..count).collect(),
+            depths: vec![0; count],
+        };
+        if is_apart {
+            // Its counts are in memory before each call.
+            return found;
+        }
+        let mut callees: Vec<Vec<usize>> = vec![Vec::new(); count];
+        let mut is_known = true;
+        for (number, function) in functions.iter().enumerate() {
+            let calls = function.all.iter().enumerate();
+            for (call, _) in calls.filter(|(_, ins)| ins.is_call()) {
+                let goal = function.callees.get(&call);
+                match goal.and_then(|goal| numbers.get(goal)) {
+                    Some(callee) => {
+                        callees[number].push(*callee);
+                        found.callers[*callee].push((number, call));
+                    }
+                    None => is_known = false,
+                }
+            }
+        }
+        if !is_known {
+            let devices = functions.iter().map(|function| !function.is_kernel());
+            found.may_recur = devices.collect();
+            found.callers = vec![Vec::new(); count];
+            return found;
+        }
+        let circles = Loops::find(&callees);
+        found.may_recur = circles.heads;
+        let is_circle = |number: &usize| circles.depths[*number] > 0;
+        // Those of circles come last.
+        let mut open: Vec<usize> = found.callers.iter().map(Vec::len).collect();
+        let mut ready: Vec<usize> = (0..count).filter(|number| open[*number] == 0).collect();
+        found.order.clear();
+        while let Some(number) = ready.pop() {
+            found.order.push(number);
+            for callee in &callees[number] {
+                open[*callee] -= 1;
+                if open[*callee] == 0 {
+                    ready.push(*callee);
+                }
+            }
+        }
+        found
+            .order
+            .extend((0..count).filter(|number| open[*number] > 0));
+        for number in found.order.clone() {
+            let calls = found.callers[number].iter().map(|(caller, call)| {
+                let caller_function = functions[*caller];
+                let stretch = caller_function.stretch_of(*call);
+                found.depths[*caller] + caller_function.stretches[stretch].depth
+            });
+            found.depths[number] = calls.max().unwrap_or_default() + u32::from(is_circle(&number));
+        }
+        found
+    }
+
+    /// The waves and lanes that enter a function, by the counts of its callers, which are known.
+    fn entry(
+        &self,
+        functions: &[&Function<'_>],
+        number: usize,
+        sums: &[Vec<StretchSums>],
+    ) -> Option<StretchSums> {
+        /// More would make the sums of the function long.
+        const MAX_TERMS: usize = 16;
+        let function = functions[number];
+        let (mut waves, mut lanes) = (BTreeMap::new(), BTreeMap::new());
+        for (caller, call) in &self.callers[number] {
+            let stretch = functions[*caller].stretch_of(*call);
+            let (of_waves, of_lanes) = sums[*caller].get(stretch)?;
+            add_terms(&mut waves, of_waves, Ratio::ONE)?;
+            add_terms(&mut lanes, of_lanes, Ratio::ONE)?;
+        }
+        let mut all = 0..function.all.len();
+        let is_branch_goal = all.any(|from| function.following(from).any(|next| next == 0));
+        let is_long = waves.len().max(lanes.len()) > MAX_TERMS;
+        let is_known = !self.callers[number].is_empty() && !is_branch_goal && !is_long;
+        is_known.then(|| (waves.into_iter().collect(), lanes.into_iter().collect()))
+    }
 }

@@ -96,7 +96,8 @@ impl Graph {
                 })
                 .map(node)
                 .collect();
-            let is_parted = ins.is_call() && (of_lanes || callees_end)
+            let is_kept = !of_lanes || function.kept_calls.contains_key(&last);
+            let is_parted = ins.is_call() && (!is_kept || callees_end)
                 || of_lanes && range.clone().any(|number| function.all[number].writes_exec);
             let leaves = matches!(ins.flow, Flow::End | Flow::Indirect)
                 && !function.jumps.contains_key(&last);

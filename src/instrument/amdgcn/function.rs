@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use modelgpu_isa::{Flow, Operand};
 
 use super::calls::Ways;
-use super::code::{Code, Ins, Used};
+use super::code::{Code, Ins, Scalars, Used};
 use super::jumps;
 use super::loops::Loops;
 
@@ -14,6 +14,9 @@ const RETURN_ADDRESS: u16 = 30;
 /// The distance in bytes from a kernel's entry to that for firmware that has loaded arguments into registers ("Preloaded Kernel
 /// Arguments" in LLVM's AMDGPUUsage).
 pub(super) const PRELOADED_ENTRY: u64 = 256;
+
+/// The waves of which [`Stretch::frequency`] is a part.
+const ALL_WAVES: u32 = 1 << 24;
 
 /// A stretch of code: all of its instructions run equally often, with the same lanes.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +27,8 @@ pub(super) struct Stretch {
     pub(super) starts_block: bool,
     /// The number of loops around it.
     pub(super) depth: u32,
+    /// The waves that come there, roughly: of [`ALL_WAVES`], if each branch halves them.
+    pub(super) frequency: u32,
     /// No way leads in a circle without such a stretch.
     pub(super) is_head: bool,
 }
@@ -48,6 +53,8 @@ pub(super) struct Function<'data> {
     pub(super) calls: bool,
     /// The ELF addresses that calls lead to, by the numbers of instructions. Other calls lead to addresses that are not known.
     pub(super) callees: BTreeMap<usize, u64>,
+    /// The calls after which the active lanes are those before it, with the scalar registers that the callees may write.
+    pub(super) kept_calls: BTreeMap<usize, Scalars>,
     pub(super) stretches: Vec<Stretch>,
     /// Before each instruction, SCC has a value that is read later.
     pub(super) is_scc_live: Vec<bool>,
@@ -86,6 +93,7 @@ impl<'data> Function<'data> {
             outside: Vec::new(),
             calls,
             callees: BTreeMap::new(),
+            kept_calls: BTreeMap::new(),
             stretches: Vec::new(),
             is_scc_live: Vec::new(),
             index,
@@ -176,6 +184,7 @@ impl<'data> Function<'data> {
                 first,
                 starts_block: leaders.contains(&first),
                 depth: 0,
+                frequency: 0,
                 is_head: false,
             })
             .collect();
@@ -189,6 +198,34 @@ impl<'data> Function<'data> {
         let Loops { depths, heads } = Loops::find(&successors);
         for (stretch, (depth, is_head)) in self.stretches.iter_mut().zip(depths.iter().zip(heads)) {
             (stretch.depth, stretch.is_head) = (*depth, is_head);
+        }
+        self.estimate(&successors);
+    }
+
+    /// Sets the frequencies of stretches.
+    fn estimate(&mut self, successors: &[Vec<usize>]) {
+        // Most code leads on to later places, and few rounds reach all of it.
+        const ROUNDS: usize = 4;
+        let count = self.stretches.len();
+        let mut sources: Vec<Vec<usize>> = vec![Vec::new(); count];
+        for (stretch, next) in successors.iter().enumerate() {
+            next.iter().for_each(|next| sources[*next].push(stretch));
+        }
+        let entries = self.entries.iter().map(|entry| self.stretch_of(*entry));
+        let entries: BTreeSet<usize> = entries.collect();
+        for _ in 0..ROUNDS {
+            for stretch in 0..count {
+                let begun = match entries.contains(&stretch) {
+                    true => u64::from(ALL_WAVES),
+                    false => 0,
+                };
+                let shares = sources[stretch].iter().map(|source| {
+                    let parts = successors[*source].len().max(1) as u64;
+                    u64::from(self.stretches[*source].frequency) / parts
+                });
+                let sum = begun + shares.sum::<u64>();
+                self.stretches[stretch].frequency = sum.min(u32::MAX.into()) as u32;
+            }
         }
     }
 

@@ -248,12 +248,13 @@ fn states_once(
 }
 
 /// Finds the ways of lanes in a function, and the stretches whose lanes are those of its entry.
-pub(super) fn find(function: &Function<'_>) -> LaneWays {
+/// `callees_end`: a callee may end the wave.
+pub(super) fn find(function: &Function<'_>, callees_end: bool) -> LaneWays {
     let mut parents = Parents::new();
     let Some(before) = states(function, &mut parents) else {
         return LaneWays::default();
     };
-    let mut found = ways(function, &before, &mut parents);
+    let mut found = ways(function, &before, &mut parents, callees_end);
     let has_all =
         |state: &Option<State>| matches!(state, Some(state) if state.exec == Mask::Is(Set::Entry));
     let numbers = before.iter().enumerate();
@@ -264,8 +265,32 @@ pub(super) fn find(function: &Function<'_>) -> LaneWays {
     found
 }
 
+/// Returns whether the lanes of the entry are active at each of these instructions.
+pub(super) fn are_whole(function: &Function<'_>, numbers: &[usize]) -> bool {
+    let mut parents = Parents::new();
+    let Some(before) = states(function, &mut parents) else {
+        return false;
+    };
+    numbers.iter().all(|number| {
+        let stretch = function.stretch_of(*number);
+        let Some(mut state) = before[stretch].clone() else {
+            // No wave comes there.
+            return true;
+        };
+        for earlier in function.stretches[stretch].first..*number {
+            step(function, earlier, &mut state, &mut parents);
+        }
+        state.exec == Mask::Is(Set::Entry)
+    })
+}
+
 /// The ways of lanes where EXEC changes, by what is known before each stretch.
-fn ways(function: &Function<'_>, states: &[Option<State>], parents: &mut Parents) -> LaneWays {
+fn ways(
+    function: &Function<'_>,
+    states: &[Option<State>],
+    parents: &mut Parents,
+    callees_end: bool,
+) -> LaneWays {
     // Two pools for each condition: for the lanes that it keeps, and for the others.
     let pool =
         |condition: usize, is_rest: bool| LaneEnd::Pool(2 * condition + usize::from(is_rest));
@@ -281,10 +306,17 @@ fn ways(function: &Function<'_>, states: &[Option<State>], parents: &mut Parents
             let ins = &function.all[number];
             let earlier = state.clone();
             step(function, number, &mut state, parents);
-            let is_end = matches!(ins.flow, Flow::End | Flow::Trap | Flow::Indirect)
-                && !function.jumps.contains_key(&number);
-            if is_end || ins.is_call() {
+            let leaves =
+                matches!(ins.flow, Flow::Indirect) && !function.jumps.contains_key(&number);
+            let is_kept = !callees_end && function.kept_calls.contains_key(&number);
+            if leaves || ins.is_call() && !is_kept {
                 leaking.extend(&earlier.open);
+            }
+            if matches!(ins.flow, Flow::End | Flow::Trap) {
+                // Lanes that wait end with the wave.
+                let pools = earlier.open.iter().flat_map(|condition| both(*condition));
+                let ways = pools.map(|pool| (pool, LaneEnd::Outside));
+                found.ways.extend(ways);
             }
             if !ins.writes_exec || ins.ends_block() {
                 continue;
@@ -332,11 +364,17 @@ fn ways(function: &Function<'_>, states: &[Option<State>], parents: &mut Parents
                 {
                     add(own, next);
                     for condition in &earlier.open {
-                        if !around(Set::Kept(*condition), parents).contains(&outer) {
-                            continue;
-                        }
+                        let is_whole =
+                            around(before(*condition, parents), parents).contains(&outer);
                         // A pool of active lanes is empty.
                         for end in both(*condition) {
+                            // One part of the lanes before it may be active without the other.
+                            let is_part = outer == Set::Kept(*condition)
+                                && end == pool(*condition, false)
+                                || outer == Set::Rest(*condition) && end == pool(*condition, true);
+                            if !is_whole && !is_part {
+                                continue;
+                            }
                             let is_active = exec == Mask::Is(Set::Kept(*condition))
                                 && end == pool(*condition, false)
                                 || exec == Mask::Is(Set::Rest(*condition))
@@ -364,6 +402,12 @@ fn ways(function: &Function<'_>, states: &[Option<State>], parents: &mut Parents
             }
         }
     }
+    // No lanes leave a pool that none enter.
+    let entered: BTreeSet<LaneEnd> = found.ways.iter().map(|(_, to)| *to).collect();
+    found.ways.retain(|(from, _)| match from {
+        LaneEnd::Pool(_) => entered.contains(from),
+        LaneEnd::Stretch(_) | LaneEnd::Outside => true,
+    });
     // Pools get numbers one after the other.
     let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
     let mut renamed = |end: LaneEnd| match end {
@@ -401,6 +445,10 @@ fn is_narrowing(function: &Function<'_>, number: usize) -> bool {
 /// Executes an instruction. Returns whether less is known of the lanes before a condition.
 fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut Parents) -> bool {
     let ins: &Ins = &function.all[number];
+    if let Some(writes) = function.kept_calls.get(&number) {
+        forget_written(state, ins.writes | writes, function.code.wave);
+        return false;
+    }
     if ins.is_call() || matches!(ins.flow, Flow::Trap) {
         state.exec = Mask::Unknown;
         state.registers.clear();
@@ -425,6 +473,14 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
         let writes_exec = goal == Operand::EXEC;
         match name {
             "s_mov" => {
+                let is_kept = decoded.src[0] == Operand::EXEC && !writes_exec;
+                if is_kept && !matches!(state.exec, Mask::Is(_)) {
+                    // The lanes get a name, as a comparison may follow that narrows them.
+                    state.forget(number, parents);
+                    is_new = set_parent(number, state.exec, parents);
+                    state.exec = Mask::Is(before(number, parents));
+                    exec = state.exec;
+                }
                 let moved = state.mask(decoded.src[0]);
                 match writes_exec {
                     true => exec = moved,
@@ -432,12 +488,8 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
                 }
             }
             "s_and_saveexec" => {
-                state.forget(number, parents);
-                is_new = set_parent(number, state.exec, parents);
-                result = mask(Mask::Is(before(number, parents)));
-                exec = Mask::Is(Set::Kept(number));
-                // All lanes before it are those that it is about.
-                state.exec = Mask::Is(before(number, parents));
+                (exec, is_new) = narrow(number, state, parents);
+                result = mask(state.exec);
             }
             "s_andn1_saveexec" | "s_and_not0_saveexec" => {
                 result = mask(state.exec);
@@ -465,6 +517,9 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
                     (a, _) => a.part(),
                 };
                 match writes_exec {
+                    true if decoded.src[..2].contains(&Operand::EXEC) => {
+                        (exec, is_new) = narrow(number, state, parents);
+                    }
                     true => exec = part,
                     false => result = mask(part),
                 }
@@ -501,18 +556,18 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
             _ if ins.writes_exec => exec = Mask::Unknown,
             _ => {}
         }
-        forget_written(state, ins.writes);
+        forget_written(state, ins.writes, function.code.wave);
         if let (Some(mask), Some(register), false) = (result, goal.scalar_index(), writes_exec) {
             state.registers.insert(register as u16, mask);
         }
     } else {
-        forget_written(state, ins.writes);
+        forget_written(state, ins.writes, function.code.wave);
         if ins.writes_exec {
             // A vector comparison that writes EXEC keeps a part of the active lanes.
-            exec = match ins.mnemonic.starts_with("v_cmpx") {
-                true => state.exec.part(),
-                false => Mask::Unknown,
-            };
+            match ins.mnemonic.starts_with("v_cmpx") {
+                true => (exec, is_new) = narrow(number, state, parents),
+                false => exec = Mask::Unknown,
+            }
         }
     }
     if ins.writes_exec {
@@ -520,6 +575,15 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
     }
     state.exec = exec;
     is_new
+}
+
+/// Notes that an instruction keeps some of the active lanes. Returns these, and whether less is known of the lanes before it.
+fn narrow(number: usize, state: &mut State, parents: &mut Parents) -> (Mask, bool) {
+    state.forget(number, parents);
+    let is_new = set_parent(number, state.exec, parents);
+    // All lanes before it are those that it is about.
+    state.exec = Mask::Is(before(number, parents));
+    (Mask::Is(Set::Kept(number)), is_new)
 }
 
 /// Notes the lanes that wait, if EXEC becomes `exec`.
@@ -533,10 +597,10 @@ fn settle(state: &mut State, exec: Mask, parents: &Parents) {
         }
     };
     let is_outside = |set: Set| !around(set, parents).contains(&outer);
-    // All of its lanes are active now.
+    // All of the lanes before it are active now.
     state
         .open
-        .retain(|condition| is_outside(Set::Kept(*condition)));
+        .retain(|condition| is_outside(before(*condition, parents)));
     state.lost.retain(|set| is_outside(*set));
     let condition = match outer {
         Set::Kept(at) | Set::Rest(at) => Some(at),
@@ -560,11 +624,14 @@ fn operands(state: &State, decoded: &Instruction) -> [Mask; 2] {
 }
 
 /// Forgets masks in registers that an instruction writes.
-fn forget_written(state: &mut State, writes: Scalars) {
-    // A pair has two registers; in waves of 32, the one after a mask does not matter, but nothing is lost by this.
+fn forget_written(state: &mut State, writes: Scalars, wave: WaveSize) {
+    let registers = match wave {
+        WaveSize::W32 => 1,
+        WaveSize::W64 => 3,
+    };
     state
         .registers
-        .retain(|number, _| writes >> number & 3 == 0);
+        .retain(|number, _| writes >> number & registers == 0);
 }
 
 /// Notes the lanes before a condition. Returns whether others were known.

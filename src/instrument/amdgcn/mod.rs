@@ -15,6 +15,7 @@ mod error;
 mod flow;
 mod function;
 mod jumps;
+mod kept;
 mod link;
 mod loops;
 mod map;

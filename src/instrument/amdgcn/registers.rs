@@ -39,6 +39,8 @@ pub(super) struct Group<'a, 'data> {
     pub(super) callees_end: bool,
     /// It is one function, whose registers those that it may call have, too.
     pub(super) is_apart: bool,
+    /// No other code calls its functions.
+    pub(super) is_closed: bool,
     pub(super) counting: Counting,
     pub(super) sharing: Sharing,
 }
@@ -79,6 +81,7 @@ pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Resul
         callees_end: group.callees_end,
         is_checked: group.is_apart || limits.has_room_on_the_way(),
         is_apart: group.is_apart,
+        is_closed: group.is_closed,
     };
     let choice = choose(group.functions, wishes);
     let plan = |limits: &Limits| match group.is_apart && !limits.has_room_on_the_way() {
@@ -253,7 +256,8 @@ impl<'a, 'data> Assignment<'a, 'data> {
     }
 
     fn depth(&self, key: &Key) -> u32 {
-        self.group.functions[key.0].stretches[key.1].depth
+        let stretch = &self.group.functions[key.0].stretches[key.1];
+        stretch.depth + self.choice.depths[key.0]
     }
 
     fn is_checked(&self, key: &Key) -> bool {

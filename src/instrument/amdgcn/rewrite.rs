@@ -9,6 +9,7 @@ use super::emit::{Emitter, Labels, Own, Planned};
 use super::encoder::Encoder;
 use super::error::Refusal;
 use super::function::Function;
+use super::kept;
 use super::link::Layout;
 use super::map::{FunctionCounts, StretchCounts};
 use super::object::{Object, granule};
@@ -44,7 +45,8 @@ fn instrument_within(
     options: &AmdgcnOptions,
     far: Far,
 ) -> Result<Instrumented, Refusal> {
-    let functions = object.functions();
+    let mut functions = object.functions();
+    kept::note(&mut functions);
     let planner = Planner {
         object,
         options,
@@ -168,7 +170,7 @@ impl<'f, 'data> Planner<'f, 'data> {
             group.extend(callees);
             let used = joined(&group);
             let plan = match size <= room {
-                true => self.planned(&group, used, false),
+                true => self.planned(&group, used, Reach::Kernel),
                 false => Err(Refusal::NoFunction),
             };
             match plan {
@@ -210,13 +212,13 @@ impl<'f, 'data> Planner<'f, 'data> {
         }
         // Many functions have too many counters to have them all in registers at once. And one that stays as it is may end waves.
         let is_whole = !has_gaps && self.options.sharing == Sharing::Separate;
-        let whole = is_whole.then(|| self.planned(&group, used, false).ok());
+        let whole = is_whole.then(|| self.planned(&group, used, Reach::Object).ok());
         if let Some(plan) = whole.flatten() {
             self.add(None, plan, group);
             return;
         }
         for function in group {
-            let plan = self.planned(&[function], used, true);
+            let plan = self.planned(&[function], used, Reach::Function);
             match plan.and_then(|plan| self.far.with_room(plan, function)) {
                 Ok(plan) => self.add(None, plan, vec![function]),
                 Err(refusal) => self.refused.push((function.name.clone(), refusal)),
@@ -234,16 +236,12 @@ impl<'f, 'data> Planner<'f, 'data> {
     }
 
     /// The plan of a group. These registers are `used` by it and all that it may call.
-    fn planned(
-        &self,
-        group: &[&Function<'_>],
-        used: Used,
-        is_apart: bool,
-    ) -> Result<Plan, Refusal> {
+    fn planned(&self, group: &[&Function<'_>], used: Used, reach: Reach) -> Result<Plan, Refusal> {
         let ends = |function: &Function<'_>| {
             let mut all = function.all.iter();
             all.any(|ins| matches!(ins.flow, Flow::End | Flow::Trap))
         };
+        let is_apart = reach == Reach::Function;
         let callees_end = match is_apart {
             true => self
                 .functions
@@ -274,11 +272,23 @@ impl<'f, 'data> Planner<'f, 'data> {
             own: joined(group),
             callees_end,
             is_apart,
+            is_closed: reach == Reach::Kernel,
             counting: self.options.counting,
             sharing: self.options.sharing,
         };
         plan(&group, self.words, self.options.rounds)
     }
+}
+
+/// The functions of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// A kernel, with copies of its own of all functions that it may call.
+    Kernel,
+    /// All that are connected by calls.
+    Object,
+    /// One function, which shares its registers with others.
+    Function,
 }
 
 /// The registers that functions use.

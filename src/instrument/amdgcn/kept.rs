@@ -1,0 +1,78 @@
+//! Functions that give their callers the active lanes back as they were.
+
+use std::collections::HashMap;
+
+use modelgpu_isa::Flow;
+
+use super::code::Scalars;
+use super::function::Function;
+use super::masks;
+
+/// The state of a search through calls.
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    /// The search is in it.
+    Open,
+    /// It changes no lanes, and may write these scalar registers. `None`: it is not known to be so.
+    Done(Option<Scalars>),
+}
+
+/// Notes the calls after which the lanes are active that were so before, with the scalar registers that they may write.
+pub(super) fn note(functions: &mut [Function<'_>]) {
+    if functions.iter().all(|function| !function.calls) {
+        return;
+    }
+    let numbers: HashMap<u64, usize> = functions
+        .iter()
+        .enumerate()
+        .map(|(number, function)| (function.code.address, number))
+        .collect();
+    let mut found: HashMap<usize, Found> = HashMap::new();
+    for start in 0..functions.len() {
+        // Callees come first.
+        let mut open = vec![(start, false)];
+        while let Some((number, is_ready)) = open.pop() {
+            if !is_ready {
+                if found.contains_key(&number) {
+                    continue;
+                }
+                found.insert(number, Found::Open);
+                open.push((number, true));
+                let callees = functions[number].callees.values();
+                let callees = callees.filter_map(|goal| numbers.get(goal).copied());
+                open.extend(callees.map(|callee| (callee, false)));
+                continue;
+            }
+            let function = &functions[number];
+            let calls = function.callees.iter().filter_map(|(call, goal)| {
+                match numbers.get(goal).and_then(|callee| found.get(callee)) {
+                    Some(Found::Done(Some(writes))) => Some((*call, *writes)),
+                    _ => None,
+                }
+            });
+            functions[number].kept_calls = calls.collect();
+            let kept = kept(&functions[number]);
+            found.insert(number, Found::Done(kept));
+        }
+    }
+}
+
+/// The scalar registers that a function and its callees may write, if it returns with the lanes of its entry.
+fn kept(function: &Function<'_>) -> Option<Scalars> {
+    let is_open = !function.unresolved.is_empty() || !function.outside.is_empty();
+    if function.is_kernel() || is_open || function.used.has_indexed_scalars {
+        return None;
+    }
+    let mut writes = 0;
+    for (number, ins) in function.all.iter().enumerate() {
+        writes |= ins.writes;
+        if ins.is_call() {
+            writes |= function.kept_calls.get(&number)?;
+        }
+    }
+    let is_return = |number: &usize| {
+        matches!(function.all[*number].flow, Flow::Indirect) && !function.jumps.contains_key(number)
+    };
+    let returns: Vec<usize> = (0..function.all.len()).filter(is_return).collect();
+    masks::are_whole(function, &returns).then_some(writes)
+}
