@@ -46,6 +46,8 @@ pub(super) struct Wishes {
     pub(super) is_apart: bool,
     /// No other code calls the functions.
     pub(super) is_closed: bool,
+    /// There may be products of the waves of a loop and the lanes of a condition before it.
+    pub(super) may_multiply: bool,
 }
 
 /// Chooses the counters of functions.
@@ -56,6 +58,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         is_checked,
         is_apart,
         is_closed,
+        may_multiply,
     } = wishes;
     let is_exact = counting == Counting::Exact;
     // It only follows from another one that a block ran if both run equally often.
@@ -145,10 +148,26 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         // Registers for the lanes at entry would have to outlive calls.
         let is_entry =
             |stretch: usize| function.is_kernel() && !is_apart && ways.entry.contains(&stretch);
+        // The waves of a loop times the lanes that all its rounds have.
+        let multiplied = |stretch: usize| -> Option<Vec<(Term, Ratio)>> {
+            let behind = *ways.kept.get(&stretch)?;
+            let is_once = stretches.get(behind)?.depth == 0;
+            let is_wanted = may_multiply && is_exact && !is_apart && function.is_kernel();
+            let terms = &waves[block_of[stretch]];
+            let is_looping = |(term, _): &(Term, Ratio)| stretches[term.key.1].depth > 0;
+            let is_useful = stretches[stretch].depth > 0 && terms.iter().all(is_looping);
+            let terms = terms.iter().map(|(term, factor)| {
+                let key = (number, term.key.1, Kind::Times(behind));
+                (own(key).0, *factor)
+            });
+            (is_once && is_wanted && is_useful).then(|| terms.collect())
+        };
+        let multiplied: Vec<Option<Vec<(Term, Ratio)>>> =
+            (0..stretches.len()).map(multiplied).collect();
         let picked = graph.pick(|stretch| {
             let found = &stretches[stretch];
             (
-                !is_entry(stretch) && !is_known(stretch),
+                !is_entry(stretch) && !is_known(stretch) && multiplied[stretch].is_none(),
                 found.depth,
                 found.frequency,
                 !found.starts_block,
@@ -174,9 +193,13 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
             let terms = |stretch: usize| match &entry {
                 _ if is_entry(stretch) => products(stretch),
                 Some((_, lanes)) if stretch == 0 => lanes.clone(),
-                _ => vec![own((number, stretch, Kind::Lanes))],
+                _ => match &multiplied[stretch] {
+                    Some(terms) => terms.clone(),
+                    None => vec![own((number, stretch, Kind::Lanes))],
+                },
             };
-            let is_free = is_entry(stretch) || is_known(stretch) || is_derived(sum, stretch);
+            let is_given = is_entry(stretch) || is_known(stretch);
+            let is_free = is_given || multiplied[stretch].is_some() || is_derived(sum, stretch);
             let lanes = if is_entry(stretch) {
                 products(stretch)
             } else if let Some(derived) = is_free.then(|| derive(sum, &terms)).flatten() {
@@ -191,6 +214,10 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         choice.sums[number] = sums;
     }
     choice.count_entries(functions);
+    let terms = choice.sums.iter().flatten().flat_map(|(_, lanes)| lanes);
+    let keys = terms.map(|(term, _)| term.key);
+    let products: BTreeSet<Key> = keys.filter(|key| matches!(key.2, Kind::Times(_))).collect();
+    choice.keys.extend(products);
     choice
 }
 
@@ -303,10 +330,15 @@ impl Calls {
         if !is_known {
             let devices = functions.iter().map(|function| !function.is_kernel());
             found.may_recur = devices.collect();
+            found.depths = found
+                .may_recur
+                .iter()
+                .map(|calls| u32::from(*calls))
+                .collect();
             found.callers = vec![Vec::new(); count];
             return found;
         }
-        let circles = Loops::find(&callees);
+        let circles = Loops::find(&callees, &[], &vec![false; count]);
         found.may_recur = circles.heads;
         let is_circle = |number: &usize| circles.depths[*number] > 0;
         // Those of circles come last.
@@ -331,7 +363,10 @@ impl Calls {
                 let stretch = caller_function.stretch_of(*call);
                 found.depths[*caller] + caller_function.stretches[stretch].depth
             });
-            found.depths[number] = calls.max().unwrap_or_default() + u32::from(is_circle(&number));
+            // A wave may come to any function more than once.
+            let least = u32::from(!functions[number].is_kernel());
+            let depth = calls.max().unwrap_or_default() + u32::from(is_circle(&number));
+            found.depths[number] = depth.max(least);
         }
         found
     }

@@ -97,6 +97,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
         } = planned;
         let mut counters: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
         for (number, counter) in plan.counters.iter().enumerate() {
+            if matches!(counter.kind, Kind::Times(_)) {
+                continue;
+            }
             let place = (counter.function, counter.stretch);
             counters.entry(place).or_default().push(number);
         }
@@ -348,9 +351,12 @@ impl<'a, 'data> Emitter<'a, 'data> {
 
     /// Counts a stretch, before the instruction `index`.
     fn count(&mut self, text: &mut Text, function: usize, stretch: usize, index: usize) {
-        let Some(numbers) = self.counters.get(&(function, stretch)) else {
+        let factor = self.plan.factors.get(&(function, stretch)).copied();
+        let numbers = self.counters.get(&(function, stretch));
+        if numbers.is_none() && factor.is_none() {
             return;
-        };
+        }
+        let numbers = numbers.map_or(&[][..], Vec::as_slice);
         let encoder = self.encoder;
         let code = self.functions[function];
         let [_, u, scc] = self.plan.temporaries;
@@ -358,15 +364,19 @@ impl<'a, 'data> Emitter<'a, 'data> {
             .iter()
             .map(|number| &self.plan.counters[*number])
             .collect();
-        let changes_scc = counters
-            .iter()
-            .any(|counter| counter.kind == Kind::Lanes || !counter.is_once);
+        let changes_scc = factor.is_some()
+            || counters
+                .iter()
+                .any(|counter| counter.kind == Kind::Lanes || !counter.is_once);
         let is_live = changes_scc && code.is_scc_live[index];
         if self.may_follow_comparison(function, index) {
             encoder.wait_behind_comparison(text);
         }
         if is_live {
             encoder.save_scc(text, scc);
+        }
+        if let Some(register) = factor {
+            encoder.count_active(text, register);
         }
         let is_reached = self.plan.counting == Counting::Reached;
         let guards = counters.iter().filter_map(|counter| counter.guard);
@@ -385,6 +395,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     self.add(text, counter, Source::Scalar(u));
                 }
                 (Kind::Waves, _) => self.add(text, counter, Source::Constant(1)),
+                (Kind::Times(_), _) => {}
             }
             if counter.is_checked && self.plan.on_the_way.is_some() {
                 if self.asides.is_empty() && self.flush.is_none() {
@@ -409,6 +420,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         let encoder = self.encoder;
         let t = self.plan.temporaries[0];
         match counter.home {
+            Home::Product(..) => {}
             Home::Scalar(register) | Home::Bit(register, _) if counter.is_once => {
                 encoder.any_active(text, register);
             }
@@ -468,6 +480,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         let encoder = self.encoder;
         let t = self.plan.temporaries[0];
         match counter.home {
+            Home::Product(..) => {}
             Home::Bit(register, bit) => self.set_bits(text, register, 1 << bit),
             Home::Scalar(register) if counter.is_once => encoder.move_32(text, register, amount),
             Home::Scalar(register) => {
@@ -657,7 +670,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     };
                     values.insert(register, start);
                 }
-                Home::Bit(..) | Home::Lane(..) => {}
+                Home::Bit(..) | Home::Lane(..) | Home::Product(..) => {}
             }
         }
         while let Some((register, value)) = values.pop_first() {
@@ -744,11 +757,18 @@ impl<'a, 'data> Emitter<'a, 'data> {
             }
             let mut is_waiting = true;
             for (lane, number) in batch.counters.iter().enumerate() {
-                if let Home::Scalar(register) = plan.counters[*number].home {
-                    if std::mem::take(&mut is_waiting) {
-                        encoder.wait_for_scalars(text);
+                match plan.counters[*number].home {
+                    Home::Scalar(register) => {
+                        if std::mem::take(&mut is_waiting) {
+                            encoder.wait_for_scalars(text);
+                        }
+                        encoder.write_known_lane(text, data, Source::Scalar(register), lane as u16);
                     }
-                    encoder.write_known_lane(text, data, Source::Scalar(register), lane as u16);
+                    Home::Product(waves, factor) => {
+                        self.multiply(text, free, waves, factor, is_each);
+                        encoder.write_lane(text, data, Source::Scalar(free), lane as u16);
+                    }
+                    Home::Bit(..) | Home::Lane(..) => {}
                 }
             }
             if batch.checked > 0 && !is_each {
@@ -772,6 +792,23 @@ impl<'a, 'data> Emitter<'a, 'data> {
             }
         }
         encoder.end(text);
+    }
+
+    /// goal = the count of waves with this number, times a factor. `is_from_0`: the count was brought to its value.
+    fn multiply(&self, text: &mut Text, goal: u16, waves: usize, factor: u16, is_from_0: bool) {
+        let (plan, encoder) = (self.plan, self.encoder);
+        let counter = &plan.counters[waves];
+        let Home::Scalar(register) = counter.home else {
+            return;
+        };
+        match counter.is_checked && !is_from_0 {
+            true => {
+                encoder.add(text, goal, register, Source::Constant(plan.rounds));
+                encoder.wait_for_scalars(text);
+                encoder.multiply(text, goal, goal, factor);
+            }
+            false => encoder.multiply(text, goal, register, factor),
+        }
     }
 
     /// Activates the lanes of a batch that have a value.
@@ -808,7 +845,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 Home::Lane(vector, lane) => {
                     encoder.write_lane(text, vector, Source::Scalar(EXEC + half), lane + half);
                 }
-                Home::Scalar(register) | Home::Bit(register, _) => {
+                Home::Scalar(register) | Home::Bit(register, _) | Home::Product(_, register) => {
                     encoder.move_32(text, register + half, Source::Scalar(EXEC + half));
                 }
             }
@@ -820,7 +857,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     encoder.wait_behind_lane(text);
                     encoder.write_lane(text, kept, Source::Scalar(t), lane + number);
                 }
-                Home::Scalar(register) | Home::Bit(register, _) => {
+                Home::Scalar(register) | Home::Bit(register, _) | Home::Product(_, register) => {
                     encoder.read_lane(text, register + number, vector, 0);
                 }
             }
@@ -856,6 +893,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                         encoder.read_lane(text, t, vector, lane);
                         encoder.wait_behind_lane(text);
                     }
+                    Home::Product(waves, factor) => self.multiply(text, t, waves, factor, false),
                 }
                 if counter.is_checked {
                     encoder.wait_for_scalars(text);
@@ -904,14 +942,16 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     encoder.wait_behind_lane(text);
                     t
                 }
-                Home::Scalar(register) | Home::Bit(register, _) => register + number,
+                Home::Scalar(register) | Home::Bit(register, _) | Home::Product(_, register) => {
+                    register + number
+                }
             };
             encoder.write_lane(text, vector, Source::Scalar(value), 0);
         }
         for half in 0..halves {
             match kept {
                 Home::Lane(kept, lane) => encoder.read_lane(text, t + half, kept, lane + half),
-                Home::Scalar(register) | Home::Bit(register, _) => {
+                Home::Scalar(register) | Home::Bit(register, _) | Home::Product(_, register) => {
                     encoder.move_32(text, t + half, Source::Scalar(register + half));
                 }
             }

@@ -99,7 +99,6 @@ impl<'data> Function<'data> {
             index,
         };
         function.find_stretches();
-        function.is_scc_live = function.live_scc();
         if function.calls {
             function.callees = function.ways().known_calls();
         }
@@ -195,7 +194,14 @@ impl<'data> Function<'data> {
                 next.map(|next| self.stretch_of(next)).collect()
             })
             .collect();
-        let Loops { depths, heads } = Loops::find(&successors);
+        let entries = self.entries.iter().map(|entry| self.stretch_of(*entry));
+        let entries: Vec<usize> = entries.collect();
+        // Counters change SCC.
+        self.is_scc_live = self.live_scc();
+        let costly = self.stretches.iter();
+        let costly = costly.map(|stretch| self.is_scc_live[stretch.first]);
+        let costly: Vec<bool> = costly.collect();
+        let Loops { depths, heads } = Loops::find(&successors, &entries, &costly);
         for (stretch, (depth, is_head)) in self.stretches.iter_mut().zip(depths.iter().zip(heads)) {
             (stretch.depth, stretch.is_head) = (*depth, is_head);
         }

@@ -3,6 +3,9 @@
 /// The loops within loops that are told apart. In deeper ones, each node is a head.
 const MAX_DEPTH: u32 = 32;
 
+/// The most nodes of a circle of which each is tried as its head.
+const MAX_TRIED: usize = 32;
+
 /// The loops of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Loops {
@@ -14,8 +17,9 @@ pub(super) struct Loops {
 
 impl Loops {
     /// Finds the loops of a graph, whose edges lead from each node to its successors. A largest circle is a loop, and the
-    /// circles that are left without its head are the loops inside it.
-    pub(super) fn find(successors: &[Vec<usize>]) -> Self {
+    /// circles that are left without its head are the loops inside it. Ways start at the `entries`. Nodes that are `costly` are
+    /// heads only if others would leave more circles.
+    pub(super) fn find(successors: &[Vec<usize>], entries: &[usize], costly: &[bool]) -> Self {
         let count = successors.len();
         let mut found = Self {
             depths: vec![0; count],
@@ -30,8 +34,16 @@ impl Loops {
             is_waiting: vec![false; count],
         };
         let mut sources: Vec<Vec<usize>> = vec![Vec::new(); count];
-        for (node, next) in successors.iter().enumerate() {
-            next.iter().for_each(|next| sources[*next].push(node));
+        // No way leads through others, such as the padding before a loop.
+        let mut is_reached = vec![false; count];
+        let mut open = entries.to_vec();
+        while let Some(node) = open.pop() {
+            if !std::mem::replace(&mut is_reached[node], true) {
+                open.extend(&successors[node]);
+                successors[node]
+                    .iter()
+                    .for_each(|next| sources[*next].push(node));
+            }
         }
         let mut parts = 0;
         let mut open = vec![(0..count).collect::<Vec<usize>>()];
@@ -48,9 +60,16 @@ impl Loops {
                     let is_inner = sources.all(|source| search.parts[*source] == parts);
                     (is_inner, *node)
                 };
-                let Some(head) = circle.iter().copied().min_by_key(rank) else {
+                let Some(mut head) = circle.iter().copied().min_by_key(rank) else {
                     continue;
                 };
+                if costly[head] && circle.len() <= MAX_TRIED {
+                    let most = search.left_without(head, &circle);
+                    let cheap = circle.iter().copied().filter(|node| !costly[*node]);
+                    let mut cheap =
+                        cheap.filter(|node| search.left_without(*node, &circle) <= most);
+                    head = cheap.next().unwrap_or(head);
+                }
                 found.heads[head] = true;
                 search.parts[head] = usize::MAX;
                 if found.depths[head] >= MAX_DEPTH {
@@ -121,6 +140,19 @@ impl Search<'_> {
         found
     }
 
+    /// The number of nodes in the circles that are left of one without a node.
+    fn left_without(&mut self, without: usize, circle: &[usize]) -> usize {
+        let part = std::mem::replace(&mut self.parts[without], usize::MAX);
+        let rest: Vec<usize> = circle
+            .iter()
+            .copied()
+            .filter(|node| *node != without)
+            .collect();
+        let left = self.circles(&rest);
+        self.parts[without] = part;
+        left.iter().map(Vec::len).sum()
+    }
+
     /// Leaves a node whose edges have all been followed. Returns the circle that was entered by it.
     fn leave(&mut self, node: usize) -> Option<Vec<usize>> {
         if self.places[node] != Some(self.lowest[node]) {
@@ -142,7 +174,7 @@ mod tests {
 
     fn found(successors: &[&[usize]]) -> (Vec<u32>, Vec<usize>) {
         let successors: Vec<Vec<usize>> = successors.iter().map(|next| next.to_vec()).collect();
-        let loops = Loops::find(&successors);
+        let loops = Loops::find(&successors, &[0], &vec![false; successors.len()]);
         let heads = (0..successors.len()).filter(|node| loops.heads[*node]);
         let heads = heads.collect();
         (loops.depths, heads)
@@ -157,9 +189,19 @@ mod tests {
 
     #[test]
     fn each_loop_has_one_head() {
-        // 1 to 5 is a loop with two ways in it, and 3 one inside it. It is entered at 2.
-        let code: [&[usize]; 7] = [&[2], &[2, 6], &[3, 4], &[3, 5], &[5], &[1], &[]];
-        assert_eq!(found(&code), (vec![0, 1, 1, 2, 1, 1, 0], vec![2, 3]));
+        // 1 to 5 is a loop with two ways in it, and 3 one inside it. It is entered at 2; 7 is padding before 1.
+        let code: [&[usize]; 8] = [&[2], &[2, 6], &[3, 4], &[3, 5], &[5], &[1], &[], &[1]];
+        assert_eq!(found(&code), (vec![0, 1, 1, 2, 1, 1, 0, 0], vec![2, 3]));
+    }
+
+    #[test]
+    fn a_head_may_be_another_node_of_a_loop() {
+        let code = [vec![1], vec![2, 5], vec![3, 4], vec![4], vec![1], vec![]];
+        let costly = [false, true, false, false, false, false];
+        let loops = Loops::find(&code, &[0], &costly);
+        assert_eq!(loops.heads, [false, false, true, false, false, false]);
+        let loops = Loops::find(&code, &[0], &[false; 6]);
+        assert_eq!(loops.heads, [false, true, false, false, false, false]);
     }
 
     #[test]

@@ -57,6 +57,8 @@ pub(super) struct LaneWays {
     pub(super) known: BTreeSet<usize>,
     /// The stretches in which the lanes of the entry are active.
     pub(super) entry: BTreeSet<usize>,
+    /// The stretches in which all lanes that a condition keeps are active, with the stretch behind the condition.
+    pub(super) kept: BTreeMap<usize, usize>,
     pub(super) pools: usize,
 }
 
@@ -262,6 +264,12 @@ pub(super) fn find(function: &Function<'_>, callees_end: bool) -> LaneWays {
         .filter(|(_, state)| has_all(state))
         .map(|(stretch, _)| stretch)
         .collect();
+    let numbers = before.iter().enumerate();
+    let kept = numbers.filter_map(|(stretch, state)| match state.as_ref()?.exec {
+        Mask::Is(Set::Kept(at)) => Some((stretch, function.stretch_of(at) + 1)),
+        _ => None,
+    });
+    found.kept = kept.collect();
     found
 }
 

@@ -1,5 +1,6 @@
 //! The counters of functions that share registers, and the registers and words of memory that hold them.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::code::Used;
@@ -26,6 +27,9 @@ pub(super) const ON_THE_WAY: u32 = 8;
 pub(super) enum Kind {
     Waves,
     Lanes,
+    /// The waves times the lanes of the stretch with this number, which each of them comes to once before. No instruction
+    /// counts it.
+    Times(usize),
 }
 
 /// The place of a counter while the wave runs.
@@ -37,6 +41,8 @@ pub(super) enum Home {
     Scalar(u16),
     /// A lane of a vector register.
     Lane(u16, u16),
+    /// The product of the counter with this number, and of a scalar register.
+    Product(usize, u16),
 }
 
 /// A counter of a stretch.
@@ -122,6 +128,8 @@ pub(super) struct Plan {
     /// `None`: running waves do not bring their counts to memory.
     pub(super) on_the_way: Option<OnTheWay>,
     pub(super) borrowed: Option<Borrowed>,
+    /// The scalar registers of the numbers of lanes that waves are multiplied by, by function and stretch.
+    pub(super) factors: BTreeMap<(usize, usize), u16>,
     /// The place of the number of lanes at entry.
     pub(super) entry_lanes: Option<Home>,
     /// The vector registers with counters or kept values.

@@ -58,6 +58,29 @@ impl Group<'_, '_> {
     }
 }
 
+impl Group<'_, '_> {
+    /// The most scalar registers one after the other that no function uses, between those in use, and that waves do not start
+    /// with. The first is even.
+    fn widest_gap(&self, used: &Used) -> Option<(u32, u32)> {
+        if used.has_indexed_scalars {
+            return None;
+        }
+        let initial = self.descriptors.iter().map(Descriptor::initial_scalars);
+        let mut start = initial.max().unwrap_or_default().next_multiple_of(2);
+        let mut widest = None;
+        for number in start..used.scalars {
+            if used.scalar_set >> number & 1 == 0 {
+                continue;
+            }
+            if number > start && widest.is_none_or(|(first, end)| number - start > end - first) {
+                widest = Some((start, number));
+            }
+            start = (number + 1).next_multiple_of(2);
+        }
+        widest
+    }
+}
+
 /// Decides on the counters of a group, whose first word in memory is `first_word`. A wave brings its counts to memory after so
 /// many `rounds` of a loop.
 pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
@@ -82,8 +105,26 @@ pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Resul
         is_checked: group.is_apart || limits.has_room_on_the_way(),
         is_apart: group.is_apart,
         is_closed: group.is_closed,
+        may_multiply: true,
     };
-    let choice = choose(group.functions, wishes);
+    let mut choice = choose(group.functions, wishes);
+    if choice
+        .keys
+        .iter()
+        .any(|key| matches!(key.2, Kind::Times(_)))
+    {
+        // The factors are in scalar registers, as all other counters.
+        let assignment = Assignment::new(group, &choice, &limits);
+        if !assignment.fits_scalars() {
+            choice = choose(
+                group.functions,
+                Wishes {
+                    may_multiply: false,
+                    ..wishes
+                },
+            );
+        }
+    }
     let plan = |limits: &Limits| match group.is_apart && !limits.has_room_on_the_way() {
         true => Err(limits.refused(choice.keys.len())),
         false => Assignment::new(group, &choice, limits).plan(first_word, rounds),
@@ -154,6 +195,12 @@ impl Limits {
             true => group.gap(),
             false => None,
         };
+        if let Some((start, end)) = group.widest_gap(&used)
+            && end - start > cheap_scalars.saturating_sub(first_scalar)
+        {
+            // These cost no occupancy.
+            (first_scalar, scalars, cheap_scalars) = (start, end, end);
+        }
         if let Some(gap) = gap {
             // Each one more would cost two instructions at each call.
             first_scalar = gap;
@@ -231,6 +278,30 @@ struct Assignment<'a, 'data> {
     products: BTreeSet<Key>,
 }
 
+/// Sets the parts of products.
+fn set_products(plan: &mut Plan) {
+    for number in 0..plan.counters.len() {
+        let Counter {
+            function,
+            stretch,
+            kind: Kind::Times(factor),
+            ..
+        } = plan.counters[number]
+        else {
+            continue;
+        };
+        let is_own = |counter: &Counter| {
+            counter.kind == Kind::Waves
+                && (counter.function, counter.stretch) == (function, stretch)
+        };
+        let waves = plan.counters.iter().position(is_own);
+        let register = plan.factors.get(&(function, factor));
+        if let (Some(waves), Some(register)) = (waves, register) {
+            plan.counters[number].home = Home::Product(waves, *register);
+        }
+    }
+}
+
 /// The counters of a batch, by lane: those before `bits` are checked, those in `bits` have bits, and others are values.
 struct Lanes {
     keys: Vec<Key>,
@@ -279,17 +350,38 @@ impl<'a, 'data> Assignment<'a, 'data> {
         self.limits.refused(self.choice.keys.len())
     }
 
+    /// The first scalar register after those for use between instructions.
+    fn behind(&self) -> u32 {
+        self.limits.first_scalar
+            + match self.limits.has_room_on_the_way() {
+                true => ON_THE_WAY,
+                false => TEMPORARIES,
+            }
+    }
+
+    /// All counters can be in scalar registers that cost no occupancy.
+    fn fits_scalars(&self) -> bool {
+        let is_on_the_way = self.limits.has_room_on_the_way();
+        self.in_scalars(self.behind(), is_on_the_way).is_some()
+    }
+
+    /// The stretches whose lanes waves are multiplied by.
+    fn factors(&self) -> BTreeSet<(usize, usize)> {
+        let keys = self.choice.keys.iter();
+        let factors = keys.filter_map(|key| match key.2 {
+            Kind::Times(stretch) => Some((key.0, stretch)),
+            Kind::Waves | Kind::Lanes => None,
+        });
+        factors.collect()
+    }
+
     /// The counters in scalar registers alone, if there are enough that cost no occupancy: with them, a wave neither needs to
     /// set vector registers at its start, nor more of them.
     fn plan(&self, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
         let (limits, group) = (self.limits, self.group);
         let first = limits.first_scalar;
         let is_on_the_way = limits.has_room_on_the_way();
-        let behind = first
-            + match is_on_the_way {
-                true => ON_THE_WAY,
-                false => TEMPORARIES,
-            };
+        let behind = self.behind();
         let mut plan = Plan {
             encoder: Encoder::new(group.target, group.lanes),
             rounds,
@@ -300,6 +392,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
             temporaries: [first, first + 1, first + 2].map(|number| number as u16),
             on_the_way: None,
             borrowed: None,
+            factors: BTreeMap::new(),
             entry_lanes: None,
             vectors: limits.first_vector as u16..limits.first_vector as u16,
             sums: Vec::new(),
@@ -316,9 +409,15 @@ impl<'a, 'data> Assignment<'a, 'data> {
                 };
                 let kept = take(if is_on_the_way { KEPT_VALUES.into() } else { 0 });
                 plan.entry_lanes = (!self.products.is_empty()).then(|| take(1));
+                for place in self.factors() {
+                    if let Home::Scalar(register) = take(1) {
+                        plan.factors.insert(place, register);
+                    }
+                }
                 for lanes in batches {
                     self.add_scalars(&mut plan, &lanes, first_word, &mut next);
                 }
+                set_products(&mut plan);
                 kept
             }
             None => self.add_mixed(&mut plan, first_word, &mut next, is_on_the_way)?,
@@ -372,7 +471,10 @@ impl<'a, 'data> Assignment<'a, 'data> {
         let mut values: Vec<Key> = keys()
             .filter(|key| !has_bit(key) && !self.is_checked(key))
             .collect();
-        let mut needed = checked.len() + values.len() + usize::from(!self.products.is_empty());
+        let products = values.iter();
+        let products = products.filter(|key| matches!(key.2, Kind::Times(_)));
+        let mut needed = checked.len() + values.len() - products.count() + self.factors().len();
+        needed += usize::from(!self.products.is_empty());
         if is_on_the_way {
             needed += usize::from(KEPT_VALUES);
         }
@@ -414,6 +516,8 @@ impl<'a, 'data> Assignment<'a, 'data> {
         let homes: Vec<Home> = (0..lanes.keys.len())
             .map(|lane| match bits {
                 Some(register) if lanes.bits.contains(&lane) => Home::Bit(register, lane as u16),
+                // Its parts may not have registers yet.
+                _ if matches!(lanes.keys[lane].2, Kind::Times(_)) => Home::Product(0, 0),
                 _ => Home::Scalar(take()),
             })
             .collect();
