@@ -1,6 +1,6 @@
 //! The copies of functions, with instructions that count.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use modelgpu_isa::Flow;
 
@@ -723,6 +723,8 @@ impl<'a, 'data> Emitter<'a, 'data> {
             _ => free,
         };
         let mut has_high = false;
+        // The checked counters that have their values already.
+        let mut from_0 = BTreeSet::new();
         for batch in &plan.batches {
             text.joint();
             match (batch.vector, batch.bits) {
@@ -753,6 +755,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             for number in batch.counters.iter().take(batch.checked.into()) {
                 if let (Home::Scalar(register), true) = (plan.counters[*number].home, is_each) {
                     encoder.add(text, register, register, Source::Constant(plan.rounds));
+                    from_0.insert(*number);
                 }
             }
             let mut is_waiting = true;
@@ -765,7 +768,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                         encoder.write_known_lane(text, data, Source::Scalar(register), lane as u16);
                     }
                     Home::Product(waves, factor) => {
-                        self.multiply(text, free, waves, factor, is_each);
+                        self.multiply(text, free, waves, factor, from_0.contains(&waves));
                         encoder.write_lane(text, data, Source::Scalar(free), lane as u16);
                     }
                     Home::Bit(..) | Home::Lane(..) => {}
@@ -794,7 +797,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         encoder.end(text);
     }
 
-    /// goal = the count of waves with this number, times a factor. `is_from_0`: the count was brought to its value.
+    /// goal = the count of waves with this number, times a factor. `is_from_0`: it has its value already.
     fn multiply(&self, text: &mut Text, goal: u16, waves: usize, factor: u16, is_from_0: bool) {
         let (plan, encoder) = (self.plan, self.encoder);
         let counter = &plan.counters[waves];
