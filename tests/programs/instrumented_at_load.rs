@@ -270,6 +270,44 @@ fn a_fault_leaves_the_counts_of_earlier_kernels() {
     assert_eq!(counted[0], counted[1]);
 }
 
+/// Both queues add to the same counters.
+#[test]
+fn two_queues_count_as_traced() {
+    let program = plain(Stack::usual(), &["queues/queues.hip"]);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    counts_as_traced("two queues", directory.path(), |way| {
+        let (_, mut command) = rocov_run(way, TARGET, directory.path());
+        run(command.arg(&program.file)).success()
+    });
+}
+
+/// A wave brings its counts to memory after 65,536 rounds of a loop. Those of kernels that ended are complete.
+#[test]
+fn a_kernel_that_is_stopped_has_the_rounds_that_are_in_memory() {
+    const BROUGHT: u64 = 65_536;
+    /// The rounds that testdata/programs/queues waits for.
+    const WAITED: u64 = 200_000;
+    let program = plain(Stack::usual(), &["queues/queues.hip"]);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (traced, mut command) = rocov_run("--trace", TARGET, directory.path());
+    run(command.arg(&program.file)).success();
+    let (data, mut command) = rocov_run("--instrument", TARGET, directory.path());
+    command.arg(&program.file).arg("endless");
+    let ended = run(command
+        .env("ROCOV_SNAPSHOT_EVERY", "10m")
+        .env("ROCOV_WAIT", "1"));
+    let [expected, found] = [&traced, &data].map(|data| {
+        let records = records(data).into_values().next();
+        records.unwrap_or_else(|| panic!("{ended}"))
+    });
+    let turns = "rocov-trace;turns";
+    assert_eq!(found[turns], expected[turns], "{ended}");
+    let endless = &found["rocov-trace;endless"];
+    let most = endless.blocks.iter().copied().max().unwrap_or_default();
+    // The last of these rounds may not have come to memory.
+    assert!(most >= WAITED - 2 * BROUGHT, "{endless:?} {ended}");
+}
+
 /// Nobody knows whether a function without counters ran. Reports name it.
 #[test]
 fn functions_without_counters_are_named() {
