@@ -230,7 +230,7 @@ fn a_bucket_without_object_stores_is_one_line() {
     let message = failure(&fleet.output(&["merge", place, "-o", "out"]), 1);
     assert!(
         message.contains(
-            "s3://bucket/set is a data set, without profiles; write them with `rocov export \
+            "s3://bucket/set is a data set, without profiles: write them with `rocov export \
                           s3://bucket/set"
         ),
         "{message}"

@@ -19,6 +19,9 @@ struct Damage {
     damaged: PathBuf,
 }
 
+/// The next step after damage.
+const RUN: &str = "run the program again";
+
 impl Damage {
     fn new(damage: impl FnOnce(&mut Vec<u8>)) -> Self {
         let place = Place::new();
@@ -36,11 +39,11 @@ impl Damage {
         }
     }
 
-    /// `rocov merge data -o out` merges the other file, names the damaged one with `reason`, and fails unless that is
-    /// allowed.
-    fn is_named(&self, reason: &str) {
+    /// `rocov merge data -o out` merges the other file, names the damaged one with `reason` and the `next` step, and fails
+    /// unless that is allowed.
+    fn is_named(&self, reason: &str, next: &str) {
         let damaged = self.damaged.strip_prefix(self.place.0.path()).unwrap();
-        let line = format!("cannot merge {}: {reason}\n", damaged.display());
+        let line = format!("cannot merge {}: {reason}; {next}\n", damaged.display());
 
         let output = self.place.merge(&["data", "-o", "out"]);
         let end = "the merge was written without 1 damaged input: name other inputs, or allow this with \
@@ -65,27 +68,34 @@ fn a_profile_that_is_cut_short() {
     let damage = Damage::new(|bytes| bytes.truncate(300));
     let whole = fs::read(&damage.whole).unwrap();
     let needed = RawProfile::parse(&whole).unwrap().sections.names.end;
-    damage.is_named(&format!(
-        "raw profile is cut short: names ends at byte {needed}, the file has 300"
-    ));
+    damage.is_named(
+        &format!("raw profile is cut short: names ends at byte {needed}, the file has 300"),
+        RUN,
+    );
 }
 
 #[test]
 fn a_file_that_is_something_else() {
-    Damage::new(|bytes| bytes[..8].fill(0))
-        .is_named("not a raw profile: magic 0x0000000000000000, expected 0xff6c70726f667281");
+    Damage::new(|bytes| bytes[..8].fill(0)).is_named(
+        "not a raw profile: magic 0x0000000000000000, expected 0xff6c70726f667281",
+        RUN,
+    );
 }
 
 #[test]
 fn an_empty_file() {
-    Damage::new(Vec::clear)
-        .is_named("raw profile is cut short: the header ends at byte 16, the file has 0");
+    Damage::new(Vec::clear).is_named(
+        "raw profile is cut short: the header ends at byte 16, the file has 0",
+        RUN,
+    );
 }
 
 #[test]
 fn a_version_that_is_not_known() {
-    Damage::new(|bytes| bytes[8] = 77)
-        .is_named("raw profile version 77 is not known, expected 8 to 11");
+    Damage::new(|bytes| bytes[8] = 77).is_named(
+        "raw profile version 77 is not known, expected 8 to 11",
+        "compile with clang 15 or later, or use a newer rocov",
+    );
 }
 
 #[test]
@@ -94,10 +104,9 @@ fn a_profile_of_other_code() {
     let damage = Damage::new(|bytes| bytes[128 + 8] ^= 1);
     let whole = damage.whole.strip_prefix(damage.place.0.path()).unwrap();
     damage.is_named(&format!(
-        "it is a profile of other code, although its name says otherwise, by comparison with {}: remove the wrong one \
-         of the two",
+        "it is a profile of other code, although its name says otherwise, by comparison with {}",
         whole.display()
-    ));
+    ), "remove the wrong one of the two");
 }
 
 #[test]
@@ -107,7 +116,7 @@ fn two_profiles_in_one_file() {
     damage.is_named(&format!(
         "raw profile continues after its names, at byte {size}, for {size} bytes: value profiles, \
          virtual tables and several profiles in one file are not added"
-    ));
+    ), RUN);
 }
 
 #[test]
@@ -201,7 +210,8 @@ fn a_directory_that_may_not_be_read() {
     let merging = &["data", "-o", "out", "--failure-mode=all"];
     let merged = unprivileged(&place, merging).output().unwrap();
     close(0o755);
-    let reason = "cannot read data/closed: Permission denied (os error 13)\n";
+    let reason = "cannot read data/closed: Permission denied (os error 13); run as a user who may do that, or \
+                  change its mode\n";
     let said = stderr(&failed);
     assert_eq!(failed.status.code(), Some(1), "{said}");
     let named = format!("rocov: left out: {reason}");

@@ -140,6 +140,7 @@ impl Buffer {
 
     pub(super) fn execute(
         &self,
+        lanes: u64,
         action: Action,
         instruction: &Instruction,
         wave: &mut Wave,
@@ -149,7 +150,7 @@ impl Buffer {
             Action::Typed(_) => Some(self.format(instruction)?),
             _ => None,
         };
-        for lane in active(wave.exec()) {
+        for lane in active(lanes) {
             let mut access = BufferAccess {
                 buffer: self,
                 instruction,

@@ -33,6 +33,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
 
 /// Copies a number for each active lane.
 pub(super) fn execute(
+    lanes: u64,
     operation: MemoryOperation,
     instruction: &Instruction,
     wave: &Wave,
@@ -51,7 +52,7 @@ pub(super) fn execute(
         return Err(unmodelled(instruction, "a copy to LDS"));
     };
     let addresses = operation.addresses(instruction, wave)?;
-    for lane in active(wave.exec()) {
+    for lane in active(lanes) {
         let (_, address) = addresses.place(lane, instruction, wave);
         for (start, size) in chunks(bytes.into()) {
             let address = address.wrapping_add(start.into());

@@ -278,8 +278,14 @@ pub(super) fn copy(
 const ZEROS: Words = [0; LANES];
 
 impl Permutation {
-    pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave, target: Target) {
-        let (exec, simd) = (wave.exec(), wave.simd);
+    pub(super) fn execute(
+        self,
+        lanes: u64,
+        instruction: &Instruction,
+        wave: &mut Wave,
+        target: Target,
+    ) {
+        let simd = wave.simd;
         let pull = PULL.for_wave(wave);
         let group = match target.generation() {
             Generation::Gfx9 => LANES,
@@ -292,7 +298,7 @@ impl Permutation {
             let place = first[lane].wrapping_add(instruction.immediate as u32) >> 2;
             lane as u32 & !(group - 1) | place & (group - 1)
         };
-        let lanes: Words = match self {
+        let sources: Words = match self {
             Self::Swizzle => {
                 let pattern = instruction.immediate as usize;
                 std::array::from_fn(|lane| swizzled(pattern, lane) as u32)
@@ -306,20 +312,20 @@ impl Permutation {
         let mut results = ZEROS;
         match self {
             Self::Push => {
-                for lane in active(exec) {
-                    results[lanes[lane] as usize % LANES] = data[lane];
+                for lane in active(lanes) {
+                    results[sources[lane] as usize % LANES] = data[lane];
                 }
             }
-            Self::PullAny => pull.call([data, &lanes, &ZEROS], &mut results),
+            Self::PullAny => pull.call([data, &sources, &ZEROS], &mut results),
             Self::Pull | Self::Swizzle => {
                 // An inactive lane's value reads as 0.
                 let mut active = ZEROS;
-                simd.blend(&mut active, data, exec);
-                pull.call([&active, &lanes, &ZEROS], &mut results);
+                simd.blend(&mut active, data, lanes);
+                pull.call([&active, &sources, &ZEROS], &mut results);
             }
         }
         if let Some(register) = instruction.dst.vector_index() {
-            simd.blend(&mut wave.vectors[register], &results, exec);
+            simd.blend(&mut wave.vectors[register], &results, lanes);
         }
     }
 }

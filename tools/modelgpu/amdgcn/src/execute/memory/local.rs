@@ -54,19 +54,18 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
 impl Local {
     pub(super) fn execute(
         self,
+        lanes: u64,
         instruction: &Instruction,
         wave: &mut Wave,
         surroundings: &mut Surroundings<'_>,
     ) {
-        let exec = wave.exec();
-        let lanes = active(exec);
         let [address, first, second] = instruction.src;
         let offset = instruction.immediate as u32;
         if let Self::Append | Self::Consume = self {
             // M0 may be negative: LLVM folds into the offset what makes an address of it.
             let addresses = surroundings.target.max_lds().next_power_of_two();
             let at = wave.m0().wrapping_add(offset) & (addresses - 1);
-            let count = exec.count_ones();
+            let count = lanes.count_ones();
             let mut old = 0;
             change(instruction, wave, surroundings, at, 4, |value| {
                 old = value as u32;
@@ -75,13 +74,13 @@ impl Local {
                     _ => old.wrapping_sub(count),
                 })
             });
-            for lane in lanes {
+            for lane in active(lanes) {
                 wave.set_lane_at(instruction.dst, 0, lane, old);
             }
             return;
         }
         let from_m0 = (wave.m0() & 0xffff).wrapping_add(offset);
-        for lane in lanes {
+        for lane in active(lanes) {
             let read = |register: Operand, bytes: u8| match bytes {
                 4 => u64::from(wave.lane(register, lane)),
                 _ => wave.lane_pair(register, lane),

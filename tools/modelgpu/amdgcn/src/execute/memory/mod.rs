@@ -19,7 +19,7 @@ use modelgpu_isa::Instruction;
 
 use super::{Surroundings, Table, unmodelled};
 use crate::error::Fault;
-use crate::lanes::LANES;
+use crate::lanes::active;
 use crate::wave::Wave;
 use access::LaneAccess;
 use operation::{Action, Segment};
@@ -53,19 +53,22 @@ impl MemoryOperation {
         }
     }
 
+    /// Executes it for the active lanes. This is the place where EXEC is applied to accesses: each kind gets the lanes
+    /// that access memory.
     pub(super) fn execute(
         self,
         instruction: &Instruction,
         wave: &mut Wave,
         surroundings: &mut Surroundings<'_>,
     ) -> Result<(), Fault> {
+        let lanes = wave.exec();
         match self.action {
             Action::Permute(permutation) => {
-                permutation.execute(instruction, wave, surroundings.target);
+                permutation.execute(lanes, instruction, wave, surroundings.target);
                 return Ok(());
             }
             Action::Transposed(transpose) => {
-                return transpose.execute(self.segment, instruction, wave, surroundings);
+                return transpose.execute(lanes, self.segment, instruction, wave, surroundings);
             }
             _ => {}
         }
@@ -73,29 +76,33 @@ impl MemoryOperation {
         if self.segment == Segment::Buffer
             && let Some(buffer) = buffer::Buffer::new(instruction, wave, surroundings.target)?
         {
-            return buffer.execute(self.action, instruction, wave, surroundings);
+            return buffer.execute(lanes, self.action, instruction, wave, surroundings);
         }
         if instruction.buffer.to_lds {
-            return copy::execute(self, instruction, wave, surroundings);
+            return copy::execute(lanes, self, instruction, wave, surroundings);
         }
         if let Action::Image(image) = self.action {
-            return image.execute(instruction, wave, surroundings);
+            return image.execute(lanes, instruction, wave, surroundings);
         }
         if let Action::Local(local) = self.action {
-            local.execute(instruction, wave, surroundings);
+            local.execute(lanes, instruction, wave, surroundings);
             return Ok(());
         }
         let addresses = self.addresses(instruction, wave)?;
         if let Some(watch) = &mut surroundings.watch {
-            watch.look(self.action, &addresses, instruction, wave);
+            watch.look(lanes, self.action, &addresses, instruction, wave);
         }
-        if whole::execute(self.action, &addresses, instruction, wave, surroundings) {
+        if whole::execute(
+            lanes,
+            self.action,
+            &addresses,
+            instruction,
+            wave,
+            surroundings,
+        ) {
             return Ok(());
         }
-        let mut left = wave.exec();
-        while left != 0 {
-            let lane = left.trailing_zeros() as usize % LANES;
-            left &= left - 1;
+        for lane in active(lanes) {
             let (space, address) = addresses.place(lane, instruction, wave);
             let mut target = LaneAccess {
                 instruction,

@@ -52,6 +52,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
 impl Transpose {
     pub(super) fn execute(
         self,
+        lanes: u64,
         segment: Segment,
         instruction: &Instruction,
         wave: &mut Wave,
@@ -60,7 +61,7 @@ impl Transpose {
         if segment == Segment::Global && wave.size == WaveSize::Wave64 {
             return Err(unmodelled(instruction, "waves of 64"));
         }
-        if wave.exec() != wave.all_lanes {
+        if lanes != wave.all_lanes {
             return Err(unmodelled(instruction, "an inactive lane"));
         }
         let load = MemoryOperation {

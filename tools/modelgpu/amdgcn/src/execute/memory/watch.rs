@@ -90,6 +90,7 @@ impl LdsWatch {
     /// Records the accesses of an instruction before it executes.
     pub(super) fn look(
         &mut self,
+        lanes: u64,
         action: Action,
         addresses: &Addresses,
         instruction: &Instruction,
@@ -104,7 +105,7 @@ impl LdsWatch {
             _ => return,
         };
         let pc = wave.pc.wrapping_sub(instruction.size.into());
-        for lane in active(wave.exec()) {
+        for lane in active(lanes) {
             let (space, address) = addresses.place(lane, instruction, wave);
             if space != Space::Lds {
                 continue;

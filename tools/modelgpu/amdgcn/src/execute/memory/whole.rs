@@ -56,7 +56,7 @@ const SPAN: Leveled<SpanFunction> = leveled!(|low: &Words,
 
 impl Span {
     /// Computes the addresses of the active lanes, of which there is one at least.
-    fn set(&mut self, addresses: &Addresses, instruction: &Instruction, wave: &Wave) {
+    fn set(&mut self, lanes: u64, addresses: &Addresses, instruction: &Instruction, wave: &Wave) {
         let register = instruction.src[0].vector_index().unwrap_or_default();
         let vectors = &wave.vectors;
         let [low, high] = match addresses.vector {
@@ -65,8 +65,7 @@ impl Span {
             VectorPart::Pair => [&vectors[register], &vectors[register + 1]],
         };
         let Addresses { base, bits, .. } = *addresses;
-        SPAN.for_wave(wave)
-            .call(low, high, base, bits, wave.exec(), self);
+        SPAN.for_wave(wave).call(low, high, base, bits, lanes, self);
     }
 
     /// If all addresses lie in an aperture, with and without the base, makes them offsets in it and returns
@@ -92,15 +91,15 @@ impl Span {
     }
 }
 
-/// Executes the access of all active lanes. Returns `false`, without an effect, if it cannot.
+/// Executes the access of these lanes. Returns `false`, without an effect, if it cannot.
 pub(super) fn execute(
+    lanes: u64,
     action: Action,
     addresses: &Addresses,
     instruction: &Instruction,
     wave: &mut Wave,
     surroundings: &mut Surroundings<'_>,
 ) -> bool {
-    let lanes = wave.exec();
     if lanes == 0 {
         return true;
     }
@@ -109,18 +108,18 @@ pub(super) fn execute(
         return false;
     }
     let span = &mut surroundings.span;
-    span.set(addresses, instruction, wave);
+    span.set(lanes, addresses, instruction, wave);
     match addresses.segment {
-        Segment::Lds => lds(action, addresses, instruction, wave, surroundings),
+        Segment::Lds => lds(lanes, action, addresses, instruction, wave, surroundings),
         Segment::Flat if span.leave(wave.apertures.private, addresses.base) => {
-            scratch(action, instruction, wave, span)
+            scratch(lanes, action, instruction, wave, span)
         }
         Segment::Flat if span.leave(wave.apertures.shared, addresses.base) => {
-            lds(action, addresses, instruction, wave, surroundings)
+            lds(lanes, action, addresses, instruction, wave, surroundings)
         }
-        Segment::Global | Segment::Flat => global(action, instruction, wave, surroundings),
+        Segment::Global | Segment::Flat => global(lanes, action, instruction, wave, surroundings),
         Segment::Scratch | Segment::Buffer => {
-            scratch(action, instruction, wave, &surroundings.span)
+            scratch(lanes, action, instruction, wave, &surroundings.span)
         }
     }
 }
@@ -134,6 +133,7 @@ fn data(action: Action, instruction: &Instruction) -> Option<usize> {
 }
 
 fn global(
+    lanes: u64,
     action: Action,
     instruction: &Instruction,
     wave: &mut Wave,
@@ -142,7 +142,7 @@ fn global(
     let Some(register) = data(action, instruction) else {
         return false;
     };
-    let (simd, lanes) = (wave.simd, wave.exec());
+    let simd = wave.simd;
     let Surroundings { memory, span, .. } = surroundings;
     match action {
         Action::Load {
@@ -226,6 +226,7 @@ fn extend(words: &mut Words, bytes: u8, sign_extend: bool) {
 }
 
 fn lds(
+    lanes: u64,
     action: Action,
     addresses: &Addresses,
     instruction: &Instruction,
@@ -235,7 +236,7 @@ fn lds(
     let Some(register) = data(action, instruction) else {
         return false;
     };
-    let (simd, lanes) = (wave.simd, wave.exec());
+    let simd = wave.simd;
     let Surroundings { lds, span, .. } = surroundings;
     let (span, elements) = (&**span, addresses.elements);
     match action {
@@ -398,11 +399,17 @@ fn store_words(memory: &mut [u8], span: &Span, lanes: u64, values: &[Words]) {
 }
 
 /// Scratch: each lane has its own share, and most accesses are at one address.
-fn scratch(action: Action, instruction: &Instruction, wave: &mut Wave, span: &Span) -> bool {
+fn scratch(
+    lanes: u64,
+    action: Action,
+    instruction: &Instruction,
+    wave: &mut Wave,
+    span: &Span,
+) -> bool {
     let Some(register) = data(action, instruction) else {
         return false;
     };
-    let (simd, lanes) = (wave.simd, wave.exec());
+    let simd = wave.simd;
     let share = wave.scratch.per_lane;
     // The dwords of all lanes at one address lie side by side.
     let row = |word: usize| (span.lowest as usize + 4 * word) * LANES;

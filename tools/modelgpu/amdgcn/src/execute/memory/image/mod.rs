@@ -111,6 +111,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
 impl Image {
     pub(super) fn execute(
         self,
+        lanes: u64,
         instruction: &Instruction,
         wave: &mut Wave,
         surroundings: &mut Surroundings<'_>,
@@ -130,7 +131,7 @@ impl Image {
             Self::Sample(_) | Self::Gather(_) => Some(Sampler::new(instruction, wave)?),
             _ => None,
         };
-        for lane in active(wave.exec()) {
+        for lane in active(lanes) {
             let mut access = ImageAccess {
                 resource: &resource,
                 instruction,
