@@ -55,7 +55,7 @@ pub enum AnswerError {
     #[error("{0}")]
     Refused(String),
     /// No process with this version of librocov answers like this.
-    #[error("the answer {0:?} is not one of the protocol {PROTOCOL}")]
+    #[error("the answer {0:?} is not part of the protocol {PROTOCOL}")]
     Protocol(String),
 }
 
@@ -132,7 +132,7 @@ mod tests {
         let error = Answer::parse("HTTP/1.1 400 Bad Request\r\nmore\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the answer \"HTTP/1.1 400 Bad Request\" is not one of the protocol rocov-1"
+            "the answer \"HTTP/1.1 400 Bad Request\" is not part of the protocol rocov-1"
         );
         let refused = AnswerError::Refused("a window is open".into());
         assert_eq!(refused.to_string(), "a window is open");

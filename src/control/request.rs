@@ -41,7 +41,7 @@ pub struct DumpRequest {
 #[non_exhaustive]
 pub enum RequestError {
     /// The line does not start with the protocol's name.
-    #[error("not a request of the protocol {PROTOCOL}")]
+    #[error("not a request in the protocol {PROTOCOL}")]
     Protocol,
     /// A word is unknown.
     #[error("{0:?} is not known: status, or dump with reset, window=MILLISECONDS, label=LABEL")]
@@ -159,9 +159,9 @@ mod tests {
     #[test]
     fn what_is_no_request_is_refused() {
         for (line, error) in [
-            ("", "not a request of the protocol rocov-1"),
-            ("rocov-2 status", "not a request of the protocol rocov-1"),
-            ("GET / HTTP/1.1\r", "not a request of the protocol rocov-1"),
+            ("", "not a request in the protocol rocov-1"),
+            ("rocov-2 status", "not a request in the protocol rocov-1"),
+            ("GET / HTTP/1.1\r", "not a request in the protocol rocov-1"),
             ("rocov-1", "\"\" is not known: "),
             ("rocov-1 status now", "\"now\" is not known: "),
             ("rocov-1 stop", "\"stop\" is not known: "),

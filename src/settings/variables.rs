@@ -384,7 +384,7 @@ settings! {
             set_by: "`rocov run --gpu`",
             meaning: "Lists 1 to 8 modelled GPUs, with the targets `gfx90a`, `gfx942`, `gfx950`, `gfx1100` and \
                 `gfx1201`. With `race` and `hazards`, the model reports \
-                [mistakes](../internals/model-gpu.md#mistakes-of-kernels).",
+                [mistakes](../internals/model-gpu.md#mistakes-in-kernels).",
         }
         MODELGPU_BAR = "ROCOV_MODELGPU_BAR" {
             values: "`small`, `large`",

@@ -357,7 +357,7 @@ fn descriptors_that_are_absent_or_elsewhere() {
     assert_eq!(
         message(&real.bytes),
         format!(
-            "kernel descriptor i.kd: entry {:#x}, expected an address of an executable segment",
+            "kernel descriptor i.kd: entry {:#x}, expected an address in an executable segment",
             address + (1 << 40)
         )
     );

@@ -460,7 +460,7 @@ fn each_test_of_ctest_has_its_own_label() {
     assert_eq!(lines, expected, "{output:?}");
     // Another ctest, and a build directory that is not there.
     for (script, status, told) in [
-        ("exit 4", 4, "the command did not start ctest by its name"),
+        ("exit 4", 4, "the command did not start ctest by name"),
         (
             "ctest --test-dir nowhere",
             125,
@@ -511,7 +511,7 @@ fn what_cannot_be_labelled_test_by_test_is_refused() {
         (
             "--per-test=gtest",
             Some("true"),
-            "neither ctest by its name nor a GoogleTest program",
+            "neither ctest by name nor a GoogleTest program",
         ),
     ] {
         let mut run = place.command(&[kind, "--strict", "--"]);

@@ -277,7 +277,7 @@ fn an_assembler_that_cannot_be_run_is_named() {
     assembly
         .assemble_by(command.arg(built("rocov-ptxas")), "ours.cubin")
         .with_status(1)
-        .says(&["rocov: the real ptxas is not found: set ROCOV_PTXAS to its path\n"]);
+        .says(&["rocov: cannot find the real ptxas: set ROCOV_PTXAS to its path\n"]);
 }
 
 /// `rocov run --instrument` names the stand-in and a directory of its own, and keeps that small.

@@ -35,7 +35,7 @@ fn one_line_says_why_cupti_cannot_be_used() {
         assert_eq!(lines.len(), 2, "{ended}");
         assert!(lines[0].contains(line), "{ended}");
         assert!(
-            lines[0].contains("no counts come from NVIDIA GPUs; "),
+            lines[0].contains("code on NVIDIA GPUs is not counted; "),
             "{ended}"
         );
     }
@@ -51,7 +51,7 @@ fn another_injection_stays_and_one_line_says_so() {
     let lines: Vec<_> = said
         .filter(|line| line.contains("/nowhere/tool.so"))
         .collect();
-    let expected = "CUDA_INJECTION64_PATH names /nowhere/tool.so, and not librocov: no counts come from NVIDIA GPUs; ";
+    let expected = "CUDA_INJECTION64_PATH names /nowhere/tool.so, and not librocov: code on NVIDIA GPUs is not counted; ";
     assert!(lines.len() == 1 && lines[0].contains(expected), "{ended}");
 }
 
@@ -109,7 +109,7 @@ fn a_tool_that_takes_the_place_later_costs_one_line() {
         let said: Vec<&str> = ended.stderr.lines().collect();
         assert_eq!(said.len(), lines, "{ended}");
         let expected =
-            "names /nowhere/tool.so, and not librocov: no counts come from NVIDIA GPUs; ";
+            "names /nowhere/tool.so, and not librocov: code on NVIDIA GPUs is not counted; ";
         assert_eq!(said[0].contains(expected), lines == 2, "{ended}");
     }
 }

@@ -533,12 +533,12 @@ fn code_that_runs_uncounted_is_named_once_at_the_end() {
         (
             "refused",
             with_zero(&refused),
-            "the driver does not compile its PTX (".into(),
+            "the driver cannot compile its PTX (".into(),
         ),
         (
             "new",
             with_zero(&too_new),
-            "the driver does not compile its PTX (".into(),
+            "the driver cannot compile its PTX (".into(),
         ),
     ] {
         // The stand-in takes a comment for the code, and rocov takes the PTX after it.
@@ -861,7 +861,7 @@ fn the_driver_gets_ptx_that_it_refuses_once() {
     };
     let said = once("13000");
     assert!(
-        said.contains("the driver does not compile its PTX (line "),
+        said.contains("the driver cannot compile its PTX (line "),
         "{said}"
     );
     assert_eq!(uncounted.compilations(), 1);

@@ -136,7 +136,7 @@ fn pools() {
     pool[counters][0] ^= 1;
     assert_eq!(
         refused(&pool),
-        "its counts are incomplete: the machine went down while they were written, or another process \
+        "its counts are incomplete: the machine went down while they were being written, or another process \
          is adding to it now"
     );
     // This test does not wait for a minute.

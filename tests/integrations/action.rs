@@ -700,7 +700,7 @@ fn the_commands_of_the_action_run_as_in_a_shell() {
     assert!(
         job.ended
             .stderr
-            .contains("the command did not start ctest by its name"),
+            .contains("the command did not start ctest by name"),
         "{}",
         job.ended
     );

@@ -211,8 +211,7 @@ fn a_library_that_was_removed_or_replaced_is_named() {
         command = shell;
         let ended = run(&mut command).success();
         let line = format!(
-            "rocov: {}: the file was {what} after the program had loaded it, and reports lack its code that \
-             was never launched; run the program again, and keep the file until `rocov run` has ended\n",
+            "rocov: {}: the file was {what} after the program had loaded it, so reports will lack the code in it that was never launched; run the program again, and keep the file until `rocov run` has ended\n",
             copy.display()
         );
         assert_eq!(ended.stderr, line, "{ended}");

@@ -85,8 +85,7 @@ fn without_threads_there_are_no_snapshots_and_no_answers() {
     let ended = run(&mut command).success();
     assert_eq!(
         ended.stderr,
-        "rocov: cannot start a thread: Operation not permitted (os error 1); rocov makes no snapshots \
-         and answers no requests; raise the limit on threads (ulimit -u)\n"
+        "rocov: cannot start a thread: Operation not permitted (os error 1); rocov does not take snapshots or answer requests; raise the limit on threads (ulimit -u)\n"
     );
     assert_eq!(names(&sockets), <[String; 0]>::default());
     let profiles = raw_profiles(&data);

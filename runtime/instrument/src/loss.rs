@@ -41,7 +41,7 @@ pub(crate) enum Loss {
     },
     #[error("rocov cannot instrument its PTX: {0}")]
     NotChanged(#[from] PtxRefusal),
-    #[error("the driver does not compile its PTX ({0})")]
+    #[error("the driver cannot compile its PTX ({0})")]
     NotCompiled(Refusal),
     #[error("rocov cannot read the code that the driver compiled: {0}")]
     NotRead(CodeObjectError),

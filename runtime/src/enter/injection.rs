@@ -86,7 +86,7 @@ pub(super) fn report_other_tool() {
             return;
         }
         log::warn(&diagnostic!(
-            "{INJECTION} names {}, and not librocov: no counts come from NVIDIA GPUs",
+            "{INJECTION} names {}, and not librocov: code on NVIDIA GPUs is not counted",
             other.display();
             "run the program without that tool"
         ));
@@ -99,7 +99,7 @@ fn is_own(path: &OsStr) -> bool {
 }
 
 fn warn(failure: &Failure) {
-    const LOST: &str = "no counts come from NVIDIA GPUs";
+    const LOST: &str = "code on NVIDIA GPUs is not counted";
     match failure {
         Failure::Missing => log::warn(&diagnostic!(
             "CUPTI, which reports CUDA code to rocov, is not installed: {LOST}";

@@ -176,7 +176,7 @@ pub(super) fn set_file(pattern: Option<&str>) -> RocovStatus {
     let name = match pattern.map(settings::parse_name).transpose() {
         Ok(name) => name.unwrap_or_else(settings::profile_name),
         Err(error) => {
-            let message = error.diagnostic().so("profiles keep their name");
+            let message = error.diagnostic().so("profiles keep their names");
             log::warn(&message.within("rocov_set_file"));
             return RocovStatus::Invalid;
         }

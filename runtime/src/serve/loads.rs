@@ -114,7 +114,7 @@ fn may_go(may: bool) -> RocovStatus {
     log::warn_once(&diagnostic!(
         "a copy from the GPU has not ended and may still read the code that the program unloads: rocov keeps it in \
          GPU memory until the program ends";
-        "look for messages of amdgpu in `dmesg`"
+        "look for messages from amdgpu in `dmesg`"
     ));
     RocovStatus::Loss
 }

@@ -114,7 +114,7 @@ pub enum DescriptorError {
     },
     /// The first instruction is not in an executable segment.
     #[error(
-        "kernel descriptor {symbol}: entry {entry:#x}, expected an address of an executable segment"
+        "kernel descriptor {symbol}: entry {entry:#x}, expected an address in an executable segment"
     )]
     Entry {
         /// The symbol.

@@ -80,7 +80,7 @@ pub enum ProfileError {
     OtherCode,
     /// A seal does not fit the counts of a profile that is added to in place.
     #[error(
-        "its counts are incomplete: the machine went down while they were written, or another process \
+        "its counts are incomplete: the machine went down while they were being written, or another process \
          is adding to it now"
     )]
     NotWhole,

@@ -56,7 +56,7 @@ pub enum Refusal {
         address: u64,
     },
     /// A branch to an address that is not known, or to another function.
-    #[error("the branch at {address:#x} leads to an unknown address")]
+    #[error("the branch at {address:#x} goes to an unknown address")]
     Branch {
         /// The ELF address.
         address: u64,

@@ -53,7 +53,10 @@ fn another_user_is_refused() {
     fs::set_permissions(&sockets, Permissions::from_mode(0o755)).expect("ours");
     fs::set_permissions(server.socket(), Permissions::from_mode(0o777)).expect("ours");
     let refused = run(&mut client).success().silently().stdout;
-    assert_eq!(refused, "rocov-1 error only user 0 and root may ask\n");
+    assert_eq!(
+        refused,
+        "rocov-1 error only user 0 and root may send requests\n"
+    );
 
     let copy = server.directory.path().join("rocov");
     copy_program(&built("rocov"), &copy);
@@ -64,7 +67,7 @@ fn another_user_is_refused() {
         .arg(server.pid().to_string());
     let said = run(&mut command).with_status(1).stderr;
     let expected = format!(
-        "rocov: process {} belongs to user 0: ask as that user or as root\n",
+        "rocov: process {} belongs to user 0: run the command as that user or as root\n",
         server.pid()
     );
     assert_eq!(said, expected);
@@ -79,11 +82,11 @@ fn garbage_is_refused_in_a_line() {
     for (sent, why) in [
         (
             &b"\x00\xff\xfe\n"[..],
-            "not a request of the protocol rocov-1",
+            "not a request in the protocol rocov-1",
         ),
         (
             b"GET / HTTP/1.1\r\n\r\n",
-            "not a request of the protocol rocov-1",
+            "not a request in the protocol rocov-1",
         ),
         (
             b"rocov-1 stop\n",
@@ -130,7 +133,7 @@ fn a_stale_socket_is_cleaned() {
         .with_status(1)
         .stderr;
     let (pid, socket) = (server.pid(), server.socket());
-    let gone = format!("rocov: there is no process {pid}: check the number");
+    let gone = format!("rocov: there is no process {pid}: check the PID");
     let removed = "rocov removed its socket";
     assert_eq!(said, format!("{gone}; {removed}: {}\n", socket.display()));
     assert!(!socket.exists());

@@ -40,7 +40,7 @@ enum Loss {
     Damaged(#[from] CodeObjectError),
     #[error("cannot run {}: {source}", path.display())]
     NotRun { path: PathBuf, source: io::Error },
-    #[error("ptxas does not assemble it with counters ({0})")]
+    #[error("ptxas cannot assemble it with counters ({0})")]
     NotAssembled(String),
 }
 
@@ -51,7 +51,7 @@ impl Remedy for Loss {
             Self::Unwritable { .. } => "make its directory writable",
             Self::NotKept(_) => "make room there, or name another directory in ROCOV_CACHE",
             Self::NoRoom => "raise ROCOV_CACHE_MAX",
-            Self::NotRun { .. } => "set ROCOV_PTXAS to another",
+            Self::NotRun { .. } => "set ROCOV_PTXAS to the path of another ptxas",
             Self::NotChanged(_) | Self::Damaged(_) | Self::NotAssembled(_) => "report it",
         })
     }
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         _ => Caller::Triton,
     };
     let Some(real) = real(caller) else {
-        warn(&diagnostic!("the real ptxas is not found"; "set ROCOV_PTXAS to its path"));
+        warn(&diagnostic!("cannot find the real ptxas"; "set ROCOV_PTXAS to its path"));
         return ExitCode::FAILURE;
     };
     match counted(&real, &arguments) {
@@ -82,7 +82,10 @@ fn main() -> ExitCode {
         Err(loss) => warn(&loss.diagnostic().within("this PTX has no counters")),
     }
     let error = Command::new(&real).args(&arguments).exec();
-    warn(&diagnostic!("cannot run {}: {error}", real.display(); "set ROCOV_PTXAS to another"));
+    warn(&diagnostic!(
+        "cannot run {}: {error}", real.display();
+        "set ROCOV_PTXAS to the path of another ptxas"
+    ));
     ExitCode::FAILURE
 }
 

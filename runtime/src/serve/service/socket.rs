@@ -101,7 +101,7 @@ pub(super) fn admits(stream: &UnixStream) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "only user {} and root may ask",
+        "only user {} and root may send requests",
         effective_user_id()
     ))
 }

@@ -51,7 +51,7 @@ pub(super) fn start(settings: Settings) -> bool {
         socket::gone();
         wake::close();
         log::warn(&diagnostic!(
-            "cannot start a thread: {}; rocov makes no snapshots and answers no requests",
+            "cannot start a thread: {}; rocov does not take snapshots or answer requests",
             std::io::Error::from_raw_os_error(error);
             "raise the limit on threads (ulimit -u)"
         ));
@@ -162,8 +162,7 @@ impl Service {
         // Standard error may be another file, too.
         if owned_fd::file(libc::STDERR_FILENO) == self.standard_error {
             log::warn(&diagnostic!(
-                "the program has closed rocov's file descriptors: rocov makes no more snapshots and answers no more \
-                 requests";
+                "the program has closed rocov's file descriptors: rocov no longer takes snapshots or answers requests";
                 "change it to close only descriptors that it has opened"
             ));
         }

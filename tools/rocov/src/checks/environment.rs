@@ -133,7 +133,7 @@ fn injection(value: OsString) -> Finding {
     }
     Finding::warning(
         "environment",
-        format!("{found}: no counts come from NVIDIA GPUs"),
+        format!("{found}: code on NVIDIA GPUs is not counted"),
         "unset the variable for counts",
     )
 }

@@ -73,7 +73,7 @@ fn access(path: &Path) -> Finding {
         Err(error) => Finding::missing(
             "GPU",
             format!("{} cannot be opened: {error}", path.display()),
-            "look for messages of amdgpu in `dmesg`",
+            "look for messages from amdgpu in `dmesg`",
         ),
     }
 }

@@ -121,10 +121,7 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
             .get_arguments()
             .find(|argument| argument.get_long() == Some(name));
         let option = option.with_context(|| {
-            diagnostic!(
-                "`rocov {subcommand}` has no --{name}";
-                "see `rocov {subcommand} --help`"
-            )
+            diagnostic!("`rocov {subcommand}` has no --{name}"; "see `rocov {subcommand} --help`")
         })?;
         let matches = matches.subcommand_matches(&subcommand);
         let source = matches.and_then(|found| found.value_source(option.get_id().as_str()));

@@ -23,7 +23,7 @@ pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
         return Err(failure!(
             "nothing to compare: --include and --exclude leave none of the sources in {} and {}",
             before.path.display(), after.path.display();
-            "give globs that match some"
+            "use globs that match at least one"
         )
         .into());
     }

@@ -193,7 +193,7 @@ impl Misfit {
                 };
                 diagnostic!(
                     "{path}: stale: {stale}{exclusions}";
-                    "{next}, or read it from git with --source-revision of `rocov report`"
+                    "{next}, or read it from git with `rocov report --source-revision`"
                 )
             }
         }

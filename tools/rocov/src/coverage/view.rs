@@ -426,7 +426,7 @@ impl View {
             if part.columns.is_empty() {
                 empty.push(diagnostic!(
                     "component {name}: none of its sources is reported";
-                    "give globs that match some"
+                    "use globs that match at least one"
                 ));
             }
             self.components.push(part);

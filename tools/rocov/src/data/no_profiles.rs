@@ -23,8 +23,8 @@ impl ReportableData {
         }
         if !self.files.sections.is_empty() {
             return failure!(
-                "no device profiles in {self}: instrumented GPU code ran, and rocov saved its sections unchanged, \
-                 which cannot be reported";
+                "no device profiles in {self}: instrumented GPU code ran, but rocov could only save its sections \
+                 unchanged, and cannot report on them";
                 "compile with clang 15 or later, or use a newer rocov"
             );
         }

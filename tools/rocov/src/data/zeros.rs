@@ -625,8 +625,8 @@ impl CodeFile {
         let path = fs::canonicalize(&record.path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 failure!(
-                    "the file was removed after the program had loaded it, and reports lack its code that was never \
-                     launched";
+                    "the file was removed after the program had loaded it, so reports will lack the code in it that \
+                     was never launched";
                     "run the program again, and keep the file until `rocov run` has ended"
                 )
             }
@@ -649,8 +649,8 @@ impl CodeFile {
         };
         if !is_it {
             fail!(
-                "the file was replaced after the program had loaded it, and reports lack its code that was never \
-                 launched";
+                "the file was replaced after the program had loaded it, so reports will lack the code in it that was \
+                 never launched";
                 "run the program again, and keep the file until `rocov run` has ended"
             );
         }

@@ -57,7 +57,7 @@ impl PerTest {
         Some(match (has_begun, &self.ctest) {
             (None, _) if has_missed_ctest => {
                 diagnostic!(
-                    "no test has a label, because the command did not start ctest by its name";
+                    "no test has a label, because the command did not start ctest by name";
                     "call `ctest` in it, give --per-test=gtest if it starts GoogleTest programs, or leave out \
                      --per-test"
                 )
@@ -71,8 +71,7 @@ impl PerTest {
             }
             (Some(false), Some(_)) if has_missed_ctest => {
                 diagnostic!(
-                    "no test has a label, because the command started neither ctest by its name nor a GoogleTest \
-                     program";
+                    "no test has a label, because the command started neither ctest by name nor a GoogleTest program";
                     "leave out --per-test, or run each test under `rocov run --label NAME`"
                 )
             }

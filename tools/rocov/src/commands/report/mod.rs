@@ -265,7 +265,7 @@ fn sampled(merged: &MergedProfiles<'_>) -> Vec<Diagnostic> {
 fn per_thread(kernels: &BTreeSet<String>) -> Vec<Diagnostic> {
     let line = || {
         diagnostic!(
-            "the counts of {} are per thread ({}): their code does not require a number of threads, as Triton's PTX \
+            "the counts of {} are per thread ({}): their code does not fix the number of threads, as Triton's PTX \
              does with .reqntid",
             count(kernels.len(), "kernel"), first_shown(kernels);
             "leave out --per to report all counts per thread"

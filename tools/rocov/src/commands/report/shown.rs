@@ -174,8 +174,8 @@ impl<'a> ShownReport<'a> {
         if has_no_line && outputs.iter().any(|output| output.format.is_of_lines()) {
             print::warn(&[diagnostic!(
                 "the report is empty, because no code has a line table";
-                "compile with -gline-tables-only, or nvcc's code with -lineinfo, or leave out the format to see the \
-                 functions"
+                "compile with -gline-tables-only, or nvcc's code with -lineinfo, or omit the format option to see \
+                 the functions"
             )]);
         }
         Ok(())

@@ -73,7 +73,7 @@ fn draw(report: &impl Fn() -> CommandResult, is_terminal: bool, is_first: bool) 
         print::message(explained(&failure.error));
     }
     if is_terminal {
-        print::warn(&[diagnostic!("waiting for more data"; "press Ctrl-C to end")]);
+        print::warn(&[diagnostic!("waiting for more data"; "press Ctrl-C to stop")]);
     }
 }
 

@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     let line = || match environment.pattern {
         Some(_) => journal.closing_line(&ending),
         None => Ok(Some(diagnostic!(
-            "nothing was written: {PROFILE_FILE} is /dev/null, which asks for no profile";
+            "nothing was written: {PROFILE_FILE} is /dev/null, which turns profiles off";
             "unset it, or name a directory with --output"
         ))),
     };
@@ -346,7 +346,7 @@ impl Environment {
         if let Err(error) = notes::add(&path, process) {
             let path = path.display();
             print::message(diagnostic!(
-                "cannot add notes of this run to {path}: {error}; reports lack them";
+                "cannot add notes of this run to {path}: {error}; reports will not contain them";
                 "{}", error.remedy()
             ));
         }

@@ -36,12 +36,12 @@ impl Process {
         let Ok(metadata) = directory.metadata() else {
             let left = socket(|name| env::var_os(name), own_user()?, pid)?;
             match left.filter(|path| is_socket(path) && is_stale(path)) {
-                None => fail!("there is no process {pid}"; "check the number"),
+                None => fail!("there is no process {pid}"; "check the PID"),
                 Some(left) => {
                     remove(&left)?;
                     fail!(
                         "there is no process {pid}";
-                        "check the number; rocov removed its socket: {}", left.display()
+                        "check the PID; rocov removed its socket: {}", left.display()
                     );
                 }
             }
@@ -111,7 +111,7 @@ fn not_shown(pid: u32, error: io::Error) -> anyhow::Error {
             failure!(
                 "the system does not show the environment of process {pid}, as it would for a program that `rocov \
                  run --control` started for you";
-                "check the number; `pgrep -x NAME` prints that of a program by its name"
+                "check the PID; `pgrep -x NAME` prints that of a program by its name"
             )
         }
         _ => anyhow::Error::from(error).context(format!("cannot look at process {pid}")),
@@ -119,7 +119,7 @@ fn not_shown(pid: u32, error: io::Error) -> anyhow::Error {
 }
 
 fn not_yours(pid: u32, owner: u32) -> anyhow::Error {
-    failure!("process {pid} belongs to user {owner}"; "ask as that user or as root")
+    failure!("process {pid} belongs to user {owner}"; "run the command as that user or as root")
 }
 
 /// The socket of a process of this user with these variables. A process without them may have
