@@ -57,9 +57,13 @@ fn compare_all(target: &str, flags: &[&str], name: &str, options: AmdgcnOptions)
         }
     }
     ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let sum: f64 = ratios.iter().map(|(ratio, _)| ratio.ln()).sum();
-    let mean = (sum / ratios.len() as f64).exp();
-    println!("{name}: {} kernels, geometric mean {mean:.3}", ratios.len());
+    for level in LEVELS {
+        let of_level = ratios.iter().filter(|(_, title)| title.ends_with(level));
+        let logarithms: Vec<f64> = of_level.map(|(ratio, _)| ratio.ln()).collect();
+        let count = logarithms.len();
+        let mean = (logarithms.into_iter().sum::<f64>() / count.max(1) as f64).exp();
+        println!("{name} {level}: {count} kernels, geometric mean {mean:.3}");
+    }
     for (ratio, title) in &ratios {
         println!("  {ratio:.3} {title}");
     }

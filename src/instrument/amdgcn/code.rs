@@ -70,6 +70,38 @@ impl Ins {
     }
 }
 
+/// The numbers of instructions by address.
+#[derive(Clone, Debug)]
+pub(super) struct Index {
+    start: u64,
+    /// The number of the instruction at each word, or [`Self::NONE`].
+    numbers: Vec<u32>,
+}
+
+impl Index {
+    const NONE: u32 = u32::MAX;
+    const WORD: u64 = 4;
+
+    pub(super) fn new(all: &[Ins]) -> Self {
+        let start = all.first().map_or(0, |ins| ins.address);
+        let end = all.last().map_or(0, |ins| ins.address + Self::WORD);
+        let mut numbers = vec![Self::NONE; ((end - start) / Self::WORD) as usize];
+        for (ins, number) in all.iter().zip(0..) {
+            numbers[((ins.address - start) / Self::WORD) as usize] = number;
+        }
+        Self { start, numbers }
+    }
+
+    pub(super) fn get(&self, address: u64) -> Option<usize> {
+        let distance = address.checked_sub(self.start)?;
+        let is_aligned = distance.is_multiple_of(Self::WORD);
+        let word = usize::try_from(distance / Self::WORD).ok()?;
+        let number = self.numbers.get(word).copied();
+        let number = number.filter(|number| is_aligned && *number != Self::NONE);
+        number.map(|number| number as usize)
+    }
+}
+
 /// The registers that code uses: the number after the highest one of each file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Used {

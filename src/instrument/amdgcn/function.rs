@@ -1,11 +1,11 @@
 //! A function: its stretches of code, the ways between them, and the loops around them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use modelgpu_isa::{Flow, Operand};
 
 use super::calls::Ways;
-use super::code::{Code, Ins, Scalars, Used};
+use super::code::{Code, Index, Ins, Scalars, Used};
 use super::jumps;
 use super::loops::Loops;
 
@@ -59,7 +59,7 @@ pub(super) struct Function<'data> {
     /// Before each instruction, SCC has a value that is read later.
     pub(super) is_scc_live: Vec<bool>,
     /// The numbers of instructions by address.
-    index: HashMap<u64, usize>,
+    index: Index,
 }
 
 impl<'data> Function<'data> {
@@ -71,14 +71,10 @@ impl<'data> Function<'data> {
         has_preloaded_entry: bool,
     ) -> Self {
         let (all, used) = code.instructions();
-        let index: HashMap<u64, usize> = all
-            .iter()
-            .enumerate()
-            .map(|(number, ins)| (ins.address, number))
-            .collect();
+        let index = Index::new(&all);
         let mut entries = vec![0];
         if has_preloaded_entry {
-            entries.extend(index.get(&(code.address + PRELOADED_ENTRY)));
+            entries.extend(index.get(code.address + PRELOADED_ENTRY));
         }
         let calls = all.iter().any(Ins::is_call);
         let mut function = Self {
@@ -111,7 +107,7 @@ impl<'data> Function<'data> {
 
     /// The number of the instruction at an ELF address.
     pub(super) fn number_at(&self, address: u64) -> Option<usize> {
-        self.index.get(&address).copied()
+        self.index.get(address)
     }
 
     /// The number of the instruction that a direct branch leads to.
@@ -158,11 +154,11 @@ impl<'data> Function<'data> {
                 }
             }
             if matches!(ins.flow, Flow::Indirect) {
-                let known = jumps.get(&number).and_then(|goal| self.index.get(goal));
+                let known = jumps.get(&number).and_then(|goal| self.index.get(*goal));
                 match known {
                     Some(goal) => {
-                        leaders.insert(*goal);
-                        self.jumps.insert(number, *goal);
+                        leaders.insert(goal);
+                        self.jumps.insert(number, goal);
                     }
                     None if !self.is_return(number) => self.unresolved.push(number),
                     None => {}

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use modelgpu_isa::{Condition, Flow, Instruction, Operand};
 
-use super::code::{Code, Ins, constant};
+use super::code::{Code, Index, Ins, constant};
 
 /// The most instructions between `s_getpc_b64` and the jump.
 const MAX_WAY: usize = 14;
@@ -13,11 +13,7 @@ const MAX_WAY: usize = 14;
 ///
 /// The instructions between `s_getpc_b64` and `s_setpc_b64` are executed on what is known. A branch on a known condition is
 /// followed: Tensile jumps forward or back by the sign of a constant.
-pub(super) fn known(
-    code: &Code<'_>,
-    all: &[Ins],
-    index: &HashMap<u64, usize>,
-) -> BTreeMap<usize, u64> {
+pub(super) fn known(code: &Code<'_>, all: &[Ins], index: &Index) -> BTreeMap<usize, u64> {
     let starts: Vec<usize> = (0..all.len())
         .filter(|number| all[*number].mnemonic == "s_getpc_b64")
         .collect();
@@ -27,8 +23,8 @@ pub(super) fn known(
     }
     let mut sources: HashMap<usize, Vec<usize>> = HashMap::new();
     for (number, ins) in all.iter().enumerate() {
-        if let Some(goal) = ins.target().and_then(|target| index.get(&target)) {
-            sources.entry(*goal).or_default().push(number);
+        if let Some(goal) = ins.target().and_then(|target| index.get(target)) {
+            sources.entry(goal).or_default().push(number);
         }
     }
     for first in starts {
@@ -41,7 +37,7 @@ pub(super) fn known(
 fn follow(
     code: &Code<'_>,
     all: &[Ins],
-    index: &HashMap<u64, usize>,
+    index: &Index,
     sources: &HashMap<usize, Vec<usize>>,
     first: usize,
     found: &mut BTreeMap<usize, u64>,
@@ -101,19 +97,19 @@ fn follow(
                     (Condition::Scc1, Some(scc)) => scc,
                     _ => return,
                 };
-                match (taken, ins.target().and_then(|target| index.get(&target))) {
+                match (taken, ins.target().and_then(|target| index.get(target))) {
                     (false, _) => at += 1,
-                    (true, Some(goal)) => at = *goal,
+                    (true, Some(goal)) => at = goal,
                     (true, None) => return,
                 }
             }
             Flow::Branch {
                 condition: None, ..
             } => {
-                let Some(goal) = ins.target().and_then(|target| index.get(&target)) else {
+                let Some(goal) = ins.target().and_then(|target| index.get(target)) else {
                     return;
                 };
-                at = *goal;
+                at = goal;
             }
             Flow::Next => {
                 state.step(ins, &decoded);

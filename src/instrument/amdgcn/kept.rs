@@ -1,6 +1,6 @@
 //! Functions that give their callers the active lanes back as they were.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use modelgpu_isa::Flow;
 
@@ -27,6 +27,12 @@ pub(super) fn note(functions: &mut [Function<'_>]) {
         .enumerate()
         .map(|(number, function)| (function.code.address, number))
         .collect();
+    let called = functions
+        .iter()
+        .flat_map(|function| function.callees.values());
+    let called: HashSet<usize> = called
+        .filter_map(|goal| numbers.get(goal).copied())
+        .collect();
     let mut found: HashMap<usize, Found> = HashMap::new();
     for start in 0..functions.len() {
         // Callees come first.
@@ -51,7 +57,8 @@ pub(super) fn note(functions: &mut [Function<'_>]) {
                 }
             });
             functions[number].kept_calls = calls.collect();
-            let kept = kept(&functions[number]);
+            let is_called = called.contains(&number);
+            let kept = is_called.then(|| kept(&functions[number])).flatten();
             found.insert(number, Found::Done(kept));
         }
     }

@@ -5,7 +5,8 @@
 //! condition makes inactive wait in its [pool](LaneEnd::Pool), until an instruction activates them. As many lanes leave a pool
 //! as enter it, if all such instructions are known.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use modelgpu_isa::{Flow, Instruction, Operand, WaveSize};
 
@@ -88,7 +89,7 @@ impl Mask {
 }
 
 /// The lanes before each condition.
-type Parents = HashMap<usize, Mask>;
+type Parents = BTreeMap<usize, Mask>;
 
 /// The name of the lanes before a condition.
 fn before(condition: usize, parents: &Parents) -> Set {
@@ -98,21 +99,43 @@ fn before(condition: usize, parents: &Parents) -> Set {
     }
 }
 
+/// The set that comes next around a set.
+fn next_around(set: Set, parents: &Parents) -> Option<Set> {
+    match set {
+        Set::Kept(at) | Set::Rest(at) => Some(before(at, parents)),
+        Set::Before(at) => parents.get(&at).and_then(|parent| parent.bound()),
+        Set::Entry => None,
+    }
+}
+
 /// The sets that a set is a part of: itself, and those around it.
 fn around(set: Set, parents: &Parents) -> Vec<Set> {
     let mut all = vec![set];
     loop {
-        let next = match all.last() {
-            Some(Set::Kept(at) | Set::Rest(at)) => Some(before(*at, parents)),
-            Some(Set::Before(at)) => parents.get(at).and_then(|parent| parent.bound()),
-            _ => None,
-        };
+        let next = all.last().and_then(|last| next_around(*last, parents));
         match next {
             // A condition in a loop may be around itself.
             Some(next) if !all.contains(&next) => all.push(next),
             _ => return all,
         }
     }
+}
+
+/// Returns whether a set is a part of another one.
+fn is_within(inner: Set, outer: Set, parents: &Parents) -> bool {
+    // More are looked at together, as sets may be around themselves.
+    const MAX_NEAR: usize = 32;
+    let mut set = inner;
+    for _ in 0..MAX_NEAR {
+        if set == outer {
+            return true;
+        }
+        match next_around(set, parents) {
+            Some(next) => set = next,
+            None => return false,
+        }
+    }
+    around(inner, parents).contains(&outer)
 }
 
 /// The knowledge before an instruction.
@@ -158,6 +181,10 @@ impl State {
 
     /// Forgets what follows from a condition, which is evaluated again.
     fn forget(&mut self, condition: usize, parents: &Parents) {
+        if !parents.contains_key(&condition) {
+            // It is evaluated for the first time.
+            return;
+        }
         let depends = |set: &Set| {
             let sets = around(*set, parents);
             sets.iter().any(|set| set.condition() == Some(condition))
@@ -184,7 +211,7 @@ impl State {
 }
 
 /// The knowledge before each stretch that can be reached. `None`: the function is too large.
-fn states(function: &Function<'_>, parents: &mut Parents) -> Option<Vec<Option<State>>> {
+fn states(function: &Function<'_>, parents: &mut Parents) -> Option<Vec<Option<Rc<State>>>> {
     if function.stretches.len() > MAX_STRETCHES {
         return None;
     }
@@ -204,14 +231,14 @@ fn states_once(
     function: &Function<'_>,
     parents: &mut Parents,
     steps: &mut usize,
-) -> Option<Vec<Option<State>>> {
-    let mut before: Vec<Option<State>> = vec![None; function.stretches.len()];
-    let start = State {
+) -> Option<Vec<Option<Rc<State>>>> {
+    let mut before: Vec<Option<Rc<State>>> = vec![None; function.stretches.len()];
+    let start = Rc::new(State {
         exec: Mask::Is(Set::Entry),
         registers: BTreeMap::new(),
         open: BTreeSet::new(),
         lost: BTreeSet::new(),
-    };
+    });
     let mut waiting: BTreeSet<usize> = BTreeSet::new();
     for entry in &function.entries {
         let stretch = function.stretch_of(*entry);
@@ -228,7 +255,10 @@ fn states_once(
         };
         let range = function.instructions_of(stretch);
         for number in range.clone() {
-            if step(function, number, &mut state, parents) {
+            if !matters(&function.all[number], &state) {
+                continue;
+            }
+            if step(function, number, Rc::make_mut(&mut state), parents) {
                 // Knowledge that follows from the lanes before the condition is no longer true.
                 return None;
             }
@@ -237,16 +267,35 @@ fn states_once(
         for next in function.following(last) {
             let next = function.stretch_of(next);
             let joined = match &before[next] {
-                Some(known) => known.join(&state, parents),
+                Some(known) if Rc::ptr_eq(known, &state) || **known == *state => continue,
+                Some(known) => {
+                    let joined = known.join(&state, parents);
+                    if joined == **known {
+                        continue;
+                    }
+                    Rc::new(joined)
+                }
                 None => state.clone(),
             };
-            if before[next].as_ref() != Some(&joined) {
-                before[next] = Some(joined);
-                waiting.insert(next);
-            }
+            before[next] = Some(joined);
+            waiting.insert(next);
         }
     }
     Some(before)
+}
+
+/// Returns whether [`step`] may change what is known.
+fn matters(ins: &Ins, state: &State) -> bool {
+    const OF_MASKS: [&str; 4] = ["s_mov_", "s_and", "s_or", "s_xor_"];
+    if ins.writes == 0 {
+        return ins.is_call() || ins.writes_exec || matches!(ins.flow, Flow::Trap);
+    }
+    let mut registers = state.registers.keys();
+    ins.is_call()
+        || ins.writes_exec
+        || matches!(ins.flow, Flow::Trap)
+        || OF_MASKS.iter().any(|name| ins.mnemonic.starts_with(name))
+        || registers.any(|number| ins.writes >> number & 3 != 0)
 }
 
 /// Finds the ways of lanes in a function, and the stretches whose lanes are those of its entry.
@@ -257,8 +306,7 @@ pub(super) fn find(function: &Function<'_>, callees_end: bool) -> LaneWays {
         return LaneWays::default();
     };
     let mut found = ways(function, &before, &mut parents, callees_end);
-    let has_all =
-        |state: &Option<State>| matches!(state, Some(state) if state.exec == Mask::Is(Set::Entry));
+    let has_all = |state: &Option<Rc<State>>| matches!(state, Some(state) if state.exec == Mask::Is(Set::Entry));
     let numbers = before.iter().enumerate();
     found.entry = numbers
         .filter(|(_, state)| has_all(state))
@@ -281,7 +329,7 @@ pub(super) fn are_whole(function: &Function<'_>, numbers: &[usize]) -> bool {
     };
     numbers.iter().all(|number| {
         let stretch = function.stretch_of(*number);
-        let Some(mut state) = before[stretch].clone() else {
+        let Some(mut state) = before[stretch].as_deref().cloned() else {
             // No wave comes there.
             return true;
         };
@@ -295,7 +343,7 @@ pub(super) fn are_whole(function: &Function<'_>, numbers: &[usize]) -> bool {
 /// The ways of lanes where EXEC changes, by what is known before each stretch.
 fn ways(
     function: &Function<'_>,
-    states: &[Option<State>],
+    states: &[Option<Rc<State>>],
     parents: &mut Parents,
     callees_end: bool,
 ) -> LaneWays {
@@ -312,8 +360,18 @@ fn ways(
         };
         for number in function.instructions_of(stretch) {
             let ins = &function.all[number];
+            let is_way = matches!(ins.flow, Flow::End | Flow::Indirect);
+            if !is_way && !matters(ins, &state) {
+                continue;
+            }
+            let state = Rc::make_mut(&mut state);
+            let is_plain = matches!(ins.flow, Flow::Next | Flow::Branch { .. });
+            if is_plain && (!ins.writes_exec || ins.ends_block()) {
+                step(function, number, state, parents);
+                continue;
+            }
             let earlier = state.clone();
-            step(function, number, &mut state, parents);
+            step(function, number, state, parents);
             let leaves =
                 matches!(ins.flow, Flow::Indirect) && !function.jumps.contains_key(&number);
             let is_kept = !callees_end && function.kept_calls.contains_key(&number);
@@ -368,12 +426,11 @@ fn ways(
                 (exec, Mask::Is(outer))
                     if exec
                         .bound()
-                        .is_some_and(|set| around(set, parents).contains(&outer)) =>
+                        .is_some_and(|set| is_within(set, outer, parents)) =>
                 {
                     add(own, next);
                     for condition in &earlier.open {
-                        let is_whole =
-                            around(before(*condition, parents), parents).contains(&outer);
+                        let is_whole = is_within(before(*condition, parents), outer, parents);
                         // A pool of active lanes is empty.
                         for end in both(*condition) {
                             // One part of the lanes before it may be active without the other.
@@ -393,7 +450,7 @@ fn ways(
                         }
                     }
                     let mut lost = earlier.lost.iter();
-                    if lost.any(|set| around(*set, parents).contains(&outer)) {
+                    if lost.any(|set| is_within(*set, outer, parents)) {
                         add(LaneEnd::Outside, next);
                     }
                 }
@@ -545,12 +602,12 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
                 let [a, b] = operands(state, &decoded);
                 let rest = match (a.bound(), b.bound()) {
                     (Some(inner), Some(outer))
-                        if b == Mask::Is(outer) && around(inner, parents).contains(&outer) =>
+                        if b == Mask::Is(outer) && is_within(inner, outer, parents) =>
                     {
                         without(b, a, parents)
                     }
                     (Some(outer), Some(inner))
-                        if a == Mask::Is(outer) && around(inner, parents).contains(&outer) =>
+                        if a == Mask::Is(outer) && is_within(inner, outer, parents) =>
                     {
                         without(a, b, parents)
                     }
@@ -604,7 +661,7 @@ fn settle(state: &mut State, exec: Mask, parents: &Parents) {
             return;
         }
     };
-    let is_outside = |set: Set| !around(set, parents).contains(&outer);
+    let is_outside = |set: Set| !is_within(set, outer, parents);
     // All of the lanes before it are active now.
     state
         .open
@@ -673,9 +730,9 @@ fn without(a: Mask, b: Mask, parents: &Parents) -> Mask {
 
 /// The lanes of both masks.
 fn union(a: Mask, b: Mask, parents: &Parents) -> Mask {
-    let is_within = |inner: Mask, outer: Set| {
-        let sets = inner.bound().map(|set| around(set, parents));
-        sets.is_some_and(|sets| sets.contains(&outer))
+    let is_part = |inner: Mask, outer: Set| {
+        let inner = inner.bound();
+        inner.is_some_and(|inner| is_within(inner, outer, parents))
     };
     match (a, b) {
         (Mask::Is(Set::Rest(one)), Mask::Is(Set::Kept(other)))
@@ -684,7 +741,7 @@ fn union(a: Mask, b: Mask, parents: &Parents) -> Mask {
         {
             Mask::Is(before(one, parents))
         }
-        (inner, Mask::Is(outer)) | (Mask::Is(outer), inner) if is_within(inner, outer) => {
+        (inner, Mask::Is(outer)) | (Mask::Is(outer), inner) if is_part(inner, outer) => {
             Mask::Is(outer)
         }
         _ => common(a, b, parents),

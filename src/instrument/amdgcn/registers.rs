@@ -85,7 +85,7 @@ impl Group<'_, '_> {
 /// many `rounds` of a loop.
 pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
     let may_borrow = group.sharing == Sharing::Borrowed;
-    let limits = Limits::new(group, may_borrow);
+    let limits = Limits::new(group, may_borrow, true);
     let needed = match group.is_apart {
         true => ON_THE_WAY,
         false => TEMPORARIES,
@@ -129,8 +129,14 @@ pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Resul
         true => Err(limits.refused(choice.keys.len())),
         false => Assignment::new(group, &choice, limits).plan(first_word, rounds),
     };
-    match plan(&limits) {
-        Err(Refusal::Registers { .. }) if group.is_apart => plan(&Limits::new(group, !may_borrow)),
+    let mut planned = plan(&limits);
+    if limits.is_between && matches!(planned, Err(Refusal::Registers { .. })) {
+        planned = plan(&Limits::new(group, may_borrow, false));
+    }
+    match planned {
+        Err(Refusal::Registers { .. }) if group.is_apart => {
+            plan(&Limits::new(group, !may_borrow, true))
+        }
         planned => planned,
     }
 }
@@ -140,6 +146,8 @@ struct Limits {
     used: Used,
     /// The first scalar register for counters: even.
     first_scalar: u32,
+    /// The scalar registers for counters lie between those in use.
+    is_between: bool,
     /// Those from it on may have values of callers.
     borrows_scalars: bool,
     /// The first vector register for counters.
@@ -159,7 +167,8 @@ struct Limits {
 impl Limits {
     /// `may_borrow`: counters may be in vector registers that other functions use. A kernel has no callers. Others keep
     /// the values of callers in accumulators.
-    fn new(group: &Group<'_, '_>, may_borrow: bool) -> Self {
+    /// `may_lie_between`: they may be in scalar registers between those in use.
+    fn new(group: &Group<'_, '_>, may_borrow: bool, may_lie_between: bool) -> Self {
         let (target, lanes) = (group.target, group.lanes);
         let is_gfx9 = target.generation() == Generation::Gfx9;
         // All modelled targets of gfx9 have one file for vector registers and accumulators.
@@ -195,10 +204,16 @@ impl Limits {
             true => group.gap(),
             false => None,
         };
-        if let Some((start, end)) = group.widest_gap(&used)
-            && end - start > cheap_scalars.saturating_sub(first_scalar)
-        {
-            // These cost no occupancy.
+        // Those between others cost no occupancy.
+        let rest = scalars.saturating_sub(first_scalar);
+        let cheap = cheap_scalars.saturating_sub(first_scalar);
+        let is_better = |(start, end): &(u32, u32)| {
+            let count = end - start;
+            let is_cheap = count >= 2 * ON_THE_WAY && count > cheap;
+            may_lie_between && (is_cheap || rest < ON_THE_WAY && count > rest)
+        };
+        let between = group.widest_gap(&used).filter(is_better);
+        if let Some((start, end)) = between {
             (first_scalar, scalars, cheap_scalars) = (start, end, end);
         }
         if let Some(gap) = gap {
@@ -230,6 +245,7 @@ impl Limits {
         Self {
             used,
             first_scalar,
+            is_between: between.is_some(),
             borrows_scalars: gap.is_some() && !is_kernel,
             first_vector,
             borrows_vectors: first_vector < used.vectors && !is_kernel,
