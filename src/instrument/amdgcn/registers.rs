@@ -125,9 +125,12 @@ pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Resul
             );
         }
     }
-    let plan = |limits: &Limits| match group.is_apart && !limits.has_room_on_the_way() {
-        true => Err(limits.refused(choice.keys.len())),
-        false => Assignment::new(group, &choice, limits).plan(first_word, rounds),
+    let plan = |limits: &Limits| {
+        let is_short = limits.first_scalar + needed > limits.scalars;
+        match is_short || group.is_apart && !limits.has_room_on_the_way() {
+            true => Err(limits.refused(choice.keys.len())),
+            false => Assignment::new(group, &choice, limits).plan(first_word, rounds),
+        }
     };
     let mut planned = plan(&limits);
     if limits.is_between && matches!(planned, Err(Refusal::Registers { .. })) {
