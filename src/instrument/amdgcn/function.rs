@@ -216,12 +216,12 @@ impl<'data> Function<'data> {
         let entries = self.entries.iter().map(|entry| self.stretch_of(*entry));
         let entries: BTreeSet<usize> = entries.collect();
         for _ in 0..ROUNDS {
-            for stretch in 0..count {
+            for (stretch, before) in sources.iter().enumerate() {
                 let begun = match entries.contains(&stretch) {
                     true => u64::from(ALL_WAVES),
                     false => 0,
                 };
-                let shares = sources[stretch].iter().map(|source| {
+                let shares = before.iter().map(|source| {
                     let parts = successors[*source].len().max(1) as u64;
                     u64::from(self.stretches[*source].frequency) / parts
                 });

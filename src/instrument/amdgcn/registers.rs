@@ -66,18 +66,16 @@ impl Group<'_, '_> {
             return None;
         }
         let initial = self.descriptors.iter().map(Descriptor::initial_scalars);
-        let mut start = initial.max().unwrap_or_default().next_multiple_of(2);
-        let mut widest = None;
-        for number in start..used.scalars {
-            if used.scalar_set >> number & 1 == 0 {
-                continue;
-            }
-            if number > start && widest.is_none_or(|(first, end)| number - start > end - first) {
-                widest = Some((start, number));
-            }
-            start = (number + 1).next_multiple_of(2);
-        }
-        widest
+        let initial = initial.max().unwrap_or_default();
+        let numbers = initial..used.scalars;
+        let taken = numbers.filter(|number| used.scalar_set >> number & 1 != 0);
+        let taken: Vec<u32> = taken.collect();
+        // A gap begins with the waves' own registers, or behind one that is in use.
+        let begins = std::iter::once(initial).chain(taken.iter().map(|number| number + 1));
+        let begins = begins.map(|begin| begin.next_multiple_of(2));
+        let gaps = begins.zip(taken.iter().copied());
+        let gaps = gaps.filter(|(begin, end)| begin < end);
+        gaps.max_by_key(|(begin, end)| (end - begin, std::cmp::Reverse(*begin)))
     }
 }
 
