@@ -49,6 +49,16 @@ impl Diagnostic {
         &self.next
     }
 
+    /// Returns what to do next, or `other` if the message came from elsewhere without a next step.
+    #[must_use]
+    pub fn next_or<'a>(&'a self, other: &'a str) -> &'a str {
+        if self.next.is_empty() {
+            other
+        } else {
+            &self.next
+        }
+    }
+
     /// Puts the place, or a wider event, before what happened.
     #[must_use]
     pub fn within(self, outer: impl Display) -> Self {

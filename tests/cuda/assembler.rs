@@ -312,7 +312,7 @@ fn triton_gets_a_directory_with_a_limit() {
     started("1M");
     assert!(kernel.exists());
     started("much").says(&[
-        "rocov: ROCOV_CACHE_MAX: \"much\" is not known: use a number of bytes",
+        "rocov: ROCOV_CACHE_MAX: \"much\" is not known, so rocov uses",
         "rocov uses 1G",
     ]);
 }

@@ -103,7 +103,7 @@ fn a_program_that_dies_before_its_drain() {
         "{ended}"
     );
     let start = "rocov: no device profiles in crash: instrumented GPU code was loaded (crash/objects/gfx90a.";
-    let end = ".elf), and its process was killed before the counters were drained: run it again, with \
+    let end = ".elf), and its process was killed before the counters were drained; run it again, with \
                `rocov run --snapshot-every 1s` if it does not end by itself\n";
     assert!(rest.starts_with(start) && rest.ends_with(end), "{ended}");
 }
@@ -139,7 +139,7 @@ fn nothing_was_drained() {
         plain.display()
     );
     let other_target = format!(
-        "nothing was drained: `{}` has code for {TARGET} only, and the modelled GPU is gfx1100: compile with \
+        "nothing was drained: `{}` has code for {TARGET} only, and the modelled GPU is gfx1100; compile with \
          --offload-arch=gfx1100, or choose --gpu model:{TARGET}",
         plain.display()
     );
@@ -256,7 +256,7 @@ fn a_report_of_nothing() {
     place.says(
         1,
         &["report", "merged"],
-        "no device profiles in merged: merged/gfx90a.profdata is merged, and a report needs raw profiles: \
+        "no device profiles in merged: merged/gfx90a.profdata is merged, and a report needs raw profiles; \
          give the directories that were merged",
     );
     make("other/notes");
@@ -350,8 +350,7 @@ fn other_slips() {
         .with_status(1);
     let source = crate::support::artifacts::repository("testdata/programs/endings/endings.hip");
     let line = format!(
-        "rocov: no GPU code that ran was compiled from vec: it was compiled from {}; if sources have moved, give \
-         --path-map",
+        "rocov: the GPU code that ran was not compiled from vec, but from {}: give --path-map if sources have moved",
         source.display()
     );
     assert_eq!(last_line(&ended), line, "{ended}");

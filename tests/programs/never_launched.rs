@@ -101,8 +101,8 @@ impl Ran {
 /// Expects success, and only the line about a run without launches, if it is due.
 #[track_caller]
 fn ends_well(ended: &Ended) {
-    const NOTHING: &str =
-        "rocov: no instrumented kernel was launched: this run adds only zeros to the report\n";
+    const NOTHING: &str = "rocov: no instrumented kernel was launched: this run adds only zeros to the report; check the \
+         command and its arguments\n";
     let launches = ["add", "scale"].iter().any(|step| ended.ran_with(step));
     let expected = if launches { "" } else { NOTHING };
     assert!(
@@ -520,8 +520,9 @@ fn code_in_kpack_archives_is_found() {
     let mut command = program.under_rocov(TARGET, &ran.data());
     command.args(["add", "open", library.to_str().unwrap()]);
     run(&mut command).success().says(&[
-        "its device code was split off into kpack archives, and none of them was found: install ",
-        "/lib/../.kpack/test_@GFXARCH@.kpack; reports lack its code that was never launched",
+        "its device code was split off into kpack archives, and none of them was found; reports lack its code that was \
+         never launched; install ",
+        "/lib/../.kpack/test_@GFXARCH@.kpack\n",
     ]);
 }
 

@@ -75,7 +75,7 @@ fn what_no_drain_writes_is_a_loss_with_advice() {
     ] {
         let (ended, _directory, profiles) = ran(1000, error);
         assert_eq!(profiles, Vec::<PathBuf>::new(), "{ended}");
-        let end = format!("(os error {error}): {advice}, and run the program again");
+        let end = format!("(os error {error}); {advice}, and run the program again");
         let ended = ended
             .with_status(3)
             .says(&[": counts are lost: cannot make ", &end]);

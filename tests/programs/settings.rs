@@ -52,27 +52,30 @@ fn is_said(variable: &str, value: impl Into<OsString>, said: &str) {
 
 #[test]
 fn names_of_profiles() {
-    for (pattern, said) in [
+    for (pattern, found, next) in [
         (
             "%q.profraw",
-            "\"%q\" in the profile name \"%q.profraw\" is not known: use %p, %h, %t, %b, %m, %1m to \
-             %9m, or %%",
+            "\"%q\" in the profile name \"%q.profraw\" is not known",
+            "use %p, %h, %t, %b, %m, %1m to %9m, or %%",
         ),
         (
             "dir/%c.profraw",
             "%c in the profile name \"dir/%c.profraw\" maps counters into the file as they change, \
-             and device memory cannot be mapped: leave it out",
+             and device memory cannot be mapped",
+            "leave it out",
         ),
     ] {
-        let said = format!("{said}; rocov writes to default.profraw instead");
+        let said = format!(
+            "LLVM_PROFILE_FILE: {found}, so rocov writes to default.profraw instead; {next}"
+        );
         is_said("LLVM_PROFILE_FILE", pattern, &said);
     }
     let latin = OsString::from_vec(b"\xff.profraw".to_vec());
-    let said = "LLVM_PROFILE_FILE: \"\\xFF.profraw\" is not UTF-8; rocov writes to default.profraw instead";
+    let said = "LLVM_PROFILE_FILE: \"\\xFF.profraw\" is not UTF-8, so rocov writes to default.profraw instead; give \
+                another name";
     is_said("LLVM_PROFILE_FILE", latin, said);
-    let said = "ROCOV_LABEL: the label \"../away\" cannot be used: give 1 to 8 names with / between \
-                them, none of them . or .., each of 1 to 128 bytes (as a directory, 1 to 255); \
-                rocov leaves the label out";
+    let said = "ROCOV_LABEL: the label \"../away\" cannot be used, so rocov leaves the label out; give 1 to 8 names \
+                with / between them, none of them . or .., each of 1 to 128 bytes (as a directory, 1 to 255)";
     is_said("ROCOV_LABEL", "../away", said);
 }
 
@@ -145,8 +148,8 @@ fn what_is_no_file_gets_no_profile() {
         let start = format!("rocov: LLVM_PROFILE_FILE: the profile name {name:?} {found}");
         assert!(said.starts_with(&start) || found == kernel, "{said}");
         assert!(said.contains(found), "{said}");
-        let end = "give a file such as cov/%p.profraw, or /dev/null for no profile; rocov writes nothing, and the \
-                   counts of this process are lost\n";
+        let end = ", so rocov writes nothing, and the counts of this process are lost; give a file such as \
+                   cov/%p.profraw, or /dev/null for no profile\n";
         assert!(said.ends_with(end), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
         assert_eq!(files, ["data"], "{}", name.display());
@@ -158,26 +161,29 @@ fn what_is_no_file_gets_no_profile() {
 #[test]
 fn what_is_drained() {
     let said = "ROCOV_ONLY, ROCOV_SKIP: `[` is not a glob: unclosed character class at byte 0; missing ']' \
-                (to match a literal '[', escape it as '\\[' or '[[]'); rocov drains everything";
+                (to match a literal '[', escape it as '\\[' or '[[]'), so rocov drains everything; fix the pattern";
     is_said("ROCOV_ONLY", "[", said);
     is_said("ROCOV_SKIP", "[", said);
 }
 
 #[test]
 fn words_and_numbers() {
-    const BYTES: &str = "a number of bytes such as 1000, 64K, 500M or 4G; rocov uses 4G";
-    const WAIT: &str = "a whole number of seconds, 86400 at most; rocov uses 10";
-    const EVERY: &str = "a time from 10ms to 1440m, such as 500ms, 30s or 5m; rocov ignores it";
-    for (variable, value, allowed) in [
+    const BYTES: [&str; 2] = ["uses 4G", "a number of bytes such as 1000, 64K, 500M or 4G"];
+    const WAIT: [&str; 2] = ["uses 10", "a whole number of seconds, 86400 at most"];
+    const EVERY: [&str; 2] = [
+        "ignores it",
+        "a time from 10ms to 1440m, such as 500ms, 30s or 5m",
+    ];
+    for (variable, value, [effect, allowed]) in [
         (
             "ROCOV_REGISTRY",
             "yes",
-            "auto, always or none; rocov uses auto",
+            ["uses auto", "auto, always or none"],
         ),
         (
             "ROCOV_OBJECTS",
             "yes",
-            "all, instrumented or none; rocov uses instrumented",
+            ["uses instrumented", "all, instrumented or none"],
         ),
         ("ROCOV_OBJECTS_MAX", "4GB", BYTES),
         ("ROCOV_OBJECTS_MAX", "18446744073709551616", BYTES),
@@ -189,15 +195,15 @@ fn words_and_numbers() {
         (
             "ROCOV_SNAPSHOT_SIGNAL",
             "KILL",
-            "HUP, USR1 or USR2; rocov ignores it",
+            ["ignores it", "HUP, USR1 or USR2"],
         ),
         (
             "ROCOV_CONTROL",
             "relative",
-            "1, or the absolute path of a directory; rocov ignores it",
+            ["ignores it", "1, or the absolute path of a directory"],
         ),
     ] {
-        let said = format!("{variable}: {value:?} is not known: use {allowed}");
+        let said = format!("{variable}: {value:?} is not known, so rocov {effect}; use {allowed}");
         is_said(variable, value, &said);
     }
 }

@@ -39,7 +39,7 @@ fn program() -> (PathBuf, PathBuf) {
 #[track_caller]
 fn says_what_is_left_out(ended: &Ended, is_nothing: bool) {
     const LINE: &str = "rocov: nothing was drained: ROCOV_ONLY and ROCOV_SKIP leave out all GPU code \
-                        that was loaded\n";
+                        that was loaded; change or unset them\n";
     assert_eq!(ended.stderr, if is_nothing { LINE } else { "" }, "{ended}");
 }
 

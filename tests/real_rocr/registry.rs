@@ -142,21 +142,21 @@ fn what_is_written_is_chosen() {
             &[("ROCOV_REGISTRY", "some")],
             1,
             1,
-            "rocov: ROCOV_REGISTRY: \"some\" is not known: use auto, always or none; rocov uses auto\n",
+            "rocov: ROCOV_REGISTRY: \"some\" is not known, so rocov uses auto; use auto, always or none\n",
         ),
         (
             &[("ROCOV_OBJECTS", "any"), ("ROCOV_OBJECTS_MAX", "")],
             1,
             1,
-            "rocov: ROCOV_OBJECTS: \"any\" is not known: use all, instrumented or none; \
-             rocov uses instrumented\n",
+            "rocov: ROCOV_OBJECTS: \"any\" is not known, so rocov uses instrumented; use all, \
+             instrumented or none\n",
         ),
         (
             &[("ROCOV_OBJECTS_MAX", "lots")],
             1,
             1,
-            "rocov: ROCOV_OBJECTS_MAX: \"lots\" is not known: use a number of bytes such as 1000, \
-             64K, 500M or 4G; rocov uses 4G\n",
+            "rocov: ROCOV_OBJECTS_MAX: \"lots\" is not known, so rocov uses 4G; use a number of bytes \
+             such as 1000, 64K, 500M or 4G\n",
         ),
     ] {
         let steps = "load launch sync unload load launch sync";

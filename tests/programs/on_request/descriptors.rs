@@ -245,7 +245,7 @@ fn those_that_the_program_takes_are_left_alone() {
     assert_eq!(status.code(), Some(0));
     assert_eq!(
         said,
-        "rocov: the program has closed rocov's file descriptors: rocov no longer takes snapshots or answers requests: change it to close only descriptors that it has opened\n"
+        "rocov: the program has closed rocov's file descriptors: rocov no longer takes snapshots or answers requests; change it to close only descriptors that it has opened\n"
     );
     assert_eq!(server.written().all(), 2);
 }

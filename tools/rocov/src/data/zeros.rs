@@ -636,10 +636,11 @@ impl CodeFile {
             ),
         })?;
         let file = Self::from_path(&path, cache).map_err(|error| {
+            let error = explained(&error);
             failure!(
                 "the file cannot be used: {}; reports lack its code that was never launched",
-                explained(&error).what();
-                "run the program again"
+                error.what();
+                "{}", error.next_or("run the program again")
             )
         })?;
         let is_it = match (&record.build, record.modified) {
