@@ -34,14 +34,14 @@ use super::{log, process, process_word};
 pub(crate) fn profile_name() -> ProfileName {
     if let Err(error) = label() {
         let message = error.diagnostic().so("rocov leaves the label out");
-        log::warn(&message.within(&LABEL));
+        log::warn(&message.within(LABEL));
     }
     let default =
         || parse_name(PROFILE_FILE.default.literal()).expect("the default is a good pattern");
     let fallback = |why: Diagnostic| {
         let usual = PROFILE_FILE.default.literal();
         let message = why.so(format_args!("rocov writes to {usual} instead"));
-        log::warn(&message.within(&PROFILE_FILE));
+        log::warn(&message.within(PROFILE_FILE));
         default()
     };
     let Some(pattern) = variable(PROFILE_FILE.name).filter(|pattern| !pattern.is_empty()) else {
@@ -52,7 +52,7 @@ pub(crate) fn profile_name() -> ProfileName {
             Ok(name) => name,
             Err(error) if error.names_no_file() => {
                 let effect = "rocov writes nothing, and the counts of this process are lost";
-                log::warn(&error.diagnostic().so(effect).within(&PROFILE_FILE));
+                log::warn(&error.diagnostic().so(effect).within(PROFILE_FILE));
                 journal::note(Note::Lost);
                 ProfileName::nowhere()
             }
