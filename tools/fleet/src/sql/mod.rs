@@ -151,11 +151,12 @@ fn explained(error: &DataFusionError, memory: usize) -> anyhow::Error {
         DataFusionError::ResourcesExhausted(_) => diagnostic!(
             "the answer needs more memory than {} MiB", memory >> 20;
             "give it more with --memory MIB"
-        ),
+        )
+        .into(),
         other => {
             let text = other.strip_backtrace();
             let words: Vec<_> = text.split_whitespace().collect();
-            diagnostic!("cannot answer: {}", words.join(" "); "give another question in SQL")
+            diagnostic!("cannot answer: {}", words.join(" "); "give another question in SQL").into()
         }
     }
 }

@@ -233,7 +233,7 @@ impl Bucket {
                 "check AWS_ENDPOINT_URL and AWS_REGION, and try again",
             )
         };
-        diagnostic!("cannot {action} {name}: {reason}"; "{remedy}")
+        diagnostic!("cannot {action} {name}: {reason}"; "{remedy}").into()
     }
 }
 

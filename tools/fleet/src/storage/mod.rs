@@ -15,6 +15,7 @@ use anyhow::Result;
 #[cfg(not(feature = "s3"))]
 use rocov::store::layout::IN_BUCKETS;
 use rocov::store::layout::in_bucket;
+#[cfg(not(feature = "s3"))]
 use rocov::support::diagnostic::fail;
 
 #[cfg(feature = "s3")]
