@@ -9,11 +9,11 @@
 mod calls;
 mod choice;
 mod code;
-mod emit;
 mod encoder;
 mod error;
 mod flow;
 mod function;
+mod insert;
 mod jumps;
 mod kept;
 mod link;

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use modelgpu_isa::{Flow, Generation, WaveSize};
 
 use super::code::Used;
-use super::emit::{Emitter, Labels, Own, Planned};
 use super::encoder::Encoder;
 use super::error::Refusal;
 use super::function::Function;
+use super::insert::{Emitter, Labels, Own, Planned};
 use super::kept;
 use super::link::Layout;
 use super::map::{FunctionCounts, StretchCounts};

@@ -4,7 +4,7 @@
 //! function, registers with names that begin with `%rocov_`, and variables with the profile's records. A `ret` or `exit`
 //! becomes a branch to its flush, which ends with it. `plan` decides how each block is counted.
 //!
-//! The code of a flush is in `flush`, and the variables are in `records`.
+//! The code of a flush is in `flush`, and the variables are in `unit`.
 
 use std::fmt::Write;
 

@@ -5,8 +5,8 @@ use modelgpu_isa::{BufferFormat, Instruction, Operand, Target};
 
 use super::super::value::Kind;
 use super::super::{Operation, Surroundings, scalar_source, unmodelled};
-use super::access::{resource_atomic, unmapped};
 use super::format::{Format, Precision, chunks};
+use super::lane_access::{resource_atomic, unmapped};
 use super::lds;
 use super::operation::{Action, Halves, MemoryOperation, Part, Segment, Typed};
 use super::resource::{BufferPlace, BufferResource};

@@ -1,11 +1,11 @@
 //! Vector memory: each active lane accesses its own address.
 
-mod access;
 mod atomic;
 mod buffer;
 mod copy;
 mod format;
 mod image;
+mod lane_access;
 mod lds;
 mod local;
 mod operation;
@@ -21,7 +21,7 @@ use super::{Surroundings, Table, unmodelled};
 use crate::error::Fault;
 use crate::lanes::active;
 use crate::wave::Wave;
-use access::LaneAccess;
+use lane_access::LaneAccess;
 use operation::{Action, Segment};
 
 pub(crate) use atomic::AtomicFunction;

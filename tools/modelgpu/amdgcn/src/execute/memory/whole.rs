@@ -1,5 +1,5 @@
 //! Accesses of all active lanes at once, if their addresses lie in one piece of memory and need no
-//! special care. The other module, `access.rs`, executes every access, lane by lane.
+//! special care. The other module, `lane_access.rs`, executes every access, lane by lane.
 
 use modelgpu_isa::Instruction;
 

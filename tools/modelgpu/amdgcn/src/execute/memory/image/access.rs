@@ -3,9 +3,9 @@
 use modelgpu_isa::{ImageControl, Instruction};
 
 use super::super::super::{Surroundings, unmodelled};
-use super::super::access::{resource_atomic, unmapped};
 use super::super::atomic::AtomicFunction;
 use super::super::format::{Precision, chunks};
+use super::super::lane_access::{resource_atomic, unmapped};
 use super::resource::Resource;
 use crate::error::{Access, Fault};
 use crate::wave::Wave;
