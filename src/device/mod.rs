@@ -226,6 +226,9 @@ impl Remedy for DeviceError {
     fn remedy(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::Faulted { .. } => "run the program under compute-sanitizer to find the kernel",
+            Self::MissingFunction { .. } => "update the runtime that it belongs to",
+            Self::NoCpu | Self::UnknownAgent { .. } => "report it",
+            Self::NoMemory { .. } => "run the program with more memory",
             _ => "run the program again",
         })
     }

@@ -170,7 +170,7 @@ impl Loss {
             ),
             Cause::Beside { error, path } => diagnostic!(
                 "{error}; the counts are in {}", path.display();
-                "{}", error.remedy()
+                "{}", error.step()
             ),
             Cause::Unlabelled { error, label } => diagnostic!(
                 "{error}; the counts for the label {label} go to profiles without it";

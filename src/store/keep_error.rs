@@ -91,7 +91,8 @@ impl Remedy for KeepError {
         match self {
             Self::NotWritten(error) => error.remedy(),
             Self::SourceNotKept { source, .. } => source.remedy(),
-            Self::Beside { .. } | Self::Elsewhere { .. } => Cow::Borrowed("move that file away"),
+            Self::Beside { pool, .. } => format!("move {} away", pool.display()).into(),
+            Self::Elsewhere { source, .. } => source.step().into(),
             Self::NoPlace { source, .. } => format!(
                 "{}, or give `rocov report` the files that ran with --object",
                 advice(source)

@@ -94,16 +94,22 @@ pub enum OutputError {
 
 impl Remedy for OutputError {
     fn remedy(&self) -> Cow<'static, str> {
-        let step = match self {
-            Self::Io { source, .. } => advice(source),
-            Self::Locked { .. } => "end the process that holds the lock",
-            Self::NotRegular { .. } | Self::Pool { .. } => "move that file away",
-        };
-        format!("{step}, and run the program again").into()
+        format!("{}, and run the program again", self.step()).into()
     }
 }
 
 impl OutputError {
+    /// The step that lets the next run write there.
+    pub(crate) fn step(&self) -> String {
+        match self {
+            Self::Io { source, .. } => advice(source).to_owned(),
+            Self::Locked { .. } => "end the process that holds the lock".to_owned(),
+            Self::NotRegular { path, .. } | Self::Pool { path, .. } => {
+                format!("move {} away", path.display())
+            }
+        }
+    }
+
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,

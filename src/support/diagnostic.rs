@@ -32,6 +32,19 @@ impl Diagnostic {
         Self { what, next }
     }
 
+    /// Makes a message of two formatted texts. Out of line, because each message of librocov would have the code.
+    #[cold]
+    #[inline(never)]
+    #[must_use]
+    pub fn formatted(what: fmt::Arguments<'_>, next: fmt::Arguments<'_>) -> Self {
+        let what = what.to_string();
+        let next = match next.as_str() {
+            Some(next) => Cow::Borrowed(next),
+            None => Cow::Owned(next.to_string()),
+        };
+        Self { what, next }
+    }
+
     /// Makes a message of a text that comes from elsewhere, with its next step or without one.
     pub fn from_other(text: impl Into<String>) -> Self {
         Self::new(text, "")
@@ -121,9 +134,9 @@ pub trait Remedy: Display {
 #[macro_export]
 macro_rules! diagnostic {
     ($what:literal $(, $value:expr)* $(,)?; $next:literal $(, $step:expr)* $(,)?) => {
-        $crate::support::diagnostic::Diagnostic::new(
-            ::std::format!($what $(, $value)*),
-            ::std::format!($next $(, $step)*),
+        $crate::support::diagnostic::Diagnostic::formatted(
+            ::std::format_args!($what $(, $value)*),
+            ::std::format_args!($next $(, $step)*),
         )
     };
 }

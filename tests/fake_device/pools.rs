@@ -158,7 +158,7 @@ fn what_is_no_file_is_left_alone_and_counts_and_registry_are_beside_it() {
         };
         let beside = outcome.files[0].display();
         let line = loss.to_string();
-        let next = "move that file away, and run the program again";
+        let next = format!("move {} away", pools[0].display());
         let expected = format!("{}counts are in {beside}; {next}", said(&pools[0]));
         assert!(line.ends_with(&expected), "{line}");
         let line = not_kept.diagnostic().to_string();
@@ -166,9 +166,10 @@ fn what_is_no_file_is_left_alone_and_counts_and_registry_are_beside_it() {
             .path()
             .join(format!("registry/0.{}.kernels.json", std::process::id()));
         let expected = format!(
-            "{}registry is in {}; move that file away",
+            "{}registry is in {}; move {} away",
             said(&pools[1]),
-            beside.display()
+            beside.display(),
+            pools[1].display()
         );
         assert_eq!(line, expected);
         assert!(beside.exists());
@@ -238,8 +239,9 @@ fn a_pool_of_other_code_or_damaged_is_left_alone_and_counts_are_beside_it() {
             let named = format!("cannot add to {}: {why}", file.display());
             assert!(line.contains(&named), "{line}");
             let end = format!(
-                "; the counts are in {}; move that file away, and run the program again",
-                beside.display()
+                "; the counts are in {}; move {} away",
+                beside.display(),
+                file.display()
             );
             assert!(line.ends_with(&end), "{line}");
             device.count(FIRST, VECADD, &[100, 0]);

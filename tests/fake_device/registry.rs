@@ -427,8 +427,9 @@ fn a_pool_that_is_none_is_left_alone_and_named() {
         let beside = pool.with_file_name(format!("app-0.{pid}.kernels.json"));
         assert!(
             line.ends_with(&format!(
-                "; the registry is in {}; move that file away",
-                beside.display()
+                "; the registry is in {}; move {} away",
+                beside.display(),
+                pool.display()
             )),
             "{line}"
         );

@@ -70,9 +70,8 @@ impl Remedy for Loss {
             Self::NotCompiled(_) => {
                 "compile with a toolkit that is not newer than the driver, or report it"
             }
-            Self::Unknown(_) | Self::NotChanged(_) | Self::NotRead(_) | Self::Internal => {
-                "report it"
-            }
+            Self::NotChanged(refusal) => return refusal.remedy(),
+            Self::Unknown(_) | Self::NotRead(_) | Self::Internal => "report it",
             Self::Known(_) => "",
         })
     }

@@ -286,7 +286,15 @@ pub enum BundleError {
 
 impl Remedy for BundleError {
     fn remedy(&self) -> Cow<'static, str> {
-        Cow::Borrowed("build it again")
+        Cow::Borrowed(match self {
+            Self::SplitOff(reference) => {
+                return format!("give one of them: {}", reference.archives.join(", ")).into();
+            }
+            Self::NoDeviceCode(_) | Self::HostFile(_) => {
+                "give a program, a library, an object file or a bundle with GPU code"
+            }
+            _ => "build it again",
+        })
     }
 }
 

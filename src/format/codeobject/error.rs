@@ -80,7 +80,10 @@ pub enum CodeObjectError {
 
 impl Remedy for CodeObjectError {
     fn remedy(&self) -> Cow<'static, str> {
-        Cow::Borrowed("build it again")
+        Cow::Borrowed(match self {
+            Self::NoMemory { .. } => "run it with more memory",
+            _ => "build it again",
+        })
     }
 }
 

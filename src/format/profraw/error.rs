@@ -33,7 +33,7 @@ pub enum ProfileError {
     /// It is the profile of a program whose words have another size or byte order.
     #[error(
         "raw profile of a {bits}-bit {}-endian program: rocov reads those of 64-bit little-endian programs and of GPU \
-         code; give it to llvm-profdata",
+         code",
         if *.is_big_endian { "big" } else { "little" }
     )]
     OtherMachine {
@@ -145,6 +145,7 @@ pub enum ProfileError {
 impl Remedy for ProfileError {
     fn remedy(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
+            Self::OtherMachine { .. } => "give it to llvm-profdata",
             Self::UnknownVersion { .. } => "compile with clang 15 or later, or use a newer rocov",
             _ => "run the program again",
         })

@@ -1,8 +1,11 @@
 //! Reasons why a module gets no counters.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 use crate::format::ptx::PtxError;
+use crate::support::diagnostic::Remedy;
 
 /// The reason why a module gets no counters. Lines count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -29,7 +32,7 @@ pub enum PtxRefusal {
     },
     /// The module is instrumented already: by clang's flags, or by rocov.
     #[error(
-        "line {line} of the PTX: the module has the name {found}, so it is instrumented already: run it unchanged"
+        "line {line} of the PTX: the module has the name {found}, so it is instrumented already"
     )]
     Counts {
         /// The line.
@@ -53,4 +56,15 @@ pub enum PtxRefusal {
         /// The most that are allowed.
         max: usize,
     },
+}
+
+impl Remedy for PtxRefusal {
+    fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::Counts { .. } => "run it unchanged",
+            Self::Target { .. } => "compile it for sm_30 or later",
+            Self::TooMany { .. } => "split the module",
+            _ => "report it",
+        })
+    }
 }

@@ -52,7 +52,8 @@ impl Remedy for Loss {
             Self::NotKept(_) => "make room there, or name another directory in ROCOV_CACHE",
             Self::NoRoom => "raise ROCOV_CACHE_MAX",
             Self::NotRun { .. } => "set ROCOV_PTXAS to the path of another ptxas",
-            Self::NotChanged(_) | Self::Damaged(_) | Self::NotAssembled(_) => "report it",
+            Self::NotChanged(refusal) => return refusal.remedy(),
+            Self::Damaged(_) | Self::NotAssembled(_) => "report it",
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The messages of the command and of librocov, which the chapter on troubleshooting quotes.
 //!
-//! A message is a `Diagnostic`: what happened, and what to do next. The compiler demands both.
+//! A message is a `Diagnostic`: what happened, and what to do next.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -131,9 +131,9 @@ impl Collector {
     }
 }
 
-/// Returns the line of a diagnostic, from the arguments of its macro: a format string before the semicolon, and one
-/// behind it.
-fn line(arguments: TokenStream) -> Option<String> {
+/// Returns what happened and what to do next, from the arguments of a macro: a format string before the semicolon, and
+/// one behind it.
+fn parts(arguments: TokenStream) -> Option<(String, String)> {
     let mut tokens = arguments.into_iter();
     let mut format = || -> Option<String> {
         let first = syn::parse_str::<LitStr>(&tokens.next()?.to_string()).ok()?;
@@ -143,9 +143,13 @@ fn line(arguments: TokenStream) -> Option<String> {
             .for_each(drop);
         Some(without_values(&first.value()))
     };
-    let (what, next) = (format()?, format()?);
+    Some((format()?, format()?))
+}
+
+/// Returns the line of a diagnostic, as `Diagnostic` prints it.
+fn line(what: &str, next: &str) -> String {
     let mark = if what.contains(": ") { ';' } else { ':' };
-    Some(format!("{what}{mark} {next}"))
+    format!("{what}{mark} {next}")
 }
 
 /// Returns whether code is built for tests only.
@@ -222,8 +226,12 @@ impl<'ast> Visit<'ast> for Collector {
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
         let name = call.path.segments.last().map(|name| name.ident.to_string());
         if name.is_some_and(|name| DIAGNOSTICS.contains(&name.as_str())) {
-            if let Some(line) = line(call.tokens.clone()) {
-                self.message(line);
+            if let Some((what, next)) = parts(call.tokens.clone()) {
+                // The library's messages get a place before them, and a semicolon behind it.
+                self.message(match self.is_library {
+                    true => what,
+                    false => line(&what, &next),
+                });
             }
             return;
         }
@@ -314,8 +322,8 @@ fn messages_are_found_with_their_next_step() {
         texts("src/a.rs"),
         [
             (Printer::Error("Fault".to_owned()), error),
-            (Printer::Other, written),
-            (Printer::Other, failed),
+            (Printer::Other, "cannot write {}".to_owned()),
+            (Printer::Other, "cannot write {}: {}".to_owned()),
             other,
         ]
     );

@@ -22,6 +22,7 @@ use crate::support::demangle::shown;
 use crate::support::mmap;
 use crate::support::paths::{below, here};
 use crate::term::plural::count;
+use crate::term::remedy::explained;
 
 /// The start of the symbols of records.
 const RECORD: &[u8] = b"__profd_";
@@ -39,8 +40,9 @@ pub(crate) fn check(path: &Path) -> Checked {
     let file = match mmap::map(path) {
         Ok(file) => file,
         Err(error) => {
-            let found = format!("{error:#}");
-            let finding = Finding::missing(path.display(), found, "give a file that can be read");
+            let message = explained(&error);
+            let remedy = message.next_or("give a file that can be read");
+            let finding = Finding::missing(path.display(), message.what(), remedy);
             return Checked {
                 device: vec![finding],
                 host: Vec::new(),

@@ -9,6 +9,7 @@ use anyhow::Result;
 use super::finding::Finding;
 use crate::llvm::{Clang, DeviceCompiler, LlvmTools, fast_counters, rocm};
 use crate::system::command;
+use crate::term::remedy::explained;
 
 /// The oldest whose GPU code can be drained: clang 14 crashes on it.
 const OLDEST: u32 = 15;
@@ -111,7 +112,7 @@ pub(crate) fn tools(installed: &Result<LlvmTools>, is_chosen: bool) -> Vec<Findi
         Err(error) if is_chosen => {
             return vec![Finding::missing(
                 "LLVM tools",
-                format!("{error:#}"),
+                explained(error).what(),
                 "leave out --llvm-bin: rocov needs none",
             )];
         }

@@ -8,6 +8,7 @@ use rocov::format::bundle::{BundleError, Container, DeviceImage};
 use rocov::format::codeobject::{Identity, sanitize_target};
 use rocov::store::layout::device_elf_name;
 use rocov::store::write_if_changed;
+use rocov::support::diagnostic::Remedy;
 
 use crate::cli::ExtractArguments;
 use crate::data::ptx::Ptx;
@@ -81,13 +82,7 @@ pub(crate) fn extract(arguments: &ExtractArguments) -> CommandResult {
             let image = match image {
                 Ok(image) => image,
                 Err(error) => {
-                    let remedy = match error {
-                        BundleError::HostFile(_) => {
-                            ": give a program, a library, an object file or a bundle"
-                        }
-                        _ => "",
-                    };
-                    print::message(format_args!("{}: {error}{remedy}", path.display()));
+                    print::message(error.diagnostic().within(path.display()));
                     status = FAILED;
                     continue;
                 }

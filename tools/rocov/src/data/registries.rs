@@ -191,7 +191,7 @@ impl Registries {
                 .unwrap_or_default();
             let stops = process.stops.iter().map(|reason| {
                 diagnostic!(
-                    "the GPU stopped a kernel: {reason}: its counts end there";
+                    "the GPU stopped a kernel: {reason}, and its counts end there";
                     "fix the kernel and run the program again"
                 )
             });

@@ -12,6 +12,7 @@ use super::search::{PLACES, candidates};
 use crate::support::failure::failure;
 use crate::support::paths::Absent;
 use crate::system::command;
+use crate::term::remedy::explained;
 
 /// The next step if a compiler cannot be used.
 const OTHER: &str = "give --clang another compiler, such as one that `rocov doctor` finds";
@@ -66,7 +67,7 @@ impl Clang {
             Some(error) if Absent::is(error) => {
                 failure!("{} is not on PATH", path.display(); "{OTHER}")
             }
-            _ => failure!("{error:#}"; "{OTHER}"),
+            _ => failure!("{}", explained(&error).what(); "{OTHER}"),
         })?;
         let text = String::from_utf8_lossy(&output.stdout);
         let said = text

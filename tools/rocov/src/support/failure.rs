@@ -1,4 +1,4 @@
-//! Errors of the command: each has a next step, because they are made of a [`Diagnostic`](rocov::support::diagnostic).
+//! Errors of the command with a next step: they are made of a [`Diagnostic`](rocov::support::diagnostic).
 
 /// Makes the error of two format strings: `failure!(what happened; what to do next)`.
 macro_rules! failure {

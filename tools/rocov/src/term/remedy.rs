@@ -5,12 +5,14 @@ use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
 
 use anyhow::Error;
+use rocov::discover::filter::FilterError;
 use rocov::format::bundle::BundleError;
 use rocov::format::codeobject::{CodeObjectError, CoverageError};
 use rocov::format::profraw::ProfileError;
 use rocov::format::registry::DocumentError;
-use rocov::store::PatternError;
+use rocov::store::{OutputError, PatternError};
 use rocov::support::diagnostic::{Diagnostic, Remedy};
+use rocov::validate::SectionsError;
 
 use crate::support::paths::Absent;
 
@@ -19,10 +21,12 @@ pub(crate) fn explained(error: &Error) -> Diagnostic {
     let own = error.downcast_ref::<Diagnostic>();
     let mut what = String::new();
     for cause in error.chain() {
-        let cause = cause.to_string();
-        let cause = match own {
-            Some(own) if own.to_string() == cause => own.what(),
-            _ => &*cause,
+        let text = cause.to_string();
+        // A message that is a context cannot be found as one, but by its text.
+        let cause = match (diagnostic_in(cause), own) {
+            (Some(diagnostic), _) => diagnostic.what(),
+            (None, Some(own)) if own.to_string() == text => own.what(),
+            _ => &*text,
         };
         // An error of a library may end with its cause.
         if what.is_empty() {
@@ -31,15 +35,26 @@ pub(crate) fn explained(error: &Error) -> Diagnostic {
             what += &format!(": {cause}");
         }
     }
-    let mut causes: Vec<_> = error.chain().collect();
-    let mut remedies = std::iter::from_fn(|| causes.pop()).filter_map(remedy);
-    match own.map(Diagnostic::remedy).or_else(|| remedies.next()) {
+    match own
+        .map(Diagnostic::remedy)
+        .or_else(|| error.chain().find_map(remedy))
+    {
         Some(next) => Diagnostic::new(what, next),
         None => Diagnostic::from_other(what),
     }
 }
 
+/// The message that a cause is, or that an error of the system carries.
+fn diagnostic_in<'a>(cause: &'a (dyn StdError + 'static)) -> Option<&'a Diagnostic> {
+    let carried = || cause.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref();
+    cause.downcast_ref().or_else(carried)
+}
+
+/// The next step after a cause, if it names one or its type has one.
 fn remedy(cause: &(dyn StdError + 'static)) -> Option<Cow<'static, str>> {
+    if let Some(diagnostic) = diagnostic_in(cause) {
+        return Some(diagnostic.remedy());
+    }
     if let Some(error) = cause.downcast_ref::<io::Error>() {
         return system_remedy(error.kind()).map(Cow::Borrowed);
     }
@@ -47,6 +62,9 @@ fn remedy(cause: &(dyn StdError + 'static)) -> Option<Cow<'static, str>> {
         .or_else(|| remedy_of::<ProfileError>(cause))
         .or_else(|| remedy_of::<DocumentError>(cause))
         .or_else(|| remedy_of::<PatternError>(cause))
+        .or_else(|| remedy_of::<FilterError>(cause))
+        .or_else(|| remedy_of::<OutputError>(cause))
+        .or_else(|| remedy_of::<SectionsError>(cause))
         .or_else(|| remedy_of::<BundleError>(cause))
         .or_else(|| remedy_of::<CodeObjectError>(cause))
         .or_else(|| remedy_of::<CoverageError>(cause))
@@ -120,7 +138,11 @@ mod tests {
                 .ends_with("; run the program again")
         );
         let error = Error::new(CodeObjectError::NoMemory { bytes: 1 });
-        assert!(explained(&error).to_string().ends_with("; build it again"));
+        assert!(
+            explained(&error)
+                .to_string()
+                .ends_with("; run it with more memory")
+        );
     }
 
     #[test]
@@ -133,6 +155,8 @@ mod tests {
     fn a_message_keeps_its_next_step_at_the_end() {
         let error = failure!("no number"; "give one").context("in x");
         assert_eq!(explained(&error).to_string(), "in x: no number; give one");
+        let twice = failure!("no number"; "give one").context(Diagnostic::new("in x", "fix x"));
+        assert_eq!(explained(&twice).to_string(), "in x: no number; fix x");
         let damaged = Diagnostic::new("x is damaged", "restore it");
         let error = Error::msg("short").context(damaged).context("in y");
         assert_eq!(

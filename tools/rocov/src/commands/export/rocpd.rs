@@ -39,7 +39,7 @@ pub(super) fn export(arguments: &ExportArguments) -> CommandResult {
         DataListing::open(&[directory], warnings)?.merged_registry(&Completion::default())
     })?;
     for error in &registry.unread {
-        print::message(format_args!("left out: {}", explained(error)));
+        print::message(explained(error).within("left out"));
     }
     print::warn(registry.about_groups().as_slice());
     let is_partial = !registry.unread.is_empty();

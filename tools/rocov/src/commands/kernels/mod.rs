@@ -45,7 +45,7 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
     })?;
     let mut registry = data.merged_registry()?;
     for error in &registry.unread {
-        print::message(format_args!("left out: {}", explained(error)));
+        print::message(explained(error).within("left out"));
     }
     let is_partial = !registry.unread.is_empty();
     if !arguments.address.is_empty() {

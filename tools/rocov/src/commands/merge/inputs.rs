@@ -203,7 +203,7 @@ impl Named<'_, '_> {
         if inside {
             fail!(
                 "{} lies in the input {}", pooled.display(), input.display();
-                "write it elsewhere, because the next merge of that input would count everything twice"
+                "write the output elsewhere, because the next merge of that input would count everything twice"
             );
         }
         let [from, to] = [input, pooled].map(Path::canonicalize);
@@ -212,7 +212,7 @@ impl Named<'_, '_> {
         {
             fail!(
                 "{} lies in {}, which the merge replaces", input.display(), pooled.display();
-                "write it elsewhere"
+                "write the output elsewhere"
             );
         }
         Ok(())
@@ -230,7 +230,7 @@ fn unweighted(entry: &[u8]) -> Result<&[u8]> {
         weight if !weight.is_empty() && weight.iter().all(u8::is_ascii_digit) => fail!(
             "`{}` has a weight, but rocov adds up profiles without weights",
             String::from_utf8_lossy(entry);
-            "expected 1"
+            "remove the weight, or make it 1"
         ),
         // A comma in a name.
         _ => Ok(entry),

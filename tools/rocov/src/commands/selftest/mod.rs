@@ -28,6 +28,7 @@ use crate::system::{command, installed};
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::plural::count;
 use crate::term::print;
+use crate::term::remedy::explained;
 use counts::{Difference, differences, expected, explain, reported};
 use outcome::{Stopped, Wrong, holds};
 
@@ -170,7 +171,7 @@ impl Test<'_> {
         };
         found.map_err(|error| Wrong {
             step: "compiler",
-            found: format!("{error:#}"),
+            found: explained(&error).what().to_owned(),
             expected: "a clang++ or amdclang++, 15 or later".to_owned(),
             remedy: "`rocov doctor` lists the compilers that are here: name one with --clang"
                 .to_owned(),
