@@ -37,11 +37,18 @@ impl Diagnostic {
     #[inline(never)]
     #[must_use]
     pub fn formatted(what: fmt::Arguments<'_>, next: fmt::Arguments<'_>) -> Self {
-        let what = what.to_string();
         let next = match next.as_str() {
             Some(next) => Cow::Borrowed(next),
             None => Cow::Owned(next.to_string()),
         };
+        Self::with_next(what, next)
+    }
+
+    /// Makes a message of a formatted text and the next step.
+    #[cold]
+    #[inline(never)]
+    fn with_next(what: fmt::Arguments<'_>, next: Cow<'static, str>) -> Self {
+        let what = what.to_string();
         Self { what, next }
     }
 
@@ -75,28 +82,19 @@ impl Diagnostic {
     /// Puts the place, or a wider event, before what happened.
     #[must_use]
     pub fn within(self, outer: impl Display) -> Self {
-        Self {
-            what: format!("{outer}: {}", self.what),
-            next: self.next,
-        }
+        Self::with_next(format_args!("{outer}: {}", self.what), self.next)
     }
 
     /// Puts a place in a file before what happened: `place:what`.
     #[must_use]
     pub fn at(self, place: impl Display) -> Self {
-        Self {
-            what: format!("{place}:{}", self.what),
-            next: self.next,
-        }
+        Self::with_next(format_args!("{place}:{}", self.what), self.next)
     }
 
     /// Adds the effect to what happened: `what, so effect`.
     #[must_use]
     pub fn so(self, effect: impl Display) -> Self {
-        Self {
-            what: format!("{}, so {effect}", self.what),
-            next: self.next,
-        }
+        Self::with_next(format_args!("{}, so {effect}", self.what), self.next)
     }
 }
 
@@ -126,7 +124,7 @@ pub trait Remedy: Display {
 
     /// Returns the message about this error.
     fn diagnostic(&self) -> Diagnostic {
-        Diagnostic::new(self.to_string(), self.remedy())
+        Diagnostic::with_next(format_args!("{self}"), self.remedy())
     }
 }
 

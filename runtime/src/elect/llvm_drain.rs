@@ -114,7 +114,7 @@ impl LlvmDrain {
             Stance::TakeOver
         } else {
             journal::note(Note::Neighbour);
-            log::warn(&diagnostic!(
+            log::warn(diagnostic!(
                 "LLVM's own drain for HIP (clang_rt.profile_rocm) is in {} and writes the device profiles",
                 file.display();
                 "set ROCOV_DRAIN=rocov to make rocov do it"

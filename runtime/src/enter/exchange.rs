@@ -483,7 +483,7 @@ pub(super) unsafe fn symbol<T: Copy>(name: &str) -> Option<T> {
     });
     found
         .inspect_err(|error| {
-            log::warn_once(&diagnostic!(
+            log::warn_once(diagnostic!(
                 "cannot instrument GPU code: {error}";
                 "install {} of this release next to librocov.so", LIBRARY
             ));

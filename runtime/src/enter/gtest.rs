@@ -160,7 +160,7 @@ fn push(label: &CStr) {
 fn label(name: &str) -> CString {
     let label = Label::text_for(name);
     if label != name {
-        log::warn_once(&diagnostic!(
+        log::warn_once(diagnostic!(
             "some names of tests cannot be labels, such as those of more than 128 bytes: their labels are shorter \
              and end in a hash";
             "give these tests shorter names to keep them"

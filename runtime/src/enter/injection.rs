@@ -85,7 +85,7 @@ pub(super) fn report_other_tool() {
         if is_own(&other) {
             return;
         }
-        log::warn(&diagnostic!(
+        log::warn(diagnostic!(
             "{INJECTION} names {}, and not librocov: code on NVIDIA GPUs is not counted",
             other.display();
             "run the program without that tool"
@@ -101,19 +101,19 @@ fn is_own(path: &OsStr) -> bool {
 fn warn(failure: &Failure) {
     const LOST: &str = "code on NVIDIA GPUs is not counted";
     match failure {
-        Failure::Missing => log::warn(&diagnostic!(
+        Failure::Missing => log::warn(diagnostic!(
             "CUPTI, which reports CUDA code to rocov, is not installed: {LOST}";
             "install the CUPTI of the CUDA toolkit, or name its library in ROCOV_CUPTI"
         )),
-        Failure::TooOld(function) => log::warn(&diagnostic!(
+        Failure::TooOld(function) => log::warn(diagnostic!(
             "CUPTI has no {function}: {LOST}";
             "install CUPTI 11.1 or later, or name its library in ROCOV_CUPTI"
         )),
-        Failure::Taken => log::warn(&diagnostic!(
+        Failure::Taken => log::warn(diagnostic!(
             "another tool uses CUPTI in this process: {LOST}";
             "run the program without that tool"
         )),
-        Failure::Call(function, reason) => log::warn(&diagnostic!(
+        Failure::Call(function, reason) => log::warn(diagnostic!(
             "{function} failed ({reason}): {LOST}";
             "install the CUPTI that belongs to the driver, or name its library in ROCOV_CUPTI"
         )),

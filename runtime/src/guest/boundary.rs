@@ -41,7 +41,7 @@ fn run<T>(place: &str, work: impl FnOnce() -> T) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(work)).ok();
     if result.is_none() {
         journal::note(Note::Lost);
-        log::warn(&diagnostic!("internal error in {place}; counts may be lost"; "report this"));
+        log::warn(diagnostic!("internal error in {place}; counts may be lost"; "report this"));
     }
     if let Some(before) = before {
         signal_shield::lower(&before);

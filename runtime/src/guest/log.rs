@@ -25,7 +25,7 @@ const MAX_DIFFERENT: usize = 100;
 
 /// Prints a line. If standard error is closed or nobody reads it, the line is dropped: the program
 /// neither fails nor waits forever.
-pub(crate) fn warn(message: &Diagnostic) {
+pub(crate) fn warn(message: Diagnostic) {
     print(format_args!("{message}"));
 }
 
@@ -37,7 +37,7 @@ fn print(message: Arguments<'_>) {
 
 /// Prints a line, unless it was printed before: rocov drains code objects again and again. After
 /// [`MAX_DIFFERENT`] different lines it prints and remembers no more.
-pub(crate) fn warn_once(message: &Diagnostic) {
+pub(crate) fn warn_once(message: Diagnostic) {
     static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let message = message.to_string();
     let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,7 +47,7 @@ pub(crate) fn warn_once(message: &Diagnostic) {
     print(format_args!("{message}"));
     printed.insert(message);
     if printed.len() == MAX_DIFFERENT {
-        warn(&diagnostic!(
+        warn(diagnostic!(
             "rocov prints no more than {MAX_DIFFERENT} different lines";
             "fix these first"
         ));

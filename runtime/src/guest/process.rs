@@ -178,7 +178,7 @@ pub(crate) fn effective_user_id() -> u32 {
 fn warn_privileged() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        log::warn(&diagnostic!(
+        log::warn(diagnostic!(
             "this program has privileges that its user lacks (setuid, setgid, capabilities): rocov drains nothing";
             "run it without these privileges"
         ));

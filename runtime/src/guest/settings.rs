@@ -34,14 +34,14 @@ use super::{log, process, process_word};
 pub(crate) fn profile_name() -> ProfileName {
     if let Err(error) = label() {
         let message = error.diagnostic().so("rocov leaves the label out");
-        log::warn(&message.within(LABEL));
+        log::warn(message.within(LABEL));
     }
     let default =
         || parse_name(PROFILE_FILE.default.literal()).expect("the default is a good pattern");
     let fallback = |why: Diagnostic| {
         let usual = PROFILE_FILE.default.literal();
         let message = why.so(format_args!("rocov writes to {usual} instead"));
-        log::warn(&message.within(PROFILE_FILE));
+        log::warn(message.within(PROFILE_FILE));
         default()
     };
     let Some(pattern) = variable(PROFILE_FILE.name).filter(|pattern| !pattern.is_empty()) else {
@@ -52,7 +52,7 @@ pub(crate) fn profile_name() -> ProfileName {
             Ok(name) => name,
             Err(error) if error.names_no_file() => {
                 let effect = "rocov writes nothing, and the counts of this process are lost";
-                log::warn(&error.diagnostic().so(effect).within(PROFILE_FILE));
+                log::warn(error.diagnostic().so(effect).within(PROFILE_FILE));
                 journal::note(Note::Lost);
                 ProfileName::nowhere()
             }
@@ -132,7 +132,7 @@ pub(crate) fn filter() -> Filter {
     let [only, skip] = [ONLY, SKIP].map(|setting| variable(setting.name).unwrap_or_default());
     Filter::new(&only.to_string_lossy(), &skip.to_string_lossy()).unwrap_or_else(|error| {
         let message = error.diagnostic().so("rocov drains everything");
-        log::warn(&message.within(format_args!("{ONLY}, {SKIP}")));
+        log::warn(message.within(format_args!("{ONLY}, {SKIP}")));
         Filter::default()
     })
 }
@@ -177,7 +177,7 @@ pub(crate) fn snapshot_signal() -> Option<i32> {
 fn optional<T>(setting: &Setting, parse: impl Fn(&OsStr) -> Result<T, SettingError>) -> Option<T> {
     let word = variable(setting.name).filter(|word| !word.is_empty())?;
     parse(&word)
-        .inspect_err(|error| log::warn(&error.diagnostic().so("rocov ignores it").within(setting)))
+        .inspect_err(|error| log::warn(error.diagnostic().so("rocov ignores it").within(setting)))
         .ok()
 }
 
@@ -193,7 +193,7 @@ fn setting<T>(setting: &Setting, parse: impl Fn(&str) -> Result<T, SettingError>
 fn warn(setting: &Setting, error: &SettingError) {
     let default = setting.default.literal();
     let message = error.diagnostic().so(format_args!("rocov uses {default}"));
-    log::warn(&message.within(setting));
+    log::warn(message.within(setting));
 }
 
 /// Returns this process, for its registry.

@@ -110,7 +110,7 @@ fn loaded(module: &LoadedModule, entrances: &Entrances) {
         Ok(Some(_)) => {}
         Err(error) => {
             journal::note(Note::Lost);
-            log::warn_once(&diagnostic!(
+            log::warn_once(diagnostic!(
                 "a CUDA module cannot be read: {error}; its counts are lost";
                 "compile it again"
             ));

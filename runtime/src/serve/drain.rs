@@ -162,7 +162,7 @@ pub(super) fn reset() -> RocovStatus {
         None => RocovStatus::Nothing,
         Some(Ok(())) => RocovStatus::Ok,
         Some(Err(error)) => {
-            log::warn(&diagnostic!(
+            log::warn(diagnostic!(
                 "cannot zero all counters: {error}; later counts include earlier ones";
                 "run the program again"
             ));
@@ -177,7 +177,7 @@ pub(super) fn set_file(pattern: Option<&str>) -> RocovStatus {
         Ok(name) => name.unwrap_or_else(settings::profile_name),
         Err(error) => {
             let message = error.diagnostic().so("profiles keep their names");
-            log::warn(&message.within("rocov_set_file"));
+            log::warn(message.within("rocov_set_file"));
             return RocovStatus::Invalid;
         }
     };

@@ -106,7 +106,7 @@ pub(super) fn wait(gpus: &Gpus, agents: &[u64]) -> Waited {
 }
 
 fn warn_blind(error: &DeviceError) {
-    log::warn_once(&diagnostic!(
+    log::warn_once(diagnostic!(
         "cannot wait for kernels: {error}; their later counts may be lost";
         "make the program wait for its kernels"
     ));
@@ -145,7 +145,7 @@ fn wait_for_queues(device: &HsaDevice, agents: &[u64]) -> Waited {
 
 /// Prints, once for each place in the program, that a kernel is still running after the wait there.
 pub(super) fn warn_in_flight(place: &str, outcome: &str) {
-    log::warn_once(&diagnostic!(
+    log::warn_once(diagnostic!(
         "a kernel is still running after {} s (ROCOV_WAIT) {place}: {outcome}",
         settings::patience().as_secs();
         "set a longer ROCOV_WAIT"

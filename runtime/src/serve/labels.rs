@@ -130,7 +130,7 @@ pub(super) fn turn(change: &mut dyn FnMut(&mut Scopes) -> RocovStatus) -> RocovS
             return RocovStatus::Nothing;
         }
         if state.scopes.are_too_many() {
-            log::warn_once(&diagnostic!(
+            log::warn_once(diagnostic!(
                 "the open labels of all threads are too long for the name of one directory: meanwhile, counts go to \
                  profiles without a label";
                 "use shorter labels"
@@ -165,7 +165,7 @@ pub(super) fn status_of(outcome: &Outcome) -> RocovStatus {
 
 /// Prints that an argument of `function` is not valid.
 pub(super) fn invalid(function: &str, why: Diagnostic) -> RocovStatus {
-    log::warn_once(&why.within(function));
+    log::warn_once(why.within(function));
     RocovStatus::Invalid
 }
 

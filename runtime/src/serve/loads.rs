@@ -111,7 +111,7 @@ fn may_go(may: bool) -> RocovStatus {
     if may {
         return RocovStatus::Ok;
     }
-    log::warn_once(&diagnostic!(
+    log::warn_once(diagnostic!(
         "a copy from the GPU has not ended and may still read the code that the program unloads: rocov keeps it in \
          GPU memory until the program ends";
         "look for messages from amdgpu in `dmesg`"

@@ -57,7 +57,7 @@ pub(super) fn report_missing(outcome: &Outcome, moment: Moment) {
 pub(super) fn report_not_kept(errors: &[KeepError], moment: Moment) {
     let is_final = |error: &&KeepError| moment == Moment::Last || !error.may_pass();
     let messages = errors.iter().filter(is_final).map(Remedy::diagnostic);
-    messages.for_each(|message| log::warn_once(&message));
+    messages.for_each(log::warn_once);
 }
 
 /// Reports the profiles that rocov has written. One line for the process says that another has the name of some.
@@ -65,7 +65,7 @@ pub(super) fn report_files(outcome: &Outcome) {
     static IS_SAID: Once = Once::new();
     if let Some(Taken { path, place }) = outcome.taken.first() {
         IS_SAID.call_once(|| {
-            log::warn(&diagnostic!(
+            log::warn(diagnostic!(
                 "{} is the profile of another process, and is kept: the counts of this one are in {}",
                 path.display(), place.display();
                 "put %p into LLVM_PROFILE_FILE for one file per process, or %m for one file with the counts of all"
@@ -73,7 +73,7 @@ pub(super) fn report_files(outcome: &Outcome) {
         });
     }
     if let Some(file) = outcome.files.first().filter(|_| process::has_other_root()) {
-        log::warn_once(&diagnostic!(
+        log::warn_once(diagnostic!(
             "the program has changed its root directory: its files are below the new one, in {}",
             file.parent().unwrap_or(file).display();
             "give that directory to `rocov report`, too"
@@ -99,17 +99,17 @@ fn report_losses(outcome: &Outcome, moment: Moment) {
             journal::note(Note::Lost);
         }
         match (&loss.cause, not_yet) {
-            (_, Some(line)) if moment == Moment::Asked => log::warn_once(&line),
+            (_, Some(line)) if moment == Moment::Asked => log::warn_once(line),
             (_, Some(line)) => log::verbose(format_args!("{line}")),
             // One kernel costs the counts of all code in its context: one line is enough.
             (Cause::Failed(Error::Device(error @ DeviceError::Faulted { .. })), None) => {
                 log::warn_once(
-                    &error
+                    error
                         .diagnostic()
                         .within("counts since the last drain are lost"),
                 );
             }
-            (_, None) => log::warn_once(&loss.diagnostic()),
+            (_, None) => log::warn_once(loss.diagnostic()),
         }
     }
 }

@@ -253,7 +253,7 @@ pub(super) fn copying() -> &'static Arc<Copying> {
 
 /// Prints that rocov cannot ask HSA for the loaded code.
 pub(super) fn warn_blind(error: &DeviceError) {
-    log::warn_once(&diagnostic!(
+    log::warn_once(diagnostic!(
         "cannot list the loaded code: {error}; counts may be lost";
         "run the program again"
     ));

@@ -34,7 +34,7 @@ pub(super) fn listen(directory: &Path) -> Option<UnixListener> {
     let listener = match own_directory(directory).and_then(|()| bind(&path)) {
         Ok(listener) => listener,
         Err(error) => {
-            log::warn(&diagnostic!(
+            log::warn(diagnostic!(
                 "cannot listen on {}: {error}; `rocov dump` and `rocov status` do not find this process",
                 path.display();
                 "name another directory with ROCOV_CONTROL"

@@ -50,7 +50,7 @@ pub(super) fn start(settings: Settings) -> bool {
         drop(unsafe { Box::from_raw(service) });
         socket::gone();
         wake::close();
-        log::warn(&diagnostic!(
+        log::warn(diagnostic!(
             "cannot start a thread: {}; rocov does not take snapshots or answer requests",
             std::io::Error::from_raw_os_error(error);
             "raise the limit on threads (ulimit -u)"
@@ -161,7 +161,7 @@ impl Service {
         std::mem::forget(self.listener);
         // Standard error may be another file, too.
         if owned_fd::file(libc::STDERR_FILENO) == self.standard_error {
-            log::warn(&diagnostic!(
+            log::warn(diagnostic!(
                 "the program has closed rocov's file descriptors: rocov no longer takes snapshots or answers requests";
                 "change it to close only descriptors that it has opened"
             ));
