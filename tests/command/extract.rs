@@ -247,8 +247,8 @@ fn code_that_is_still_to_be_linked_is_told() {
 
     let object = compile_whole(directory.path(), &["--no-offload-new-driver", "-fgpu-rdc"]);
     let message = failure(&extract(directory.path(), &[&object]), 1);
-    let reason =
-        "no device code: only device code that is not linked yet (-fgpu-rdc, nvcc -rdc=true)\n";
+    let reason = "no device code: only device code that is not linked yet (-fgpu-rdc, nvcc -rdc=true); link it, and give the program \
+         or library\n";
     assert!(message.ends_with(reason), "{message}");
 
     let library = directory.path().join("library.a");

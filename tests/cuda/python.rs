@@ -150,7 +150,7 @@ fn an_edit_after_the_run_is_reported_if_it_moves_or_changes_a_line_with_code() {
     ] {
         counted.edit(&text);
         let says = format!(
-            "kernels.py: stale: it has changed since it ran (line {line} had different text): remove the counts with `rocov \
+            "kernels.py: stale: it has changed since it ran (line {line} had different text); remove the counts with `rocov \
              clean`, and run it again"
         );
         counted.report().says(&[&says]);

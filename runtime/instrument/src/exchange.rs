@@ -349,7 +349,10 @@ fn made(
         Ok(_) => true,
         Err(loss) => is_cached || loss.is_lasting(),
     };
-    let reason = result.as_ref().err().map(ToString::to_string);
+    let reason = result
+        .as_ref()
+        .err()
+        .map(|loss| loss.diagnostic().to_string());
     if let Some(cache) = cache.filter(|_| is_lasting && !is_cached) {
         let result = result.as_ref().map(Vec::as_slice);
         cache.put(

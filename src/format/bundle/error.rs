@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
+use crate::format::bundle::host::WITH_CODE;
 use crate::format::bundle::split_off::SplitOff;
 use crate::format::codeobject::CodeObjectError;
 use crate::format::decompress::Method;
@@ -267,17 +268,14 @@ pub enum BundleError {
         /// The number of damaged containers.
         limit: usize,
     },
-    /// The file is of another kind, or a host ELF without device code.
-    #[error("no device code: {0}")]
-    NoDeviceCode(&'static str),
+    /// The file is of another kind, or a host ELF without device code: the reason, and the next step.
+    #[error("no device code: {}", .0[0])]
+    NoDeviceCode([&'static str; 2]),
     /// The list of a kpack archive cannot be used.
     #[error("the list of code objects of the kpack archive {0}")]
     KpackList(&'static str),
     /// The device code of the file is in kpack archives.
-    #[error(
-        "no device code: it was split off into kpack archives; give one of them: {}",
-        .0.archives.join(", ")
-    )]
+    #[error("no device code: it was split off into kpack archives")]
     SplitOff(SplitOff),
     /// The host file around the containers is damaged.
     #[error("not a 64-bit little-endian ELF: {0}")]
@@ -290,9 +288,8 @@ impl Remedy for BundleError {
             Self::SplitOff(reference) => {
                 return format!("give one of them: {}", reference.archives.join(", ")).into();
             }
-            Self::NoDeviceCode(_) | Self::HostFile(_) => {
-                "give a program, a library, an object file or a bundle with GPU code"
-            }
+            Self::NoDeviceCode([_, next]) => next,
+            Self::HostFile(_) => WITH_CODE,
             _ => "build it again",
         })
     }

@@ -44,18 +44,29 @@ pub(super) struct HostSection {
     pub(super) has_one: bool,
 }
 
+/// The next step for a file without device code.
+pub(super) const WITH_CODE: &str =
+    "give a program, a library, an object file or a bundle with GPU code";
+
 /// The reason why an ELF of another machine is not read, by its class and byte order; `None` for one of a 64-bit
 /// little-endian machine, and for other files.
-fn other_machine(file: &[u8]) -> Option<&'static str> {
+fn other_machine(file: &[u8]) -> Option<[&'static str; 2]> {
     let (b"\x7fELF", [class, order, ..]) = file.split_first_chunk::<4>()? else {
         return None;
     };
     match (*class, *order) {
-        (1, 1) => Some("a 32-bit ELF; give a program or library of a 64-bit machine"),
-        (1, 2) => Some(
-            "a 32-bit big-endian ELF; give a program or library of a 64-bit little-endian machine",
-        ),
-        (2, 2) => Some("a big-endian ELF; give a program or library of a little-endian machine"),
+        (1, 1) => Some([
+            "a 32-bit ELF",
+            "give a program or library of a 64-bit machine",
+        ]),
+        (1, 2) => Some([
+            "a 32-bit big-endian ELF",
+            "give a program or library of a 64-bit little-endian machine",
+        ]),
+        (2, 2) => Some([
+            "a big-endian ELF",
+            "give a program or library of a little-endian machine",
+        ]),
         _ => None,
     }
 }
@@ -66,9 +77,10 @@ fn other_machine(file: &[u8]) -> Option<&'static str> {
 /// Fails if `file` is not a 64-bit little-endian ELF, is damaged, or has no such section.
 pub(super) fn sections(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
     if file.starts_with(ARCHIVE) {
-        return Err(BundleError::NoDeviceCode(
-            "a static library; extract its members first (ar x)",
-        ));
+        return Err(BundleError::NoDeviceCode([
+            "a static library",
+            "extract its members first (ar x)",
+        ]));
     }
     if let Some(machine) = other_machine(file) {
         return Err(BundleError::NoDeviceCode(machine));
@@ -87,9 +99,10 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
         if name == SPLIT_OFF {
             let reference = SplitOff::parse(section.data(endian, file)?);
             return Err(reference.map_or(
-                BundleError::NoDeviceCode(
-                    "it was split off into kpack archives, and the reference to them is damaged; give the archives",
-                ),
+                BundleError::NoDeviceCode([
+                    "it was split off into kpack archives, and the reference to them is damaged",
+                    "give the archives",
+                ]),
                 BundleError::SplitOff,
             ));
         }
@@ -106,19 +119,22 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
         }
     }
     if found.is_empty() && is_to_be_linked {
-        return Err(BundleError::NoDeviceCode(
+        return Err(BundleError::NoDeviceCode([
             "only device code that is not linked yet (-fgpu-rdc, nvcc -rdc=true)",
-        ));
+            "link it, and give the program or library",
+        ]));
     }
     if found.is_empty() && is_empty {
-        return Err(BundleError::NoDeviceCode(
+        return Err(BundleError::NoDeviceCode([
             "its sections for device code are empty",
-        ));
+            WITH_CODE,
+        ]));
     }
     if found.is_empty() {
-        return Err(BundleError::NoDeviceCode(
+        return Err(BundleError::NoDeviceCode([
             "no .hip_fatbin, .nv_fatbin or .llvm.offloading section",
-        ));
+            WITH_CODE,
+        ]));
     }
     Ok(found)
 }
@@ -149,9 +165,10 @@ fn stripped(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
         .filter(|start| starts_bundle(&file[*start..]))
         .collect();
     if starts.is_empty() {
-        return Err(BundleError::NoDeviceCode(
+        return Err(BundleError::NoDeviceCode([
             "no section headers and no offload bundle at the start of a page",
-        ));
+            WITH_CODE,
+        ]));
     }
     let ends = starts.iter().skip(1).copied().chain([file.len()]);
     let place = starts.iter().zip(ends);

@@ -89,7 +89,7 @@ fn lists_that_are_refused() {
     for (list, message) in [
         (
             "list",
-            "rocov: `2,a` has a weight, but rocov adds up profiles without weights: expected 1\n"
+            "rocov: `2,a` has a weight, but rocov adds up profiles without weights: remove the weight, or make it 1\n"
                 .to_owned(),
         ),
         (

@@ -153,7 +153,7 @@ fn a_pooled_directory_is_no_input() {
     place.merged(&["data", "--pooled", "empty"]);
     let message = failure(&place.merge(&["data", "--pooled", "data/pooled"]), 1);
     assert!(
-        message.contains("lies in the input data: write it elsewhere"),
+        message.contains("lies in the input data: write the output elsewhere"),
         "{message}"
     );
     // A merge of nothing leaves nothing.

@@ -263,7 +263,7 @@ fn stops_and_notes_are_put_together() {
     let warnings = stderr(&run(&mut report));
     for stop in &stops {
         let line = format!(
-            "rocov: a process (app): the GPU stopped a kernel: {stop}: its counts end there; fix the kernel \
+            "rocov: a process (app): the GPU stopped a kernel: {stop}, and its counts end there; fix the kernel \
              and run the program again\n"
         );
         assert!(warnings.contains(&line), "{line} is not in {warnings}");

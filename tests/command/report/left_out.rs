@@ -57,7 +57,7 @@ fn saved_sections_are_left_out_and_are_code_that_ran() {
         said.contains(&format!("`rocov show rocov-data/{name}`")),
         "{said}"
     );
-    assert!(said.contains("instrumented GPU code ran, and"), "{said}");
+    assert!(said.contains("instrumented GPU code ran, but"), "{said}");
     assert!(!said.contains("no instrumented"), "{said}");
 
     // A profile next to it, named by LLVM_PROFILE_FILE=x-%p.raw.

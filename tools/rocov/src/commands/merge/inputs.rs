@@ -254,7 +254,8 @@ mod tests {
         let error = unweighted(b"20,a.profraw").unwrap_err().to_string();
         assert_eq!(
             error,
-            "`20,a.profraw` has a weight, but rocov adds up profiles without weights: expected 1"
+            "`20,a.profraw` has a weight, but rocov adds up profiles without weights: remove the \
+             weight, or make it 1"
         );
     }
 }
