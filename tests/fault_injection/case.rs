@@ -114,11 +114,11 @@ impl Case<'_> {
                 "{what}"
             );
             if let (Fault::Io(number), Costs::Shortage) = (self.fault, self.costs) {
-                assert!(line.contains(&format!("(os error {number}): ")), "{what}");
+                assert!(line.contains(&format!("(os error {number}); ")), "{what}");
             }
             if let Fault::Status(status) = self.fault {
                 let failed = format!("{} failed with status {status:#x}", self.call.name());
-                assert!(line.contains(&format!("{failed}: ")), "{failed}: {what}");
+                assert!(line.contains(&format!("{failed}; ")), "{failed}: {what}");
             }
         }
         if self.times == Times::FromThenOn {

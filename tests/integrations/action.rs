@@ -371,7 +371,7 @@ fn a_pull_request_has_one_comment_which_later_runs_replace() {
         (
             "wrong",
             &["GET"][..],
-            "failed (401): Bad credentials: check the token",
+            "failed (401): Bad credentials; check the token",
         ),
         (
             "",
