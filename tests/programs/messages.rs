@@ -130,7 +130,7 @@ fn nothing_was_drained() {
     let place = Place::new();
     let plain = sample(&[]);
     let instrumented = endings();
-    let no_gpu = "nothing was drained: this machine has no GPU (no /dev/kfd): `rocov run --gpu model` \
+    let no_gpu = "nothing was drained: this machine has no GPU (no /dev/kfd); `rocov run --gpu model` \
                   runs the program on a modelled one";
     let not_instrumented = format!(
         "nothing was drained: no process loaded instrumented GPU code; compile it with the flags that `rocov flags` \
