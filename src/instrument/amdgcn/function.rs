@@ -195,7 +195,9 @@ impl<'data> Function<'data> {
         // Counters change SCC.
         self.is_scc_live = self.live_scc();
         let costly = self.stretches.iter();
-        let costly = costly.map(|stretch| self.is_scc_live[stretch.first]);
+        // A function whose first bytes are no instruction has an entry, but nothing there.
+        let is_live = |stretch: &Stretch| self.is_scc_live.get(stretch.first).copied();
+        let costly = costly.map(|stretch| is_live(stretch).unwrap_or(false));
         let costly: Vec<bool> = costly.collect();
         let Loops { depths, heads } = Loops::find(&successors, &entries, &costly);
         for (stretch, (depth, is_head)) in self.stretches.iter_mut().zip(depths.iter().zip(heads)) {
@@ -276,5 +278,27 @@ impl<'data> Function<'data> {
     pub(super) fn instructions_of(&self, stretch: usize) -> std::ops::Range<usize> {
         let end = self.stretches.get(stretch + 1);
         self.stretches[stretch].first..end.map_or(self.all.len(), |next| next.first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use modelgpu_isa::{Target, WaveSize};
+
+    use super::*;
+
+    #[test]
+    fn a_function_without_an_instruction_has_no_loop() {
+        for bytes in [&[][..], &[0xff; 8]] {
+            let code = Code {
+                bytes,
+                address: 0x1000,
+                target: Target::Gfx90a,
+                wave: WaveSize::W64,
+            };
+            let function = Function::new("f".to_owned(), code, Vec::new(), false);
+            assert!(function.all.is_empty(), "{bytes:?}");
+            assert!(function.stretches.iter().all(|stretch| !stretch.is_head));
+        }
     }
 }
