@@ -4,11 +4,14 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
-use crate::format::bundle::host::WITH_CODE;
 use crate::format::bundle::split_off::SplitOff;
 use crate::format::codeobject::CodeObjectError;
 use crate::format::decompress::Method;
 use crate::support::diagnostic::Remedy;
+
+/// The next step for a file without device code.
+pub(super) const WITH_CODE: &str =
+    "give a program, a library, an object file or a bundle with GPU code";
 
 /// The reason why a container or one of its images cannot be read. Offsets count from the first byte of the
 /// file. Inside [`BundleError::Unpacked`] they count from the first unpacked byte.

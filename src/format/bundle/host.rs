@@ -6,7 +6,7 @@ use object::LittleEndian;
 use object::elf::{FileHeader64, SectionHeader64};
 use object::read::elf::{FileHeader, SectionHeader};
 
-use crate::format::bundle::error::BundleError;
+use crate::format::bundle::error::{BundleError, WITH_CODE};
 use crate::format::bundle::formats::starts_bundle;
 use crate::format::bundle::split_off::SplitOff;
 
@@ -43,10 +43,6 @@ pub(super) struct HostSection {
     /// True if the data after the first container may be anything.
     pub(super) has_one: bool,
 }
-
-/// The next step for a file without device code.
-pub(super) const WITH_CODE: &str =
-    "give a program, a library, an object file or a bundle with GPU code";
 
 /// The reason why an ELF of another machine is not read, by its class and byte order; `None` for one of a 64-bit
 /// little-endian machine, and for other files.
