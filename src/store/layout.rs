@@ -315,6 +315,20 @@ mod tests {
     }
 
     #[test]
+    fn only_names_of_buckets_are_in_buckets() {
+        for (path, expected) in [
+            ("s3://bucket/a/b", Some("bucket/a/b")),
+            ("s3://", Some("")),
+            ("s3:/bucket", None),
+            ("./s3://bucket", None),
+            ("S3://bucket", None),
+            ("/a/s3", None),
+        ] {
+            assert_eq!(in_bucket(Path::new(path)), expected, "{path}");
+        }
+    }
+
+    #[test]
     fn kept_device_elfs_have_their_identity_before_the_ending() {
         for (path, identity) in [
             ("d/objects/gfx90a.0f3c.elf", Some("0f3c")),

@@ -1,6 +1,6 @@
 //! The loops of a function: circles among its stretches.
 
-/// The loops within loops that are told apart. In deeper ones, each node is a head.
+/// The depth to which loops within loops are told apart. In deeper ones, each node is a head.
 const MAX_DEPTH: u32 = 32;
 
 /// The most nodes of a circle of which each is tried as its head.

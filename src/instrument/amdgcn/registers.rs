@@ -56,9 +56,7 @@ impl Group<'_, '_> {
         let is_free = |first: &u32| self.own.scalar_set >> first & all == 0;
         firsts.find(|first| !self.own.has_indexed_scalars && is_free(first))
     }
-}
 
-impl Group<'_, '_> {
     /// The most scalar registers one after the other that no function uses, between those in use, and that waves do not start
     /// with. The first is even.
     fn widest_gap(&self, used: &Used) -> Option<(u32, u32)> {

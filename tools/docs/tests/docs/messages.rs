@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use proc_macro2::{TokenStream, TokenTree};
+use rocov::support::diagnostic::Diagnostic;
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, LitStr, Meta, Token, Type};
@@ -146,12 +147,6 @@ fn parts(arguments: TokenStream) -> Option<(String, String)> {
     Some((format()?, format()?))
 }
 
-/// Returns the line of a diagnostic, as `Diagnostic` prints it.
-fn line(what: &str, next: &str) -> String {
-    let mark = if what.contains(": ") { ';' } else { ':' };
-    format!("{what}{mark} {next}")
-}
-
 /// Returns whether code is built for tests only.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
@@ -230,7 +225,7 @@ impl<'ast> Visit<'ast> for Collector {
                 // The library's messages get a place before them, and a semicolon behind it.
                 self.message(match self.is_library {
                     true => what,
-                    false => line(&what, &next),
+                    false => Diagnostic::new(what, next).to_string(),
                 });
             }
             return;

@@ -178,20 +178,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_buckets_are_in_buckets() {
-        for (path, expected) in [
-            ("s3://bucket/a/b", Some("bucket/a/b")),
-            ("s3://", Some("")),
-            ("s3:/bucket", None),
-            ("./s3://bucket", None),
-            ("S3://bucket", None),
-            ("/a/s3", None),
-        ] {
-            assert_eq!(in_bucket(Path::new(path)), expected, "{path}");
-        }
-    }
-
-    #[test]
     fn one_of_several_writers_creates_a_file() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("set");

@@ -240,9 +240,7 @@ impl Registry {
             processes: processes.chain(groups).collect(),
         }
     }
-}
 
-impl Registry {
     /// Returns whether it names host files with device code that nobody has looked at.
     pub(crate) fn has_device_code(&self) -> bool {
         let mut processes = self.processes.iter();
@@ -294,9 +292,7 @@ impl RegistryProcess {
     pub(crate) fn host(&self, load: &RegistryLoad) -> Option<&HostRecord> {
         self.hosts.get(load.host?)
     }
-}
 
-impl RegistryProcess {
     /// Returns whether `rocov run` has written the record, as the process has left none.
     pub(super) fn is_of_notes(&self) -> bool {
         is_of_notes(&self.loads, &self.notes)

@@ -16,7 +16,7 @@ use rocov::validate::SectionsError;
 
 use crate::support::paths::Absent;
 
-/// The message about an error: the error and its causes, and the next step of the last of them that has one.
+/// The message about an error: the error and its causes, and the next step of the first of them that has one.
 pub(crate) fn explained(error: &Error) -> Diagnostic {
     let own = error.downcast_ref::<Diagnostic>();
     let mut what = String::new();
@@ -35,13 +35,9 @@ pub(crate) fn explained(error: &Error) -> Diagnostic {
             what += &format!(": {cause}");
         }
     }
-    match own
-        .map(Diagnostic::remedy)
-        .or_else(|| error.chain().find_map(remedy))
-    {
-        Some(next) => Diagnostic::new(what, next),
-        None => Diagnostic::from_other(what),
-    }
+    let next = own.map(Diagnostic::remedy);
+    let next = next.or_else(|| error.chain().find_map(remedy));
+    Diagnostic::new(what, next.unwrap_or_default())
 }
 
 /// The message that a cause is, or that an error of the system carries.
