@@ -267,10 +267,9 @@ fn what_is_wrong_with_a_bundle_is_told_and_the_rest_is_shown() {
         lines[0].contains("the image hipv4-amdgcn-amd-amdhsa--gfx942"),
         "{said}"
     );
-    assert!(
-        lines[1]
-            .ends_with("is [78, 45, 4c, 46, 02, 01, 01, 40], expected an ELF for AMDGPU or CUDA")
-    );
+    assert!(lines[1].ends_with(
+        "is [78, 45, 4c, 46, 02, 01, 01, 40], expected an ELF for AMDGPU or CUDA; build it again"
+    ));
 }
 
 #[test]
@@ -360,14 +359,30 @@ fn a_registry_is_compared_with_the_files_beside_it() {
     let output = show(&[&file]);
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
-    for reason in [
-        "code object 0f3c: no AMDGPU metadata".to_owned(),
-        format!("kernel.elf is code object {identity}, expected 0f3c"),
-        "load 7 of process 4711 is of code object aaaa, which is not listed".to_owned(),
-        "load 7 of process 4711 is on GPU 1, which is not listed".to_owned(),
-        "gone.profraw, the profile of load 7 of process 4711, does not exist".to_owned(),
+    let again = "run the program again, into an empty data directory";
+    for (reason, next) in [
+        (
+            "code object 0f3c: no AMDGPU metadata".to_owned(),
+            "build it again",
+        ),
+        (
+            format!("kernel.elf is code object {identity}, expected 0f3c"),
+            again,
+        ),
+        (
+            "load 7 of process 4711 is of code object aaaa, which is not listed".to_owned(),
+            again,
+        ),
+        (
+            "load 7 of process 4711 is on GPU 1, which is not listed".to_owned(),
+            again,
+        ),
+        (
+            "gone.profraw, the profile of load 7 of process 4711, does not exist".to_owned(),
+            again,
+        ),
     ] {
-        let line = format!("rocov: {}: {reason}\n", file.display());
+        let line = format!("rocov: {}: {reason}; {next}\n", file.display());
         assert!(said.contains(&line), "no {line} in {said}");
     }
     assert_eq!(said.lines().count(), 5, "{said}");

@@ -2,6 +2,7 @@
 
 use rocov::format::codeobject::cuda::with_sections;
 use rocov::format::codeobject::{CodeObject, CodeObjectError, Identity, Kernel};
+use rocov::support::diagnostic::Remedy;
 
 use super::description::Description;
 use crate::support::demangle::demangle;
@@ -14,7 +15,7 @@ pub(super) fn describe(description: &mut Description, elf: &[u8]) {
         Ok(code_object) => code_object,
         Err(error) => {
             description.line(1, headline(""));
-            return description.damaged(error);
+            return description.damaged(error.diagnostic());
         }
     };
     let clang = code_object
@@ -47,12 +48,12 @@ pub(super) fn describe(description: &mut Description, elf: &[u8]) {
                 );
             }
         }
-        Err(error) => description.damaged(error),
+        Err(error) => description.damaged(error.diagnostic()),
     }
     match profiled.kernels() {
         Ok(kernels) if profiled.is_cubin() => cuda_table(description, &kernels),
         Ok(kernels) => table(description, &kernels),
-        Err(error) => description.damaged(error),
+        Err(error) => description.damaged(error.diagnostic()),
     }
 }
 
@@ -72,7 +73,7 @@ pub(super) fn summary(elf: &[u8]) -> Result<String, CodeObjectError> {
 fn fact<T: ToString>(description: &mut Description, name: &str, value: Result<T, CodeObjectError>) {
     match value {
         Ok(value) => description.line(1, format_args!("{name:<13} {}", value.to_string())),
-        Err(error) => description.damaged(format_args!("{name}: {error}")),
+        Err(error) => description.damaged(error.diagnostic().within(name)),
     }
 }
 

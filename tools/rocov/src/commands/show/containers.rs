@@ -2,6 +2,7 @@
 
 use rocov::format::bundle::{Container, Content, Image, Packing};
 use rocov::format::{bundle, ptx};
+use rocov::support::diagnostic::Remedy;
 
 use super::code_object;
 use super::description::Description;
@@ -17,7 +18,7 @@ pub(super) fn describe(file: &[u8]) -> Description {
                 }
             }
             Ok(container) => describe_container(&mut description, &container),
-            Err(error) => description.damaged(error),
+            Err(error) => description.damaged(error.diagnostic()),
         }
     }
     description
@@ -59,7 +60,7 @@ fn describe_container(description: &mut Description, container: &Container<'_>) 
         describe_image(description, image);
     }
     for error in &container.damage {
-        description.damaged(error);
+        description.damaged(error.diagnostic());
     }
 }
 
@@ -70,7 +71,7 @@ fn describe_image(description: &mut Description, image: &Image<'_>) {
         Content::CodeObject => match code_object::summary(&image.bytes) {
             Ok(summary) => format!("code object {summary}"),
             Err(error) => {
-                description.damaged(format_args!("{id}: {error}"));
+                description.damaged(error.diagnostic().within(id));
                 "damaged code object".to_owned()
             }
         },

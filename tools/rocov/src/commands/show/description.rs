@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use rocov::format::profraw::Version;
+use rocov::support::diagnostic::Diagnostic;
 
 use crate::support::printable::printable;
 
@@ -12,7 +13,7 @@ pub(super) struct Description {
     /// Indented lines; none for a file that is of no kind that is known.
     pub(super) text: String,
     /// The reasons why the file is damaged.
-    pub(super) damage: Vec<String>,
+    pub(super) damage: Vec<Diagnostic>,
 }
 
 impl Description {
@@ -23,8 +24,8 @@ impl Description {
     }
 
     /// Takes a reason why the file is damaged.
-    pub(super) fn damaged(&mut self, reason: impl Display) {
-        self.damage.push(reason.to_string());
+    pub(super) fn damaged(&mut self, reason: Diagnostic) {
+        self.damage.push(reason);
     }
 }
 

@@ -12,6 +12,7 @@ mod saved_sections;
 
 use std::path::Path;
 
+use rocov::diagnostic;
 use rocov::format::profraw::{RawProfile, SavedSections};
 
 use crate::cli::ShowArguments;
@@ -51,8 +52,8 @@ pub(crate) fn show(arguments: &ShowArguments) -> CommandResult {
         if !description.text.is_empty() {
             print::text(format!("{}:\n{}", path.display(), description.text).as_bytes())?;
         }
-        for reason in &description.damage {
-            print::message(format_args!("{}: {reason}", path.display()));
+        for reason in description.damage {
+            print::message(reason.within(path.display()));
             status = FAILED;
         }
     }
@@ -69,10 +70,10 @@ fn describe(path: &Path, file: &[u8]) -> Description {
         registry::describe(path, file)
     } else if is_text(file) {
         let mut description = Description::default();
-        description.damaged(
-            "it is text, and not a file that rocov supports: give a raw profile, a registry, saved sections, a device \
-             ELF, a bundle, or a program or library with one",
-        );
+        description.damaged(diagnostic!(
+            "it is text, and not a file that rocov supports";
+            "give a raw profile, a registry, saved sections, a device ELF, a bundle, or a program or library with one"
+        ));
         description
     } else {
         containers::describe(file)

@@ -2,6 +2,7 @@
 
 use rocov::format::profraw::{Header, HostProfile, RawProfile, Word};
 use rocov::format::sections::Section;
+use rocov::support::diagnostic::Remedy;
 use rocov::validate::for_each_name;
 
 use super::description::{Description, version};
@@ -17,9 +18,10 @@ pub(super) fn describe(file: &[u8]) -> Description {
         if let Err(error) = read
             && description.damage.is_empty()
         {
+            let damage = error.diagnostic();
             description.damaged(match start {
-                0 => error.to_string(),
-                _ => format!("the profile at byte {start}: {error}"),
+                0 => damage,
+                _ => damage.within(format_args!("the profile at byte {start}")),
             });
         }
     }
@@ -36,7 +38,7 @@ fn one(description: &mut Description, file: &[u8]) {
         Ok(profile) => {
             parts(description, &profile);
             if let Err(error) = for_each_name(&file[profile.sections.names], |_| {}) {
-                description.damaged(error);
+                description.damaged(error.diagnostic());
             }
         }
         Err(_) => {

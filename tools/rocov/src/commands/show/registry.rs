@@ -3,22 +3,28 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use rocov::diagnostic;
 use rocov::format::codeobject::Identity;
 use rocov::format::registry::model::{
     CodeObjectRecord, Document, GroupRecord, LoadRecord, ProcessRecord,
 };
+use rocov::support::diagnostic::Remedy;
 
 use super::description::Description;
 use crate::data::paths_start;
 use crate::support::mmap::map;
 use crate::term::plural::count;
+use crate::term::remedy::explained;
+
+/// The next step after a record that does not match the other records, or the files.
+const AGAIN: &str = "run the program again, into an empty data directory";
 
 pub(super) fn describe(path: &Path, file: &[u8]) -> Description {
     let mut description = Description::default();
     let document = match Document::parse(file) {
         Ok(document) => document,
         Err(error) => {
-            description.damaged(error);
+            description.damaged(error.diagnostic());
             return description;
         }
     };
@@ -71,17 +77,17 @@ fn describe_code_object(
         ),
     );
     if let Some(damage) = &record.damage {
-        description.damaged(format_args!("code object {}: {damage}", record.identity));
+        description
+            .damaged(diagnostic!("code object {}: {damage}", record.identity; "build it again"));
     }
     let Some(file) = &record.file else { return };
     let identity = map(&directory.join(file)).and_then(|elf| Ok(Identity::from_image(&elf)?));
     match identity {
         Ok(identity) if identity.as_str() == record.identity => {}
-        Ok(identity) => description.damaged(format_args!(
-            "{file} is code object {identity}, expected {}",
-            record.identity
+        Ok(identity) => description.damaged(diagnostic!(
+            "{file} is code object {identity}, expected {}", record.identity; "{AGAIN}"
         )),
-        Err(error) => description.damaged(format_args!("{file}: {error:#}")),
+        Err(error) => description.damaged(explained(&error).within(file)),
     }
 }
 
@@ -131,23 +137,23 @@ fn describe_process(
         if let Some(identity) = &load.code_object
             && !identities.contains(identity.as_str())
         {
-            description.damaged(format_args!(
+            description.damaged(diagnostic!(
                 "load {} of process {pid} is of code object {identity}, which is not listed",
-                load.generation
+                load.generation; "{AGAIN}"
             ));
         }
         if !process.agents.iter().any(|agent| agent.index == load.agent) {
-            description.damaged(format_args!(
+            description.damaged(diagnostic!(
                 "load {} of process {pid} is on GPU {}, which is not listed",
-                load.generation, load.agent
+                load.generation, load.agent; "{AGAIN}"
             ));
         }
         if let Some(profile) = &load.profile
             && !directory.join(profile).exists()
         {
-            description.damaged(format_args!(
+            description.damaged(diagnostic!(
                 "{profile}, the profile of load {} of process {pid}, does not exist",
-                load.generation
+                load.generation; "{AGAIN}"
             ));
         }
     }
@@ -182,8 +188,8 @@ fn describe_group(description: &mut Description, group: &GroupRecord, identities
         if let Some(identity) = &load.code_object
             && !identities.contains(identity.as_str())
         {
-            description.damaged(format_args!(
-                "a group has loads of code object {identity}, which is not listed"
+            description.damaged(diagnostic!(
+                "a group has loads of code object {identity}, which is not listed"; "{AGAIN}"
             ));
         }
     }

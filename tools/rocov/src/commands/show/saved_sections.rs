@@ -1,6 +1,7 @@
 //! Sections that librocov saved whole.
 
 use rocov::format::profraw::SavedSections;
+use rocov::support::diagnostic::Remedy;
 
 use super::description::{Description, version};
 
@@ -10,7 +11,7 @@ pub(super) fn describe(file: &[u8]) -> Description {
         Ok(saved) => saved,
         Err(error) => {
             description.line(1, "sections saved from a device");
-            description.damaged(error);
+            description.damaged(error.diagnostic());
             return description;
         }
     };
