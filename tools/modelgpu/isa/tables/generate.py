@@ -348,12 +348,12 @@ def mnemonic(text):
 
 def instructions(target, count, probes):
     """{opcode: (instruction, its dwords)} of one encoding."""
+    # A start of the disassembler costs more than a thousand instructions.
+    tried = [(op, probe(op)) for probe in probes for op in range(count)]
     found = {}
-    for probe in probes:
-        left = [op for op in range(count) if op not in found]
-        for op, text in zip(left, disassemble(target, [probe(op) for op in left])):
-            if text:
-                found[op] = text, probe(op)
+    for (op, words), text in zip(tried, disassemble(target, [words for _, words in tried])):
+        if text:
+            found.setdefault(op, (text, words))
     return found
 
 
@@ -456,15 +456,12 @@ def widths_of(text, registers):
 def widths(generation, target, encoding, found, wave):
     """{opcode: widths} of instructions with their dwords."""
     fields = FIELDS[generation].get(encoding, [])
+    choices = [some for count in range(len(fields), 0, -1) for some in itertools.combinations(fields, count)]
+    tried = [(op, *renumbered(found[op][1], some)) for some in choices for op in found]
     result = {}
-    for count in range(len(fields), 0, -1):
-        for some in itertools.combinations(fields, count):
-            left = [op for op in found if op not in result]
-            changed = [renumbered(found[op][1], some) for op in left]
-            texts = disassemble(target, [words for words, _ in changed], wave) if left else []
-            for op, (words, registers), text in zip(left, changed, texts):
-                if text and mnemonic(text) == mnemonic(found[op][0]):
-                    result[op] = widths_of(text, registers)
+    for (op, _, registers), text in zip(tried, disassemble(target, [words for _, words, _ in tried], wave)):
+        if op not in result and text and mnemonic(text) == mnemonic(found[op][0]):
+            result[op] = widths_of(text, registers)
     if encoding in RETURNS[generation]:
         word, place = RETURNS[generation][encoding]
         changed = {}
