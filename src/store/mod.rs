@@ -50,7 +50,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::format::profraw::ProfileError;
-use crate::support::diagnostic::Remedy;
+use crate::support::diagnostic::{Remedy, system_step};
 
 /// The reason why a profile could not be written.
 #[derive(Debug, Error)]
@@ -123,31 +123,23 @@ impl OutputError {
     }
 }
 
-/// The step that solves an error of the system about a file.
+/// The step that lets the next run write a file, after an error of the system about it.
 #[must_use]
 pub fn advice(error: &io::Error) -> &'static str {
+    if let Some(step) = system_step(error) {
+        return step;
+    }
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
-        io::ErrorKind::FileTooLarge if error.raw_os_error().is_some() => {
-            "raise the limit of the size of files (ulimit -f)"
-        }
-        io::ErrorKind::ReadOnlyFilesystem => "choose a place that is not read-only",
         io::ErrorKind::PermissionDenied => "make the place writable",
         io::ErrorKind::NotADirectory
         | io::ErrorKind::IsADirectory
         | io::ErrorKind::AlreadyExists
         | io::ErrorKind::InvalidInput
         | io::ErrorKind::FileTooLarge => "move away the file in its place",
-        io::ErrorKind::InvalidFilename => "choose shorter names",
-        io::ErrorKind::StaleNetworkFileHandle => "mount the file system again",
-        io::ErrorKind::OutOfMemory => "give the program more memory",
-        _ => match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::MFILE) => "raise the limit of open files (ulimit -n)",
-            Some(Errno::NFILE) => "raise the system's limit of open files (fs.file-max)",
-            Some(Errno::IO) => "look for messages of the disk in `dmesg`, and choose another place",
-            Some(Errno::NOLCK) => "choose a file system that supports locks",
-            _ => "choose another place",
-        },
+        _ if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => {
+            "look for messages of the disk in `dmesg`, and choose another place"
+        }
+        _ => "choose another place",
     }
 }
 

@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::{self, Display};
+use std::io::{self, ErrorKind};
+
+use rustix::io::Errno;
 
 /// A message for users, in one line: what happened, and what to do next. Neither can be left out.
 ///
@@ -16,8 +19,8 @@ use std::fmt::{self, Display};
 /// assert_eq!(failed.to_string(), "the run failed with status 3: run it again");
 ///
 /// let path = "cov";
-/// let failed = diagnostic!("cannot write {path}: no space left"; "free some space");
-/// assert_eq!(failed.to_string(), "cannot write cov: no space left; free some space");
+/// let failed = diagnostic!("cannot write {path}: no space left"; "make room");
+/// assert_eq!(failed.to_string(), "cannot write cov: no space left; make room");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
@@ -54,6 +57,11 @@ impl Diagnostic {
 
     /// Makes a message of a text that comes from elsewhere, with its next step or without one.
     pub fn from_other(text: impl Into<String>) -> Self {
+        Self::new(text, "")
+    }
+
+    /// Makes a message of a result that shows by itself what to do, such as a figure below its limit.
+    pub fn from_result(text: impl Into<String>) -> Self {
         Self::new(text, "")
     }
 
@@ -126,6 +134,28 @@ pub trait Remedy: Display {
     fn diagnostic(&self) -> Diagnostic {
         Diagnostic::with_next(format_args!("{self}"), self.remedy())
     }
+}
+
+/// Returns the next step after an error of the system, if it is the same for files that are read and for those that
+/// are written.
+#[must_use]
+pub fn system_step(error: &io::Error) -> Option<&'static str> {
+    Some(match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room",
+        ErrorKind::FileTooLarge if error.raw_os_error().is_some() => {
+            "raise the limit of the size of files (ulimit -f)"
+        }
+        ErrorKind::ReadOnlyFilesystem => "choose a place that is not read-only",
+        ErrorKind::InvalidFilename => "choose shorter names",
+        ErrorKind::StaleNetworkFileHandle => "mount the file system again",
+        ErrorKind::OutOfMemory => "give the program more memory",
+        _ => match Errno::from_raw_os_error(error.raw_os_error()?) {
+            Errno::MFILE => "raise the limit of open files (ulimit -n)",
+            Errno::NFILE => "raise the system's limit of open files (fs.file-max)",
+            Errno::NOLCK => "choose a file system that supports locks",
+            _ => return None,
+        },
+    })
 }
 
 /// Makes a [`Diagnostic`] of two format strings, each with its values: `diagnostic!(what; next)`.

@@ -262,7 +262,7 @@ fn code_without_debug_information_has_functions_and_instructions() {
     lcov.says(&[
         "the report is empty, because no code has a line table: compile with -gline-tables-only",
     ]);
-    let lines = "lines are not known, because no code has a line table: leave out the gate, or compile with";
+    let lines = "lines are not known, because no code has a line table; leave out the gate, or compile with";
     let mut gated = rocov("report", &data);
     run(gated.args(["--fail-under-lines", "1"]))
         .with_status(3)

@@ -81,7 +81,7 @@ pub enum CodeObjectError {
 impl Remedy for CodeObjectError {
     fn remedy(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
-            Self::NoMemory { .. } => "run it with more memory",
+            Self::NoMemory { .. } => "give the program more memory",
             _ => "build it again",
         })
     }

@@ -112,7 +112,7 @@ fn figures_only_rise_unless_the_user_lets_them_drop() {
                 most in ";
     assert!(gates[0].starts_with(line), "{gates:?}");
     assert!(
-        gates[0].contains("archs.hip (11 more): cover them, or"),
+        gates[0].contains("archs.hip (11 more); cover them, or"),
         "{gates:?}"
     );
     let lowering = "write the lower figures with `rocov baseline rocov-data -o rocov-baseline.json --update --allow-drop`";

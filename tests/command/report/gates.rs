@@ -114,7 +114,7 @@ fn kernels_for_an_arch_that_nothing_ran_on_did_not_run() {
     let source = data("kernel.hip");
     let expected = [
         format!("gfx942: kernel kernel did not run ({}:9)", source.display()),
-        "gfx942: nothing ran on it: run the programs there, or use --arch to name the archs that ran"
+        "gfx942: nothing ran on it; run the programs there, or use --arch to name the archs that ran"
             .to_owned(),
     ];
     assert_eq!(gates(&[]), expected);

@@ -41,7 +41,7 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
         let lowering = baseline::lowering(file, &arguments.inputs());
         let mut losses = earlier.losses(&stored, &lowering);
         let absent = earlier.absent_sources(&stored, &root, &lowering);
-        losses.extend(absent.iter().map(ToString::to_string));
+        losses.extend(absent.iter().cloned());
         if !losses.is_empty() && !arguments.allow_drop {
             for line in &losses {
                 print::message(format_args!("gate: {line}"));

@@ -14,7 +14,7 @@ use rocov::format::codeobject::{Identity, is_processor};
 use rocov::format::profraw::{RawProfile, SavedSections};
 use rocov::store::layout::{PROFRAW, REGISTRIES, SIDE, normal, sides};
 use rocov::store::{InstrumentCache, PARTIAL, ProcessWord, open_input, sweep};
-use rocov::support::diagnostic::fail;
+use rocov::support::diagnostic::{Diagnostic, diagnostic, fail};
 
 use crate::cli::CleanArguments;
 use crate::data::code_cache::CodeCache;
@@ -48,7 +48,7 @@ struct Cleaner {
     /// Files that rocov did not write.
     foreign: Vec<PathBuf>,
     /// The reasons why files of rocov stay.
-    kept: Vec<String>,
+    kept: Vec<Diagnostic>,
 }
 
 /// A directory after it was cleaned.
@@ -223,9 +223,10 @@ impl Cleaner {
             }
             let removed = if name.as_bytes().starts_with(PARTIAL.as_bytes()) {
                 let path = path.display();
-                self.kept
-                    .push(format!("{path} is kept: another process may still write it; after that process has ended, \
-                                   run `rocov clean` again"));
+                self.kept.push(diagnostic!(
+                    "{path} is kept: another process may still write it";
+                    "after that process has ended, run `rocov clean` again"
+                ));
                 false
             } else if kind.is_dir() && is_searched(&name, directory) {
                 match self.directory(&path) {
@@ -290,9 +291,11 @@ impl Cleaner {
     }
 
     fn keep(&mut self, path: &Path, error: &io::Error) -> bool {
-        let line = format!("cannot remove {}: {error}", path.display());
-        let remedy = system_remedy(error.kind()).map(|remedy| format!(": {remedy}"));
-        self.kept.push(line + &remedy.unwrap_or_default());
+        let what = format!("cannot remove {}: {error}", path.display());
+        self.kept.push(Diagnostic::new(
+            what,
+            system_remedy(error).unwrap_or_default(),
+        ));
         false
     }
 

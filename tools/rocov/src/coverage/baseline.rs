@@ -192,7 +192,7 @@ impl Baseline {
 
     /// A line for each figure that is worse in `now`: a lower share of a kind ran, and more things did not. So code that
     /// ran and is removed is no loss. `lowering` is the command that stores the lower figures.
-    pub(crate) fn losses(&self, now: &Self, lowering: &str) -> Vec<String> {
+    pub(crate) fn losses(&self, now: &Self, lowering: &str) -> Vec<Diagnostic> {
         let columns = self
             .columns
             .iter()
@@ -354,7 +354,7 @@ fn losses_of(
     before: &BaselineColumn,
     now: &BaselineColumn,
     lowering: &str,
-) -> Vec<String> {
+) -> Vec<Diagnostic> {
     let components = before.components.iter();
     let components = components.filter_map(|(name, shares)| {
         Some((Some(name.as_str()), *shares, *now.components.get(name)?))
@@ -377,16 +377,17 @@ fn losses_of(
                 None => worse_files(before, now, measure),
                 Some(_) => String::new(),
             };
-            losses.push(format!(
-                "{label}: {} of {what} ran ({} of {} did not run), less than {} ({} of {} did not run) in the baseline of {}{files}: \
-                 cover them, or write the lower figures with `{lowering}`",
+            losses.push(diagnostic!(
+                "{label}: {} of {what} ran ({} of {} did not run), less than {} ({} of {} did not run) in the baseline \
+                 of {}{files}",
                 later.percent_text(),
                 later.missed(),
                 later.total,
                 earlier.percent_text(),
                 earlier.missed(),
                 earlier.total,
-                before.date,
+                before.date;
+                "cover them, or write the lower figures with `{lowering}`"
             ));
         }
     }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Result;
+use rocov::diagnostic;
+use rocov::support::diagnostic::Diagnostic;
 
 use super::figures::{Figure, Figures, Measure};
 use super::function::{Place, symbol};
@@ -202,7 +204,7 @@ impl Needs {
         label: &str,
         view: &View,
         column: Option<&Column>,
-    ) -> Option<String> {
+    ) -> Option<Diagnostic> {
         let (known_by, compile_with) = match self {
             Self::Nothing => return None,
             Self::Lines => (
@@ -220,9 +222,9 @@ impl Needs {
             None => view.columns.iter().any(has_it),
         };
         (!is_there).then(|| {
-            format!(
-                "{label}: {what} are not known, because no code has {known_by}: leave out the gate, or compile with \
-                 {compile_with}"
+            diagnostic!(
+                "{label}: {what} are not known, because no code has {known_by}";
+                "leave out the gate, or compile with {compile_with}"
             )
         })
     }
@@ -246,16 +248,15 @@ impl Gates {
     }
 
     /// One line for each thing that was not reached.
-    pub(crate) fn broken(&self, view: &View) -> Vec<String> {
+    pub(crate) fn broken(&self, view: &View) -> Vec<Diagnostic> {
         if !self.are_set() {
             return Vec::new();
         }
         if view.paths.is_empty() {
-            return vec![
-                "no source file is left to report: check --include, --exclude, --exclude-function, --exclude-line and \
-                 --arch"
-                    .to_owned(),
-            ];
+            return vec![diagnostic!(
+                "no source file is left to report";
+                "check --include, --exclude, --exclude-function, --exclude-line and --arch"
+            )];
         }
         let mut broken = self.beyond(view);
         if self.all_kernels {
@@ -265,15 +266,15 @@ impl Gates {
         let excluded = view.excluded_lines();
         if let Some(most) = self.excluded_lines.filter(|most| excluded > *most) {
             let lines = count(excluded, "line");
-            broken.push(format!(
-                "all: {lines} excluded, more than {most}: look at the reasons with --show-excluded"
+            broken.push(diagnostic!(
+                "all: {lines} excluded, more than {most}"; "look at the reasons with --show-excluded"
             ));
         }
         broken
     }
 
     /// One line for each figure that is beyond a limit, and for each limit that is of nothing.
-    fn beyond(&self, view: &View) -> Vec<String> {
+    fn beyond(&self, view: &View) -> Vec<Diagnostic> {
         let mut broken = Vec::new();
         let mut limited = Vec::new();
         for limit in &self.limits {
@@ -291,9 +292,9 @@ impl Gates {
             if let (Some(sources), true) = (&limit.of, scopes.is_empty())
                 && !is_component(&sources.word)
             {
-                broken.push(format!(
-                    "no source of {} is reported: name a component, a source, a folder or a glob that has some",
-                    sources.word
+                broken.push(diagnostic!(
+                    "no source of {} is reported", sources.word;
+                    "name a component, a source, a folder or a glob that has some"
                 ));
             }
             limited.extend(scopes.into_iter().map(|scope| (limit, scope)));
@@ -331,13 +332,15 @@ impl Bound {
         label: &str,
         figure: Figure,
         places: impl FnOnce() -> String,
-    ) -> Option<String> {
+    ) -> Option<Diagnostic> {
         match self {
             Self::LeastPercent(percent) => below_percent(percent, what, label, figure),
             Self::MostMissed(most) => (figure.missed() > most).then(|| {
                 let (missed, total) = (figure.missed(), figure.total);
                 let places = places();
-                format!("{label}: {missed} of {total} {what} did not run, more than {most}{places}")
+                Diagnostic::from_result(format!(
+                    "{label}: {missed} of {total} {what} did not run, more than {most}{places}"
+                ))
             }),
         }
     }
@@ -345,14 +348,14 @@ impl Bound {
 
 /// Returns a line if `figure` is below `least` percent. If there is nothing to cover, nothing is
 /// missed.
-fn below_percent(least: f64, what: &str, label: &str, figure: Figure) -> Option<String> {
+fn below_percent(least: f64, what: &str, label: &str, figure: Figure) -> Option<Diagnostic> {
     let percent = figure.percent().filter(|percent| *percent < least)?;
     let percent = less(percent, least);
-    Some(format!(
+    Some(Diagnostic::from_result(format!(
         "{label}: {percent}% of {what} ran ({} of {} did not run), less than {least}%",
         figure.missed(),
         figure.total,
-    ))
+    )))
 }
 
 /// `percent` with two decimals, and with as many more as show that it is less than `least`.
@@ -367,7 +370,7 @@ fn less(percent: f64, least: f64) -> String {
 }
 
 /// The kernels in the files shown that did not run, per column.
-fn uncovered_kernels(view: &View) -> Vec<String> {
+fn uncovered_kernels(view: &View) -> Vec<Diagnostic> {
     let columns = view.columns.iter();
     columns
         .flat_map(|column| uncovered_in(view, column))
@@ -376,13 +379,13 @@ fn uncovered_kernels(view: &View) -> Vec<String> {
 
 /// The kernels for archs that nothing ran on, except those whose figures are carried forward; and a line for each of
 /// these archs.
-fn uncovered_archs(view: &View) -> Vec<String> {
+fn uncovered_archs(view: &View) -> Vec<Diagnostic> {
     let lines = view.idle_columns().flat_map(|(other, column)| {
         let mut lines = uncovered_in(other, column);
         if !lines.is_empty() {
-            lines.push(format!(
-                "{}: nothing ran on it: run the programs there, or use --arch to name the archs that ran",
-                column.label
+            lines.push(diagnostic!(
+                "{}: nothing ran on it", column.label;
+                "run the programs there, or use --arch to name the archs that ran"
             ));
         }
         lines
@@ -391,7 +394,7 @@ fn uncovered_archs(view: &View) -> Vec<String> {
 }
 
 /// The kernels in the files shown that did not run in a column.
-fn uncovered_in(view: &View, column: &Column) -> Vec<String> {
+fn uncovered_in(view: &View, column: &Column) -> Vec<Diagnostic> {
     let mut broken = Vec::new();
     for path in &view.paths {
         let mapped = view.mapped(path);
@@ -406,7 +409,7 @@ fn uncovered_in(view: &View, column: &Column) -> Vec<String> {
         broken.extend(missed.map(|((start, name), _)| {
             let (label, name) = (&column.label, shown(name));
             let place = place_of(path, start.line);
-            format!("{label}: kernel {name} did not run{place}")
+            Diagnostic::from_result(format!("{label}: kernel {name} did not run{place}"))
         }));
     }
     broken

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use rocov::diagnostic;
 use rocov::format::codeobject::{is_processor, sanitize_target};
+use rocov::support::diagnostic::Diagnostic;
 
 use super::components::Components;
 use super::device_elfs::{DeviceElf, ObjectFile};
@@ -21,11 +23,11 @@ impl ReportableData {
         matched: &MatchedElfs<'_>,
         archs: &[String],
         components: &Components,
-    ) -> Vec<String> {
+    ) -> Vec<Diagnostic> {
         let mut missing = Vec::new();
         let mut left_out = |number: usize, what: &str| {
             if number > 0 {
-                missing.push(format!("{} left out: see above", count(number, what)));
+                missing.push(diagnostic!("{} left out", count(number, what); "see above"));
             }
         };
         left_out(self.files.sections.len(), "file of sections");
@@ -38,12 +40,12 @@ impl ReportableData {
         let partial = self.partial_profiles(matched).len();
         if partial > 0 {
             let objects = count(partial, "code object");
-            missing.push(format!("{objects} with partial profiles: see above"));
+            missing.push(diagnostic!("{objects} with partial profiles"; "see above"));
         }
         let non_atomic = matched.non_atomic().len();
         if non_atomic > 0 {
             let objects = count(non_atomic, "code object");
-            missing.push(format!("{objects} with counts that are too low: see above"));
+            missing.push(diagnostic!("{objects} with counts that are too low"; "see above"));
         }
 
         // An earlier warning covers profiles for optimization: they are not missing.
@@ -73,10 +75,9 @@ impl ReportableData {
                     && file.is_instrumented(elf)
                     && said.insert(identity)
                 {
-                    missing.push(format!(
-                        "code object {identity} in {} has no profile: it was never loaded, or its process was \
-                         killed: run the program again",
-                        file.path.display()
+                    missing.push(diagnostic!(
+                        "code object {identity} in {} has no profile: it was never loaded, or its process was killed",
+                        file.path.display(); "run the program again"
                     ));
                 }
             }
@@ -84,12 +85,9 @@ impl ReportableData {
 
         let registries = &self.registries;
         let unread = registries.unread.iter();
-        missing.extend(unread.map(|error| {
-            format!(
-                "the loaded code objects are not known: {}",
-                explained(error)
-            )
-        }));
+        missing.extend(
+            unread.map(|error| explained(error).within("the loaded code objects are not known")),
+        );
         // A profile of zeros does not replace that of a process that launched the code.
         let counted = profiles().filter(|profile| !profile.is_of_zeros);
         let profiled: BTreeSet<_> = counted
@@ -101,9 +99,9 @@ impl ReportableData {
                 && !said.contains(identity)
                 && !profiled.contains(&(&*arch, identity))
             {
-                missing.push(format!(
+                missing.push(diagnostic!(
                     "code object {identity} was loaded on {arch}, according to the kernel registry, but has no \
-                     profile: its process was killed, or the profile was removed: run the program again"
+                     profile: its process was killed, or the profile was removed"; "run the program again"
                 ));
             }
         }

@@ -11,7 +11,7 @@ use rocov::format::codeobject::{CodeObjectError, CoverageError};
 use rocov::format::profraw::ProfileError;
 use rocov::format::registry::DocumentError;
 use rocov::store::{OutputError, PatternError};
-use rocov::support::diagnostic::{Diagnostic, Remedy};
+use rocov::support::diagnostic::{Diagnostic, Remedy, system_step};
 use rocov::validate::SectionsError;
 
 use crate::support::paths::Absent;
@@ -52,7 +52,7 @@ fn remedy(cause: &(dyn StdError + 'static)) -> Option<Cow<'static, str>> {
         return Some(diagnostic.remedy());
     }
     if let Some(error) = cause.downcast_ref::<io::Error>() {
-        return system_remedy(error.kind()).map(Cow::Borrowed);
+        return system_remedy(error).map(Cow::Borrowed);
     }
     remedy_of::<Absent>(cause)
         .or_else(|| remedy_of::<ProfileError>(cause))
@@ -73,18 +73,15 @@ fn remedy_of<E: StdError + Remedy + 'static>(
     cause.downcast_ref::<E>().map(Remedy::remedy)
 }
 
-/// The next step after an error of the system of this kind.
-pub(crate) fn system_remedy(kind: ErrorKind) -> Option<&'static str> {
-    match kind {
+/// The next step after an error of the system about an input.
+pub(crate) fn system_remedy(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
             Some("check the path, and make the directory if it is missing")
         }
         ErrorKind::PermissionDenied => Some("run as a user who may do that, or change its mode"),
-        ErrorKind::ReadOnlyFilesystem => Some("give a place that can be written to"),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some("free some space"),
         ErrorKind::IsADirectory => Some("give a file"),
-        ErrorKind::OutOfMemory => Some("run it with more memory"),
-        _ => None,
+        _ => system_step(error),
     }
 }
 
@@ -137,7 +134,7 @@ mod tests {
         assert!(
             explained(&error)
                 .to_string()
-                .ends_with("; run it with more memory")
+                .ends_with("; give the program more memory")
         );
     }
 

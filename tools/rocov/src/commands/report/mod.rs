@@ -100,7 +100,7 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
         add_tests(&mut report, options, &outputs, &data, &matched)?;
     }
     let mut missing = missing(options, &data, &matched, &components);
-    missing.extend(absent.iter().map(ToString::to_string));
+    missing.extend(absent);
     // The first page names what nothing ran on.
     if options.gates().all_kernels || options.formats.html.is_some() {
         compared.other_archs = other_archs(&data, &report, options, &components, &mut installed)?;
@@ -211,13 +211,13 @@ fn missing(
     data: &ReportableData,
     matched: &MatchedElfs<'_>,
     components: &Components,
-) -> Vec<String> {
+) -> Vec<Diagnostic> {
     let mut missing = match options.gates().are_set() {
         true => data.missing(matched, &options.filters.arch, components),
         false => Vec::new(),
     };
     if !options.host_binary.is_empty() && data.files.without_host_counts().is_some() {
-        missing.push("host counts of processes left out: see above".to_owned());
+        missing.push(diagnostic!("host counts of processes left out"; "see above"));
     }
     missing
 }

@@ -186,7 +186,7 @@ impl<'a> ShownReport<'a> {
     /// # Errors
     ///
     /// Fails if the time of the report is not valid.
-    pub(super) fn broken(mut self) -> Result<Vec<String>> {
+    pub(super) fn broken(mut self) -> Result<Vec<Diagnostic>> {
         let gates = self.arguments.options.gates();
         let mut broken = gates.broken(&self.view);
         if let Some(baseline) = self.baseline.take() {
@@ -197,8 +197,7 @@ impl<'a> ShownReport<'a> {
             let stale = misfit::about_all(stale);
             let left_out = self.view.changed.into_iter();
             let left_out = left_out.flat_map(|changed| changed.left_out);
-            let lines = self.warnings.into_iter().chain(stale).chain(left_out);
-            broken.extend(lines.map(|message| message.to_string()));
+            broken.extend(self.warnings.into_iter().chain(stale).chain(left_out));
         }
         Ok(broken)
     }
@@ -208,7 +207,7 @@ impl<'a> ShownReport<'a> {
     /// # Errors
     ///
     /// Fails if the time of the report is not valid.
-    fn losses(&self, baseline: Baseline) -> Result<Vec<String>> {
+    fn losses(&self, baseline: Baseline) -> Result<Vec<Diagnostic>> {
         let (options, view) = (&self.arguments.options, &self.view);
         let root = coverage::baseline::root(options.repository());
         let now = Baseline::new(view, &root, &today()?);
@@ -227,7 +226,7 @@ impl<'a> ShownReport<'a> {
         let absent = baseline.absent_sources(&now, &root, &lowering);
         let is_wanted = |label: &str| is_reported(options, label) && !view.carries(label);
         let absent = absent.into_iter().chain(baseline.absent(&now, is_wanted));
-        losses.extend(absent.map(|message| message.to_string()));
+        losses.extend(absent);
         Ok(losses)
     }
 
