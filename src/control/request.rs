@@ -44,7 +44,9 @@ pub enum RequestError {
     #[error("not a request in the protocol {PROTOCOL}")]
     Protocol,
     /// A word is unknown.
-    #[error("{0:?} is not known: status, or dump with reset, window=MILLISECONDS, label=LABEL")]
+    #[error(
+        "unknown request {0:?}: use status, or dump with reset, window=MILLISECONDS, label=LABEL"
+    )]
     Unknown(String),
     /// The time of a window is not valid.
     #[error("window: {0}")]
@@ -152,7 +154,7 @@ mod tests {
         let error = Request::parse("rocov-1 dump all=1").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "\"all=1\" is not known: status, or dump with reset, window=MILLISECONDS, label=LABEL"
+            "unknown request \"all=1\": use status, or dump with reset, window=MILLISECONDS, label=LABEL"
         );
     }
 
@@ -162,14 +164,14 @@ mod tests {
             ("", "not a request in the protocol rocov-1"),
             ("rocov-2 status", "not a request in the protocol rocov-1"),
             ("GET / HTTP/1.1\r", "not a request in the protocol rocov-1"),
-            ("rocov-1", "\"\" is not known: "),
-            ("rocov-1 status now", "\"now\" is not known: "),
-            ("rocov-1 stop", "\"stop\" is not known: "),
-            ("rocov-1 dump  reset", "\"\" is not known: "),
-            ("rocov-1 dump all=1", "\"all=1\" is not known: "),
+            ("rocov-1", "unknown request \"\": "),
+            ("rocov-1 status now", "unknown request \"now\": "),
+            ("rocov-1 stop", "unknown request \"stop\": "),
+            ("rocov-1 dump  reset", "unknown request \"\": "),
+            ("rocov-1 dump all=1", "unknown request \"all=1\": "),
             (
                 "rocov-1 dump window=1",
-                "window: \"1ms\" is not known: use a time ",
+                "window: \"1ms\" is not valid: use a time ",
             ),
             (
                 "rocov-1 dump label=a/../b",

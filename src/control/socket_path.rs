@@ -72,7 +72,7 @@ mod tests {
         let error = of("yes", None, 1).unwrap_err().to_string();
         assert_eq!(
             error,
-            r#""yes" is not known: use 1, or the absolute path of a directory"#
+            r#""yes" is not valid: use 1, or the absolute path of a directory"#
         );
     }
 }

@@ -171,7 +171,7 @@ pub enum DeviceError {
         handle: u64,
     },
     /// There is no host memory for a copy or for its result.
-    #[error("no memory: {bytes} bytes are needed")]
+    #[error("out of memory: {bytes} bytes are needed")]
     NoMemory {
         /// The requested size in bytes.
         bytes: u64,
@@ -193,21 +193,21 @@ pub enum DeviceError {
         found: DeviceRange,
     },
     /// The CUDA driver has loaded a module by itself, and no library of the program has it.
-    #[error("no library of the program has the CUDA module {id}")]
+    #[error("no library in the program contains the CUDA module {id}")]
     UnknownModule {
         /// CUPTI's number of the module.
         id: u32,
     },
     /// A kernel has failed. The CUDA driver answers no call for its context from then on.
     #[error(
-        "a kernel or its GPU has failed with CUDA error {status}, so its context cannot be read any more"
+        "a kernel or its GPU has failed with CUDA error {status}, so its context can no longer be read"
     )]
     Faulted {
         /// The driver's error (`CUresult`).
         status: i32,
     },
     /// The runtime of a load has ended.
-    #[error("{runtime} is not running any more")]
+    #[error("{runtime} is no longer running")]
     NotRunning {
         /// The runtime.
         runtime: &'static str,

@@ -119,8 +119,8 @@ pub enum CopiesTableError {
     },
     /// A table has an impossible size.
     #[error(
-        "the table at byte {at} of {COPIES_SECTION} has {found} bytes, expected {FIXED_BYTES} and a multiple of \
-         {RANGE_BYTES}, {room} at most"
+        "the table at byte {at} of {COPIES_SECTION} has {found} bytes, expected {FIXED_BYTES} plus a multiple of \
+        {RANGE_BYTES}, at most {room}"
     )]
     Size {
         /// The place of the table in the section.

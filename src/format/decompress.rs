@@ -21,7 +21,7 @@ const MIN_WINDOW: u64 = 8 << 20;
 pub(super) const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 
 /// The reason if there is no memory for the output.
-const NO_MEMORY: &str = "no memory for its contents";
+const NO_MEMORY: &str = "there is not enough memory for its contents";
 
 /// A compression method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ pub fn unpack_whole(method: Method, packed: &[u8], declared: u64) -> Result<Vec<
         found if found == declared => Ok(bytes),
         // No more are unpacked than one byte beyond.
         found if found > declared => Err(format!("more bytes than the {declared} in its header")),
-        found => Err(format!("{found} bytes, and its header says {declared}")),
+        found => Err(format!("{found} bytes, but its header says {declared}")),
     }
 }
 
@@ -236,7 +236,7 @@ fn check_window(frame: &[u8], declared: u64) -> Result<(), String> {
     let allowed = declared.max(MIN_WINDOW);
     if window > allowed {
         return Err(format!(
-            "it needs a window of {window} bytes, {allowed} are allowed"
+            "it needs a window of {window} bytes, at most {allowed} are allowed"
         ));
     }
     Ok(())
@@ -276,7 +276,7 @@ mod tests {
     fn a_window_that_holds_more_than_is_declared_is_refused() {
         // One block more than the largest window that is allowed.
         let refused = unpack(Method::Zstd, &frame(65), 100).err();
-        let expected = "it needs a window of 8519680 bytes, 8388608 are allowed";
+        let expected = "it needs a window of 8519680 bytes, at most 8388608 are allowed";
         assert_eq!(refused.as_deref(), Some(expected));
         // A window descriptor: 2^41 and seven eighths of it.
         let refused = unpack(Method::Zstd, b"\x28\xb5\x2f\xfd\0\xff", 9 << 20).err();

@@ -37,7 +37,7 @@ pub enum TraceError {
     #[error(transparent)]
     Map(MapError),
     /// There is no memory for the counts.
-    #[error("no memory for {bytes} bytes")]
+    #[error("out of memory: {bytes} bytes are needed")]
     NoMemory {
         /// The size in bytes.
         bytes: u64,

@@ -27,7 +27,7 @@ impl Remedy for SettingError {
     }
 
     fn diagnostic(&self) -> Diagnostic {
-        diagnostic!("{:?} is not known", self.found; "use {}", self.expected)
+        diagnostic!("{:?} is not valid", self.found; "use {}", self.expected)
     }
 }
 

@@ -122,14 +122,14 @@ mod tests {
         assert_eq!("always".parse(), Ok(DocumentWhen::Always));
         assert_eq!("none".parse(), Ok(DocumentWhen::None));
         let error = DocumentWhen::from_str("Auto").unwrap_err().to_string();
-        assert_eq!(error, r#""Auto" is not known: use auto, always or none"#);
+        assert_eq!(error, r#""Auto" is not valid: use auto, always or none"#);
         assert_eq!("all".parse(), Ok(ObjectsKept::All));
         assert_eq!("instrumented".parse(), Ok(ObjectsKept::Instrumented));
         assert_eq!("none".parse(), Ok(ObjectsKept::None));
         let error = ObjectsKept::from_str("some").unwrap_err().to_string();
         assert_eq!(
             error,
-            r#""some" is not known: use all, instrumented or none"#
+            r#""some" is not valid: use all, instrumented or none"#
         );
     }
 
@@ -147,7 +147,7 @@ mod tests {
         }
         for word in ["", "G", "4g", "4GB", "+4", "-1", "1.5G", "17179869184G"] {
             let error = parse_bytes(word).unwrap_err().to_string();
-            let expected = "is not known: use a number of bytes such as 1000, 64K, 500M or 4G";
+            let expected = "is not valid: use a number of bytes such as 1000, 64K, 500M or 4G";
             assert_eq!(error, format!("{word:?} {expected}"));
         }
     }

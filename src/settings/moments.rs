@@ -140,7 +140,7 @@ mod tests {
             "18446744073709551615m",
         ] {
             let error = word.parse::<Interval>().unwrap_err().to_string();
-            let expected = "is not known: use a time from 10ms to 1440m, such as 500ms, 30s or 5m";
+            let expected = "is not valid: use a time from 10ms to 1440m, such as 500ms, 30s or 5m";
             assert_eq!(error, format!("{word:?} {expected}"));
         }
     }
@@ -156,7 +156,7 @@ mod tests {
             let error = word.parse::<SnapshotSignal>().unwrap_err().to_string();
             assert_eq!(
                 error,
-                format!("{word:?} is not known: use HUP, USR1 or USR2")
+                format!("{word:?} is not valid: use HUP, USR1 or USR2")
             );
         }
     }

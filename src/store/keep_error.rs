@@ -17,7 +17,7 @@ use crate::support::diagnostic::Remedy;
 #[non_exhaustive]
 pub enum KeepError {
     /// rocov cannot write the registry.
-    #[error("the registry is not written: {0}")]
+    #[error("cannot write the registry: {0}")]
     NotWritten(#[from] OutputError),
     /// rocov cannot add to the pool, so the registry is in a file of this process's own.
     #[error("cannot add to {}: {source}; the registry is in {}", pool.display(), place.display())]
@@ -57,7 +57,9 @@ pub enum KeepError {
         source: KeptElfError,
     },
     /// rocov cannot write the PTX that a device ELF was made from.
-    #[error("the PTX of code object {identity} is not kept: {source}; its lines are not known")]
+    #[error(
+        "the PTX of code object {identity} is not kept: {source}; reports will not show its lines"
+    )]
     SourceNotKept {
         /// The code object.
         identity: Identity,
@@ -72,8 +74,8 @@ pub enum KeepError {
     },
     /// There is no room for a device ELF, and perhaps none for later ones.
     #[error(
-        "the device ELF of code object {identity} is not kept: with its {size} bytes all \
-         kept ELFs would exceed {max} bytes"
+        "the device ELF of code object {identity} is not kept: with its {size} bytes, the kept ELFs would exceed \
+        {max} bytes"
     )]
     Full {
         /// The code object.
@@ -87,14 +89,14 @@ pub enum KeepError {
 
 impl Remedy for KeepError {
     fn remedy(&self) -> Cow<'static, str> {
-        const OBJECT: &str = "give `rocov report` the file that ran with --object";
+        const OBJECT: &str = "pass the file that ran to `rocov report --object`";
         match self {
             Self::NotWritten(error) => error.remedy(),
             Self::SourceNotKept { source, .. } => source.remedy(),
             Self::Beside { pool, .. } => format!("move {} away", pool.display()).into(),
             Self::Elsewhere { source, .. } => source.step().into(),
             Self::NoPlace { source, .. } => format!(
-                "{}, or give `rocov report` the files that ran with --object",
+                "{}, or pass the files that ran to `rocov report --object`",
                 advice(source)
             )
             .into(),

@@ -38,8 +38,8 @@ impl Remedy for LabelError {
         let max = Label::MAX_NAMES;
         diagnostic!(
             "the label {:?} cannot be used", self.0;
-            "give 1 to {max} names with / between them, none of them . or .., each of 1 to {MAX_BYTES} bytes (as a \
-             directory, 1 to {MAX_ENCODED})"
+            "use 1 to {max} names separated by /, none of them . or .., each 1 to {MAX_BYTES} bytes long (1 to \
+            {MAX_ENCODED} as a directory)"
         )
     }
 }

@@ -135,9 +135,9 @@ pub fn advice(error: &io::Error) -> &'static str {
         | io::ErrorKind::IsADirectory
         | io::ErrorKind::AlreadyExists
         | io::ErrorKind::InvalidInput
-        | io::ErrorKind::FileTooLarge => "move away the file in its place",
+        | io::ErrorKind::FileTooLarge => "move the existing file away",
         _ if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => {
-            "look for messages of the disk in `dmesg`, and choose another place"
+            "look for disk errors in `dmesg`, and choose another place"
         }
         _ => "choose another place",
     }

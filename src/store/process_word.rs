@@ -21,7 +21,7 @@ pub struct ProcessWord(String);
 
 /// The error for a text that is not a word.
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} is not the word of a process, expected {LEN} characters of a-z and 2-7")]
+#[error("{0:?} is not the word of a process, expected {LEN} characters from a-z and 2-7")]
 pub struct ProcessWordError(String);
 
 impl ProcessWord {

@@ -49,7 +49,7 @@ impl Expansion {
 #[non_exhaustive]
 pub enum PatternError {
     /// LLVM has no such specifier.
-    #[error("{found:?} in the profile name {pattern:?} is not known")]
+    #[error("the profile name {pattern:?} contains an unknown specifier, {found:?}")]
     Unknown {
         /// The specifier.
         found: String,
@@ -58,8 +58,8 @@ pub enum PatternError {
     },
     /// `%c`.
     #[error(
-        "%c in the profile name {pattern:?} maps counters into the file as they change, and \
-         device memory cannot be mapped"
+        "%c in the profile name {pattern:?} maps counters into the file as they change, but device memory cannot be \
+        mapped"
     )]
     Continuous {
         /// The whole pattern.
@@ -87,7 +87,7 @@ impl Remedy for PatternError {
             Self::Unknown { .. } => "use %p, %h, %t, %b, %m, %1m to %9m, or %%",
             Self::Continuous { .. } => "leave it out",
             Self::NoFileName { .. } | Self::NotAFile { .. } => {
-                "give a file such as cov/%p.profraw, or /dev/null for no profile"
+                "name a file such as cov/%p.profraw, or /dev/null to write no profiles"
             }
         })
     }

@@ -269,8 +269,8 @@ fn what_names_no_file_is_refused() {
     ] {
         let said = find(pattern).unwrap_err().diagnostic().to_string();
         let expected = format!(
-            "the profile name {pattern:?} is {found}: give a file such as cov/%p.profraw, or /dev/null for no \
-             profile"
+            "the profile name {pattern:?} is {found}: name a file such as cov/%p.profraw, or /dev/null to write no \
+            profiles"
         );
         assert_eq!(said, expected);
     }

@@ -32,7 +32,7 @@ impl ProfilePlace {
             Ok(it) if is_null(it.file_type(), it.rdev()) => Self::Null,
             _ if normal(path) == Path::new(NULL) => Self::Null,
             Ok(it) if !it.is_file() => Self::Other(kind(it.file_type())),
-            _ if is_of_kernel(path) => Self::Other("an open file or another thing of the kernel"),
+            _ if is_of_kernel(path) => Self::Other("an open file or another kernel object"),
             _ => Self::File,
         }
     }
@@ -78,7 +78,7 @@ mod tests {
         symlink("/proc/self/fd/1", at("stdout")).unwrap();
         let file = fs::File::open(at("file")).unwrap();
         let opened = format!("/dev/fd/{}", file.as_raw_fd());
-        let of_kernel = ProfilePlace::Other("an open file or another thing of the kernel");
+        let of_kernel = ProfilePlace::Other("an open file or another kernel object");
         for (path, expected) in [
             (at("file"), ProfilePlace::File),
             (at("link"), ProfilePlace::File),

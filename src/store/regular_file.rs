@@ -94,7 +94,7 @@ pub fn is_own(found: &Metadata, user: u32) -> bool {
 /// The contents of an open file of at most `most` bytes.
 fn contents(file: &File, most: u64) -> io::Result<Vec<u8>> {
     let too_large = |found: u64| {
-        let reason = format!("it has {found} bytes, {most} are allowed");
+        let reason = format!("it has {found} bytes, at most {most} are allowed");
         io::Error::new(io::ErrorKind::FileTooLarge, reason)
     };
     let size = uninterrupted(|| file.metadata())?.len();

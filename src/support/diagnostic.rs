@@ -143,15 +143,15 @@ pub fn system_step(error: &io::Error) -> Option<&'static str> {
     Some(match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room",
         ErrorKind::FileTooLarge if error.raw_os_error().is_some() => {
-            "raise the limit of the size of files (ulimit -f)"
+            "raise the file size limit (ulimit -f)"
         }
         ErrorKind::ReadOnlyFilesystem => "choose a place that is not read-only",
         ErrorKind::InvalidFilename => "choose shorter names",
         ErrorKind::StaleNetworkFileHandle => "mount the file system again",
         ErrorKind::OutOfMemory => "give the program more memory",
         _ => match Errno::from_raw_os_error(error.raw_os_error()?) {
-            Errno::MFILE => "raise the limit of open files (ulimit -n)",
-            Errno::NFILE => "raise the system's limit of open files (fs.file-max)",
+            Errno::MFILE => "raise the limit on open files (ulimit -n)",
+            Errno::NFILE => "raise the system's limit on open files (fs.file-max)",
             Errno::NOLCK => "choose a file system that supports locks",
             _ => return None,
         },

@@ -93,7 +93,7 @@ pub enum CopiesError {
     },
     /// A range begins or ends within a counter.
     #[error(
-        "the copied counters at {found} are byte {start} to {stop} of the {section} section, expected multiples of \
+        "the copied counters at {found} are bytes {start} to {stop} of the {section} section, expected multiples of \
          {COUNTER_BYTES}"
     )]
     Ragged {

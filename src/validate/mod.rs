@@ -89,8 +89,8 @@ pub enum SectionsError {
     },
     /// The table and the ELF's section headers have a section in different places.
     #[error(
-        "{TABLE_SYMBOL} has the {section} section at {:#x}..{:#x}, the ELF's section headers at \
-         {:#x}..{:#x}; the headers are used",
+        "{TABLE_SYMBOL} places the {section} section at {:#x}..{:#x}, but the ELF's section headers place it at \
+        {:#x}..{:#x}; rocov uses the headers",
         table.0, table.1, elf.0, elf.1
     )]
     Disagreement {

@@ -247,8 +247,8 @@ fn code_that_is_still_to_be_linked_is_told() {
 
     let object = compile_whole(directory.path(), &["--no-offload-new-driver", "-fgpu-rdc"]);
     let message = failure(&extract(directory.path(), &[&object]), 1);
-    let reason = "no device code: only device code that is not linked yet (-fgpu-rdc, nvcc -rdc=true); link it, and give the program \
-         or library\n";
+    let reason = "no device code: only device code that is not linked yet (-fgpu-rdc, nvcc -rdc=true); link it, and \
+    name the program or library\n";
     assert!(message.ends_with(reason), "{message}");
 
     let library = directory.path().join("library.a");
@@ -309,7 +309,7 @@ fn targets_are_chosen_and_listed() {
     let message = failure(&none, 1);
     assert!(message.contains("no device ELF for gfx1* in"), "{message}");
     assert!(
-        message.ends_with("give --target one of those that it has: gfx90a:xnack-, gfx942\n"),
+        message.ends_with("use --target with one of its targets: gfx90a:xnack-, gfx942\n"),
         "{message}"
     );
     let usage = extract(directory.path(), &[&bundle, &"--target", &"["]);

@@ -116,7 +116,7 @@ fn mistakes_in_the_file_are_named() {
         ),
         (
             "lcov = true\n[report]\n",
-            "lcov is in no table; write it below that of its subcommand, such as [report]",
+            "lcov is not in a table; put it into the table of its subcommand, such as [report]",
         ),
         (
             "report = 1\n",

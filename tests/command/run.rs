@@ -240,8 +240,8 @@ fn a_directory_of_temporary_files_that_is_not_there_is_named() {
     assert_eq!(
         failure(&output, 125),
         format!(
-            "rocov: cannot make a temporary file in {}: No such file or directory (os error 2); set TMPDIR to a \
-             directory that can be written to\n",
+            "rocov: cannot create a temporary file in {}: No such file or directory (os error 2); set TMPDIR to a \
+            writable directory\n",
             absent.display()
         )
     );
@@ -255,9 +255,9 @@ fn a_pattern_that_librocov_would_not_take_is_an_error_before_the_program_starts(
         ("%q", "use %p, %h, %t"),
         ("x/", "has no file name"),
         (".", "has no file name"),
-        ("/dev/full", "is a device; give a file such as"),
+        ("/dev/full", "is a device; name a file such as"),
         ("/dev/fd/1", "for no profile"),
-        ("/usr", "is a directory; give a file such as"),
+        ("/usr", "is a directory; name a file such as"),
     ] {
         let mut command = place.command(&[]);
         command.env("LLVM_PROFILE_FILE", pattern);

@@ -189,7 +189,7 @@ fn a_kernel_that_cannot_be_kept_is_assembled_without_counters() {
     assert_eq!(rocovs.len(), 1, "{ours}");
     assert!(
         rocovs[0].starts_with(
-            "rocov: this PTX has no counters: rocov cannot keep it for the report: cannot"
+            "rocov: this PTX has no counters: rocov cannot save it for the report: cannot"
         ),
         "{ours}"
     );
@@ -312,7 +312,7 @@ fn triton_gets_a_directory_with_a_limit() {
     started("1M");
     assert!(kernel.exists());
     started("much").says(&[
-        "rocov: ROCOV_CACHE_MAX: \"much\" is not known, so rocov uses",
+        "rocov: ROCOV_CACHE_MAX: \"much\" is not valid, so rocov uses",
         "rocov uses 1G",
     ]);
 }

@@ -518,7 +518,7 @@ fn code_that_runs_uncounted_is_named_once_at_the_end() {
         (
             "cubin",
             fs::read(uncounted.setup.plain()).expect("it was made"),
-            "it is a cubin, and has no PTX: load PTX".into(),
+            "it is a cubin without PTX: load PTX".into(),
         ),
         (
             "fat-binary",
@@ -722,7 +722,7 @@ fn a_library_without_ptx_for_one_of_the_architectures_stays_as_it_is() {
     for (targets, reason) in [
         (
             &["90"][..],
-            "its PTX is for 90, and the GPU is sm_80: compile it with nvcc -gencode arch=compute_80,",
+            "its PTX is for 90, but the GPU is sm_80: compile it with nvcc -gencode arch=compute_80,",
         ),
         (
             &["80", "90a"],

@@ -63,7 +63,7 @@ fn a_cubin_that_an_earlier_process_has_compiled_counts() {
     let ended = run(&mut command(&uncounted, place.path(), &load()[..1]));
     let said = lines(
         &ended,
-        "a CUDA module of memory runs uncounted: it is a cubin, and has no PTX",
+        "a CUDA module of memory runs uncounted: it is a cubin without PTX",
     );
     assert_eq!(said.len(), 1, "{ended}");
 
@@ -103,7 +103,7 @@ fn uncounted_cubins_of_frameworks_are_named() {
     .map(cubin);
     let place = data();
     let ended = run(&mut command(&uncounted, place.path(), &steps)).success();
-    let start = "it is a cubin, and has no PTX";
+    let start = "it is a cubin without PTX";
     for line in [
         format!("rocov: 2 CUDA modules of CuPy run uncounted: {start}: unset CUPY_CACHE_DIR, "),
         format!(

@@ -219,7 +219,8 @@ fn a_version_before_the_first_is_refused_by_its_number() {
         assert_eq!(
             line,
             format!(
-                "counts are lost: raw profile version {number} is not known, expected 8 to 11; compile with clang 15 or later, or use a newer rocov"
+                "counts are lost: unknown raw profile version {number}, expected 8 to 11; compile with clang 15 or \
+                later, or use a newer rocov"
             )
         );
     }

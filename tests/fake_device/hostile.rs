@@ -306,8 +306,8 @@ fn a_device_elf_that_was_replaced_is_not_kept() {
     let line = error.diagnostic().to_string();
     let identity = Identity::from_image(vecadd().as_slice()).expect("a device ELF");
     let expected = format!(
-        "the device ELF of code object {identity} is not kept: another file has its name; give `rocov report` the file \
-         that ran with --object"
+        "the device ELF of code object {identity} is not kept: another file has its name; pass the file that ran to \
+        `rocov report --object`"
     );
     assert_eq!(line, expected);
     assert!(!directory.path().join("objects").exists());

@@ -41,7 +41,7 @@ fn raw_profiles() {
     version[8] = 7;
     assert_eq!(
         parse(&version),
-        "raw profile version 7 is not known, expected 8 to 11"
+        "unknown raw profile version 7, expected 8 to 11"
     );
     // Ids of 4 bytes would shift all following parts by 4 in a rewritten file.
     let mut ids = good.clone();
@@ -88,8 +88,8 @@ fn sums() {
     assert_eq!(
         of(&twice),
         format!(
-            "raw profile continues after its names, at byte {len}, for {len} bytes: value profiles, \
-             virtual tables and several profiles in one file are not added"
+            "raw profile continues after its names, at byte {len}, for {len} bytes: rocov does not add up value \
+            profiles, virtual tables or several profiles in one file"
         )
     );
     let add = |file: &[u8]| {
@@ -288,22 +288,23 @@ fn names_of_files() {
     };
     assert_eq!(
         refused("a-%q.profraw"),
-        "\"%q\" in the profile name \"a-%q.profraw\" is not known: use %p, %h, %t, %b, %m, %1m to \
+        "the profile name \"a-%q.profraw\" contains an unknown specifier, \"%q\": use %p, %h, %t, %b, %m, %1m to \
          %9m, or %%"
     );
     assert_eq!(
         refused("%c.profraw"),
-        "%c in the profile name \"%c.profraw\" maps counters into the file as they change, and \
-         device memory cannot be mapped: leave it out"
+        "%c in the profile name \"%c.profraw\" maps counters into the file as they change, but device memory cannot \
+        be mapped: leave it out"
     );
     assert_eq!(
         refused("d/"),
-        "the profile name \"d/\" has no file name: give a file such as cov/%p.profraw, or /dev/null for no profile"
+        "the profile name \"d/\" has no file name: name a file such as cov/%p.profraw, or /dev/null to write no \
+        profiles"
     );
     let error = "a/../b".parse::<Label>().expect_err("a bad label");
     assert_eq!(
         error.to_string(),
-        "the label \"a/../b\" cannot be used: give 1 to 8 names with / between them, none of them \
+        "the label \"a/../b\" cannot be used: use 1 to 8 names separated by /, none of them \
          . or .., each of 1 to 128 bytes (as a directory, 1 to 255)"
     );
 }
@@ -323,7 +324,7 @@ fn versions() {
         // The records of such a version would be in debug info.
         (1 << 59 | 10, (1 << 59) + 10),
     ] {
-        let expected = format!("raw profile version {number} is not known, expected 8 to 11");
+        let expected = format!("unknown raw profile version {number}, expected 8 to 11");
         assert_eq!(unknown(word), expected);
     }
 }

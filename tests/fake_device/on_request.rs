@@ -222,7 +222,7 @@ fn what_has_no_room_for_its_label_goes_without() {
     );
     let said = outcome.losses[0].to_string();
     assert!(
-        said.ends_with("the counts for the label a go to profiles without it; move away the file in its place, and \
+        said.ends_with("the counts for the label a go to profiles without it; move the existing file away, and \
                         run the program again"),
         "{said}"
     );

@@ -213,7 +213,7 @@ fn a_pool_of_other_code_or_damaged_is_left_alone_and_counts_are_beside_it() {
         ),
         (
             changed(&mut (8..12)),
-            "raw profile version 1667457891 is not known, expected 8 to 11",
+            "unknown raw profile version 1667457891, expected 8 to 11",
         ),
         (
             changed(&mut halves(&good).into_iter().flatten()),

@@ -298,8 +298,8 @@ fn elfs_past_the_limit_are_not_kept_which_is_said_once() {
     assert_eq!(
         complaint.diagnostic().to_string(),
         format!(
-            "the device ELF of code object {identity} is not kept: with its {size} bytes all kept \
-             ELFs would exceed {objects_max} bytes; raise ROCOV_OBJECTS_MAX (reported once)"
+            "the device ELF of code object {identity} is not kept: with its {size} bytes, the kept ELFs would exceed \
+            {objects_max} bytes; raise ROCOV_OBJECTS_MAX (reported once)"
         )
     );
     no_complaint(&session.loaded(&device, SECOND).unwrap());
@@ -333,7 +333,7 @@ fn a_full_disk_costs_what_is_kept_and_no_counts() {
     let line = complaint.diagnostic().to_string();
     assert!(line.starts_with("the device ELF of code object "), "{line}");
     assert!(
-        line.contains("No space left on device (os error 28); give `rocov report` the file"),
+        line.contains("No space left on device (os error 28); pass the file that ran to `rocov report --object`"),
         "{line}"
     );
     let complaints = session.keep(&kept);
@@ -342,7 +342,7 @@ fn a_full_disk_costs_what_is_kept_and_no_counts() {
     };
     let line = complaint.diagnostic().to_string();
     let expected = format!(
-        "the registry is not written: cannot write {}/",
+        "cannot write the registry: cannot write {}/",
         disk.path().display()
     );
     assert!(line.starts_with(&expected), "{line}");

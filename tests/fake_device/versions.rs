@@ -279,7 +279,8 @@ fn a_newer_version_is_saved_whole() {
         panic!("{:?}", outcome.losses)
     };
     let expected = format!(
-        "raw profile version 12 is not known, expected 8 to 11; its sections are saved in {}; compile with clang 15 or later, or use a newer rocov",
+        "unknown raw profile version 12, expected 8 to 11; its sections are saved in {}; compile with clang 15 or \
+        later, or use a newer rocov",
         file.display()
     );
     assert!(loss.to_string().ends_with(&expected), "{loss}");

@@ -376,7 +376,7 @@ fn a_pull_request_has_one_comment_which_later_runs_replace() {
         (
             "",
             &[],
-            "GITHUB_TOKEN is not set: give it to the step that comments",
+            "GITHUB_TOKEN is not set: pass it to the step that posts the comment",
         ),
     ] {
         let job = job("./scale 100", token);

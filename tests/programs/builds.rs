@@ -156,7 +156,7 @@ impl Project {
         // One name for all processes: those after the first take others.
         let is_taken = ended
             .stderr
-            .contains("is the profile of another process, and is kept");
+            .contains("is the profile of another process, so rocov keeps it");
         if pattern.is_none_or(|pattern| pattern.contains('%')) || !is_taken {
             ended.silently();
         }

@@ -370,7 +370,9 @@ fn exec_of_the_program_itself() {
         let mut command = program(Stack::usual()).with_pattern(TARGET, &data.join(pattern));
         let ended = run(command.arg("exec itself")).with_status(STATUS);
         match pattern {
-            "all.profraw" => _ = ended.says(&["is the profile of another process, and is kept"]),
+            "all.profraw" => {
+                _ = ended.says(&["is the profile of another process, so rocov keeps it"])
+            }
             _ => _ = ended.silently(),
         }
         let profiles = Data::read(&data).profiles;

@@ -103,7 +103,7 @@ fn a_program_that_dies_before_its_drain() {
         "{ended}"
     );
     let start = "rocov: no device profiles in crash: instrumented GPU code was loaded (crash/objects/gfx90a.";
-    let end = ".elf), and its process was killed before the counters were drained; run it again, with \
+    let end = ".elf), but its process was killed before the counters were drained; run it again, with \
                `rocov run --snapshot-every 1s` if it does not end by itself\n";
     assert!(rest.starts_with(start) && rest.ends_with(end), "{ended}");
 }
@@ -218,7 +218,7 @@ fn a_report_of_nothing() {
     let here = place.path();
     let missing = |name: &str| {
         format!(
-            "{name} does not exist in {}: give the directory that `rocov run` wrote to; it writes none if \
+            "{name} does not exist in {}: name the directory that `rocov run` wrote to; it writes none if \
              no instrumented GPU code ran",
             here.display()
         )
@@ -241,7 +241,7 @@ fn a_report_of_nothing() {
     place.says(
         1,
         &["report", "empty"],
-        "empty is empty: give the directory that `rocov run` wrote to; it writes nothing if no instrumented \
+        "empty is empty: name the directory that `rocov run` wrote to; it writes nothing if no instrumented \
          GPU code ran",
     );
 
@@ -249,15 +249,15 @@ fn a_report_of_nothing() {
     place.says(
         1,
         &["report", "pages"],
-        "no device profiles in pages: pages/index.html is a page of a report; give the directory that \
-         `rocov run` wrote to",
+        "no device profiles in pages: pages/index.html is a page of a report; name the directory that `rocov run` \
+        wrote to",
     );
     make("merged/gfx90a.profdata");
     place.says(
         1,
         &["report", "merged"],
-        "no device profiles in merged: merged/gfx90a.profdata is merged, and a report needs raw profiles; \
-         give the directories that were merged",
+        "no device profiles in merged: merged/gfx90a.profdata is a merged profile, but a report needs raw profiles; \
+         name the directories that were merged",
     );
     make("other/notes");
     place.says(
@@ -319,7 +319,7 @@ fn other_slips() {
     place.says(
         1,
         &["show", "l.info"],
-        "l.info: it is text, and not a file that rocov supports: give a raw profile, a registry, saved sections, a \
+        "l.info: it is a text file, not one that rocov supports: name a raw profile, a registry, saved sections, a \
          device ELF, a bundle, or a program or library with one",
     );
     place.says(
@@ -333,15 +333,15 @@ fn other_slips() {
     ]);
     let ended = place.rocov(&["which", "x"]).with_status(2);
     ended.says(&[
-        "x is not FILE:LINE: give LINE, a number from 1, as in x:12",
+        "x is not FILE:LINE: add LINE, a number from 1, as in x:12",
         "Usage: rocov which FILE:LINE... [DIR] [OPTIONS]",
     ]);
 
     std::fs::create_dir(place.path().join("lab")).expect("a directory can be made");
     let ended = place.rocov(&["which", "x", "lab"]).with_status(2);
-    ended.says(&["error: x is not FILE:LINE: give LINE, a number from 1, as in x:12\n"]);
+    ended.says(&["error: x is not FILE:LINE: add LINE, a number from 1, as in x:12\n"]);
     let ended = place.rocov(&["which", "lab"]).with_status(2);
-    ended.says(&["lab is a directory: give FILE:LINE before it"]);
+    ended.says(&["lab is a directory: name FILE:LINE before it"]);
 
     let program = endings();
     place.run(&["--gpu", "model", "-o", "d"], &program, &["return"]);
@@ -350,15 +350,15 @@ fn other_slips() {
         .with_status(1);
     let source = crate::support::artifacts::repository("testdata/programs/endings/endings.hip");
     let line = format!(
-        "rocov: the GPU code that ran was not compiled from vec, but from {}: give --path-map if sources have moved",
+        "rocov: the GPU code that ran was not compiled from vec, but from {}: use --path-map if sources have moved",
         source.display()
     );
     assert_eq!(last_line(&ended), line, "{ended}");
     let ended = place.rocov(&["report", "d", "--lcov", "--output", "none/x.info"]);
     assert_eq!(
         ended.with_status(1).stderr,
-        "rocov: cannot write none/x.info: No such file or directory (os error 2); check the path, and make the \
-         directory if it is missing\n"
+        "rocov: cannot write none/x.info: No such file or directory (os error 2); check the path, and create the \
+        directory if it is missing\n"
     );
 }
 

@@ -211,7 +211,8 @@ fn a_library_that_was_removed_or_replaced_is_named() {
         command = shell;
         let ended = run(&mut command).success();
         let line = format!(
-            "rocov: {}: the file was {what} after the program had loaded it, so reports will lack the code in it that was never launched; run the program again, and keep the file until `rocov run` has ended\n",
+            "rocov: {}: the file was {what} after the program had loaded it, so reports will not show its code that \
+            was never launched; run the program again, and keep the file until `rocov run` has ended\n",
             copy.display()
         );
         assert_eq!(ended.stderr, line, "{ended}");
@@ -520,8 +521,8 @@ fn code_in_kpack_archives_is_found() {
     let mut command = program.under_rocov(TARGET, &ran.data());
     command.args(["add", "open", library.to_str().unwrap()]);
     run(&mut command).success().says(&[
-        "its device code was split off into kpack archives, and none of them was found; reports lack its code that was \
-         never launched; install ",
+        "its device code was split off into kpack archives, none of which was found; reports will not show its code \
+        that was never launched; install ",
         "/lib/../.kpack/test_@GFXARCH@.kpack\n",
     ]);
 }
@@ -596,7 +597,7 @@ fn zeros_never_displace_counts() {
             // The second process that launches this kernel takes another name.
             let is_taken = ended
                 .stderr
-                .contains("is the profile of another process, and is kept");
+                .contains("is the profile of another process, so rocov keeps it");
             if is_taken && !pattern.to_string_lossy().contains('%') {
                 ended.stderr.clear();
             }

@@ -64,11 +64,11 @@ fn what_a_later_drain_writes_is_no_loss() {
 fn what_no_drain_writes_is_a_loss_with_advice() {
     for (error, advice) in [
         (NO_SPACE, "make room"),
-        (24, "raise the limit of open files (ulimit -n)"),
-        (27, "raise the limit of the size of files (ulimit -f)"),
+        (24, "raise the limit on open files (ulimit -n)"),
+        (27, "raise the file size limit (ulimit -f)"),
         (
             5,
-            "look for messages of the disk in `dmesg`, and choose another place",
+            "look for disk errors in `dmesg`, and choose another place",
         ),
         (30, "choose a place that is not read-only"),
         (13, "make the place writable"),

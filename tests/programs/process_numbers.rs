@@ -137,7 +137,8 @@ fn no_pattern_replaces_a_file_of_another_process() {
                         .min_by_key(|path| path.as_os_str().len())
                         .expect("a profile");
                     let line = format!(
-                        "rocov: {} is the profile of another process, and is kept: the counts of this one are in ",
+                        "rocov: {} is the profile of another process, so rocov keeps it: the counts of this process \
+                        are in ",
                         first.display()
                     );
                     assert!(ended.stderr.starts_with(&line), "{ended}");

@@ -325,7 +325,7 @@ fn a_source_without_text_names_the_options_that_keep_it() {
     let options = options.replace("-gembed-source\n", "");
     run(&mut compiling(stack, &data, None, &options)).success();
     reported(&data, &["--show"]).with_status(1).says(&[
-        "the code object does not contain its text; give hipRTC the options that `rocov flags --hiprtc` prints",
+        "the code object does not contain its text; pass hipRTC the options that `rocov flags --hiprtc` prints",
     ]);
 }
 

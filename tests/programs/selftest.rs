@@ -146,7 +146,7 @@ fn files_are_kept_if_they_are_wanted() {
         assert!(kept.join(name).exists(), "{name}");
     }
     let again = on_model(&["--output", &output], &[]).with_status(1);
-    again.says(&["kept is not empty: give a new directory to --output"]);
+    again.says(&["kept is not empty: name a new directory with --output"]);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_compiler_that_is_not_there_or_does_not_compile() {
         "compile",
         "unknown argument: '-fno-such-flag'",
         "a program",
-        "give the flags that your own programs need after `--`",
+        "add the flags that your own programs need after `--`",
     );
 }
 
@@ -292,6 +292,6 @@ fn a_machine_without_a_gpu() {
         "GPU",
         "no /dev/kfd",
         "a GPU that this user may use",
-        "give --gpu model",
+        "use --gpu model",
     );
 }

@@ -55,13 +55,13 @@ fn names_of_profiles() {
     for (pattern, found, next) in [
         (
             "%q.profraw",
-            "\"%q\" in the profile name \"%q.profraw\" is not known",
+            "the profile name \"%q.profraw\" contains an unknown specifier, \"%q\"",
             "use %p, %h, %t, %b, %m, %1m to %9m, or %%",
         ),
         (
             "dir/%c.profraw",
-            "%c in the profile name \"dir/%c.profraw\" maps counters into the file as they change, \
-             and device memory cannot be mapped",
+            "%c in the profile name \"dir/%c.profraw\" maps counters into the file as they change, but device memory \
+            cannot be mapped",
             "leave it out",
         ),
     ] {
@@ -71,11 +71,11 @@ fn names_of_profiles() {
         is_said("LLVM_PROFILE_FILE", pattern, &said);
     }
     let latin = OsString::from_vec(b"\xff.profraw".to_vec());
-    let said = "LLVM_PROFILE_FILE: \"\\xFF.profraw\" is not UTF-8, so rocov writes to default.profraw instead; give \
+    let said = "LLVM_PROFILE_FILE: \"\\xFF.profraw\" is not UTF-8, so rocov writes to default.profraw instead; use \
                 another name";
     is_said("LLVM_PROFILE_FILE", latin, said);
-    let said = "ROCOV_LABEL: the label \"../away\" cannot be used, so rocov leaves the label out; give 1 to 8 names \
-                with / between them, none of them . or .., each of 1 to 128 bytes (as a directory, 1 to 255)";
+    let said = "ROCOV_LABEL: the label \"../away\" cannot be used, so rocov leaves the label out; use 1 to 8 names \
+    separated by /, none of them . or .., each of 1 to 128 bytes (as a directory, 1 to 255)";
     is_said("ROCOV_LABEL", "../away", said);
 }
 
@@ -133,7 +133,7 @@ fn what_is_no_file_gets_no_profile() {
     let folder = directory.path().join("folder");
     fs::create_dir(&folder).expect("a directory");
     let before = names(Path::new("/dev"));
-    let kernel = "an open file or another thing of the kernel";
+    let kernel = "an open file or another kernel object";
     for (name, found) in [
         (Path::new("/dev/full"), "is a device"),
         (Path::new("/dev/fd/3"), kernel),
@@ -148,8 +148,8 @@ fn what_is_no_file_gets_no_profile() {
         let start = format!("rocov: LLVM_PROFILE_FILE: the profile name {name:?} {found}");
         assert!(said.starts_with(&start) || found == kernel, "{said}");
         assert!(said.contains(found), "{said}");
-        let end = ", so rocov writes nothing, and the counts of this process are lost; give a file such as \
-                   cov/%p.profraw, or /dev/null for no profile\n";
+        let end = ", so rocov writes nothing, and the counts of this process are lost; name a file such as \
+        cov/%p.profraw, or /dev/null to write no profiles\n";
         assert!(said.ends_with(end), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
         assert_eq!(files, ["data"], "{}", name.display());
@@ -203,7 +203,7 @@ fn words_and_numbers() {
             ["ignores it", "1, or the absolute path of a directory"],
         ),
     ] {
-        let said = format!("{variable}: {value:?} is not known, so rocov {effect}; use {allowed}");
+        let said = format!("{variable}: {value:?} is not valid, so rocov {effect}; use {allowed}");
         is_said(variable, value, &said);
     }
 }
@@ -252,8 +252,7 @@ fn a_place_beside_profiles_that_cannot_be_written_to() {
         ended.stderr,
         format!(
             "rocov: cannot write to {}: Permission denied (os error 13); device ELFs and the kernel \
-             registry are not kept; make the place writable, or give `rocov report` the files that ran with \
-             --object\n",
+             registry are not kept; make the place writable, or pass the files that ran to `rocov report --object`\n",
             side.display()
         )
     );

@@ -93,7 +93,7 @@ fn a_kernel_that_does_not_end_is_not_waited_for_for_ever() {
         "load launch sync load launch::4000000000 unload unload",
     );
     let said = "rocov: a kernel is still running after 1 s (ROCOV_WAIT) while code is unloaded: if it \
-                belongs to that code, its later counts are lost; set a longer ROCOV_WAIT\n\
+                belongs to that code, its later counts are lost; increase ROCOV_WAIT\n\
                 rocov: counts are lost: see the lines above\n";
     assert_eq!(ran.ended.stderr, said, "{}", ran.ended);
     let count = &functions(&ran.profile())[COUNT];

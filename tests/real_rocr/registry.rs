@@ -142,20 +142,20 @@ fn what_is_written_is_chosen() {
             &[("ROCOV_REGISTRY", "some")],
             1,
             1,
-            "rocov: ROCOV_REGISTRY: \"some\" is not known, so rocov uses auto; use auto, always or none\n",
+            "rocov: ROCOV_REGISTRY: \"some\" is not valid, so rocov uses auto; use auto, always or none\n",
         ),
         (
             &[("ROCOV_OBJECTS", "any"), ("ROCOV_OBJECTS_MAX", "")],
             1,
             1,
-            "rocov: ROCOV_OBJECTS: \"any\" is not known, so rocov uses instrumented; use all, \
+            "rocov: ROCOV_OBJECTS: \"any\" is not valid, so rocov uses instrumented; use all, \
              instrumented or none\n",
         ),
         (
             &[("ROCOV_OBJECTS_MAX", "lots")],
             1,
             1,
-            "rocov: ROCOV_OBJECTS_MAX: \"lots\" is not known, so rocov uses 4G; use a number of bytes \
+            "rocov: ROCOV_OBJECTS_MAX: \"lots\" is not valid, so rocov uses 4G; use a number of bytes \
              such as 1000, 64K, 500M or 4G\n",
         ),
     ] {

@@ -182,7 +182,7 @@ fn device_elfs_of_unused_code_are_kept_as_those_of_used_code_are() {
     let [line] = said.lines().collect::<Vec<_>>()[..] else {
         panic!("{said}")
     };
-    assert!(line.contains("bytes all kept ELFs would exceed"), "{said}");
+    assert!(line.contains("bytes, the kept ELFs would exceed"), "{said}");
 }
 
 /// Another process's counts stay, whether the processes share a pool or overwrite files.

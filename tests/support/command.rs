@@ -59,7 +59,7 @@ pub fn no_use(gpu: Option<&str>) -> &'static str {
         "nothing was drained: no process used a GPU; check the command and its arguments"
     } else {
         "nothing was drained: no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl); run \
-         the program on a machine with a GPU, or give --gpu model for code for AMD GPUs"
+         the program on a machine with a GPU, or use --gpu model if its code is for AMD GPUs"
     }
 }
 

@@ -18,10 +18,10 @@
 function(rocov_add_coverage)
   cmake_parse_arguments(PARSE_ARGV 0 _rocov "HOST" "COUNTERS" "SOURCES;CONFIGURATIONS")
   if(NOT _rocov_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "rocov_add_coverage: no target is given: give the name of one")
+    message(FATAL_ERROR "rocov_add_coverage: no target is named: name one")
   endif()
   foreach(_rocov_keyword IN LISTS _rocov_KEYWORDS_MISSING_VALUES)
-    message(FATAL_ERROR "rocov_add_coverage: ${_rocov_keyword} has no value: give one, or leave it out")
+    message(FATAL_ERROR "rocov_add_coverage: ${_rocov_keyword} has no value: add one, or leave it out")
   endforeach()
   _rocov_check_counters("rocov_add_coverage: COUNTERS" "${_rocov_COUNTERS}")
   foreach(_rocov_target IN LISTS _rocov_UNPARSED_ARGUMENTS)
@@ -84,12 +84,12 @@ function(_rocov_check_target target)
   get_target_property(type "${target}" TYPE)
   if(imported)
     message(FATAL_ERROR
-      "rocov_add_coverage: ${target} is imported, and this project does not compile it: give a target that it "
+      "rocov_add_coverage: ${target} is imported, and this project does not compile it: name a target that it "
       "compiles")
   endif()
   if(NOT type MATCHES "_LIBRARY$|^EXECUTABLE$")
     message(FATAL_ERROR
-      "rocov_add_coverage: ${target} is a custom target: give a library or an executable")
+      "rocov_add_coverage: ${target} is a custom target: name a library or an executable")
   endif()
 endfunction()
 

@@ -19,20 +19,20 @@ pub(crate) enum Loss {
     #[error("the CUDA driver lists no GPU")]
     NoGpu,
     #[error(
-        "the GPUs have several architectures ({gpus}), and it has code for only one (sm_{own})"
+        "the GPUs have several architectures ({gpus}), but it contains code for only one (sm_{own})"
     )]
     SeveralArchitectures { gpus: String, own: String },
     #[error("it has no PTX")]
     NoPtx { gpu: Capability },
-    #[error("it is a cubin, and has no PTX")]
+    #[error("it is a cubin without PTX")]
     Cubin,
-    #[error("it is a cubin, and has no PTX")]
+    #[error("it is a cubin without PTX")]
     CubinOf(Framework),
-    #[error("its PTX is for {}, and the GPU is sm_{}{}", found.join(", "), gpu.0, gpu.1)]
+    #[error("its PTX is for {}, but the GPU is sm_{}{}", found.join(", "), gpu.0, gpu.1)]
     NoneFits { gpu: Capability, found: Vec<String> },
     #[error("{0}")]
     Damaged(String),
-    #[error("it starts with bytes {0:02x?}, which rocov does not recognize")]
+    #[error("it starts with the bytes {0:02x?}, which rocov does not recognize")]
     Unknown([u8; 4]),
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
@@ -58,7 +58,7 @@ impl Remedy for Loss {
             Self::NoDriver => "install one of CUDA 12 or later",
             Self::NoGpu => "check nvidia-smi",
             Self::SeveralArchitectures { .. } => {
-                "choose GPUs of one architecture with CUDA_VISIBLE_DEVICES"
+                "select GPUs of one architecture with CUDA_VISIBLE_DEVICES"
             }
             Self::NoPtx { gpu } | Self::NoneFits { gpu, .. } => return with_ptx(*gpu).into(),
             Self::Cubin => {
@@ -68,7 +68,7 @@ impl Remedy for Loss {
             Self::Damaged(_) => "compile it again",
             Self::Unreadable { .. } => "make it readable",
             Self::NotCompiled(_) => {
-                "compile with a toolkit that is not newer than the driver, or report it"
+                "compile with a toolkit that is no newer than the driver, or report it"
             }
             Self::NotChanged(refusal) => return refusal.remedy(),
             Self::Unknown(_) | Self::NotRead(_) | Self::Internal => "report it",

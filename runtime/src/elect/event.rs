@@ -239,7 +239,7 @@ pub(crate) unsafe fn with_text(
     match unsafe { CStr::from_ptr(argument) }.to_str() {
         Ok(text) => work(Some(text)),
         Err(_) => {
-            log::warn(diagnostic!("{function}: the argument is not UTF-8"; "give another"));
+            log::warn(diagnostic!("{function}: the argument is not UTF-8"; "pass UTF-8"));
             RocovStatus::Invalid
         }
     }

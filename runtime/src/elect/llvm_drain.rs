@@ -117,7 +117,7 @@ impl LlvmDrain {
             log::warn(diagnostic!(
                 "LLVM's own drain for HIP (clang_rt.profile_rocm) is in {} and writes the device profiles",
                 file.display();
-                "set ROCOV_DRAIN=rocov to make rocov do it"
+                "set ROCOV_DRAIN=rocov to have rocov write them"
             ));
             Stance::StandDown
         };

@@ -485,7 +485,7 @@ pub(super) unsafe fn symbol<T: Copy>(name: &str) -> Option<T> {
         .inspect_err(|error| {
             log::warn_once(diagnostic!(
                 "cannot instrument GPU code: {error}";
-                "install {} of this release next to librocov.so", LIBRARY
+                "install {} from this release next to librocov.so", LIBRARY
             ));
         })
         .ok()

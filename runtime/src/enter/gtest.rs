@@ -161,9 +161,9 @@ fn label(name: &str) -> CString {
     let label = Label::text_for(name);
     if label != name {
         log::warn_once(diagnostic!(
-            "some names of tests cannot be labels, such as those of more than 128 bytes: their labels are shorter \
-             and end in a hash";
-            "give these tests shorter names to keep them"
+            "some test names cannot be labels, for example because they are longer than 128 bytes: rocov shortens \
+            them and appends a hash";
+            "use shorter test names to avoid this"
         ));
     }
     CString::new(label).unwrap_or_default()

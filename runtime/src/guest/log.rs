@@ -48,7 +48,7 @@ pub(crate) fn warn_once(message: Diagnostic) {
     printed.insert(message);
     if printed.len() == MAX_DIFFERENT {
         warn(diagnostic!(
-            "rocov prints no more than {MAX_DIFFERENT} different lines";
+            "rocov prints at most {MAX_DIFFERENT} different lines";
             "fix these first"
         ));
     }

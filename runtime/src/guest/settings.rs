@@ -58,7 +58,7 @@ pub(crate) fn profile_name() -> ProfileName {
             }
             Err(error) => fallback(error.diagnostic()),
         },
-        Err(pattern) => fallback(diagnostic!("{pattern:?} is not UTF-8"; "give another name")),
+        Err(pattern) => fallback(diagnostic!("{pattern:?} is not UTF-8"; "use another name")),
     }
 }
 

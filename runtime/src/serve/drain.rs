@@ -69,7 +69,7 @@ fn wait_for_callbacks() {
     match device.wait_for_callbacks(patience) {
         Ok(true) => {}
         Ok(false) => log::verbose(format_args!(
-            "a completion callback of the program still runs after {} s",
+            "a completion callback of the program is still running after {} s",
             patience.as_secs()
         )),
         Err(error) => log::verbose(format_args!(

@@ -148,6 +148,6 @@ pub(super) fn warn_in_flight(place: &str, outcome: &str) {
     log::warn_once(diagnostic!(
         "a kernel is still running after {} s (ROCOV_WAIT) {place}: {outcome}",
         settings::patience().as_secs();
-        "set a longer ROCOV_WAIT"
+        "increase ROCOV_WAIT"
     ));
 }

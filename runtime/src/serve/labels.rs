@@ -131,8 +131,8 @@ pub(super) fn turn(change: &mut dyn FnMut(&mut Scopes) -> RocovStatus) -> RocovS
         }
         if state.scopes.are_too_many() {
             log::warn_once(diagnostic!(
-                "the open labels of all threads are too long for the name of one directory: meanwhile, counts go to \
-                 profiles without a label";
+                "together, the open labels of all threads are too long for a directory name: \
+                until some of them end, counts go to profiles without a label";
                 "use shorter labels"
             ));
         }

@@ -66,17 +66,17 @@ pub(super) fn report_files(outcome: &Outcome) {
     if let Some(Taken { path, place }) = outcome.taken.first() {
         IS_SAID.call_once(|| {
             log::warn(diagnostic!(
-                "{} is the profile of another process, and is kept: the counts of this one are in {}",
+                "{} is the profile of another process, so rocov keeps it: the counts of this process are in {}",
                 path.display(), place.display();
-                "put %p into LLVM_PROFILE_FILE for one file per process, or %m for one file with the counts of all"
+                "put %p into LLVM_PROFILE_FILE to get one file per process, or %m to get one file with all counts"
             ));
         });
     }
     if let Some(file) = outcome.files.first().filter(|_| process::has_other_root()) {
         log::warn_once(diagnostic!(
-            "the program has changed its root directory: its files are below the new one, in {}",
+            "the program has changed its root directory: later files are below the new one, in {}",
             file.parent().unwrap_or(file).display();
-            "give that directory to `rocov report`, too"
+            "also pass that directory to `rocov report`"
         ));
     }
     if !outcome.files.is_empty() {

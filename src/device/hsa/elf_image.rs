@@ -36,7 +36,7 @@ pub(super) fn open(
     for image in places.into_iter().filter_map(|place| place()) {
         match image.and_then(|image| if_loaded(image, code_object, &loaded)) {
             Ok(Some(image)) => return Ok(image),
-            Ok(None) => failure = io::Error::other("it is not there any more"),
+            Ok(None) => failure = io::Error::other("it no longer exists"),
             Err(error) => failure = error,
         }
     }

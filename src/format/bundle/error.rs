@@ -11,7 +11,7 @@ use crate::support::diagnostic::Remedy;
 
 /// The next step for a file without device code.
 pub(super) const WITH_CODE: &str =
-    "give a program, a library, an object file or a bundle with GPU code";
+    "name a program, a library, an object file or a bundle with GPU code";
 
 /// The reason why a container or one of its images cannot be read. Offsets count from the first byte of the
 /// file. Inside [`BundleError::Unpacked`] they count from the first unpacked byte.
@@ -44,7 +44,7 @@ pub enum BundleError {
         available: usize,
     },
     /// A container has more entries than any real one.
-    #[error("the {what} at offset {offset:#x} has {found} entries, {limit} are allowed")]
+    #[error("the {what} at offset {offset:#x} has {found} entries, at most {limit} are allowed")]
     Count {
         /// The container.
         what: &'static str,
@@ -67,7 +67,7 @@ pub enum BundleError {
     },
     /// A target id is longer than any real one.
     #[error(
-        "a target id of the {what} at offset {offset:#x} has {found} bytes, {limit} are allowed"
+        "a target id of the {what} at offset {offset:#x} has {found} bytes, at most {limit} are allowed"
     )]
     LongId {
         /// The container.
@@ -115,8 +115,7 @@ pub enum BundleError {
     },
     /// The declared size is smaller than the header.
     #[error(
-        "the {what} at offset {offset:#x} says that it has {declared} bytes, its header has \
-         {header}"
+        "the {what} at offset {offset:#x} says that it has {declared} bytes, but its header has {header}"
     )]
     Size {
         /// The container.
@@ -130,8 +129,7 @@ pub enum BundleError {
     },
     /// The declared unpacked size is over the limit.
     #[error(
-        "the {what} at offset {offset:#x} says that it unpacks to {declared} bytes, {limit} are \
-         allowed"
+        "the {what} at offset {offset:#x} says that it unpacks to {declared} bytes, at most {limit} are allowed"
     )]
     TooLarge {
         /// The container.
@@ -157,7 +155,7 @@ pub enum BundleError {
     },
     /// The unpacked size is not the declared one.
     #[error(
-        "the {what} at offset {offset:#x} unpacks to {} bytes, its header says {declared}",
+        "the {what} at offset {offset:#x} unpacks to {} bytes, but its header says {declared}",
         at_least(*found, *declared)
     )]
     UnpackedSize {
@@ -186,8 +184,8 @@ pub enum BundleError {
     },
     /// The unpacked bytes do not have the declared hash.
     #[error(
-        "the compressed bundle at offset {offset:#x} unpacks to bytes with the hash {found:016x}, \
-         its header says {declared:016x}"
+        "the compressed bundle at offset {offset:#x} unpacks to bytes with the hash {found:016x}, but its header says \
+        {declared:016x}"
     )]
     Hash {
         /// The offset of the bundle.
@@ -289,7 +287,7 @@ impl Remedy for BundleError {
     fn remedy(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::SplitOff(reference) => {
-                return format!("give one of them: {}", reference.archives.join(", ")).into();
+                return format!("name one of them: {}", reference.archives.join(", ")).into();
             }
             Self::NoDeviceCode([_, next]) => next,
             Self::HostFile(_) => WITH_CODE,

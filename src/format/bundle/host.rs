@@ -53,15 +53,15 @@ fn other_machine(file: &[u8]) -> Option<[&'static str; 2]> {
     match (*class, *order) {
         (1, 1) => Some([
             "a 32-bit ELF",
-            "give a program or library of a 64-bit machine",
+            "name a program or library for a 64-bit machine",
         ]),
         (1, 2) => Some([
             "a 32-bit big-endian ELF",
-            "give a program or library of a 64-bit little-endian machine",
+            "name a program or library for a 64-bit little-endian machine",
         ]),
         (2, 2) => Some([
             "a big-endian ELF",
-            "give a program or library of a little-endian machine",
+            "name a program or library for a little-endian machine",
         ]),
         _ => None,
     }
@@ -97,7 +97,7 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
             return Err(reference.map_or(
                 BundleError::NoDeviceCode([
                     "it was split off into kpack archives, and the reference to them is damaged",
-                    "give the archives",
+                    "name the archives",
                 ]),
                 BundleError::SplitOff,
             ));
@@ -117,7 +117,7 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
     if found.is_empty() && is_to_be_linked {
         return Err(BundleError::NoDeviceCode([
             "only device code that is not linked yet (-fgpu-rdc, nvcc -rdc=true)",
-            "link it, and give the program or library",
+            "link it, and name the program or library",
         ]));
     }
     if found.is_empty() && is_empty {

@@ -26,13 +26,13 @@ pub enum CodeObjectError {
         found: u16,
     },
     /// The ELF has more program headers than a linker writes. All of them could name the same bytes.
-    #[error("the code object has {found} program headers, {MAX_SEGMENTS} are allowed")]
+    #[error("the code object has {found} program headers, at most {MAX_SEGMENTS} are allowed")]
     Segments {
         /// The number of program headers.
         found: usize,
     },
     /// Some parts share bytes with each other.
-    #[error("the {parts} of the code object have {found} bytes, the whole object has {len}")]
+    #[error("the {parts} of the code object have {found} bytes, but the whole object has {len}")]
     Shared {
         /// The name of the parts.
         parts: &'static str,
@@ -42,7 +42,7 @@ pub enum CodeObjectError {
         len: u64,
     },
     /// An allocation failed.
-    #[error("no memory for the code object: {bytes} bytes are needed")]
+    #[error("out of memory: the code object needs {bytes} bytes")]
     NoMemory {
         /// The size of the allocation in bytes.
         bytes: u64,

@@ -13,7 +13,7 @@ use crate::support::diagnostic::Remedy;
 #[non_exhaustive]
 pub enum ProfileError {
     /// rocov does not support the version.
-    #[error("raw profile version {found} is not known, expected {min} to {max}")]
+    #[error("unknown raw profile version {found}, expected {min} to {max}")]
     UnknownVersion {
         /// The version found.
         found: u64,
@@ -43,7 +43,7 @@ pub enum ProfileError {
         is_big_endian: bool,
     },
     /// The file ends before a section does.
-    #[error("raw profile is cut short: {part} ends at byte {needed}, the file has {found}")]
+    #[error("raw profile is cut short: {part} ends at byte {needed}, but the file has {found}")]
     Truncated {
         /// The part that is cut short.
         part: &'static str,
@@ -86,8 +86,8 @@ pub enum ProfileError {
     NotWhole,
     /// A profile to add has parts that rocov does not add, or the file has several profiles.
     #[error(
-        "raw profile continues after its names, at byte {end}, for {found} bytes: value profiles, \
-         virtual tables and several profiles in one file are not added"
+        "raw profile continues after its names, at byte {end}, for {found} bytes: rocov does not add up value \
+        profiles, virtual tables or several profiles in one file"
     )]
     MoreParts {
         /// The end of the names, in bytes.
@@ -145,7 +145,7 @@ pub enum ProfileError {
 impl Remedy for ProfileError {
     fn remedy(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
-            Self::OtherMachine { .. } => "give it to llvm-profdata",
+            Self::OtherMachine { .. } => "pass it to llvm-profdata",
             Self::UnknownVersion { .. } => "compile with clang 15 or later, or use a newer rocov",
             _ => "run the program again",
         })
@@ -165,7 +165,7 @@ pub enum ValueProfileError {
         found: usize,
     },
     /// No writer makes value profiles of this size.
-    #[error("its values take {found} bytes, expected a multiple of 8")]
+    #[error("its values take up {found} bytes, expected a multiple of 8")]
     Size {
         /// The size in bytes.
         found: u32,

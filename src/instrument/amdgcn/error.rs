@@ -23,14 +23,14 @@ pub enum Refusal {
         supported: String,
     },
     /// It has a section that instrumented code has.
-    #[error("it has the section {section} of instrumented code")]
+    #[error("it contains the section {section}, so it is already instrumented")]
     Instrumented {
         /// The section.
         section: &'static str,
     },
     /// The copies of functions lie after variables that take no room in the file, and the new file has room for both.
     #[error(
-        "its variables without an initial value have {bytes} bytes: at most {max} fit before the copies of its functions"
+        "its uninitialized variables take up {bytes} bytes: at most {max} fit before the copies of its functions"
     )]
     Variables {
         /// The bytes between the end of the file's contents and the copies.
@@ -91,7 +91,7 @@ pub enum Refusal {
         all: u32,
     },
     /// A function has no room for the branch to its copy.
-    #[error("its {size} bytes are too few for the branch to its copy")]
+    #[error("at {size} bytes, it is too small for the branch to its copy")]
     Short {
         /// The size in bytes.
         size: u64,
@@ -128,7 +128,7 @@ pub enum MapError {
         at: usize,
     },
     /// Another release wrote it.
-    #[error("the map of counters has version {found}, and this release reads version {expected}")]
+    #[error("the map of counters has version {found}, but this release reads version {expected}")]
     Version {
         /// The version of the map.
         found: u64,

@@ -31,9 +31,7 @@ pub enum PtxRefusal {
         found: String,
     },
     /// The module is instrumented already: by clang's flags, or by rocov.
-    #[error(
-        "line {line} of the PTX: the module has the name {found}, so it is instrumented already"
-    )]
+    #[error("line {line} of the PTX: the module contains {found}, so it is already instrumented")]
     Counts {
         /// The line.
         line: usize,
@@ -49,7 +47,7 @@ pub enum PtxRefusal {
         found: u64,
     },
     /// The counters take more memory than a drain accepts.
-    #[error("the module's {found} basic blocks take too many counters, at most {max} are allowed")]
+    #[error("the module's {found} basic blocks need too many counters, at most {max} are allowed")]
     TooMany {
         /// The number of blocks.
         found: usize,

@@ -27,7 +27,7 @@ fn modules_that_cannot_count_are_rejected() {
         "line 3 of the PTX: addresses have 32 bits, expected 64"
     );
     let counted = counting(&plain).unwrap();
-    assert!(message(&counted).contains("so it is instrumented already"));
+    assert!(message(&counted).contains("so it is already instrumented"));
     let options = PtxOptions {
         version: 99,
         ..PtxOptions::default()

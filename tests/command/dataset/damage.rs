@@ -193,7 +193,10 @@ fn commands_without_data_sets_name_the_way_there() {
     let none = fleet.output(&["report", "set", "--where", "commit=x"]);
     let message = failure(&none, 1);
     assert!(
-        message.contains("no run in set meets commit=x: choose among runs of 2026-11-25 to 2026-11-25, of commits 1a2b3c, on gfx90a, gfx942"),
+        message.contains(
+            "no run in set matches commit=x: choose from the runs of 2026-11-25 to 2026-11-25, of \
+        commits 1a2b3c, on gfx90a, gfx942"
+        ),
         "{message}"
     );
     fs::create_dir(fleet.path("full")).unwrap();
@@ -221,7 +224,8 @@ fn a_bucket_without_object_stores_is_one_line() {
         let message = failure(&fleet.output(arguments), 1);
         assert_eq!(
             message,
-            "rocov: cannot use s3://bucket/set: this rocov was built without object stores; build it with `ROCOV_PARTS= \
+            "rocov: cannot use s3://bucket/set: this rocov was built without support for object stores; build it with \
+            `ROCOV_PARTS= \
              cargo install --path tools/rocov --features s3` in a clone of rocov, or copy the data set with `aws s3 sync`\n",
             "{arguments:?}"
         );
@@ -244,7 +248,7 @@ fn options_of_another_format_are_usage_errors() {
     for (arguments, reason) in [
         (
             &["--format", "parquet"][..],
-            "give the directory to write with -o DIR",
+            "name the directory to write with -o DIR",
         ),
         (
             &["--format", "rocpd", "--commit", "c"],
@@ -260,7 +264,7 @@ fn options_of_another_format_are_usage_errors() {
         ),
         (
             &["run2", "--format", "parquet", "-o", "set", "--run", "a"],
-            "give one DIR",
+            "name one DIR",
         ),
         (
             &["--format", "parquet", "-o", "set", "--commit", "a/b"],
@@ -268,7 +272,7 @@ fn options_of_another_format_are_usage_errors() {
         ),
         (
             &["--format", "parquet", "-o", "set", "--date", "2026-13-01"],
-            "give a date such as",
+            "use a date such as",
         ),
         (
             &[
@@ -279,7 +283,7 @@ fn options_of_another_format_are_usage_errors() {
                 "--where",
                 "branch=main",
             ],
-            "give commit=COMMIT",
+            "use commit=COMMIT",
         ),
     ] {
         let output = fleet.output(&[&["export", "run1"], arguments].concat());

@@ -44,7 +44,7 @@ fn a_rocov_without_an_engine_names_the_way_to_one() {
     );
     assert_eq!(
         message,
-        "rocov: cannot ask set: this rocov has no SQL engine; build one that has it with `ROCOV_PARTS= cargo install \
+        "rocov: cannot query set: this rocov has no SQL engine; build one that has it with `ROCOV_PARTS= cargo install \
          --path tools/rocov --features query` in a clone of rocov, or use examples/fleet/duckdb_questions.py\n"
     );
 }
@@ -206,16 +206,16 @@ mod with_engine {
         ]);
         let message = failure(&unknown, 1);
         assert!(
-            message.contains("no run in set meets commit=x: choose among "),
+            message.contains("no run in set matches commit=x: choose from "),
             "{message}"
         );
         for (sql, reason) in [
-            ("SELEC 1", "cannot answer: "),
+            ("SELEC 1", "cannot run the query: "),
             ("SELECT nothing FROM run", "nothing"),
             ("SELECT * FROM runs", "runs"),
             ("CREATE TABLE a AS SELECT 1", "DDL not supported"),
             ("COPY run TO 'file.csv'", "DML not supported"),
-            ("", "cannot answer: "),
+            ("", "cannot run the query: "),
         ] {
             let message = failure(&ask_sql(&fleet, sql, &[]), 1);
             assert!(message.contains(reason), "{sql}: {message}");

@@ -107,7 +107,7 @@ fn hips_own_kernels_are_listed_if_they_are_asked_for() {
     write(&document(7, &objects[1..], loads), &place.data());
     let output = run(&mut command(&place, &[]));
     let expected =
-        "rocov: the program loaded only 1 kernel of HIP itself: give --all to list them\n";
+        "rocov: the program loaded only kernels of HIP itself (1 kernel): use --all to list them\n";
     assert_eq!(stderr(&output), expected);
 }
 

@@ -93,7 +93,7 @@ fn an_empty_file() {
 #[test]
 fn a_version_that_is_not_known() {
     Damage::new(|bytes| bytes[8] = 77).is_named(
-        "raw profile version 77 is not known, expected 8 to 11",
+        "unknown raw profile version 77, expected 8 to 11",
         "compile with clang 15 or later, or use a newer rocov",
     );
 }
@@ -103,10 +103,13 @@ fn a_profile_of_other_code() {
     // The hash of the first function: after the header and the hash of its name.
     let damage = Damage::new(|bytes| bytes[128 + 8] ^= 1);
     let whole = damage.whole.strip_prefix(damage.place.0.path()).unwrap();
-    damage.is_named(&format!(
-        "it is a profile of other code, although its name says otherwise, by comparison with {}",
-        whole.display()
-    ), "remove the wrong one of the two");
+    damage.is_named(
+        &format!(
+            "it is a profile of other code, although its name says otherwise, compared with {}",
+            whole.display()
+        ),
+        "remove whichever is wrong",
+    );
 }
 
 #[test]
@@ -114,8 +117,8 @@ fn two_profiles_in_one_file() {
     let damage = Damage::new(|bytes| bytes.extend_from_within(..));
     let size = fs::metadata(&damage.whole).unwrap().len();
     damage.is_named(&format!(
-        "raw profile continues after its names, at byte {size}, for {size} bytes: value profiles, \
-         virtual tables and several profiles in one file are not added"
+        "raw profile continues after its names, at byte {size}, for {size} bytes: rocov does not add up value \
+        profiles, virtual tables or several profiles in one file"
     ), RUN);
 }
 
@@ -157,7 +160,7 @@ fn what_is_not_there() {
         ("*.raw", "no file matches `*.raw`; check the pattern"),
         (
             "/dev/null",
-            "/dev/null is not a file; give a profile or a directory",
+            "/dev/null is not a file; name a profile or a directory",
         ),
     ] {
         let output = place.merge(&["data", input, "-o", "out"]);
@@ -210,8 +213,8 @@ fn a_directory_that_may_not_be_read() {
     let merging = &["data", "-o", "out", "--failure-mode=all"];
     let merged = unprivileged(&place, merging).output().unwrap();
     close(0o755);
-    let reason = "cannot read data/closed: Permission denied (os error 13); run as a user who may do that, or \
-                  change its mode\n";
+    let reason = "cannot read data/closed: Permission denied (os error 13); run as a user who is allowed to do that, \
+    or change the file's permissions\n";
     let said = stderr(&failed);
     assert_eq!(failed.status.code(), Some(1), "{said}");
     let named = format!("rocov: left out: {reason}");

@@ -128,7 +128,7 @@ fn no_inputs_at_all() {
     for arguments in [["empty", "-oout"], ["-flist", "-oout"]] {
         let message = failure(&place.merge(&arguments), 1);
         assert!(
-            message.contains("no profile in the inputs; give "),
+            message.contains("no profile in the inputs; name "),
             "{message}"
         );
         let mut warned = place.command(&arguments);
@@ -158,8 +158,8 @@ fn an_indexed_profile_is_refused() {
     sum(&place, &["a"]);
     let output = place.merge(&["out.profdata", "c", "-o", "out"]);
     let said = stderr(&output);
-    let expected = "rocov: left out: cannot merge out.profdata: it is an indexed profile; give the raw profiles that \
-                    it was made from, or merge it with llvm-profdata\n";
+    let expected = "rocov: left out: cannot merge out.profdata: it is an indexed profile; name the raw profiles that \
+    it was made from, or merge it with llvm-profdata\n";
     assert!(said.starts_with(expected), "{said}");
     fs::remove_dir_all(place.path("out")).unwrap();
     // It is where many are, and is not in the way there.

@@ -80,7 +80,7 @@ fn one_file_is_of_one_arch() {
     assert_eq!(
         message,
         "rocov: the profiles come from gfx90a, gfx942, host, and one file cannot keep their functions separate: \
-         choose with --arch, or give -o a directory\n"
+         choose one with --arch, or name a directory with -o\n"
     );
     assert!(!place.path("out.profdata").exists());
     for (arch, calls) in [("gfx942", 10), ("host", 1)] {
@@ -262,7 +262,8 @@ fn labels_stay_apart_through_merges_if_the_user_wants_that() {
     place.merged(&["first", "--pooled", "together"]);
     assert_eq!(
         failure(&report("together"), 1),
-        "rocov: no labelled profiles in together: `rocov merge` has added up the counts of all labels: give the directories that were merged, or merge them with --per-test\n"
+        "rocov: no labelled profiles in together: `rocov merge` has added up the counts of all labels: name the \
+        directories that were merged, or merge them with --per-test\n"
     );
 }
 

@@ -94,14 +94,14 @@ fn an_output_that_is_there_is_replaced_kept_or_refused() {
         assert_eq!(
             stderr(&kept),
             format!(
-                "rocov: {} exists, and was not changed: give --if-exists=replace to merge again\n",
+                "rocov: {} exists, and was not changed: use --if-exists=replace to merge again\n",
                 output[1]
             )
         );
         assert_eq!(
             failure(&merge("fail"), 1),
             format!(
-                "rocov: {} exists: remove it, or give --if-exists=replace or --if-exists=keep\n",
+                "rocov: {} exists: remove it, or use --if-exists=replace or --if-exists=keep\n",
                 output[1]
             )
         );

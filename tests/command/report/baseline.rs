@@ -84,7 +84,7 @@ fn a_baseline_has_the_figures_of_the_report() {
     // Nothing is replaced unless the user wants it.
     let said = failure(&based.rocov("baseline", DAYS[0], &[]), 1);
     assert!(
-        said.contains("rocov-baseline.json exists: give --update"),
+        said.contains("rocov-baseline.json exists: use --update"),
         "{said}"
     );
     // A report in JSON gives the same.
@@ -142,7 +142,8 @@ fn an_arch_that_did_not_run_is_missing_or_carried_forward() {
     fs::remove_file(based.place.profile_path(&based.elfs[1], "gfx942", 0)).unwrap();
     let gate = "--baseline=rocov-baseline.json";
     let carry = "--carry-forward=rocov-baseline.json";
-    let line = "gfx942: the baseline of 2026-11-21 contains it, but this report does not; run the tests there, too, use --arch to name the archs that ran, or give --carry-forward";
+    let line = "gfx942: the baseline of 2026-11-21 contains it, but this report does not; run the tests on it as \
+    well, use --arch to name the archs that they ran on, or use --carry-forward";
     assert_eq!(based.gates("report", &[gate], 3), [line]);
     assert_eq!(based.gates("report", &[gate, "--arch=gfx90a"], 0), [""; 0]);
     assert_eq!(based.gates("report", &[gate, carry], 0), [""; 0]);
@@ -271,7 +272,7 @@ fn a_source_that_is_missing_breaks_the_gate_unless_filters_leave_it_out() {
     let text = stored.to_string();
     fs::write(&path, &text).unwrap();
 
-    let missing = format!("gfx942: {name} not in this report, and in the baseline of 2026-11-21; ");
+    let missing = format!("gfx942: {name} not in this report, but in the baseline of 2026-11-21; ");
     let gate = ["--baseline=rocov-baseline.json"];
     let gates = based.gates("report", &gate, 3);
     assert!(

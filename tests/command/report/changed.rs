@@ -425,7 +425,7 @@ fn what_is_no_change_is_refused_with_what_to_do() {
     fs::write(repository.root.join("main"), &diff).unwrap();
     refused(
         &mut command("main"),
-        &["main is a revision and a file", "./main"],
+        &["main is both a revision and a file", "./main"],
     );
     let found = changed(&mut command("./main"));
     assert_eq!(found["lines"][0]["count"], 3);

@@ -133,7 +133,7 @@ impl Shards {
         let said = stderr(&output);
         let [one, other] = [&self.roots[0], &self.roots[1]].map(|root| root.join("src/limit.h"));
         let expected = format!(
-            "rocov: {} and {} look like one source, and are reported as two, as do 1 other pair: to join them, give \
+            "rocov: {} and {} look like one source, and are reported as two, as do 1 other pair: to join them, use \
              --source-root {} --source-root {}\n",
             one.display(),
             other.display(),

@@ -348,7 +348,7 @@ fn what_is_not_there_at_all_is_a_loss() {
     let expected = [
         "rocov: gate: gfx942: nothing of it is in after".to_owned(),
         format!(
-            "rocov: gate: gfx90a: {} ran and is gone: it was removed, or its code \
+            "rocov: gate: gfx90a: {} ran but is gone: it was removed, or its code \
              object was not loaded",
             file.display()
         ),
@@ -374,7 +374,7 @@ fn a_directory_without_profiles_is_named() {
     assert!(message.contains(line), "{message}");
     fs::create_dir(place.path().join("after")).unwrap();
     let message = failure(&diff(&place, &[]), 1);
-    let line = "cannot compare after: after is empty; give the directory";
+    let line = "cannot compare after: after is empty; name the directory";
     assert!(message.contains(line), "{message}");
     ran(&place, "after", "k.hip", KERNELS, "gfx90a", &|_, _| 1);
     let message = failure(&diff(&place, &["--arch=gfx942"]), 1);

@@ -261,12 +261,12 @@ fn the_data_directory_of_a_build_directory_is_named() {
         "{message}"
     );
     assert!(
-        message.ends_with(": give build/rocov-data, which does\n"),
+        message.ends_with(": name build/rocov-data, which does\n"),
         "{message}"
     );
     let message = failure(&place.report(&[&"other"]), 1);
     assert!(
-        message.contains("give the directory that `rocov run` wrote to"),
+        message.contains("name the directory that `rocov run` wrote to"),
         "{message}"
     );
 }

@@ -293,8 +293,8 @@ fn brackets_behind_excluded_code_are_excluded_with_it() {
 #[test]
 fn patterns_that_exclude_nothing_are_named() {
     let (place, elf) = ran(REASONS, |number| u64::from(number == 0));
-    let lines = "rocov: --exclude-line nothing matches no line of a source: give one that does, or leave it out\n\
-                 rocov: --exclude-function ^none matches no function: give one that does, or leave it out\n";
+    let lines = "rocov: --exclude-line nothing matches no source line: fix it, or leave it out\n\
+                 rocov: --exclude-function ^none matches no function: fix it, or leave it out\n";
     let idle = ["--exclude-function=^none", "--exclude-line=nothing"];
     for format in [&[][..], &["--show"], &["--lcov"]] {
         let arguments = [&PATTERNS[..], &idle, format].concat();

@@ -354,7 +354,8 @@ fn formats_with_one_place_are_refused() {
     }
     let output = place.report(&[&"--lcov", &"--json"]);
     let said = stderr(&output);
-    let expected = "--lcov and --json both go to standard output: give one of them another file, as in `--json FILE`";
+    let expected = "--lcov and --json both go to standard output: use another file for one of them, as in `--json \
+    FILE`";
     assert!(said.contains(expected), "{said}");
 }
 

@@ -114,7 +114,7 @@ fn kernels_for_an_arch_that_nothing_ran_on_did_not_run() {
     let source = data("kernel.hip");
     let expected = [
         format!("gfx942: kernel kernel did not run ({}:9)", source.display()),
-        "gfx942: nothing ran on it; run the programs there, or use --arch to name the archs that ran"
+        "gfx942: nothing ran on it; run the programs on it, or use --arch to name the archs that code ran on"
             .to_owned(),
     ];
     assert_eq!(gates(&[]), expected);
@@ -351,11 +351,11 @@ fn a_share_of_one_is_doubted() {
     for (percent, said) in [
         (
             "0.8",
-            "rocov: --fail-under-lines 0.8 is 0.8 percent: give 80 for 80 percent\n",
+            "rocov: --fail-under-lines 0.8 is 0.8 percent: use 80 for 80 percent\n",
         ),
         (
             "0.875",
-            "rocov: --fail-under-lines 0.875 is 0.875 percent: give 87.5 for 87.5 percent\n",
+            "rocov: --fail-under-lines 0.875 is 0.875 percent: use 87.5 for 87.5 percent\n",
         ),
         ("0", ""),
         ("1", ""),

@@ -79,7 +79,7 @@ fn a_label_that_no_profile_has_is_an_error_that_lists_those_that_some_have() {
     let output = labelled.place.report(&[&"--label=add", &"--label=sub*"]);
     assert_eq!(
         failure(&output, 1),
-        "rocov: no profile in rocov-data has the label sub*: give one of these labels: add, unit \
+        "rocov: no profile in rocov-data has the label sub*: use one of these labels: add, unit \
          tests/scale\n"
     );
     let labelled = Labelled::new();
@@ -131,14 +131,14 @@ fn two_labels_of_one_directory_are_compared() {
         let output = diff(wrong);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
         let message = stderr(&output);
-        assert!(message.contains("give AFTER, or two labels"), "{message}");
+        assert!(message.contains("name AFTER, or two labels"), "{message}");
         assert!(message.contains("Usage: rocov diff"), "{message}");
     }
     fs::write(labelled.place.path().join("saved.json"), "{}").unwrap();
     let output = diff(&["rocov-data", "saved.json", "--label=add"]);
     let message = failure(&output, 1);
     assert!(
-        message.contains("saved.json is a report, which has no labels"),
+        message.contains("saved.json is a report, which contains no labels"),
         "{message}"
     );
 }

@@ -24,7 +24,7 @@ fn nothing_to_report_says_how_to_change_that() {
     fs::write(place.path().join("pages/index.html"), "").unwrap();
     for (directory, remedy) in [
         ("missing", "that `rocov run` wrote to"),
-        ("rocov-data", "is empty: give the directory"),
+        ("rocov-data", "is empty: name the directory"),
         ("other", "`rocov flags`"),
         ("whole/objects", "`rocov report whole` reports on all of it"),
         ("pages", "pages/index.html is a page of a report"),
@@ -140,7 +140,8 @@ fn a_raw_version_that_is_not_known_is_named_with_those_that_are() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     let name = path.file_name().unwrap().to_str().unwrap();
     let reason = format!(
-        "{name}: raw profile version 99 is not known, expected 8 to 11; compile with clang 15 or later, or use a newer rocov\n"
+        "{name}: unknown raw profile version 99, expected 8 to 11; compile with clang 15 or later, or use a newer \
+        rocov\n"
     );
     assert!(said.contains(&reason), "{said}");
 }

@@ -150,7 +150,7 @@ fn objects_that_cannot_be_used_are_named_with_the_reason() {
             place.path().join("missing"),
             "does not exist: check the path",
         ),
-        (place.data(), "give the data directory before --object"),
+        (place.data(), "put the data directory before --object"),
         (PathBuf::from("/bin/true"), "no .hip_fatbin, .nv_fatbin"),
         (text, "ELF"),
         (
@@ -235,7 +235,7 @@ fn an_object_that_was_rebuilt_is_refused_by_identity() {
             &format!("code object {})", profile::identity(&elf)),
             &format!("{} is rejected", object.display()),
             &format!("is code object {}", profile::identity(&plain)),
-            "give the file that ran, or run this one",
+            "name the file that ran, or run this one",
         ];
         for words in expected {
             assert!(refused.contains(words), "{words}: {said}");

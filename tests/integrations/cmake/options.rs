@@ -271,7 +271,7 @@ fn errors_name_the_word_and_the_next_step() {
     for (line, message) in [
         (
             "rocov_add_coverage()",
-            "rocov_add_coverage: no target is given: give the name of one",
+            "rocov_add_coverage: no target is named: name one",
         ),
         (
             "rocov_add_coverage(absent)",
@@ -284,7 +284,7 @@ fn errors_name_the_word_and_the_next_step() {
         ),
         (
             "add_library(it INTERFACE)\nrocov_add_coverage(it COUNTERS)",
-            "rocov_add_coverage: COUNTERS has no value: give one, or leave it out",
+            "rocov_add_coverage: COUNTERS has no value: add one, or leave it out",
         ),
         (
             "add_library(it INTERFACE)\nset(ROCOV_COUNTERS slow)\nrocov_add_coverage(it)",
@@ -292,12 +292,12 @@ fn errors_name_the_word_and_the_next_step() {
         ),
         (
             "rocov_add_coverage(rocov::headers)",
-            "rocov_add_coverage: rocov::headers is imported, and this project does not compile it: give a target \
+            "rocov_add_coverage: rocov::headers is imported, and this project does not compile it: name a target \
              that it compiles",
         ),
         (
             "add_custom_target(it)\nrocov_add_coverage(it)",
-            "rocov_add_coverage: it is a custom target: give a library or an executable",
+            "rocov_add_coverage: it is a custom target: name a library or an executable",
         ),
     ] {
         let ended = configured(&format!("find_package(rocov REQUIRED)\n{line}"));

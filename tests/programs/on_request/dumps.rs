@@ -123,7 +123,7 @@ fn kernels_that_still_run_are_told() {
     // The modelled GPU drains when it finds that the kernel makes no progress. On a busy machine that may come first,
     // and then the dump has nothing new.
     let files = said
-        .strip_suffix("; kernels still run, and their counts go to the next dump\n")
+        .strip_suffix("; kernels are still running, and their counts go to the next dump\n")
         .and_then(|rest| rest.strip_prefix("dump-1: "))
         .unwrap_or_else(|| panic!("{said}"));
     assert!(["1 file", "nothing was counted"].contains(&files), "{said}");

@@ -60,7 +60,7 @@ fn what_cannot_be_asked_for_is_said_once() {
         let (status, said) = server.ended();
         assert_eq!(status.code(), Some(0));
         let expected =
-            format!("rocov: {variable}: {value:?} is not known, so rocov ignores it; use {why}\n");
+            format!("rocov: {variable}: {value:?} is not valid, so rocov ignores it; use {why}\n");
         assert_eq!(said, expected);
         assert_eq!(server.written(), Launches::unlabelled(1));
     }

@@ -90,13 +90,13 @@ fn garbage_is_refused_in_a_line() {
         ),
         (
             b"rocov-1 stop\n",
-            "\"stop\" is not known: status, or dump with reset, ",
+            "unknown request \"stop\": use status, or dump with reset, ",
         ),
         (
             b"rocov-1 dump label=../up\n",
             "the label \"../up\" cannot be used: ",
         ),
-        (&long, "a request is a line of 4096 bytes at most"),
+        (&long, "a request is a line of at most 4096 bytes"),
     ] {
         let answer = server.sends(sent);
         assert!(

@@ -91,7 +91,7 @@ fn either_has_all(released: &Released, preloaded: &[PathBuf], program: &[PathBuf
         assert_drained(released, &data, drainer != Some("rocov"), 2, &ended);
         // A user who set the variable gets no warning.
         let warnings = usize::from(drainer.is_none());
-        let warning = "set ROCOV_DRAIN=rocov to make rocov do it";
+        let warning = "set ROCOV_DRAIN=rocov to have rocov write them";
         assert_eq!(ended.stderr.matches(warning).count(), warnings, "{ended}");
         let taken = ended.stderr.contains("taking over from LLVM's own drain");
         assert_eq!(taken, drainer == Some("rocov"), "{ended}");

@@ -97,7 +97,7 @@ impl FromStr for RunCondition {
             })
         });
         found.ok_or_else(|| {
-            "give commit=COMMIT, arch=ARCH, run=RUN, date=YYYY-MM-DD, date>=YYYY-MM-DD or date<=YYYY-MM-DD".to_owned()
+            "use commit=COMMIT, arch=ARCH, run=RUN, date=YYYY-MM-DD, date>=YYYY-MM-DD or date<=YYYY-MM-DD".to_owned()
         })
     }
 }

@@ -301,7 +301,7 @@ impl TableFile {
         let known = version.and_then(|text| text.parse().ok());
         let Some(known @ 1..=VERSION) = known else {
             fail!(
-                "{name} is of version {} of the data set, expected 1 to {VERSION}",
+                "{name} has data set version {}, expected 1 to {VERSION}",
                 version.unwrap_or("(none)");
                 "use the rocov that wrote it"
             );
@@ -312,7 +312,7 @@ impl TableFile {
             && (schema.columns().iter().zip(columns))
                 .all(|(column, (name, _))| column.name() == *name);
         if !has_all {
-            fail!("{name} lacks the columns of {}", table.name; "{REMEDY}");
+            fail!("{name} does not contain the columns of {}", table.name; "{REMEDY}");
         }
         Ok(Self {
             reader,

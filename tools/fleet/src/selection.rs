@@ -138,8 +138,8 @@ pub fn no_run(set: &DataSet, conditions: &[RunCondition]) -> Result<Diagnostic> 
     };
     let dates = all.iter().map(|part| &*part.date);
     Ok(diagnostic!(
-        "no run in {path} meets {}", conditions.join(" and ");
-        "choose among runs of {} to {}, of commits {}, on {}",
+        "no run in {path} matches {}", conditions.join(" and ");
+        "choose from the runs of {} to {}, of commits {}, on {}",
         dates.clone().min().unwrap_or_default(),
         dates.max().unwrap_or_default(),
         some(commits),

@@ -230,8 +230,8 @@ impl DataSet {
         let mark = storage.name(DATA_SET);
         let Some(text) = storage.read(DATA_SET)? else {
             fail!(
-                "{} is no data set of rocov: it has no {DATA_SET}", path.display();
-                "give the directory or bucket that `rocov export --format parquet` wrote to"
+                "{} is not a rocov data set: it contains no {DATA_SET}", path.display();
+                "name the directory or bucket that `rocov export --format parquet` wrote to"
             );
         };
         let text = text
@@ -255,7 +255,7 @@ impl DataSet {
             ),
             None => fail!(
                 "{mark} is damaged";
-                "write {{\"rocov_dataset\": {VERSION}}} into it if its tables are of this rocov"
+                "write {{\"rocov_dataset\": {VERSION}}} into it if this rocov wrote its tables"
             ),
         }
     }
@@ -277,8 +277,8 @@ impl DataSet {
             // The mark is the first file: if others are of an importer that begins it now, it is there.
             if storage.has_any()? && storage.read(DATA_SET)?.is_none() {
                 fail!(
-                    "{} has other files, and no {DATA_SET}", path.display();
-                    "give a new directory, or that of a data set"
+                    "{} contains other files, but no {DATA_SET}", path.display();
+                    "name a new directory, or that of a data set"
                 );
             }
             storage.make()?;
@@ -291,7 +291,7 @@ impl DataSet {
         }
         if set.storage.create(DATA_SET, mark()?)? {
             fail!(
-                "the server of {} ignores `If-None-Match: *`, so runs could count twice",
+                "the server of {} ignores `If-None-Match: *`, so runs could be counted twice",
                 path.display();
                 "use a store that supports conditional writes, or import into a directory and copy that"
             );

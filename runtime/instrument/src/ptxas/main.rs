@@ -30,9 +30,9 @@ enum Loss {
     Unreadable { path: PathBuf, source: io::Error },
     #[error("cannot write {}: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
-    #[error("rocov cannot keep it for the report: {0}")]
+    #[error("rocov cannot save it for the report: {0}")]
     NotKept(OutputError),
-    #[error("its cache has no room for it")]
+    #[error("the cache has no room for it")]
     NoRoom,
     #[error("rocov cannot instrument it: {0}")]
     NotChanged(#[from] PtxRefusal),

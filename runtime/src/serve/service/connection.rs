@@ -68,7 +68,7 @@ impl Connection {
             }
             let why = match stream.read(&mut bytes[self.received.len()..]) {
                 Ok(0) if self.received.len() == REQUEST_MAX => {
-                    "a request is a line of 4096 bytes at most"
+                    "a request is a line of at most 4096 bytes"
                 }
                 Ok(0) => "a request ends with a line feed",
                 Ok(more) => {

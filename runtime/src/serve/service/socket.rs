@@ -35,7 +35,7 @@ pub(super) fn listen(directory: &Path) -> Option<UnixListener> {
         Ok(listener) => listener,
         Err(error) => {
             log::warn(diagnostic!(
-                "cannot listen on {}: {error}; `rocov dump` and `rocov status` do not find this process",
+                "cannot listen on {}: {error}; `rocov dump` and `rocov status` cannot find this process",
                 path.display();
                 "name another directory with ROCOV_CONTROL"
             ));
@@ -61,7 +61,7 @@ fn own_directory(directory: &Path) -> io::Result<()> {
     let metadata = symlink_metadata(directory)?;
     if !metadata.is_dir() || metadata.uid() != effective_user_id() || metadata.mode() & 0o077 != 0 {
         return Err(other(
-            "its directory must belong to this user and have the mode 0700",
+            "its directory must belong to this user and have mode 0700",
         ));
     }
     Ok(())
@@ -76,7 +76,7 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
         }
         if UnixStream::connect(path).is_ok() {
             return Err(other(
-                "a process with this number in another PID namespace listens there",
+                "a process with this PID in another PID namespace listens there",
             ));
         }
         std::fs::remove_file(path)?;

@@ -249,7 +249,7 @@ impl Service {
     fn dump(&mut self, dump: DumpRequest, connection: Connection) {
         if self.window.is_some() {
             // This dump would take counts away from the open one.
-            connection.refuse(&"a dump with --window is under way: ask again when it is over");
+            connection.refuse(&"a dump with --window is under way: try again when it is over");
             return;
         }
         let label = dump.label.as_ref().map(ToString::to_string);

@@ -81,8 +81,7 @@ fn a_bundle_that_is_cut_short() {
 
 #[test]
 fn numbers_that_cannot_be() {
-    let most =
-        "the offload bundle at offset 0x0 has 18446744073709551615 entries, 4096 are allowed";
+    let most = "the offload bundle at offset 0x0 has 18446744073709551615 entries, at most 4096 are allowed";
     assert_eq!(message(&patched(small(), COUNT, &[0xff; 8])), most);
     for (at, part) in [(OFFSET, "image"), (SIZE, "image"), (ID_SIZE, "target id")] {
         for word in [u64::MAX, small().len() as u64 + 1] {
@@ -186,17 +185,18 @@ fn declared_sizes_that_are_wrong() {
         header.with(&zlib(&plain))
     };
     let len = plain.len() as u64;
-    let bomb = "the compressed bundle at offset 0x0 unpacks to more than 4000 bytes, its header says \
-                4000";
+    let bomb = "the compressed bundle at offset 0x0 unpacks to more than 4000 bytes, but its header says 4000";
     assert_eq!(message(&say(4000, None)), bomb);
     assert_eq!(whole(&say(4000, None)), 0);
-    let less = "the compressed bundle at offset 0x0 unpacks to 4163 bytes, its header says 4164";
+    let less =
+        "the compressed bundle at offset 0x0 unpacks to 4163 bytes, but its header says 4164";
     assert_eq!(message(&say(len + 1, None)), less);
     assert_eq!(whole(&say(len + 1, None)), 1);
-    let limit = "the compressed bundle at offset 0x0 says that it unpacks to 4294967297 bytes, \
-                 4294967296 are allowed";
+    let limit = "the compressed bundle at offset 0x0 says that it unpacks to 4294967297 bytes, at most 4294967296 are \
+    allowed";
     assert_eq!(message(&say((4 << 30) + 1, None)), limit);
-    let header = "the compressed bundle at offset 0x0 says that it has 31 bytes, its header has 32";
+    let header =
+        "the compressed bundle at offset 0x0 says that it has 31 bytes, but its header has 32";
     assert_eq!(message(&say(len, Some(31))), header);
     let mut trailing = say(len, Some(32 + zlib(&plain).len() as u64 + 3));
     trailing.extend(b"abc");
@@ -215,7 +215,7 @@ fn a_frame_that_needs_a_large_window() {
     let packed = b"\x28\xb5\x2f\xfd\0\xff\x02\0\x10x\x02\0\x10x";
     let file = Compressed::new(b"", 3, 1).with(packed);
     let expected = "the compressed bundle at offset 0x0 cannot be unpacked as zstd: it needs a window \
-                    of 4123168604160 bytes, 8388608 are allowed";
+                    of 4123168604160 bytes, at most 8388608 are allowed";
     assert_eq!(message(&file), expected);
 }
 
@@ -230,7 +230,7 @@ fn contents_that_are_not_what_was_compressed() {
     let start = "the compressed bundle at offset 0x0 unpacks to bytes with the hash ";
     assert!(said.starts_with(start), "{said}");
     assert!(
-        said.ends_with(", its header says 0123456789abcdef"),
+        said.ends_with(", but its header says 0123456789abcdef"),
         "{said}"
     );
     assert_eq!(whole(&header.with(&zstd(&plain))), 1);
@@ -278,7 +278,7 @@ fn offload_binaries_with_wrong_numbers() {
         (
             8,
             &[0, 0],
-            "the offload binary at offset 0x0 says that it has 0 bytes, its header has 32",
+            "the offload binary at offset 0x0 says that it has 0 bytes, but its header has 32",
         ),
         (
             16,
@@ -288,7 +288,7 @@ fn offload_binaries_with_wrong_numbers() {
         (
             24,
             &huge,
-            "the offload binary at offset 0x0 has 18446744073709551615 entries, 4096 are",
+            "the offload binary at offset 0x0 has 18446744073709551615 entries, at most 4096 are",
         ),
         (
             40,
@@ -298,7 +298,7 @@ fn offload_binaries_with_wrong_numbers() {
         (
             48,
             &huge,
-            "the offload binary at offset 0x0 has 18446744073709551615 entries, 64 are",
+            "the offload binary at offset 0x0 has 18446744073709551615 entries, at most 64 are",
         ),
         (
             56,
@@ -318,10 +318,11 @@ fn offload_binaries_with_wrong_numbers() {
         let whole = compressed_offload_binary(&[("gfx90a", &one)], zlib);
         patched(whole, 32, &unpacked.to_le_bytes())
     };
-    let limit = "the offload binary at offset 0x0 says that it unpacks to 4294967297 bytes, 4294967296 \
-                 are allowed";
+    let limit = "the offload binary at offset 0x0 says that it unpacks to 4294967297 bytes, at most 4294967296 are \
+    allowed";
     assert_eq!(message(&declared((4 << 30) + 1)), limit);
-    let more = "the offload binary at offset 0x0 unpacks to more than 60 bytes, its header says 60";
+    let more =
+        "the offload binary at offset 0x0 unpacks to more than 60 bytes, but its header says 60";
     assert_eq!(message(&declared(100)), more);
     let damaged = patched(declared(1000), 40, &[0; 16]);
     let start = "the offload binary at offset 0x0 cannot be unpacked as zlib: ";
@@ -379,7 +380,7 @@ fn ids_that_are_longer_than_any() {
     };
     let too_long = |found: usize| {
         format!(
-            "a target id of the offload binary at offset 0x0 has {found} bytes, 1024 are allowed"
+            "a target id of the offload binary at offset 0x0 has {found} bytes, at most 1024 are allowed"
         )
     };
     let all = length - value;

@@ -169,7 +169,7 @@ fn damage_is_named() {
         ),
         (
             changed(LZ4, |bytes| bytes[HEADER_SIZE] = 8),
-            "the entry of the CUDA fat binary at offset 0x10 says that it has 8 bytes, its header has 64",
+            "the entry of the CUDA fat binary at offset 0x10 says that it has 8 bytes, but its header has 64",
         ),
         (
             changed(0x1011, |_| ()),
@@ -178,12 +178,12 @@ fn damage_is_named() {
         ),
         (
             changed(LZ4, |bytes| bytes[UNPACKED] += 1),
-            "the image of a CUDA fat binary at offset 0x50 unpacks to 67 bytes, its header says 68",
+            "the image of a CUDA fat binary at offset 0x50 unpacks to 67 bytes, but its header says 68",
         ),
         (
             changed(LZ4, |bytes| bytes[UNPACKED + 5] = 1),
-            "the image of a CUDA fat binary at offset 0x50 says that it unpacks to 1099511627843 bytes, 4294967296 are \
-             allowed",
+            "the image of a CUDA fat binary at offset 0x50 says that it unpacks to 1099511627843 bytes, at most \
+            4294967296 are allowed",
         ),
         (
             changed(LZ4, |bytes| bytes[ENTRY + 65] = 0xff),

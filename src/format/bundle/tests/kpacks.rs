@@ -191,7 +191,10 @@ fn no_more_is_unpacked_than_there_is_room_for() {
     let (found, said) = read(containers(&file).unpacking_at_most(room));
     assert_eq!(found.len(), 1);
     assert!(
-        said[0].ends_with(&format!("unpacks to {} bytes, 0 are allowed", other.len())),
+        said[0].ends_with(&format!(
+            "unpacks to {} bytes, at most 0 are allowed",
+            other.len()
+        )),
         "{said:?}"
     );
 }

@@ -80,7 +80,7 @@ pub enum CoverageError {
     },
     /// rocov does not support the version of the file lists.
     #[error(
-        "coverage mapping of version {found} is not known, expected {} to {}",
+        "unknown coverage mapping version {found}, expected {} to {}",
         VERSIONS.start(),
         VERSIONS.end()
     )]

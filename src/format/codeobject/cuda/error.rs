@@ -88,9 +88,7 @@ pub enum CubinError {
         found: u64,
     },
     /// A data record has another size than the first.
-    #[error(
-        "the cubin's data record {name} has {found} bytes, expected {expected} as the first has"
-    )]
+    #[error("the cubin's data record {name} has {found} bytes, expected {expected} like the first")]
     Record {
         /// The record's variable.
         name: String,

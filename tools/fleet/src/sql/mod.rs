@@ -58,7 +58,7 @@ pub fn ask(set: DataSet, sql: &str, parameters: SqlParameters<'_>) -> Result<Sql
     for commit in [parameters.since, parameters.until].into_iter().flatten() {
         let condition = format!("commit={commit}").parse::<RunCondition>();
         let condition = [condition.map_err(
-            |error| diagnostic!("{commit:?} is no commit: {error}"; "give one of the data set"),
+            |error| diagnostic!("{commit:?} is not a commit: {error}"; "use one in the data set"),
         )?];
         if set.parts(&RUN, &condition)?.is_empty() {
             return Err(no_run(&set, &condition)?.into());
@@ -150,13 +150,13 @@ fn explained(error: &DataFusionError, memory: usize) -> anyhow::Error {
         }
         DataFusionError::ResourcesExhausted(_) => diagnostic!(
             "the answer needs more memory than {} MiB", memory >> 20;
-            "give it more with --memory MIB"
+            "allow more with --memory MIB"
         )
         .into(),
         other => {
             let text = other.strip_backtrace();
             let words: Vec<_> = text.split_whitespace().collect();
-            diagnostic!("cannot answer: {}", words.join(" "); "give another question in SQL").into()
+            diagnostic!("cannot run the query: {}", words.join(" "); "fix the SQL").into()
         }
     }
 }

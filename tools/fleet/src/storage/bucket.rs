@@ -54,7 +54,7 @@ impl Bucket {
         let (bucket, prefix) = within.split_once('/').unwrap_or((within, ""));
         let prefix = prefix.trim_end_matches('/');
         if bucket.is_empty() || prefix.split('/').any(str::is_empty) && !prefix.is_empty() {
-            fail!("{IN_BUCKETS}{within} names no bucket"; "give {IN_BUCKETS}BUCKET/PREFIX");
+            fail!("{IN_BUCKETS}{within} names no bucket"; "use {IN_BUCKETS}BUCKET/PREFIX");
         }
         let failed = || format!("cannot use {IN_BUCKETS}{within}");
         let retries = RetryConfig {
@@ -204,7 +204,7 @@ impl Bucket {
         );
         let (reason, remedy) = if is_of_bucket(&all) {
             let reason = format!("there is no bucket {}", self.bucket);
-            (reason, "make it, or give another one")
+            (reason, "create it, or name another one")
         } else if is_refused || code.is_some_and(|code| code.starts_with("InvalidAccessKey")) {
             let reason = format!(
                 "the server refused the credentials ({})",
@@ -224,7 +224,7 @@ impl Bucket {
         } else if all.contains("scheme is not allowed") {
             (
                 "its address starts with http://".to_owned(),
-                "set AWS_ALLOW_HTTP=true, or give an address with https://",
+                "set AWS_ALLOW_HTTP=true, or use an address with https://",
             )
         } else {
             let cause = cause.split_whitespace().collect::<Vec<_>>().join(" ");

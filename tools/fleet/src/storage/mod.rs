@@ -43,7 +43,7 @@ impl Storage {
             return Ok(Self::Bucket(Bucket::open(within)?));
             #[cfg(not(feature = "s3"))]
             fail!(
-                "cannot use {IN_BUCKETS}{within}: this rocov was built without object stores";
+                "cannot use {IN_BUCKETS}{within}: this rocov was built without support for object stores";
                 "build it with `ROCOV_PARTS= cargo install --path tools/rocov --features s3` in a clone of rocov, or \
                  copy the data set with `aws s3 sync`"
             );

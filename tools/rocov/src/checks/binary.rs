@@ -41,7 +41,7 @@ pub(crate) fn check(path: &Path) -> Checked {
         Ok(file) => file,
         Err(error) => {
             let message = explained(&error);
-            let remedy = message.next_or("give a file that can be read");
+            let remedy = message.next_or("name a file that can be read");
             let finding = Finding::missing(path.display(), message.what(), remedy);
             return Checked {
                 device: vec![finding],
@@ -77,7 +77,7 @@ pub(crate) fn check(path: &Path) -> Checked {
         findings.push(ptx.finding(path));
     } else if code_objects.is_empty() {
         let found = damage.pop().unwrap_or_else(|| "no device code".to_owned());
-        let remedy = "give the program, or the library that its kernels are in";
+        let remedy = "name the program, or the library that its kernels are in";
         findings.push(Finding::missing(path.display(), found, remedy));
     } else if code_objects.iter().all(|facts| facts.word.is_none()) {
         findings.push(Finding::missing(
@@ -186,8 +186,8 @@ impl Facts {
             return Finding::warning(
                 subject,
                 format!("{found}, the counters of {functions} are not atomic: counts are too low"),
-                "code that ran may be reported as not run: compile with -fprofile-update=atomic too, as `rocov flags` \
-                 prints",
+                "code that ran may be reported as not run: also compile with -fprofile-update=atomic, which `rocov \
+                flags` prints",
             );
         }
         match self.has_mapping {

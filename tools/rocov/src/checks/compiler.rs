@@ -91,7 +91,7 @@ fn counters(clang: &Clang) -> String {
         Ok(Some(plugin)) => format!("fast counters by {}", plugin.display()),
         _ if clang.llvm < fast_counters::OLDEST => "LLVM's own counters".to_owned(),
         _ => format!(
-            "LLVM's own counters (`rocov pass build --clang {}` makes a plugin for fast ones)",
+            "LLVM's own counters (`rocov pass build --clang {}` builds a plugin for fast ones)",
             clang.path.display()
         ),
     }

@@ -63,7 +63,7 @@ fn access(path: &Path) -> Finding {
             let group = fs::metadata(path).map_or(0, |metadata| metadata.gid());
             Finding::missing(
                 "GPU",
-                format!("{} may not be opened by this user", path.display()),
+                format!("{} cannot be opened by this user", path.display()),
                 format!(
                     "become a member of its group (number {group}, usually render): `sudo usermod \
                      -aG render $USER`, and log in again",

@@ -47,7 +47,7 @@ impl FromStr for ComponentSources {
                     glob: glob.to_owned(),
                 })
             }
-            _ => fail!("no name and no glob"; "give NAME=GLOB"),
+            _ => fail!("not a name and a glob"; "use NAME=GLOB"),
         }
     }
 }

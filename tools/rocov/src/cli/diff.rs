@@ -92,7 +92,7 @@ impl DiffArguments {
             (None, _) => {
                 let before = self.before.display();
                 let message =
-                    format!("{before} is compared with nothing: give AFTER, or two labels");
+                    format!("{before} is compared with nothing: name AFTER, or two labels");
                 usage_error("diff", ErrorKind::MissingRequiredArgument, message)
             }
         }

@@ -99,13 +99,13 @@ impl ExportArguments {
             );
         }
         if self.run.is_some() && self.directories.len() > 1 {
-            fail("--run names one run, and each DIR is one: give one DIR");
+            fail("--run names one run, but each DIR is one: name one DIR");
         }
         if self.output.is_none() && !is(ExportFormat::Rocpd) {
-            fail("give the directory to write with -o DIR");
+            fail("name the directory to write with -o DIR");
         }
         if self.directories.len() > 1 && !is(ExportFormat::Parquet) {
-            fail("give one DIR, or --format parquet");
+            fail("name one DIR, or use --format parquet");
         }
     }
 
@@ -123,7 +123,7 @@ fn name_of(text: &str) -> Result<String, String> {
         && text.bytes().all(is_allowed)
         && !text.starts_with('.');
     is_name.then(|| text.to_owned()).ok_or_else(|| {
-        format!("give 1 to {MAX_NAME} of A-Z a-z 0-9 . _ - +, the first of them no dot")
+        format!("use 1 to {MAX_NAME} of A-Z a-z 0-9 . _ - +, and do not start with a dot")
     })
 }
 
@@ -137,5 +137,5 @@ fn date(text: &str) -> Result<String, String> {
         if is_number(4, 1970..=9999, year) && is_number(2, 1..=12, month) && is_number(2, 1..=31, day));
     is_date
         .then(|| text.to_owned())
-        .ok_or_else(|| "give a date such as 2026-11-24".to_owned())
+        .ok_or_else(|| "use a date such as 2026-11-24".to_owned())
 }

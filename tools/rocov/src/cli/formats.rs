@@ -226,7 +226,8 @@ impl Formats {
         });
         let mut outputs: Vec<_> = outputs.collect();
         if self.html.as_deref() == Some(Path::new("-")) {
-            let message = "--html cannot go to standard output: give a folder for the pages, or a file whose name ends in .html";
+            let message = "--html cannot go to standard output: name a folder for the pages, or a file whose name \
+            ends in .html";
             return Err(conflict(message.to_owned()));
         }
         let is_usual =
@@ -236,7 +237,7 @@ impl Formats {
         if !takes_output && (self.output.is_some() || is_alone) {
             if self.table.is_some() {
                 let message =
-                    "no format is left for --output: leave it out, or give --table without a file";
+                    "no format is left for --output: leave it out, or use --table without a file";
                 return Err(conflict(message.to_owned()));
             }
             outputs.push(Output {
@@ -271,7 +272,7 @@ impl Formats {
             .filter(|(_, given, has_effect)| *given && !has_effect);
         match idle.next() {
             Some((option, ..)) => Err(conflict(format!(
-                "{option} applies to the table, but no table is written: also give --table FILE, or leave {option} out"
+                "{option} applies to the table, but no table is written: also use --table FILE, or leave {option} out"
             ))),
             None => Ok(()),
         }
@@ -338,7 +339,7 @@ fn check_places(outputs: &[Output<'_>], pages: Option<&Path>) -> Result<(), clap
             .path
             .map_or("standard output".into(), |path| path.display().to_string());
         let message = format!(
-            "{other} and {output} both go to {place}: give one of them another file, as in `{output} FILE`"
+            "{other} and {output} both go to {place}: use another file for one of them, as in `{output} FILE`"
         );
         return Err(conflict(message));
     }

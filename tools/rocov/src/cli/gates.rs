@@ -137,7 +137,7 @@ impl GateArguments {
             let of = of.map_or(String::new(), |of| format!("{}=", of.word));
             diagnostic!(
                 "--fail-under-{name} {of}{percent} is {percent} percent";
-                "give {of}{meant} for {meant} percent"
+                "use {of}{meant} for {meant} percent"
             )
         });
         lines.collect()

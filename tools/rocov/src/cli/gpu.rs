@@ -31,7 +31,7 @@ struct Group {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ModelGpusError {
     /// There is no value.
-    #[error("no GPU is given; allowed: model, model:TARGET[xN][,TARGET[xN]...]")]
+    #[error("no GPU is named; allowed: model, model:TARGET[xN][,TARGET[xN]...]")]
     Empty,
     /// The value names no model.
     #[error("`{0}` is not a GPU; allowed: model, model:TARGET[xN][,TARGET[xN]...]")]

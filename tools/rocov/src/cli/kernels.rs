@@ -15,7 +15,7 @@ use super::exclusions::ExclusionArguments;
 /// Reads the kernel registries in DIR, one for each process, and lists each kernel in each code object: its registers,
 /// bytes of LDS and scratch, spilled registers, work-items per wave, the loads of its code object, whether it is
 /// instrumented, how many work-items entered it, the lines that ran, its name and its source. A dash stands for a value
-/// that no profile contains. Leaves out HIP's own kernels unless you give --all. With --uncovered or --arch, also lists
+/// that no profile contains. Leaves out HIP's own kernels unless you use --all. With --uncovered or --arch, also lists
 /// the programs' kernels for archs on which nothing ran. The exclusions in the table `[report]` of rocov.toml apply.
 #[derive(Args)]
 #[command(after_help = "\

@@ -81,8 +81,8 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
     if let Some((name, value)) = others.next() {
         if !value.is_table() {
             fail!(
-                "{name} is in no table";
-                "write it below that of its subcommand, such as [report]"
+                "{name} is not in a table";
+                "put it into the table of its subcommand, such as [report]"
             );
         }
         let names = names.join(", ");
@@ -121,7 +121,7 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
             .get_arguments()
             .find(|argument| argument.get_long() == Some(name));
         let option = option.with_context(|| {
-            diagnostic!("`rocov {subcommand}` has no --{name}"; "see `rocov {subcommand} --help`")
+            diagnostic!("`rocov {subcommand}` has no option --{name}"; "see `rocov {subcommand} --help`")
         })?;
         let matches = matches.subcommand_matches(&subcommand);
         let source = matches.and_then(|found| found.value_source(option.get_id().as_str()));
@@ -233,7 +233,7 @@ fn not_toml(text: &str, error: &toml::de::Error) -> anyhow::Error {
     let start = error.span().map_or(0, |span| span.start);
     let before = text.get(..start).unwrap_or_default();
     let line = 1 + before.matches('\n').count();
-    failure!("line {line} is not TOML: {}", error.message(); "fix it")
+    failure!("line {line} is not valid TOML: {}", error.message(); "fix it")
 }
 
 /// The first line of clap's message.

@@ -20,7 +20,7 @@ const OPTIONS: [(&[&str], &str); 43] = [
     ),
     (
         &["--workspace"],
-        "a report contains all programs that ran: leave it out, or give `--include GLOB` for some sources",
+        "a report contains all programs that ran: leave it out, or use `--include GLOB` for some sources",
     ),
     (
         &["--output-dir"],
@@ -36,7 +36,7 @@ const OPTIONS: [(&[&str], &str); 43] = [
     ),
     (
         &["--html-title", "--project-title"],
-        "`--title NAME` gives the pages of `--html` a title",
+        "`--title NAME` sets the title of the pages of `--html`",
     ),
     (
         &[
@@ -153,7 +153,7 @@ const OPTIONS: [(&[&str], &str); 43] = [
     ),
     (
         &["--format"],
-        "each format has its own option, such as `--html DIR` or `--lcov`; give several to write several",
+        "each format has its own option, such as `--html DIR` or `--lcov`; use several to write several formats",
     ),
     (
         &["--print-summary", "--summary"],
@@ -162,7 +162,7 @@ const OPTIONS: [(&[&str], &str); 43] = [
     (&["--output-file"], "`--output FILE` names the file"),
     (
         &["--no-color", "--use-color", "--colour"],
-        "`--color always` and `--color never` decide",
+        "use `--color always` or `--color never`",
     ),
     (
         &[
@@ -200,7 +200,7 @@ const OPTIONS: [(&[&str], &str); 43] = [
     ),
     (
         &["--rcfile", "--config"],
-        "a file rocov.toml at the root of the project has options for all reports",
+        "the file rocov.toml at the root of the project contains options for all reports",
     ),
     (
         &[
@@ -209,7 +209,7 @@ const OPTIONS: [(&[&str], &str); 43] = [
             "--directory",
             "--object-directory",
         ],
-        "give the data directory, as in `rocov report DIR`; `rocov merge` makes profiles for llvm-cov",
+        "name the data directory, as in `rocov report DIR`; `rocov merge` writes profiles for llvm-cov",
     ),
 ];
 

@@ -81,9 +81,8 @@ impl WhichArguments {
             [directory] => (lines, directory),
             [first, second, ..] => {
                 let [first, second] = [first, second].map(Path::display);
-                let message = format!(
-                    "neither {first} nor {second} is FILE:LINE: give LINE, a number from 1"
-                );
+                let message =
+                    format!("neither {first} nor {second} is FILE:LINE: add LINE, a number from 1");
                 usage_error("which", ErrorKind::TooManyValues, message)
             }
         }
@@ -94,14 +93,14 @@ impl WhichArguments {
 fn no_line(operands: &[&Path]) -> String {
     match operands.iter().find(|path| !path.is_dir()) {
         Some(path) => format!(
-            "{0} is not FILE:LINE: give LINE, a number from 1, as in {1}:12",
+            "{0} is not FILE:LINE: add LINE, a number from 1, as in {1}:12",
             path.display(),
             path.to_string_lossy().split(':').next().unwrap_or_default()
         ),
         None => {
             let directory = operands.first().copied().unwrap_or(Path::new(""));
             format!(
-                "{0} is a directory: give FILE:LINE before it, as in `rocov which src/kernel.hip:12 {0}`",
+                "{0} is a directory: name FILE:LINE before it, as in `rocov which src/kernel.hip:12 {0}`",
                 directory.display()
             )
         }

@@ -16,7 +16,7 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> CommandResult {
     if is_there && !arguments.update {
         return Err(failure!(
             "{} exists", file.display();
-            "give --update to raise its figures, or -o FILE for another file"
+            "use --update to raise its figures, or -o FILE to write another file"
         )
         .into());
     }

@@ -148,14 +148,14 @@ fn places(directory: &Path) -> Result<Vec<PathBuf>> {
     match fs::symlink_metadata(directory) {
         Ok(found) if found.is_symlink() => {
             fail!(
-                "{} is a symbolic link, and links are not followed", directory.display();
-                "give the directory that it leads to"
+                "{} is a symbolic link, which rocov does not follow", directory.display();
+                "name the directory that it points to"
             )
         }
         Ok(found) if !found.is_dir() => {
             fail!(
                 "{} is not a directory", directory.display();
-                "give the directory that `rocov run` wrote to"
+                "name the directory that `rocov run` wrote to"
             )
         }
         Ok(_) => places.push(directory.to_owned()),

@@ -38,7 +38,7 @@ pub(crate) fn comment(arguments: &CommentArguments) -> CommandResult {
     let text = String::from_utf8_lossy(&text);
     let Some(comments) = Comments::from_environment()? else {
         print::warn(&[diagnostic!(
-            "no comment was written, because this job belongs to no pull request or merge request";
+            "no comment was written, because this job does not belong to a pull request or merge request";
             "run `rocov comment` in one that does"
         )]);
         return Ok(0);
@@ -59,7 +59,7 @@ impl Comments {
         } else {
             Err(failure!(
                 "neither GITHUB_ACTIONS nor GITLAB_CI is set";
-                "run `rocov comment` in a job of GitHub or GitLab"
+                "run `rocov comment` in a GitHub or GitLab job"
             ))
         }
     }
@@ -138,7 +138,9 @@ impl Comments {
 /// A variable of the job. Services set one to nothing if its value is a secret that the job may not have.
 fn variable(name: &str) -> Result<String> {
     let value = env::var(name).ok().filter(|value| !value.is_empty());
-    value.with_context(|| diagnostic!("{name} is not set"; "give it to the step that comments"))
+    value.with_context(
+        || diagnostic!("{name} is not set"; "pass it to the step that posts the comment"),
+    )
 }
 
 /// A comment of at most so many characters: first without the lists that are folded, then without its end.

@@ -10,7 +10,8 @@ use crate::term::plural::count;
 use crate::term::print;
 
 /// The answer if there are no counts to dump.
-const LEFT_OUT: &str = "left out: no window is open, or LLVM's own runtime drains the program: let it call rocov_start, \
+const LEFT_OUT: &str = "left out: no window is open, or LLVM's own runtime drains the program: have it call \
+rocov_start, \
                         or set ROCOV_DRAIN=rocov\n";
 
 /// Asks the program to write its counts.
@@ -32,7 +33,7 @@ pub(crate) fn dump(arguments: &DumpArguments) -> CommandResult {
         files => count(files, "file"),
     };
     let in_flight = match answer.get("in-flight") {
-        "yes" => "; kernels still run, and their counts go to the next dump",
+        "yes" => "; kernels are still running, and their counts go to the next dump",
         _ => "",
     };
     print::text(format!("{label}: {written}{in_flight}\n").as_bytes())?;

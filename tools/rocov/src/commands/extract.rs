@@ -102,14 +102,14 @@ pub(crate) fn extract(arguments: &ExtractArguments) -> CommandResult {
         let targets: Vec<_> = other_targets.iter().map(String::as_str).collect();
         return Err(failure!(
             "no device ELF for {glob} in {}", path.display();
-            "give --target one of those that it has: {}", targets.join(", ")
+            "use --target with one of its targets: {}", targets.join(", ")
         )
         .into());
     }
     if done.is_empty() && status == 0 {
         return Err(failure!(
             "no device ELF in {}", path.display();
-            "give a program or library with kernels"
+            "name a program or library with kernels"
         )
         .into());
     }

@@ -99,7 +99,7 @@ impl Baseline {
         };
         if !columns.all(is_valid) {
             fail!(
-                "{name} has a date or a figure that cannot be right";
+                "{name} contains an impossible date or figure";
                 "write it again with `rocov baseline`"
             );
         }
@@ -257,7 +257,7 @@ impl Baseline {
             };
             (!absent.is_empty()).then(|| {
                 diagnostic!(
-                    "{label}: {}{more} not in this report, and in the baseline of {}",
+                    "{label}: {}{more} not in this report, but in the baseline of {}",
                     named.join(", "), before.date;
                     "run the programs with this code, leave it out with --exclude, or write the baseline without it \
                      with `{lowering}`"
@@ -275,7 +275,7 @@ impl Baseline {
         let lines = absent.map(|(label, column)| {
             diagnostic!(
                 "{label}: the baseline of {} contains it, but this report does not", column.date;
-                "run the tests there, too, use --arch to name the archs that ran, or give --carry-forward"
+                "run the tests on it as well, use --arch to name the archs that they ran on, or use --carry-forward"
             )
         });
         lines.collect()

@@ -244,6 +244,6 @@ fn about([root, other_root]: &[PathBuf; 2], pairs: &[[&str; 2]]) -> Diagnostic {
     let [root, other_root] = [root, other_root].map(|path| path.display());
     diagnostic!(
         "{one} and {other} look like one source, and are reported as two{more}";
-        "to join them, give --source-root {root} --source-root {other_root}"
+        "to join them, use --source-root {root} --source-root {other_root}"
     )
 }

@@ -293,8 +293,8 @@ impl Gates {
                 && !is_component(&sources.word)
             {
                 broken.push(diagnostic!(
-                    "no source of {} is reported", sources.word;
-                    "name a component, a source, a folder or a glob that has some"
+                    "the report contains no source of {}", sources.word;
+                    "name another component, source, folder or glob"
                 ));
             }
             limited.extend(scopes.into_iter().map(|scope| (limit, scope)));
@@ -385,7 +385,7 @@ fn uncovered_archs(view: &View) -> Vec<Diagnostic> {
         if !lines.is_empty() {
             lines.push(diagnostic!(
                 "{}: nothing ran on it", column.label;
-                "run the programs there, or use --arch to name the archs that ran"
+                "run the programs on it, or use --arch to name the archs that code ran on"
             ));
         }
         lines

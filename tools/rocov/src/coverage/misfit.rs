@@ -172,14 +172,14 @@ impl Misfit {
             Self::Missing if hiprtc::is_temporary(&path.to_string()) => {
                 diagnostic!(
                     "{path}: hipRTC compiled the source from memory, and the code object does not contain its text";
-                    "give hipRTC the options that `rocov flags --hiprtc` prints; a trace needs only \
+                    "pass hipRTC the options that `rocov flags --hiprtc` prints; a trace needs only \
                      -gline-tables-only and -gembed-source"
                 )
             }
             Self::Missing => {
                 diagnostic!(
                     "{path}: the source does not exist";
-                    "restore it, give its location with --path-map, or read it from git with --source-revision"
+                    "restore it, set its location with --path-map, or read it from git with --source-revision"
                 )
             }
             Self::Stale(stale) => {

@@ -130,7 +130,7 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
     let is_none = || {
         diagnostic!(
             "{} is not a report that `rocov report --json` of this version wrote", path.display();
-            "give one, or a data directory"
+            "name such a report, or a data directory"
         )
     };
     let open = || mmap::open(path);
@@ -138,7 +138,7 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
     let exports = export::read_all(open()?).with_context(is_none)?;
     if exports.iter().all(|export| export.records.is_empty()) {
         fail!(
-            "{} has no functions", path.display();
+            "{} contains no functions", path.display();
             "write it without --summary-only and --skip-functions"
         );
     }

@@ -26,8 +26,8 @@ impl View {
             Match::Nothing => return Err(not_known([file], paths())),
             Match::Ambiguous(several) => {
                 fail!(
-                    "{} may be one of {}", file.display(), several.join(", ");
-                    "give more of its path"
+                    "{} may be any of {}", file.display(), several.join(", ");
+                    "use more of its path"
                 )
             }
         };
@@ -52,7 +52,7 @@ impl View {
         let near: Vec<_> = near.map(|line| line.number.to_string()).collect();
         fail!(
             "there is no GPU code on line {number} of {path}";
-            "give the nearest, {}", near.join(" and ")
+            "use the nearest line with code, {}", near.join(" or ")
         )
     }
 }
@@ -69,6 +69,6 @@ pub(crate) fn not_known(
     }
     failure!(
         "the GPU code that ran was not compiled from {}, but from {}", list(asked), list(compiled);
-        "give --path-map if sources have moved"
+        "use --path-map if sources have moved"
     )
 }

@@ -35,7 +35,7 @@ impl FromStr for PathMap {
                 from: from.into(),
                 to: std::path::absolute(to)?,
             }),
-            _ => fail!("no two directories"; "give FROM=TO"),
+            _ => fail!("not a pair of directories"; "use FROM=TO"),
         }
     }
 }
@@ -166,7 +166,7 @@ impl Selection {
         let roots = roots.map(|(root, _)| {
             let root = root.display();
             diagnostic!(
-                "--source-root {root} has no source: none was compiled in {root}";
+                "no source is below --source-root {root}: none was compiled in {root}";
                 "fix it, or leave it out"
             )
         });

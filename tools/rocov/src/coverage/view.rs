@@ -425,7 +425,7 @@ impl View {
             let part = Part::from_sources(name.clone(), self, sources);
             if part.columns.is_empty() {
                 empty.push(diagnostic!(
-                    "component {name}: none of its sources is reported";
+                    "component {name}: none of its sources is in the report";
                     "use globs that match at least one"
                 ));
             }

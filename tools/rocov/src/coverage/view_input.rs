@@ -52,8 +52,8 @@ impl ViewInput<'_> {
         {
             if !self.labels.is_empty() {
                 fail!(
-                    "{} is a report, which has no labels", path.display();
-                    "leave out --label, or give a data directory"
+                    "{} is a report, which contains no labels", path.display();
+                    "leave out --label, or name a data directory"
                 );
             }
             let mut sources = report_json::read(path, |path| selection.place(path))?;

@@ -26,7 +26,7 @@ pub(super) fn archives_beside(host: &Path, reference: &SplitOff) -> Result<Vec<P
             .map(|path| directory.join(path).display().to_string())
             .collect();
         fail!(
-            "its device code was split off into kpack archives, and none of them was found";
+            "its device code was split off into kpack archives, none of which was found";
             "install {}", paths.join(", ")
         );
     }

@@ -50,7 +50,7 @@ impl DataListing {
         if due.is_empty() {
             return Ok(self.with_builds(registries, all_builds));
         }
-        let directory = TempDir::new().context("cannot make a temporary directory")?;
+        let directory = TempDir::new().context("cannot create a temporary directory")?;
         let places = ZeroPlaces::Directory(directory.path(), IN_A_DIRECTORY);
         let completion = zeros::complete(&due, places, warnings);
         completion.apply_to_parts(&mut registries);

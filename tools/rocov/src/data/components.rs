@@ -103,7 +103,7 @@ impl Component {
         if identities.is_empty() {
             fail!(
                 "no device code in {}, and none was loaded from it", path.display();
-                "give a program or library with kernels"
+                "name a program or library with kernels"
             );
         }
         Ok(Self {

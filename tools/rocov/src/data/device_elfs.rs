@@ -60,7 +60,7 @@ impl ObjectFile {
         if path.is_dir() {
             fail!(
                 "{} is a directory, not an object file", path.display();
-                "give the data directory before --object"
+                "put the data directory before --object"
             );
         }
         let contents = mmap::map(path)?;
@@ -159,7 +159,7 @@ impl KeptElfs {
 ///
 /// Fails if it is another one, or cannot be read.
 pub(super) fn open_kept(path: &Path, identity: &str) -> Result<ObjectFile> {
-    let remedy = "remove it, and run the program again or give the file that it came from with \
+    let remedy = "remove it, and run the program again or name the file that it came from with \
                   --object";
     let file = ObjectFile::open(path).with_context(|| format!("damaged or foreign, {remedy}"))?;
     match file.elfs.as_slice() {
@@ -197,9 +197,9 @@ fn in_archives(host: &Path, reference: &SplitOff) -> Result<(Vec<DeviceElf>, Vec
     }
     if elfs.is_empty() && damage.is_empty() {
         fail!(
-            "{} was split off into kpack archives, and these do not name {}",
+            "{} was split off into kpack archives, which do not name {}",
             host.display(), reference.name;
-            "give the archives of its build"
+            "use the archives from its build"
         );
     }
     Ok((elfs, damage))

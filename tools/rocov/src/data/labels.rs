@@ -54,7 +54,7 @@ impl ReportableData {
         if profiles.into_iter().any(DeviceProfile::is_merged) {
             return failure!(
                 "no labelled profiles in {self}";
-                "`rocov merge` has added up the counts of all labels: give the directories that were merged, or \
+                "`rocov merge` has added up the counts of all labels: name the directories that were merged, or \
                  merge them with --per-test"
             );
         }
@@ -97,7 +97,7 @@ impl MatchedElfs<'_> {
             let known: Vec<_> = known.into_iter().take(MOST).collect();
             fail!(
                 "no profile in {data} has the label {pattern}";
-                "give one of these labels: {}{more}", known.join(", ")
+                "use one of these labels: {}{more}", known.join(", ")
             );
         }
         for object in self.archs.values_mut().flat_map(|arch| arch.values_mut()) {

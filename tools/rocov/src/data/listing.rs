@@ -93,7 +93,7 @@ impl DataListing {
                 let file = path.display();
                 fail!(
                     "{file} is a file";
-                    "give the directory that `rocov run` wrote to; `rocov show {file}` prints what is in the file"
+                    "name the directory that `rocov run` wrote to; `rocov show {file}` prints what is in the file"
                 );
             } else if is_missing(&error) {
                 data.absent.push(path);
@@ -127,8 +127,8 @@ impl DataListing {
         let first = self.empty_host.first()?;
         let processes = count(self.empty_host.len(), "process");
         Some(diagnostic!(
-            "left out: the host counts of {processes}, because an empty profile is left ({}): LLVM's runtime writes \
-             them when a process ends by itself, and it was killed or aborted",
+            "left out: the host counts of {processes}, because an empty profile remains ({}): LLVM's runtime writes \
+            host counts only when a process ends by itself, but it was killed or aborted",
             first.display();
             "run it again"
         ))
@@ -263,8 +263,8 @@ pub(crate) fn refuse_data_set(directory: &Path) -> Result<()> {
     if is_data_set(directory) {
         let set = directory.display();
         fail!(
-            "{set} is a data set, without profiles";
-            "write them with `rocov export {set} --format profraw -o DIR`, and give DIR"
+            "{set} is a data set, which contains no profiles";
+            "write them with `rocov export {set} --format profraw -o DIR`, and name DIR"
         );
     }
     Ok(())

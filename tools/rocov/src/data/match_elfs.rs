@@ -12,7 +12,7 @@ use crate::term::warnings::Warnings;
 /// The error that no profile in a data directory is of the given components.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "no profile in {0} belongs to the given components and archs: they are not instrumented, were not loaded, or were \
+    "no profile in {0} belongs to these components and archs: they are not instrumented, were not loaded, or were \
      rebuilt since: compile them with the flags that `rocov flags` prints, and run them again"
 )]
 pub(crate) struct NotOfComponents(String);
@@ -60,8 +60,8 @@ impl ReportableData {
 
     fn no_device_elf(&self) -> Error {
         failure!(
-            "no profile in {self} belongs to device code that is kept there or in a given object";
-            "give the files with the kernels that ran, as they were when they ran, with --object"
+            "no profile in {self} belongs to device code that is kept there or in an --object file";
+            "use --object to name the files that contained the kernels when they ran"
         )
     }
 

@@ -217,12 +217,12 @@ impl<'a> MatchedElfs<'a> {
                         "{} is rejected, because its device ELF for {} is code object {}: rebuilt since the run, or \
                          from another program",
                         file.display(), first.arch, found.join(", ");
-                        "give the file that ran, or run this one"
+                        "name the file that ran, or run this one"
                     )
                 }
                 None => diagnostic!(
-                    "its device ELF is neither in {data} nor in any object given";
-                    "give the file with its kernels, as it was when they ran, with --object"
+                    "its device ELF is neither in {data} nor in any --object file";
+                    "use --object to name the file that contained its kernels when they ran"
                 ),
             };
             lines.push(reason.within(place));

@@ -43,27 +43,27 @@ impl ReportableData {
         if let Some(pages) = self.files.with_file(|name| name == PAGES) {
             return failure!(
                 "no device profiles in {self}: {} is a page of a report", pages.display();
-                "give the directory that `rocov run` wrote to"
+                "name the directory that `rocov run` wrote to"
             );
         }
         if let Some(merged) = self.files.with_file(|name| name.ends_with(".profdata")) {
             return failure!(
-                "no device profiles in {self}: {} is merged, and a report needs raw profiles",
+                "no device profiles in {self}: {} is a merged profile, but a report needs raw profiles",
                 merged.display();
-                "give the directories that were merged"
+                "name the directories that were merged"
             );
         }
         if let Some(whole) = self.files.whole() {
             let whole = whole.display();
             return failure!(
-                "no device profiles in {self}, which is a part of {whole}";
+                "no device profiles in {self}, which is part of {whole}";
                 "`rocov report {whole}` reports on all of it"
             );
         }
         if let Some((_, elf)) = self.files.elf_paths().next() {
             return failure!(
-                "no device profiles in {self}: instrumented GPU code was loaded ({}), and its process was killed \
-                 before the counters were drained",
+                "no device profiles in {self}: instrumented GPU code was loaded ({}), but its process was killed \
+                before the counters were drained",
                 elf.display();
                 "run it again, with `rocov run --snapshot-every 1s` if it does not end by itself"
             );
@@ -91,7 +91,7 @@ impl ReportableData {
         if host.is_empty() && self.files.with_file(|_| true).is_none() {
             return failure!(
                 "{self} is empty";
-                "give the directory that `rocov run` wrote to; it writes nothing if no instrumented GPU code ran"
+                "name the directory that `rocov run` wrote to; it writes nothing if no instrumented GPU code ran"
             );
         }
         failure!(
@@ -109,17 +109,17 @@ impl DataListing {
         Some(diagnostic!(
             "{} was written by LLVM's own drain, and does not name its code object",
             profile.display();
-            "run the program again with `rocov run --drain=rocov`, or give the file to llvm-profdata and llvm-cov, \
+            "run the program again with `rocov run --drain=rocov`, or pass the file to llvm-profdata and llvm-cov, \
              with a device ELF that `rocov extract PROGRAM` writes"
         ))
     }
 
     /// The error that a directory that was named is not there.
     pub(crate) fn not_there(&self) -> Option<Error> {
-        let remedy = "give the directory that `rocov run` wrote to; it writes none if no instrumented GPU code ran";
+        let remedy = "name the directory that `rocov run` wrote to; it writes none if no instrumented GPU code ran";
         let absent = self.absent.first()?;
         let error = match in_build_directory(absent) {
-            Some(found) => Absent::new(absent, format!("give {}, which does", found.display())),
+            Some(found) => Absent::new(absent, format!("name {}, which does", found.display())),
             None => Absent::new(absent, remedy),
         };
         Some(error.into())

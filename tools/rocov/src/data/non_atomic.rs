@@ -132,6 +132,6 @@ fn line(files: &BTreeSet<PathBuf>) -> Option<Diagnostic> {
     Some(diagnostic!(
         "the GPU code of {first}{more} adds to its counters without atomic operations: counts are too low, and code \
          that ran may be reported as not run";
-        "also compile it with -fprofile-update=atomic, as `rocov flags` prints"
+        "also compile it with -fprofile-update=atomic, which `rocov flags` prints"
     ))
 }

@@ -74,7 +74,7 @@ impl ReportableData {
             (archs.is_empty() || archs.iter().any(|wanted| wanted == arch))
                 && components.have(identity)
         };
-        let directory = TempDir::new().context("cannot make a temporary directory")?;
+        let directory = TempDir::new().context("cannot create a temporary directory")?;
         let code_objects =
             zeros::from_other_archs(&files, &ran, is_wanted, directory.path(), warnings);
         if code_objects.is_empty() {

@@ -45,7 +45,7 @@ impl Instrumentation {
         let word = u64::from_le_bytes(*word);
         if Version::counts_bytes(word) {
             fail!(
-                "{} records only whether code was reached, which is not enough to optimize with",
+                "{} records only whether code was reached, which is not enough for optimization",
                 path.display();
                 "compile without -enable-single-byte-coverage"
             );

@@ -352,7 +352,7 @@ impl MergedRegistry {
             .sum();
         (processes > 0).then(|| {
             diagnostic!(
-                "left out: {}, which a merge has combined, without their addresses and times",
+                "left out: {}, which a merge has combined without keeping their addresses and times",
                 count(processes, "process");
                 "merge with --processes to keep these"
             )

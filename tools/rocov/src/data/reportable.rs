@@ -191,7 +191,7 @@ impl ReportableData {
                 agents.push(zeros::agent_of(arch));
             }
         }
-        let directory = TempDir::new().context("cannot make a temporary directory")?;
+        let directory = TempDir::new().context("cannot create a temporary directory")?;
         zeros::for_objects(&objects, &agents, is_wanted, directory.path(), warnings)?;
         self.files.add_zeros(directory.path())?;
         self.zeros.push(directory);
@@ -260,9 +260,10 @@ impl ReportableData {
     fn without_coverage(&self) -> Option<Error> {
         (!self.ir_level.is_empty()).then(|| {
             failure!(
-                "{} of -fprofile-generate in {self}: for optimization, without coverage",
+                "{} from -fprofile-generate in {self}: for optimization, without coverage",
                 count(self.ir_level.len(), "profile");
-                "optimize with what `rocov merge {self} --pgo OUT` prints, or compile with the flags that `rocov \
+                "optimize with the flags that `rocov merge {self} --pgo OUT` prints, or compile with the flags that \
+                `rocov \
                  flags` prints"
             )
         })

@@ -398,7 +398,7 @@ fn write<'a>(
                 }
             }
             Err(error) => warnings.add(diagnostic!(
-                "cannot write zeros for the code in {} that was never launched: {}; reports lack this code",
+                "cannot write zeros for the code in {} that was never launched: {}; reports will not show this code",
                 path.display(), explained(&error).what();
                 "run the program again"
             )),
@@ -625,20 +625,20 @@ impl CodeFile {
         let path = fs::canonicalize(&record.path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 failure!(
-                    "the file was removed after the program had loaded it, so reports will lack the code in it that \
-                     was never launched";
+                    "the file was removed after the program had loaded it, so reports will not show its code that was \
+                    never launched";
                     "run the program again, and keep the file until `rocov run` has ended"
                 )
             }
             _ => failure!(
-                "cannot find the file: {error}; reports lack its code that was never launched";
+                "cannot find the file: {error}; reports will not show its code that was never launched";
                 "run the program again"
             ),
         })?;
         let file = Self::from_path(&path, cache).map_err(|error| {
             let error = explained(&error);
             failure!(
-                "the file cannot be used: {}; reports lack its code that was never launched",
+                "the file cannot be used: {}; reports will not show its code that was never launched",
                 error.what();
                 "{}", error.next_or("run the program again")
             )
@@ -650,8 +650,8 @@ impl CodeFile {
         };
         if !is_it {
             fail!(
-                "the file was replaced after the program had loaded it, so reports will lack the code in it that was \
-                 never launched";
+                "the file was replaced after the program had loaded it, so reports will not show its code that was \
+                never launched";
                 "run the program again, and keep the file until `rocov run` has ended"
             );
         }
@@ -669,7 +669,7 @@ impl CodeFile {
         if !contents.starts_with(&ELFMAG) && !starts_at(&contents, 0) {
             fail!(
                 "{} is neither an ELF nor a container of device code", path.display();
-                "give another"
+                "name another file"
             );
         }
         let metadata = fs::metadata(path)?;

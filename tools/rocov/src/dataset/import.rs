@@ -152,7 +152,7 @@ impl Imported {
         let place = set.path().display();
         self.refused.extend(more.refused.iter().map(|run| {
             diagnostic!(
-                "{} has {} of run {}, which {place} has",
+                "{} contains {} of run {}, which is already in {place}",
                 run.place, count(run.processes, "process"), run.other;
                 "import each process once, or remove that run"
             )
@@ -215,7 +215,7 @@ impl Identified {
             return Err(message.into());
         }
         if data.device.is_empty() {
-            fail!("it has no profile of GPU code"; "give the directory that `rocov run` wrote to");
+            fail!("it contains no profile of GPU code"; "name the directory that `rocov run` wrote to");
         }
         let registries = data.read_registries();
         if let Some(error) = registries.unread.first() {
@@ -340,7 +340,7 @@ fn check(data: &ReportableData, matched: &MatchedElfs<'_>) -> Result<()> {
             .unwrap_or_default();
         fail!(
             "the device ELF of code object {other} is not kept there";
-            "give the file with its kernels, as it was when they ran, with --object"
+            "use --object to name the file that contained its kernels when they ran"
         );
     }
     Ok(())

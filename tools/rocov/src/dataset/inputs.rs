@@ -47,8 +47,8 @@ impl DataSetInputs {
         }
         if let (true, Some(first)) = (inputs.pools.is_empty(), conditions.first()) {
             fail!(
-                "--where {first} is for data sets, and none of the directories is one";
-                "leave it out, or give the directory that `rocov export --format parquet` wrote"
+                "--where {first} is for data sets, but none of the directories is one";
+                "leave it out, or name the directory that `rocov export --format parquet` wrote"
             );
         }
         Ok(inputs)

@@ -8,7 +8,7 @@ use rocov::support::diagnostic::{Diagnostic, diagnostic};
 /// The reason why a data set cannot be used.
 pub(crate) fn without_data_sets() -> Diagnostic {
     diagnostic!(
-        "this rocov was built without data sets";
+        "this rocov was built without support for data sets";
         "build it with `ROCOV_PARTS= cargo install --path tools/rocov` in a clone of rocov"
     )
 }

@@ -15,7 +15,7 @@ use crate::system::command;
 use crate::term::remedy::explained;
 
 /// The next step if a compiler cannot be used.
-const OTHER: &str = "give --clang another compiler, such as one that `rocov doctor` finds";
+const OTHER: &str = "name another compiler with --clang, such as one that `rocov doctor` finds";
 
 /// The digits of the name of a commit of git.
 const COMMIT_DIGITS: usize = 40;
@@ -41,7 +41,9 @@ impl Clang {
         Self::all()
             .into_iter()
             .max_by_key(|clang| clang.llvm)
-            .with_context(|| diagnostic!("no clang++ or amdclang++ {PLACES}"; "give --clang"))
+            .with_context(
+                || diagnostic!("no clang++ or amdclang++ {PLACES}"; "name one with --clang"),
+            )
     }
 
     /// All compilers in their usual places.

@@ -67,7 +67,7 @@ impl Language {
         match (cuda.first(), hip.first()) {
             (Some(cuda), Some(hip)) => {
                 fail!(
-                    "one compilation is for AMD GPUs or for NVIDIA GPUs, not for {hip} and {cuda}";
+                    "one compilation cannot target both AMD and NVIDIA GPUs ({hip} and {cuda})";
                     "run `rocov flags` for each"
                 )
             }
@@ -172,7 +172,7 @@ impl Form {
         if !output.status.success() {
             fail!(
                 "{} reports: {}", clang.path.display(), command::reason(&output);
-                "fix that, or name another with --clang"
+                "fix that, or name another compiler with --clang"
             );
         }
         let commands = String::from_utf8_lossy(&output.stderr);

@@ -166,15 +166,15 @@ impl LlvmTools {
         match Version::from_word(raw_version) {
             Ok(version) => {
                 failure!(
-                    "raw profile version {raw_version} is read by the tools of {}, found {found}",
+                    "raw profile version {raw_version} requires the tools of {}, but found {found}",
                     releases(version.layout());
-                    "install those or give --llvm-bin"
+                    "install them, or use --llvm-bin"
                 )
             }
             Err(_) => {
                 failure!(
-                    "raw profile version {raw_version} is not known here, found {found}";
-                    "give the compiler's own llvm-profdata and llvm-cov with --llvm-bin"
+                    "unknown raw profile version {raw_version}, found {found}";
+                    "use --llvm-bin with the compiler's own llvm-profdata and llvm-cov"
                 )
             }
         }
@@ -183,7 +183,7 @@ impl LlvmTools {
 
 /// Makes the error that there are no tools in `place`.
 fn none(place: &str) -> Error {
-    failure!("no llvm-profdata and llvm-cov {place}"; "install LLVM's tools or give --llvm-bin")
+    failure!("no llvm-profdata and llvm-cov {place}"; "install LLVM's tools, or use --llvm-bin")
 }
 
 /// The releases of LLVM whose tools read raw profiles of this layout.

@@ -103,7 +103,7 @@ impl ProfileCounts {
             own.0 == others.0 && (own.1.is_none() || others.1.is_none() || own.1 == others.1);
         if !fits {
             fail!(
-                "it has another kind of counters than the first profile";
+                "its counters are of a different kind from those of the first profile";
                 "compile all host code with one clang and one set of flags"
             );
         }

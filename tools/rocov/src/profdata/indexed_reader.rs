@@ -38,14 +38,14 @@ pub(super) fn read(file: &[u8]) -> Result<NamedCounts> {
     if magic != MAGIC {
         fail!(
             "not an indexed profile: magic {magic:#018x}, expected {MAGIC:#018x}";
-            "give one that llvm-profdata wrote"
+            "use one that llvm-profdata wrote"
         );
     }
     let (number, variant) = (word & !VARIANTS, word & VARIANTS);
     if !VERSIONS.contains(&number) {
         let (min, max) = (VERSIONS.start(), VERSIONS.end());
         fail!(
-            "indexed profile version {number} is not known, expected {min} to {max}";
+            "unknown indexed profile version {number}, expected {min} to {max}";
             "merge the raw profiles"
         );
     }

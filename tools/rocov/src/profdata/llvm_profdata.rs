@@ -77,9 +77,10 @@ pub(crate) fn merge(
 /// Makes the error that profiles are of both kinds of instrumentation.
 pub(super) fn mixed(front_end: impl Display, ir_level: impl Display) -> Error {
     failure!(
-        "{front_end} is of front-end instrumentation (-fprofile-instr-generate) and {ir_level} of IR-level \
+        "{front_end} comes from front-end instrumentation (-fprofile-instr-generate), but {ir_level} comes from \
+        IR-level \
          instrumentation (-fprofile-generate), which count different things: they cannot be in one indexed profile";
-        "merge the profiles of one kind, or compile all code in one way"
+        "merge the profiles of one kind, or compile all code in the same way"
     )
 }
 

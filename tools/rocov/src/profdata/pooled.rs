@@ -263,7 +263,7 @@ pub(crate) fn is_of_merges(path: &Path) -> Result<bool> {
 fn make_directory(place: Option<&Path>) -> Result<Partial<TempDir>> {
     let Some(place) = place else {
         let made = atomic::directory_in(&std::env::temp_dir(), 0o700);
-        return made.context("cannot make a temporary directory");
+        return made.context("cannot create a temporary directory");
     };
     fs::create_dir_all(place)
         // The mode of any new directory, before the umask.

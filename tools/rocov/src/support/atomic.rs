@@ -33,7 +33,7 @@ pub(crate) struct Partial<P> {
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let Ok(there) = fs::metadata(path) else {
         if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
-            fail!("{}: its name is that of a directory", cannot_write(path); "give a file");
+            fail!("{}: its name is that of a directory", cannot_write(path); "name a file");
         }
         let temporary = beside(path)?;
         write(&temporary.path)?;
@@ -41,7 +41,7 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> R
         return put.with_context(|| cannot_write(path));
     };
     if there.is_dir() {
-        fail!("{}: it is a directory", cannot_write(path); "give a file");
+        fail!("{}: it is a directory", cannot_write(path); "name a file");
     }
     if !there.is_file() {
         let temporary = temporary::file("rocov-")?;
@@ -67,7 +67,7 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> R
 ///
 /// Fails if there is a file, or if `write` fails. A file that is there stays as it is.
 pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let is_there = || failure!("{} exists", path.display(); "give --force to replace it");
+    let is_there = || failure!("{} exists", path.display(); "use --force to replace it");
     if path.exists() {
         return Err(is_there());
     }
@@ -237,6 +237,6 @@ mod tests {
         assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
 
         let error = replace(directory.path(), write("")).unwrap_err();
-        assert!(format!("{error:#}").ends_with(": it is a directory; give a file"));
+        assert!(format!("{error:#}").ends_with(": it is a directory; name a file"));
     }
 }

@@ -54,8 +54,8 @@ pub(crate) fn read_open(file: &File, path: &Path) -> Result<Vec<u8>> {
     let size = file.metadata().map_or(0, |metadata| metadata.len());
     if size > MAX_READ {
         fail!(
-            "{} has {size} bytes, rocov reads {MAX_READ} at most", path.display();
-            "give a file that rocov or a compiler wrote"
+            "{} has {size} bytes, but rocov reads at most {MAX_READ}", path.display();
+            "name a file that rocov or a compiler wrote"
         );
     }
     text_of(file, MAX_READ).with_context(|| format!("cannot read {}", path.display()))
@@ -93,7 +93,7 @@ fn text_of(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     match text.len() as u64 > most {
         true => Err(io::Error::new(
             ErrorKind::FileTooLarge,
-            diagnostic!("it has more than {most} bytes"; "give a smaller one"),
+            diagnostic!("it has more than {most} bytes"; "use a smaller one"),
         )),
         false => Ok(text),
     }
@@ -129,7 +129,7 @@ fn opened(file: io::Result<File>, path: &Path) -> Result<File> {
     match file {
         Err(error) if Absent::is(&error) => Err(Absent::new(path, "check the path").into()),
         Err(error) if error.kind() == ErrorKind::InvalidInput => {
-            fail!("{} is not a file", path.display(); "give a file")
+            fail!("{} is not a file", path.display(); "name a file")
         }
         file => file.with_context(|| format!("cannot open {}", path.display())),
     }

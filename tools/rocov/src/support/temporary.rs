@@ -40,8 +40,8 @@ pub(crate) fn unnamed() -> Result<File> {
 /// The error with the directory, and without the name of a file that means nothing to the user.
 fn failed(error: &io::Error) -> Error {
     failure!(
-        "cannot make a temporary file in {}: {}", env::temp_dir().display(), without_path(error);
-        "set TMPDIR to a directory that can be written to"
+        "cannot create a temporary file in {}: {}", env::temp_dir().display(), without_path(error);
+        "set TMPDIR to a writable directory"
     )
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn report_time() -> Result<u64> {
     seconds.with_context(|| {
         diagnostic!(
             "SOURCE_DATE_EPOCH is '{}'", fixed.display();
-            "give it seconds since 1970, or unset it"
+            "set it to seconds since 1970, or unset it"
         )
     })
 }

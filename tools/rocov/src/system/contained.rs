@@ -31,7 +31,7 @@ pub(super) fn prefix() -> Result<Option<PathBuf>> {
     }
     let data = user_directory("XDG_DATA_HOME", ".local/share").with_context(|| {
         diagnostic!(
-            "neither XDG_DATA_HOME nor HOME names a directory for the libraries of rocov";
+            "neither XDG_DATA_HOME nor HOME names a directory for rocov's libraries";
             "set one of them"
         )
     })?;
@@ -40,8 +40,8 @@ pub(super) fn prefix() -> Result<Option<PathBuf>> {
     if !prefix.is_dir() {
         unpack(&data, &prefix).with_context(|| {
             diagnostic!(
-                "cannot write the libraries of rocov to {}", prefix.display();
-                "set XDG_DATA_HOME to a directory that can be written"
+                "cannot write rocov's libraries to {}", prefix.display();
+                "set XDG_DATA_HOME to a writable directory"
             )
         })?;
     }

@@ -80,7 +80,7 @@ impl Ctest {
         let stand_in = is_script
             .then(stand_in)
             .transpose()
-            .context("cannot make a stand-in for ctest in the temporary directory")?;
+            .context("cannot create a stand-in for ctest in the temporary directory")?;
         let command = match &stand_in {
             Some(_) => command.to_vec(),
             None => labelled(command)?,
@@ -166,7 +166,7 @@ pub(crate) fn become_ctest() -> Result<()> {
     let rocov = env::current_exe()?;
     let is_rocov = |place: &PathBuf| place.canonicalize().is_ok_and(|place| place == rocov);
     let ctest = on_path(name).find(|place| !is_rocov(place)).with_context(
-        || diagnostic!("{} is not on PATH", name.display(); "install CMake, or add its directory"),
+        || diagnostic!("{} is not on PATH", name.display(); "install CMake, or add its directory to PATH"),
     )?;
     let asked: Vec<_> = [ctest.into()].into_iter().chain(arguments).collect();
     let informs = |argument: &OsString| {
@@ -242,7 +242,7 @@ impl<'a> CtestCommand<'a> {
     fn parse(command: &'a [OsString]) -> Result<Self> {
         let (program, arguments) = command
             .split_first()
-            .with_context(|| diagnostic!("no program is given"; "give one after `--`"))?;
+            .with_context(|| diagnostic!("no program is given"; "name one after `--`"))?;
         let mut asked = Self {
             program,
             build: None,
@@ -258,7 +258,7 @@ impl<'a> CtestCommand<'a> {
                 None => (&*text, None),
             };
             if UNSUPPORTED.contains(&option) {
-                fail!("--per-test cannot find the tests of `ctest {option}`"; "give --test-dir");
+                fail!("--per-test cannot find the tests of `ctest {option}`"; "use --test-dir");
             }
             let mut value = || value.clone().or_else(|| arguments.next().cloned());
             match option {

@@ -58,7 +58,7 @@ impl Repository {
         if !output.status.success() {
             fail!(
                 "git finds no repository in {}: {}", directory.display(), reason(&output);
-                "go there, or give --repository DIR"
+                "run rocov in a repository, or use --repository DIR"
             );
         }
         let output = command::ended(git(directory).args(["rev-parse", "--show-toplevel"]))?;
@@ -116,9 +116,9 @@ impl Repository {
         let output = command::ended(&mut command)?;
         if !output.status.success() {
             fail!(
-                "git has no diff against {} in {}: {}",
+                "git cannot compare with {} in {}: {}",
                 range.display(), self.directory.display(), reason(&output);
-                "give a revision that exists, such as {}, or a file with a unified diff",
+                "use a revision that exists, such as {}, or a file with a unified diff",
                 self.some_revisions()
             );
         }
@@ -164,7 +164,7 @@ impl Repository {
             fail!(
                 "git has no revision {} in {}: {}",
                 name.display(), self.directory.display(), reason(&output);
-                "give one such as HEAD or a tag"
+                "use one such as HEAD or a tag"
             );
         }
         let commit = String::from_utf8_lossy(&output.stdout).trim().to_owned();

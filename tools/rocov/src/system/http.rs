@@ -77,7 +77,7 @@ pub(crate) fn request(
         let reason = json["message"].as_str().or(json["error"].as_str());
         fail!(
             "{method} {url} failed ({status}): {}", reason.unwrap_or("no reason");
-            "check the token and its rights, and the variables of the job"
+            "check the token and its rights, and the job's variables"
         );
     }
     Ok(json)

@@ -224,7 +224,7 @@ pub(crate) fn preload(libraries: &[PathBuf], existing: Option<OsString>) -> Resu
             fail!(
                 "{} has a colon or a space in its path, which LD_PRELOAD cannot express",
                 library.display();
-                "move it or set {LIBRARY_DIR} to a directory without"
+                "move it or set {LIBRARY_DIR} to a directory without one"
             );
         }
         if !value.is_empty() {

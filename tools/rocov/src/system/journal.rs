@@ -288,7 +288,7 @@ impl Notes {
                 "check the command and its arguments"
             ));
         } else if self.any_has("counts") {
-            diagnostic!("no profile has the counts"; "`rocov run -v` prints the work of the drain")
+            diagnostic!("no profile contains the counts"; "`rocov run -v` prints the steps of the drain")
         } else if self.any_has("skipped") {
             diagnostic!(
                 "ROCOV_ONLY and ROCOV_SKIP leave out all GPU code that was loaded";
@@ -308,7 +308,7 @@ impl Notes {
             } else {
                 diagnostic!(
                     "no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl)";
-                    "run the program on a machine with a GPU, or give --gpu model for code for AMD GPUs"
+                    "run the program on a machine with a GPU, or use --gpu model if its code is for AMD GPUs"
                 )
             }
         } else if let Some(signal) = ending.killed_by() {

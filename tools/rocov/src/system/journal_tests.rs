@@ -110,7 +110,7 @@ fn what_became_of_the_counters_is_one_line() {
     assert_eq!(
         line("", 0, |run| run.has_gpu = false),
         "nothing was drained: no process used a GPU, and this machine has none (no /dev/kfd, no /dev/nvidiactl); run \
-         the program on a machine with a GPU, or give --gpu model for code for AMD GPUs"
+         the program on a machine with a GPU, or use --gpu model if its code is for AMD GPUs"
     );
     assert_eq!(
         line("7 hip", 1 << 8, |run| run.has_gpu = false),

@@ -24,7 +24,7 @@ impl PerTest {
     pub(crate) fn new(command: &[OsString], has_gtest: bool) -> Result<Self> {
         let program = command
             .first()
-            .with_context(|| diagnostic!("no program is given"; "give one after `--`"))?;
+            .with_context(|| diagnostic!("no program is given"; "name one after `--`"))?;
         let starts_ctest = ctest::is_ctest(program) || ctest::is_script(program);
         let ctest = starts_ctest
             .then(|| Ctest::from_command(command))
@@ -58,14 +58,14 @@ impl PerTest {
             (None, _) if has_missed_ctest => {
                 diagnostic!(
                     "no test has a label, because the command did not start ctest by name";
-                    "call `ctest` in it, give --per-test=gtest if it starts GoogleTest programs, or leave out \
+                    "call it as `ctest`, use --per-test=gtest if it starts GoogleTest programs, or leave out \
                      --per-test"
                 )
             }
             (Some(false), None) => {
                 diagnostic!(
                     "no test has a label, because the command did not start a GoogleTest program";
-                    "give one, or ctest, or a script that starts ctest, or run each test under `rocov run --label \
+                    "run one, or ctest, or a script that starts ctest, or run each test under `rocov run --label \
                      NAME`"
                 )
             }

@@ -136,10 +136,10 @@ mod tests {
         let whole = "x".repeat(LONGEST);
         assert_eq!(message_line(&whole), whole);
         let name = "A".repeat(70_000);
-        let line = message_line(&format!("cannot read {name}: give a file"));
+        let line = message_line(&format!("cannot read {name}: name a file"));
         assert!(line.starts_with("cannot read AAA"), "{line}");
         assert!(line.contains(" [68025 more characters] AAA"), "{line}");
-        assert!(line.ends_with("AAA: give a file"), "{line}");
+        assert!(line.ends_with("AAA: name a file"), "{line}");
         assert_eq!(message_line(&"a\nb\x1b"), "a\\nb\\u{1b}");
     }
 }

@@ -77,10 +77,12 @@ fn remedy_of<E: StdError + Remedy + 'static>(
 pub(crate) fn system_remedy(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
-            Some("check the path, and make the directory if it is missing")
+            Some("check the path, and create the directory if it is missing")
         }
-        ErrorKind::PermissionDenied => Some("run as a user who may do that, or change its mode"),
-        ErrorKind::IsADirectory => Some("give a file"),
+        ErrorKind::PermissionDenied => {
+            Some("run as a user who is allowed to do that, or change the file's permissions")
+        }
+        ErrorKind::IsADirectory => Some("name a file"),
         _ => system_step(error),
     }
 }
@@ -100,14 +102,14 @@ mod tests {
         let absent = fs::read(directory.path().join("absent")).context("cannot read x");
         assert_eq!(
             explained(&absent.unwrap_err()).to_string(),
-            "cannot read x: No such file or directory (os error 2); check the path, and make the directory if \
-             it is missing"
+            "cannot read x: No such file or directory (os error 2); check the path, and create the directory if it is \
+            missing"
         );
         let read = fs::read(directory.path()).context("cannot read it");
         assert!(
             explained(&read.unwrap_err())
                 .to_string()
-                .ends_with("Is a directory (os error 21); give a file")
+                .ends_with("Is a directory (os error 21); name a file")
         );
     }
 

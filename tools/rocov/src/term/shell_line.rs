@@ -14,8 +14,8 @@ pub(crate) fn shell_line(words: &[OsString]) -> Result<Vec<u8>> {
     let splits = |word: &&OsString| word.as_encoded_bytes().iter().any(u8::is_ascii_whitespace);
     if let Some(word) = words.iter().find(splits) {
         fail!(
-            "`{}` has a space in it, which a shell splits in $(rocov ...)", word.display();
-            "choose a path without"
+            "`{}` contains a space, at which a shell splits $(rocov ...)", word.display();
+            "choose a path without one"
         );
     }
     let mut line = words.join(&OsString::from(" ")).into_encoded_bytes();

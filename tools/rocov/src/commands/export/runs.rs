@@ -54,8 +54,8 @@ fn commit_here() -> Result<String> {
         .and_then(|repository| repository.commit())
         .ok_or_else(|| {
             failure!(
-                "the current directory is in no git work tree, so the tested commit is unknown";
-                "give it with --commit"
+                "the current directory is not in a git work tree, so the tested commit is unknown";
+                "name it with --commit"
             )
         })?;
     Ok(commit.hash)

@@ -70,7 +70,7 @@ impl ClangProbe {
             let clang = compiler.clang.path.display();
             fail!(
                 "{clang} reports: {}", command::reason(&plain);
-                "fix that, or name another with --clang"
+                "fix that, or name another compiler with --clang"
             );
         }
         let ir = String::from_utf8_lossy(&plain.stdout);

@@ -63,9 +63,9 @@ impl Counting {
             Some(Counters::Reached) if counts_bytes(compiler)? => Way::Reached,
             Some(Counters::Reached) => {
                 fail!(
-                    "{} is LLVM {}, which has no counters of reached code",
+                    "{} is LLVM {}, which cannot record only whether code was reached",
                     clang.path.display(), clang.version();
-                    "give --clang 20 or later, or --counters=llvm"
+                    "use clang 20 or later, or --counters=llvm"
                 )
             }
             Some(Counters::Fast) | None => match plugin(compiler)? {
@@ -74,7 +74,7 @@ impl Counting {
                     fail!(
                         "no plugin for fast counters fits {} (LLVM {})",
                         clang.path.display(), clang.version();
-                        "{}, or give --counters=llvm", remedy(clang)
+                        "{}, or use --counters=llvm", remedy(clang)
                     )
                 }
                 None => {
@@ -161,7 +161,7 @@ fn say_once(clang: &Clang) {
 /// The next step to fast counters.
 fn remedy(clang: &Clang) -> String {
     if clang.llvm < OLDEST {
-        return format!("give --clang {OLDEST} or later");
+        return format!("use clang {OLDEST} or later");
     }
     let path = clang.path.display();
     format!("run `rocov pass build --clang {path}`")

@@ -30,7 +30,7 @@ pub(super) fn check(wish: Option<Counters>) -> Result<()> {
     };
     fail!(
         "--counters={way} is not for --hiprtc: hipRTC loads no plugin and uses LLVM's own counters";
-        "leave --counters out, or give --counters=llvm"
+        "leave --counters out, or use --counters=llvm"
     )
 }
 
@@ -70,9 +70,9 @@ pub(super) fn lines(options: &[OsString]) -> Result<Vec<u8>> {
         let option_bytes = option.as_encoded_bytes();
         if option_bytes.contains(&b'\n') {
             fail!(
-                "`{}` has a line break in it, and each option needs a line of its own",
+                "`{}` contains a line break, but each option must be on its own line",
                 option.display();
-                "move rocov to a path without"
+                "move rocov to a path without one"
             );
         }
         lines.extend_from_slice(option_bytes);

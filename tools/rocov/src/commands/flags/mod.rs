@@ -45,16 +45,16 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
     };
     if arguments.openmp && clang.llvm < OPENMP_SINCE {
         return Err(failure!(
-            "{} is LLVM {}, which does not instrument the target regions of OpenMP",
+            "{} is LLVM {}, which does not instrument OpenMP target regions",
             clang.path.display(), clang.llvm;
-            "give --clang {OPENMP_SINCE} or later"
+            "use clang {OPENMP_SINCE} or later"
         )
         .into());
     }
     if arguments.openmp && arguments.counters == Some(Counters::Reached) {
         return Err(failure!(
-            "--counters=reached misses loops that were reached in the target regions of OpenMP";
-            "give --counters=llvm, or leave it out"
+            "--counters=reached misses loops that were reached in OpenMP target regions";
+            "use --counters=llvm, or leave it out"
         )
         .into());
     }
@@ -66,7 +66,7 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
         return Err(failure!(
             "{} is LLVM {}, which crashes on instrumented GPU code",
             clang.path.display(), clang.llvm;
-            "give --clang 15 or later"
+            "use clang 15 or later"
         )
         .into());
     }
@@ -117,7 +117,7 @@ fn check_language(language: Language, arguments: &FlagsArguments) -> Result<()> 
         if let Some(path) = &arguments.cuda_path {
             fail!(
                 "--cuda-path={} is for NVIDIA GPUs", path.display();
-                "give --offload-arch=sm_90 as well, or that of your GPU"
+                "also use --offload-arch=sm_90, or that of your GPU"
             );
         }
         return Ok(());
@@ -125,7 +125,7 @@ fn check_language(language: Language, arguments: &FlagsArguments) -> Result<()> 
     if arguments.openmp || arguments.hiprtc.is_some() {
         fail!(
             "--openmp and --hiprtc are for AMD GPUs";
-            "leave out --offload-arch=sm_*, or give it alone"
+            "leave out --offload-arch=sm_*, or use it alone"
         );
     }
     Ok(())

@@ -85,8 +85,8 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
     if all == 0 && with_hips > 0 {
         let kernels = count(with_hips, "kernel");
         print::warn(&[diagnostic!(
-            "the program loaded only {kernels} of HIP itself";
-            "give --all to list them"
+            "the program loaded only kernels of HIP itself ({kernels})";
+            "use --all to list them"
         )]);
     } else if rows.is_empty() && all > 0 {
         let kernels = count(all, "kernel");

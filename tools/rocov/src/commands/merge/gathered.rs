@@ -137,7 +137,7 @@ impl Gathered {
             Some(line) if arguments.pgo.is_some() && !arguments.allow_non_atomic => {
                 fail!(
                     "{}", line.what();
-                    "{}, and run it again, or give --allow-non-atomic to write the profile anyway",
+                    "{}, and run it again, or use --allow-non-atomic to write the profile anyway",
                     line.next()
                 )
             }
@@ -200,7 +200,7 @@ impl Gathered {
         for (directory, other) in &self.repeated {
             let here = here();
             print::message(diagnostic!(
-                "{} has only runs of {}, which are counted once",
+                "{} contains only runs that are also in {}, and which are counted once",
                 below(&directory.to_string_lossy(), &here), below(&other.to_string_lossy(), &here);
                 "leave it out"
             ));
@@ -263,7 +263,7 @@ impl Gathered {
             _ => {
                 failure!(
                     "nothing written: no profile in the inputs";
-                    "give the directories that `rocov run` wrote to; it writes none if no instrumented GPU code ran \
+                    "name the directories that `rocov run` wrote to; it writes none if no instrumented GPU code ran \
                      (--allow-empty lets a task write a pooled directory without any)"
                 )
             }

@@ -108,9 +108,9 @@ fn say_doubts(arch: &str, profile: &IndexedProfile) {
     if hashes.has_long && hashes.has_short {
         let first = FIRST_CLANG_WITH_SHORT;
         doubts.push(diagnostic!(
-            "{arch}: clang {first} or later compiled some of this code, and an earlier clang the rest: \
-             -fprofile-instr-use of clang {first} and later can use the profile";
-            "merge the profiles of each clang by themselves for the others"
+            "{arch}: clang {first} or later compiled some of this code, and an earlier clang the rest: only \
+            -fprofile-instr-use of clang {first} and later can use the profile";
+            "to use another clang, merge the profiles of each clang separately"
         ));
     }
     print::warn(&doubts);

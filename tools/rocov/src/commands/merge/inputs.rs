@@ -163,7 +163,7 @@ impl Named<'_, '_> {
             Ok(_) => {
                 let error = failure!(
                     "{} is not a file", path.display();
-                    "give a profile or a directory"
+                    "name a profile or a directory"
                 );
                 self.walk.damaged(path, error);
             }
@@ -185,7 +185,7 @@ impl Named<'_, '_> {
             path,
             failure!(
                 "cannot merge {}: it is an indexed profile", path.display();
-                "give the raw profiles that it was made from, or merge it with llvm-profdata"
+                "name the raw profiles that it was made from, or merge it with llvm-profdata"
             ),
         );
     }

@@ -87,12 +87,12 @@ fn keeps_output(arguments: &MergeArguments) -> Result<bool> {
     };
     let output = output.display();
     if arguments.if_exists == IfExists::Fail {
-        fail!("{output} exists"; "remove it, or give --if-exists=replace or --if-exists=keep");
+        fail!("{output} exists"; "remove it, or use --if-exists=replace or --if-exists=keep");
     }
     if !arguments.quiet {
         print::message(diagnostic!(
             "{output} exists, and was not changed";
-            "give --if-exists=replace to merge again"
+            "use --if-exists=replace to merge again"
         ));
     }
     Ok(true)
@@ -213,7 +213,7 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     });
     if of_blocks > 0 && optimizing + gathered.host.len() == 0 {
         fail!(
-            "all profiles have counts of a trace or of PTX, which clang cannot use to optimize";
+            "all profiles contain counts of a trace or of PTX, which clang cannot use to optimize";
             "compile with the flags that `rocov flags` prints"
         );
     }

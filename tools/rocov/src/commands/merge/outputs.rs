@@ -100,9 +100,9 @@ fn write_indexed<'a>(
     if is_one && groups.len() > 1 {
         let archs: Vec<_> = groups.keys().copied().collect();
         fail!(
-            "the profiles come from {}, and one file cannot keep their functions separate",
+            "the profiles come from {}, but one file cannot keep their functions separate",
             archs.join(", ");
-            "choose with --arch, or give -o a directory"
+            "choose one with --arch, or name a directory with -o"
         );
     }
     let parent = if is_one {
@@ -167,8 +167,8 @@ fn put_beside(directory: &Path, gathered: &Gathered, pool: Pool) -> Result<()> {
     }
     if !pooled::is_of_merges(directory)? {
         print::message(format_args!(
-            "{0}/{PROFRAW} contains profiles of runs, and was not changed: `rocov report {0}` reports on those; give \
-             another directory to report on the merged profiles",
+            "{0}/{PROFRAW} contains profiles of runs, and was not changed: `rocov report {0}` reports on those; name \
+            another directory to report on the merged profiles",
             directory.display()
         ));
         return Ok(());

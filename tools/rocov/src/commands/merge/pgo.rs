@@ -51,9 +51,9 @@ fn flag(arch: &str, instrumentation: Instrumentation, path: &Path) -> Result<OsS
     let is_cuda = arch.starts_with(CUDA_ARCH);
     if is_cuda && path.as_os_str().as_encoded_bytes().contains(&b',') {
         fail!(
-            "`{}` has a comma in it, at which clang splits the flag for NVIDIA GPUs",
+            "`{}` contains a comma, at which clang splits the flag for NVIDIA GPUs",
             path.display();
-            "choose a path without"
+            "choose a path without one"
         );
     }
     let option = match (is_cuda, instrumentation) {

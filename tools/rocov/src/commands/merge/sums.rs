@@ -272,8 +272,8 @@ impl Job {
             }
             Err(error @ ProfileError::OtherCode) => {
                 let compared = failure!(
-                    "{error}, by comparison with {}", self.to.first.display();
-                    "remove the wrong one of the two"
+                    "{error}, compared with {}", self.to.first.display();
+                    "remove whichever is wrong"
                 );
                 Err(compared.context(cannot_merge(path)))
             }

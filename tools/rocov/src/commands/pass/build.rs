@@ -29,7 +29,7 @@ pub(super) fn build(arguments: &PassBuildArguments) -> CommandResult {
     if clang.llvm < OLDEST {
         return Err(failure!(
             "{path} is LLVM {}, which the plugin does not support", clang.version();
-            "give --clang {OLDEST} or later"
+            "use clang {OLDEST} or later"
         )
         .into());
     }
@@ -44,7 +44,7 @@ pub(super) fn build(arguments: &PassBuildArguments) -> CommandResult {
         if !fits(&compiler, unfinished)? {
             fail!(
                 "{path} does not load the plugin that was built for it from {}", headers.display();
-                "check that these headers are its own"
+                "check that these headers belong to it"
             );
         }
         Ok(())
@@ -58,7 +58,7 @@ fn place_of_user(clang: &Clang) -> Result<PathBuf> {
     let directory = installed::plugins_of_user().with_context(|| {
         diagnostic!(
             "there is no directory for the plugin";
-            "set HOME to an absolute path, or give --output"
+            "set HOME to an absolute path, or use --output"
         )
     })?;
     fs::create_dir_all(&directory)
@@ -125,6 +125,6 @@ fn succeed(command: &mut Command, headers: &Path) -> Result<()> {
         headers.display(),
         output.status,
         if reason.is_empty() { "" } else { ", " };
-        "set CXX to a compiler of C++17 that can"
+        "set CXX to a C++17 compiler that can"
     )
 }

@@ -27,7 +27,7 @@ pub(crate) fn query(arguments: &QueryArguments) -> CommandResult {
 #[cfg(not(feature = "query"))]
 fn answer(arguments: &QueryArguments, _: Option<&str>) -> CommandResult {
     let error = failure!(
-        "cannot ask {}: this rocov has no SQL engine", arguments.dataset.display();
+        "cannot query {}: this rocov has no SQL engine", arguments.dataset.display();
         "build one that has it with `ROCOV_PARTS= cargo install --path tools/rocov --features query` in a clone of \
          rocov, or use examples/fleet/duckdb_questions.py"
     );

@@ -23,7 +23,7 @@ pub(super) fn old_lines(diff: &str) -> Result<Vec<(String, i32)>> {
                 Some((side(old)?, side(new)?))
             });
             let damaged =
-                || diagnostic!("a damaged diff ('{line}')"; "make it again with `git diff`");
+                || diagnostic!("a damaged diff ('{line}')"; "create it again with `git diff`");
             let ((first, old), (_, new)) = sides.with_context(damaged)?;
             let path = path.as_ref().with_context(damaged)?;
             skip(&mut text, old, new).with_context(damaged)?;
@@ -34,7 +34,7 @@ pub(super) fn old_lines(diff: &str) -> Result<Vec<(String, i32)>> {
     if let (true, Some(first)) = (found.is_empty(), diff.lines().next()) {
         fail!(
             "not a unified diff: it starts with '{first}'";
-            "make one with `git diff --unified=0`"
+            "create one with `git diff --unified=0`"
         );
     }
     Ok(found)

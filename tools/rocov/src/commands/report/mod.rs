@@ -89,8 +89,8 @@ fn report_once(arguments: &ReportArguments) -> CommandResult {
     if options.uniformity {
         if !outputs.iter().any(|output| output.format.has_uniformity()) {
             print::warn(&[diagnostic!(
-                "only the table and --json contain uniformity, and neither is written";
-                "also give --table or --json"
+                "only the table and --json contain uniformity, but neither is written";
+                "also use --table or --json"
             )]);
         }
         add_uniformity(&mut report, &data, &matched, &merged)?;
@@ -296,7 +296,7 @@ fn add_uniformity(
     let without = total - profiles.len();
     if without > 0 {
         print::warn(&[diagnostic!(
-            "{without} of {} without uniform counters: the report has no uniformity of their lines",
+            "{without} of {} without uniform counters: the report does not show the uniformity of their lines",
             count(total, "code object");
             "compile them with clang 23 or later"
         )]);

@@ -160,8 +160,8 @@ impl<'a> ShownReport<'a> {
                 && let Err(error) = open::that_detached(&page)
             {
                 print::warn(&[diagnostic!(
-                    "no browser opens {}: {error}", page.display();
-                    "open it by hand"
+                    "cannot open {} in a browser: {error}", page.display();
+                    "open it yourself"
                 )]);
             }
         }
@@ -217,7 +217,7 @@ impl<'a> ShownReport<'a> {
         let (baseline, left_out) = baseline.with_sources(&root, is_selected);
         if left_out > 0 {
             print::warn(&[diagnostic!(
-                "{}: the options of this report leave out {} of the baseline",
+                "{}: this report's options leave out {} of the baseline",
                 file.display(), count(left_out, "source");
                 "run it without filters to check everything"
             )]);

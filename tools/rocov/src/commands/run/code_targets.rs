@@ -52,7 +52,7 @@ pub(crate) fn misfit(
         format!(", or choose --gpu model:{target}")
     });
     Some(diagnostic!(
-        "`{}` has code for {} only, and the modelled GPU is {}",
+        "`{}` contains code only for {}, but the modelled GPU is {}",
         program.display(),
         names.join(" and "),
         modelled.iter().copied().collect::<Vec<_>>().join(" and ");

@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         .ok_or_else(|| {
             Failure::new(
                 exit_status::RUN_FAILED,
-                failure!("no program is given"; "give one after `--`"),
+                failure!("no program is given"; "name one after `--`"),
             )
         })?;
     let failed = |error| Failure::new(exit_status::RUN_FAILED, error);
@@ -198,7 +198,7 @@ impl Environment {
             match other_injection(NVTX_VARIABLE, &drain) {
                 None => variables.push((NVTX_VARIABLE, drain.clone().into())),
                 Some(other) => print::message(diagnostic!(
-                    "{NVTX_VARIABLE} names {}: ranges of NVTX are not labels", other.display();
+                    "{NVTX_VARIABLE} names {}: NVTX ranges do not become labels", other.display();
                     "run without it"
                 )),
             }
@@ -457,8 +457,8 @@ fn check_trace(arguments: &RunArguments) -> Result<()> {
     let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
     if arguments.gpu.is_none() && !is_set(MODELGPU.name) {
         fail!(
-            "--trace counts what the modelled GPU executes, and this run has none";
-            "give --gpu model too"
+            "--trace counts what the modelled GPU executes, but this run does not use it";
+            "also use --gpu model"
         );
     }
     let is_of_llvm = match arguments.drain {
@@ -467,7 +467,7 @@ fn check_trace(arguments: &RunArguments) -> Result<()> {
     };
     if is_of_llvm {
         fail!(
-            "--trace needs rocov's drain, and LLVM's is chosen";
+            "--trace needs rocov's drain, but LLVM's is selected";
             "leave out --drain llvm or {DRAIN}=llvm"
         );
     }
@@ -531,7 +531,7 @@ fn place_of(arguments: &RunArguments) -> Result<Place> {
 /// Fails if the pattern is not UTF-8, or has a specifier that librocov rejects, or names no file.
 fn check_pattern(pattern: &OsStr) -> Result<bool> {
     let text = pattern.to_str().with_context(
-        || diagnostic!("{PROFILE_FILE} is not UTF-8: {}", pattern.display(); "give another name"),
+        || diagnostic!("{PROFILE_FILE} is not UTF-8: {}", pattern.display(); "use another name"),
     )?;
     let directory = env::current_dir().unwrap_or_default();
     let name = ProfileName::find(text, &Expansion::default(), &directory);
@@ -580,7 +580,7 @@ fn say_misplaced_option(command: &[OsString]) {
     if let Some(argument) = arguments.find(is_ours) {
         let program = program.display();
         print::message(diagnostic!(
-            "{program} gets {argument}";
+            "{argument} is passed to {program}";
             "put an option of `rocov run` before the program, as in `rocov run {argument} ... -- {program}`"
         ));
     }
@@ -597,24 +597,24 @@ fn not_started(program: &OsStr, error: io::Error) -> Failure {
     };
     let error = match (error.kind(), path.exists()) {
         _ if is_path && path.is_dir() => {
-            failure!("{name} is a directory"; "give the path of a program")
+            failure!("{name} is a directory"; "use the path of a program")
         }
         (io::ErrorKind::NotFound, true) if is_path => failure!(
             "cannot run {name}: the interpreter that it names does not exist";
-            "install that, or name another in the file's first line"
+            "install it, or name another one in the file's first line"
         ),
         (io::ErrorKind::NotFound, true) => {
-            failure!("{name} is not on PATH"; "give ./{name} for the one in this directory")
+            failure!("{name} is not on PATH"; "use ./{name} for the one in this directory")
         }
         (io::ErrorKind::NotFound, false) if is_path => {
-            Absent::new(path, "give the path of a program").into()
+            Absent::new(path, "use the path of a program").into()
         }
         (io::ErrorKind::NotFound, false) => {
-            failure!("{name} is not on PATH"; "give the path of a program")
+            failure!("{name} is not on PATH"; "use the path of a program")
         }
         _ => failure!(
             "cannot run {name}: {error}";
-            "make it executable with chmod +x, or give a program"
+            "make it executable with chmod +x, or name a program"
         ),
     };
     Failure::new(status, error)

@@ -66,8 +66,9 @@ pub(super) fn explain(differences: &[Difference<'_>]) -> &'static str {
                 -fcoverage-prefix-map";
     }
     if all(|line| line.reported.is_some_and(|count| count.min(1) == count)) {
-        return "the code records only that it was reached: look for -enable-single-byte-coverage among the flags, or \
-                give --counters reached too";
+        return "the code records only whether it was reached: look for -enable-single-byte-coverage among the flags, \
+        or \
+                also use --counters reached";
     }
     if all(|line| {
         line.reported
@@ -75,7 +76,7 @@ pub(super) fn explain(differences: &[Difference<'_>]) -> &'static str {
     }) {
         return "counts are lost: look for flags that sample, or that replace -fprofile-update=atomic";
     }
-    "do not trust counts of this compiler and runtime: run this again with --output DIR, and report the files in DIR \
+    "do not trust counts from this compiler and runtime: run this again with --output DIR, and report the files in DIR \
      as a bug in rocov"
 }
 

@@ -71,7 +71,7 @@ impl Work {
         fs::create_dir_all(kept).with_context(|| format!("cannot make {}", kept.display()))?;
         let path = kept.canonicalize()?;
         if path.read_dir()?.next().is_some() {
-            fail!("{} is not empty", kept.display(); "give a new directory to --output");
+            fail!("{} is not empty", kept.display(); "name a new directory with --output");
         }
         Ok(Self {
             path,
@@ -141,7 +141,7 @@ impl Test<'_> {
                 None if nvidia.has_driver() => Ok((listed(&findings), given.clone())),
                 None => Err(no_gpu(
                     "no NVIDIA driver",
-                    "load NVIDIA's driver, or give the --offload-arch of your GPU",
+                    "load NVIDIA's driver, or use the --offload-arch of your GPU",
                 )),
                 Some(finding) => Err(no_gpu(&finding.found, &remedy_of(finding))),
             };
@@ -149,7 +149,7 @@ impl Test<'_> {
         if given.is_empty() && targets.is_empty() && nvidia.has_driver() {
             return Err(no_gpu(
                 "an NVIDIA GPU whose architecture rocov cannot see",
-                "give --offload-arch=sm_90, or that of your GPU",
+                "use --offload-arch=sm_90, or that of your GPU",
             ));
         }
         let has_model = installed::find(installed::MODEL_GPU).is_ok();
@@ -158,7 +158,7 @@ impl Test<'_> {
             None => Ok((listed(&findings), or_given(targets))),
             Some(finding) if finding.state == State::Warning => Err(no_gpu(
                 &finding.found,
-                "give --gpu model to run on a modelled one",
+                "use --gpu model to run on a modelled one",
             )),
             Some(finding) => Err(no_gpu(&finding.found, &remedy_of(finding))),
         }
@@ -234,7 +234,7 @@ impl Test<'_> {
             found,
             expected: "a program".to_owned(),
             remedy: format!(
-                "give the flags that your own programs need after `--`, and repeat it: {shown}"
+                "add the flags that your own programs need after `--`, and repeat it: {shown}"
             ),
         };
         let output = compiler.output().map_err(|error| {
@@ -443,8 +443,8 @@ impl Ran {
         if let Some(failed) = self.line("failed: ") {
             return Err(wrong(
                 failed.to_owned(),
-                "`rocov doctor` checks the GPU and its runtime; check that the code is for this GPU, or give its \
-                 --offload-arch",
+                "`rocov doctor` checks the GPU and its runtime; check that the code is for this GPU, or use its \
+                --offload-arch",
             ));
         }
         if let Some(item) = self.line("wrong: ") {
@@ -502,7 +502,7 @@ fn this_command(subcommand: &str) -> Result<Command> {
 /// The command of these words.
 fn command_of(words: &[OsString]) -> Result<Command> {
     let Some((program, arguments)) = words.split_first() else {
-        fail!("--compiler is empty"; "give a command");
+        fail!("--compiler is empty"; "name a command");
     };
     let mut command = Command::new(program);
     command.args(arguments);

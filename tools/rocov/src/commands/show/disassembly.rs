@@ -71,13 +71,13 @@ pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
     if text.is_empty() && merged.objects().any(|object| lists(object, wanted)) {
         return Err(failure!(
             "{wanted} was inlined, so its instructions are in the functions that call it";
-            "give one of these"
+            "name one of these"
         )
         .into());
     }
     if text.is_empty() {
         return Err(failure!(
-            "no code object in {data} has a function {wanted}";
+            "no code object in {data} contains a function {wanted}";
             "`rocov kernels` prints the names of kernels"
         )
         .into());

@@ -71,8 +71,8 @@ fn describe(path: &Path, file: &[u8]) -> Description {
     } else if is_text(file) {
         let mut description = Description::default();
         description.damaged(diagnostic!(
-            "it is text, and not a file that rocov supports";
-            "give a raw profile, a registry, saved sections, a device ELF, a bundle, or a program or library with one"
+            "it is a text file, not one that rocov supports";
+            "name a raw profile, a registry, saved sections, a device ELF, a bundle, or a program or library with one"
         ));
         description
     } else {

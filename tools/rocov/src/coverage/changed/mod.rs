@@ -93,8 +93,8 @@ impl Change {
         {
             let file = file.display();
             fail!(
-                "{file} is a revision and a file";
-                "give ./{file} for the diff in the file, or {file}.. for the commits since the revision"
+                "{file} is both a revision and a file";
+                "use ./{file} for the diff in the file, or {file}.. for the commits since the revision"
             );
         }
         let name = base.to_string_lossy().into_owned();
@@ -166,14 +166,14 @@ impl Change {
             Match::Likely(source) => {
                 let line = diagnostic!(
                     "rocov matches {name} with {source}";
-                    "if that is wrong, give --path-map"
+                    "if that is wrong, use --path-map"
                 );
                 changed.doubts.push(line);
                 return Some(source);
             }
             Match::Ambiguous(sources) => changed.left_out.push(diagnostic!(
                 "{name}: it may be any of {}", sources.join(", ");
-                "give --path-map FROM=TO, or --repository DIR"
+                "use --path-map FROM=TO, or --repository DIR"
             )),
             Match::Nothing => {
                 if self.is_for_gpus(file) && selection.admits(&self.place(name).to_string_lossy()) {
@@ -197,8 +197,8 @@ impl Change {
         };
         if file.is_binary {
             let line = diagnostic!(
-                "{name}: the diff treats it as binary and has no lines";
-                "make it with --text"
+                "{name}: the diff treats it as binary and contains no lines";
+                "create it with --text"
             );
             changed.left_out.push(line);
             return;

@@ -41,7 +41,7 @@ pub(crate) fn read(diff: &[u8]) -> Result<Vec<ChangedFile>> {
     if let Some(line) = lines(&diff).find(|line| is_combined(line)) {
         fail!(
             "a combined diff of a merge ({})", String::from_utf8_lossy(line);
-            "give one against a single revision, as of `git diff main...`"
+            "use one against a single revision, such as `git diff main...` writes"
         );
     }
     let is_git = lines(&diff).any(|line| line.starts_with(b"diff --git "));
@@ -51,7 +51,7 @@ pub(crate) fn read(diff: &[u8]) -> Result<Vec<ChangedFile>> {
             Some(line) => {
                 fail!(
                     "not a unified diff: it starts with '{}'", String::from_utf8_lossy(line).trim();
-                    "make one with `git diff`"
+                    "create one with `git diff`"
                 )
             }
         };
@@ -77,14 +77,14 @@ pub(crate) fn read(diff: &[u8]) -> Result<Vec<ChangedFile>> {
     if hunks != expected {
         fail!(
             "a damaged diff: {hunks} of its {expected} hunks can be read";
-            "make it again with `git diff`"
+            "create it again with `git diff`"
         );
     }
     let mut paths = BTreeSet::new();
     if let Some(twice) = files.iter().find(|file| !paths.insert(&file.path)) {
         fail!(
             "{} is changed twice", twice.path;
-            "give one diff of it all instead of several patches"
+            "use a single diff instead of several patches"
         );
     }
     Ok(files)

@@ -267,7 +267,7 @@ impl Comparison {
             .filter(|file| file.ran_before && file.lines.after.is_none());
         let files = gone.map(|file| {
             format!(
-                "{}: {} ran and is gone: it was removed, or its code object was not \
+                "{}: {} ran but is gone: it was removed, or its code object was not \
                  loaded",
                 file.arch, file.filename
             )

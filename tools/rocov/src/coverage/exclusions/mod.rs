@@ -155,8 +155,8 @@ impl Exclusions {
         let functions = rules.functions.as_ref().map(RegexSet::patterns);
         let mut idle_ones = idle(lines.unwrap_or_default(), &of_lines, &|regex| {
             diagnostic!(
-                "--exclude-line {regex} matches no line of a source";
-                "give one that does, or leave it out"
+                "--exclude-line {regex} matches no source line";
+                "fix it, or leave it out"
             )
         });
         idle_ones.extend(idle(
@@ -165,7 +165,7 @@ impl Exclusions {
             &|regex| {
                 diagnostic!(
                     "--exclude-function {regex} matches no function";
-                    "give one that does, or leave it out"
+                    "fix it, or leave it out"
                 )
             },
         ));

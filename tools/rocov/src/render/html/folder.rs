@@ -41,7 +41,7 @@ impl Folder {
         if path.is_file() {
             fail!(
                 "{} is a file", path.display();
-                "give --html a folder, or a path that ends in .html for a single file"
+                "name a folder, or a path that ends in .html for a single file"
             );
         }
         fs::create_dir_all(path).with_context(failed)?;
@@ -49,8 +49,8 @@ impl Folder {
         let known = known(path).with_context(failed)?;
         if let Some(foreign) = previous.difference(&known).next() {
             fail!(
-                "{} has {}, which does not belong to a report", path.display(), foreign.display();
-                "give --html a separate directory"
+                "{} contains {}, which does not belong to a report", path.display(), foreign.display();
+                "use a separate directory for --html"
             );
         }
         let partial = directory_in(path, 0o700);

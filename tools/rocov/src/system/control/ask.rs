@@ -23,7 +23,7 @@ pub(crate) fn ask(pid: u32, request: &Request) -> Result<Answer> {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
             process::remove(&socket)?;
             fail!(
-                "no process listens on {} any more, and rocov removed it: process {pid} is not the program that \
+                "no process listens on {} any longer, so rocov removed it: process {pid} is not the program that \
                  created it, or has closed it",
                 socket.display();
                 "start it again with `rocov run --control`"
@@ -39,9 +39,9 @@ pub(crate) fn ask(pid: u32, request: &Request) -> Result<Answer> {
     let listening = peer::identify(&stream)?.pid;
     if listening != pid {
         fail!(
-            "process {listening} listens on {}, which has the number {pid} in another PID namespace",
+            "process {listening} listens on {}, and has the PID {pid} in another PID namespace",
             socket.display();
-            "ask there"
+            "run the command there"
         );
     }
     // A process that rejects the user may have hung up already, after its reason.

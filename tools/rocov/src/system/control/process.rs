@@ -72,8 +72,8 @@ impl Process {
             Some(path) if is_socket(&path) => Ok(path),
             Some(path) if wanted => {
                 fail!(
-                    "process {pid} does not listen on {}: it has not loaded GPU code yet, or it cannot make its \
-                     socket",
+                    "process {pid} does not listen on {}: it has not loaded GPU code yet, or it cannot create its \
+                    socket",
                     path.display();
                     "see its standard error"
                 )
