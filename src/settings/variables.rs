@@ -228,7 +228,7 @@ settings! {
             set_by: "`rocov run --drain`",
             meaning: "Selects the drain for a program that contains [LLVM's own \
                 drain](../guides/compile.md#llvms-own-drain). `rocov run` sets it to `rocov`. If it is not set, \
-                librocov leaves such programs to LLVM's drain and prints a line. librocov always drains code with \
+                librocov leaves such programs to LLVM's drain and prints a message. librocov always drains code with \
                 [copies of its counters](../internals/beside-llvm.md#code-with-copies-of-its-counters).",
         }
         JOURNAL = "ROCOV_JOURNAL" {
