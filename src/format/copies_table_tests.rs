@@ -54,7 +54,7 @@ fn a_load_moves_every_address() {
 fn each_bad_table_is_named_and_costs_only_itself() {
     let head = "the table at byte 32 of __rocov_copies";
     let of_size = |found: u32, room: usize| {
-        format!("{head} has {found} bytes, expected 32 and a multiple of 16, {room} at most")
+        format!("{head} has {found} bytes, expected 32 plus a multiple of 16, at most {room}")
     };
     let foreign = |at: usize, word: &str| {
         format!(

@@ -236,7 +236,7 @@ settings! {
             default: Described("none"),
             set_by: "`rocov run`",
             meaning: "Names the file in which each process records the state of its counters for `rocov run`. The \
-                modelled GPU also uses this file to record mistakes of kernels and kernels that make no progress.",
+                modelled GPU also uses this file to record mistakes in kernels, and kernels that make no progress.",
         }
         PAUSED = "ROCOV_PAUSED" {
             values: "`0`, `1`",
@@ -305,16 +305,16 @@ settings! {
         XDG_RUNTIME_DIR = "XDG_RUNTIME_DIR" {
             values: "a directory",
             default: Described("none"),
-            meaning: "Names the directory that contains `rocov`, the folder with the socket, if it belongs to the \
-                user. The command also reads this variable. Without it, the socket is in `/tmp/rocov-UID`.",
+            meaning: "Names the directory that contains the folder `rocov` with the socket. The directory must belong \
+                to the user. The command also reads this variable. Without it, the socket is in `/tmp/rocov-UID`.",
         }
         ROCR_VISIBLE_DEVICES = "ROCR_VISIBLE_DEVICES" {
-            values: "as ROCr reads it",
+            values: "see ROCr's documentation",
             default: Described("none"),
             meaning: "Limits the GPUs for which code that was never launched is reported as not run.",
         }
         HSA_TOOLS_LIB = "HSA_TOOLS_LIB" {
-            values: "as ROCr reads it",
+            values: "see ROCr's documentation",
             default: Described("none"),
             meaning: "ROCr loads the libraries that this variable names as tools. librocov adds itself if the program \
                 is [linked with ROCr first](../guides/without-run.md#how-hip-finds-librocov).",
@@ -323,14 +323,14 @@ settings! {
     Command {
         PTXAS = "ROCOV_PTXAS" {
             values: "path of ptxas",
-            default: Described("Triton's own, or that on the `PATH`"),
+            default: Described("Triton's own, or the one on the `PATH`"),
             set_by: "`rocov run --instrument`",
             meaning: "Names the assembler that gets the modified PTX from the stand-in for Triton's ptxas. This is the \
                 original value of `TRITON_PTXAS_PATH`.",
         }
         PTXAS_BLACKWELL = "ROCOV_PTXAS_BLACKWELL" {
             values: "path of ptxas",
-            default: Described("Triton's own, or that on the `PATH`"),
+            default: Described("Triton's own, or the one on the `PATH`"),
             set_by: "`rocov run --instrument`",
             meaning: "Has the same effect as `ROCOV_PTXAS`, for `TRITON_PTXAS_BLACKWELL_PATH`.",
         }
@@ -341,7 +341,7 @@ settings! {
             meaning: "Names the directory that Python programs get as `CUDA_ROOT`, where JAX looks for ptxas.",
         }
         LD_PRELOAD = "LD_PRELOAD" {
-            values: "as the loader reads it",
+            values: "paths, separated by colons or spaces",
             default: Described("none"),
             set_by: "`rocov run`",
             meaning: "`rocov run` adds its own libraries in front of those that this variable names.",
@@ -349,7 +349,7 @@ settings! {
         XDG_CACHE_HOME = "XDG_CACHE_HOME" {
             values: "an absolute path",
             default: Literal("~/.cache"),
-            meaning: "Names the directory that contains `rocov`, the folder with the [cache](files.md#the-cache) of \
+            meaning: "Names the directory that contains the folder `rocov`, with the [cache](files.md#the-cache) of \
                 device code in host files and the cache of `--instrument`.",
         }
         LIBRARY_DIR = "ROCOV_LIBRARY_DIR" {
@@ -475,7 +475,7 @@ settings! {
         }
         TEST_STACK = "ROCOV_TEST_STACK" {
             values: "`debian12` or a runtime of `tools/stacks`",
-            default: Described("the newest that is fetched"),
+            default: Described("the newest one that has been fetched"),
             meaning: "Selects the HIP and ROCr that most tests with programs run on.",
         }
     }

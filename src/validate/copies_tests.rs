@@ -186,7 +186,7 @@ fn each_bad_range_is_named_and_costs_only_its_table() {
         ),
         (
             (0x5000, 0x500c),
-            "the copied counters at 0x5000..0x500c are byte 0 to 12 of the uniform counters section, \
+            "the copied counters at 0x5000..0x500c are bytes 0 to 12 of the uniform counters section, \
              expected multiples of 8"
                 .to_owned(),
         ),

@@ -72,7 +72,10 @@ impl fmt::Display for RecordDefect {
             )?,
             DefectKind::Empty => f.write_str("has no counters")?,
             DefectKind::Large { found } => {
-                write!(f, "has a count of {found}, at most {MAX_COUNT} is allowed")?;
+                write!(
+                    f,
+                    "has a count of {found}, but at most {MAX_COUNT} is allowed"
+                )?;
             }
             DefectKind::Shared { start, with } => {
                 write!(f, "claims the counters of record {with} at byte {start}")?;

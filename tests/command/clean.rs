@@ -128,7 +128,7 @@ fn a_directory_of_rocovs_goes_as_a_whole() {
     );
     assert!(!place.path().join("data").exists());
     let said = stdout(&run(&mut place.clean(&["data"])));
-    assert_eq!(said, "data: nothing of rocov's is there\n");
+    assert_eq!(said, "data: there is nothing from rocov to remove\n");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn the_cache_goes_only_if_it_is_named() {
     );
     let left: Vec<_> = fs::read_dir(&caches).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
-    assert!(clean(&["--cache"]).ends_with("rocov: nothing of rocov's is there\n"));
+    assert!(clean(&["--cache"]).ends_with("rocov: there is nothing from rocov to remove\n"));
     // A relative path counts as none (XDG Base Directory Specification).
     let mut relative = place.clean(&["--cache"]);
     relative.env("XDG_CACHE_HOME", "caches").env_remove("HOME");
@@ -314,6 +314,6 @@ fn the_cache_of_instrument_goes_too() {
         assert!(!own.iter().any(|name| cache.join(name).exists()));
         assert!(foreign.iter().all(|name| cache.join(name).exists()));
         assert!(!cache.join("triton/0.1.0-3").exists());
-        assert!(clean(&["--cache"]).ends_with(": nothing of rocov's is there\n"));
+        assert!(clean(&["--cache"]).ends_with(": there is nothing from rocov to remove\n"));
     }
 }

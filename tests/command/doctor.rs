@@ -239,7 +239,7 @@ fn the_instrumentation_of_code_objects_is_told() {
         .has(
             "MISSING",
             &[
-                "1 code object, none of it instrumented",
+                "1 code object, none instrumented",
                 "rocov flags",
                 "rocov run --instrument",
             ],

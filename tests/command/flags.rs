@@ -313,7 +313,7 @@ fn without_a_plugin_counters_are_llvms_and_one_line_tells_how_to_get_it() {
     // No plugin can be made for this one.
     let old = flags_with_plugins_in(nothing.path(), "clang++-15", &["--counters=fast"]);
     let message = failure(&old, 1);
-    assert!(message.contains("--clang 19 or later"), "{message}");
+    assert!(message.contains("use clang 19 or later"), "{message}");
 }
 
 /// A name proves nothing: rocov compiles with the plugin.
@@ -381,7 +381,7 @@ fn reached_code_is_marked_in_bytes() {
 #[test]
 fn compilers_that_cannot_mark_reached_code_are_named() {
     for (clang, options, part) in [
-        (OLD, &["--counters=reached"][..], "--clang 20 or later"),
+        (OLD, &["--counters=reached"][..], "use clang 20 or later"),
         (NEW, &["--openmp", "--counters=reached"], "--counters=llvm"),
     ] {
         let mut command = rocov();

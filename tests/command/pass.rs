@@ -66,7 +66,7 @@ fn a_compiler_too_old_for_the_plugin_is_named() {
     let home = tempfile::tempdir().unwrap();
     let message = message(&mut build(home.path(), Path::new("clang++-15")));
     assert!(message.contains("clang++-15 is LLVM 15.0."), "{message}");
-    assert!(message.contains("--clang 19 or later"), "{message}");
+    assert!(message.contains("use clang 19 or later"), "{message}");
 }
 
 #[test]

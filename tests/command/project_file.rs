@@ -122,7 +122,10 @@ fn mistakes_in_the_file_are_named() {
             "report = 1\n",
             "report is a value; write [report] for a table",
         ),
-        ("[report]\nlcvo = true\n", "`rocov report` has no --lcvo"),
+        (
+            "[report]\nlcvo = true\n",
+            "`rocov report` has no option --lcvo",
+        ),
         (
             "[report]\nper-test = 'x'\n",
             "per-test = \"x\"; write true or false",
@@ -139,7 +142,7 @@ fn mistakes_in_the_file_are_named() {
             "[report]\nlcov = true\njson = true\n",
             "lcov conflicts with another option in [report]; remove one",
         ),
-        ("[report]\nlcov\n", "line 2 is not TOML: "),
+        ("[report]\nlcov\n", "line 2 is not valid TOML: "),
     ] {
         let message = Project::new(text).failure(&subcommand);
         assert!(message.starts_with(expected), "{text}: {message}");

@@ -256,7 +256,7 @@ fn a_pattern_that_librocov_would_not_take_is_an_error_before_the_program_starts(
         ("x/", "has no file name"),
         (".", "has no file name"),
         ("/dev/full", "is a device; name a file such as"),
-        ("/dev/fd/1", "for no profile"),
+        ("/dev/fd/1", "to write no profiles"),
         ("/usr", "is a directory; name a file such as"),
     ] {
         let mut command = place.command(&[]);

@@ -134,7 +134,7 @@ fn damaged_sections_are_told_as_such() {
     fs::write(&file, "rocovsec").unwrap();
     let output = show(&[&file]);
     assert!(stdout(&output).ends_with(":\n  sections saved from a device\n"));
-    assert!(stderr(&output).contains("the header ends at byte 40, the file has 8"));
+    assert!(stderr(&output).contains("the header should end at byte 40, but the file has 8"));
 }
 
 #[test]

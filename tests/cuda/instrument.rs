@@ -726,7 +726,8 @@ fn a_library_without_ptx_for_one_of_the_architectures_stays_as_it_is() {
         ),
         (
             &["80", "90a"],
-            "the GPUs have several architectures (sm_80, sm_90), and it has code for only one (sm_90a): choose GPUs of one architecture",
+            "the GPUs have several architectures (sm_80, sm_90), but it contains code for only one (sm_90a): select \
+            GPUs of one architecture",
         ),
     ] {
         let fat_binary = fat_binary_for(&uncounted, targets);

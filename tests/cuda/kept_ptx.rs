@@ -230,5 +230,5 @@ fn ptx_is_shown_with_the_counts_of_blocks() {
     assert!(texts.contains("ret;"), "{shown}");
     show("nothing")
         .with_status(1)
-        .says(&["no code object in", "has a function nothing"]);
+        .says(&["no code object in", "contains a function nothing"]);
 }

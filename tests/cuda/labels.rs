@@ -178,7 +178,7 @@ fn another_tool_keeps_nvtx() {
     let mut command = ran(setup, &program, &["--nvtx"], &data);
     let ended = run(command.env("NVTX_INJECTION64_PATH", "/nowhere/tool.so"))
         .success()
-        .says(&["NVTX_INJECTION64_PATH names /nowhere/tool.so: ranges of NVTX are not labels"]);
+        .says(&["NVTX_INJECTION64_PATH names /nowhere/tool.so: NVTX ranges do not become labels"]);
     assert_eq!(ended.stdout, "levels -2 -2\n");
     assert!(!data.join("profraw/labels").exists());
 }

@@ -313,7 +313,7 @@ fn each_bad_table_is_named_and_costs_only_itself() {
         (
             SECOND_TABLE + VERSION,
             &|word| first_size(word) | 96 << 32,
-            "the table at byte 48 of __rocov_copies has 96 bytes, expected 32 and a multiple of 16, 80 at most",
+            "the table at byte 48 of __rocov_copies has 96 bytes, expected 32 plus a multiple of 16, at most 80",
         ),
         (
             SECOND_TABLE + START,
@@ -348,7 +348,7 @@ fn each_bad_table_is_named_and_costs_only_itself() {
         (
             SECOND_TABLE + RANGE_START,
             &|start| start + 4,
-            "are byte 12 to 16 of the counters section, expected multiples of 8",
+            "are bytes 12 to 16 of the counters section, expected multiples of 8",
         ),
     ] {
         let device = loaded_of(&changed(&tally(), at, change));
@@ -403,7 +403,7 @@ fn bad_bounds_of_the_tables_leave_the_plain_counters() {
         if expected == "expected multiples" {
             // Only the third table is cut, and the first one has its area.
             let line = "the profile is partial: the table at byte 128 of __rocov_copies has 48 bytes, expected \
-                        32 and a multiple of 16, 40 at most; build it again";
+                        32 plus a multiple of 16, at most 40; build it again";
             assert_eq!(lines, [line]);
             assert_eq!(counts, [1111, 222]);
         } else {

@@ -165,8 +165,8 @@ fn a_table_that_disagrees_with_the_elf_costs_nothing() {
         panic!("{:?}", outcome.losses)
     };
     let expected = format!(
-        "__llvm_profile_sections has the data section at {start:#x}..{:#x}, the ELF's section \
-         headers at {start:#x}..{stop:#x}; the headers are used; build it again",
+        "__llvm_profile_sections places the data section at {start:#x}..{:#x}, but the ELF's section headers place it \
+        at {start:#x}..{stop:#x}; rocov uses the headers; build it again",
         stop - 64
     );
     assert!(loss.to_string().ends_with(&expected), "{loss}");

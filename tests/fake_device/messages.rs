@@ -35,7 +35,7 @@ fn raw_profiles() {
     );
     assert_eq!(
         parse(&good[..15]),
-        "raw profile is cut short: the header ends at byte 16, the file has 15"
+        "raw profile is cut short: the header should end at byte 16, but the file has 15"
     );
     let mut version = good.clone();
     version[8] = 7;
@@ -72,8 +72,9 @@ fn raw_profiles() {
             let end = u64::checked_mul(count, size).and_then(|len| len.checked_add(128 + before));
             let end = end.unwrap_or(u64::MAX);
             let len = good.len();
-            let expected =
-                format!("raw profile is cut short: {part} ends at byte {end}, the file has {len}");
+            let expected = format!(
+                "raw profile is cut short: {part} should end at byte {end}, but the file has {len}"
+            );
             assert_eq!(parse(&file), expected);
         }
     }
@@ -180,12 +181,12 @@ fn saved_sections() {
     assert_eq!(with(8, 2), "saved sections of format 2, expected 1");
     assert_eq!(
         with(32, 3),
-        "raw profile is cut short: the list of sections ends at byte 136, the file has 40"
+        "raw profile is cut short: the list of sections should end at byte 136, but the file has 40"
     );
     let error = SavedSections::decode(&good[..39]).expect_err("damage");
     assert_eq!(
         error.to_string(),
-        "raw profile is cut short: the header ends at byte 40, the file has 39"
+        "raw profile is cut short: the header should end at byte 40, but the file has 39"
     );
 }
 
@@ -276,7 +277,7 @@ fn records() {
     );
     assert_eq!(
         said(record(1, 24, 3), MAX_COUNT + 1),
-        "counts 72057594037927937, at most 72057594037927936 is allowed"
+        "has a count of 72057594037927937, but at most 72057594037927936 is allowed"
     );
 }
 
@@ -305,7 +306,7 @@ fn names_of_files() {
     assert_eq!(
         error.to_string(),
         "the label \"a/../b\" cannot be used: use 1 to 8 names separated by /, none of them \
-         . or .., each of 1 to 128 bytes (as a directory, 1 to 255)"
+         . or .., each 1 to 128 bytes long (1 to 255 as a directory)"
     );
 }
 
@@ -341,7 +342,7 @@ fn devices() {
         ),
         (
             DeviceError::NoMemory { bytes: 1 << 40 },
-            "no memory: 1099511627776 bytes are needed",
+            "out of memory: 1099511627776 bytes are needed",
         ),
         (
             DeviceError::NotAllocated {

@@ -205,7 +205,7 @@ fn a_pool_of_other_code_or_damaged_is_left_alone_and_counts_are_beside_it() {
     for (contents, why) in [
         (
             good[..good.len() - 9].to_vec(),
-            "raw profile is cut short: names ends at byte",
+            "raw profile is cut short: names should end at byte",
         ),
         (
             b"something else entirely".to_vec(),

@@ -319,7 +319,7 @@ fn functions_without_counters_are_named() {
     let [line] = lines.as_slice() else {
         panic!("{ended}");
     };
-    let part = "is instrumented in part: its function jumps has no counters, as the branch";
+    let part = "is instrumented in part: its function jumps has no counters, because the branch";
     assert!(line.contains(part), "{line}");
     let report = || {
         let mut command = limited(built("rocov"));

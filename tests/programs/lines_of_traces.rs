@@ -294,7 +294,7 @@ fn code_without_debug_information_has_functions_and_instructions() {
     let unlaunched = other_build.replace("straight", "crooked");
     std::fs::write(&idle, unlaunched).expect("a report");
     let text = diff(&idle).success().stdout;
-    let gone = "Functions that ran and are gone:\n  kernel straight(int*), on gfx90a\n";
+    let gone = "Functions that ran before, but are gone:\n  kernel straight(int*), on gfx90a\n";
     assert!(text.contains(gone), "{text}");
 
     let mut show = limited(built("rocov"));
@@ -347,7 +347,7 @@ fn lines_of_other_kinds_are_not_compared() {
         .success()
         .silently()
         .stdout;
-    let heading = "Counted in another way, so totals are not compared:\n";
+    let heading = "Counted differently, so totals are not compared:\n";
     // The host's main is no code of the GPU.
     let kinds = "  gfx90a: coverage mapping -> trace; 6 functions whose lines are not compared\n";
     assert!(text.ends_with(&format!("\n{heading}{kinds}")), "{text}");

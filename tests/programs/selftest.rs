@@ -157,9 +157,9 @@ fn a_compiler_that_ignores_the_flags() {
     is_wrong(
         &ended,
         "instrumentation",
-        "1 code object, none of it instrumented",
+        "1 code object, none instrumented",
         "instrumented code with a coverage mapping",
-        "look for a wrapper, a ccache or a file of options",
+        "look for a wrapper, a ccache or an options file",
     );
 }
 

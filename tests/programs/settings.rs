@@ -75,7 +75,7 @@ fn names_of_profiles() {
                 another name";
     is_said("LLVM_PROFILE_FILE", latin, said);
     let said = "ROCOV_LABEL: the label \"../away\" cannot be used, so rocov leaves the label out; use 1 to 8 names \
-    separated by /, none of them . or .., each of 1 to 128 bytes (as a directory, 1 to 255)";
+    separated by /, none of them . or .., each 1 to 128 bytes long (1 to 255 as a directory)";
     is_said("ROCOV_LABEL", "../away", said);
 }
 

@@ -44,7 +44,7 @@ fn a_damaged_table_costs_nothing_where_there_is_the_elf() {
         names_the_code_object(ran);
         let field = "__llvm_profile_sections has the counters section at 0x1234..";
         assert!(ran.ended.stderr.contains(field), "{}", ran.ended);
-        assert!(ran.ended.stderr.contains("the headers are used"));
+        assert!(ran.ended.stderr.contains("rocov uses the headers"));
     });
 }
 

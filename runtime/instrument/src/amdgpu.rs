@@ -199,10 +199,11 @@ fn partial_loss(instrumented: &Instrumented) -> Option<String> {
     let number = refused.len();
     Some(match number {
         1 => format!(
-            "its function {name} has no counters, as {refusal}; `rocov run --trace --gpu model` counts it"
+            "its function {name} has no counters, because {refusal}; `rocov run --trace --gpu model` counts it"
         ),
         _ => format!(
-            "{number} of its functions have no counters, such as {name}, as {refusal}; `rocov run --trace --gpu model` counts \
+            "{number} of its functions have no counters, such as {name}, because {refusal}; `rocov run --trace --gpu \
+            model` counts \
              them"
         ),
     })
@@ -237,7 +238,9 @@ mod tests {
         let unknown = Refusal::Undecoded { address: 0x1000 };
         instrumented.refused = vec![("a".to_owned(), unknown), short("b"), short("c")];
         let loss = partial_loss(&instrumented).unwrap();
-        assert!(loss.starts_with("3 of its functions have no counters, such as b, as its 4 bytes"));
+        assert!(
+            loss.starts_with("3 of its functions have no counters, such as b, because at 4 bytes")
+        );
     }
 
     #[test]

@@ -422,7 +422,7 @@ unsafe fn take(answer: &ExchangeAnswer, is_path: bool, origin: Option<&Path>) ->
         }),
         Err(error) => {
             let loss =
-                format!("cannot make a file in memory: {error}: give the program more memory");
+                format!("cannot create a file in memory: {error}: give the program more memory");
             lose(Uncounted::Module, name(), loss);
             None
         }

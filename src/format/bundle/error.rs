@@ -28,7 +28,7 @@ pub enum BundleError {
     },
     /// A part reaches beyond the end of the data.
     #[error(
-        "the {part} of the {what} at offset {offset:#x} ends at {end:#x}, after the last byte at \
+        "the {part} of the {what} at offset {offset:#x} should end at {end:#x}, after the last byte at \
          {available:#x}"
     )]
     Truncated {

@@ -43,7 +43,9 @@ pub enum ProfileError {
         is_big_endian: bool,
     },
     /// The file ends before a section does.
-    #[error("raw profile is cut short: {part} ends at byte {needed}, but the file has {found}")]
+    #[error(
+        "raw profile is cut short: {part} should end at byte {needed}, but the file has {found}"
+    )]
     Truncated {
         /// The part that is cut short.
         part: &'static str,

@@ -183,7 +183,7 @@ fn commands_without_data_sets_name_the_way_there() {
     ] {
         let message = failure(&fleet.output(arguments), 1);
         assert!(
-            message.contains("set is a data set, without profiles")
+            message.contains("set is a data set, which contains no profiles")
                 && message.contains(" write them with `rocov export set --format profraw"),
             "{arguments:?}: {message}"
         );
@@ -204,7 +204,7 @@ fn commands_without_data_sets_name_the_way_there() {
     let import = [
         "export", "run1", "--format", "parquet", "-o", "full", "--commit", "c",
     ];
-    assert!(failure(&fleet.output(&import), 1).contains("full has other files"));
+    assert!(failure(&fleet.output(&import), 1).contains("full contains other files"));
 }
 
 #[cfg(not(feature = "s3"))]
@@ -234,7 +234,7 @@ fn a_bucket_without_object_stores_is_one_line() {
     let message = failure(&fleet.output(&["merge", place, "-o", "out"]), 1);
     assert!(
         message.contains(
-            "s3://bucket/set is a data set, without profiles: write them with `rocov export \
+            "s3://bucket/set is a data set, which contains no profiles: write them with `rocov export \
                           s3://bucket/set"
         ),
         "{message}"

@@ -36,7 +36,7 @@ fn a_run_counts_once_however_often_it_is_imported() {
     let grown = fleet.output(&[&["export", "run2"], &options[..], &day].concat());
     let message = failure(&grown, 1);
     assert!(
-        message.starts_with("rocov: run2 has 1 process of run "),
+        message.starts_with("rocov: run2 contains 1 process of run "),
         "{message}"
     );
     assert!(message.contains("import each process once"), "{message}");

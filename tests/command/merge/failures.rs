@@ -69,7 +69,9 @@ fn a_profile_that_is_cut_short() {
     let whole = fs::read(&damage.whole).unwrap();
     let needed = RawProfile::parse(&whole).unwrap().sections.names.end;
     damage.is_named(
-        &format!("raw profile is cut short: names ends at byte {needed}, the file has 300"),
+        &format!(
+            "raw profile is cut short: names should end at byte {needed}, but the file has 300"
+        ),
         RUN,
     );
 }
@@ -85,7 +87,7 @@ fn a_file_that_is_something_else() {
 #[test]
 fn an_empty_file() {
     Damage::new(Vec::clear).is_named(
-        "raw profile is cut short: the header ends at byte 16, the file has 0",
+        "raw profile is cut short: the header should end at byte 16, but the file has 0",
         RUN,
     );
 }

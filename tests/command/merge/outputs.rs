@@ -79,7 +79,7 @@ fn one_file_is_of_one_arch() {
     let message = failure(&place.merge(&["one", "-o", "out.profdata"]), 1);
     assert_eq!(
         message,
-        "rocov: the profiles come from gfx90a, gfx942, host, and one file cannot keep their functions separate: \
+        "rocov: the profiles come from gfx90a, gfx942, host, but one file cannot keep their functions separate: \
          choose one with --arch, or name a directory with -o\n"
     );
     assert!(!place.path("out.profdata").exists());

@@ -95,7 +95,7 @@ fn flags_for_nvidia_gpus_go_to_the_front_end() {
     }
     let message = failure(&place.merge(&["one", "--pgo", "a,b"]), 1);
     assert!(
-        message.contains("a,b/sm_90.profdata` has a comma in it"),
+        message.contains("a,b/sm_90.profdata` contains a comma"),
         "{message}"
     );
 }
@@ -159,7 +159,7 @@ fn a_path_that_a_shell_would_split_is_refused() {
     place.profile("one", &place.elf("gfx90a"), 1, 1);
     let message = failure(&place.merge(&["one", "--pgo", "a b", "-q"]), 1);
     assert!(
-        message.contains("a b/gfx90a.profdata` has a space"),
+        message.contains("a b/gfx90a.profdata` contains a space"),
         "{message}"
     );
     let message = stderr(&place.merge(&["one", "--pgo", "out", "-o", "out"]));

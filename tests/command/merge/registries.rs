@@ -128,7 +128,8 @@ fn processes_are_put_together_in_any_order_and_grouping() {
         .current_dir(place.0.path())
         .args(["kernels", "flat", "--address", "0x40040"]);
     let address = address.output().unwrap();
-    let line = "rocov: left out: 4 processes, which a merge has combined, without their addresses and times; merge \
+    let line = "rocov: left out: 4 processes, which a merge has combined without keeping their addresses and times; \
+    merge \
                 with --processes to keep these\n";
     assert_eq!(stderr(&address), line);
     assert_eq!(address.status.code(), Some(1));
@@ -153,15 +154,15 @@ fn runs_in_two_inputs_count_once() {
     for (inputs, repeated) in [
         (
             &["first", "copy", "second"][..],
-            "first has only runs of copy, which are counted once: leave it out",
+            "first contains only runs that are also in copy, and which are counted once: leave it out",
         ),
         (
             &["second", "first", "rank2"],
-            "rank2 has only runs of first, which are counted once: leave it out",
+            "rank2 contains only runs that are also in first, and which are counted once: leave it out",
         ),
         (
             &["rank1", "first", "second"],
-            "rank1 has only runs of first, which are counted once: leave it out",
+            "rank1 contains only runs that are also in first, and which are counted once: leave it out",
         ),
     ] {
         let output = merge(inputs);

@@ -214,7 +214,7 @@ fn files_that_are_no_baselines_are_refused() {
         (
             "{\"rocov_baseline\": 1, \"columns\": {\"a\": {\"date\": \"2026-02-30\", \"files\": {}, \"total\": \
              {\"lines\": [0, 0], \"functions\": [0, 0], \"regions\": [0, 0], \"branches\": [0, 0]}}}}",
-            "x.json has a date or a figure that cannot be",
+            "x.json contains an impossible date or figure",
         ),
     ] {
         fs::write(place.path().join("x.json"), text).unwrap();
@@ -290,7 +290,7 @@ fn a_source_that_is_missing_breaks_the_gate_unless_filters_leave_it_out() {
     let arguments = [gate[0], "--exclude=other.hip"];
     let output = based.rocov("report", DAYS[1], &arguments);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let said = "the options of this report leave out 1 source of the baseline; run it without filters to check everything";
+    let said = "this report's options leave out 1 source of the baseline; run it without filters to check everything";
     assert!(stderr(&output).contains(said), "{}", stderr(&output));
 
     // A source that was removed is no loss.

@@ -280,7 +280,7 @@ fn checkouts_that_are_gone_are_joined_on_request() {
     assert_eq!(
         stderr(&output),
         format!(
-            "rocov: --source-root {idle} has no source: none was compiled in {idle}; fix it, or leave it out\n"
+            "rocov: no source is below --source-root {idle}: none was compiled in {idle}; fix it, or leave it out\n"
         )
     );
 }

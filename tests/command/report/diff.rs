@@ -253,7 +253,8 @@ fn functions_are_known_though_the_source_is_another() {
     let markdown = fs::read_to_string(place.path().join("out.md")).unwrap();
     for part in [
         "| gfx90a | functions | 80.00% (4/5) | 66.67% (4/6) | -13.33 points |\n",
-        "\n**Functions that ran and are gone**\n\n- kernel removed (one/src/k.hip:11), on gfx90a: had 3/3 lines\n",
+        "\n**Functions that ran before, but are gone**\n\n- kernel removed (one/src/k.hip:11), on gfx90a: had 3/3 \
+        lines\n",
         "\n**Changed functions, whose lines are not compared**\n\n- kernel grown (two/src/k.hip:9), on gfx90a: 3/3 -> 4/5 lines\n",
     ] {
         assert!(markdown.contains(part), "{part} in {markdown}");
@@ -312,7 +313,7 @@ fn reports_in_json_are_compared_as_the_data_that_they_are_of() {
     for (name, expected) in [
         (
             "figures.json",
-            "has no functions; write it without --summary-only",
+            "contains no functions; write it without --summary-only",
         ),
         (
             "other.json",

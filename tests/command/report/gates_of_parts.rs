@@ -100,7 +100,7 @@ fn a_gate_can_be_of_a_file_a_folder_each_file_or_a_component() {
     assert_eq!(
         parts.broken(&["--fail-under-lines=lost.hip=1"]),
         [
-            "no source of lost.hip is reported: name a component, a source, a folder or a glob that has some"
+            "the report contains no source of lost.hip: name another component, source, folder or glob"
         ]
     );
     for wrong in ["=90", "a.hip=", "a.hip=101", "a[=90"] {

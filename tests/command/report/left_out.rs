@@ -201,7 +201,7 @@ fn a_profile_with_a_damaged_part_behind_its_names_is_left_out_by_rocovs_reason()
     let name = refused.file_name().unwrap().to_str().unwrap();
     let (start, end) = (
         format!("rocov: left out: rocov-data/{name}: raw profile continues after its names, "),
-        "are not added; run the program again\n",
+        "in one file; run the program again\n",
     );
     assert!(said.starts_with(&start) && said.ends_with(end), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
@@ -219,7 +219,7 @@ fn profiles_without_coverage_are_said_to_be_for_optimization() {
     }
     let message = failure(&place.report(&[&"--object", &elf]), 1);
     assert!(
-        message.starts_with("rocov: 2 profiles of -fprofile-generate in rocov-data: "),
+        message.starts_with("rocov: 2 profiles from -fprofile-generate in rocov-data: "),
         "{message}"
     );
     for words in ["`rocov merge rocov-data --pgo OUT`", "`rocov flags`"] {
@@ -231,7 +231,10 @@ fn profiles_without_coverage_are_said_to_be_for_optimization() {
     let output = place.report(&[&"--object", &elf, &"--show"]);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.starts_with("rocov: left out: 2 profiles of"), "{said}");
+    assert!(
+        said.starts_with("rocov: left out: 2 profiles from"),
+        "{said}"
+    );
     assert_eq!(said.lines().count(), 1, "{said}");
     assert_eq!(shown_count(&stdout(&output), "return value * 2;"), "7");
 }
@@ -260,8 +263,9 @@ fn functions_with_the_counts_of_other_code_are_named() {
     assert_eq!(
         stderr(&output),
         format!(
-            "rocov: rocov-data/objects/gfx90a.{}.elf: left out: 1 function (chosen(int)), as the profile has the \
-             counts of another definition: translation units define functions of the same name in different ways; give \
+            "rocov: rocov-data/objects/gfx90a.{}.elf: left out: 1 function (chosen(int)), because the profile \
+            contains the counts of another definition: translation units define functions of the same name in \
+            different ways; give \
              them different names\n",
             profile::identity(&elf)
         )
@@ -301,7 +305,8 @@ fn functions_with_fewer_counters_than_their_code_are_named() {
     assert_eq!(
         stderr(&output),
         format!(
-            "rocov: rocov-data/objects/gfx90a.{}.elf: left out: 1 function (chosen(int)), as the profile has fewer \
+            "rocov: rocov-data/objects/gfx90a.{}.elf: left out: 1 function (chosen(int)), because the profile has \
+            fewer \
              counters than the code: the profile is damaged; run the program again\n",
             profile::identity(&elf)
         )

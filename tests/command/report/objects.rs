@@ -74,7 +74,7 @@ fn a_profile_without_its_device_elf_is_named() {
     assert_eq!(stderr(&output).lines().count(), 1);
     assert!(stderr(&output).contains(name), "{}", stderr(&output));
     assert!(
-        stderr(&output).contains("with --object"),
+        stderr(&output).contains("use --object to name"),
         "{}",
         stderr(&output)
     );
@@ -155,7 +155,7 @@ fn objects_that_cannot_be_used_are_named_with_the_reason() {
         (text, "ELF"),
         (
             bundle,
-            "the compressed data of the compressed bundle at offset 0x0 ends at",
+            "the compressed data of the compressed bundle at offset 0x0 should end at",
         ),
         (PathBuf::from("/dev/null"), "not a file"),
     ] {

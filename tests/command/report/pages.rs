@@ -464,7 +464,7 @@ fn a_directory_with_other_things_is_refused_and_an_earlier_report_replaced() {
     fs::write(out.join("notes.txt"), "mine").unwrap();
     let output = place.report(&[&"--html=out", &"--object", &elfs[0], &elfs[1]]);
     let message = failure(&output, 1);
-    assert!(message.contains("out has notes.txt"), "{message}");
+    assert!(message.contains("out contains notes.txt"), "{message}");
     assert_eq!(message.trim().lines().count(), 1, "{message}");
     assert_eq!(fs::read_to_string(out.join("notes.txt")).unwrap(), "mine");
     assert!(out.join("index.html").exists());

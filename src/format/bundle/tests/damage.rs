@@ -67,7 +67,7 @@ fn a_bundle_that_is_cut_short() {
     let file = bundle(&[(HOST, b""), (GFX90A, &code_object("one"))]);
     for len in 24..file.len() {
         let said = message(&file[..len]);
-        assert!(said.contains(" ends at 0x"), "{len}: {said}");
+        assert!(said.contains(" should end at 0x"), "{len}: {said}");
         assert!(
             said.ends_with(&format!("after the last byte at {len:#x}")),
             "{said}"
@@ -75,7 +75,7 @@ fn a_bundle_that_is_cut_short() {
     }
     let image = message(&file[..4100]);
     let expected = "the image hipv4-amdgcn-amd-amdhsa--gfx90a:xnack- of the offload bundle at offset \
-                    0x0 ends at 0x1043, after the last byte at 0x1004";
+                    0x0 should end at 0x1043, after the last byte at 0x1004";
     assert_eq!(image, expected);
 }
 
@@ -273,7 +273,7 @@ fn offload_binaries_with_wrong_numbers() {
         (
             8,
             &huge,
-            "the contents of the offload binary at offset 0x0 ends at 0xffffffffffffffff",
+            "the contents of the offload binary at offset 0x0 should end at 0xffffffffffffffff",
         ),
         (
             8,
@@ -283,7 +283,7 @@ fn offload_binaries_with_wrong_numbers() {
         (
             16,
             &huge,
-            "the list of entries of the offload binary at offset 0x0 ends at 0xffff",
+            "the list of entries of the offload binary at offset 0x0 should end at 0xffff",
         ),
         (
             24,
@@ -293,7 +293,7 @@ fn offload_binaries_with_wrong_numbers() {
         (
             40,
             &huge,
-            "the strings of the offload binary at offset 0x0 ends at 0x1000000000000002f",
+            "the strings of the offload binary at offset 0x0 should end at 0x1000000000000002f",
         ),
         (
             48,

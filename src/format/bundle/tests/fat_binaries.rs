@@ -161,11 +161,11 @@ fn damage_is_named() {
     for (file, expected) in [
         (
             changed(LZ4, |bytes| bytes.truncate(100)),
-            "the list of entries of the CUDA fat binary at offset 0x0 ends at 0x98, after the last byte at 0x64",
+            "the list of entries of the CUDA fat binary at offset 0x0 should end at 0x98, after the last byte at 0x64",
         ),
         (
             changed(LZ4, |bytes| bytes[IMAGE_SIZE + 2] = 1),
-            "the image of the CUDA fat binary at offset 0x0 ends at 0x10098, after the last byte at 0x98",
+            "the image of the CUDA fat binary at offset 0x0 should end at 0x10098, after the last byte at 0x98",
         ),
         (
             changed(LZ4, |bytes| bytes[HEADER_SIZE] = 8),

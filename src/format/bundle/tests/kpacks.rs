@@ -96,12 +96,13 @@ fn numbers_that_cannot_be() {
     assert_eq!(message(&version), said);
     let beyond = patched(whole.clone(), 8, &u64::MAX.to_le_bytes());
     assert!(
-        message(&beyond)
-            .starts_with("the list of code objects of the kpack archive at offset 0x0 ends at ")
+        message(&beyond).starts_with(
+            "the list of code objects of the kpack archive at offset 0x0 should end at "
+        )
     );
     assert!(
         message(&whole[..12])
-            .starts_with("the header of the kpack archive at offset 0x0 ends at 0x10")
+            .starts_with("the header of the kpack archive at offset 0x0 should end at 0x10")
     );
     let cut = &whole[..whole.len() - 1];
     assert_eq!(
@@ -114,7 +115,8 @@ fn numbers_that_cannot_be() {
     assert!(message(&many).starts_with(said), "{}", message(&many));
     let long = patched(whole.clone(), 68, &u32::MAX.to_le_bytes());
     assert!(
-        message(&long).starts_with("the code objects of the kpack archive at offset 0x0 ends at ")
+        message(&long)
+            .starts_with("the code objects of the kpack archive at offset 0x0 should end at ")
     );
     // The first byte of the frame, after the two numbers.
     let said = message(&patched(whole, 72, b"x"));

@@ -121,7 +121,7 @@ pub enum CoverageError {
     },
     /// A region ends before it starts.
     #[error(
-        "damaged coverage mapping: a region from {}:{} to {}:{}, expected it to end later",
+        "damaged coverage mapping: a region from {}:{} to {}:{}, which ends before it starts",
         start.line,
         start.column,
         end.line,

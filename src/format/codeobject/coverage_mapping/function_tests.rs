@@ -153,7 +153,7 @@ fn damage_is_named() {
         (&code(24), "a region of kind 3, expected 0, 2, 4, 5 or 6"),
         (
             &[1, 1, 0, 1, 1, 1, 3, 0, 2],
-            "a region from 1:3 to 1:2, expected it to end later",
+            "a region from 1:3 to 1:2, which ends before it starts",
         ),
         (
             &[1, 1, 0, 1, 48, 1, 1, 0, 0, 0],

@@ -83,7 +83,7 @@ pub(crate) fn check(path: &Path) -> Checked {
         findings.push(Finding::missing(
             path.display(),
             format!(
-                "{}, none of it instrumented",
+                "{}, none instrumented",
                 count(code_objects.len(), "code object")
             ),
             all_compile_with(&code_objects),

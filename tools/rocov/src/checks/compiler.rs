@@ -78,7 +78,7 @@ fn clang_finding(clang: &Clang) -> Finding {
     // The device header defines all that instrumented GPU code needs of that runtime.
     let by = match runtime(&clang.path) {
         Some(runtime) => format!("profile runtime for GPUs {}", runtime.display()),
-        None => "GPU code by the device header".to_owned(),
+        None => "GPU code uses rocov's device header".to_owned(),
     };
     Finding::ok("compiler", format!("{found}; {by}; {}", counters(clang)))
 }
@@ -173,7 +173,11 @@ mod tests {
         for llvm in [15, 22, 23, 24] {
             let finding = finding(llvm);
             assert_eq!(finding.state, State::Ok);
-            assert!(finding.found.contains("; GPU code by the device header;"));
+            assert!(
+                finding
+                    .found
+                    .contains("; GPU code uses rocov's device header;")
+            );
         }
         let runtime = directory.path().join(RUNTIMES[0]);
         fs::create_dir_all(runtime.parent().unwrap()).unwrap();

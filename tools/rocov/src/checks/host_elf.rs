@@ -86,7 +86,7 @@ impl<'a> Host<'a> {
         Some(Finding::missing(
             self.path.display(),
             format!(
-                "registers {} with HIP, which no code object in it has: HIP aborts",
+                "registers {} with HIP, but none of its code objects contains it: HIP aborts",
                 String::from_utf8_lossy(first)
             ),
             "compile and link with -Xarch_host or -Xarch_device before each -fprofile option, as \

@@ -16,9 +16,9 @@ const FILE: &str = "rocov-baseline.json";
 /// Store the current figures, for `rocov report --baseline` to compare with
 ///
 /// Writes the figures of each arch, component and source to a small file that you can commit. With --update, figures
-/// only rise. If a percentage is lower than before, and more code did not run, rocov prints that and does not change
-/// the file. Archs that are not in this report keep their figures and their date. Applies the options of `[report]` in
-/// rocov.toml that it supports.
+/// only rise. If a percentage is lower than before, and more code did not run, rocov prints a message and does not
+/// change the file. Archs that are not in this report keep their figures and their date. Applies the options of
+/// `[report]` in rocov.toml that it supports.
 #[derive(Args)]
 #[command(override_usage = "rocov baseline [DIR]... [OPTIONS]")]
 #[command(after_help = "\
@@ -29,7 +29,7 @@ pub(crate) struct BaselineArguments {
     #[arg(value_name = "DIR")]
     given: Vec<PathBuf>,
 
-    /// The file of the baseline
+    /// The baseline file
     #[arg(
         short,
         long,
@@ -47,15 +47,16 @@ pub(crate) struct BaselineArguments {
     #[arg(long, requires = "update")]
     pub(crate) allow_drop: bool,
 
-    /// Store totals of the sources that match GLOB as a component of this name; can be repeated, even for the same NAME
+    /// Store totals of the sources that match GLOB as a component with this name; can be repeated, even with the same
+    /// NAME
     #[arg(long, value_name = "NAME=GLOB", help_heading = "Contents")]
     component_sources: Vec<ComponentSources>,
 
-    /// Look for device ELFs in these files too, as `rocov report` does
+    /// Also look for device ELFs in these files, as `rocov report` does
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// Use the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not support
+    /// Use llvm-profdata and llvm-cov from this directory for profiles with a raw version that rocov does not support
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 

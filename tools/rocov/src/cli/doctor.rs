@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Check that this machine and programs are ready for coverage of GPU code
+/// Check that this machine and your programs are ready for GPU code coverage
 ///
 /// Checks the libraries that programs run on, GPUs and the permission to use them, compilers, LLVM's tools and the raw
 /// versions that they read, and variables that interfere. For each BINARY, it checks the instrumentation of GPU code,

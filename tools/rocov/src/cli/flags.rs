@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum};
 
 /// Print the compile flags that instrument a program's GPU code for rocov
 ///
-/// Use it as `clang++ $(rocov flags) -x hip ...`. Queries clang to find out which flags it passes on to GPU code. New
-/// releases (22) pass on the usual -fprofile-instr-generate -fcoverage-mapping. Old releases (15 to 19) need front-end
-/// flags, which also instrument host code, but without any effect.
+/// Use it as `clang++ $(rocov flags) -x hip ...`. Queries clang to find out which flags it passes on to GPU code.
+/// Recent releases (such as 22) pass on the usual -fprofile-instr-generate -fcoverage-mapping. Earlier releases (15 to
+/// 19) need front-end flags, which also instrument host code, but without any effect.
 #[derive(Args)]
 pub(crate) struct FlagsArguments {
     /// The compiler that you use [default: the newest clang++ or amdclang++ found]

@@ -39,11 +39,11 @@ pub(crate) struct Formats {
     #[arg(long, requires = "html")]
     pub(crate) open: bool,
 
-    /// Write LCOV's tracefile, for genhtml and editors; with --per-test, a section for each test
+    /// Write an LCOV tracefile, for genhtml and editors; with --per-test, a section for each test
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", groups = ["format", "counted"])]
     lcov: Option<Destination>,
 
-    /// Write Cobertura's XML, for GitLab, Jenkins and Azure
+    /// Write Cobertura XML, for GitLab, Jenkins and Azure
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", groups = ["format", "counted"])]
     cobertura: Option<Destination>,
 
@@ -51,7 +51,7 @@ pub(crate) struct Formats {
     #[arg(long, value_name = "N", requires = "counted", conflicts_with = "show")]
     max_count: Option<NonZeroU64>,
 
-    /// Write llvm-cov's JSON, with an export for each arch
+    /// Write JSON in llvm-cov's format, with an export for each arch
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", group = "format")]
     json: Option<Destination>,
 

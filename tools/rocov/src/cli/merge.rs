@@ -106,7 +106,7 @@ pub(crate) struct MergeArguments {
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     pub(crate) failure_mode: FailureMode,
 
-    /// The number of threads that read and add [default: one for each processor]
+    /// The number of threads that read and add up profiles [default: one for each processor]
     #[arg(short = 'j', long, value_name = "N")]
     pub(crate) num_threads: Option<NonZeroUsize>,
 

@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 /// Print the completions of this command for a shell
 ///
-/// For example `rocov completions bash > /usr/share/bash-completion/completions/rocov`.
+/// For example, `rocov completions bash > /usr/share/bash-completion/completions/rocov`.
 #[derive(Args)]
 pub(crate) struct CompletionsArguments {
     /// The shell

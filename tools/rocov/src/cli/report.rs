@@ -74,8 +74,8 @@ pub(crate) struct ReportArguments {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Print the report again whenever the data changes, until Ctrl-C, with exit status 0. On a terminal, each report
-    /// replaces the previous one
+    /// Print the report again whenever the data changes, until you press Ctrl-C. The exit status is then 0. On a
+    /// terminal, each report replaces the previous one
     #[arg(long, conflicts_with_all = ["open", "conditions"])]
     pub(crate) watch: bool,
 
@@ -180,8 +180,8 @@ pub(crate) struct ReportOptions {
     )]
     pub(crate) labels: Vec<LabelPattern>,
 
-    /// Also show how many executions had all lanes of a wave active, and the lines that ran with idle
-    /// lanes (text and --json; code of clang 23 or later)
+    /// Also show how many executions had all lanes of a wave active, and the lines that ran with idle lanes (text and
+    /// --json; code from clang 23 or later)
     #[arg(long, conflicts_with = "show", help_heading = "Contents")]
     pub(crate) uniformity: bool,
 

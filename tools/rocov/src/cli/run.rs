@@ -35,8 +35,8 @@ pub(crate) enum PerTestKind {
 ///
 /// Compile the program with the flags that `rocov flags` prints; you do not have to change it in any other way. rocov
 /// preloads librocov.so into it and into every process that it starts. That library writes the directory and its
-/// profiles, so nothing is written for a program that never uses a GPU. Static and setuid programs cannot be preloaded,
-/// and run as they do without rocov.
+/// profiles, so nothing is written for a program that never uses a GPU. librocov cannot be preloaded into static and
+/// setuid programs, so these run as they do without rocov.
 #[derive(Args)]
 #[command(override_usage = "rocov run [OPTIONS] -- CMD [ARGUMENT]...")]
 #[command(after_help = "\

@@ -320,7 +320,7 @@ impl Cleaner {
         let directory = directory.display();
         about += &match (kinds.as_slice(), self.dry_run) {
             ([], _) if !self.kept.is_empty() => String::new(),
-            ([], _) => format!("{directory}: nothing of rocov's is there\n"),
+            ([], _) => format!("{directory}: there is nothing from rocov to remove\n"),
             (kinds, true) => format!("{directory}: would remove {}\n", kinds.join(", ")),
             (kinds, false) => format!("{directory}: removed {}\n", kinds.join(", ")),
         };

@@ -192,7 +192,7 @@ impl LineAnswer {
             let line = whole.line(source, asked.line.get())?;
             Ok((source, line))
         });
-        let (source, line) = found.with_context(|| format!("cannot answer for {asked}"))?;
+        let (source, line) = found.with_context(|| format!("cannot look up {asked}"))?;
         let columns = whole.columns.iter().zip(line.counts);
         let archs = columns.filter_map(|(column, count)| count.map(|_| column.label.clone()));
         Ok(Self {

@@ -224,7 +224,7 @@ fn evaluated(
     let mut warnings = index.left_out();
     warnings.extend(left_out(
         &evaluated.mismatched,
-        "the profile has the counts of another definition",
+        "the profile contains the counts of another definition",
         "translation units define functions of the same name in different ways",
         "give them different names",
     ));
@@ -248,7 +248,7 @@ fn left_out(
     let functions = count(functions.len(), "function");
     (!names.is_empty()).then(|| {
         Diagnostic::new(
-            format!("left out: {functions} ({names}), as {fact}: {reason}"),
+            format!("left out: {functions} ({names}), because {fact}: {reason}"),
             next,
         )
     })
@@ -304,7 +304,7 @@ fn warning(line: &str) -> Diagnostic {
         Some(number) => {
             diagnostic!(
                 "left out: {}, because the profiles contain counts of other code under these names: translation \
-                 units define the functions in different ways, or the program was built again",
+                 units define the functions in different ways, or the program was rebuilt",
                 count(number, "function");
                 "build and run it again, and give different functions different names"
             )

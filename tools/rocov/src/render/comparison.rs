@@ -186,7 +186,7 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
         ("Archs that are gone", comparison.only_before.clone()),
         ("New archs", comparison.only_after.clone()),
         (
-            "Counted in another way, so totals are not compared",
+            "Counted differently, so totals are not compared",
             comparison.other_kinds.iter().map(other_kinds).collect(),
         ),
         ("Files whose lines changed", files.collect()),
@@ -201,7 +201,7 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
             functions(FunctionFate::Lost),
         ),
         (
-            "Functions that ran and are gone",
+            "Functions that ran before, but are gone",
             functions(FunctionFate::Gone),
         ),
         (
@@ -227,7 +227,7 @@ fn other_kinds(change: &KindChange) -> String {
     let mut text = format!("{}: {before} -> {after}", change.arch);
     for (number, what) in [
         (change.not_compared, "whose lines are not compared"),
-        (change.left_out, "that only one of the two knows"),
+        (change.left_out, "that only one side contains"),
     ] {
         if number > 0 {
             text += &format!("; {} {what}", count(number, "function"));

@@ -346,7 +346,7 @@ impl Environment {
         if let Err(error) = notes::add(&path, process) {
             let path = path.display();
             print::message(diagnostic!(
-                "cannot add notes of this run to {path}: {error}; reports will not contain them";
+                "cannot add notes about this run to {path}: {error}; reports will not contain them";
                 "{}", error.remedy()
             ));
         }

@@ -367,8 +367,8 @@ fn look_into(program: &Path, compilation: &str) -> Result<Vec<String>, Wrong> {
     };
     if let Some(finding) = first_wrong(&checked.device) {
         let remedy = format!(
-            "the compiler got the flags, but ignored some of them: look for a wrapper, a ccache or a file of options \
-             that drops or changes flags. The command was {compilation}"
+            "the compiler got the flags, but ignored some of them: look for a wrapper, a ccache or an options file \
+            that drops or changes flags. The command was {compilation}"
         );
         return Err(wrong(finding, remedy));
     }
@@ -450,16 +450,16 @@ impl Ran {
         if let Some(item) = self.line("wrong: ") {
             return Err(wrong(
                 item.to_owned(),
-                "run the program of --output DIR without rocov: if it is wrong there too, use another compiler or \
-                 runtime, and otherwise report it as a bug in rocov",
+                "run the program in --output DIR without rocov: if it is also wrong there, use another compiler or \
+                runtime; otherwise, report it as a bug in rocov",
             ));
         }
         match self.line("results: ") {
             Some(results) if self.output.status.success() => Ok(results.to_owned()),
             _ => Err(wrong(
                 said(&self.output),
-                "run the program of --output DIR without rocov: if it fails there too, use another compiler or \
-                 runtime, and otherwise report it as a bug in rocov",
+                "run the program in --output DIR without rocov: if it also fails there, use another compiler or \
+                runtime; otherwise, report it as a bug in rocov",
             )),
         }
     }

@@ -153,7 +153,7 @@ impl<'a> Frame<'a> {
     /// The figures of each column with its name, which code it is of, and the earlier ones.
     pub(super) fn figures(&self, shown: &Shown) -> Vec<(String, &str, Option<Cell>, Before)> {
         let origins = self.columns.iter().map(|column| &*column.origin);
-        let origins = origins.chain(["all of these joined: code that ran on any of them"]);
+        let origins = origins.chain(["all of these combined: code that ran on any of them"]);
         let labels = self.labels().into_iter().zip(origins);
         let cells = labels.zip(shown.cells());
         cells
