@@ -54,8 +54,8 @@ RocovStatus rocov_set_file(const char *pattern);
 // counters on the device do not change.
 RocovStatus rocov_start(void);
 
-// Closes the window, or ends the time before the first window. Writes the counts of that time, and leaves out later
-// counts until the next rocov_start. Waits for running kernels, but no longer than ROCOV_WAIT.
+// Closes the window, or ends the period before the first window. Writes the counts of that period, and leaves out
+// later counts until the next rocov_start. Waits for running kernels, but no longer than ROCOV_WAIT.
 RocovStatus rocov_stop(void);
 
 // Writes the counts since the last dump or drain, or since labels or windows last changed, as a profile with the label

@@ -173,7 +173,7 @@ mod tests {
             assert_eq!(read_input(&place(name), 4).unwrap(), b"four");
             let error = read_input(&place(name), 3).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
-            assert_eq!(error.to_string(), "it has 4 bytes, 3 are allowed");
+            assert_eq!(error.to_string(), "it has 4 bytes, at most 3 are allowed");
         }
         File::create(place("sparse"))
             .unwrap()

@@ -180,7 +180,7 @@ fn each_bad_range_is_named_and_costs_only_its_table() {
         ((0x5008, 0x5018), neither("0x5008..0x5018")),
         (
             (0x2004, 0x200c),
-            "the copied counters at 0x2004..0x200c are byte 4 to 12 of the counters section, expected \
+            "the copied counters at 0x2004..0x200c are bytes 4 to 12 of the counters section, expected \
              multiples of 8"
                 .to_owned(),
         ),

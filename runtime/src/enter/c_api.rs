@@ -49,8 +49,8 @@ pub extern "C" fn rocov_start() -> RocovStatus {
     send(Event::Start)
 }
 
-/// Closes the window, or ends the time before the first window. Writes the counts of that time, and leaves out later
-/// counts until the next rocov_start. Waits for running kernels, but no longer than ROCOV_WAIT.
+/// Closes the window, or ends the period before the first window. Writes the counts of that period, and leaves out
+/// later counts until the next rocov_start. Waits for running kernels, but no longer than ROCOV_WAIT.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_stop() -> RocovStatus {
     send(Event::Stop)

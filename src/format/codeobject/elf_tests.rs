@@ -64,7 +64,7 @@ fn segments_are_not_without_number() {
     assert_eq!(constant(&sharing(PT_LOAD.0, 256), 64), Ok(vec![64; 256]));
     let many = elf(&sharing(PT_LOAD.0, 257));
     let many = CodeObject::parse(many.as_slice()).unwrap();
-    let said = "the code object has 257 program headers, 256 are allowed";
+    let said = "the code object has 257 program headers, at most 256 are allowed";
     for error in [
         many.constant_segments(64).unwrap_err(),
         many.build_id().unwrap_err(),
@@ -91,12 +91,12 @@ fn notes_do_not_share_bytes() {
     assert_eq!(id(&[(note, half, 0), (note, LEN, 0)]), Ok(()));
     assert_eq!(
         id(&[(note, 0, half), (note, 0, half), (note, 9, 1)]),
-        Err("the notes of the code object have 1048577 bytes, the whole object has 1048576".into())
+        Err("the notes of the code object have 1048577 bytes, but the whole object has 1048576".into())
     );
     assert_eq!(
         id(&sharing(note, 256)),
         Err(
-            "the notes of the code object have 268402816 bytes, the whole object has 1048576"
+            "the notes of the code object have 268402816 bytes, but the whole object has 1048576"
                 .into()
         )
     );
@@ -123,7 +123,7 @@ fn sections_do_not_share_bytes() {
     assert_eq!(checked(&[0, 1, 2, 4, 0xfff1]), Ok(()));
     assert_eq!(
         checked(&[1, 2, 3]),
-        Err("the parts of the code object have 1048577 bytes, the whole object has 1048576".into())
+        Err("the parts of the code object have 1048577 bytes, but the whole object has 1048576".into())
     );
 }
 
