@@ -8,6 +8,8 @@ use super::code::{Code, Ins, constant, scalars};
 
 /// The first scalar register that a function leaves as its caller had it (`CSR_AMDGPU_SGPRs` in LLVM's AMDGPUCallingConv.td).
 const FIRST_KEPT: u16 = 30;
+/// The most instructions that compute an address.
+const MAX_LENGTH: usize = 8;
 /// The most instructions that are looked at for one call.
 const MAX_STEPS: usize = 100_000;
 
@@ -81,35 +83,63 @@ impl Ways<'_, '_> {
         (u32::from(source) < scalars(self.code.target)).then_some(source)
     }
 
-    /// The address that the three instructions up to `last` compute.
+    /// The address that the instructions up to `last` compute.
     fn computed_until(&self, last: usize, pair: u16) -> Option<u64> {
-        let first = last.checked_sub(2)?;
+        let mut firsts = (last.saturating_sub(MAX_LENGTH)..last).rev();
+        let first = firsts.find(|number| self.all[*number].mnemonic == "s_getpc_b64")?;
         let is_straight = |number: usize| self.sources[number] == [number - 1];
-        let is_whole = is_straight(last) && is_straight(last - 1);
-        computed(self.code, self.all, first, pair).filter(|_| is_whole)
+        let is_whole = (first + 1..=last).all(is_straight);
+        let computed = computed(self.code, self.all, first, pair)?;
+        (is_whole && computed.high == last).then_some(computed.address)
     }
 }
 
-/// The address that `s_getpc_b64` at `index`, and two additions of constants to its pair, compute.
-pub(super) fn computed(code: &Code<'_>, all: &[Ins], index: usize, pair: u16) -> Option<u64> {
+/// An address that instructions compute from constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Computed {
+    pub(super) address: u64,
+    /// The numbers of the instructions that add the halves of the distance. The second one is the last of all.
+    pub(super) low: usize,
+    pub(super) high: usize,
+}
+
+/// The address that `s_getpc_b64` at `index`, and two additions of constants to its pair, compute. On RDNA 4, there are waits
+/// in between, and an instruction that extends the sign of the high half: programs have addresses of 48 bits.
+pub(super) fn computed(code: &Code<'_>, all: &[Ins], index: usize, pair: u16) -> Option<Computed> {
     let first = all.get(index)?;
-    let low = all.get(index + 1)?;
-    let high = all.get(index + 2)?;
-    let own = Operand::scalar(pair.into());
-    let is_pair = first.mnemonic == "s_getpc_b64"
-        && code.decode(first.address)?.dst == own
-        && matches!(low.mnemonic, "s_add_u32" | "s_add_co_u32")
-        && matches!(high.mnemonic, "s_addc_u32" | "s_add_co_ci_u32");
-    if !is_pair {
+    let decoded = code.decode(first.address)?;
+    if first.mnemonic != "s_getpc_b64" || decoded.dst != Operand::scalar(pair.into()) {
         return None;
     }
-    let part = |address: u64, register: u16| {
-        let decoded = code.decode(address)?;
+    // The constant in an instruction that changes a register only.
+    let part = |ins: &Ins, register: u16| {
+        let decoded = code.decode(ins.address)?;
         let own = Operand::scalar(register.into());
         let is_own = decoded.dst == own && decoded.src[0] == own;
         constant(&decoded, decoded.src[1]).filter(|_| is_own)
     };
-    let (low, high) = (part(low.address, pair)?, part(high.address, pair + 1)?);
-    let distance = u64::from(low) | u64::from(high) << 32;
-    Some(first.end().wrapping_add(distance))
+    let mut low = None;
+    for (number, ins) in all.iter().enumerate().skip(index + 1).take(MAX_LENGTH - 1) {
+        match (ins.mnemonic, low) {
+            ("s_wait_alu" | "s_delay_alu", _) => {}
+            ("s_sext_i32_i16", None) => {
+                let decoded = code.decode(ins.address)?;
+                let high = Operand::scalar(u32::from(pair) + 1);
+                if decoded.dst != high || decoded.src[0] != high {
+                    return None;
+                }
+            }
+            ("s_add_u32" | "s_add_co_u32", None) => low = Some((number, part(ins, pair)?)),
+            ("s_addc_u32" | "s_add_co_ci_u32", Some((low, constant))) => {
+                let distance = u64::from(constant) | u64::from(part(ins, pair + 1)?) << 32;
+                return Some(Computed {
+                    address: first.end().wrapping_add(distance),
+                    low,
+                    high: number,
+                });
+            }
+            _ => return None,
+        }
+    }
+    None
 }

@@ -301,7 +301,6 @@ impl Encoder {
 
     /// SCC = source, which is 0 or 1.
     pub(super) fn restore_scc(&self, text: &mut Text, source: u16) {
-        self.wait_for_scalars(text);
         let op = self.opcodes.compare_not_equal;
         text.push(0xbf00_0000 | op << 16 | ZERO << 8 | u32::from(source));
     }
@@ -309,17 +308,22 @@ impl Encoder {
     /// Sets a pair to the address of `goal`. Changes SCC.
     pub(super) fn address(&self, text: &mut Text, pair: u16, goal: super::text::Goal) {
         Self::sop1(text, self.opcodes.get_pc, pair, Source::Constant(0));
-        self.add_distance(text, pair, goal);
+        self.add_distance(text, pair, goal, text.len());
     }
 
-    /// Adds to a pair that has the address of this place the distance to `goal`. Changes SCC.
-    pub(super) fn add_distance(&self, text: &mut Text, pair: u16, goal: super::text::Goal) {
+    /// Adds to a pair that has the address of the place `origin` the distance to `goal`. Changes SCC.
+    pub(super) fn add_distance(
+        &self,
+        text: &mut Text,
+        pair: u16,
+        goal: super::text::Goal,
+        origin: usize,
+    ) {
         // The text sets both constants.
         let wide = Source::Constant(0x1234_5678);
-        let start = text.len();
         self.wait_for_scalars(text);
         self.wait_for_masks(text);
-        text.refer(goal, text.len() - start);
+        text.refer(goal, text.len() - origin);
         self.add(text, pair, pair, wide);
         self.add_with_carry(text, pair + 1, pair + 1, wide);
     }

@@ -237,6 +237,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     }
                     self.call_flush(text);
                     if is_live {
+                        encoder.wait_for_scalars(text);
                         encoder.restore_scc(text, scc);
                     }
                     self.copy(text, function, index);
@@ -317,10 +318,11 @@ impl<'a, 'data> Emitter<'a, 'data> {
         let pair = self.pair(function, index, |decoded| decoded.dst)?;
         let behind = function.all[index].end();
         self.copy(text, function, index);
-        let parts = [index + 1, index + 2];
-        let is_whole = parts.iter().all(|part| !starts.contains_key(part));
-        let goal = computed(&function.code, &function.all, index, pair);
-        if let Some(goal) = goal.filter(|_| is_whole) {
+        let origin = text.len();
+        let computed = computed(&function.code, &function.all, index, pair);
+        let is_whole = |last: usize| (index + 1..=last).all(|part| !starts.contains_key(&part));
+        if let Some(computed) = computed.filter(|computed| is_whole(computed.high)) {
+            let goal = computed.address;
             // A call goes to the copy at once. The copy of a kernel's own is for this kernel's calls only: other code may get the
             // address, too.
             let start = self.labels.starts.get(&(None, goal));
@@ -329,8 +331,12 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 Some(start) if !self.labels.kernels.contains_key(&goal) => Goal::Label(*start),
                 _ => Goal::Original(goal),
             };
-            self.encoder.add_distance(text, pair, goal);
-            return Ok(2);
+            // Waits in between may be for other registers, too, and for the low half.
+            let copy = |text: &mut Text, part| self.copy(text, function, part);
+            (index + 1..computed.low).for_each(|part| copy(text, part));
+            self.encoder.add_distance(text, pair, goal, origin);
+            (computed.low + 1..computed.high).for_each(|part| copy(text, part));
+            return Ok(computed.high - index);
         }
         let is_live = function
             .is_scc_live
@@ -342,8 +348,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
             self.encoder.save_scc(text, scc);
         }
         self.encoder
-            .add_distance(text, pair, Goal::Original(behind));
+            .add_distance(text, pair, Goal::Original(behind), origin);
         if is_live {
+            self.wait_if_read_by_vectors(text);
             self.encoder.restore_scc(text, scc);
         }
         Ok(0)
@@ -411,7 +418,17 @@ impl<'a, 'data> Emitter<'a, 'data> {
             }
         }
         if is_live {
+            self.wait_if_read_by_vectors(text);
             encoder.restore_scc(text, scc);
+        }
+    }
+
+    /// Waits for scalar instructions, if vector ones may have read the registers for use between instructions before, or those
+    /// of counters: those of other functions, or those that access lanes. The code that brings counts to memory on the way reads
+    /// only a register that no other instruction in between uses.
+    fn wait_if_read_by_vectors(&self, text: &mut Text) {
+        if self.plan.is_apart || !self.plan.vectors.is_empty() {
+            self.encoder.wait_for_scalars(text);
         }
     }
 
@@ -484,11 +501,8 @@ impl<'a, 'data> Emitter<'a, 'data> {
             Home::Bit(register, bit) => self.set_bits(text, register, 1 << bit),
             Home::Scalar(register) if counter.is_once => encoder.move_32(text, register, amount),
             Home::Scalar(register) => {
-                // The code that brings counts to memory on the way reads the temporaries by vector instructions.
-                let is_read_by_vectors =
-                    !self.plan.vectors.is_empty() || self.plan.on_the_way.is_some();
-                if matches!(amount, Source::Scalar(_)) && is_read_by_vectors {
-                    encoder.wait_for_scalars(text);
+                if matches!(amount, Source::Scalar(_)) {
+                    self.wait_if_read_by_vectors(text);
                 }
                 encoder.add(text, register, register, amount);
             }
@@ -698,7 +712,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             encoder.wait_for_memory(text);
             [OFFSET, DATA]
         });
-        encoder.wait_for_scalars(text);
+        self.wait_if_read_by_vectors(text);
         let is_alone = plan.batches.len() == 1;
         let mut is_active = Active::Some;
         if !is_alone || first.bits.is_none() {
@@ -763,7 +777,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 match plan.counters[*number].home {
                     Home::Scalar(register) => {
                         if std::mem::take(&mut is_waiting) {
-                            encoder.wait_for_scalars(text);
+                            self.wait_if_read_by_vectors(text);
                         }
                         encoder.write_known_lane(text, data, Source::Scalar(register), lane as u16);
                     }

@@ -123,7 +123,8 @@ pub(super) struct Plan {
     pub(super) counting: Counting,
     pub(super) counters: Vec<Counter>,
     pub(super) batches: Vec<Batch>,
-    /// Scalar registers for use between instructions: two values, and SCC.
+    /// Scalar registers for use between instructions: two values, and SCC. The second one may be in a pair with the first, so
+    /// that the first and the register after it are of use as a pair only where the second is not.
     pub(super) temporaries: [u16; 3],
     /// `None`: running waves do not bring their counts to memory.
     pub(super) on_the_way: Option<OnTheWay>,

@@ -404,7 +404,12 @@ impl<'a, 'data> Assignment<'a, 'data> {
             counting: group.counting,
             counters: Vec::new(),
             batches: Vec::new(),
-            temporaries: [first, first + 1, first + 2].map(|number| number as u16),
+            // On RDNA 4, vector instructions that read one register of a pair cost waits for the other.
+            temporaries: match is_on_the_way {
+                true => [first, first + 2, first + 3],
+                false => [first, first + 1, first + 2],
+            }
+            .map(|number| number as u16),
             on_the_way: None,
             borrowed: None,
             factors: BTreeMap::new(),
