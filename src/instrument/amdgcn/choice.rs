@@ -98,17 +98,24 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
             is_exact && is_checked && (stretches[stretch].is_head || is_entry)
         };
         let graph = Graph::new(function, &block_of, Flowing::Waves, callees_end);
-        let picked = graph.pick(|block| {
-            let stretch = blocks[block];
+        let counts = graph.counts();
+        // Blocks that run equally often are equally deep and frequent, whatever the estimates are.
+        let same = counts.same();
+        let mut estimates = vec![(u32::MAX, u32::MAX); blocks.len()];
+        for (stretch, first) in blocks.iter().zip(&same) {
             let Stretch {
                 depth, frequency, ..
-            } = stretches[stretch];
+            } = stretches[*stretch];
+            estimates[*first] = estimates[*first].min((depth, frequency));
+        }
+        let estimate = |block: usize| estimates[same[block]];
+        let picked = counts.pick(|block| {
+            let stretch = blocks[block];
             let is_first = is_first(functions, number, stretch);
             (
                 !is_first && !is_known(stretch),
                 !checked(stretch),
-                depth,
-                frequency,
+                estimate(block),
                 block,
             )
         });
@@ -164,12 +171,14 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         };
         let multiplied: Vec<Option<Vec<(Term, Ratio)>>> =
             (0..stretches.len()).map(multiplied).collect();
-        let picked = graph.pick(|stretch| {
+        let picked = graph.counts().pick(|stretch| {
             let found = &stretches[stretch];
             (
                 !is_entry(stretch) && !is_known(stretch) && multiplied[stretch].is_none(),
-                found.depth,
-                found.frequency,
+                estimate(block_of[stretch]),
+                // Counters change SCC.
+                function.is_scc_live.get(found.first) == Some(&true),
+                // The bit of the block's waves is set with it.
                 !found.starts_block,
                 stretch,
             )

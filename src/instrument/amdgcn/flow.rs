@@ -138,66 +138,14 @@ impl Graph {
         }
     }
 
-    /// The count of each node, as a sum of the counts of picked nodes: those whose sum is themselves. `cost` orders the nodes.
-    pub(super) fn pick<C: Ord>(&self, cost: impl Fn(usize) -> C) -> Vec<Sum> {
-        let own = |node: usize| Sum {
-            denominator: 1,
-            terms: vec![(node, 1)],
-        };
-        if self.nodes > MAX_NODES {
-            return (0..self.counted).map(own).collect();
+    /// The counts of nodes. They are not known if there are too many.
+    pub(super) fn counts(&self) -> Counts {
+        let is_large = self.nodes > MAX_NODES;
+        Counts {
+            counted: self.counted,
+            flows: (!is_large).then(|| self.flows()),
         }
-        let flows = self.flows();
-        let mut order: Vec<usize> = (0..self.counted).collect();
-        order.sort_by_key(|node| cost(*node));
-        let mut rows: HashMap<usize, (Vector, Vector)> = HashMap::new();
-        let mut sums: Vec<Sum> = (0..self.counted).map(own).collect();
-        for node in order {
-            // `value` is what is left of the node's count; the rest is `made` of picked counts.
-            let (mut value, mut made) = (flows[node].clone(), Vector::new());
-            let is_derived = loop {
-                let Some(pivot) = value.keys().next().copied() else {
-                    break true;
-                };
-                let Some((row, how)) = rows.get(&pivot) else {
-                    break false;
-                };
-                let factor = value[&pivot];
-                let is_exact = add(&mut value, row, factor.negative())
-                    && add(&mut made, how, factor)
-                    && made.len() <= MAX_TERMS;
-                if !is_exact {
-                    // It gets a counter, which no other count follows from.
-                    value.clear();
-                    made.clear();
-                    break false;
-                }
-            };
-            if is_derived {
-                if let Some(sum) = to_sum(&made) {
-                    sums[node] = sum;
-                }
-                continue;
-            }
-            let Some((pivot, scale)) = value.iter().next().map(|(key, value)| (*key, *value))
-            else {
-                continue;
-            };
-            // The row is what is left, scaled to 1 at the pivot; it is the node's count without what it is made of.
-            let Some(inverse) = scale.inverse() else {
-                continue;
-            };
-            let mut row = Vector::new();
-            let mut how = Vector::from([(node, Ratio::ONE)]);
-            let is_exact = add(&mut how, &made, Ratio::ONE.negative());
-            let mut scaled = Vector::new();
-            if is_exact && add(&mut row, &value, inverse) && add(&mut scaled, &how, inverse) {
-                rows.insert(pivot, (row, scaled));
-            }
-        }
-        sums
     }
-
     /// The count of each node by the flows on edges that are not in a spanning tree.
     fn flows(&self) -> Vec<Vector> {
         let outside = self.nodes;
@@ -271,8 +219,88 @@ impl Graph {
     }
 }
 
+/// The counts of the nodes of a graph, as flows on edges.
+#[derive(Clone, Debug)]
+pub(super) struct Counts {
+    /// The nodes whose counts can be picked: the first ones.
+    counted: usize,
+    /// `None`: there are too many.
+    flows: Option<Vec<Vector>>,
+}
+
+impl Counts {
+    /// For each node, the first one that must have the same count.
+    pub(super) fn same(&self) -> Vec<usize> {
+        let mut firsts: HashMap<&Vector, usize> = HashMap::new();
+        let first = |node: usize| match &self.flows {
+            Some(flows) => *firsts.entry(&flows[node]).or_insert(node),
+            None => node,
+        };
+        (0..self.counted).map(first).collect()
+    }
+
+    /// The count of each node, as a sum of the counts of picked nodes: those whose sum is themselves. `cost` orders the nodes.
+    pub(super) fn pick<C: Ord>(&self, cost: impl Fn(usize) -> C) -> Vec<Sum> {
+        let own = |node: usize| Sum {
+            denominator: 1,
+            terms: vec![(node, 1)],
+        };
+        let Some(flows) = &self.flows else {
+            return (0..self.counted).map(own).collect();
+        };
+        let mut order: Vec<usize> = (0..self.counted).collect();
+        order.sort_by_key(|node| cost(*node));
+        let mut rows: HashMap<usize, (Vector, Vector)> = HashMap::new();
+        let mut sums: Vec<Sum> = (0..self.counted).map(own).collect();
+        for node in order {
+            // `value` is what is left of the node's count; the rest is `made` of picked counts.
+            let (mut value, mut made) = (flows[node].clone(), Vector::new());
+            let is_derived = loop {
+                let Some(pivot) = value.keys().next().copied() else {
+                    break true;
+                };
+                let Some((row, how)) = rows.get(&pivot) else {
+                    break false;
+                };
+                let factor = value[&pivot];
+                let is_exact = add(&mut value, row, factor.negative())
+                    && add(&mut made, how, factor)
+                    && made.len() <= MAX_TERMS;
+                if !is_exact {
+                    // It gets a counter, which no other count follows from.
+                    value.clear();
+                    made.clear();
+                    break false;
+                }
+            };
+            if is_derived {
+                if let Some(sum) = to_sum(&made) {
+                    sums[node] = sum;
+                }
+                continue;
+            }
+            let Some((pivot, scale)) = value.iter().next().map(|(key, value)| (*key, *value))
+            else {
+                continue;
+            };
+            // The row is what is left, scaled to 1 at the pivot; it is the node's count without what it is made of.
+            let Some(inverse) = scale.inverse() else {
+                continue;
+            };
+            let mut row = Vector::new();
+            let mut how = Vector::from([(node, Ratio::ONE)]);
+            let is_exact = add(&mut how, &made, Ratio::ONE.negative());
+            let mut scaled = Vector::new();
+            if is_exact && add(&mut row, &value, inverse) && add(&mut scaled, &how, inverse) {
+                rows.insert(pivot, (row, scaled));
+            }
+        }
+        sums
+    }
+}
+
 /// A fraction in lowest terms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ratio {
     numerator: i64,
     /// At least 1.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use modelgpu_isa::{Flow, Instruction, Operand, WaveSize};
 
-use super::code::{Ins, Scalars};
+use super::code::{Ins, Scalars, constant};
 use super::function::Function;
 
 /// The most stretches of a function whose masks are followed.
@@ -138,12 +138,23 @@ fn is_within(inner: Set, outer: Set, parents: &Parents) -> bool {
     around(inner, parents).contains(&outer)
 }
 
+/// The lanes that have left a loop, in a register: compilers set it to 0 before the loop, add lanes to it, and make these inactive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Left {
+    /// The instruction that sets it to 0. It is a condition whose others are the lanes that have left.
+    start: usize,
+    /// The lanes that are those before the start, together with the register. `None`: the active ones.
+    with: Option<Set>,
+}
+
 /// The knowledge before an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct State {
     exec: Mask,
     /// By the number of the first register.
     registers: BTreeMap<u16, Mask>,
+    /// The registers with lanes that have left a loop.
+    left: BTreeMap<u16, Left>,
     /// Conditions in whose pools lanes may wait.
     open: BTreeSet<usize>,
     /// Sets of which lanes may be inactive and in no pool.
@@ -161,9 +172,20 @@ impl State {
             let joined = join(*mask, *other.registers.get(number)?);
             (joined != Mask::Unknown).then_some((*number, joined))
         });
+        let left = self.left.iter().filter_map(|(number, one)| {
+            let another = other.left.get(number)?;
+            let is_active = self.is_active(*one) && other.is_active(*another);
+            let with = match one.with == another.with {
+                true => one.with,
+                false => is_active.then_some(None)?,
+            };
+            let start = one.start;
+            (start == another.start).then_some((*number, Left { start, with }))
+        });
         Self {
             exec: join(self.exec, other.exec),
             registers: registers.collect(),
+            left: left.collect(),
             open: self.open.union(&other.open).copied().collect(),
             lost: self.lost.union(&other.lost).copied().collect(),
         }
@@ -179,6 +201,31 @@ impl State {
         known.unwrap_or(Mask::Unknown)
     }
 
+    /// Returns whether the active lanes, together with these, are those before the loop.
+    fn is_active(&self, left: Left) -> bool {
+        left.with.is_none_or(|set| self.exec == Mask::Is(set))
+    }
+
+    /// The lanes in an operand that have left a loop, if all others of it are active.
+    fn left(&self, operand: Operand) -> Option<(u16, Left)> {
+        let number = operand.scalar_index()? as u16;
+        let left = self.left.get(&number).copied();
+        left.filter(|left| self.is_active(*left))
+            .map(|left| (number, left))
+    }
+
+    /// Gives the active lanes a name: those before this condition. Returns whether less is known of them than before.
+    fn name_active(&mut self, condition: usize, parents: &mut Parents) -> bool {
+        self.forget(condition, parents);
+        let is_new = set_parent(condition, self.exec, parents);
+        let set = before(condition, parents);
+        self.exec = Mask::Is(set);
+        for left in self.left.values_mut() {
+            left.with = left.with.or(Some(set));
+        }
+        is_new
+    }
+
     /// Forgets what follows from a condition, which is evaluated again.
     fn forget(&mut self, condition: usize, parents: &Parents) {
         if !parents.contains_key(&condition) {
@@ -191,6 +238,14 @@ impl State {
         };
         let is_foreign = |mask: &Mask| !mask.bound().is_some_and(|set| depends(&set));
         self.registers.retain(|_, mask| is_foreign(mask));
+        let exec = self.exec;
+        self.left.retain(|_, left| {
+            if left.with.is_some_and(|set| exec == Mask::Is(set)) {
+                left.with = None;
+            }
+            let is_over = left.start == condition || depends(&before(left.start, parents));
+            !is_over && !left.with.is_some_and(|set| depends(&set))
+        });
         let outer = |set: Set| {
             let sets = around(set, parents);
             let last = sets
@@ -236,6 +291,7 @@ fn states_once(
     let start = Rc::new(State {
         exec: Mask::Is(Set::Entry),
         registers: BTreeMap::new(),
+        left: BTreeMap::new(),
         open: BTreeSet::new(),
         lost: BTreeSet::new(),
     });
@@ -286,11 +342,11 @@ fn states_once(
 
 /// Returns whether [`step`] may change what is known.
 fn matters(ins: &Ins, state: &State) -> bool {
-    const OF_MASKS: [&str; 4] = ["s_mov_", "s_and", "s_or", "s_xor_"];
+    const OF_MASKS: [&str; 5] = ["s_mov_", "s_and", "s_or", "s_xor_", "v_cmp_"];
     if ins.writes == 0 {
         return ins.is_call() || ins.writes_exec || matches!(ins.flow, Flow::Trap);
     }
-    let mut registers = state.registers.keys();
+    let mut registers = state.registers.keys().chain(state.left.keys());
     ins.is_call()
         || ins.writes_exec
         || matches!(ins.flow, Flow::Trap)
@@ -367,10 +423,15 @@ fn ways(
             let state = Rc::make_mut(&mut state);
             let is_plain = matches!(ins.flow, Flow::Next | Flow::Branch { .. });
             if is_plain && (!ins.writes_exec || ins.ends_block()) {
+                if state.open.contains(&number) {
+                    // Lanes that have left a loop still wait when it starts again.
+                    leaking.insert(number);
+                }
                 step(function, number, state, parents);
                 continue;
             }
             let earlier = state.clone();
+            let left = leaves_loop(function, number, &earlier);
             step(function, number, state, parents);
             let leaves =
                 matches!(ins.flow, Flow::Indirect) && !function.jumps.contains_key(&number);
@@ -390,6 +451,11 @@ fn ways(
             let (own, next) = (LaneEnd::Stretch(stretch), LaneEnd::Stretch(stretch + 1));
             found.known.insert(stretch);
             let mut add = |from: LaneEnd, to: LaneEnd| _ = found.ways.insert((from, to));
+            if let Some((_, Left { start, .. })) = left {
+                add(own, next);
+                add(own, pool(start, true));
+                continue;
+            }
             match (earlier.exec, state.exec) {
                 (_, Mask::Is(Set::Kept(at))) if at == number => {
                     if earlier.open.contains(&at) {
@@ -517,6 +583,7 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
     if ins.is_call() || matches!(ins.flow, Flow::Trap) {
         state.exec = Mask::Unknown;
         state.registers.clear();
+        state.left.clear();
         return false;
     }
     if ins.writes == 0 {
@@ -525,6 +592,9 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
     let mask = |mask: Mask| (mask != Mask::Unknown).then_some(mask);
     let mut is_new = false;
     let mut result = None;
+    // The lanes in its result that have left a loop, and the register with those that leave it here.
+    let mut left_result = None;
+    let leaving = leaves_loop(function, number, state);
     let mut exec = state.exec;
     // Instructions on masks of whole waves.
     let suffix = match function.code.wave {
@@ -539,13 +609,20 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
         match name {
             "s_mov" => {
                 let is_kept = decoded.src[0] == Operand::EXEC && !writes_exec;
+                let is_empty = constant(&decoded, decoded.src[0]) == Some(0) && !writes_exec;
                 if is_kept && !matches!(state.exec, Mask::Is(_)) {
                     // The lanes get a name, as a comparison may follow that narrows them.
-                    state.forget(number, parents);
-                    is_new = set_parent(number, state.exec, parents);
-                    state.exec = Mask::Is(before(number, parents));
-                    exec = state.exec;
+                    is_new = state.name_active(number, parents);
                 }
+                if is_empty && state.exec != Mask::Unknown {
+                    // A loop may follow, whose lanes leave one after the other.
+                    is_new = state.name_active(number, parents);
+                    left_result = Some(Left {
+                        start: number,
+                        with: Some(before(number, parents)),
+                    });
+                }
+                exec = state.exec;
                 let moved = state.mask(decoded.src[0]);
                 match writes_exec {
                     true => exec = moved,
@@ -573,7 +650,25 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
             }
             "s_or" if writes_exec => {
                 let [a, b] = operands(state, &decoded);
-                exec = union(a, b, parents);
+                exec = match left_and(state, &decoded) {
+                    // All that have left are active again.
+                    Some((left, Operand::EXEC)) if state.is_active(left) => {
+                        Mask::Is(before(left.start, parents))
+                    }
+                    _ => union(a, b, parents),
+                };
+            }
+            "s_or" => {
+                let more = left_and(state, &decoded);
+                left_result = more.and_then(|(left, other)| {
+                    let all = before(left.start, parents);
+                    let is_part = |set| is_within(set, all, parents);
+                    state
+                        .mask(other)
+                        .bound()
+                        .is_some_and(is_part)
+                        .then_some(left)
+                });
             }
             "s_and" => {
                 let [a, b] = operands(state, &decoded);
@@ -622,11 +717,26 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
             _ => {}
         }
         forget_written(state, ins.writes, function.code.wave);
-        if let (Some(mask), Some(register), false) = (result, goal.scalar_index(), writes_exec) {
-            state.registers.insert(register as u16, mask);
+        if let (Some(register), false) = (goal.scalar_index(), writes_exec) {
+            let register = register as u16;
+            if let Some(left) = left_result {
+                state.left.insert(register, left);
+                result = Some(Mask::PartOf(before(left.start, parents)));
+            }
+            if let Some(mask) = result {
+                state.registers.insert(register, mask);
+            }
         }
     } else {
         forget_written(state, ins.writes, function.code.wave);
+        if ins.mnemonic.starts_with("v_cmp_")
+            && let Some(mask) = mask(state.exec.part())
+        {
+            // Its result has no lane that is not active.
+            state
+                .registers
+                .insert(ins.writes.trailing_zeros() as u16, mask);
+        }
         if ins.writes_exec {
             // A vector comparison that writes EXEC keeps a part of the active lanes.
             match ins.mnemonic.starts_with("v_cmpx") {
@@ -636,18 +746,48 @@ fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut
         }
     }
     if ins.writes_exec {
-        settle(state, exec, parents);
+        let leaving = leaving.filter(|_| exec != Mask::Unknown);
+        match leaving {
+            Some((_, left)) => _ = state.open.insert(left.start),
+            None => settle(state, exec, parents),
+        }
+        state.left.retain(|_, left| left.with.is_some());
+        if let Some((register, left)) = leaving {
+            let left = Left { with: None, ..left };
+            state.left.insert(register, left);
+        }
     }
     state.exec = exec;
     is_new
 }
 
+/// The lanes that an instruction makes inactive, as they have left a loop, and their register.
+fn leaves_loop(function: &Function<'_>, number: usize, state: &State) -> Option<(u16, Left)> {
+    let ins = &function.all[number];
+    let name = ins.mnemonic;
+    let is_rest = name.starts_with("s_andn2_b") || name.starts_with("s_and_not1_b");
+    if !is_rest || !ins.writes_exec || state.exec == Mask::Unknown {
+        return None;
+    }
+    let decoded = function.code.decode(ins.address)?;
+    let is_own = decoded.dst == Operand::EXEC && decoded.src[0] == Operand::EXEC;
+    state.left(decoded.src[1]).filter(|_| is_own)
+}
+
+/// The source of an instruction that has lanes that have left a loop, and the other source.
+fn left_and(state: &State, decoded: &Instruction) -> Option<(Left, Operand)> {
+    let [a, b, ..] = decoded.src;
+    let find = |one: Operand, other: Operand| {
+        let number = one.scalar_index()? as u16;
+        state.left.get(&number).map(|left| (*left, other))
+    };
+    find(a, b).or_else(|| find(b, a))
+}
+
 /// Notes that an instruction keeps some of the active lanes. Returns these, and whether less is known of the lanes before it.
 fn narrow(number: usize, state: &mut State, parents: &mut Parents) -> (Mask, bool) {
-    state.forget(number, parents);
-    let is_new = set_parent(number, state.exec, parents);
     // All lanes before it are those that it is about.
-    state.exec = Mask::Is(before(number, parents));
+    let is_new = state.name_active(number, parents);
     (Mask::Is(Set::Kept(number)), is_new)
 }
 
@@ -694,9 +834,9 @@ fn forget_written(state: &mut State, writes: Scalars, wave: WaveSize) {
         WaveSize::W32 => 1,
         WaveSize::W64 => 3,
     };
-    state
-        .registers
-        .retain(|number, _| writes >> number & registers == 0);
+    let is_written = |number: u16| writes >> number & registers != 0;
+    state.registers.retain(|number, _| !is_written(*number));
+    state.left.retain(|number, _| !is_written(*number));
 }
 
 /// Notes the lanes before a condition. Returns whether others were known.
