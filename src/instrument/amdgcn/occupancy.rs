@@ -13,12 +13,17 @@ fn simd(target: Target, lanes: u16) -> [u32; 3] {
     }
 }
 
-/// The most vector registers with which as many waves fit into a SIMD as with `vectors`.
-pub(super) fn most_vectors(target: Target, lanes: u16, vectors: u32) -> u32 {
+/// The waves with so many vector registers each that fit into a SIMD.
+pub(super) fn waves(target: Target, lanes: u16, vectors: u32) -> u32 {
     let [total, granule, most_waves] = simd(target, lanes);
     let given = vectors.max(1).next_multiple_of(granule);
-    let waves = (total / given).clamp(1, most_waves);
-    total / waves / granule * granule
+    (total / given).clamp(1, most_waves)
+}
+
+/// The most vector registers with which as many waves fit into a SIMD as with `vectors`.
+pub(super) fn most_vectors(target: Target, lanes: u16, vectors: u32) -> u32 {
+    let [total, granule, _] = simd(target, lanes);
+    total / waves(target, lanes, vectors) / granule * granule
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! Registers and words of memory for the counters of a group.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use modelgpu_isa::{Generation, Target};
 
 use super::Sharing;
-use super::choice::{Choice, Key, Term, Wishes, choose};
-use super::code::{Used, scalars};
-use super::encoder::Encoder;
+use super::choice::{Choice, Key, Term, Wishes, choose, is_first};
+use super::code::{Scalars, Used, scalars};
+use super::encoder::{Encoder, PAIR};
 use super::error::Refusal;
 use super::flow::{Ratio, Vector, add, to_sum};
 use super::function::Function;
@@ -56,106 +57,116 @@ impl Group<'_, '_> {
         let is_free = |first: &u32| self.own.scalar_set >> first & all == 0;
         firsts.find(|first| !self.own.has_indexed_scalars && is_free(first))
     }
+}
 
-    /// The most scalar registers one after the other that no function uses, between those in use, and that waves do not start
-    /// with. The first is even.
-    fn widest_gap(&self, used: &Used) -> Option<(u32, u32)> {
-        if used.has_indexed_scalars {
-            return None;
-        }
-        let initial = self.descriptors.iter().map(Descriptor::initial_scalars);
-        let initial = initial.max().unwrap_or_default();
-        let numbers = initial..used.scalars;
-        let taken = numbers.filter(|number| used.scalar_set >> number & 1 != 0);
-        let taken: Vec<u32> = taken.collect();
-        // A gap begins with the waves' own registers, or behind one that is in use.
-        let begins = std::iter::once(initial).chain(taken.iter().map(|number| number + 1));
-        let begins = begins.map(|begin| begin.next_multiple_of(2));
-        let gaps = begins.zip(taken.iter().copied());
-        let gaps = gaps.filter(|(begin, end)| begin < end);
-        gaps.max_by_key(|(begin, end)| (end - begin, std::cmp::Reverse(*begin)))
+/// Scalar registers that are free.
+#[derive(Clone, Copy, Debug)]
+struct Free {
+    all: Scalars,
+    /// Those of them that cost no occupancy.
+    cheap: Scalars,
+    /// The number after the highest one that was taken.
+    end: u32,
+}
+
+impl Free {
+    /// Takes registers in a row, whose first number is a multiple of `alignment`: cheap ones, if there are some, and from the
+    /// shortest row that has them.
+    fn take(&mut self, count: u32, alignment: u32) -> Option<u16> {
+        let first =
+            row(self.cheap, count, alignment).or_else(|| row(self.all, count, alignment))?;
+        let taken = numbers(first..first + count);
+        self.all &= !taken;
+        self.cheap &= !taken;
+        self.end = self.end.max(first + count);
+        Some(first as u16)
     }
+
+    /// Only those that cost no occupancy.
+    fn cheap(self) -> Self {
+        Self {
+            all: self.cheap,
+            ..self
+        }
+    }
+}
+
+/// The set of these numbers.
+fn numbers(range: Range<u32>) -> Scalars {
+    range.fold(0, |set, number| set | 1 << number)
+}
+
+/// The first of so many numbers in the shortest row of a set that has them.
+fn row(set: Scalars, count: u32, alignment: u32) -> Option<u32> {
+    let mut found: Option<(u32, u32)> = None;
+    let mut start = 0;
+    while start < Scalars::BITS && set >> start != 0 {
+        start += (set >> start).trailing_zeros();
+        let length = (set >> start).trailing_ones();
+        let first = start.next_multiple_of(alignment);
+        let fits = first + count <= start + length;
+        if fits && found.is_none_or(|(shortest, _)| length < shortest) {
+            found = Some((length, first));
+        }
+        start += length;
+    }
+    found.map(|(_, first)| first)
 }
 
 /// Decides on the counters of a group, whose first word in memory is `first_word`. A wave brings its counts to memory after so
 /// many `rounds` of a loop.
 pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
     let may_borrow = group.sharing == Sharing::Borrowed;
-    let limits = Limits::new(group, may_borrow, true);
-    let needed = match group.is_apart {
-        true => ON_THE_WAY,
-        false => TEMPORARIES,
-    };
-    if limits.first_scalar + needed > limits.scalars {
-        return Err(Refusal::Scalars {
-            used: limits.used.scalars,
-            all: limits.scalars,
-        });
-    }
+    let limits = Limits::new(group, may_borrow);
+    limits.check_scalars(group)?;
     if !group.is_apart && limits.is_hopeless(group.functions) {
         return Err(limits.refused(0));
     }
+    // No wish of a function that is apart depends on its limits.
     let wishes = Wishes {
         counting: group.counting,
         callees_end: group.callees_end,
         is_checked: group.is_apart || limits.has_room_on_the_way(),
         is_apart: group.is_apart,
         is_closed: group.is_closed,
-        may_multiply: true,
+        may_multiply: !group.is_apart,
     };
     let mut choice = choose(group.functions, wishes);
-    if choice
-        .keys
-        .iter()
-        .any(|key| matches!(key.2, Kind::Times(_)))
-    {
+    if group.is_apart {
+        let plan = |limits: &Limits| match limits.has_room_on_the_way() {
+            true => Assignment::new(group, &choice, limits).plan(first_word, rounds),
+            false => Err(limits.refused(choice.keys.len())),
+        };
+        return plan(&limits).or_else(|refusal| match refusal {
+            Refusal::Registers { .. } => plan(&Limits::new(group, !may_borrow)),
+            _ => Err(refusal),
+        });
+    }
+    let mut keys = choice.keys.iter();
+    if keys.any(|key| matches!(key.2, Kind::Times(_))) {
         // The factors are in scalar registers, as all other counters.
         let assignment = Assignment::new(group, &choice, &limits);
-        if !assignment.fits_scalars() {
-            choice = choose(
-                group.functions,
-                Wishes {
-                    may_multiply: false,
-                    ..wishes
-                },
-            );
+        if assignment.in_scalars().is_none() {
+            let wishes = Wishes {
+                may_multiply: false,
+                ..wishes
+            };
+            choice = choose(group.functions, wishes);
         }
     }
-    let plan = |limits: &Limits| {
-        let is_short = limits.first_scalar + needed > limits.scalars;
-        match is_short || group.is_apart && !limits.has_room_on_the_way() {
-            true => Err(limits.refused(choice.keys.len())),
-            false => Assignment::new(group, &choice, limits).plan(first_word, rounds),
-        }
-    };
-    let mut planned = plan(&limits);
-    if limits.is_between && matches!(planned, Err(Refusal::Registers { .. })) {
-        planned = plan(&Limits::new(group, may_borrow, false));
-    }
-    match planned {
-        Err(Refusal::Registers { .. }) if group.is_apart => {
-            plan(&Limits::new(group, !may_borrow, true))
-        }
-        planned => planned,
-    }
+    Assignment::new(group, &choice, &limits).plan(first_word, rounds)
 }
 
 /// The registers of a group: those in use, and those that there are.
 struct Limits {
     used: Used,
-    /// The first scalar register for counters: even.
-    first_scalar: u32,
-    /// The scalar registers for counters lie between those in use.
-    is_between: bool,
-    /// Those from it on may have values of callers.
+    scalars: Free,
+    /// The free scalar registers may have values of callers.
     borrows_scalars: bool,
     /// The first vector register for counters.
     first_vector: u32,
     /// Those from it on may have values of callers.
     borrows_vectors: bool,
-    /// The number of scalar registers that there are, and that cost no occupancy.
-    scalars: u32,
-    cheap_scalars: u32,
     /// The number of vector registers for counters and all before, and those that cost no occupancy.
     vectors: u32,
     cheap_vectors: u32,
@@ -166,8 +177,7 @@ struct Limits {
 impl Limits {
     /// `may_borrow`: counters may be in vector registers that other functions use. A kernel has no callers. Others keep
     /// the values of callers in accumulators.
-    /// `may_lie_between`: they may be in scalar registers between those in use.
-    fn new(group: &Group<'_, '_>, may_borrow: bool, may_lie_between: bool) -> Self {
+    fn new(group: &Group<'_, '_>, may_borrow: bool) -> Self {
         let (target, lanes) = (group.target, group.lanes);
         let is_gfx9 = target.generation() == Generation::Gfx9;
         // All modelled targets of gfx9 have one file for vector registers and accumulators.
@@ -175,7 +185,9 @@ impl Limits {
         let mut used = group.used;
         let mut first_accumulator = 0;
         for descriptor in &group.descriptors {
-            used.scalars = used.scalars.max(descriptor.initial_scalars());
+            let initial = descriptor.initial_scalars();
+            used.scalars = used.scalars.max(initial);
+            used.scalar_set |= numbers(0..initial);
             if is_unified {
                 first_accumulator = first_accumulator.max(descriptor.first_accumulator());
             }
@@ -189,37 +201,24 @@ impl Limits {
                 used.accumulators = used.accumulators.max(total - plain);
             }
         }
-        if used.has_indexed_scalars {
-            used.scalars = scalars(target);
-        }
         used.vectors = used.vectors.max(LAST_VECTORS);
-        let mut scalars = scalars(target);
-        // With six others they are six granules of 16: 800 registers are enough for eight waves on a SIMD of gfx9.
-        let mut cheap_scalars = if is_gfx9 { 90 } else { scalars };
-        let mut first_scalar = used.scalars.next_multiple_of(2);
+        let known = group.descriptors.iter();
+        let known = known.map(|descriptor| descriptor.vectors(target, lanes));
+        let known = known.max().unwrap_or_default();
+        let mut scalars = free_scalars(target, &used, occupancy::waves(target, lanes, known));
         let is_kernel = group.functions[0].is_kernel();
-        let has_room = first_scalar + ON_THE_WAY <= scalars && group.sharing != Sharing::Borrowed;
-        let gap = match group.is_apart && !has_room {
+        let has_room = row(scalars.all, ON_THE_WAY, PAIR.into()).is_some();
+        let gap = match group.is_apart && (!has_room || group.sharing == Sharing::Borrowed) {
             true => group.gap(),
             false => None,
         };
-        // Those between others cost no occupancy.
-        let rest = scalars.saturating_sub(first_scalar);
-        let cheap = cheap_scalars.saturating_sub(first_scalar);
-        let is_better = |(start, end): &(u32, u32)| {
-            let count = end - start;
-            let is_cheap = count >= 2 * ON_THE_WAY && count > cheap;
-            may_lie_between && (is_cheap || rest < ON_THE_WAY && count > rest)
-        };
-        let between = group.widest_gap(&used).filter(is_better);
-        if let Some((start, end)) = between {
-            (first_scalar, scalars, cheap_scalars) = (start, end, end);
-        }
         if let Some(gap) = gap {
             // Each one more would cost two instructions at each call.
-            first_scalar = gap;
-            scalars = gap + ON_THE_WAY;
-            cheap_scalars = 0;
+            scalars = Free {
+                all: numbers(gap..gap + ON_THE_WAY),
+                cheap: 0,
+                end: 0,
+            };
         }
         let plain = 256;
         let mut vectors = match is_unified {
@@ -234,22 +233,17 @@ impl Limits {
                 vectors = used.vectors.min(first_vector + free);
             }
         }
-        let known = group.descriptors.iter();
-        let known = known.map(|descriptor| descriptor.vectors(target, lanes));
-        let most = occupancy::most_vectors(target, lanes, known.max().unwrap_or_default());
+        let most = occupancy::most_vectors(target, lanes, known);
         let cheap_vectors = match is_unified {
             true => most.saturating_sub(used.accumulators) & !3,
             false => most,
         };
         Self {
             used,
-            first_scalar,
-            is_between: between.is_some(),
+            scalars,
             borrows_scalars: gap.is_some() && !is_kernel,
             first_vector,
             borrows_vectors: first_vector < used.vectors && !is_kernel,
-            scalars,
-            cheap_scalars,
             vectors,
             cheap_vectors: cheap_vectors.min(vectors),
             is_unified,
@@ -265,7 +259,20 @@ impl Limits {
             .map(|function| function.stretches.len())
             .sum();
         let spare = self.vectors.saturating_sub(self.first_vector) as usize;
-        blocks > SAVED * (32 * spare + self.scalars as usize)
+        blocks > SAVED * (32 * spare + Scalars::BITS as usize)
+    }
+
+    /// Requires the scalar registers that each group needs.
+    fn check_scalars(&self, group: &Group<'_, '_>) -> Result<(), Refusal> {
+        let needed = match group.is_apart {
+            true => ON_THE_WAY,
+            false => TEMPORARIES,
+        };
+        let found = row(self.scalars.all, needed, PAIR.into());
+        found.map(|_| ()).ok_or(Refusal::Scalars {
+            used: self.used.scalars,
+            all: scalars(group.target),
+        })
     }
 
     /// The refusal if so many counters do not fit.
@@ -280,7 +287,38 @@ impl Limits {
 
     /// There are registers to bring counts to memory while the wave continues.
     fn has_room_on_the_way(&self) -> bool {
-        self.first_scalar + ON_THE_WAY <= self.scalars && self.first_vector < self.vectors
+        let has_scalars = row(self.scalars.all, ON_THE_WAY, PAIR.into()).is_some();
+        has_scalars && self.first_vector < self.vectors
+    }
+}
+
+/// The scalar registers that no function uses, and that waves do not start with. With their vector registers, so many `waves`
+/// fit into a SIMD.
+fn free_scalars(target: Target, used: &Used, waves: u32) -> Free {
+    /// With six others these are six granules of 16: 800 registers are enough for eight waves on a SIMD of gfx9.
+    const CHEAP: u32 = 90;
+    /// The waves with all scalar registers there.
+    const WAVES: u32 = 7;
+    let all = scalars(target);
+    let mut free = numbers(0..all) & !used.scalar_set;
+    if used.has_indexed_scalars {
+        free = 0;
+    }
+    if target.generation() == Generation::Gfx12 {
+        // Vector instructions that read one register of a pair cost waits for the other.
+        let even = Scalars::MAX / 3;
+        let pairs = free & free >> 1 & even;
+        free = pairs | pairs << 1;
+    }
+    let is_limited = target.generation() == Generation::Gfx9 && waves > WAVES;
+    let cheap = match is_limited {
+        true => CHEAP.max(used.scalars.min(all)),
+        false => all,
+    };
+    Free {
+        all: free,
+        cheap: free & numbers(0..cheap),
+        end: 0,
     }
 }
 
@@ -320,9 +358,22 @@ fn set_products(plan: &mut Plan) {
 /// The counters of a batch, by lane: those before `bits` are checked, those in `bits` have bits, and others are values.
 struct Lanes {
     keys: Vec<Key>,
-    bits: std::ops::Range<usize>,
-    /// The bits are in a pair of registers.
+    homes: Vec<Home>,
+    bits: Range<usize>,
+    /// The scalar register of the bits, or the first one of a pair.
+    register: Option<u16>,
     has_pair: bool,
+}
+
+/// The places of all counters in scalar registers.
+struct Places {
+    /// The first register for values that are kept on the way.
+    kept: u16,
+    entry_lanes: Option<u16>,
+    factors: BTreeMap<(usize, usize), u16>,
+    batches: Vec<Lanes>,
+    /// The number after the highest register.
+    end: u32,
 }
 
 /// The most counters of a batch whose bits are in a pair of registers: no bit of the low one is a sign.
@@ -365,21 +416,6 @@ impl<'a, 'data> Assignment<'a, 'data> {
         self.limits.refused(self.choice.keys.len())
     }
 
-    /// The first scalar register after those for use between instructions.
-    fn behind(&self) -> u32 {
-        self.limits.first_scalar
-            + match self.limits.has_room_on_the_way() {
-                true => ON_THE_WAY,
-                false => TEMPORARIES,
-            }
-    }
-
-    /// All counters can be in scalar registers that cost no occupancy.
-    fn fits_scalars(&self) -> bool {
-        let is_on_the_way = self.limits.has_room_on_the_way();
-        self.in_scalars(self.behind(), is_on_the_way).is_some()
-    }
-
     /// The stretches whose lanes waves are multiplied by.
     fn factors(&self) -> BTreeSet<(usize, usize)> {
         let keys = self.choice.keys.iter();
@@ -390,13 +426,22 @@ impl<'a, 'data> Assignment<'a, 'data> {
         factors.collect()
     }
 
-    /// The counters in scalar registers alone, if there are enough that cost no occupancy: with them, a wave neither needs to
+    /// The scalar registers for use between instructions, and the others.
+    fn first_scalars(&self) -> Option<(u16, Free)> {
+        let mut free = self.limits.scalars;
+        let count = match self.limits.has_room_on_the_way() {
+            true => ON_THE_WAY,
+            false => TEMPORARIES,
+        };
+        free.take(count, PAIR.into()).map(|first| (first, free))
+    }
+
+    /// The plan: with counters in scalar registers alone, if there are enough that cost no occupancy: then, a wave neither needs to
     /// set vector registers at its start, nor more of them.
     fn plan(&self, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
         let (limits, group) = (self.limits, self.group);
-        let first = limits.first_scalar;
         let is_on_the_way = limits.has_room_on_the_way();
-        let behind = self.behind();
+        let (first, mut free) = self.first_scalars().ok_or_else(|| self.refused())?;
         let mut plan = Plan {
             encoder: Encoder::new(group.target, group.lanes),
             rounds,
@@ -408,8 +453,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
             temporaries: match is_on_the_way {
                 true => [first, first + 2, first + 3],
                 false => [first, first + 1, first + 2],
-            }
-            .map(|number| number as u16),
+            },
             on_the_way: None,
             borrowed: None,
             factors: BTreeMap::new(),
@@ -420,36 +464,33 @@ impl<'a, 'data> Assignment<'a, 'data> {
             total: limits.used,
             first_accumulator: 0,
         };
-        let mut next = behind;
-        let kept = match self.in_scalars(behind, is_on_the_way) {
-            Some(batches) => {
-                let mut take = |count: u32| {
-                    next += count;
-                    Home::Scalar((next - count) as u16)
-                };
-                let kept = take(if is_on_the_way { KEPT_VALUES.into() } else { 0 });
-                plan.entry_lanes = (!self.products.is_empty()).then(|| take(1));
-                for place in self.factors() {
-                    if let Home::Scalar(register) = take(1) {
-                        plan.factors.insert(place, register);
-                    }
-                }
+        let kept = match self.in_scalars() {
+            Some(Places {
+                kept,
+                entry_lanes,
+                factors,
+                batches,
+                end,
+            }) => {
+                plan.entry_lanes = entry_lanes.map(Home::Scalar);
+                plan.factors = factors;
                 for lanes in batches {
-                    self.add_scalars(&mut plan, &lanes, first_word, &mut next);
+                    self.add_scalars(&mut plan, &lanes, first_word);
                 }
                 set_products(&mut plan);
-                kept
+                free.end = end;
+                Home::Scalar(kept)
             }
-            None => self.add_mixed(&mut plan, first_word, &mut next, is_on_the_way)?,
+            None => self.add_mixed(&mut plan, first_word, &mut free, is_on_the_way)?,
         };
         if is_on_the_way {
             plan.on_the_way = Some(OnTheWay {
-                back: first as u16 + 4,
-                base: first as u16 + 6,
+                back: first + 4,
+                base: first + 6,
                 kept,
             });
         }
-        plan.total.scalars = plan.total.scalars.max(next);
+        plan.total.scalars = plan.total.scalars.max(free.end);
         plan.total.vectors = limits.used.vectors.max(plan.vectors.end.into());
         if limits.borrows_scalars || limits.borrows_vectors {
             // This one must be free, as vector registers go to accumulators with the help of scalar ones.
@@ -464,7 +505,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
                 return Err(self.refused());
             }
             plan.borrowed = Some(Borrowed {
-                scalars: first as u16..(first + ON_THE_WAY) as u16,
+                scalars: first..first + ON_THE_WAY as u16,
                 scalars_in: vector as u16,
                 vectors: plan.vectors.start..plan.vectors.start + count as u16,
                 vectors_in: limits.used.accumulators as u16,
@@ -481,8 +522,8 @@ impl<'a, 'data> Assignment<'a, 'data> {
         Ok(plan)
     }
 
-    /// The batches of counters in scalar registers from number `behind` on. `None`: there are too few registers.
-    fn in_scalars(&self, behind: u32, is_on_the_way: bool) -> Option<Vec<Lanes>> {
+    /// The places of all counters, if there are enough scalar registers for them that cost no occupancy.
+    fn in_scalars(&self) -> Option<Places> {
         let lanes = usize::from(self.group.lanes);
         let keys = || self.choice.keys.iter().copied();
         let has_bit = |key: &Key| self.has_bit(key);
@@ -491,13 +532,19 @@ impl<'a, 'data> Assignment<'a, 'data> {
         let mut values: Vec<Key> = keys()
             .filter(|key| !has_bit(key) && !self.is_checked(key))
             .collect();
-        let products = values.iter();
-        let products = products.filter(|key| matches!(key.2, Kind::Times(_)));
-        let mut needed = checked.len() + values.len() - products.count() + self.factors().len();
-        needed += usize::from(!self.products.is_empty());
-        if is_on_the_way {
-            needed += usize::from(KEPT_VALUES);
+        if checked.len() + values.len() > self.limits.scalars.cheap.count_ones() as usize {
+            return None;
         }
+        let (_, free) = self.first_scalars()?;
+        let mut free = free.cheap();
+        // A wave that continues uses them in vector instructions, too.
+        let kept = match self.limits.has_room_on_the_way() {
+            true => free.take(
+                u32::from(KEPT_VALUES).next_multiple_of(PAIR.into()),
+                PAIR.into(),
+            )?,
+            false => 0,
+        };
         let mut batches = Vec::new();
         while checked.len() + bits.len() + values.len() > 0 {
             let mut batch: Vec<Key> = checked.drain(..checked.len().min(lanes)).collect();
@@ -507,42 +554,65 @@ impl<'a, 'data> Assignment<'a, 'data> {
             let end = batch.len();
             let room = (lanes - end).min(values.len());
             batch.extend(values.drain(..room));
-            // With a pair, one instruction activates the lanes. One more register may lie before it.
+            // With a pair, one instruction activates the lanes.
             let has_pair = lanes > BITS && batch.len() <= PAIRED && end > start;
-            needed += usize::from(end > start) + if has_pair { 2 } else { 0 };
+            let register = match (end > start, has_pair) {
+                (false, _) => None,
+                (true, false) => Some(free.take(1, 1)?),
+                (true, true) => Some(free.take(PAIR.into(), PAIR.into())?),
+            };
             batches.push(Lanes {
+                homes: self.homes(
+                    &batch,
+                    register.map(|register| (start..end, register)),
+                    &mut free,
+                )?,
                 keys: batch,
                 bits: start..end,
+                register,
                 has_pair,
             });
         }
-        let cheap = self.limits.cheap_scalars.saturating_sub(behind) as usize;
-        (needed <= cheap).then_some(batches)
+        let entry_lanes = match self.products.is_empty() {
+            true => None,
+            false => Some(free.take(1, 1)?),
+        };
+        let mut factors = BTreeMap::new();
+        for place in self.factors() {
+            factors.insert(place, free.take(1, 1)?);
+        }
+        Some(Places {
+            kept,
+            entry_lanes,
+            factors,
+            batches,
+            end: free.end,
+        })
     }
 
-    /// Adds a batch of counters in scalar registers from number `next` on.
-    fn add_scalars(&self, plan: &mut Plan, lanes: &Lanes, first_word: u64, next: &mut u32) {
-        if lanes.has_pair {
-            *next = next.next_multiple_of(2);
-        }
-        let mut take = || {
-            *next += 1;
-            (*next - 1) as u16
+    /// The homes of a batch of counters in scalar registers, some of which are bits of a register.
+    fn homes(
+        &self,
+        keys: &[Key],
+        bits: Option<(Range<usize>, u16)>,
+        free: &mut Free,
+    ) -> Option<Vec<Home>> {
+        let home = |(lane, key): (usize, &Key)| match &bits {
+            Some((lanes, register)) if lanes.contains(&lane) => {
+                Some(Home::Bit(*register, lane as u16))
+            }
+            // Its parts may not have registers yet.
+            _ if matches!(key.2, Kind::Times(_)) => Some(Home::Product(0, 0)),
+            _ => free.take(1, 1).map(Home::Scalar),
         };
-        let bits = (!lanes.bits.is_empty()).then(&mut take);
-        if lanes.has_pair {
-            take();
-        }
-        let homes: Vec<Home> = (0..lanes.keys.len())
-            .map(|lane| match bits {
-                Some(register) if lanes.bits.contains(&lane) => Home::Bit(register, lane as u16),
-                // Its parts may not have registers yet.
-                _ if matches!(lanes.keys[lane].2, Kind::Times(_)) => Home::Product(0, 0),
-                _ => Home::Scalar(take()),
-            })
-            .collect();
+        keys.iter().enumerate().map(home).collect()
+    }
+
+    /// Adds a batch of counters in scalar registers.
+    fn add_scalars(&self, plan: &mut Plan, lanes: &Lanes, first_word: u64) {
+        let bits = lanes.register;
         let start = plan.counters.len();
-        self.add_batch(plan, &lanes.keys, &homes, first_word);
+        self.add_batch(plan, &lanes.keys, &lanes.homes, first_word);
         if let Some(batch) = plan.batches.last_mut() {
             batch.bits = bits;
             batch.has_pair = lanes.has_pair;
@@ -583,7 +653,6 @@ impl<'a, 'data> Assignment<'a, 'data> {
             has_products: keys.iter().any(|key| self.products.contains(key)),
         };
         for ((key, home), lane) in keys.iter().zip(homes).zip(0..) {
-            let function = self.group.functions[key.0];
             let is_checked = self.is_checked(key);
             let is_once = self.is_once(key) && !is_checked;
             plan.counters.push(Counter {
@@ -591,10 +660,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
                 stretch: key.1,
                 kind: key.2,
                 is_once,
-                is_first: is_once
-                    && key.1 == 0
-                    && function.is_kernel()
-                    && function.entries.len() == 1,
+                is_first: is_once && is_first(self.group.functions, key.0, key.1),
                 is_checked,
                 home: *home,
                 guard: None,
@@ -611,16 +677,13 @@ impl<'a, 'data> Assignment<'a, 'data> {
         &self,
         plan: &mut Plan,
         first_word: u64,
-        next: &mut u32,
+        free: &mut Free,
         is_on_the_way: bool,
     ) -> Result<Home, Refusal> {
         let limits = self.limits;
         let lanes = self.group.lanes;
-        let spare_scalars = limits.scalars - *next;
-        let cheap = limits
-            .cheap_scalars
-            .saturating_sub(*next)
-            .min(spare_scalars) as usize;
+        let spare_scalars = free.all.count_ones();
+        let cheap = free.cheap.count_ones() as usize;
         let has_products = !self.products.is_empty();
         let reserved = if is_on_the_way { KEPT_VALUES } else { 0 } + u16::from(has_products);
         let spare_vectors = limits.vectors.saturating_sub(limits.first_vector) as usize;
@@ -685,21 +748,26 @@ impl<'a, 'data> Assignment<'a, 'data> {
             return Err(self.refused());
         }
         plan.vectors = first..vector;
-        for keys in hot.chunks(lanes.into()) {
-            let keys = Lanes {
+        let batches = hot.chunks(lanes.into()).map(|keys| (keys, false));
+        for (keys, are_bits) in batches.chain(bits.chunks(BITS).map(|keys| (keys, true))) {
+            let register = match are_bits {
+                true => Some(free.take(1, 1).ok_or_else(|| self.refused())?),
+                false => None,
+            };
+            let range = 0..if are_bits { keys.len() } else { 0 };
+            let homes = self.homes(
+                keys,
+                register.map(|register| (range.clone(), register)),
+                free,
+            );
+            let lanes = Lanes {
+                homes: homes.ok_or_else(|| self.refused())?,
                 keys: keys.to_vec(),
-                bits: 0..0,
+                bits: range,
+                register,
                 has_pair: false,
             };
-            self.add_scalars(plan, &keys, first_word, next);
-        }
-        for keys in bits.chunks(BITS) {
-            let keys = Lanes {
-                keys: keys.to_vec(),
-                bits: 0..keys.len(),
-                has_pair: false,
-            };
-            self.add_scalars(plan, &keys, first_word, next);
+            self.add_scalars(plan, &lanes, first_word);
         }
         plan.entry_lanes = has_products.then_some(Home::Lane(first, lanes - reserved));
         Ok(Home::Lane(first, lanes - KEPT_VALUES))
