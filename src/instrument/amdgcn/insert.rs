@@ -7,6 +7,7 @@ use modelgpu_isa::Flow;
 use super::calls::computed;
 use super::code::{FirstVectors, Ins};
 use super::encoder::{EXEC, Encoder, MAX_OFFSET, PAIR, Source};
+use super::ends::KnownEnd;
 use super::error::Refusal;
 use super::function::Function;
 use super::pending;
@@ -77,6 +78,8 @@ pub(super) struct Emitter<'a, 'data> {
     end: Label,
     /// The end of waves has been written.
     has_end: bool,
+    /// The end of the only function, if its bits are known there.
+    known_end: Option<KnownEnd>,
     /// The code that brings counts to memory while a wave continues. Far from it, there is another one.
     flush: Option<Label>,
     asides: Vec<Aside>,
@@ -119,6 +122,10 @@ impl<'a, 'data> Emitter<'a, 'data> {
             counters,
             end: text.label(),
             has_end: false,
+            known_end: match functions.as_slice() {
+                [function] => KnownEnd::find(function, plan),
+                _ => None,
+            },
             flush: None,
             asides: Vec::new(),
             since: 0,
@@ -133,7 +140,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         if !self.has_end {
             text.align(FUNCTION_WORDS);
             text.place(self.end);
-            self.finish(text);
+            self.finish(text, None);
         }
         Ok(())
     }
@@ -174,6 +181,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 self.begin(text, None);
             }
         }
+        // The copies of the end, by the bits of counters.
+        let known = self.known_end.iter().flat_map(|end| end.bits.values());
+        let ends: BTreeMap<u32, Label> = known.map(|bits| (*bits, text.label())).collect();
         // A kernel that calls no function ends there without a branch.
         let is_end = |index: &usize| matches!(function.all[*index].flow, Flow::End);
         let last_end = (0..function.all.len())
@@ -197,15 +207,23 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 continue;
             }
             let goal = function.goal(index).and_then(|goal| starts.get(&goal));
+            let goal = match self.bits_behind(function, index) {
+                Some(bits) => ends.get(&bits),
+                None => goal,
+            };
             let leaves = matches!(ins.flow, Flow::Indirect) && !function.jumps.contains_key(&index);
             if self.plan.is_apart && (ins.is_call() || leaves) {
                 self.call_flush(text);
                 self.give_back(text);
             }
             match (ins.flow, goal) {
+                (Flow::End, _) if self.known_end.is_some() => {
+                    self.finish_all(text, function, stretch - 1, &ends);
+                    self.has_end = true;
+                }
                 (Flow::End, _) if Some(index) == last_end => {
                     text.place(self.end);
-                    self.finish(text);
+                    self.finish(text, None);
                     self.has_end = true;
                 }
                 (Flow::End, _) => encoder.branch(text, self.end),
@@ -390,8 +408,8 @@ impl<'a, 'data> Emitter<'a, 'data> {
         let guards = guards.fold(0, |all, (_, bit)| all | 1_u32 << bit);
         for counter in counters {
             match (counter.kind, counter.home) {
-                // Set at the start.
-                (_, Home::Bit(..)) if counter.is_first => {}
+                // Set at the start, or at the end.
+                (_, Home::Bit(..)) if counter.is_first || self.known_end.is_some() => {}
                 (_, Home::Bit(register, bit)) => self.set_bits(text, register, 1 << bit | guards),
                 (Kind::Lanes, _) if is_reached => self.note_active(text, counter),
                 (Kind::Lanes, Home::Scalar(register)) if counter.is_once => {
@@ -657,17 +675,10 @@ impl<'a, 'data> Emitter<'a, 'data> {
         let is_first = |counter: &Counter| counter.is_first && Some(counter.function) == beginning;
         let mut values: BTreeMap<u16, u32> = BTreeMap::new();
         for batch in &self.plan.batches {
-            let Some(bits) = batch.bits else { continue };
-            // The bits of counters that have a value.
-            let lanes = batch.counters.iter().zip(0..u32::BITS);
-            let set = lanes.filter(|(number, _)| {
-                let counter = &self.plan.counters[**number];
-                match counter.home {
-                    Home::Bit(..) => is_first(counter),
-                    _ => counter.guard.is_none(),
-                }
-            });
-            let value = set.fold(0, |all, (_, lane)| all | 1_u32 << lane);
+            let Some(bits) = batch.bits.filter(|_| self.known_end.is_none()) else {
+                continue;
+            };
+            let value = self.plan.first_bits(batch, beginning);
             match batch.has_pair {
                 true => encoder.move_64(text, bits, Source::Constant(value)),
                 false => _ = values.insert(bits, value),
@@ -699,8 +710,40 @@ impl<'a, 'data> Emitter<'a, 'data> {
         }
     }
 
-    /// The end of a wave: adds its counters to memory. All registers of the kernel are free there.
-    fn finish(&self, text: &mut Text) {
+    /// The bits of counters behind a branch to the end of the kernel, if they are known.
+    fn bits_behind(&self, function: &Function<'_>, index: usize) -> Option<u32> {
+        let end = self.known_end.as_ref()?;
+        let is_end = function.goal(index) == Some(end.at);
+        let bits = end.bits.get(&function.stretch_of(index));
+        bits.filter(|_| is_end).copied()
+    }
+
+    /// The ends of waves for each value of the bits of counters. The code before continues with the one of the stretch before.
+    fn finish_all(
+        &self,
+        text: &mut Text,
+        function: &Function<'_>,
+        stretch: usize,
+        ends: &BTreeMap<u32, Label>,
+    ) {
+        let known = self.known_end.iter();
+        let before = stretch.checked_sub(1);
+        let before = before.filter(|before| {
+            let last = function.instructions_of(*before).last();
+            last.is_some_and(|last| function.all[last].falls_through())
+        });
+        let mut bits = known.filter_map(|end| end.bits.get(&before?));
+        let next = bits.next();
+        let rest = ends.keys().filter(|bits| Some(*bits) != next);
+        for bits in next.into_iter().chain(rest) {
+            text.joint();
+            text.place(ends[bits]);
+            self.finish(text, Some(*bits));
+        }
+    }
+
+    /// The end of a wave: adds its counters to memory. All registers of the kernel are free there. `known`: the bits of counters.
+    fn finish(&self, text: &mut Text, known: Option<u32>) {
         let (plan, encoder) = (self.plan, self.encoder);
         let [base, _, free] = plan.temporaries;
         let Some(first) = plan.batches.first() else {
@@ -719,7 +762,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
             is_active = Active::All;
         } else {
-            self.activate(text, first);
+            self.activate(text, first, known);
         }
         let is_wide = encoder.lanes == 64 && !first.has_pair;
         let goal = Goal::Counter(first.word);
@@ -744,7 +787,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             match (batch.vector, batch.bits) {
                 (_, Some(_)) => {
                     if !is_alone {
-                        self.activate(text, batch);
+                        self.activate(text, batch, known);
                     }
                     encoder.vector_move_64(text, data, 1);
                     is_active = Active::Some;
@@ -792,7 +835,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 encoder.activate_first(text, batch.checked);
                 encoder.vector_add(text, data, plan.rounds);
                 match batch.bits {
-                    Some(_) => self.activate(text, batch),
+                    Some(_) => self.activate(text, batch, known),
                     None => encoder.move_mask(text, EXEC, Source::Constant(u32::MAX)),
                 }
             }
@@ -829,9 +872,10 @@ impl<'a, 'data> Emitter<'a, 'data> {
     }
 
     /// Activates the lanes of a batch that have a value.
-    fn activate(&self, text: &mut Text, batch: &Batch) {
+    fn activate(&self, text: &mut Text, batch: &Batch, known: Option<u32>) {
         let encoder = self.encoder;
-        let Some(bits) = batch.bits.map(Source::Scalar) else {
+        let register = batch.bits.map(Source::Scalar);
+        let Some(bits) = known.map(Source::Constant).or(register) else {
             return;
         };
         match (encoder.lanes, batch.has_pair) {

@@ -10,6 +10,7 @@ mod calls;
 mod choice;
 mod code;
 mod encoder;
+mod ends;
 mod error;
 mod flow;
 mod function;

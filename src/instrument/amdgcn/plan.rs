@@ -144,3 +144,19 @@ pub(super) struct Plan {
     /// The number of the first accumulator, on targets that have them after vector registers.
     pub(super) first_accumulator: u32,
 }
+
+impl Plan {
+    /// The bits of a batch that are set at the start: those of counters that have a value, and of the waves that begin in this
+    /// function.
+    pub(super) fn first_bits(&self, batch: &Batch, beginning: Option<usize>) -> u32 {
+        let lanes = batch.counters.iter().zip(0..u32::BITS);
+        let set = lanes.filter(|(number, _)| {
+            let counter = &self.counters[**number];
+            match counter.home {
+                Home::Bit(..) => counter.is_first && Some(counter.function) == beginning,
+                _ => counter.guard.is_none(),
+            }
+        });
+        set.fold(0, |all, (_, lane)| all | 1_u32 << lane)
+    }
+}
