@@ -23,7 +23,7 @@ struct Record {
 }
 
 /// The records. The ones that others are made from come first.
-const RECORDS: [Record; 7] = [
+const RECORDS: [Record; 8] = [
     record(
         "header",
         "runtime/include/rocov.h",
@@ -55,6 +55,11 @@ const RECORDS: [Record; 7] = [
             "integrations",
             "a_pull_request_has_a_summary_annotations_and_a_gate",
         ],
+    ),
+    record(
+        "evidence",
+        "the evidence for each opcode of the modelled GPU",
+        ["instructions", "evidence_is_as_recorded"],
     ),
     Record {
         tool: Some("valgrind"),

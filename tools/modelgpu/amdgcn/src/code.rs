@@ -97,7 +97,7 @@ impl Code {
     }
 
     /// The mnemonics of the instructions that the last dispatch reached.
-    pub(crate) fn mnemonics(&self) -> BTreeSet<&'static str> {
+    pub fn mnemonics(&self) -> BTreeSet<&'static str> {
         self.cores
             .iter()
             .flat_map(|core| core.decoder.mnemonics())

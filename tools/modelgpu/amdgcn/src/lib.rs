@@ -11,6 +11,7 @@
 //! - `execute` holds the semantics of instructions, a module per family. Its tables list the
 //!   modelled instructions. Any other instruction ends the dispatch with an error that names it.
 //! - `hazards` looks for results that code uses too early, if the owner asks for it.
+//! - `evidence` has the recorded evidence for each executed opcode.
 //! - [`memory`] is a kernel's view of memory.
 //! - [`code_object`] reads ELF: loaded images for names, files for [`Program`], which runs
 //!   kernels without any driver or runtime.
@@ -23,6 +24,7 @@ mod compute_units;
 mod decoder;
 pub mod dispatch;
 mod error;
+mod evidence;
 mod execute;
 mod grid_barriers;
 mod hazards;
@@ -45,6 +47,7 @@ pub use code::Code;
 pub use compute_units::ComputeUnits;
 pub use dispatch::{DispatchContext, STUCK, Statistics, dispatch};
 pub use error::{Access, DispatchError, Fault, LaunchProblem, Site, Space};
+pub use evidence::{Evidence, LastBits};
 pub use execute::Simd;
 pub use listing::Listed;
 pub use modelgpu_isa::{File, Target, UnknownTarget};

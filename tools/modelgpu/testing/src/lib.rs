@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
+use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -89,6 +90,38 @@ pub fn in_turn<T>(list: &[T], number: usize) -> &[T] {
         Ok("all") => list,
         _ => std::slice::from_ref(&list[number % list.len()]),
     }
+}
+
+/// Returns whether `cargo xtask bless` runs the tests, so that they write their records.
+pub fn is_blessed() -> bool {
+    std::env::var_os("ROCOV_BLESS").is_some_and(|value| !value.is_empty())
+}
+
+/// Compares a text with the file that records it, by its path in the repository, as `rocov_tests::records` does. Writes it
+/// if the tests write their records.
+#[track_caller]
+pub fn compare_record(path: &str, made: &str) {
+    let file = repository(path);
+    let recorded = std::fs::read_to_string(&file).unwrap_or_default();
+    if recorded == made {
+        return;
+    }
+    let state = if is_blessed() { "written" } else { "stale" };
+    // Around the capture of tests' output: `cargo xtask` lists these lines.
+    let _ = writeln!(stderr(), "record {state}: {path}");
+    if is_blessed() {
+        std::fs::write(&file, made)
+            .unwrap_or_else(|error| panic!("{} cannot be written: {error}", file.display()));
+        return;
+    }
+    let [recorded, made]: [BTreeSet<&str>; 2] =
+        [&recorded, made].map(|text| text.lines().collect());
+    let changes = made.difference(&recorded).map(|line| format!("+{line}\n"));
+    let changes = changes.chain(recorded.difference(&made).map(|line| format!("-{line}\n")));
+    panic!(
+        "{path} is out of date:\n{}Run `cargo xtask bless`, and look at the difference before you commit it.",
+        changes.take(40).collect::<String>()
+    );
 }
 
 /// A path as an argument.

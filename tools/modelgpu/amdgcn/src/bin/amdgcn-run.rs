@@ -215,7 +215,9 @@ fn listed_executions(program: &Program) -> String {
         if let (Some(counts), Ok(listed)) = (executed.get(&pc), instruction) {
             let offset = pc - program.object().base;
             let (waves, lanes) = (counts.waves, counts.lanes);
-            lines += &format!("{offset:x} {waves} {lanes} {}\n", listed.mnemonic);
+            let second = listed.second.map(|second| format!("+{second}"));
+            let (first, second) = (listed.mnemonic, second.unwrap_or_default());
+            lines += &format!("{offset:x} {waves} {lanes} {first}{second}\n");
         }
     }
     lines

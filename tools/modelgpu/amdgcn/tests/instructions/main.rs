@@ -10,6 +10,7 @@ mod convert;
 mod divide;
 mod dot;
 mod eight;
+mod evidence;
 mod float;
 mod folded;
 mod forms;
@@ -48,15 +49,13 @@ macro_rules! families {
             }
         )*
 
-        fn all_cases() -> Vec<Case> {
-            let mut cases = Vec::new();
-            $(cases.extend(crate::$family::cases());)*
-            cases
+        pub(crate) fn cases_by_family() -> Vec<(&'static str, Vec<Case>)> {
+            vec![$((stringify!($family), crate::$family::cases())),*]
         }
     };
 }
 
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     families![
@@ -98,7 +97,8 @@ mod tests {
         // tests/waiting those of barriers of a grid, and tests/wave_sizes products of matrices in RDNA's
         // layouts and the loads for them.
         let ending = ["s_trap", "s_sendmsg", "ds_gws_init", "ds_gws_barrier"];
-        let cases = all_cases();
+        let families = cases_by_family();
+        let cases: Vec<Case> = families.into_iter().flat_map(|(_, cases)| cases).collect();
         for target in Target::ALL {
             let modelled: BTreeSet<&str> = executed(target).values().copied().collect();
             let tested: BTreeSet<&str> = cases_on(target, &cases)
