@@ -414,6 +414,12 @@ settings! {
             meaning: "When the program ends, appends a line for each kernel with [the number of instructions that its \
                 waves executed](../internals/model-gpu.md#count-instructions).",
         }
+        MODELGPU_FIDELITY = "ROCOV_MODELGPU_FIDELITY" {
+            values: "a file, or `2` for standard error",
+            default: Described("none"),
+            meaning: "When the program ends, appends the opcodes that its kernels executed, by the [evidence for their \
+                behaviour](../internals/silicon.md#evidence-for-each-opcode).",
+        }
         MODELGPU_TRACE = "ROCOV_MODELGPU_TRACE" {
             values: "`0`, `1`",
             default: Literal("0"),

@@ -8,6 +8,7 @@
 //! | `ROCOV_MODELGPU_VRAM_MIB` | device memory of each GPU in MiB | 16384 |
 //! | `ROCOV_MODELGPU_LOG` | `FILE[:LEVEL]`, or `2` for standard error; level 1 or 2 | no log |
 //! | `ROCOV_MODELGPU_INSTRUCTIONS` | a file, or `2` for standard error: executed instructions by kernel | none |
+//! | `ROCOV_MODELGPU_FIDELITY` | a file, or `2` for standard error: the evidence for executed opcodes | none |
 //! | `ROCOV_MODELGPU_TRACE` | `0`, `1`: counts the executions of each instruction, for librocov | `0` |
 //! | `ROCOV_MODELGPU_THREADS` | the most threads that run a dispatch, 1 to 1024 | the processors that the process may use |
 //! | `ROCOV_JOURNAL` | the journal of `rocov run`, for notes about kernels | none |
@@ -108,6 +109,8 @@ pub(crate) struct Config {
     pub(crate) log: Option<LogConfig>,
     /// The place for the executed instructions of each kernel.
     pub(crate) instructions: Option<Destination>,
+    /// The place for the evidence of the executed opcodes.
+    pub(crate) fidelity: Option<Destination>,
     /// True if the executions of each instruction are counted.
     pub(crate) traces: bool,
     /// The journal of `rocov run`, for notes about kernels.
@@ -273,6 +276,7 @@ impl Config {
             )?,
             instructions: text("ROCOV_MODELGPU_INSTRUCTIONS")?
                 .map(|value| parse_destination(&value)),
+            fidelity: text("ROCOV_MODELGPU_FIDELITY")?.map(|value| parse_destination(&value)),
             traces: parsed(
                 "ROCOV_MODELGPU_TRACE",
                 text("ROCOV_MODELGPU_TRACE")?,

@@ -76,6 +76,7 @@ fn defaults() {
     assert_eq!(config.tmp, PathBuf::from("/tmp"));
     assert_eq!(config.log, None);
     assert_eq!(config.instructions, None);
+    assert_eq!(config.fidelity, None);
     assert!(!config.traces);
     assert!(!config.xgmi);
 }
@@ -114,6 +115,7 @@ fn companions() {
         ("ROCOV_MODELGPU_THREADS", "3"),
         ("ROCOV_MODELGPU_LOG", "a:b.log:2"),
         ("ROCOV_MODELGPU_INSTRUCTIONS", "a:1"),
+        ("ROCOV_MODELGPU_FIDELITY", "2"),
         ("ROCOV_MODELGPU_TRACE", "1"),
         ("TMPDIR", "/var/tmp"),
     ])
@@ -128,6 +130,7 @@ fn companions() {
     assert_eq!(config.tmp, PathBuf::from("/var/tmp"));
     let file = Destination::File("a:1".into());
     assert_eq!(config.instructions, Some(file));
+    assert_eq!(config.fidelity, Some(Destination::Stderr));
     let log = config.log.unwrap();
     assert_eq!(log.destination, Destination::File("a:b.log".into()));
     assert_eq!(log.level, 2);

@@ -118,8 +118,11 @@ impl Gpu for Device {
         };
         let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
         let threads = DispatchThreads(self.model.config.threads);
-        let done = kernel::run(self, &mut code, apertures, &self.warned, threads, launch)
-            .map_err(|fault| self.explained(fault))?;
+        let done = kernel::run(self, &mut code, apertures, &self.warned, threads, launch);
+        if let Some(fidelity) = &self.model.fidelity {
+            fidelity.add(self.target, code.mnemonics());
+        }
+        let done = done.map_err(|fault| self.explained(fault))?;
         if let Some(instructions) = &self.model.instructions {
             let symbol = kernel::Symbol::new(self, launch).to_string();
             instructions.add(self.target.name(), symbol, done);

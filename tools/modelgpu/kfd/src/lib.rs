@@ -10,7 +10,7 @@
 //! Start reading here: [`interpose`] holds the functions that the program calls. [`paths`] decides
 //! which files are the driver's. [`topology`] and [`tree`] make the files, [`node`] the devices.
 //! [`ioctl`] and [`drm`] answer requests from [`model`], which owns [`memory`], [`event`] and the
-//! queues. [`device`] is a queue's view of a GPU, [`instructions`] counts for it. Unsafe code is in `interpose`, `sys`, `user`,
+//! queues. [`device`] is a queue's view of a GPU, [`instructions`] and [`fidelity`] count for it. Unsafe code is in `interpose`, `sys`, `user`,
 //! `node`, `memory` (the promise about mapped regions), `dmabuf`, `drain`, `model` and `runtime`.
 
 mod abi;
@@ -21,6 +21,7 @@ mod dmabuf;
 mod drain;
 mod drm;
 mod event;
+mod fidelity;
 mod foreign;
 mod gpu;
 mod instructions;

@@ -12,6 +12,7 @@ use modelgpu_queue::{Bells, Processor};
 
 use crate::config::{Config, MAX_GPUS};
 use crate::event::Events;
+use crate::fidelity::Fidelity;
 use crate::foreign::ForeignBuffer;
 use crate::gpu;
 use crate::instructions::Instructions;
@@ -63,6 +64,8 @@ pub(crate) struct Model {
     pub(crate) log: Log,
     /// `None` unless the user asks for the counts.
     pub(crate) instructions: Option<Instructions>,
+    /// The executed opcodes. `None` unless the user asks for the evidence.
+    pub(crate) fidelity: Option<Fidelity>,
     /// The executions of each instruction. `None` unless the user asks for them.
     pub(crate) trace: Option<Trace>,
     tree: Tree,
@@ -136,6 +139,7 @@ impl Model {
             events: Events::new(),
             log: Log::open(config.log.as_ref()),
             instructions: config.instructions.as_ref().and_then(Instructions::open),
+            fidelity: config.fidelity.as_ref().and_then(Fidelity::open),
             trace: config.traces.then(Trace::default),
             tree,
             kfd: node("kfd", DOORBELL_STRIDE * MAX_GPUS as u64)?,

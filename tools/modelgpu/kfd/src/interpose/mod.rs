@@ -26,7 +26,7 @@ use target::guard;
 
 /// Runs when the library is loaded. It looks up the C library's functions, reports a bad
 /// configuration at once, makes forked children start without their parent's model, and has the
-/// counts of instructions written at exit. Handlers of the program run before this one.
+/// counts of instructions and the evidence of opcodes written at exit. Handlers of the program run before this one.
 #[ctor::ctor(unsafe)]
 fn start() {
     directory::resolve();
@@ -35,7 +35,7 @@ fn start() {
     };
     // SAFETY: the handler only stores a null pointer.
     unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-    if config.instructions.is_some() {
+    if config.instructions.is_some() || config.fidelity.is_some() {
         // SAFETY: the handler does not unwind, and this library is never unloaded.
         unsafe { libc::atexit(at_exit) };
     }
@@ -50,6 +50,9 @@ extern "C" fn at_exit() {
         let model = Model::existing();
         if let Some(instructions) = model.and_then(|model| model.instructions.as_ref()) {
             instructions.write();
+        }
+        if let Some(fidelity) = model.and_then(|model| model.fidelity.as_ref()) {
+            fidelity.write();
         }
         Ok(())
     });

@@ -100,16 +100,20 @@ fn threads_fork_and_open_at_once() {
     Run::new(&c_program("threads")).output().assert_finished();
 }
 
-/// The model writes a line for each kernel when the program ends. `chain` has no branch, so each wave
+/// The model writes a line for each kernel when the program ends, and the evidence for their opcodes. `chain` has no branch, so each wave
 /// executes the instructions that the disassembler lists.
 #[test]
 fn instructions_are_counted_by_kernel() {
     let code = code_object("gfx90a");
-    let file = crate::harness::scratch().join("instructions");
-    // The model appends to the file.
-    let _ = std::fs::remove_file(&file);
+    let [file, evidence] =
+        ["instructions", "evidence"].map(|name| crate::harness::scratch().join(name));
+    // The model appends to the files.
+    for file in [&file, &evidence] {
+        let _ = std::fs::remove_file(file);
+    }
     let run = Run::new(&c_program("hsa_queues")).arg(&code);
     let run = run.env("ROCOV_MODELGPU_INSTRUCTIONS", &file);
+    let run = run.env("ROCOV_MODELGPU_FIDELITY", &evidence);
     run.output().assert_finished();
     let text = std::fs::read_to_string(&file).expect("the file was written");
     let line = |kernel: &str| {
@@ -133,6 +137,15 @@ fn instructions_are_counted_by_kernel() {
     // 1000 work-items in workgroups of 64.
     let waves = " instructions in 16 waves of 1 dispatches";
     assert!(line("add_step").ends_with(waves), "{text}");
+    let text = std::fs::read_to_string(&evidence).expect("the file was written");
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default();
+    assert!(
+        first.starts_with("gfx90a: ") && first.ends_with(" opcodes executed"),
+        "{text}"
+    );
+    let mut agreeing = lines.filter(|line| line.starts_with("gfx90a: agrees with LLVM: "));
+    assert!(agreeing.any(|line| line.contains(" s_endpgm")), "{text}");
 }
 
 /// The number of a function's instructions up to its end, as llvm-objdump lists them.
