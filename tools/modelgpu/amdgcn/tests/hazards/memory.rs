@@ -1,6 +1,6 @@
 //! Results of accesses to memory.
 
-use modelgpu_amdgcn::Target;
+use modelgpu_amdgcn::{Standing, Target};
 
 use crate::run::{GFX9, GFX11, GFX12, GFX90A, check, planted, run};
 
@@ -193,6 +193,75 @@ fn counters_of_rdna_4() {
             "s_load_dword s20, s[12:13], 0x0\n{s_wait_kmcnt 0x0}\ns_mov_b32 s21, s20",
         ),
     ]);
+}
+
+/// A plane of 9 times 5 texels of four bytes in s[36:43], and a sampler in s[44:47]: the fields of ROCr's header
+/// `resource_gfx12.h`.
+const PLANE: &str = "s_lshr_b64 s[36:37], s[12:13], 8
+    s_or_b32 s37, s37, 0x540000
+    s_mov_b32 s38, 0x10002
+    s_mov_b32 s39, 0x90000fac
+    s_mov_b32 s40, 8
+    s_mov_b32 s41, 0
+    s_mov_b32 s42, 0
+    s_mov_b32 s43, 0
+    s_mov_b32 s44, 0x8000
+    s_mov_b32 s45, 0xfff000
+    s_mov_b32 s46, 0
+    s_mov_b32 s47, 0
+    v_mov_b32 v20, 0
+    v_mov_b32 v21, 0
+    s_nop 7
+";
+
+#[test]
+fn samples_have_their_own_counter_on_rdna_4() {
+    let sample = format!(
+        "{PLANE}image_sample v[24:27], [v20, v21], s[36:43], s[44:47] dmask:0xf dim:SQ_RSRC_IMG_2D\n"
+    );
+    let load =
+        format!("{PLANE}image_load v[24:27], [v20, v21], s[36:43] dmask:0xf dim:SQ_RSRC_IMG_2D\n");
+    check(&[
+        planted(
+            "samplecnt",
+            GFX12,
+            format!("{sample}{{s_wait_samplecnt 0x0}}\nv_mov_b32 v28, v25"),
+        ),
+        planted(
+            "samplecnt",
+            GFX12,
+            format!("{sample}{{s_wait_samplecnt 0x0}}\nv_mov_b32 v27, 0"),
+        ),
+        // A wait for loads is not one for samples, nor the other way round.
+        planted(
+            "samplecnt",
+            GFX12,
+            format!("{sample}s_wait_loadcnt 0x0\n{{s_wait_samplecnt 0x0}}\nv_mov_b32 v28, v24"),
+        ),
+        planted(
+            "loadcnt",
+            GFX12,
+            format!("{load}s_wait_samplecnt 0x0\n{{s_wait_loadcnt 0x0}}\nv_mov_b32 v28, v24"),
+        ),
+    ]);
+}
+
+/// No result can be outstanding in `bvhcnt`, so that no hazard of it can be planted.
+#[test]
+fn ray_intersections_are_refused() {
+    let opcodes = modelgpu_amdgcn::opcodes(Target::Gfx1201);
+    let rays: Vec<_> = opcodes
+        .iter()
+        .filter(|opcode| opcode.mnemonic.starts_with("image_bvh"))
+        .collect();
+    assert!(!rays.is_empty());
+    for opcode in rays {
+        assert!(
+            matches!(opcode.standing, Standing::Refused(_)),
+            "{}: plant a hazard of bvhcnt",
+            opcode.mnemonic
+        );
+    }
 }
 
 #[test]
