@@ -88,15 +88,15 @@ mod tests {
 
     #[test]
     fn opcodes_are_listed_by_their_best_evidence() {
-        let executed = ["s_endpgm", "v_add_f32", "v_mfma_f32_4x4x1f32", "v_rcp_f32"];
+        let executed = ["s_endpgm", "v_add_f32", "v_dot2_f32_f16", "v_rcp_f32"];
         let text = described(Target::Gfx90a, &executed.into());
         let wanted = "\
 gfx90a: 4 opcodes executed
 gfx90a: agrees with a GPU: none
 gfx90a: agrees with LLVM: 3: s_endpgm v_add_f32 v_rcp_f32
 gfx90a: agrees with arithmetic: none
-gfx90a: follows AMD's guides only: 1: v_mfma_f32_4x4x1f32
-gfx90a: a GPU may add in another order: 1: v_mfma_f32_4x4x1f32
+gfx90a: follows AMD's guides only: 1: v_dot2_f32_f16
+gfx90a: a GPU may add in another order: 1: v_dot2_f32_f16
 gfx90a: a GPU may round differently: 1: v_rcp_f32
 ";
         assert_eq!(text, wanted);

@@ -6,7 +6,9 @@
 //!   (`silicon.txt`, which `tools/dev/silicon -e` writes)
 //! - compiler: LLVM chose the opcode for an operation, and the results are those of LLVM's code for the host, or of
 //!   LLVM's constant folding. If the opcode did nothing, at least one result would be another one.
-//! - arithmetic: a case in this folder has expected values from IEEE 754 or integer arithmetic, computed in another way
+//! - arithmetic: a case in this folder has expected values from IEEE 754 or integer arithmetic, computed in another way;
+//!   or a matrix product is the plain product, if AMD's own matrix instruction calculator places the elements
+//!   (`matrices.txt`, which `tools/dev/matrix -e` writes)
 //! - reading: the cases rest on the same understanding of AMD's guides as the interpreter
 
 mod kernels;
@@ -281,9 +283,9 @@ fn arithmetic() -> impl Fn(Target) -> BTreeSet<&'static str> {
     }
 }
 
-/// The opcodes of each target in `silicon.txt`.
-fn silicon(target: Target) -> BTreeSet<&'static str> {
-    let lines = include_str!("silicon.txt").lines();
+/// The opcodes of a target in `silicon.txt` or `matrices.txt`.
+fn listed(file: &'static str, target: Target) -> BTreeSet<&'static str> {
+    let lines = file.lines();
     let line = lines
         .filter_map(|line| line.split_once(' '))
         .find(|(name, _)| *name == target.name());
@@ -347,7 +349,9 @@ fn evidence_is_as_recorded() {
                 );
             }
         }
-        let (silicon, arithmetic) = (silicon(target), arithmetic(target));
+        let silicon = listed(include_str!("silicon.txt"), target);
+        let mut arithmetic = arithmetic(target);
+        arithmetic.extend(listed(include_str!("matrices.txt"), target));
         for mnemonic in known {
             let kinds = Evidence {
                 silicon: silicon.contains(mnemonic),
