@@ -319,7 +319,10 @@ fn code_without_debug_information_has_functions_and_instructions() {
     show.args(["show", "--disassemble", "absent"]).arg(&data);
     let absent = run(&mut show);
     assert_eq!(absent.status.code(), Some(1), "{absent}");
-    assert!(absent.stderr.contains("has a function absent"), "{absent}");
+    assert!(
+        absent.stderr.contains("contains a function absent"),
+        "{absent}"
+    );
 }
 
 /// A coverage mapping and a line table know different lines of the kernels, so a comparison of the two has functions only.

@@ -139,7 +139,7 @@ fn nothing_was_drained() {
         plain.display()
     );
     let other_target = format!(
-        "nothing was drained: `{}` has code for {TARGET} only, and the modelled GPU is gfx1100; compile with \
+        "nothing was drained: `{}` contains code only for {TARGET}, but the modelled GPU is gfx1100; compile with \
          --offload-arch=gfx1100, or choose --gpu model:{TARGET}",
         plain.display()
     );
@@ -197,14 +197,14 @@ fn a_directory_that_cannot_be_written() {
 #[test]
 fn an_option_behind_the_program() {
     let place = Place::new();
-    let hint = "rocov: true gets --gpu: put an option of `rocov run` before the program, as in `rocov run \
+    let hint = "rocov: --gpu is passed to true: put an option of `rocov run` before the program, as in `rocov run \
                 --gpu ... -- true`\n";
     let ended = place.rocov(&["run", "true", "--gpu", "model"]).success();
     assert!(ended.stderr.starts_with(hint), "{ended}");
     let ended = place
         .rocov(&["run", "--", "true", "--gpu", "model"])
         .success();
-    assert!(!ended.stderr.contains("gets --gpu"), "{ended}");
+    assert!(!ended.stderr.contains("--gpu is passed"), "{ended}");
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn other_slips() {
     place.says(
         1,
         &["show", "l.info"],
-        "l.info: it is a text file, not one that rocov supports: name a raw profile, a registry, saved sections, a \
+        "l.info: it is a text file, not one that rocov supports; name a raw profile, a registry, saved sections, a \
          device ELF, a bundle, or a program or library with one",
     );
     place.says(

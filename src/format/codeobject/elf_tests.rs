@@ -91,7 +91,10 @@ fn notes_do_not_share_bytes() {
     assert_eq!(id(&[(note, half, 0), (note, LEN, 0)]), Ok(()));
     assert_eq!(
         id(&[(note, 0, half), (note, 0, half), (note, 9, 1)]),
-        Err("the notes of the code object have 1048577 bytes, but the whole object has 1048576".into())
+        Err(
+            "the notes of the code object have 1048577 bytes, but the whole object has 1048576"
+                .into()
+        )
     );
     assert_eq!(
         id(&sharing(note, 256)),
@@ -123,7 +126,10 @@ fn sections_do_not_share_bytes() {
     assert_eq!(checked(&[0, 1, 2, 4, 0xfff1]), Ok(()));
     assert_eq!(
         checked(&[1, 2, 3]),
-        Err("the parts of the code object have 1048577 bytes, but the whole object has 1048576".into())
+        Err(
+            "the parts of the code object have 1048577 bytes, but the whole object has 1048576"
+                .into()
+        )
     );
 }
 

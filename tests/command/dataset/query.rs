@@ -224,7 +224,7 @@ mod with_engine {
         assert!(!fleet.path("file.csv").exists());
         let message = failure(&fleet.output(&["query", "run1", "trend"]), 1);
         assert!(
-            message.contains("run1 is no data set of rocov"),
+            message.contains("run1 is not a rocov data set"),
             "{message}"
         );
     }

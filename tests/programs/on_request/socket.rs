@@ -214,7 +214,7 @@ fn a_directory_that_is_not_the_users_alone_gets_no_socket() {
         assert_eq!(status.code(), Some(0));
         assert_eq!(said.lines().count(), 1, "{said}");
         assert!(
-            said.contains("belong to this user and have the mode 0700"),
+            said.contains("belong to this user and have mode 0700"),
             "{said}"
         );
         assert_eq!(server.written().all(), 1);

@@ -31,7 +31,9 @@ pub(super) fn contents<'a>(elf: &File<'a>, name: &str) -> Result<Cow<'a, [u8]>, 
         _ => return Err(failed(&"compressed neither by zlib nor by Zstandard")),
     };
     if size > MAX {
-        return Err(failed(&format!("{size} bytes unpacked, at most {MAX} are allowed")));
+        return Err(failed(&format!(
+            "{size} bytes unpacked, at most {MAX} are allowed"
+        )));
     }
     let unpacked = unpack_whole(method, packed.data, size).map_err(|error| failed(&error))?;
     Ok(Cow::Owned(unpacked))
