@@ -4,15 +4,15 @@
 //! object is left to one of them.
 #![expect(unsafe_code, reason = "makes a function of an address")]
 
-use std::cell::LazyCell;
 use std::collections::HashSet;
 use std::ffi::{CStr, c_int, c_void};
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 use object::LittleEndian;
-use object::elf::{FileHeader64, SHT_SYMTAB};
+use object::elf::{FileHeader64, SHT_SYMTAB, SectionHeader64};
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::read::{ReadCache, StringTable};
 use rocov::device::ElfImage;
@@ -20,7 +20,6 @@ use rocov::settings::Drainer;
 use rocov::support::diagnostic::diagnostic;
 use rocov::support::file_part::FilePart;
 
-use crate::guest::elf_objects::maps::Maps;
 use crate::guest::elf_objects::{self, Object};
 use crate::guest::journal::{self, Note};
 use crate::guest::{log, settings};
@@ -39,6 +38,9 @@ const INTERCEPTORS: [&CStr; 3] = [
     c"hipModuleUnload",
     c"hipGraphLaunch_spt",
 ];
+/// The most sections whose headers are read at once.
+const SECTIONS: usize = 64;
+
 /// A function that only the HIP runtime exports.
 const HIP_ONLY: &CStr = c"hipInit";
 
@@ -96,11 +98,9 @@ impl LlvmDrain {
         }
         self.opened = opened;
         let takes_over = settings::drainer() == Some(Drainer::Rocov);
-        let maps = LazyCell::new(Maps::read);
         let found = elf_objects::all().into_iter().find(|object| {
             self.searched.insert(object.path())
-                && (holds_llvms_drain(object, || maps.file_at(object.start()?))
-                    || (takes_over && exports_interceptors(object)))
+                && (holds_llvms_drain(object) || (takes_over && exports_interceptors(object)))
         });
         let Some(found) = found else {
             return self.stance;
@@ -142,17 +142,17 @@ pub(crate) fn exported_entry() -> Option<unsafe extern "C" fn() -> c_int> {
     Some(unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(entry) })
 }
 
-/// Returns whether LLVM's drain is in an object, of which `mapped` returns the file as it is mapped. Its functions are hidden: only the full symbol table of
-/// the file has them, and a stripped file shows none. A stand-alone drain may export them.
-fn holds_llvms_drain(object: &Object, mapped: impl FnOnce() -> Option<PathBuf>) -> bool {
+/// Returns whether LLVM's drain is in an object. Its functions are hidden: only the full symbol table of the file has
+/// them, and a stripped file shows none. A stand-alone drain may export them.
+fn holds_llvms_drain(object: &Object) -> bool {
     let exports = |name| object.defines(name).is_some();
     if exports(ENTRY) && (exports(LLVM_ONLY) || !exports(COPY)) {
         return true;
     }
     // A program that was deleted or replaced can still be read as /proc/self/exe, unless it was started
     // by naming the dynamic linker.
-    let files = mapped().into_iter().chain([object.path()]);
-    files
+    [object.mapped_file(), object.path()]
+        .into_iter()
         .filter_map(|file| defines_llvms_drain(object, &file))
         .next()
         .unwrap_or(false)
@@ -165,13 +165,42 @@ fn exports_interceptors(object: &Object) -> bool {
     INTERCEPTORS.into_iter().all(exports) && !exports(HIP_ONLY)
 }
 
+/// Returns whether an ELF has no full symbol table, by its headers only: most libraries are stripped, and a HIP program
+/// has dozens of them. False in doubt, such as for a file that is no ELF.
+fn lacks_full_table(file: &File) -> bool {
+    let mut header = [0; size_of::<FileHeader64<LittleEndian>>()];
+    let mut sections = [0; SECTIONS * size_of::<SectionHeader64<LittleEndian>>()];
+    let is_read = file.read_exact_at(&mut header, 0).is_ok();
+    // The offset of the section headers, their size, and their number.
+    let (start, size, count) = (
+        u64::from_le_bytes(*header[0x28..].first_chunk().expect("8 bytes")),
+        usize::from(u16::from_le_bytes([header[0x3a], header[0x3b]])),
+        usize::from(u16::from_le_bytes([header[0x3c], header[0x3d]])),
+    );
+    let is_usual = size == size_of::<SectionHeader64<LittleEndian>>() && count <= SECTIONS;
+    // A file with more sections has 0 here.
+    if !is_read || !header.starts_with(b"\x7fELF\x02\x01") || !is_usual || count == 0 {
+        return false;
+    }
+    let sections = &mut sections[..count * size];
+    let kind = |section: &[u8]| u32::from_le_bytes(*section[4..].first_chunk().expect("4 bytes"));
+    file.read_exact_at(sections, start).is_ok()
+        && sections
+            .chunks_exact(size)
+            .all(|section| kind(section) != SHT_SYMTAB.0)
+}
+
 /// Returns whether the full symbol table of the file of `object` at `path` has LLVM's drain. `None` if the file
 /// cannot be read: it was deleted, or is the kernel's own.
 ///
 /// For most files, this reads only the names of symbols: reading all symbols of all libraries of a HIP
 /// program takes longer than many such programs.
 fn defines_llvms_drain(object: &Object, path: &Path) -> Option<bool> {
-    let image: Box<dyn ElfImage> = Box::new(FilePart::whole(File::open(path).ok()?).ok()?);
+    let file = File::open(path).ok()?;
+    if lacks_full_table(&file) {
+        return Some(false);
+    }
+    let image: Box<dyn ElfImage> = Box::new(FilePart::whole(file).ok()?);
     let cache = ReadCache::new(image);
     let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
     let sections = header.sections(LittleEndian, &cache).ok()?;

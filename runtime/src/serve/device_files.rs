@@ -14,7 +14,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use memchr::memmem;
 use rocov::device::Agent;
 use rocov::device::hsa::counts_executions;
 use rocov::discover::CodeFile;
@@ -76,7 +75,7 @@ fn file(holder: &Holder, mapped: impl FnOnce() -> Option<PathBuf>) -> Option<Cod
         None => elf_objects::executable_file()?,
         Some(name) => {
             let name = Path::new(OsStr::from_bytes(name.to_bytes()));
-            match is_plain(name) {
+            match elf_objects::is_plain(name) {
                 true => name.to_owned(),
                 // The library may be closed, or its directory not the working directory any more.
                 false => mapped().or_else(|| fs::canonicalize(name).ok())?,
@@ -93,12 +92,6 @@ fn file(holder: &Holder, mapped: impl FnOnce() -> Option<PathBuf>) -> Option<Cod
         build,
         modified,
     })
-}
-
-/// Returns whether a path is absolute and goes down only, as most names of libraries do.
-fn is_plain(path: &Path) -> bool {
-    let bytes = path.as_os_str().as_bytes();
-    path.is_absolute() && memmem::find(bytes, b"/../").is_none()
 }
 
 /// Returns the time of a file's last change, in nanoseconds since 1970.

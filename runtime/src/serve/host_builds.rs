@@ -41,8 +41,9 @@ fn place(named: Option<PathBuf>) -> Option<PathBuf> {
 /// Returns the build of a file. Looks for it once. The file of the program stays the one that runs, whatever takes its place.
 fn known_build(file: &Path) -> Option<String> {
     static KNOWN: Mutex<Known> = Mutex::new(Known::new());
-    let is_executable = elf_objects::executable_file().is_some_and(|program| program == file);
-    let stamp = (!is_executable).then(|| fs::metadata(file).ok()).flatten();
+    let stamp = (!is_executable(file))
+        .then(|| fs::metadata(file).ok())
+        .flatten();
     let stamp = stamp.map(|data| (data.dev(), data.ino(), data.mtime(), data.mtime_nsec()));
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let build = known
@@ -53,17 +54,24 @@ fn known_build(file: &Path) -> Option<String> {
 
 /// Returns the build id of the loaded object of `file`.
 fn loaded(file: &Path) -> Option<String> {
+    if is_executable(file) {
+        return elf_objects::executable_build();
+    }
     // HIP maps files too, as data.
     Maps::read()
         .starts_of(file)
         .find_map(elf_objects::build_id_at)
 }
 
+/// Returns whether a file is that of the program.
+fn is_executable(file: &Path) -> bool {
+    elf_objects::executable_file().is_some_and(|program| program == file)
+}
+
 /// Returns the build of a file on the disk.
 fn on_disk(file: &Path) -> Option<String> {
-    let is_executable = elf_objects::executable_file().is_some_and(|program| program == file);
     // The kernel keeps the program's file for as long as it runs.
-    let own = is_executable.then(|| build_of(Path::new("/proc/self/exe")).ok());
+    let own = is_executable(file).then(|| build_of(Path::new("/proc/self/exe")).ok());
     own.flatten().or_else(|| build_of(file).ok())
 }
 

@@ -18,6 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use memchr::memmem;
 use rocov::discover::host_files::build_id_in;
 
 use maps::Maps;
@@ -273,6 +274,11 @@ pub(crate) fn executable_file() -> Option<PathBuf> {
     file.clone()
 }
 
+/// Returns the GNU build id of the program, from its memory.
+pub(crate) fn executable_build() -> Option<String> {
+    build_id_at(executable()?.start()?)
+}
+
 /// Returns the GNU build id of the object that contains `address`, from its memory.
 pub(crate) fn build_id_at(address: usize) -> Option<String> {
     let holder = holders(&[address]).pop().flatten()?;
@@ -322,6 +328,17 @@ unsafe extern "C" fn collect(
     0
 }
 
+/// Returns whether a path is absolute and goes down only, as most names of libraries do.
+pub(crate) fn is_plain(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_bytes();
+    path.is_absolute() && memmem::find(bytes, b"/../").is_none()
+}
+
+/// Returns whether a name of an object has no directory, as only that of the kernel's own object, which has no file.
+fn is_kernels(path: &Path) -> bool {
+    !path.as_os_str().as_bytes().contains(&b'/')
+}
+
 impl Object {
     /// Returns whether this object contains `address`.
     pub(crate) fn contains(&self, address: *const c_void) -> bool {
@@ -344,11 +361,16 @@ impl Object {
         }
     }
 
-    /// Returns the file from which it was loaded, as it is mapped. `/proc/self/exe` is the dynamic
-    /// linker if the program was started by naming that.
+    /// Returns the file from which it was loaded. `/proc/self/exe` is the dynamic linker if the program was started by naming
+    /// that, so this takes the program's file from the mappings. Most libraries have a plain name, for which the kernel need
+    /// not list all mappings, which takes long.
     pub(crate) fn mapped_file(&self) -> PathBuf {
+        let path = self.path();
+        if !self.is_executable() && (is_plain(&path) || is_kernels(&path)) {
+            return path;
+        }
         let file = self.start().and_then(Maps::find_file_at);
-        file.unwrap_or_else(|| self.path())
+        file.unwrap_or(path)
     }
 
     /// Returns its first address; `None` for an object without segments.
