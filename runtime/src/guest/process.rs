@@ -4,7 +4,7 @@
 //! Such a child inherits a runtime that claims to run but fails at every call, memory that it does not
 //! own, and perhaps a lock that no thread will release. librocov leaves it alone. A child that was
 //! forked before HSA started may start its own.
-#![expect(unsafe_code, reason = "calls pthread_atfork and geteuid")]
+#![expect(unsafe_code, reason = "calls pthread_atfork, gettid and geteuid")]
 
 use std::ffi::c_void;
 use std::fs;
@@ -59,6 +59,13 @@ pub(crate) fn came_in(sees_loads: bool) -> bool {
     STARTED_UNSEEN.store(was_running, Ordering::Relaxed);
     IS_LATE.store(was_running || !sees_loads, Ordering::Relaxed);
     was_running
+}
+
+/// Returns whether the calling thread is the first of its process.
+pub(crate) fn is_main_thread() -> bool {
+    // SAFETY: has no preconditions.
+    let thread = unsafe { libc::gettid() };
+    u32::try_from(thread).is_ok_and(|thread| thread == process::id())
 }
 
 /// Returns whether HSA was loaded before this library. If not, the process is older than its use of

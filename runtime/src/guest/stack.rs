@@ -11,7 +11,7 @@ use std::path::Path;
 
 use rocov::discover::Loader;
 
-use super::elf_objects;
+use super::{elf_objects, process};
 
 /// HIP's library.
 const HIP: &str = "libamdhip64.so";
@@ -71,6 +71,10 @@ thread_local! {
 /// wait until this call returns.
 pub(crate) fn is_runtimes_thread() -> bool {
     let look = || {
+        // HIP and ROCr start threads of their own only.
+        if process::is_main_thread() {
+            return false;
+        }
         let mut files = elf_objects::files();
         let mut outermost = stack().into_iter().rev();
         outermost
