@@ -6,9 +6,10 @@ use std::hash::BuildHasher;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, open, renameat_with};
+use rustix::io::Errno;
 
 use crate::store::OutputError;
 use crate::store::interrupted::uninterrupted;
@@ -64,10 +65,49 @@ pub fn write_if_changed(path: &Path, contents: &[u8]) -> Result<bool, OutputErro
 
 /// Writes `contents` to `path`, wholly or not at all, if there is no such file. Returns whether it did.
 pub(crate) fn create_atomic(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
+    if let Some(made) = link_new(path, contents) {
+        return Ok(made);
+    }
     let mut temporary = Temporary::write(path, contents)?;
     temporary
         .take_new_name(path)
         .map_err(OutputError::io("make", path))
+}
+
+/// Writes `contents` to a file that gets its first name, `path`, when it is whole, if there is no such file. Returns whether
+/// it did. No other process can find the file before, so that this needs no lock and no second name.
+///
+/// Returns `None` if the directory or the system has no such files, or an earlier call has found that.
+fn link_new(path: &Path, contents: &[u8]) -> Option<bool> {
+    static IS_IMPOSSIBLE: AtomicBool = AtomicBool::new(false);
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())?;
+    if IS_IMPOSSIBLE.load(Ordering::Relaxed) {
+        return None;
+    }
+    sweep_once(directory);
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let linked = open(directory, flags, Mode::from_raw_mode(0o666)).and_then(|file| {
+        let mut file = File::from(file);
+        // The other way reports what fails.
+        file.write_all(contents).map_err(|_| Errno::NOENT)?;
+        // Before Linux 6.10, this needs a right that few processes have.
+        linkat(&file, "", CWD, path, AtFlags::EMPTY_PATH).map_err(|error| match error {
+            Errno::NOENT => Errno::PERM,
+            other => other,
+        })
+    });
+    match linked {
+        Ok(()) => Some(true),
+        Err(Errno::EXIST) => Some(false),
+        // The directory is not there yet, or full.
+        Err(Errno::NOENT) => None,
+        Err(_) => {
+            IS_IMPOSSIBLE.store(true, Ordering::Relaxed);
+            None
+        }
+    }
 }
 
 /// Writes `contents`, wholly or not at all, to a new file next to `path` with the process id in its name:

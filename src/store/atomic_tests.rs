@@ -35,6 +35,27 @@ fn only_one_creates() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
+/// Such a file system needs neither a lock nor a second name.
+#[test]
+fn a_file_gets_its_first_name_when_it_is_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.profraw");
+    // Not on every kernel, and not on every file system.
+    if let Some(made) = link_new(&path, b"one") {
+        assert!(made);
+        assert_eq!(link_new(&path, b"two"), Some(false));
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        fs::write(directory.path().join("y"), "usual").unwrap();
+        let usual = fs::metadata(directory.path().join("y")).unwrap();
+        assert_eq!(mode, usual.permissions().mode());
+    } else {
+        println!("not run: no files without a name here");
+    }
+    assert_eq!(link_new(&directory.path().join("none/x"), b"one"), None);
+}
+
 #[test]
 fn names_beside_are_free_ones() {
     let directory = tempfile::tempdir().unwrap();
