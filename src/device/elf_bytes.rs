@@ -1,12 +1,13 @@
 //! The bytes of an ELF, for parsers.
 
 use std::io::{Cursor, SeekFrom};
-use std::ops::Range;
+use std::ops::{Deref, Range};
+use std::sync::Mutex;
 
 use object::read::{ReadCache, ReadRef};
 
 use crate::device::ElfImage;
-use crate::support::memory::room;
+use crate::support::memory::{NoMemory, room};
 
 /// The size in bytes up to which an ELF is read at once. Most code objects are smaller. Nobody needs most bytes of a
 /// large one.
@@ -18,7 +19,7 @@ pub struct ElfBytes(Bytes);
 
 #[derive(Debug)]
 enum Bytes {
-    Short(Vec<u8>),
+    Short(ElfBuffer),
     Long(ReadCache<Box<dyn ElfImage>>),
 }
 
@@ -45,7 +46,7 @@ impl ElfBytes {
     ///
     /// # Errors
     /// Fails if they are not in memory.
-    pub fn into_memory(self) -> Result<Vec<u8>, Box<dyn ElfImage>> {
+    pub(crate) fn into_memory(self) -> Result<ElfBuffer, Box<dyn ElfImage>> {
         match self.0 {
             Bytes::Short(bytes) => Ok(bytes),
             Bytes::Long(cache) => Err(cache.into_inner()),
@@ -55,21 +56,80 @@ impl ElfBytes {
     /// The ELF to read from any place.
     #[must_use]
     pub fn into_image(self) -> Box<dyn ElfImage> {
-        self.into_memory()
-            .map_or_else(|image| image, |bytes| Box::new(Cursor::new(bytes)))
+        self.into_memory().map_or_else(
+            |image| image,
+            |bytes| Box::new(Cursor::new(bytes.into_vec())),
+        )
+    }
+}
+
+/// The largest buffer in bytes that stays for the next ELF.
+const KEPT: usize = 256 << 10;
+
+/// The buffer of the last ELF that was read. New memory for each would take longer than the read: the system has to make
+/// its pages.
+static KEPT_BUFFER: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// All bytes of an ELF. Its memory serves later ones.
+#[derive(Debug, Default)]
+pub(crate) struct ElfBuffer {
+    /// As long as the longest ELF so far.
+    memory: Vec<u8>,
+    len: usize,
+}
+
+impl ElfBuffer {
+    /// Makes a buffer for `len` bytes, of any content.
+    fn new(len: u64) -> Result<Self, NoMemory> {
+        // A child that was forked while another thread had the lock never gets it.
+        let kept = KEPT_BUFFER.try_lock();
+        let kept = kept.map_or_else(|_| Vec::new(), |mut kept| std::mem::take(&mut *kept));
+        let mut memory = match kept.len() as u64 {
+            enough if enough >= len => kept,
+            _ => room(len)?,
+        };
+        let len = len as usize;
+        if memory.len() < len {
+            memory.resize(len, 0);
+        }
+        Ok(Self { memory, len })
+    }
+
+    fn into_vec(mut self) -> Vec<u8> {
+        self.memory.truncate(self.len);
+        std::mem::take(&mut self.memory)
+    }
+}
+
+impl Deref for ElfBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory[..self.len]
+    }
+}
+
+impl Drop for ElfBuffer {
+    fn drop(&mut self) {
+        if (1..=KEPT).contains(&self.memory.len())
+            && let Ok(mut kept) = KEPT_BUFFER.try_lock()
+            && kept.len() < self.memory.len()
+        {
+            *kept = std::mem::take(&mut self.memory);
+        }
     }
 }
 
 /// All bytes of a short ELF. `None` if it is long or cannot be read, or if there is no memory for it.
-fn all(image: &mut dyn ElfImage) -> Option<Vec<u8>> {
+fn all(image: &mut dyn ElfImage) -> Option<ElfBuffer> {
     let len = image.seek(SeekFrom::End(0)).ok()?;
     image.rewind().ok()?;
     if len > SHORT {
         return None;
     }
-    let mut bytes = room(len).ok()?;
-    bytes.resize(len as usize, 0);
-    image.read_exact(&mut bytes).ok()?;
+    let mut bytes = ElfBuffer::new(len).ok()?;
+    let len = bytes.len;
+    image.read_exact(&mut bytes.memory[..len]).ok()?;
     Some(bytes)
 }
 
@@ -83,14 +143,14 @@ impl<'a> ReadRef<'a> for &'a ElfBytes {
 
     fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
         match &self.0 {
-            Bytes::Short(bytes) => bytes.as_slice().read_bytes_at(offset, size),
+            Bytes::Short(bytes) => (&**bytes).read_bytes_at(offset, size),
             Bytes::Long(cache) => cache.read_bytes_at(offset, size),
         }
     }
 
     fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
         match &self.0 {
-            Bytes::Short(bytes) => bytes.as_slice().read_bytes_at_until(range, delimiter),
+            Bytes::Short(bytes) => (&**bytes).read_bytes_at_until(range, delimiter),
             Bytes::Long(cache) => cache.read_bytes_at_until(range, delimiter),
         }
     }
@@ -118,6 +178,18 @@ mod tests {
             image.rewind().expect("a start");
             image.read_to_end(&mut read).expect("it is in memory");
             assert_eq!(read, expected);
+        }
+    }
+
+    /// The memory of an ELF serves later ones, longer and shorter, while others are there.
+    #[test]
+    fn elfs_one_after_the_other_keep_their_own_bytes() {
+        let image = |byte: u8, len: usize| ElfBytes::new(Box::new(Cursor::new(vec![byte; len])));
+        let other = image(1, 3_000);
+        for (byte, len) in [(2, 5_000), (3, 10), (4, KEPT + 1), (5, 4_999), (6, 0)] {
+            let bytes = image(byte, len);
+            assert_eq!(bytes.in_memory(), Some(vec![byte; len].as_slice()));
+            assert_eq!(other.in_memory(), Some([1; 3_000].as_slice()));
         }
     }
 }

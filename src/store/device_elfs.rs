@@ -5,12 +5,15 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::device::ElfBuffer;
 use crate::discover::ElfFacts;
 use crate::format::codeobject::Identity;
 use crate::format::ptx::note_sources;
 use crate::store::keep_error::{KeepError, KeptElfError};
 use crate::store::layout::{OBJECTS, PTX, device_elf_name, source_name};
-use crate::store::{OutputError, read_input, sweep_once, write_atomic, write_if_changed};
+use crate::store::{
+    OutputError, create_atomic, read_input, sweep_once, write_atomic, write_if_changed,
+};
 use crate::validate::MAX_SECTION_BYTES;
 
 /// The limit in bytes for the text of a code object that was made from PTX.
@@ -39,7 +42,7 @@ pub(super) struct Objects {
 /// The bytes of an ELF to keep.
 pub(super) enum Contents {
     /// Those that the identity was computed from.
-    Known(Vec<u8>),
+    Known(ElfBuffer),
     /// Those that were read later.
     Read(Vec<u8>),
 }
@@ -191,7 +194,8 @@ impl Objects {
         if let Some(directory) = path.parent() {
             sweep_once(directory);
         }
-        if !self.look_whether_new(path) && holds(path, identity, size) {
+        let is_new = self.look_whether_new(path);
+        if !is_new && holds(path, identity, size) {
             return Ok(true);
         }
         if size > self.left {
@@ -208,16 +212,25 @@ impl Objects {
             identity: identity.clone(),
             source,
         };
-        let bytes = match read().map_err(not_kept)? {
+        let contents = read().map_err(not_kept)?;
+        let bytes: &[u8] = match &contents {
             Contents::Known(bytes) => bytes,
-            Contents::Read(bytes) if is(&bytes, identity, size) => bytes,
+            Contents::Read(bytes) if is(bytes, identity, size) => bytes,
             Contents::Read(_) => {
                 return Err(KeepError::Changed {
                     identity: identity.clone(),
                 });
             }
         };
-        write_atomic(path, &bytes).map_err(|error| not_kept(error.into()).at(&self.directory))?;
+        let made = match is_new {
+            true => create_atomic(path, bytes),
+            false => Ok(false),
+        };
+        let written = made.and_then(|is_made| match is_made {
+            true => Ok(()),
+            false => write_atomic(path, bytes),
+        });
+        written.map_err(|error| not_kept(error.into()).at(&self.directory))?;
         self.left -= size;
         Ok(true)
     }

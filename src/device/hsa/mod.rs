@@ -171,8 +171,10 @@ impl Device for HsaDevice {
         })
     }
 
+    #[expect(unsafe_code, reason = "reads memory that the caller of HSA keeps")]
     fn held_image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
-        match elf_image::storage_part(code_object) {
+        // SAFETY: HIP has read the ELF in this call, and the program keeps it until the call returns.
+        match unsafe { elf_image::held_part(code_object) } {
             Some(part) => Ok(Box::new(part)),
             None => self.image(code_object),
         }
