@@ -223,10 +223,7 @@ impl Elfs {
             false => (Vec::new(), None, CopiesTables::default()),
         };
         let (kernels, damage) = match elf.kernels() {
-            Ok(mut kernels) => {
-                kernels.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-                (kernels, None)
-            }
+            Ok(kernels) => (kernels, None),
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
         let is_of_runtime = is_of_runtime(&kernels);

@@ -26,7 +26,7 @@ pub(super) struct Place {
 
 impl<'data, 'elf, R: ReadRef<'data>> Descriptors<'data, 'elf, R> {
     pub(super) fn new(code_object: &'elf CodeObject<'data, R>) -> Result<Self, CodeObjectError> {
-        let symbols = code_object.symbols()?.into_iter();
+        let symbols = code_object.symbols()?.iter().copied();
         let descriptors = symbols.filter(|symbol| symbol.name.ends_with(b".kd"));
         let symbols: HashMap<_, _> = descriptors.map(|symbol| (symbol.name, symbol)).collect();
         // `place` reads each of these sections as a whole.

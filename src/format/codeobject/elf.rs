@@ -68,6 +68,8 @@ pub struct CodeObject<'data, R: ReadRef<'data>> {
     /// The name of each section; `None` if it cannot be read. Parsers ask for a dozen sections, and for one more for each
     /// kernel.
     names: OnceLock<Vec<Option<&'data [u8]>>>,
+    /// The defined symbols of `.dynsym`, if they were asked for. Parsers ask several times.
+    symbols: OnceLock<Vec<ElfSymbol<'data>>>,
 }
 
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
@@ -88,6 +90,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             header,
             sections,
             names: OnceLock::new(),
+            symbols: OnceLock::new(),
         })
     }
 
@@ -294,7 +297,10 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     ///
     /// Reads all names at once. One read of the file for each symbol would be slow, and `object`'s
     /// `ReadCache` refuses names of more than 4096 bytes, which kernels of templates have.
-    pub(super) fn symbols(&self) -> Result<Vec<ElfSymbol<'data>>, CodeObjectError> {
+    pub(super) fn symbols(&self) -> Result<&[ElfSymbol<'data>], CodeObjectError> {
+        if let Some(known) = self.symbols.get() {
+            return Ok(known);
+        }
         let table = self.sections.symbols(LittleEndian, self.data, SHT_DYNSYM)?;
         let names = self.names_of(&table)?;
         let mut symbols = Vec::new();
@@ -309,7 +315,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
                 section: symbol.st_shndx(LittleEndian).0.into(),
             });
         }
-        Ok(symbols)
+        Ok(self.symbols.get_or_init(|| symbols))
     }
 
     /// The names of all symbols of `.symtab`, one after the other, each with a zero byte after it.

@@ -107,9 +107,15 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// descriptor. If the coverage mapping is damaged, only the sources are missing: [`CodeObject::sources`]
     /// reports the damage.
     pub fn kernels(&self) -> Result<Vec<Kernel>, CodeObjectError> {
-        if self.is_cubin() {
-            return self.cubin_kernels();
-        }
+        let mut kernels = match self.is_cubin() {
+            true => self.cubin_kernels(),
+            false => self.amd_kernels(),
+        }?;
+        kernels.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        Ok(kernels)
+    }
+
+    fn amd_kernels(&self) -> Result<Vec<Kernel>, CodeObjectError> {
         let notes = Metadata::parse(self)?.kernels()?;
         let names: Vec<_> = notes.iter().map(|note| note.name).collect();
         let names = openmp::profile_names(self, &names)?;
@@ -129,7 +135,6 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
                 ..note.into()
             });
         }
-        kernels.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         Ok(kernels)
     }
 }

@@ -3,7 +3,7 @@
 //! Both sections name a function by a hash of its name, `NameRef`. The name of a function that is local to
 //! its file is `file.hip:name`. Kernels are not local: the compiler makes their names unique.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use byteorder::{ByteOrder, LittleEndian};
 use object::read::ReadRef;
@@ -39,7 +39,7 @@ impl Functions {
         let wanted = self.set();
         let records = code_object.section(b"__llvm_prf_data")?;
         let words = records.chunks_exact(8).map(LittleEndian::read_u64);
-        let counted: HashSet<u64> = words.filter(|word| wanted.contains(word)).collect();
+        let counted: BTreeSet<u64> = words.filter(|word| wanted.contains(word)).collect();
         Ok(self.0.iter().map(|name| counted.contains(name)).collect())
     }
 
@@ -61,7 +61,8 @@ impl Functions {
             .collect())
     }
 
-    fn set(&self) -> HashSet<u64> {
+    /// Their hashes. A tree of few numbers takes less time than to hash each word that is looked up.
+    fn set(&self) -> BTreeSet<u64> {
         self.0.iter().copied().collect()
     }
 }

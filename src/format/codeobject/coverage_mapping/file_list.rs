@@ -1,7 +1,8 @@
 //! `__llvm_covmap`: lists of source files, one for each translation unit.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Mutex;
 
 use byteorder::{ByteOrder, LittleEndian};
 
@@ -70,7 +71,7 @@ impl FileList<'_> {
     /// bytes from `room`.
     pub(super) fn paths(
         &self,
-        wanted: &HashSet<u64>,
+        wanted: &BTreeSet<u64>,
         room: &mut usize,
     ) -> Result<HashMap<u64, String>, CoverageError> {
         let mut reader = Reader::new(COVMAP, self.bytes);
@@ -80,8 +81,8 @@ impl FileList<'_> {
         let mut names = if compressed == 0 {
             reader
         } else {
-            inflated = inflate(reader.take(compressed)?, size)?;
-            Reader::new(COVMAP, &inflated)
+            inflated = Inflated::of(reader.take(compressed)?, size)?;
+            Reader::new(COVMAP, &inflated.names)
         };
         let mut directory = None;
         let mut paths = HashMap::new();
@@ -130,6 +131,51 @@ fn within(directory: Option<&[u8]>, name: &[u8]) -> Result<String, CoverageError
         }
     }
     Ok(path.to_string_lossy().into_owned())
+}
+
+/// The longest list in bytes that stays for the next code object.
+const KEPT: usize = 64 << 10;
+
+/// The list that was inflated last. A program often loads many code objects of one source, whose lists are equal.
+static LAST: Mutex<Inflated> = Mutex::new(Inflated {
+    data: Vec::new(),
+    names: Vec::new(),
+});
+
+/// A compressed list, and its names.
+struct Inflated {
+    data: Vec<u8>,
+    names: Vec<u8>,
+}
+
+impl Inflated {
+    fn of(data: &[u8], size: u64) -> Result<Self, CoverageError> {
+        // A child that was forked while another thread had the lock never gets it.
+        if let Ok(mut last) = LAST.try_lock()
+            && last.data == data
+            && last.names.len() as u64 == size
+        {
+            return Ok(Self {
+                data: std::mem::take(&mut last.data),
+                names: std::mem::take(&mut last.names),
+            });
+        }
+        Ok(Self {
+            names: inflate(data, size)?,
+            data: data.to_vec(),
+        })
+    }
+}
+
+impl Drop for Inflated {
+    fn drop(&mut self) {
+        if (1..=KEPT).contains(&self.names.len())
+            && let Ok(mut last) = LAST.try_lock()
+        {
+            std::mem::swap(&mut last.data, &mut self.data);
+            std::mem::swap(&mut last.names, &mut self.names);
+        }
+    }
 }
 
 fn inflate(data: &[u8], size: u64) -> Result<Vec<u8>, CoverageError> {

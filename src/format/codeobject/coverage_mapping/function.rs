@@ -1,7 +1,7 @@
 //! The functions of a code object with their regions.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use object::read::ReadRef;
@@ -65,7 +65,7 @@ pub fn mapped_functions(
             continue;
         };
         let places = functions.iter().flat_map(|index| &mappings[*index].files);
-        let paths = list.paths(&places.copied().collect::<HashSet<_>>(), &mut room)?;
+        let paths = list.paths(&places.copied().collect::<BTreeSet<_>>(), &mut room)?;
         let paths = paths.into_iter().map(|(place, path)| (place, path.into()));
         let paths: HashMap<u64, Arc<str>> = paths.collect();
         for function in functions {

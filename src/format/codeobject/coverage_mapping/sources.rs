@@ -1,6 +1,6 @@
 //! The source file of each function, without its regions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::format::codeobject::coverage_mapping::error::{CoverageError, MAX_PATHS};
 use crate::format::codeobject::coverage_mapping::file_list::FileLists;
@@ -12,7 +12,7 @@ use crate::format::codeobject::coverage_mapping::reader::Reader;
 pub(in crate::format::codeobject) fn sources(
     maps: &[u8],
     functions: &[u8],
-    wanted: &HashSet<u64>,
+    wanted: &BTreeSet<u64>,
 ) -> Result<HashMap<u64, String>, CoverageError> {
     let mut in_list: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
     for (name, function) in mapped(functions, wanted)? {
@@ -48,7 +48,7 @@ struct Mapped {
     is_unused: bool,
 }
 
-fn mapped(functions: &[u8], wanted: &HashSet<u64>) -> Result<HashMap<u64, Mapped>, CoverageError> {
+fn mapped(functions: &[u8], wanted: &BTreeSet<u64>) -> Result<HashMap<u64, Mapped>, CoverageError> {
     let mut found: HashMap<u64, Mapped> = HashMap::new();
     for record in FunctionRecords::new(functions) {
         let record = record?;

@@ -67,7 +67,7 @@ fn source(list: &[u8]) -> Result<Option<String>, String> {
 
 fn source_in(maps: &[u8], functions: &[u8]) -> Result<Option<String>, String> {
     let wanted = name_ref(b"f");
-    let sources = sources(maps, functions, &HashSet::from([wanted]));
+    let sources = sources(maps, functions, &BTreeSet::from([wanted]));
     let mut sources = sources.map_err(|error| error.to_string())?;
     Ok(sources.remove(&wanted))
 }
@@ -228,7 +228,7 @@ fn only_paths_that_are_asked_for_are_put_together() {
         version: WITH_DIRECTORY,
     };
     let mut room = 30;
-    let wanted = HashSet::from([7, 999]);
+    let wanted = BTreeSet::from([7, 999]);
     let found = list.paths(&wanted, &mut room).unwrap();
     let path = || "/directory/a".to_owned();
     assert_eq!(found, HashMap::from([(7, path()), (999, path())]));
@@ -251,4 +251,25 @@ fn paths_have_no_dots() {
         let list = list(2, 0, 0, &names(&[directory, name]));
         assert_eq!(source(&list), Ok(Some(path.into())), "{directory} {name}");
     }
+}
+
+/// A list that is equal to the last one is not inflated again. One that differs, is damaged, or claims another size is.
+#[test]
+fn lists_one_after_the_other_have_their_own_names() {
+    let compressed = |name: &str, more: u64| {
+        let bytes = names(&["/src", name]);
+        let packed = deflated(&bytes);
+        list(2, bytes.len() as u64 + more, packed.len() as u64, &packed)
+    };
+    let [one, two] = ["a.hip", "b.hip"].map(|name| compressed(name, 0));
+    let expect = |list: &[u8], name: &str| {
+        assert_eq!(source(list), Ok(Some(format!("/src/{name}"))));
+    };
+    for _ in 0..2 {
+        expect(&one, "a.hip");
+        expect(&one, "a.hip");
+        expect(&two, "b.hip");
+    }
+    source(&compressed("b.hip", 1)).unwrap_err();
+    expect(&two, "b.hip");
 }

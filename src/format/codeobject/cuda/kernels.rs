@@ -104,7 +104,6 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
                 ..Kernel::default()
             });
         }
-        kernels.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         Ok(kernels)
     }
 
