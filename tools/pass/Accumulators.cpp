@@ -36,6 +36,7 @@
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/MDBuilder.h"
@@ -353,6 +354,8 @@ struct Accumulator {
   Type *Width = nullptr;
   /// The depth of cycles around the block.
   unsigned Depth = 0;
+  /// Set if lanes leave these cycles one by one.
+  bool LosesLanes = false;
   /// Set if the block ends with the only return: there the count is at hand.
   bool IsDirect = false;
   /// The block that adds in each turn of the loop if the block ran in it. Null if
@@ -370,9 +373,9 @@ struct Accumulator {
 class Accumulation {
 public:
   Accumulation(CountedFunction &Counted, const GpuTarget &Target,
-               LoopFacts Facts, rocov::Bring Bring)
+               LoopFacts Facts, UniformityInfo *Known, rocov::Bring Bring)
       : Counted(Counted), F(*Counted.F), Target(Target), Facts(Facts),
-        Bring(Bring) {}
+        Known(Known), Bring(Bring) {}
 
   void run();
 
@@ -389,10 +392,11 @@ private:
   void chooseRegisters();
   void countInMemory(Accumulator &It);
   AllocaInst *makeLocal(Type *Width);
-  AllocaInst *makeVariable(Type *Width);
+  AllocaInst *makeVariable(Type *Width, bool OfLane = false);
   void addToCounters(Instruction *Before, ArrayRef<LaneCount> Counts);
   void countInVariable(Accumulator &It);
   Value *count(IRBuilderBase &B, const Accumulator &It);
+  bool losesLanes(const Cycle *C) const;
   void unifyReturns();
   void flush(Instruction *Before, bool Reset);
   void flushInLoops();
@@ -401,6 +405,7 @@ private:
   Function &F;
   const GpuTarget &Target;
   LoopFacts Facts;
+  UniformityInfo *Known;
   rocov::Bring Bring;
   SmallVector<Accumulator, 16> Accumulators;
   SmallVector<AllocaInst *, 16> Variables;
@@ -581,6 +586,7 @@ void Accumulation::separateFull() {
     Other.Words.append(It.FullWords.begin(), It.FullWords.end());
     Other.Width = It.Width;
     Other.Depth = It.Depth;
+    Other.LosesLanes = It.LosesLanes;
     Other.IsDirect = It.IsDirect;
     It.Full = nullptr;
     It.FullWords.clear();
@@ -653,9 +659,37 @@ AllocaInst *Accumulation::makeLocal(Type *Width) {
   return Variable;
 }
 
-/// Makes a variable (i32 or i64) for counts.
-AllocaInst *Accumulation::makeVariable(Type *Width) {
-  return Variables.emplace_back(makeLocal(Width));
+/// Makes a variable (i32 or i64) for counts. \p OfLane says that the lanes have
+/// different counts.
+AllocaInst *Accumulation::makeVariable(Type *Width, bool OfLane) {
+  AllocaInst *Variable = Variables.emplace_back(makeLocal(Width));
+  if (!OfLane)
+    return Variable;
+  // A 0 in a register for each lane. The lanes of a loop count alike as long as
+  // they are in it, so LLVM would count in one register for all, and copy the
+  // count into that for each lane in every turn, for the lanes that leave.
+  auto *First = cast<StoreInst>(Variable->getNextNode());
+  IRBuilder<> B(First);
+  auto *Type = FunctionType::get(Width, {Width}, false);
+  First->setOperand(
+      0, B.CreateCall(InlineAsm::get(Type, "", "=v,0", /*hasSideEffects=*/false),
+                      {First->getValueOperand()}));
+  return Variable;
+}
+
+/// Returns whether lanes leave \p C, or a cycle around it, before others do.
+bool Accumulation::losesLanes(const Cycle *C) const {
+  if (!Known || !Target.hasWriteLane())
+    return false;
+  for (; C; C = C->getParentCycle()) {
+    SmallVector<BasicBlock *, 4> Leaving;
+    C->getExitingBlocks(Leaving);
+    if (any_of(Leaving, [&](BasicBlock *Block) {
+          return Known->hasDivergentTerminator(*Block);
+        }))
+      return true;
+  }
+  return false;
 }
 
 void Accumulation::countInVariable(Accumulator &It) {
@@ -675,7 +709,7 @@ void Accumulation::countInVariable(Accumulator &It) {
       Set = B.CreateZExtOrTrunc(It.Step, B.getInt32Ty());
     B.CreateStore(B.CreateOr(Old, B.CreateShl(Set, It.Bit)), It.Variable);
   } else {
-    It.Variable = makeVariable(It.Width);
+    It.Variable = makeVariable(It.Width, It.LosesLanes);
     Value *Step = It.Step;
     if (It.Meet) {
       AllocaInst *Ran = makeLocal(B.getInt1Ty());
@@ -684,7 +718,7 @@ void Accumulation::countInVariable(Accumulator &It) {
       Step = B.CreateLoad(B.getInt1Ty(), Ran);
       B.CreateStore(B.getFalse(), Ran);
       if (It.Full) {
-        It.FullVariable = makeVariable(It.Width);
+        It.FullVariable = makeVariable(It.Width, It.LosesLanes);
         Value *Old = B.CreateLoad(It.Width, It.FullVariable);
         Value *All = B.CreateZExt(Target.holdsInAll(B, Step), It.Width);
         B.CreateStore(B.CreateAdd(Old, All, "", /*HasNUW=*/true),
@@ -865,8 +899,10 @@ void Accumulation::run() {
   Cycles.compute(F);
   findLoops(Cycles);
   gather();
-  for (Accumulator &It : Accumulators)
+  for (Accumulator &It : Accumulators) {
     chooseWidth(It, Cycles);
+    It.LosesLanes = losesLanes(Cycles.getCycle(It.Block));
+  }
   findDirect();
   unifyReturns();
   findMeets();
@@ -887,8 +923,8 @@ void Accumulation::run() {
 } // namespace
 
 void accumulate(CountedFunction &Counted, const GpuTarget &Target,
-                LoopFacts Facts, Bring Bring) {
-  Accumulation(Counted, Target, Facts, Bring).run();
+                LoopFacts Facts, UniformityInfo *Known, Bring Bring) {
+  Accumulation(Counted, Target, Facts, Known, Bring).run();
 }
 
 bool dropBoundedTurns(Function &F, LoopFacts Facts) {

@@ -97,8 +97,10 @@ using Bring = llvm::function_ref<void(llvm::Instruction *Before,
 
 /// Makes \p Counted count in registers, and bring the counts to memory before a
 /// thread leaves it. Marks the turns of loops without a bound.
+/// \p Known says which branches lanes take together. Null for code that is not
+/// optimised.
 void accumulate(CountedFunction &Counted, const GpuTarget &Target,
-                LoopFacts Facts, Bring Bring);
+                LoopFacts Facts, llvm::UniformityInfo *Known, Bring Bring);
 
 /// Makes an end of the marks of turns in \p F: no turn is due in loops that turned
 /// out to have a bound. Returns whether there were such loops.

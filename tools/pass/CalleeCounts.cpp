@@ -355,7 +355,7 @@ void returnCounts(Module &M, const GpuTarget &Target, Returning &Comes,
       continue;
     // The marks of inlined functions and of callees go before the return, too.
     Counted.splitAtEnds(Comes);
-    accumulate(Counted, Target, LoopFacts::of(*F, AM),
+    accumulate(Counted, Target, LoopFacts::of(*F, AM), /*Known=*/nullptr,
                [&](Instruction *Before, ArrayRef<LaneCount> Lanes) {
                  markCounts(Counted.Words, Before, Lanes);
                });

@@ -18,6 +18,7 @@
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/Support/MathExtras.h"
@@ -93,7 +94,7 @@ private:
                  Value *Offset, Type *Width);
   Value *totalOf(Value *Word, ArrayRef<Value *> Totals, unsigned First,
                  Type *Width);
-  Value *addressOf(Value *Offset, Value *Word);
+  Value *addressOf(Value *Area, Value *Offset, Value *Word);
   void addAt(Instruction *Adding, Value *Address, Value *Value);
 
   const GpuTarget &Target;
@@ -399,6 +400,13 @@ void Flush::addByLane(ArrayRef<Value *> Wide, ArrayRef<Value *> Uniforms,
               Width);
 }
 
+/// \p Address in registers for values that all lanes share, as no pass looks into.
+static Value *inScalars(IRBuilderBase &B, Value *Address) {
+  auto *Type = FunctionType::get(Address->getType(), {Address->getType()}, false);
+  return B.CreateCall(InlineAsm::get(Type, "", "=s,0", /*hasSideEffects=*/false),
+                      {Address});
+}
+
 /// Adds words before \p End, if the lanes that have one are active.
 void Flush::addWithLane(Instruction *End, ArrayRef<Value *> Wide,
                         ArrayRef<Value *> Uniforms, Value *Offset, Type *Width) {
@@ -418,7 +426,9 @@ void Flush::addWithLane(Instruction *End, ArrayRef<Value *> Wide,
       B.CreateICmpULT(Lane, B.getInt32(Wide.size())), End->getIterator(),
       /*Unreachable=*/false);
   B.SetInsertPoint(Adding);
-  Value *Address = addressOf(Offset, Lane);
+  // Other passes would compute the address of each word anew.
+  Value *Area = OfAll ? inScalars(B, Copies.area()) : Copies.area();
+  Value *Address = addressOf(Area, Offset, Lane);
   addAt(Adding, Address, Mine);
   if (OfAll)
     addAt(Adding, B.CreateConstGEP1_64(B.getInt8Ty(), Address, Wide.size() * 8),
@@ -460,10 +470,10 @@ Value *Flush::totalOf(Value *Word, ArrayRef<Value *> Totals, unsigned First,
   return Mine;
 }
 
-/// The address of word \p Word (i32) from byte \p Offset of the area on.
-Value *Flush::addressOf(Value *Offset, Value *Word) {
+/// The address of word \p Word (i32) from byte \p Offset of \p Area on.
+Value *Flush::addressOf(Value *Area, Value *Offset, Value *Word) {
   Value *Byte = B.CreateAdd(Offset, B.CreateShl(Word, 3));
-  return B.CreateGEP(B.getInt8Ty(), Copies.area(),
+  return B.CreateGEP(B.getInt8Ty(), Area,
                      B.CreateZExt(Byte, B.getInt64Ty()));
 }
 
@@ -489,7 +499,7 @@ void Flush::addByRank(Instruction *End, ArrayRef<Value *> Totals,
         B.CreateICmpULT(Word, Count), Before->getIterator(),
         /*Unreachable=*/false);
     B.SetInsertPoint(Adding);
-    addAt(Adding, addressOf(Offset, Word), Mine);
+    addAt(Adding, addressOf(Copies.area(), Offset, Word), Mine);
     B.SetInsertPoint(Before);
   };
   AddWord(Rank, End);

@@ -162,9 +162,9 @@ public:
       auto Bring = [&](Instruction *Before, ArrayRef<LaneCount> Counts) {
         markCounts(Counted.Words, Before, Counts);
       };
-      Counted.testBeforeLoops(
-          *Target, Comes, FAM.getResult<UniformityInfoAnalysis>(*Counted.F));
-      accumulate(Counted, *Target, LoopFacts::of(*Counted.F, FAM), Bring);
+      auto &Known = FAM.getResult<UniformityInfoAnalysis>(*Counted.F);
+      Counted.testBeforeLoops(*Target, Comes, Known);
+      accumulate(Counted, *Target, LoopFacts::of(*Counted.F, FAM), &Known, Bring);
       FAM.invalidate(*Counted.F, PreservedAnalyses::none());
     }
     return PreservedAnalyses::none();
@@ -203,17 +203,18 @@ public:
     Copies.emit(M);
     for (CountedFunction &Counted : All) {
       Counted.MayMark = false;
+      UniformityInfo *Known = nullptr;
       if (Optimised) {
-        auto &Known = FAM.getResult<UniformityInfoAnalysis>(*Counted.F);
-        Counted.findUniform(Known);
-        Counted.testBeforeLoops(*Target, Comes, Known);
+        Known = &FAM.getResult<UniformityInfoAnalysis>(*Counted.F);
+        Counted.findUniform(*Known);
+        Counted.testBeforeLoops(*Target, Comes, *Known);
       }
       Counted.splitAtEnds(Comes);
       auto Bring = [&](Instruction *Before, ArrayRef<LaneCount> Counts) {
         addToCopy(*Target, Copies, Counted, Before, Counts);
       };
       LoopFacts Facts = Optimised ? LoopFacts::of(*Counted.F, FAM) : LoopFacts();
-      accumulate(Counted, *Target, Facts, Bring);
+      accumulate(Counted, *Target, Facts, Known, Bring);
       FAM.invalidate(*Counted.F, PreservedAnalyses::none());
     }
     for (Function &F : M)
