@@ -6,8 +6,13 @@ use std::fmt::Write;
 use super::*;
 use crate::format::ptx::Module;
 use crate::format::ptx::statements::{Flow, StatementKind};
-use crate::instrument::ptx::plan::{Plan, Way};
+use crate::instrument::ptx::plan::{Plan, Space, Way};
 use crate::support::counting::Counting;
+
+const SPACE: Space = Space {
+    is_memory: false,
+    room: usize::MAX,
+};
 
 const HEAD: &str = ".version 8.8\n.target sm_90\n.address_size 64\n.entry k()\n{\n";
 
@@ -16,7 +21,7 @@ fn found(body: &str) -> Vec<(Vec<usize>, Option<usize>)> {
     let text = format!("{HEAD}{body}}}\n");
     let module = Module::parse(&text).unwrap();
     let function = &module.functions[0];
-    let plan = Plan::new(function, &HashSet::new(), Counting::Reached, false);
+    let plan = Plan::new(function, &HashSet::new(), Counting::Reached, SPACE);
     for (number, flag) in plan.flags.iter().enumerate() {
         let way = flag.at.map(|at| plan.ways[at]);
         assert!(way.is_none_or(|way| way == Way::Flag(number)), "{body}");
@@ -98,7 +103,7 @@ fn flags_of_random_functions_tell_what_ran() {
         // The callee ends no thread, or any of them.
         let may_end = turn % 2 == 0;
         let ending: HashSet<&str> = may_end.then_some("f").into_iter().collect();
-        let plan = Plan::new(function, &ending, Counting::Reached, false);
+        let plan = Plan::new(function, &ending, Counting::Reached, SPACE);
         all += function.body.blocks.spans.len();
         shared += function.body.blocks.spans.len() - plan.flags.len();
         for _ in 0..12 {

@@ -18,6 +18,8 @@ use crate::format::ptx::statements::{Flow, StatementKind};
 const MAX_BLOCKS: usize = 1024;
 /// The most counts that one follows from. Others are counted.
 pub(super) const MAX_TERMS: usize = 16;
+/// Counts follow from others if that saves so many registers, even if it takes more instructions.
+const MANY_REGISTERS: usize = 8;
 /// A loop in a loop is expected to run so many times as often.
 const TURNS: u64 = 8;
 /// No loop counts as deeper.
@@ -48,6 +50,9 @@ pub(super) enum Source {
 /// An edge that has a counter of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CountedEdge {
+    /// The block before it, and the one after it.
+    pub(super) from: usize,
+    pub(super) to: usize,
     pub(super) place: Place,
     /// The number of its counter. If it runs once at most in a call of the function, it has a bit, else a register.
     pub(super) counter: Counter,
@@ -80,13 +85,15 @@ impl Derivation {
     }
 
     /// Adds an edge with a counter, and returns its number.
-    fn count(&mut self, place: Place, is_in_loop: bool) -> usize {
+    fn count(&mut self, edge: &Edge, is_in_loop: bool) -> usize {
         let (next, counter): (&mut usize, fn(usize) -> Counter) = match is_in_loop {
             true => (&mut self.registers, Counter::Register),
             false => (&mut self.bits, Counter::Bit),
         };
         self.edges.push(CountedEdge {
-            place,
+            from: edge.from,
+            to: edge.to,
+            place: edge.place,
             counter: counter(*next),
         });
         *next += 1;
@@ -149,7 +156,7 @@ pub(super) fn derivation(
                 is_counted[block] = true;
                 Source::Block(block)
             }
-            place => Source::Edge(found.count(place, runs_of(edge) > 1)),
+            _ => Source::Edge(found.count(edge, runs_of(edge) > 1)),
         });
     }
     let flows = flows(&tree, &others, count);
@@ -180,7 +187,8 @@ pub(super) fn derivation(
         .iter()
         .filter(|edge| !matches!(edge.place, Place::Block(_)));
     let paid: u64 = counted.map(cost).sum();
-    (saved > paid || !has_registers).then_some(found)
+    let saves_registers = found.blocks.len() >= found.edges.len() + MANY_REGISTERS;
+    (saved > paid || saves_registers || !has_registers).then_some(found)
 }
 
 /// The ways between the blocks of a function: the numbers of two blocks, or the number after the last one for the outside.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use crate::format::ptx::Module;
-use crate::instrument::ptx::plan::Plan;
+use crate::instrument::ptx::plan::{Plan, Space};
 use crate::instrument::ptx::{PtxOptions, instrument};
 use crate::support::counting::Counting;
 
@@ -112,7 +112,12 @@ impl<'text> Run<'text> {
             let line = self.lines[at];
             at += 1;
             let guarded = line.strip_prefix('@').and_then(|rest| rest.split_once(' '));
-            if guarded.is_some() && random.below(2) == 0 {
+            let runs = match guarded {
+                Some((guard, _)) if guard.contains("%rocov_") => self.holds(guard),
+                Some(_) => random.below(2) != 0,
+                None => true,
+            };
+            if !runs {
                 continue;
             }
             let line = guarded.map_or(line, |(_, rest)| rest).trim_end_matches(';');
@@ -132,6 +137,12 @@ impl<'text> Run<'text> {
                     at = self.labels[labels[random.below(labels.len())]];
                     continue;
                 }
+                ("mov.u64" | "cvta.local.u64", ["%rocov_z", ..]) => continue,
+                ("ld.volatile.u32", [_, place]) => self.registers[place],
+                ("st.volatile.u32", [_, value]) => self.value(value),
+                (_, ["%rocov_q", one, other]) => {
+                    u64::from(compared(opcode, self.value(one), self.value(other)))
+                }
                 _ => match computed(opcode, &operands[1..], |operand| self.value(operand)) {
                     Some(value) => value,
                     None => {
@@ -150,48 +161,89 @@ impl<'text> Run<'text> {
         false
     }
 
+    /// Returns whether an instruction with this guard runs.
+    fn holds(&self, guard: &str) -> bool {
+        let name = guard.trim_start_matches('!');
+        (self.registers[name] != 0) != guard.starts_with('!')
+    }
+
+    /// The line after the next label of this name.
+    fn behind(&self, at: usize, label: &str) -> usize {
+        let mut rest = self.lines[at..].iter();
+        let found = rest.position(|line| line.strip_suffix(':') == Some(label));
+        at + found.expect("there is such code") + 1
+    }
+
     /// Runs the code that brings the counts of one lane to memory if not all lanes of its warp leave together. Returns
     /// what it adds, by the number of the counter.
     fn leave(&mut self) -> HashMap<usize, u64> {
-        let rest = &self.lines[self.at..];
-        let part = rest.iter().position(|line| *line == "$rocov_part:");
-        let mut is_true = false;
+        let mut at = self.behind(self.at, "$rocov_part");
         let mut memory = HashMap::new();
-        for line in &rest[part.expect("there is such code") + 1..] {
-            let line = line.trim_end_matches(';');
-            let guarded = line.strip_prefix("@%rocov_p ");
-            let (opcode, operands) = guarded
-                .unwrap_or(line)
-                .split_once(' ')
-                .unwrap_or((line, ""));
+        loop {
+            let line = self.lines[at].trim_end_matches(';');
+            at += 1;
+            let guarded = line.strip_prefix('@').and_then(|rest| rest.split_once(' '));
+            if guarded.is_some_and(|(guard, _)| !self.holds(guard)) {
+                continue;
+            }
+            let line = guarded.map_or(line, |(_, rest)| rest);
+            let (opcode, operands) = line.split_once(' ').unwrap_or((line, ""));
             let operands: Vec<&str> = operands.split(", ").collect();
-            match (opcode, operands.as_slice()) {
+            let value = match (opcode, operands.as_slice()) {
                 ("ret", _) => return memory,
-                // The address of the copy is 0.
-                ("mov.u64" | "mad.wide.u32", ["%rocov_a", ..])
-                | ("mov.u32", [_, "%smid" | "%warpid"]) => {}
-                ("and.b32", ["%rocov_t", "%rocov_t", _]) => {}
-                (_, [to, ..]) if to.starts_with("%rocov_") && !opcode.starts_with("setp") => {
-                    let value = computed(opcode, &operands[1..], |operand| self.value(operand));
-                    let value = value.unwrap_or_else(|| panic!("{line}"));
-                    self.registers.insert(to, value);
+                ("bra", [label]) => {
+                    at = self.behind(at, label);
+                    continue;
                 }
-                ("setp.ne.u32" | "setp.ne.u64", [_, one, other]) => {
-                    is_true = self.value(one) != self.value(other);
+                // The address of the copy is 0, and the lane is the first one.
+                ("mov.u64" | "mad.wide.u32", ["%rocov_a", ..]) => 0,
+                ("mov.u32", [_, "%smid" | "%warpid" | "%lanemask_lt"]) => 0,
+                ("activemask.b32", _) => 1,
+                ("vote.sync.ballot.b32", [_, is_set, mask]) => {
+                    self.value(is_set) & self.value(mask)
+                }
+                ("mov.u64" | "cvta.local.u64", ["%rocov_z", ..]) => continue,
+                ("ld.volatile.u32", [_, place]) => self.registers[place],
+                ("mad.wide.u32", [_, one, other, sum]) => {
+                    self.value(one) * self.value(other) + self.value(sum)
+                }
+                (_, [_, one, other, both @ ..]) if opcode.starts_with("setp.") => {
+                    let holds = both.iter().all(|other| self.holds(other));
+                    let opcode = opcode.replace(".and", "");
+                    u64::from(holds && compared(&opcode, self.value(one), self.value(other)))
                 }
                 ("red.global.add.u64", [place, value]) => {
-                    assert!(guarded.is_some(), "{line}");
+                    assert!(guarded.is_some() || self.lines[at].ends_with(':'), "{line}");
                     let offset = place.trim_start_matches("[%rocov_a+").trim_end_matches(']');
-                    if is_true {
-                        *memory
-                            .entry(offset.parse::<usize>().unwrap() / 8)
-                            .or_default() += self.value(value);
-                    }
+                    let counter = offset.parse::<usize>().unwrap() / 8;
+                    *memory.entry(counter).or_default() += self.value(value);
+                    continue;
                 }
-                _ => assert!(opcode.starts_with(['{', '}', '.']), "{line}"),
-            }
+                (_, [to, ..]) if to.starts_with("%rocov_") => {
+                    let value = computed(opcode, &operands[1..], |operand| self.value(operand));
+                    value.unwrap_or_else(|| panic!("{line}"))
+                }
+                _ => {
+                    assert!(
+                        opcode.starts_with(['{', '}', '.', '$']) || opcode.is_empty(),
+                        "{line}"
+                    );
+                    continue;
+                }
+            };
+            self.registers.insert(operands[0], value);
         }
-        panic!("the code has no end");
+    }
+}
+
+/// The result of a comparison.
+fn compared(opcode: &str, one: u64, other: u64) -> bool {
+    match opcode {
+        "setp.eq.u32" | "setp.eq.u64" => one == other,
+        "setp.ne.u32" | "setp.ne.u64" => one != other,
+        "setp.ge.u32" | "setp.ge.u64" => one >= other,
+        "setp.lt.u32" => one < other,
+        _ => panic!("{opcode}"),
     }
 }
 
@@ -270,13 +322,7 @@ impl Warp<'_> {
                 (_, ["%rocov_p", one, other]) if opcode.starts_with("setp.") => {
                     let pairs = self.values(one).into_iter().zip(self.values(other));
                     is_true = pairs
-                        .map(|(one, other)| match opcode {
-                            "setp.ne.u32" | "setp.ne.u64" => one != other,
-                            "setp.eq.u32" => one == other,
-                            "setp.ge.u32" | "setp.ge.u64" => one >= other,
-                            "setp.lt.u32" => one < other,
-                            _ => panic!("{line}"),
-                        })
+                        .map(|(one, other)| compared(opcode, one, other))
                         .collect();
                     continue;
                 }
@@ -339,11 +385,29 @@ impl Warp<'_> {
     }
 }
 
+/// The text with registers that are half full at 4 in place of 2^31, and keep 2 in place of 2^30.
+fn full_early(text: &str) -> String {
+    let text = text.replace(" 0x80000000;", " 0x4;");
+    let text = text.replace(" 0x40000000,", " 0x2,");
+    let shifts = ["shr.u32", "shl.b32"];
+    let lines = text.lines().map(|line| {
+        let is_shift = shifts
+            .iter()
+            .any(|shift| line.trim_start().starts_with(&format!("{shift} %rocov_o,")));
+        match is_shift {
+            true => line.replace(" 30;", " 1;"),
+            false => line.into(),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn counts_that_follow_from_others_are_those_of_the_threads() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let (mut derived, mut edges, mut ends, mut warps) = (0, 0, 0, 0);
-    for turn in 0..400 {
+    let (mut full, mut moved) = (0, 0);
+    for turn in 0..1200 {
         let mut plain = text(&mut random);
         if turn % 4 == 0 {
             // It has no instruction that sums.
@@ -351,15 +415,25 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         }
         let module = Module::parse(&plain).unwrap();
         let function = &module.functions[0];
-        let plan = Plan::new(
-            function,
-            &std::collections::HashSet::new(),
-            Counting::Exact,
-            false,
-        );
+        let space = Space {
+            is_memory: false,
+            room: usize::MAX,
+        };
+        let ending = std::collections::HashSet::new();
+        let plan = Plan::new(function, &ending, Counting::Exact, space);
         derived += plan.derivation.blocks.len();
         edges += plan.derivation.edges.len();
-        let counting = instrument(&module, &PtxOptions::default()).unwrap();
+        let mut options = PtxOptions::default();
+        if turn % 2 == 1 {
+            // There is no room for more registers, so some have 32 bits.
+            options.registers.insert("k".into(), 64);
+        }
+        let mut counting = instrument(&module, &options).unwrap();
+        let is_full_early = turn % 4 == 1;
+        if is_full_early {
+            counting = full_early(&counting);
+            full += usize::from(counting.contains("$rocov_full"));
+        }
         // The block that has the instruction of each label.
         let marks = plain.lines().enumerate().filter_map(|(line, text)| {
             let mark = text.strip_prefix("mov.u32 %mark, ")?;
@@ -378,6 +452,11 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
                 continue;
             }
             ends += 1;
+            moved += usize::from(
+                run.registers
+                    .keys()
+                    .any(|name| name.starts_with("[%rocov_z")),
+            );
             all.entry(run.at).or_default().push(run.clone());
             let memory = run.leave();
             for (mark, block) in &marks {
@@ -386,7 +465,9 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
                 assert_eq!(added, expected, "block {block} of\n{plain}\n{counting}");
             }
         }
-        for runs in all.into_values() {
+        // No whole warp sums counts in local memory.
+        let whole = all.into_values().filter(|_| !is_full_early);
+        for runs in whole {
             warps += 1;
             let lanes = runs.iter().cycle().take(32);
             let mut warp = Warp {
@@ -405,7 +486,8 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         }
     }
     assert!(
-        derived > 300 && edges > 100 && ends > 1000 && warps > 300,
+        derived > 900 && edges > 300 && ends > 3000 && warps > 600,
         "{derived} {edges} {ends} {warps}"
     );
+    assert!(full > 20 && moved > 50, "{full} {moved}");
 }

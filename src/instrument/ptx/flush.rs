@@ -5,7 +5,8 @@
 //! are summed one by one, by `redux.sync` from sm_80 on, else by five exchanges. Counts that follow from others follow from their
 //! sums, too, so only the others are summed. If only some lanes leave, or if a register of one has a large number, each lane
 //! adds its own: lanes that leave at another time may catch up with them, and then each sum for some lanes had those of others
-//! in it (an H100 with driver 580 counted some blocks twice).
+//! in it (an H100 with driver 580 counted some blocks twice). Bits are an exception: the lanes that leave vote on each, and
+//! ignore the votes of all others.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -13,15 +14,27 @@ use std::fmt::Write;
 use crate::instrument::ptx::flow::{Counter, MAX_TERMS, Source};
 use crate::instrument::ptx::plan::{Plan, WORD, Way};
 use crate::instrument::ptx::unit::Unit;
+use crate::instrument::ptx::widths::Slot;
 
 /// So many bits of a word are spread over bytes and summed, if the GPU has `redux.sync`.
 const MAX_SPREAD: usize = 12;
 /// More bits of a word than these are transposed, and fewer are counted one by one.
 const MAX_VOTES: usize = 5;
+/// Lanes that are not a whole warp vote on so many bits at most. Otherwise each adds its own.
+const MAX_GROUP_VOTES: usize = 48;
 /// The most bits of a count that a warp sums: 32 such counts have 32 bits in all.
 const MAX_BITS: u32 = 27;
 /// The most bits of a count that others follow from: these have [`MAX_TERMS`] such counts at most.
 const MAX_SOURCE_BITS: u32 = MAX_BITS - MAX_TERMS.ilog2();
+/// A register of 32 bits with such a count is half full.
+const FULL: u32 = 1 << 31;
+/// A register that was half full keeps so much, and no whole warp sums it. A word in local memory has the number of parts of
+/// this size that were moved there.
+const KEPT: u32 = 1 << KEPT_BITS;
+const KEPT_BITS: u32 = 30;
+/// Sets `%rocov_z` to the address of the function's words in local memory. The compiler keeps these in registers if it sees
+/// all accesses, so they are volatile, and have generic addresses.
+const FIND_HIGH: &str = "mov.u64 %rocov_z, $rocov_high;\n\tcvta.local.u64 %rocov_z, %rocov_z;\n\t";
 /// The bits of the numbers of lanes, and for each the bits of a word whose number has it not set.
 const SWAPS: [(u32, u32); 5] = [
     (16, 0x0000_ffff),
@@ -86,30 +99,67 @@ impl Flush<'_, '_> {
     /// Each lane adds all its counts, which are zeros then. Has no branch, so that it may be anywhere.
     pub(super) fn each_lane(&self) -> String {
         let mut code = format!(
-            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a;\n\t{}",
-            self.own()
+            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a, %rocov_v, %rocov_w;\n\t{}",
+            self.own(Leaving::Alone)
         );
-        for number in 0..self.plan.numbers {
-            let _ = write!(code, "mov.b64 %rocov_n{number}, 0;\n\t");
-        }
-        for word in 0..self.plan.words {
-            let _ = write!(code, "mov.b32 %rocov_b{word}, 0;\n\t");
-        }
+        code.push_str(&self.plan.zeros());
+        code.push_str("\n\t");
         code.push_str("}\n\t");
         code
     }
 
     /// Each lane adds its own counts.
-    fn own(&self) -> String {
+    fn own(&self, leaving: Leaving) -> String {
         let mut code = self.base();
+        let bits = self.plan.ways.iter().filter(|way| **way == Way::Bit);
+        let votes = leaving == Leaving::Together && bits.count() <= MAX_GROUP_VOTES;
+        if let (Leaving::Alone, Some((word, bit))) = (leaving, &self.plan.has_high) {
+            let _ = write!(
+                code,
+                "{FIND_HIGH}and.b32 %rocov_t, {word}, {bit:#x};\n\tsetp.ne.u32 %rocov_q, %rocov_t, 0;\n\t"
+            );
+        }
+        if votes {
+            code.push_str(
+                "activemask.b32 %rocov_m;\n\t\
+                 mov.u32 %rocov_l, %lanemask_lt;\n\t\
+                 and.b32 %rocov_l, %rocov_l, %rocov_m;\n\t",
+            );
+        }
         for (block, way) in self.plan.ways.iter().enumerate() {
             let offset = self.offset(block);
             match way {
                 Way::Number(number) => {
+                    let count = match self.plan.derivation.blocks.get(&block) {
+                        Some(terms) => self.derived(&mut code, terms, leaving),
+                        None => self.whole(&mut code, Slot::Block(*number), leaving),
+                    };
+                    let add = format!("red.global.add.u64 [%rocov_a+{offset}], {count};\n");
+                    // Branches keep the compiler from loading several counts at once, which would take registers.
+                    let _ = match leaving {
+                        Leaving::WithHigh => write!(
+                            code,
+                            "setp.eq.u64 %rocov_p, {count}, 0;\n\t\
+                             @%rocov_p bra $rocov_zero{block};\n\t\
+                             {add}$rocov_zero{block}:\n\t"
+                        ),
+                        _ => write!(
+                            code,
+                            "setp.ne.u64 %rocov_p, {count}, 0;\n\t@%rocov_p {add}\t"
+                        ),
+                    };
+                }
+                Way::Bit if votes => {
+                    test_bit(&mut code, &word_of(block), block % WORD);
                     let _ = write!(
                         code,
-                        "setp.ne.u64 %rocov_p, %rocov_n{number}, 0;\n\t\
-                         @%rocov_p red.global.add.u64 [%rocov_a+{offset}], %rocov_n{number};\n\t"
+                        "vote.sync.ballot.b32 %rocov_t, %rocov_p, %rocov_m;\n\t\
+                         and.b32 %rocov_t, %rocov_t, %rocov_m;\n\t\
+                         popc.b32 %rocov_t, %rocov_t;\n\t\
+                         setp.eq.u32 %rocov_p, %rocov_l, 0;\n\t\
+                         cvt.u64.u32 %rocov_v, %rocov_t;\n\t\
+                         setp.ne.and.u32 %rocov_p, %rocov_t, 0, %rocov_p;\n\t\
+                         @%rocov_p red.global.add.u64 [%rocov_a+{offset}], %rocov_v;\n\t"
                     );
                 }
                 Way::Bit => {
@@ -146,8 +196,21 @@ impl Flush<'_, '_> {
             self.add_by_lane(&mut code, first, &sources);
         }
         let _ = write!(code, "{opcode};\n$rocov_part:\n\t");
-        self.derive(&mut code);
-        let own = self.own();
+        if let Some((word, bit)) = &self.plan.has_high {
+            let _ = write!(
+                code,
+                "and.b32 %rocov_t, {word}, {bit:#x};\n\t\
+                 setp.ne.u32 %rocov_q, %rocov_t, 0;\n\t\
+                 @%rocov_q bra $rocov_more;\n\t"
+            );
+            let own = self.own(Leaving::Together);
+            let _ = write!(code, "{own}{opcode};\n$rocov_more:\n\t{FIND_HIGH}");
+        }
+        let last = match self.plan.has_high {
+            Some(_) => Leaving::WithHigh,
+            None => Leaving::Together,
+        };
+        let own = self.own(last);
         let _ = write!(code, "{own}{opcode};\n\t}}\n");
         code
     }
@@ -167,7 +230,7 @@ impl Flush<'_, '_> {
                     Some(terms) => add_terms(code, terms, sources),
                     None => match position(sources, Source::Block(block)) {
                         Some(summed) => format!("%rocov_k{summed}"),
-                        None => self.summed(code, &format!("%rocov_n{number}")),
+                        None => self.summed(code, Slot::Block(*number)),
                     },
                 };
                 let _ = write!(
@@ -229,7 +292,7 @@ impl Flush<'_, '_> {
         let _ = write!(code, ".reg .b32 %rocov_k<{}>;\n\t", sources.len());
         for (number, source) in sources.iter().enumerate() {
             let sum = match self.register(*source) {
-                Register::Whole(register) => self.summed(code, &register),
+                Register::Whole(slot) => self.summed(code, slot),
                 Register::Bit(word, bit) => {
                     vote(code, &word, bit);
                     "%rocov_t".into()
@@ -239,9 +302,14 @@ impl Flush<'_, '_> {
         }
     }
 
-    /// The register with the sum of a register of 64 bits over the lanes of a whole warp.
-    fn summed(&self, code: &mut String, register: &str) -> String {
-        let _ = write!(code, "cvt.u32.u64 %rocov_t, {register};\n\t");
+    /// The register with the sum of a register over the lanes of a whole warp.
+    fn summed(&self, code: &mut String, slot: Slot) -> String {
+        let move_low = match self.plan.widths.is_wide(slot) {
+            true => "cvt.u32.u64",
+            false => "mov.b32",
+        };
+        let name = self.plan.widths.name(slot);
+        let _ = write!(code, "{move_low} %rocov_t, {name};\n\t");
         self.sum(code);
         "%rocov_t".into()
     }
@@ -261,38 +329,113 @@ impl Flush<'_, '_> {
         }
     }
 
-    /// Sets the registers of blocks that are not counted to the sums of the counts that theirs follow from.
-    fn derive(&self, code: &mut String) {
-        for (block, terms) in &self.plan.derivation.blocks {
-            let Way::Number(number) = self.plan.ways[*block] else {
-                continue;
-            };
-            let _ = write!(code, "mov.b64 %rocov_n{number}, 0;\n\t");
-            for (source, factor) in terms {
-                let term = self.term(code, *source);
-                let operation = if *factor > 0 { "add" } else { "sub" };
-                for _ in 0..factor.unsigned_abs() {
+    /// The register with a count that follows from others.
+    fn derived(&self, code: &mut String, terms: &[(Source, i64)], leaving: Leaving) -> String {
+        code.push_str("mov.b64 %rocov_w, 0;\n\t");
+        for (source, factor) in terms {
+            let term = match self.register(*source) {
+                Register::Whole(slot) => self.whole(code, slot, leaving),
+                Register::Bit(word, bit) => {
                     let _ = write!(
                         code,
-                        "{operation}.u64 %rocov_n{number}, %rocov_n{number}, {term};\n\t"
+                        "bfe.u32 %rocov_t, {word}, {bit}, 1;\n\tcvt.u64.u32 %rocov_v, %rocov_t;\n\t"
                     );
+                    "%rocov_v".into()
                 }
+            };
+            let operation = if *factor > 0 { "add" } else { "sub" };
+            for _ in 0..factor.unsigned_abs() {
+                let _ = write!(code, "{operation}.u64 %rocov_w, %rocov_w, {term};\n\t");
             }
         }
+        "%rocov_w".into()
     }
 
-    /// The register with a count of the thread.
-    fn term(&self, code: &mut String, source: Source) -> String {
-        match self.register(source) {
-            Register::Whole(register) => register,
-            Register::Bit(word, bit) => {
+    /// The register of 64 bits with the count in a register of the thread, and in its local memory.
+    fn whole(&self, code: &mut String, slot: Slot, leaving: Leaving) -> String {
+        let widths = &self.plan.widths;
+        let name = widths.name(slot);
+        if widths.is_wide(slot) {
+            return name;
+        }
+        let _ = write!(code, "cvt.u64.u32 %rocov_v, {name};\n\t");
+        let guard = match leaving {
+            Leaving::Together => return "%rocov_v".into(),
+            Leaving::WithHigh => "",
+            Leaving::Alone => "@%rocov_q ",
+        };
+        if let Some(high) = widths.high(slot) {
+            let _ = write!(
+                code,
+                "{guard}ld.volatile.u32 %rocov_t, {high};\n\t\
+                 {guard}mad.wide.u32 %rocov_v, %rocov_t, {KEPT:#x}, %rocov_v;\n\t"
+            );
+        }
+        "%rocov_v".into()
+    }
+
+    /// Leads threads with a register that is half full to code that makes room, at the head of a loop.
+    pub(super) fn check(&self, head: usize) -> String {
+        let Some(slots) = self.plan.widths.checks.get(&head) else {
+            return String::new();
+        };
+        let names: Vec<String> = slots
+            .iter()
+            .map(|slot| self.plan.widths.name(*slot))
+            .collect();
+        let mut code = String::new();
+        let mut all = names[0].clone();
+        for name in &names[1..] {
+            let _ = write!(code, "or.b32 %rocov_o, {all}, {name};\n\t");
+            all = "%rocov_o".into();
+        }
+        let _ = write!(
+            code,
+            "setp.ge.u32 %rocov_q, {all}, {FULL:#x};\n\t\
+             @%rocov_q bra $rocov_full{head};\n$rocov_room{head}:\n\t"
+        );
+        code
+    }
+
+    /// The code that makes room: it moves all of a count but [`KEPT`] and what fits under it to local memory.
+    pub(super) fn make_room(&self) -> String {
+        let widths = &self.plan.widths;
+        let mut code = String::new();
+        let Some((word, bit)) = &self.plan.has_high else {
+            return code;
+        };
+        for (head, slots) in &widths.checks {
+            let _ = write!(
+                code,
+                "$rocov_full{head}:\n\t{FIND_HIGH}\
+                 and.b32 %rocov_o, {word}, {bit:#x};\n\t\
+                 setp.eq.u32 %rocov_q, %rocov_o, 0;\n\t\
+                 or.b32 {word}, {word}, {bit:#x};\n\t"
+            );
+            for high in widths.checked.iter().filter_map(|slot| widths.high(*slot)) {
+                let _ = write!(code, "@%rocov_q st.volatile.u32 {high}, 0;\n\t");
+            }
+            // Branches keep the compiler from doing several at once, which would take registers.
+            for (place, slot) in slots.iter().enumerate() {
+                let (name, high) = (widths.name(*slot), widths.high(*slot));
+                let high = high.unwrap_or_default();
+                let next = format!("$rocov_next{head}_{place}");
                 let _ = write!(
                     code,
-                    "bfe.u32 %rocov_t, {word}, {bit}, 1;\n\tcvt.u64.u32 %rocov_v, %rocov_t;\n\t"
+                    "setp.lt.u32 %rocov_q, {name}, {FULL:#x};\n\t\
+                     @%rocov_q bra {next};\n\t\
+                     ld.volatile.u32 %rocov_h, {high};\n\t\
+                     shr.u32 %rocov_o, {name}, {KEPT_BITS};\n\t\
+                     sub.u32 %rocov_o, %rocov_o, 1;\n\t\
+                     add.u32 %rocov_h, %rocov_h, %rocov_o;\n\t\
+                     st.volatile.u32 {high}, %rocov_h;\n\t\
+                     shl.b32 %rocov_o, %rocov_o, {KEPT_BITS};\n\t\
+                     sub.u32 {name}, {name}, %rocov_o;\n{next}:\n\t"
                 );
-                "%rocov_v".into()
             }
+            let _ = write!(code, "bra $rocov_room{head};\n");
         }
+        code
     }
 
     /// The place of a count of the thread.
@@ -302,11 +445,11 @@ impl Flush<'_, '_> {
         };
         match source {
             Source::Block(block) => match self.plan.ways[block] {
-                Way::Number(number) => Register::Whole(format!("%rocov_n{number}")),
+                Way::Number(number) => Register::Whole(Slot::Block(number)),
                 _ => bit('b', block),
             },
             Source::Edge(edge) => match self.plan.derivation.edges[edge].counter {
-                Counter::Register(number) => Register::Whole(format!("%rocov_f{number}")),
+                Counter::Register(number) => Register::Whole(Slot::Edge(number)),
                 Counter::Bit(number) => bit('e', number),
             },
         }
@@ -314,41 +457,62 @@ impl Flush<'_, '_> {
 
     /// Leads to the code for some lanes, which takes numbers of any size, if a register of one has more bits than a sum takes.
     fn find_large(&self, code: &mut String) {
-        let derivation = &self.plan.derivation;
-        let counted = self.plan.ways.iter().enumerate();
-        let numbers = counted.filter_map(|(block, way)| match way {
-            Way::Number(number) if !derivation.blocks.contains_key(&block) => {
-                Some(format!("%rocov_n{number}"))
-            }
-            _ => None,
-        });
-        let edges = (0..derivation.registers).map(|number| format!("%rocov_f{number}"));
-        let registers: Vec<String> = numbers.chain(edges).collect();
-        if registers.is_empty() {
-            return;
-        }
-        let most = match derivation.blocks.is_empty() {
+        let slots: Vec<Slot> = self.plan.slots().collect();
+        let (wide, narrow): (Vec<Slot>, Vec<Slot>) = slots
+            .into_iter()
+            .partition(|slot| self.plan.widths.is_wide(*slot));
+        let most = match self.plan.derivation.blocks.is_empty() {
             true => MAX_BITS,
             false => MAX_SOURCE_BITS,
         };
-        code.push_str("mov.b64 %rocov_v, 0;\n\t");
-        for register in registers {
-            let _ = write!(code, "or.b64 %rocov_v, %rocov_v, {register};\n\t");
+        let most = 1_u32 << most;
+        let any = |code: &mut String, bits: u32, to: &str, slots: &[Slot]| {
+            let _ = write!(code, "mov.b{bits} {to}, 0;\n\t");
+            for slot in slots {
+                let name = self.plan.widths.name(*slot);
+                let _ = write!(code, "or.b{bits} {to}, {to}, {name};\n\t");
+            }
+        };
+        match (wide.is_empty(), narrow.is_empty()) {
+            (true, true) => return,
+            (true, false) => {
+                any(code, 32, "%rocov_t", &narrow);
+                let _ = write!(code, "setp.ge.u32 %rocov_p, %rocov_t, {most:#x};\n\t");
+            }
+            (false, is_all) => {
+                any(code, 64, "%rocov_v", &wide);
+                if !is_all {
+                    any(code, 32, "%rocov_t", &narrow);
+                    code.push_str(
+                        "cvt.u64.u32 %rocov_w, %rocov_t;\n\t\
+                         or.b64 %rocov_v, %rocov_v, %rocov_w;\n\t",
+                    );
+                }
+                let _ = write!(code, "setp.ge.u64 %rocov_p, %rocov_v, {most:#x};\n\t");
+            }
         }
-        let _ = write!(
-            code,
-            "setp.ge.u64 %rocov_p, %rocov_v, {:#x};\n\t\
-             vote.sync.any.pred %rocov_p, %rocov_p, 0xffffffff;\n\t\
+        code.push_str(
+            "vote.sync.any.pred %rocov_p, %rocov_p, 0xffffffff;\n\t\
              @%rocov_p bra $rocov_part;\n\t",
-            1_u64 << most
         );
     }
 }
 
+/// How lanes that are not a whole warp bring their counts to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaving {
+    /// They vote on bits if there are few, and the first of them adds these. None has counts in local memory.
+    Together,
+    /// Each has counts in local memory.
+    WithHigh,
+    /// Each by itself, without branches.
+    Alone,
+}
+
 /// The place of a count of a thread.
 enum Register {
-    /// A register of 64 bits.
-    Whole(String),
+    /// A register of its own.
+    Whole(Slot),
     /// A bit of a register of 32 bits.
     Bit(String, usize),
 }

@@ -13,6 +13,7 @@ mod parting;
 mod plan;
 mod rewrite;
 mod unit;
+mod widths;
 
 use std::collections::BTreeMap;
 

@@ -11,16 +11,17 @@
 //! All blocks are counted at once in a function that sets its number of registers (`setmaxnreg`), in one with so many
 //! exits and blocks that its flushes would be long, and in one that shall take few registers.
 //!
-//! Registers have 64 bits, because a thread may run a loop more than 2^32 times. Counts wait in them until the call of the
-//! function ends.
+//! Counts wait in registers until the call of the function ends. [`widths`](super::widths) decides how many bits each has.
 
 use std::collections::HashSet;
+use std::fmt::Write;
 
 use crate::format::ptx::module::PtxFunction;
 use crate::format::ptx::statements::{Flow, StatementKind};
 use crate::instrument::ptx::flags::{Flag, flags};
-use crate::instrument::ptx::flow::{Derivation, derivation};
+use crate::instrument::ptx::flow::{Counter, Derivation, derivation};
 use crate::instrument::ptx::parting::{apart, leaves};
+use crate::instrument::ptx::widths::{Slot, Widths};
 use crate::support::counting::Counting;
 
 /// The most words of 32 bits for blocks in no loop.
@@ -75,6 +76,9 @@ pub(super) struct Plan<'text> {
     pub(super) numbers: usize,
     /// The counts that follow from others. All counts that they follow from are in registers.
     pub(super) derivation: Derivation,
+    pub(super) widths: Widths,
+    /// The bit that is set if a count has words in local memory: its word, and its mask.
+    pub(super) has_high: Option<(String, u32)>,
     /// The flags that show which blocks ran, if nothing is counted. The first ones are bits of the words, and others
     /// are set in memory at once.
     pub(super) flags: Vec<Flag>,
@@ -85,14 +89,23 @@ pub(super) struct Plan<'text> {
     pub(super) end: Option<usize>,
 }
 
+/// The space of the counters of a function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Space {
+    /// True if all blocks are counted in memory at once.
+    pub(super) is_memory: bool,
+    /// The registers of 32 bits that are free for counters.
+    pub(super) room: usize,
+}
+
 impl<'text> Plan<'text> {
-    /// With `in_memory`, all blocks are counted in memory at once.
     pub(super) fn new(
         function: &PtxFunction<'text>,
         ending: &HashSet<&str>,
         counting: Counting,
-        in_memory: bool,
+        space: Space,
     ) -> Self {
+        let in_memory = space.is_memory;
         let calls = function
             .instructions()
             .filter(|(_, _, instruction)| match instruction.flow {
@@ -117,6 +130,8 @@ impl<'text> Plan<'text> {
             numbers: numbers.count(),
             ways,
             derivation,
+            widths: Widths::default(),
+            has_high: None,
             flags: Vec::new(),
             exits: Vec::new(),
             calls,
@@ -130,7 +145,103 @@ impl<'text> Plan<'text> {
             (plan.words, plan.numbers) = (0, 0);
             plan.derivation = Derivation::default();
         }
+        let room = space.room.saturating_sub(plan.words);
+        plan.widths = Widths::new(function, &plan.slots_in_blocks(), room);
+        if !plan.widths.checks.is_empty() {
+            plan.has_high = Some(plan.spare_bit());
+        }
         plan
+    }
+
+    /// The registers that are incremented, each with the block that it counts, twice, or the blocks before and after its edge.
+    fn slots_in_blocks(&self) -> Vec<(Slot, [usize; 2])> {
+        let of_blocks = self.ways.iter().enumerate();
+        let of_blocks = of_blocks.filter_map(|(block, way)| match way {
+            Way::Number(number) if !self.derivation.blocks.contains_key(&block) => {
+                Some((Slot::Block(*number), [block; 2]))
+            }
+            _ => None,
+        });
+        let of_edges = self.derivation.edges.iter();
+        let of_edges = of_edges.filter_map(|edge| match edge.counter {
+            Counter::Register(number) => Some((Slot::Edge(number), [edge.from, edge.to])),
+            Counter::Bit(_) => None,
+        });
+        of_blocks.chain(of_edges).collect()
+    }
+
+    /// The registers that are incremented.
+    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> {
+        let of_blocks = self.ways.iter().enumerate();
+        let of_blocks = of_blocks.filter_map(|(block, way)| match way {
+            Way::Number(number) if !self.derivation.blocks.contains_key(&block) => {
+                Some(Slot::Block(*number))
+            }
+            _ => None,
+        });
+        of_blocks.chain((0..self.derivation.registers).map(Slot::Edge))
+    }
+
+    /// The code that increments a register.
+    pub(super) fn incremented(&self, slot: Slot) -> String {
+        let bits = if self.widths.is_wide(slot) { 64 } else { 32 };
+        let name = self.widths.name(slot);
+        format!("add.u{bits} {name}, {name}, 1;\n\t")
+    }
+
+    /// The declarations of all registers, and of local memory.
+    pub(super) fn declarations(&self) -> String {
+        let mut code = String::new();
+        let registers = [
+            ("b", 32, self.words),
+            ("e", 32, self.derivation.bits.div_ceil(WORD)),
+        ];
+        for (letter, bits, number) in registers.iter().filter(|(_, _, number)| *number > 0) {
+            let _ = write!(code, "\n\t.reg .b{bits} %rocov_{letter}<{number}>;");
+        }
+        for slot in self.slots() {
+            let bits = if self.widths.is_wide(slot) { 64 } else { 32 };
+            let _ = write!(code, "\n\t.reg .b{bits} {};", self.widths.name(slot));
+        }
+        if self.has_high.is_some() {
+            let bytes = 4 * self.widths.checked.len();
+            let _ = write!(
+                code,
+                "\n\t.reg .pred %rocov_q;\n\t.reg .b32 %rocov_o, %rocov_h;\n\t\
+                 .reg .b64 %rocov_z;\n\t\
+                 .local .align 4 .b8 $rocov_high[{bytes}];"
+            );
+        }
+        code
+    }
+
+    /// The code that sets all registers to zero.
+    pub(super) fn zeros(&self) -> String {
+        let mut code = String::new();
+        for word in 0..self.words {
+            let _ = write!(code, "\n\tmov.b32 %rocov_b{word}, 0;");
+        }
+        for word in 0..self.derivation.bits.div_ceil(WORD) {
+            let _ = write!(code, "\n\tmov.b32 %rocov_e{word}, 0;");
+        }
+        for slot in self.slots() {
+            let bits = if self.widths.is_wide(slot) { 64 } else { 32 };
+            let _ = write!(code, "\n\tmov.b{bits} {}, 0;", self.widths.name(slot));
+        }
+        code
+    }
+
+    /// A bit that no count uses.
+    fn spare_bit(&mut self) -> (String, u32) {
+        let words = &self.ways[..self.ways.len().min(self.words * WORD)];
+        match words.iter().position(|way| *way != Way::Bit) {
+            Some(bit) => (format!("%rocov_b{}", bit / WORD), 1 << (bit % WORD)),
+            None => {
+                let bit = self.derivation.bits;
+                self.derivation.bits += 1;
+                (format!("%rocov_e{}", bit / WORD), 1 << (bit % WORD))
+            }
+        }
     }
 
     /// The plan of a function that only records which blocks ran.
@@ -149,6 +260,8 @@ impl<'text> Plan<'text> {
             words: 0,
             numbers: 0,
             derivation: Derivation::default(),
+            widths: Widths::default(),
+            has_high: None,
             flags,
             exits: Vec::new(),
             calls,
@@ -179,11 +292,11 @@ impl<'text> Plan<'text> {
 
     /// The registers of 32 bits that all counters of a thread take.
     pub(super) fn registers(&self) -> u32 {
-        let derivation = &self.derivation;
-        let counted = self.numbers - derivation.blocks.len() + derivation.registers;
-        let words = self.words + derivation.bits.div_ceil(WORD);
+        let widths = &self.widths;
+        let words = self.words + self.derivation.bits.div_ceil(WORD);
         // There are at most MAX_SOURCES and MAX_WORDS, and few edges.
-        (2 * counted + words) as u32
+        let of = |slot| if widths.is_wide(slot) { 2 } else { 1 };
+        (self.slots().map(of).sum::<usize>() + words) as u32
     }
 
     /// Returns whether no count is in a register.

@@ -16,8 +16,9 @@ use crate::instrument::ptx::error::PtxRefusal;
 use crate::instrument::ptx::flow::{CountedEdge, Counter, Place};
 use crate::instrument::ptx::flush::Flush;
 use crate::instrument::ptx::marks::Marks;
-use crate::instrument::ptx::plan::{Plan, WORD, Way, ending};
+use crate::instrument::ptx::plan::{Plan, Space, WORD, Way, ending};
 use crate::instrument::ptx::unit::{Unit, words_for};
+use crate::instrument::ptx::widths::Slot;
 use crate::support::counting::Counting;
 
 /// The first architecture that has the instructions of counters.
@@ -96,8 +97,11 @@ pub fn instrument(module: &Module<'_>, options: &PtxOptions) -> Result<String, P
         if function.blocks.is_empty() {
             continue;
         }
-        let in_memory = options.functions_in_memory && !function.is_kernel;
-        let plan = Plan::new(function, &ending, options.counting, in_memory);
+        let space = Space {
+            is_memory: options.functions_in_memory && !function.is_kernel,
+            room: room(function, options),
+        };
+        let plan = Plan::new(function, &ending, options.counting, space);
         let (unit, plan) = (&unit, &plan);
         let memory = match options.counting {
             Counting::Exact => Memory::Counts(Flush {
@@ -190,6 +194,22 @@ impl Memory<'_, '_> {
         }
     }
 
+    /// The code at the head of a loop.
+    fn check(&self, head: usize) -> String {
+        match self {
+            Self::Counts(flush) => flush.check(head),
+            Self::Marks(_) => String::new(),
+        }
+    }
+
+    /// The code that heads of loops lead to.
+    fn make_room(&self) -> String {
+        match self {
+            Self::Counts(flush) => flush.make_room(),
+            Self::Marks(_) => String::new(),
+        }
+    }
+
     /// The code before a call that may end the threads.
     fn each_lane(&self) -> String {
         match self {
@@ -233,22 +253,8 @@ impl Editor<'_, '_> {
             };
             self.edits.insert(body.open, format!("\n{limit}\n"));
         }
-        let mut code = String::new();
-        let derivation = &plan.derivation;
-        let registers = [
-            ('b', 32, plan.words),
-            ('n', 64, plan.numbers),
-            ('e', 32, derivation.bits.div_ceil(WORD)),
-            ('f', 64, derivation.registers),
-        ];
-        for (letter, bits, number) in registers.iter().filter(|(_, _, number)| *number > 0) {
-            let _ = write!(code, "\n\t.reg .b{bits} %rocov_{letter}<{number}>;");
-        }
-        for (letter, bits, number) in registers {
-            for register in 0..number {
-                let _ = write!(code, "\n\tmov.b{bits} %rocov_{letter}{register}, 0;");
-            }
-        }
+        let mut code = plan.declarations();
+        code.push_str(&plan.zeros());
         code.push_str(self.memory.open());
         self.edits.insert(body.open + 1, code);
     }
@@ -257,17 +263,18 @@ impl Editor<'_, '_> {
     fn count(&mut self) {
         let body = &self.function.body;
         for (block, span) in body.blocks.spans.iter().enumerate() {
-            if self.plan.derivation.blocks.contains_key(&block) {
-                continue;
-            }
             let start = body.statements.all[span.first].start;
-            self.edits.insert(start, self.counted(block));
+            let mut code = self.memory.check(block);
+            if !self.plan.derivation.blocks.contains_key(&block) {
+                code.push_str(&self.counted(block));
+            }
+            self.edits.insert(start, code);
         }
         for edge in &self.plan.derivation.edges {
             if let Place::Behind(statement) = edge.place {
                 let end = body.statements.all[statement].end;
                 self.edits
-                    .insert(end, format!("\n\t{}", counted_edge(*edge)));
+                    .insert(end, format!("\n\t{}", self.counted_edge(*edge)));
             }
         }
     }
@@ -296,7 +303,7 @@ impl Editor<'_, '_> {
                 continue;
             }
             let detour = format!("$rocov_edge{number}");
-            let counted = counted_edge(*edge);
+            let counted = self.counted_edge(*edge);
             let _ = write!(code, "{detour}:\n\t{counted}bra {label};\n");
             self.edits.replace(start, end, detour);
         }
@@ -310,15 +317,24 @@ impl Editor<'_, '_> {
                 let (word, bit) = (block / WORD, 1_u32 << (block % WORD));
                 format!("or.b32 %rocov_b{word}, %rocov_b{word}, {bit:#x};\n\t")
             }
-            Way::Number(number) => {
-                format!("add.u64 %rocov_n{number}, %rocov_n{number}, 1;\n\t")
-            }
+            Way::Number(number) => self.plan.incremented(Slot::Block(number)),
             Way::Direct => self.memory.one(block),
             Way::Flag(flag) => {
                 let (word, bit) = (flag / WORD, 1_u32 << (flag % WORD));
                 format!("or.b32 %rocov_b{word}, %rocov_b{word}, {bit:#x};\n\t")
             }
             Way::Elsewhere => String::new(),
+        }
+    }
+
+    /// The code that counts one run of an edge.
+    fn counted_edge(&self, edge: CountedEdge) -> String {
+        match edge.counter {
+            Counter::Bit(bit) => {
+                let (word, bit) = (bit / WORD, 1_u32 << (bit % WORD));
+                format!("or.b32 %rocov_e{word}, %rocov_e{word}, {bit:#x};\n\t")
+            }
+            Counter::Register(number) => self.plan.incremented(Slot::Edge(number)),
         }
     }
 
@@ -364,7 +380,7 @@ impl Editor<'_, '_> {
             let _ = write!(code, "{label}:\n\t");
             let edges = exit.from.iter();
             for edge in edges.filter_map(|from| self.plan.derivation.detour_of(*from)) {
-                code.push_str(&counted_edge(edge));
+                code.push_str(&self.counted_edge(edge));
             }
             if let Some(block) = exit.block {
                 code.push_str(&self.counted(block));
@@ -372,21 +388,23 @@ impl Editor<'_, '_> {
             code.push_str(&self.memory.at_exit(exit.opcode));
         }
         code.push_str(&self.detours());
+        code.push_str(&self.memory.make_room());
         self.edits.insert(statements.end, code);
     }
 }
 
-/// The code that counts one run of an edge.
-fn counted_edge(edge: CountedEdge) -> String {
-    match edge.counter {
-        Counter::Bit(bit) => {
-            let (word, bit) = (bit / WORD, 1_u32 << (bit % WORD));
-            format!("or.b32 %rocov_e{word}, %rocov_e{word}, {bit:#x};\n\t")
-        }
-        Counter::Register(number) => {
-            format!("add.u64 %rocov_f{number}, %rocov_f{number}, 1;\n\t")
-        }
-    }
+/// The registers that counters of a function may take. A kernel with its own limit has as many as it wants, but each block of
+/// 8 leaves room for fewer threads.
+fn room(function: &PtxFunction<'_>, options: &PtxOptions) -> usize {
+    const OF_LIMITED: u32 = 48;
+    let Some(plain) = options.registers.get(function.symbol) else {
+        return usize::MAX;
+    };
+    let most = match function.body.is_limited {
+        true => OF_LIMITED,
+        false => register_limit(*plain, u32::from(u8::MAX), false),
+    };
+    most.saturating_sub(*plain) as usize
 }
 
 /// The most registers of a kernel that takes `plain` without counters, if its counters take `counters`.
@@ -405,10 +423,13 @@ fn register_limit(plain: u32, counters: u32, calls: bool) -> u32 {
     const THREADS: [u32; 8] = [1024, 896, 768, 640, 512, 448, 384, 320];
     const REGISTERS: u32 = 1 << 16;
     const MOST: u32 = 255;
+    /// As many blocks of 256 threads fit with the number after each.
+    const AS_ROOMY: [u32; 5] = [56, 72, 88, 104, 120];
+    let as_roomy = |registers: u32| registers + 8 * u32::from(AS_ROOMY.contains(&registers));
     let wanted = match counters {
         _ if calls => MOST,
         0..=FEW => plain,
-        _ => (plain + counters) / 8 * 8,
+        _ => as_roomy((plain + counters) / 8 * 8),
     };
     let most = THREADS
         .into_iter()

@@ -1,0 +1,70 @@
+//! The registers of loops that are written by hand, and where they are checked.
+
+use super::*;
+use crate::format::ptx::Module;
+
+/// The widths of registers that count these blocks and edges.
+fn widths(body: &str, counted: &[[usize; 2]], room: usize) -> Widths {
+    let text =
+        format!(".version 8.8\n.target sm_90\n.address_size 64\n.entry k()\n{{\n{body}ret;\n}}\n");
+    let module = Module::parse(&text).unwrap();
+    let slots = counted.iter().enumerate();
+    let slots: Vec<(Slot, [usize; 2])> = slots
+        .map(|(number, blocks)| (Slot::Block(number), *blocks))
+        .collect();
+    Widths::new(&module.functions[0], &slots, room)
+}
+
+/// The numbers of the registers that are checked at each head.
+fn checks(widths: &Widths) -> Vec<(usize, Vec<usize>)> {
+    let checks = widths.checks.iter().map(|(head, slots)| {
+        let numbers = slots.iter().map(|slot| match slot {
+            Slot::Block(number) | Slot::Edge(number) => *number,
+        });
+        (*head, numbers.collect())
+    });
+    checks.collect()
+}
+
+/// Blocks 1 to 5 are a loop, and 2 and 3 a loop in it.
+const NESTED: &str = "mov.u32 %r, 0;\nA:\n@%p bra C;\nB:\n@%q bra D;\nmov.u32 %r, 1;\nD:\n@%p bra B;\n\
+    C:\nmov.u32 %r, 2;\n@%q bra A;\n";
+
+#[test]
+fn a_register_is_checked_at_the_head_of_its_innermost_loop() {
+    // The blocks: 0, A = 1, B = 2, 3, D = 4, C = 5, 6.
+    let counted = [[1, 1], [5, 5], [2, 2], [3, 3], [4, 5]];
+    let found = widths(NESTED, &counted, 0);
+    // The edge from the inner loop runs once in a turn of the outer one.
+    assert_eq!(checks(&found), [(1, vec![0, 1, 4]), (2, vec![2, 3])]);
+    assert_eq!(found.checked.len(), 5);
+}
+
+#[test]
+fn registers_are_wide_if_there_is_room_or_few_share_a_loop() {
+    let counted = [[1, 1], [5, 5], [2, 2], [3, 3], [4, 5]];
+    let roomy = widths(NESTED, &counted, 10);
+    assert!(roomy.checks.is_empty() && (0..5).all(|number| roomy.is_wide(Slot::Block(number))));
+    // Only one counter of the inner loop.
+    let counted = [[1, 1], [5, 5], [2, 2], [1, 2], [4, 5]];
+    let found = widths(NESTED, &counted, 9);
+    assert_eq!(checks(&found), [(1, vec![0, 1, 3, 4])]);
+    assert!(found.is_wide(Slot::Block(2)));
+    assert_eq!(widths(NESTED, &counted[..4], 0).checks.len(), 0);
+}
+
+#[test]
+fn a_loop_with_two_ways_in_is_checked_at_all_heads() {
+    // A branch before A leads to B, so a thread may run B and D without A, and the inner loop is not closed.
+    let body = NESTED.replace("mov.u32 %r, 0;\n", "@%p bra D;\n");
+    let counted = [[1, 1], [5, 5], [2, 2], [3, 3], [4, 5]];
+    let found = widths(&body, &counted, 0);
+    assert_eq!(
+        checks(&found),
+        [(1, vec![0, 1, 2, 3, 4]), (2, vec![2, 3, 4])]
+    );
+    // An edge that leaves all loops runs once at most.
+    let counted = [[1, 1], [5, 5], [2, 2], [3, 3], [5, 6]];
+    let found = widths(NESTED, &counted, 0);
+    assert!(!found.is_wide(Slot::Block(4)) && found.high(Slot::Block(4)).is_none());
+}
