@@ -489,7 +489,7 @@ mod tests {
                 hash(Counting::Exact),
                 hash(Counting::Reached)
             ),
-            (5, "d7f6ea63be5daf97".into(), "b258cc33f01e4686".into())
+            (6, "a2ff32df6870afc9".into(), "b258cc33f01e4686".into())
         );
     }
 }
