@@ -433,7 +433,7 @@ impl Flush<'_, '_> {
                      sub.u32 {name}, {name}, %rocov_o;\n{next}:\n\t"
                 );
             }
-            let _ = write!(code, "bra $rocov_room{head};\n");
+            let _ = writeln!(code, "bra $rocov_room{head};");
         }
         code
     }
