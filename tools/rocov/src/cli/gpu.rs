@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn refused_values_are_named_with_what_is_allowed() {
         for (value, found) in [
-            ("", "no GPU is given"),
+            ("", "no GPU is named"),
             ("real", "`real`"),
             ("gfx90a", "`gfx90a`"),
             ("model:", "a target is missing in `model:`"),

@@ -91,7 +91,7 @@ fn one_compilation_is_for_one_vendor() {
     let error = Language::for_archs(&archs).unwrap_err().to_string();
     assert_eq!(
         error,
-        "one compilation is for AMD GPUs or for NVIDIA GPUs, not for gfx90a and sm_90: run `rocov flags` for each"
+        "one compilation cannot target both AMD and NVIDIA GPUs (gfx90a and sm_90): run `rocov flags` for each"
     );
     assert_eq!(Language::for_archs(&archs[1..]).unwrap(), Language::Cuda);
     assert_eq!(Language::for_archs(&[]).unwrap(), Language::Hip);

@@ -84,17 +84,17 @@ mod tests {
                 .collect();
             misfit(OsStr::new("./app"), &processors, &gpus.parse().unwrap())
         };
-        let start = "`./app` has code for";
+        let start = "`./app` contains code only for";
         for (processors, gpus, expected) in [
             (
                 &["gfx906"][..],
                 "model",
-                "gfx906 only, and the modelled GPU is gfx90a: compile with --offload-arch=gfx90a",
+                "gfx906, but the modelled GPU is gfx90a: compile with --offload-arch=gfx90a",
             ),
             (
                 &["gfx1100", "gfx906"],
                 "model:gfx90a,gfx942",
-                "gfx1100 and gfx906 only, and the modelled GPU is gfx90a and gfx942: compile with \
+                "gfx1100 and gfx906, but the modelled GPU is gfx90a and gfx942: compile with \
                  --offload-arch=gfx90a, or choose --gpu model:gfx1100",
             ),
         ] {
