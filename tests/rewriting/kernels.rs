@@ -115,6 +115,12 @@ fn waves_that_go_on_bring_their_counts_to_memory() {
         compare_all("gfx942", &[], "gfx942", options);
         compare_all("gfx1100", &[], "gfx1100", options);
     }
+    // RDNA 4 has hazards of its own there.
+    let options = AmdgcnOptions {
+        rounds: 2,
+        ..AmdgcnOptions::default()
+    };
+    compare_all("gfx1201", &[], "gfx1201", options);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use object::elf::{
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 use super::error::Refusal;
-use super::map::{self, FunctionCounts};
+use super::map;
 use super::object::Object;
 use super::text::Text;
 
@@ -47,6 +47,11 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    /// The number of counters.
+    pub(super) fn counter_count(&self) -> u64 {
+        self.counter_bytes / 8
+    }
+
     pub(super) fn new(object: &Object<'_>, text: &Text, counters: u64) -> Result<Self, Refusal> {
         let (top, end) = object.ends()?;
         if end > object.bytes.len() as u64 {
@@ -124,19 +129,24 @@ impl Layout {
         &self,
         object: &Object<'_>,
         text: &Text,
-        functions: &[FunctionCounts],
+        map: &[u8],
         patch: impl FnOnce(&mut [u8]),
     ) -> Result<Vec<u8>, Refusal> {
+        /// More than headers, alignment and names take.
+        const REST: usize = 1 << 20;
         let endian = LittleEndian;
         let original = object.bytes;
-        let mut out = original[..self.end as usize].to_vec();
+        // A vector that grows would take twice the memory.
+        let loaded = (self.text + self.text_bytes) as usize;
+        let mut out = Vec::with_capacity(loaded + map.len() + 2 * original.len() + REST);
+        out.extend_from_slice(&original[..self.end as usize]);
         patch(&mut out);
         out.resize(self.start as usize, 0);
         let headers = self.program_headers(object);
         let header_count = headers.len() as u64 / PROGRAM_HEADER_BYTES;
         out.extend(headers);
         out.resize(self.text as usize, 0);
-        out.extend(text.bytes(self.text, self.counters));
+        text.write(&mut out, self.text, self.counters);
         out.resize(out.len() + FETCHED_AHEAD, 0);
         out.resize(out.len().next_multiple_of(64), 0);
         // The rest, which is not loaded, moves after it.
@@ -185,7 +195,6 @@ impl Layout {
             }
             table.push(bytes);
         }
-        let map = map::encode(self.counters, self.counter_bytes / 8, functions);
         let (map_at, original_at) = (out.len() as u64, (out.len() + map.len()) as u64);
         let new: [(&str, u32, u64, u64, u64, u64); 4] = [
             (
@@ -221,7 +230,7 @@ impl Layout {
                 original.len() as u64,
             ),
         ];
-        out.extend(map);
+        out.extend_from_slice(map);
         out.extend_from_slice(original);
         for (name, kind, flags, address, offset, size) in new {
             let mut bytes = Vec::with_capacity(SECTION_HEADER_BYTES);

@@ -64,8 +64,12 @@ pub(super) struct FunctionCounts {
     pub(super) stretches: Vec<StretchCounts>,
 }
 
-/// Writes a map.
-pub(super) fn encode(address: u64, counters: u64, functions: &[FunctionCounts]) -> Vec<u8> {
+/// Writes a map. Only one function is in memory at a time.
+pub(super) fn encode(
+    address: u64,
+    counters: u64,
+    functions: impl ExactSizeIterator<Item = FunctionCounts>,
+) -> Vec<u8> {
     let mut bytes = Vec::new();
     for number in [VERSION, address, counters, functions.len() as u64] {
         write_uleb128(&mut bytes, number);
@@ -351,7 +355,7 @@ mod tests {
                 },
             ],
         };
-        let bytes = encode(0x2000, 3, std::slice::from_ref(&function));
+        let bytes = encode(0x2000, 3, [function.clone()].into_iter());
         let mut numbers = Numbers { all: &bytes, at: 0 };
         let head: Vec<u64> = (0..4).map(|_| numbers.next().expect("a number")).collect();
         assert_eq!(head, [VERSION, 0x2000, 3, 1]);

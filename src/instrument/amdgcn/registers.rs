@@ -808,3 +808,27 @@ impl<'a, 'data> Assignment<'a, 'data> {
         functions.collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_come_from_the_shortest_row_that_costs_no_occupancy() {
+        // Rows of 3, 2 and 8 registers, and one of 16 that costs occupancy.
+        let cheap = numbers(3..6) | numbers(9..11) | numbers(20..28);
+        let mut free = Free {
+            all: cheap | numbers(90..106),
+            cheap,
+            end: 0,
+        };
+        assert_eq!(free.take(2, 2), Some(4));
+        assert_eq!(free.take(1, 1), Some(3));
+        assert_eq!(free.take(2, 2), Some(20), "9 is odd");
+        assert_eq!(free.take(2, 1), Some(9));
+        assert_eq!((free.end, free.cheap), (22, numbers(22..28)));
+        assert_eq!(free.take(8, 2), Some(90), "only 6 are cheap");
+        assert_eq!(free.end, 98);
+        assert_eq!(free.cheap().take(8, 2), None);
+    }
+}

@@ -11,7 +11,7 @@ use super::function::Function;
 use super::insert::{Emitter, Labels, Own, Planned};
 use super::kept;
 use super::link::Layout;
-use super::map::{FunctionCounts, StretchCounts};
+use super::map::{self, FunctionCounts, StretchCounts};
 use super::object::{Object, granule};
 use super::plan::Plan;
 use super::registers::{Group, plan};
@@ -100,8 +100,11 @@ fn instrument_within(
             patches.extend(described(object, &apart.plan, function, None)?);
         }
     }
-    let counts = counts(&plans);
-    let code = layout.link(object, &text, &counts, |bytes| {
+    let map = map::encode(layout.counters, layout.counter_count(), counts(&plans));
+    // The new code object may be large, and they are no longer needed.
+    drop(plans);
+    drop(functions);
+    let code = layout.link(object, &text, &map, |bytes| {
         for (offset, patch) in patches {
             bytes[offset..offset + patch.len()].copy_from_slice(&patch);
         }
@@ -526,30 +529,32 @@ fn pad(plan: &Plan, function: &Function<'_>, goal: u64, behind: u64) -> Result<V
     }
 }
 
-/// The counts of all copies of functions, for the map.
-fn counts(plans: &[Planned<'_, '_>]) -> Vec<FunctionCounts> {
-    let mut all = Vec::new();
-    for Planned {
-        plan, functions, ..
-    } in plans
-    {
-        for (number, function) in functions.iter().enumerate() {
-            let start = function.code.address;
-            let word = |address: u64| (address - start) / 4;
-            let stretches = function.stretches.iter().zip(&plan.sums[number]);
-            let stretches = stretches.map(|(stretch, (waves, lanes))| StretchCounts {
-                word: word(function.all[stretch.first].address),
-                waves: waves.clone(),
-                lanes: lanes.clone(),
-            });
-            all.push(FunctionCounts {
-                address: start,
-                words: function.code.bytes.len() as u64 / 4,
-                starts: function.all.iter().map(|ins| word(ins.address)).collect(),
-                stretches: stretches.collect(),
-            });
+/// The counts of all copies of functions by address, for the map.
+fn counts(plans: &[Planned<'_, '_>]) -> impl ExactSizeIterator<Item = FunctionCounts> {
+    let numbered = plans.iter().flat_map(
+        |Planned {
+             plan, functions, ..
+         }| {
+            let numbered = functions.iter().copied().enumerate();
+            numbered.map(move |(number, function)| (plan, number, function))
+        },
+    );
+    let mut all: Vec<(&Plan, usize, &Function<'_>)> = numbered.collect();
+    all.sort_by_key(|(.., function)| function.code.address);
+    all.into_iter().map(|(plan, number, function)| {
+        let start = function.code.address;
+        let word = |address: u64| (address - start) / 4;
+        let stretches = function.stretches.iter().zip(&plan.sums[number]);
+        let stretches = stretches.map(|(stretch, (waves, lanes))| StretchCounts {
+            word: word(function.all[stretch.first].address),
+            waves: waves.clone(),
+            lanes: lanes.clone(),
+        });
+        FunctionCounts {
+            address: start,
+            words: function.code.bytes.len() as u64 / 4,
+            starts: function.all.iter().map(|ins| word(ins.address)).collect(),
+            stretches: stretches.collect(),
         }
-    }
-    all.sort_by_key(|counts| counts.address);
-    all
+    })
 }

@@ -245,7 +245,15 @@ impl Text {
 
     /// The bytes, if the text lies at the ELF address `base` and the counters at `counters`.
     pub(super) fn bytes(&self, base: u64, counters: u64) -> Vec<u8> {
-        let mut words = self.words.clone();
+        let mut bytes = Vec::new();
+        self.write(&mut bytes, base, counters);
+        bytes
+    }
+
+    /// Adds these bytes to others.
+    pub(super) fn write(&self, out: &mut Vec<u8>, base: u64, counters: u64) {
+        let start = out.len();
+        out.extend(self.words.iter().flat_map(|word| word.to_le_bytes()));
         let distance = |(at, behind, goal): (usize, usize, Goal)| {
             let goal = match goal {
                 Goal::Label(label) => base + self.offset(label),
@@ -254,14 +262,17 @@ impl Text {
             };
             goal.wrapping_sub(base + 4 * (at - behind) as u64)
         };
+        let mut set = |at: usize, word: u64| {
+            let at = start + 4 * at;
+            out[at..at + 4].copy_from_slice(&(word as u32).to_le_bytes());
+        };
         for reference in &self.references {
             let (distance, at) = (distance(*reference), reference.0);
-            words[at + 1] = distance as u32;
-            words[at + 3] = (distance >> 32) as u32;
+            set(at + 1, distance);
+            set(at + 3, distance >> 32);
         }
         for reference in &self.distances {
-            words[reference.0] = distance(*reference) as u32;
+            set(reference.0, distance(*reference));
         }
-        words.into_iter().flat_map(u32::to_le_bytes).collect()
     }
 }
