@@ -423,7 +423,7 @@ mod tests {
     fn a_percentage_that_is_too_low_is_not_shown_as_the_limit() {
         let said = |covered, total, least| {
             let figure = Figure { covered, total };
-            below_percent(least, "lines", "all", figure)
+            below_percent(least, "lines", "all", figure).map(|message| message.to_string())
         };
         let line = "all: 78.889% of lines ran (19 of 90 did not run), less than 78.89%";
         assert_eq!(said(71, 90, 78.89).as_deref(), Some(line));
