@@ -78,7 +78,7 @@ impl DeviceRange {
         let places = ranges.iter().enumerate();
         let places = places.filter(|(_, range)| range.len > 0);
         let mut order: Vec<_> = places.map(|(place, range)| (range.start, place)).collect();
-        // Of numbers only: each kind of values that is sorted adds kilobytes to librocov.
+        // The sort is of numbers, because each other type that is sorted adds kilobytes to librocov.
         order.sort_unstable();
         order.into_iter().map(|(_, place)| place).collect()
     }

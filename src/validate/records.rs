@@ -168,7 +168,7 @@ fn shared(claims: &[Claim]) -> Vec<Option<Claim>> {
     let mut order: Vec<_> = places
         .map(|(place, claim)| (claim.counters, place))
         .collect();
-    // Of numbers only: each kind of values that is sorted adds kilobytes to librocov.
+    // The sort is of numbers, because each other type that is sorted adds kilobytes to librocov.
     order.sort_unstable();
     for (_, place) in order {
         let claim = &claims[place];
