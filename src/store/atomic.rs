@@ -4,6 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::hash::BuildHasher;
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -92,8 +93,9 @@ fn link_new(path: &Path, contents: &[u8]) -> Option<bool> {
         let mut file = File::from(file);
         // The other way reports what fails.
         file.write_all(contents).map_err(|_| Errno::NOENT)?;
-        // Before Linux 6.10, this needs a right that few processes have.
-        linkat(&file, "", CWD, path, AtFlags::EMPTY_PATH).map_err(|error| match error {
+        // By its number: before Linux 6.10, a link by the descriptor itself needs a right that few processes have.
+        let number = format!("/proc/self/fd/{}", file.as_raw_fd());
+        linkat(CWD, number, CWD, path, AtFlags::SYMLINK_FOLLOW).map_err(|error| match error {
             Errno::NOENT => Errno::PERM,
             other => other,
         })
