@@ -29,22 +29,11 @@ impl ReadAt for File {
 
 /// The memory of this process, by address.
 #[derive(Debug)]
-pub enum OwnMemory {
-    /// It may be gone: a read is then an error.
-    Any,
-    /// Its owner keeps it.
-    Held(own_memory::Held),
-}
+pub struct OwnMemory;
 
 impl ReadAt for OwnMemory {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        match self {
-            Self::Any => own_memory::read_at(offset, into),
-            Self::Held(held) => {
-                held.copy(offset, into);
-                Ok(into.len())
-            }
-        }
+        own_memory::read_at(offset, into)
     }
 }
 

@@ -1,8 +1,5 @@
 //! The memory that the process sees, read so that an address without memory is an error.
-#![expect(
-    unsafe_code,
-    reason = "calls process_vm_writev, and copies held memory"
-)]
+#![expect(unsafe_code, reason = "calls process_vm_writev")]
 
 use std::fs::File;
 use std::io;
@@ -21,29 +18,6 @@ pub fn read_at(address: u64, into: &mut [u8]) -> io::Result<usize> {
         Some(Errno::PERM | Errno::NOSYS | Errno::ACCESS) => read_by_file(address, into),
         _ => Err(error),
     })
-}
-
-/// The promise of an owner to keep memory.
-#[derive(Debug)]
-pub struct Held(());
-
-impl Held {
-    /// Makes the promise.
-    ///
-    /// # Safety
-    /// All memory that is copied by it is there, and nobody writes to it, as long as this lives.
-    #[must_use]
-    pub unsafe fn promise() -> Self {
-        Self(())
-    }
-
-    /// Copies memory at `address` to `into`: the kernel would take three times as long, to look for its pages.
-    pub(crate) fn copy(&self, address: u64, into: &mut [u8]) {
-        // SAFETY: the owner has promised it.
-        unsafe {
-            std::ptr::copy_nonoverlapping(address as *const u8, into.as_mut_ptr(), into.len());
-        }
-    }
 }
 
 /// Reads several pieces of memory into `into`, one after the other, by loads of this processor: memory of devices too.

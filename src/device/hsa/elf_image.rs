@@ -6,7 +6,7 @@ use std::io;
 use crate::device::{ElfBytes, ElfImage, LoadedCodeObject};
 use crate::format::codeobject::{CodeObject, FileUri};
 use crate::support::file_part::{FilePart, OwnMemory};
-use crate::support::own_memory::{self, Held};
+use crate::support::own_memory;
 
 /// The most bytes of each segment to compare. The headers of two code objects differ, unless they are
 /// compiled from nearly equal sources.
@@ -80,23 +80,7 @@ fn if_loaded(
 /// read would crash, but a read from this returns an error.
 pub(super) fn storage_part(code_object: &LoadedCodeObject) -> Option<FilePart<OwnMemory>> {
     let storage = code_object.storage?;
-    Some(FilePart::new(OwnMemory::Any, storage.start, storage.len))
-}
-
-/// Returns the ELF in the storage that the loader reports, if it reports one, by plain reads.
-///
-/// # Safety
-/// The owner of the storage keeps it as long as this.
-#[expect(unsafe_code, reason = "passes a promise on")]
-pub(super) unsafe fn held_part(code_object: &LoadedCodeObject) -> Option<FilePart<OwnMemory>> {
-    let storage = code_object.storage?;
-    // SAFETY: the caller promises it.
-    let held = unsafe { Held::promise() };
-    Some(FilePart::new(
-        OwnMemory::Held(held),
-        storage.start,
-        storage.len,
-    ))
+    Some(FilePart::new(OwnMemory, storage.start, storage.len))
 }
 
 /// Returns the ELF in the file that the URI names, if it names one.

@@ -171,10 +171,8 @@ impl Device for HsaDevice {
         })
     }
 
-    #[expect(unsafe_code, reason = "reads memory that the caller of HSA keeps")]
     fn held_image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
-        // SAFETY: HIP has read the ELF in this call, and the program keeps it until the call returns.
-        match unsafe { elf_image::held_part(code_object) } {
+        match elf_image::storage_part(code_object) {
             Some(part) => Ok(Box::new(part)),
             None => self.image(code_object),
         }
