@@ -94,7 +94,7 @@ fn link_new(path: &Path, contents: &[u8]) -> Option<bool> {
         // The other way reports what fails.
         file.write_all(contents).map_err(|_| Errno::NOENT)?;
         // By its number: before Linux 6.10, a link by the descriptor itself needs a right that few processes have.
-        let number = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let number = format!("/proc/thread-self/fd/{}", file.as_raw_fd());
         linkat(CWD, number, CWD, path, AtFlags::SYMLINK_FOLLOW).map_err(|error| match error {
             Errno::NOENT => Errno::PERM,
             other => other,
@@ -105,8 +105,12 @@ fn link_new(path: &Path, contents: &[u8]) -> Option<bool> {
         Err(Errno::EXIST) => Some(false),
         // The directory is not there yet, or full.
         Err(Errno::NOENT) => None,
-        Err(_) => {
-            IS_IMPOSSIBLE.store(true, Ordering::Relaxed);
+        Err(error) => {
+            // A file system or a system without such files: others may pass.
+            let is_lasting = [Errno::OPNOTSUPP, Errno::ISDIR, Errno::INVAL, Errno::PERM];
+            if is_lasting.contains(&error) {
+                IS_IMPOSSIBLE.store(true, Ordering::Relaxed);
+            }
             None
         }
     }

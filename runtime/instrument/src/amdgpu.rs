@@ -203,8 +203,7 @@ fn partial_loss(instrumented: &Instrumented) -> Option<String> {
         ),
         _ => format!(
             "{number} of its functions have no counters, such as {name}, because {refusal}; `rocov run --trace --gpu \
-            model` counts \
-             them"
+             model` counts them"
         ),
     })
 }

@@ -151,7 +151,7 @@ fn holds_llvms_drain(object: &Object) -> bool {
     }
     // A program that was deleted or replaced can still be read as /proc/self/exe, unless it was started
     // by naming the dynamic linker.
-    [object.mapped_file(), object.path()]
+    [object.readable_file(), object.path()]
         .into_iter()
         .filter_map(|file| defines_llvms_drain(object, &file))
         .next()

@@ -86,22 +86,39 @@ mod tests {
     fn memory_tells_the_build_of_a_loaded_file_that_was_replaced() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let library = directory.path().join("liba.so");
-        let link = |id: &str| {
+        let link = |library: &Path, id: &str| {
             let mut link = Command::new("cc");
             link.args(["-shared", "-x", "c", "/dev/null", "-o"]);
-            link.arg(&library).arg(format!("-Wl,--build-id={id}"));
+            link.arg(library).arg(format!("-Wl,--build-id={id}"));
             assert!(link.status().expect("a C compiler").success());
         };
-        link("0x0123456789abcdef");
-        // SAFETY: the library has no initialisers.
-        let opened = unsafe { libloading::Library::new(&library) }.expect("a library");
+        let open = |file: &Path| {
+            // SAFETY: the library has no initialisers.
+            let opened = unsafe { libloading::Library::new(file) }.expect("a library");
+            std::mem::forget(opened);
+        };
+        link(&library, "0x0123456789abcdef");
+        open(&library);
         assert_eq!(known_build(&library).as_deref(), Some("0123456789abcdef"));
         fs::remove_file(&library).expect("a file can be removed");
-        link("0xfedcba9876543210");
+        link(&library, "0xfedcba9876543210");
         assert_eq!(known_build(&library).as_deref(), Some("0123456789abcdef"));
         fs::remove_file(&library).expect("a file can be removed");
         assert_eq!(known_build(&library).as_deref(), Some("0123456789abcdef"));
-        std::mem::forget(opened);
+
+        // A library that was opened through a link is known by its own file.
+        let target = directory.path().join("libc.so.1.0");
+        let name = directory.path().join("libc.so.1");
+        link(&target, "0x0123");
+        std::os::unix::fs::symlink(&target, &name).expect("a link");
+        open(&name);
+        let start = Maps::read().starts_of(&target).next().expect("a mapping");
+        let object = elf_objects::containing(start as *const _).expect("a loaded object");
+        let file = object.mapped_file();
+        assert_eq!(file, target);
+        fs::remove_file(&target).expect("a file can be removed");
+        link(&target, "0x4567");
+        assert_eq!(known_build(&file).as_deref(), Some("0123"));
 
         let other = directory.path().join("libb.so");
         fs::write(&other, "no object").expect("a file can be written");

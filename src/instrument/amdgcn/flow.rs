@@ -146,6 +146,7 @@ impl Graph {
             flows: (!is_large).then(|| self.flows()),
         }
     }
+
     /// The count of each node by the flows on edges that are not in a spanning tree.
     fn flows(&self) -> Vec<Vector> {
         let outside = self.nodes;

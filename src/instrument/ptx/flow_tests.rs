@@ -22,12 +22,16 @@ impl Random {
     }
 }
 
-/// A kernel with branches of all kinds. Its n-th label has an instruction that identifies it.
+/// A kernel with branches of all kinds. Its n-th label has an instruction that identifies it, or a return alone.
 fn text(random: &mut Random) -> String {
     let count = 3 + random.below(9);
     let mut body = String::new();
     let mut tables = 0;
     for block in 0..count {
+        if random.below(12) == 0 {
+            let _ = write!(body, "L{block}:\nret;\n");
+            continue;
+        }
         let _ = write!(body, "L{block}:\nmov.u32 %mark, {block};\n");
         let target = random.below(count);
         match random.below(11) {
@@ -385,6 +389,30 @@ impl Warp<'_> {
     }
 }
 
+/// The registers of counters in a text that it does not declare.
+fn undeclared(text: &str) -> Vec<&str> {
+    let is_of_name =
+        |character: char| character.is_ascii_alphanumeric() || "%_$".contains(character);
+    let mut declared = Vec::new();
+    let mut used = Vec::new();
+    for line in text.lines() {
+        let names = line.split(|character| !is_of_name(character));
+        let names = names.filter(|name| name.starts_with("%rocov_"));
+        match line.trim().starts_with(".reg") {
+            true => declared.extend(names.map(|name| (name, line.contains('<')))),
+            false => used.extend(names),
+        }
+    }
+    let is_declared = |name: &str| {
+        declared.iter().any(|(other, is_row)| {
+            let rest = name.strip_prefix(other);
+            rest.is_some_and(|rest| rest.is_empty() || *is_row && rest.parse::<u32>().is_ok())
+        })
+    };
+    used.retain(|name| !is_declared(name));
+    used
+}
+
 /// The text with registers that are half full at 4 in place of 2^31, and keep 2 in place of 2^30.
 fn full_early(text: &str) -> String {
     let text = text.replace(" 0x80000000;", " 0x4;");
@@ -429,6 +457,7 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
             options.registers.insert("k".into(), 64);
         }
         let mut counting = instrument(&module, &options).unwrap();
+        assert_eq!(undeclared(&counting), [""; 0], "{plain}\n{counting}");
         let is_full_early = turn % 4 == 1;
         if is_full_early {
             counting = full_early(&counting);
@@ -489,5 +518,5 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
         derived > 900 && edges > 300 && ends > 3000 && warps > 600,
         "{derived} {edges} {ends} {warps}"
     );
-    assert!(full > 20 && moved > 50, "{full} {moved}");
+    assert!(full > 20 && moved > 40, "{full} {moved}");
 }

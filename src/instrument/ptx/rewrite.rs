@@ -382,7 +382,8 @@ impl Editor<'_, '_> {
             for edge in edges.filter_map(|from| self.plan.derivation.detour_of(*from)) {
                 code.push_str(&self.counted_edge(edge));
             }
-            if let Some(block) = exit.block {
+            let derived = &self.plan.derivation.blocks;
+            if let Some(block) = exit.block.filter(|block| !derived.contains_key(block)) {
                 code.push_str(&self.counted(block));
             }
             code.push_str(&self.memory.at_exit(exit.opcode));

@@ -225,8 +225,7 @@ fn a_bucket_without_object_stores_is_one_line() {
         assert_eq!(
             message,
             "rocov: cannot use s3://bucket/set: this rocov was built without support for object stores; build it with \
-            `ROCOV_PARTS= \
-             cargo install --path tools/rocov --features s3` in a clone of rocov, or copy the data set with `aws s3 sync`\n",
+            `ROCOV_PARTS= cargo install --path tools/rocov --features s3` in a clone of rocov, or copy the data set with `aws s3 sync`\n",
             "{arguments:?}"
         );
     }

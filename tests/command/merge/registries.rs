@@ -129,8 +129,7 @@ fn processes_are_put_together_in_any_order_and_grouping() {
         .args(["kernels", "flat", "--address", "0x40040"]);
     let address = address.output().unwrap();
     let line = "rocov: left out: 4 processes, which a merge has combined without keeping their addresses and times; \
-    merge \
-                with --processes to keep these\n";
+    merge with --processes to keep these\n";
     assert_eq!(stderr(&address), line);
     assert_eq!(address.status.code(), Some(1));
     let shown = said(&place, &["show"], &format!("flat/{POOLED}"));

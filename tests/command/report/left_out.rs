@@ -265,8 +265,7 @@ fn functions_with_the_counts_of_other_code_are_named() {
         format!(
             "rocov: rocov-data/objects/gfx90a.{}.elf: left out: 1 function (chosen(int)), because the profile \
             contains the counts of another definition: translation units define functions of the same name in \
-            different ways; give \
-             them different names\n",
+            different ways; give them different names\n",
             profile::identity(&elf)
         )
     );
@@ -306,8 +305,7 @@ fn functions_with_fewer_counters_than_their_code_are_named() {
         stderr(&output),
         format!(
             "rocov: rocov-data/objects/gfx90a.{}.elf: left out: 1 function (chosen(int)), because the profile has \
-            fewer \
-             counters than the code: the profile is damaged; run the program again\n",
+            fewer counters than the code: the profile is damaged; run the program again\n",
             profile::identity(&elf)
         )
     );

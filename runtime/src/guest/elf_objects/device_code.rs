@@ -51,7 +51,7 @@ pub(crate) fn is_in(object: &Object, kind: Kind) -> bool {
 
 /// Returns whether the file of an object has the section; `None` if the file is gone.
 fn has_section(object: &Object, kind: Kind) -> Option<bool> {
-    let image: Box<dyn ElfImage> = Box::new(File::open(object.mapped_file()).ok()?);
+    let image: Box<dyn ElfImage> = Box::new(File::open(object.readable_file()).ok()?);
     let cache = ReadCache::new(image);
     let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
     let sections = header.sections(LittleEndian, &cache).ok()?;

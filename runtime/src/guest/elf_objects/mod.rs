@@ -361,16 +361,21 @@ impl Object {
         }
     }
 
-    /// Returns the file from which it was loaded. `/proc/self/exe` is the dynamic linker if the program was started by naming
-    /// that, so this takes the program's file from the mappings. Most libraries have a plain name, for which the kernel need
-    /// not list all mappings, which takes long.
+    /// Returns the file from which it was loaded, as it is mapped: not a link to it. `/proc/self/exe` is the dynamic
+    /// linker if the program was started by naming that.
     pub(crate) fn mapped_file(&self) -> PathBuf {
+        let file = self.start().and_then(Maps::find_file_at);
+        file.unwrap_or_else(|| self.path())
+    }
+
+    /// Returns a path to read its file from: that of a link, if the dynamic linker has opened one. Most libraries have a
+    /// plain name, for which the kernel need not list all mappings, which takes long.
+    pub(crate) fn readable_file(&self) -> PathBuf {
         let path = self.path();
         if !self.is_executable() && (is_plain(&path) || is_kernels(&path)) {
             return path;
         }
-        let file = self.start().and_then(Maps::find_file_at);
-        file.unwrap_or(path)
+        self.mapped_file()
     }
 
     /// Returns its first address; `None` for an object without segments.
@@ -441,6 +446,7 @@ mod tests {
             let object = containing(address).expect("a loaded object");
             assert_eq!(object.path(), library);
             assert_eq!(object.mapped_file(), library);
+            assert_eq!(object.readable_file(), library);
             assert_eq!(object.defines(c"high"), Some(address), "{link_address}");
             assert_eq!(object.defines(c"low"), None);
             let names = [c"other", c"high", c"low"];

@@ -263,8 +263,7 @@ impl ReportableData {
                 "{} from -fprofile-generate in {self}: for optimization, without coverage",
                 count(self.ir_level.len(), "profile");
                 "optimize with the flags that `rocov merge {self} --pgo OUT` prints, or compile with the flags that \
-                `rocov \
-                 flags` prints"
+                `rocov flags` prints"
             )
         })
     }

@@ -78,8 +78,7 @@ pub(crate) fn merge(
 pub(super) fn mixed(front_end: impl Display, ir_level: impl Display) -> Error {
     failure!(
         "{front_end} comes from front-end instrumentation (-fprofile-instr-generate), but {ir_level} comes from \
-        IR-level \
-         instrumentation (-fprofile-generate), which count different things: they cannot be in one indexed profile";
+        IR-level instrumentation (-fprofile-generate), which count different things: they cannot be in one indexed profile";
         "merge the profiles of one kind, or compile all code in the same way"
     )
 }

@@ -67,8 +67,7 @@ pub(super) fn explain(differences: &[Difference<'_>]) -> &'static str {
     }
     if all(|line| line.reported.is_some_and(|count| count.min(1) == count)) {
         return "the code records only whether it was reached: look for -enable-single-byte-coverage among the flags, \
-        or \
-                also use --counters reached";
+        or also use --counters reached";
     }
     if all(|line| {
         line.reported
