@@ -42,7 +42,7 @@ fn a_damaged_table_costs_nothing_where_there_is_the_elf() {
     after(&format!("{DAMAGE_TABLE}:2"), |ran, launched| {
         assert_eq!(launched, [DAMAGE_TABLE, INNOCENT], "{}", ran.ended);
         names_the_code_object(ran);
-        let field = "__llvm_profile_sections has the counters section at 0x1234..";
+        let field = "__llvm_profile_sections places the counters section at 0x1234..";
         assert!(ran.ended.stderr.contains(field), "{}", ran.ended);
         assert!(ran.ended.stderr.contains("rocov uses the headers"));
     });
