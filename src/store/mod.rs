@@ -50,7 +50,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::format::profraw::ProfileError;
-use crate::support::diagnostic::{Remedy, system_step};
+use crate::support::diagnostic::Remedy;
 
 /// The reason why a profile could not be written.
 #[derive(Debug, Error)]
@@ -121,6 +121,28 @@ impl OutputError {
             source,
         }
     }
+}
+
+/// Returns the next step after an error of the system, if it is the same for files that are read and for those that
+/// are written.
+#[must_use]
+pub fn system_step(error: &io::Error) -> Option<&'static str> {
+    Some(match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
+        io::ErrorKind::FileTooLarge if error.raw_os_error().is_some() => {
+            "raise the file size limit (ulimit -f)"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "choose a place that is not read-only",
+        io::ErrorKind::InvalidFilename => "choose shorter names",
+        io::ErrorKind::StaleNetworkFileHandle => "mount the file system again",
+        io::ErrorKind::OutOfMemory => "give the program more memory",
+        _ => match Errno::from_raw_os_error(error.raw_os_error()?) {
+            Errno::MFILE => "raise the limit on open files (ulimit -n)",
+            Errno::NFILE => "raise the system's limit on open files (fs.file-max)",
+            Errno::NOLCK => "choose a file system that supports locks",
+            _ => return None,
+        },
+    })
 }
 
 /// The step that lets the next run write a file, after an error of the system about it.

@@ -3,9 +3,6 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::{self, Display};
-use std::io::{self, ErrorKind};
-
-use rustix::io::Errno;
 
 /// A message for users, in one line: what happened, and what to do next. Neither can be left out.
 ///
@@ -134,28 +131,6 @@ pub trait Remedy: Display {
     fn diagnostic(&self) -> Diagnostic {
         Diagnostic::with_next(format_args!("{self}"), self.remedy())
     }
-}
-
-/// Returns the next step after an error of the system, if it is the same for files that are read and for those that
-/// are written.
-#[must_use]
-pub fn system_step(error: &io::Error) -> Option<&'static str> {
-    Some(match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room",
-        ErrorKind::FileTooLarge if error.raw_os_error().is_some() => {
-            "raise the file size limit (ulimit -f)"
-        }
-        ErrorKind::ReadOnlyFilesystem => "choose a place that is not read-only",
-        ErrorKind::InvalidFilename => "choose shorter names",
-        ErrorKind::StaleNetworkFileHandle => "mount the file system again",
-        ErrorKind::OutOfMemory => "give the program more memory",
-        _ => match Errno::from_raw_os_error(error.raw_os_error()?) {
-            Errno::MFILE => "raise the limit on open files (ulimit -n)",
-            Errno::NFILE => "raise the system's limit on open files (fs.file-max)",
-            Errno::NOLCK => "choose a file system that supports locks",
-            _ => return None,
-        },
-    })
 }
 
 /// Makes a [`Diagnostic`] of two format strings, each with its values: `diagnostic!(what; next)`.

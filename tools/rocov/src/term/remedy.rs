@@ -10,8 +10,8 @@ use rocov::format::bundle::BundleError;
 use rocov::format::codeobject::{CodeObjectError, CoverageError};
 use rocov::format::profraw::ProfileError;
 use rocov::format::registry::DocumentError;
-use rocov::store::{OutputError, PatternError};
-use rocov::support::diagnostic::{Diagnostic, Remedy, system_step};
+use rocov::store::{OutputError, PatternError, system_step};
+use rocov::support::diagnostic::{Diagnostic, Remedy};
 use rocov::validate::SectionsError;
 
 use crate::support::paths::Absent;
