@@ -161,8 +161,8 @@ fn rocov_run_makes_the_socket() {
         .arg(super::server::program())
         .current_dir(&directory);
     let ended = run(&mut command).success();
-    // The shell's message about a job that a signal has ended.
-    assert_eq!(ended.stderr, "Terminated\n", "{ended}");
+    // The shell's message about a job that a signal ends while the shell waits.
+    assert!(["", "Terminated\n"].contains(&&*ended.stderr), "{ended}");
     let said = &ended.stdout;
     let sockets = directory.path().join("sockets");
     for part in [
