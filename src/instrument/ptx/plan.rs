@@ -146,7 +146,7 @@ impl<'text> Plan<'text> {
             plan.derivation = Derivation::default();
         }
         let room = space.room.saturating_sub(plan.words);
-        plan.widths = Widths::new(function, &plan.slots_in_blocks(), room);
+        plan.widths = Widths::new(function, &Vec::from_iter(plan.slots_in_blocks()), room);
         if !plan.widths.checks.is_empty() {
             plan.has_high = Some(plan.spare_bit());
         }
@@ -154,7 +154,7 @@ impl<'text> Plan<'text> {
     }
 
     /// The registers that are incremented, each with the block that it counts, twice, or the blocks before and after its edge.
-    fn slots_in_blocks(&self) -> Vec<(Slot, [usize; 2])> {
+    fn slots_in_blocks(&self) -> impl Iterator<Item = (Slot, [usize; 2])> {
         let of_blocks = self.ways.iter().enumerate();
         let of_blocks = of_blocks.filter_map(|(block, way)| match way {
             Way::Number(number) if !self.derivation.blocks.contains_key(&block) => {
@@ -167,19 +167,12 @@ impl<'text> Plan<'text> {
             Counter::Register(number) => Some((Slot::Edge(number), [edge.from, edge.to])),
             Counter::Bit(_) => None,
         });
-        of_blocks.chain(of_edges).collect()
+        of_blocks.chain(of_edges)
     }
 
     /// The registers that are incremented.
     pub(super) fn slots(&self) -> impl Iterator<Item = Slot> {
-        let of_blocks = self.ways.iter().enumerate();
-        let of_blocks = of_blocks.filter_map(|(block, way)| match way {
-            Way::Number(number) if !self.derivation.blocks.contains_key(&block) => {
-                Some(Slot::Block(*number))
-            }
-            _ => None,
-        });
-        of_blocks.chain((0..self.derivation.registers).map(Slot::Edge))
+        self.slots_in_blocks().map(|(slot, _)| slot)
     }
 
     /// The code that increments a register.

@@ -265,9 +265,7 @@ impl Editor<'_, '_> {
         for (block, span) in body.blocks.spans.iter().enumerate() {
             let start = body.statements.all[span.first].start;
             let mut code = self.memory.check(block);
-            if !self.plan.derivation.blocks.contains_key(&block) {
-                code.push_str(&self.counted(block));
-            }
+            code.push_str(&self.counted(block));
             self.edits.insert(start, code);
         }
         for edge in &self.plan.derivation.edges {
@@ -310,30 +308,22 @@ impl Editor<'_, '_> {
         code
     }
 
-    /// The code that counts one run of a block.
+    /// The code that adds a run of a block to its counter. None if its count follows from others.
     fn counted(&self, block: usize) -> String {
         match self.plan.ways[block] {
-            Way::Bit => {
-                let (word, bit) = (block / WORD, 1_u32 << (block % WORD));
-                format!("or.b32 %rocov_b{word}, %rocov_b{word}, {bit:#x};\n\t")
-            }
+            Way::Bit => with_bit('b', block),
+            Way::Number(_) if self.plan.derivation.blocks.contains_key(&block) => String::new(),
             Way::Number(number) => self.plan.incremented(Slot::Block(number)),
             Way::Direct => self.memory.one(block),
-            Way::Flag(flag) => {
-                let (word, bit) = (flag / WORD, 1_u32 << (flag % WORD));
-                format!("or.b32 %rocov_b{word}, %rocov_b{word}, {bit:#x};\n\t")
-            }
+            Way::Flag(flag) => with_bit('b', flag),
             Way::Elsewhere => String::new(),
         }
     }
 
-    /// The code that counts one run of an edge.
+    /// The code that adds a run of an edge to its counter.
     fn counted_edge(&self, edge: CountedEdge) -> String {
         match edge.counter {
-            Counter::Bit(bit) => {
-                let (word, bit) = (bit / WORD, 1_u32 << (bit % WORD));
-                format!("or.b32 %rocov_e{word}, %rocov_e{word}, {bit:#x};\n\t")
-            }
+            Counter::Bit(bit) => with_bit('e', bit),
             Counter::Register(number) => self.plan.incremented(Slot::Edge(number)),
         }
     }
@@ -382,8 +372,7 @@ impl Editor<'_, '_> {
             for edge in edges.filter_map(|from| self.plan.derivation.detour_of(*from)) {
                 code.push_str(&self.counted_edge(edge));
             }
-            let derived = &self.plan.derivation.blocks;
-            if let Some(block) = exit.block.filter(|block| !derived.contains_key(block)) {
+            if let Some(block) = exit.block {
                 code.push_str(&self.counted(block));
             }
             code.push_str(&self.memory.at_exit(exit.opcode));
@@ -392,6 +381,12 @@ impl Editor<'_, '_> {
         code.push_str(&self.memory.make_room());
         self.edits.insert(statements.end, code);
     }
+}
+
+/// The code that sets a bit in the words with this letter.
+fn with_bit(letter: char, bit: usize) -> String {
+    let (word, mask) = (bit / WORD, 1_u32 << (bit % WORD));
+    format!("or.b32 %rocov_{letter}{word}, %rocov_{letter}{word}, {mask:#x};\n\t")
 }
 
 /// The registers that counters of a function may take. A kernel with its own limit has as many as it wants, but each block of
