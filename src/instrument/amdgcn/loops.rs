@@ -1,6 +1,6 @@
 //! The loops of a function: circles among its stretches.
 
-/// The depth to which loops within loops are told apart. In deeper ones, each node is a head.
+/// The search finds loops within loops down to this depth. Below it, each node is a head.
 const MAX_DEPTH: u32 = 32;
 
 /// The most nodes of a circle of which each is tried as its head.

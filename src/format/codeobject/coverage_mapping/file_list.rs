@@ -81,7 +81,7 @@ impl FileList<'_> {
         let mut names = if compressed == 0 {
             reader
         } else {
-            inflated = Inflated::of(reader.take(compressed)?, size)?;
+            inflated = Inflated::new(reader.take(compressed)?, size)?;
             Reader::new(COVMAP, &inflated.names)
         };
         let mut directory = None;
@@ -149,7 +149,7 @@ struct Inflated {
 }
 
 impl Inflated {
-    fn of(data: &[u8], size: u64) -> Result<Self, CoverageError> {
+    fn new(data: &[u8], size: u64) -> Result<Self, CoverageError> {
         // A child that was forked while another thread had the lock never gets it.
         if let Ok(mut last) = LAST.try_lock()
             && last.data == data

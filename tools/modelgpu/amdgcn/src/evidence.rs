@@ -29,7 +29,7 @@ pub enum LastBits {
 
 impl LastBits {
     /// The reason for a mnemonic; `None` if its results are defined to the last bit.
-    pub fn of(mnemonic: &str) -> Option<Self> {
+    pub fn from_mnemonic(mnemonic: &str) -> Option<Self> {
         let starts = |families: &[&str]| families.iter().any(|start| mnemonic.starts_with(start));
         let is_real = ["_f32_", "_f64_", "_f16_", "_bf16_"]
             .iter()
@@ -61,7 +61,7 @@ type Rows = HashMap<&'static str, Vec<&'static str>>;
 
 impl Evidence {
     /// The evidence for a mnemonic on a target; `None` if the target does not execute it.
-    pub fn of(target: Target, mnemonic: &str) -> Option<Self> {
+    pub fn recorded(target: Target, mnemonic: &str) -> Option<Self> {
         static ROWS: OnceLock<Rows> = OnceLock::new();
         let rows = ROWS.get_or_init(|| {
             let lines = include_str!("evidence.txt").lines();

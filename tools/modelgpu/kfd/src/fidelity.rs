@@ -49,7 +49,7 @@ impl Fidelity {
 /// The lines of a target: each opcode under its best evidence, and those whose last bits the hardware may round in
 /// another way.
 fn described(target: Target, mnemonics: &BTreeSet<&'static str>) -> String {
-    let best = |name: &&&'static str| match Evidence::of(target, name).unwrap_or_default() {
+    let best = |name: &&&'static str| match Evidence::recorded(target, name).unwrap_or_default() {
         Evidence { silicon: true, .. } => "agrees with a GPU",
         Evidence { compiler: true, .. } => "agrees with LLVM",
         Evidence {
@@ -57,7 +57,7 @@ fn described(target: Target, mnemonics: &BTreeSet<&'static str>) -> String {
         } => "agrees with arithmetic",
         _ => "follows AMD's guides only",
     };
-    let last_bits = |name: &&&'static str| match LastBits::of(name) {
+    let last_bits = |name: &&&'static str| match LastBits::from_mnemonic(name) {
         Some(LastBits::Order) => "a GPU may add in another order",
         Some(LastBits::Approximation) => "a GPU may round differently",
         None => "",

@@ -332,10 +332,9 @@ fn evidence_is_as_recorded() {
     let mut evidence: BTreeMap<&'static str, Vec<Option<Evidence>>> = BTreeMap::new();
     for (column, target) in Target::ALL.into_iter().enumerate() {
         let known = executed(target);
-        let recorded = known
-            .iter()
-            .copied()
-            .filter(|mnemonic| Evidence::of(target, mnemonic).is_some_and(|kinds| kinds.compiler));
+        let recorded = known.iter().copied().filter(|mnemonic| {
+            Evidence::recorded(target, mnemonic).is_some_and(|kinds| kinds.compiler)
+        });
         let mut compiler: BTreeSet<&str> = recorded.collect();
         if is_full || target == CHECKED {
             let compared = Compared::new(target, &operations, &wanted);
