@@ -52,13 +52,9 @@ impl Diagnostic {
         Self { what, next }
     }
 
-    /// Makes a message of a text that comes from elsewhere, with its next step or without one.
-    pub fn from_other(text: impl Into<String>) -> Self {
-        Self::new(text, "")
-    }
-
-    /// Makes a message of a result that shows by itself what to do, such as a figure below its limit.
-    pub fn from_result(text: impl Into<String>) -> Self {
+    /// Makes a message of a text without a next step of its own: one that comes from elsewhere, or a result that shows by
+    /// itself what to do, such as a figure below its limit.
+    pub fn without_step(text: impl Into<String>) -> Self {
         Self::new(text, "")
     }
 

@@ -40,6 +40,6 @@ pub(super) fn report() {
         if losses.len() > 1 {
             loss += "; ROCOV_VERBOSE=1 prints the other reasons";
         }
-        log::warn(Diagnostic::from_other(what.line(count, &file, "", &loss)));
+        log::warn(Diagnostic::without_step(what.line(count, &file, "", &loss)));
     }
 }

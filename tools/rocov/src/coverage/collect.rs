@@ -309,7 +309,7 @@ fn warning(line: &str) -> Diagnostic {
                 "build and run it again, and give different functions different names"
             )
         }
-        None => Diagnostic::from_other(format!("llvm-cov: {line}")),
+        None => Diagnostic::without_step(format!("llvm-cov: {line}")),
     }
 }
 

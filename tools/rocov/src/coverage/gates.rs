@@ -338,7 +338,7 @@ impl Bound {
             Self::MostMissed(most) => (figure.missed() > most).then(|| {
                 let (missed, total) = (figure.missed(), figure.total);
                 let places = places();
-                Diagnostic::from_result(format!(
+                Diagnostic::without_step(format!(
                     "{label}: {missed} of {total} {what} did not run, more than {most}{places}"
                 ))
             }),
@@ -351,7 +351,7 @@ impl Bound {
 fn below_percent(least: f64, what: &str, label: &str, figure: Figure) -> Option<Diagnostic> {
     let percent = figure.percent().filter(|percent| *percent < least)?;
     let percent = less(percent, least);
-    Some(Diagnostic::from_result(format!(
+    Some(Diagnostic::without_step(format!(
         "{label}: {percent}% of {what} ran ({} of {} did not run), less than {least}%",
         figure.missed(),
         figure.total,
@@ -409,7 +409,7 @@ fn uncovered_in(view: &View, column: &Column) -> Vec<Diagnostic> {
         broken.extend(missed.map(|((start, name), _)| {
             let (label, name) = (&column.label, shown(name));
             let place = place_of(path, start.line);
-            Diagnostic::from_result(format!("{label}: kernel {name} did not run{place}"))
+            Diagnostic::without_step(format!("{label}: kernel {name} did not run{place}"))
         }));
     }
     broken

@@ -42,7 +42,7 @@ impl ReportableData {
 pub(super) fn lines(partial: &PartialProfiles<'_>) -> impl Iterator<Item = Diagnostic> {
     let partial = partial.iter();
     partial.map(|((arch, identity), reason)| {
-        Diagnostic::from_other(format!(
+        Diagnostic::without_step(format!(
             "the profiles of code object {identity} on {arch} are partial: {reason}"
         ))
     })

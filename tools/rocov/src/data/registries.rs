@@ -195,7 +195,7 @@ impl Registries {
                     "fix the kernel and run the program again"
                 )
             });
-            let said = stops.chain(process.notes.iter().cloned().map(Diagnostic::from_other));
+            let said = stops.chain(process.notes.iter().cloned().map(Diagnostic::without_step));
             said.map(move |stop| stop.within(format_args!("{who}{program}")))
         });
         lines.collect()

@@ -95,7 +95,7 @@ fn run(
     let said = String::from_utf8_lossy(&said);
     let lines = said
         .lines()
-        .map(|line| Diagnostic::from_other(format!("llvm-profdata: {line}")));
+        .map(|line| Diagnostic::without_step(format!("llvm-profdata: {line}")));
     Ok(lines.collect())
 }
 
