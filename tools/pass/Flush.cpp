@@ -9,6 +9,7 @@
 #include "CopiesTable.h"
 #include "CounterUpdates.h"
 #include "GpuTarget.h"
+#include "Votes.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
@@ -23,6 +24,9 @@
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
+
+#include <optional>
+#include <utility>
 
 using namespace llvm;
 
@@ -61,12 +65,31 @@ private:
   SmallDenseMap<unsigned, unsigned> Fields;
 };
 
+/// \p Shared in registers for values that all lanes share, as no pass looks into.
+Value *inScalars(IRBuilderBase &B, Value *Shared) {
+  auto *Type = FunctionType::get(Shared->getType(), {Shared->getType()}, false);
+  return B.CreateCall(InlineAsm::get(Type, "", "=s,0", /*hasSideEffects=*/false),
+                      {Shared});
+}
+
+/// A way that few waves take: from block From over block Last back to where the
+/// others go on. It adds all words, so these waves have none left there. Both ways
+/// of a usual if would cost five instructions more, because LLVM's StructurizeCFG
+/// makes two conditions of it.
+struct Detour {
+  BasicBlock *From;
+  BasicBlock *Last;
+};
+
 class Flush {
 public:
   Flush(const GpuTarget &Target, const CopiesTable &Copies,
         const CountedFunction &Counted, Instruction *Before)
       : Target(Target), Copies(Copies), Uniform(Counted.Uniform),
-        Paired(Counted.Paired), Before(Before), B(Before) {}
+        Paired(Counted.Paired), Before(Before), B(Before),
+        IsLast(isa<ReturnInst>(Before) &&
+               Before->getFunction()->getCallingConv() ==
+                   CallingConv::AMDGPU_KERNEL) {}
 
   void run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset);
 
@@ -82,13 +105,15 @@ private:
   Value *sumByVotes(Instruction *End, Value *Count);
   void bring(Value *Place);
   Value *areSmall();
-  void addSmall(Value *Place);
+  void addSmall(Value *Place, std::optional<Detour> Done);
   void addAny(Value *Place);
-  void add(ArrayRef<Value *> Totals, Value *Offset, bool IsFull);
+  Detour detour(Value *IsRare, function_ref<void(Instruction *)> Fill);
+  void add(ArrayRef<Value *> Totals, Value *Offset, std::optional<Detour> Done);
   void addByLane(ArrayRef<Value *> Wide, ArrayRef<Value *> Uniforms,
-                 unsigned First, Value *Offset, Type *Width, bool IsFull);
-  void addWithLane(Instruction *End, ArrayRef<Value *> Wide,
-                   ArrayRef<Value *> Uniforms, Value *Offset, Type *Width);
+                 unsigned First, Value *Offset, Type *Width,
+                 std::optional<Detour> Done);
+  void addWithLane(ArrayRef<Value *> Wide, ArrayRef<Value *> Uniforms,
+                   Value *Offset, Type *Width, Detour Done);
   Value *byLane(ArrayRef<Value *> Wide, Type *Width);
   void addByRank(Instruction *End, ArrayRef<Value *> Totals, unsigned First,
                  Value *Offset, Type *Width);
@@ -104,6 +129,9 @@ private:
   unsigned Paired;
   Instruction *Before;
   IRBuilder<> B;
+  /// Set if only lanes that will never run again are not active. Elsewhere, others may
+  /// have values in any register, so writeLane() must not reach them.
+  bool IsLast;
   /// The active lanes (i64), and their number (i32).
   Value *Lanes = nullptr;
   Value *Active = nullptr;
@@ -246,6 +274,8 @@ Value *Flush::ones(Value *Bit) {
   if (isSame(Bit))
     return B.CreateSelect(Bit, Active, B.getInt32(0));
   Value *Mask = Target.ballot(B, Bit, Lanes);
+  if (Target.lanesMeet())
+    markVote(Mask);
   return B.CreateTrunc(B.CreateUnaryIntrinsic(Intrinsic::ctpop, Mask),
                        B.getInt32Ty());
 }
@@ -339,8 +369,10 @@ void Flush::findFollowing(ArrayRef<LaneCount> Counts, ArrayRef<unsigned> Parts) 
 }
 
 /// Adds \p Totals to the words from byte \p Offset (i32) of the area on; null is
-/// 0. Lane i adds word i. \p IsFull says that all lanes are active.
-void Flush::add(ArrayRef<Value *> Totals, Value *Offset, bool IsFull) {
+/// 0. Lane i adds word i. All lanes are active in waves that have not taken the way
+/// \p Done.
+void Flush::add(ArrayRef<Value *> Totals, Value *Offset,
+                std::optional<Detour> Done) {
   Type *Int32 = B.getInt32Ty(), *Int64 = B.getInt64Ty();
   bool Narrow = all_of(
       Totals, [&](Value *It) { return !It || It->getType() == Int32; });
@@ -351,65 +383,77 @@ void Flush::add(ArrayRef<Value *> Totals, Value *Offset, bool IsFull) {
 
   // Any wave has 32 lanes.
   constexpr unsigned Most = 32;
-  unsigned Done = 0;
+  unsigned Added = 0;
   if (!Following.empty()) {
     ArrayRef<Value *> All = Wide;
     B.SetInsertPoint(Before);
     addByLane(All.take_front(Paired), All.slice(Paired, Paired), 0, Offset, Width,
-              IsFull);
-    Done = 2 * Paired;
+              Done);
+    Added = 2 * Paired;
   }
-  for (ArrayRef<Value *> Left = ArrayRef<Value *>(Wide).drop_front(Done);
+  for (ArrayRef<Value *> Left = ArrayRef<Value *>(Wide).drop_front(Added);
        !Left.empty();
        Left = Left.drop_front(std::min<size_t>(Most, Left.size()))) {
     unsigned First = Wide.size() - Left.size();
     B.SetInsertPoint(Before);
     addByLane(Left.take_front(std::min<size_t>(Most, Left.size())), {}, First,
-              B.CreateAdd(Offset, B.getInt32(First * 8)), Width, IsFull);
+              B.CreateAdd(Offset, B.getInt32(First * 8)), Width, Done);
   }
+}
+
+/// Lets waves for which \p IsRare (i1) holds take a way that \p Fill fills before the
+/// instruction that it gets.
+Detour Flush::detour(Value *IsRare, function_ref<void(Instruction *)> Fill) {
+  BasicBlock *From = Before->getParent();
+  Instruction *End = SplitBlockAndInsertIfThen(
+      IsRare, Before->getIterator(), /*Unreachable=*/false,
+      MDBuilder(Before->getContext()).createUnlikelyBranchWeights());
+  Fill(End);
+  return {From, End->getParent()};
 }
 
 /// Adds at most 32 words of type \p Width, from word \p First on, and as many words
 /// behind them, of which some follow from the first ones, or none.
 void Flush::addByLane(ArrayRef<Value *> Wide, ArrayRef<Value *> Uniforms,
-                      unsigned First, Value *Offset, Type *Width, bool IsFull) {
+                      unsigned First, Value *Offset, Type *Width,
+                      std::optional<Detour> Done) {
   auto HasNone = [&](unsigned I) { return !Wide[I] && !Bytes.has(First + I); };
   if (all_of(seq<unsigned>(0, Wide.size()), HasNone))
     return;
   // On an H200 the short way of full warps costs more than it saves.
   if (!Target.hasWriteLane())
     return addByRank(Before, Wide, First, Offset, Width);
-  if (IsFull)
-    return addWithLane(Before, Wide, Uniforms, Offset, Width);
-  // The lanes that have a word are active, unless some have left or the block is
-  // smaller. writeLane() must not reach other lanes: callers may have values of
-  // theirs in the register.
-  Value *Wanted = B.getInt32(maskTrailingOnes<uint32_t>(Wide.size()));
-  Value *There = B.CreateAnd(B.CreateTrunc(Lanes, B.getInt32Ty()), Wanted);
-  Value *AreThere = B.CreateICmpEQ(There, Wanted);
-  Instruction *Usual, *Rare;
-  SplitBlockAndInsertIfThenElse(
-      AreThere, Before->getIterator(), &Usual, &Rare,
-      MDBuilder(Before->getContext()).createLikelyBranchWeights());
-  addWithLane(Usual, Wide, Uniforms, Offset, Width);
-  addByRank(Rare, Wide, First, Offset, Width);
-  // Words that follow are 0 if a lane is not there.
-  if (any_of(Uniforms, [](Value *It) { return It; }))
-    addByRank(Rare, Uniforms, First + Wide.size(),
-              IRBuilder<>(Rare).CreateAdd(Offset, B.getInt32(Wide.size() * 8)),
-              Width);
+  if (!Done) {
+    // The lanes that have a word are active, unless some have left or the block is
+    // smaller.
+    Value *Wanted = B.getInt32(maskTrailingOnes<uint32_t>(Wide.size()));
+    Value *There = B.CreateAnd(B.CreateTrunc(Lanes, B.getInt32Ty()), Wanted);
+    Done = detour(B.CreateICmpNE(There, Wanted), [&](Instruction *End) {
+      addByRank(End, Wide, First, Offset, Width);
+      // Words that follow are 0 if a lane is not there.
+      if (any_of(Uniforms, [](Value *It) { return It; }))
+        addByRank(End, Uniforms, First + Wide.size(),
+                  IRBuilder<>(End).CreateAdd(Offset, B.getInt32(Wide.size() * 8)),
+                  Width);
+    });
+  }
+  addWithLane(Wide, Uniforms, Offset, Width, *Done);
 }
 
-/// \p Address in registers for values that all lanes share, as no pass looks into.
-static Value *inScalars(IRBuilderBase &B, Value *Address) {
-  auto *Type = FunctionType::get(Address->getType(), {Address->getType()}, false);
-  return B.CreateCall(InlineAsm::get(Type, "", "=s,0", /*hasSideEffects=*/false),
-                      {Address});
-}
-
-/// Adds words before \p End, if the lanes that have one are active.
-void Flush::addWithLane(Instruction *End, ArrayRef<Value *> Wide,
-                        ArrayRef<Value *> Uniforms, Value *Offset, Type *Width) {
+/// Adds words in waves that have not taken the way \p Done. There the lanes that have a
+/// word are active.
+void Flush::addWithLane(ArrayRef<Value *> Wide, ArrayRef<Value *> Uniforms,
+                        Value *Offset, Type *Width, Detour Done) {
+  BasicBlock *Meet = Done.Last->getSingleSuccessor();
+  B.SetInsertPoint(Meet, Meet->begin());
+  PHINode *Count = B.CreatePHI(B.getInt32Ty(), 2);
+  Count->addIncoming(B.getInt32(Wide.size()), Done.From);
+  Count->addIncoming(B.getInt32(0), Done.Last);
+  B.SetInsertPoint(Before);
+  Instruction *End = Before;
+  if (!IsLast)
+    End = SplitBlockAndInsertIfThen(B.CreateICmpNE(Count, B.getInt32(0)),
+                                    Before->getIterator(), /*Unreachable=*/false);
   B.SetInsertPoint(End);
   Value *Lane = Target.lane(B);
   Value *Mine = byLane(Wide, Width);
@@ -423,7 +467,7 @@ void Flush::addWithLane(Instruction *End, ArrayRef<Value *> Wide,
         OfAll = Target.writeLane(B, OfAll, I, Uniforms[I] ? Uniforms[I] : Zero);
   }
   Instruction *Adding = SplitBlockAndInsertIfThen(
-      B.CreateICmpULT(Lane, B.getInt32(Wide.size())), End->getIterator(),
+      B.CreateICmpULT(Lane, Count), End->getIterator(),
       /*Unreachable=*/false);
   B.SetInsertPoint(Adding);
   // Other passes would compute the address of each word anew.
@@ -529,6 +573,9 @@ void Flush::run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset) {
   Lanes = Target.active(B);
   Active = B.CreateTrunc(B.CreateUnaryIntrinsic(Intrinsic::ctpop, Lanes),
                          B.getInt32Ty());
+  // Other passes would compare it in 64 bits, in two registers.
+  if (Target.hasWriteLane())
+    Active = inScalars(B, Active);
   Totals.assign(Words, nullptr);
   Numbers.resize(Words);
   SmallVector<unsigned, 16> Parts(Words, 0);
@@ -578,17 +625,28 @@ void Flush::run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset) {
 void Flush::bring(Value *Place) {
   bool HasNumbers = any_of(Numbers, [](auto &Of) { return !Of.empty(); });
   if (!HasNumbers)
-    return add(Totals, Place, /*IsFull=*/false);
+    return add(Totals, Place, std::nullopt);
   if (!Target.hasSums(*Before->getFunction()))
     return addAny(Place);
   Value *Votes = Target.ballot(B, areSmall(), Lanes);
+  Value *CanSum = Target.canSum(B, Votes, Lanes);
+  if (Target.hasWriteLane()) {
+    Detour Done = detour(B.CreateNot(CanSum), [&](Instruction *End) {
+      Instruction *Join = std::exchange(Before, End);
+      B.SetInsertPoint(Before);
+      addAny(Place);
+      Before = Join;
+    });
+    B.SetInsertPoint(Before);
+    return addSmall(Place, Done);
+  }
   Instruction *Usual, *Rare;
   SplitBlockAndInsertIfThenElse(
-      Target.canSum(B, Votes, Lanes), Before->getIterator(), &Usual, &Rare,
+      CanSum, Before->getIterator(), &Usual, &Rare,
       MDBuilder(Before->getContext()).createLikelyBranchWeights());
   Before = Usual;
   B.SetInsertPoint(Before);
-  addSmall(Place);
+  addSmall(Place, std::nullopt);
   Before = Rare;
   B.SetInsertPoint(Before);
   addAny(Place);
@@ -614,8 +672,9 @@ Value *Flush::areSmall() {
   return B.CreateICmpULT(All, ConstantInt::get(All->getType(), Limit));
 }
 
-/// Adds everything if canSum() and areSmall() hold.
-void Flush::addSmall(Value *Place) {
+/// Adds everything if canSum() and areSmall() hold. Waves for which they do not have
+/// taken the way \p Done.
+void Flush::addSmall(Value *Place, std::optional<Detour> Done) {
   Type *Int32 = B.getInt32Ty();
   SmallMapVector<Value *, Value *, 8> Sums;
   SmallDenseMap<Value *, Value *> Parts;
@@ -651,7 +710,7 @@ void Flush::addSmall(Value *Place) {
   for (unsigned Word = 0; Word != Numbers.size(); ++Word)
     if (Narrow[Word])
       accumulate(All[Word], Sums[Narrow[Word]], 1);
-  add(All, Place, /*IsFull=*/Target.hasWriteLane());
+  add(All, Place, Done);
 }
 
 /// Adds everything, whatever it is.
@@ -672,7 +731,7 @@ void Flush::addAny(Value *Place) {
       Sum = sum(Mine);
     accumulate(Sums[Word], Sum, 1);
   }
-  add(Sums, Place, /*IsFull=*/false);
+  add(Sums, Place, std::nullopt);
 }
 
 } // namespace

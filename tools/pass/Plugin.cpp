@@ -23,6 +23,7 @@
 #include "GpuTarget.h"
 #include "Returning.h"
 #include "RuntimeCalls.h"
+#include "Votes.h"
 
 #include "llvm-c/Core.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -228,6 +229,20 @@ private:
   bool Optimised;
 };
 
+/// Runs after the promotion of the counts.
+class VotesPass : public PassInfoMixin<VotesPass> {
+public:
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
+    if (!moveVotes(F))
+      return PreservedAnalyses::all();
+    PreservedAnalyses Kept;
+    Kept.preserveSet<CFGAnalyses>();
+    return Kept;
+  }
+
+  static bool isRequired() { return true; }
+};
+
 void addEarly(ModulePassManager &Passes, OptimizationLevel Level) {
   Passes.addPass(DriverNamesPass());
   if (!isOptimised(Level))
@@ -240,8 +255,11 @@ void addLate(ModulePassManager &Passes, OptimizationLevel Level) {
   bool Optimised = isOptimised(Level);
   Passes.addPass(CopiesPass(Optimised));
   Passes.addPass(DriverNamesPass());
-  if (Optimised)
-    Passes.addPass(createModuleToFunctionPassAdaptor(promotion()));
+  if (!Optimised)
+    return;
+  FunctionPassManager Last = promotion();
+  Last.addPass(VotesPass());
+  Passes.addPass(createModuleToFunctionPassAdaptor(std::move(Last)));
 }
 
 } // namespace
