@@ -433,6 +433,11 @@ impl Encoder {
         self.wait_behind_lane(text);
     }
 
+    /// Vector instructions wait for the result of one scalar instruction after [`Self::read_lane`] with the same result.
+    pub(super) fn waits_behind_sums(&self) -> bool {
+        self.is_gfx94()
+    }
+
     /// Waits after [`Self::read_lane`] and one scalar instruction with the same result until a vector instruction can read it.
     pub(super) fn wait_behind_sum(&self, text: &mut Text) {
         // LLVM's hazard recognizer looks for the last vector instruction that wrote the register, 2 states before.

@@ -389,12 +389,15 @@ impl<'a, 'data> Emitter<'a, 'data> {
             .iter()
             .map(|number| &self.plan.counters[*number])
             .collect();
+        let is_spread = |counter: &&Counter| matches!(counter.home, Home::Each(_));
         let changes_scc = factor.is_some()
-            || counters
-                .iter()
-                .any(|counter| counter.kind == Kind::Lanes || !counter.is_once);
+            || counters.iter().any(|counter| {
+                !is_spread(counter) && (counter.kind == Kind::Lanes || !counter.is_once)
+            });
         let is_live = changes_scc && code.is_scc_live[index];
-        if self.may_follow_comparison(function, index) {
+        // Vector instructions need no waits there.
+        let reads_exec = factor.is_some() || !counters.iter().all(is_spread);
+        if reads_exec && self.may_follow_comparison(function, index) {
             encoder.wait_behind_comparison(text);
         }
         if is_live {
@@ -411,6 +414,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 // Set at the start, or at the end.
                 (_, Home::Bit(..)) if counter.is_first || self.known_end.is_some() => {}
                 (_, Home::Bit(register, bit)) => self.set_bits(text, register, 1 << bit | guards),
+                (_, Home::Each(vector)) => encoder.vector_add(text, vector, 1),
                 (Kind::Lanes, _) if is_reached => self.note_active(text, counter),
                 (Kind::Lanes, Home::Scalar(register)) if counter.is_once => {
                     encoder.count_active(text, register);
@@ -445,7 +449,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
     /// of counters: those of other functions, or those that access lanes. The code that brings counts to memory on the way reads
     /// only a register that no other instruction in between uses.
     fn wait_if_read_by_vectors(&self, text: &mut Text) {
-        if self.plan.is_apart || !self.plan.vectors.is_empty() {
+        if self.plan.is_apart || self.plan.has_lanes() {
             self.encoder.wait_for_scalars(text);
         }
     }
@@ -455,7 +459,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
         let encoder = self.encoder;
         let t = self.plan.temporaries[0];
         match counter.home {
-            Home::Product(..) => {}
+            Home::Product(..) | Home::Each(_) => {}
             Home::Scalar(register) | Home::Bit(register, _) if counter.is_once => {
                 encoder.any_active(text, register);
             }
@@ -513,9 +517,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
     /// Adds to a counter with a register or a lane.
     fn add(&self, text: &mut Text, counter: &Counter, amount: Source) {
         let encoder = self.encoder;
-        let t = self.plan.temporaries[0];
+        let [t, u, _] = self.plan.temporaries;
         match counter.home {
-            Home::Product(..) => {}
+            Home::Product(..) | Home::Each(_) => {}
             Home::Bit(register, bit) => self.set_bits(text, register, 1 << bit),
             Home::Scalar(register) if counter.is_once => encoder.move_32(text, register, amount),
             Home::Scalar(register) => {
@@ -532,9 +536,10 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 if matches!(amount, Source::Scalar(_)) {
                     encoder.wait_for_scalars(text);
                 }
-                encoder.add(text, t, t, amount);
-                encoder.wait_behind_sum(text);
-                encoder.write_lane(text, vector, Source::Scalar(t), lane);
+                // Vector instructions wait for a register that another one has written.
+                let sum = if encoder.waits_behind_sums() { u } else { t };
+                encoder.add(text, sum, t, amount);
+                encoder.write_lane(text, vector, Source::Scalar(sum), lane);
             }
         }
     }
@@ -636,8 +641,15 @@ impl<'a, 'data> Emitter<'a, 'data> {
         if !plan.vectors.is_empty() {
             encoder.move_mask(text, pair, Source::Scalar(EXEC));
             encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
-            for vector in plan.vectors.clone() {
-                encoder.vector_move(text, vector, Source::Constant(0));
+            let mut vectors = plan.vectors.clone();
+            while let Some(vector) = vectors.next() {
+                match vector % 2 == 0 && !vectors.is_empty() {
+                    true => {
+                        vectors.next();
+                        encoder.vector_move_64(text, vector, 0);
+                    }
+                    false => encoder.vector_move(text, vector, Source::Constant(0)),
+                }
             }
             self.set_checked(text);
             encoder.wait_for_scalars(text);
@@ -695,7 +707,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                     };
                     values.insert(register, start);
                 }
-                Home::Bit(..) | Home::Lane(..) | Home::Product(..) => {}
+                Home::Bit(..) | Home::Lane(..) | Home::Each(_) | Home::Product(..) => {}
             }
         }
         while let Some((register, value)) = values.pop_first() {
@@ -750,7 +762,8 @@ impl<'a, 'data> Emitter<'a, 'data> {
             encoder.end(text);
             return;
         };
-        let [offset, data] = self.last_vectors.unwrap_or_else(|| {
+        let free_vectors = plan.own_vectors.or(self.last_vectors);
+        let [offset, data] = free_vectors.unwrap_or_else(|| {
             // No load may still write to these.
             encoder.wait_for_memory(text);
             [OFFSET, DATA]
@@ -828,7 +841,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                         self.multiply(text, free, waves, factor, from_0.contains(&waves));
                         encoder.write_lane(text, data, Source::Scalar(free), lane as u16);
                     }
-                    Home::Bit(..) | Home::Lane(..) => {}
+                    Home::Bit(..) | Home::Lane(..) | Home::Each(_) => {}
                 }
             }
             if batch.checked > 0 && !is_each {
@@ -898,6 +911,12 @@ impl<'a, 'data> Emitter<'a, 'data> {
         };
         let [t, u, _] = plan.temporaries;
         let halves = if encoder.lanes == 64 { 2 } else { 1 };
+        // Registers of its own need not be kept.
+        let [offset, data] = plan.own_vectors.unwrap_or([OFFSET, DATA]);
+        let kept_vectors: &[u16] = match plan.own_vectors {
+            Some(_) => &[],
+            None => &KEPT_VECTORS,
+        };
         // A load that is under way may still write to the registers that are needed here.
         encoder.wait_for_memory(text);
         encoder.wait_for_scalars(text);
@@ -906,26 +925,32 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 Home::Lane(vector, lane) => {
                     encoder.write_lane(text, vector, Source::Scalar(EXEC + half), lane + half);
                 }
-                Home::Scalar(register) | Home::Bit(register, _) | Home::Product(_, register) => {
+                Home::Scalar(register)
+                | Home::Each(register)
+                | Home::Bit(register, _)
+                | Home::Product(_, register) => {
                     encoder.move_32(text, register + half, Source::Scalar(EXEC + half));
                 }
             }
         }
-        for (number, vector) in (2..).zip(KEPT_VECTORS) {
+        for (number, vector) in (2..).zip(kept_vectors.iter().copied()) {
             match kept {
                 Home::Lane(kept, lane) => {
                     encoder.read_lane(text, t, vector, 0);
                     encoder.wait_behind_lane(text);
                     encoder.write_lane(text, kept, Source::Scalar(t), lane + number);
                 }
-                Home::Scalar(register) | Home::Bit(register, _) | Home::Product(_, register) => {
+                Home::Scalar(register)
+                | Home::Each(register)
+                | Home::Bit(register, _)
+                | Home::Product(_, register) => {
                     encoder.read_lane(text, register + number, vector, 0);
                 }
             }
         }
         encoder.move_mask(text, EXEC, Source::Constant(1));
-        encoder.vector_move(text, OFFSET, Source::Constant(0));
-        encoder.vector_move(text, DATA + 1, Source::Constant(0));
+        encoder.vector_move(text, offset, Source::Constant(0));
+        encoder.vector_move(text, data + 1, Source::Constant(0));
         let entry_lanes = match plan.entry_lanes {
             Some(Home::Lane(vector, lane)) => {
                 encoder.read_lane(text, u, vector, lane);
@@ -940,7 +965,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             word,
             has_products,
             ..
-        } in &plan.batches
+        } in plan.batches.iter().filter(|batch| !batch.is_spread(plan))
         {
             text.joint();
             for (place, number) in (0..).zip(counters) {
@@ -955,6 +980,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                         encoder.wait_behind_lane(text);
                     }
                     Home::Product(waves, factor) => self.multiply(text, t, waves, factor, false),
+                    Home::Each(_) => {}
                 }
                 if counter.is_checked {
                     encoder.wait_for_scalars(text);
@@ -968,20 +994,22 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 if plan.counting == Counting::Reached {
                     encoder.at_most_one(text, t);
                 }
-                encoder.vector_move(text, DATA, Source::Scalar(t));
-                let offset = address.reach(text, encoder, base, word + place);
-                encoder.atomic_add(text, OFFSET, DATA, base, offset);
+                encoder.vector_move(text, data, Source::Scalar(t));
+                let distance = address.reach(text, encoder, base, word + place);
+                encoder.atomic_add(text, offset, data, base, distance);
                 if *has_products {
                     encoder.multiply(text, t, t, entry_lanes);
-                    encoder.vector_move(text, DATA, Source::Scalar(t));
+                    encoder.vector_move(text, data, Source::Scalar(t));
                     let word = word + place + u64::from(encoder.lanes);
-                    let offset = address.reach(text, encoder, base, word);
-                    encoder.atomic_add(text, OFFSET, DATA, base, offset);
+                    let distance = address.reach(text, encoder, base, word);
+                    encoder.atomic_add(text, offset, data, base, distance);
                 }
             }
         }
+        self.flush_spread(text, base, offset, data);
         // Lanes at their start.
-        for batch in plan.batches.iter().filter(|batch| batch.vector.is_some()) {
+        let in_lanes = |batch: &&Batch| batch.vector.is_some() && !batch.is_spread(plan);
+        for batch in plan.batches.iter().filter(in_lanes) {
             text.joint();
             encoder.move_32(text, t, Source::Constant(self.plan.rounds.wrapping_neg()));
             for number in &batch.counters {
@@ -996,23 +1024,27 @@ impl<'a, 'data> Emitter<'a, 'data> {
             }
         }
         self.set_scalars(text, None);
-        for (number, vector) in (2..).zip(KEPT_VECTORS) {
+        for (number, vector) in (2..).zip(kept_vectors.iter().copied()) {
             let value = match kept {
                 Home::Lane(kept, lane) => {
                     encoder.read_lane(text, t, kept, lane + number);
                     encoder.wait_behind_lane(text);
                     t
                 }
-                Home::Scalar(register) | Home::Bit(register, _) | Home::Product(_, register) => {
-                    register + number
-                }
+                Home::Scalar(register)
+                | Home::Each(register)
+                | Home::Bit(register, _)
+                | Home::Product(_, register) => register + number,
             };
             encoder.write_lane(text, vector, Source::Scalar(value), 0);
         }
         for half in 0..halves {
             match kept {
                 Home::Lane(kept, lane) => encoder.read_lane(text, t + half, kept, lane + half),
-                Home::Scalar(register) | Home::Bit(register, _) | Home::Product(_, register) => {
+                Home::Scalar(register)
+                | Home::Each(register)
+                | Home::Bit(register, _)
+                | Home::Product(_, register) => {
                     encoder.move_32(text, t + half, Source::Scalar(register + half));
                 }
             }
@@ -1020,6 +1052,29 @@ impl<'a, 'data> Emitter<'a, 'data> {
         encoder.wait_for_scalars(text);
         encoder.move_mask(text, EXEC, Source::Scalar(t));
         encoder.jump(text, back);
+    }
+
+    /// Adds the counters in whose registers each lane counts itself to memory, and sets them to their start.
+    fn flush_spread(&self, text: &mut Text, base: u16, offset: u16, data: u16) {
+        let (plan, encoder) = (self.plan, self.encoder);
+        let spread = plan.batches.iter().filter(|batch| batch.is_spread(plan));
+        let mut address = Address::default();
+        for Batch { vector, word, .. } in spread {
+            text.joint();
+            if address.word.is_none() {
+                encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
+                let goal = Goal::Counter(*word);
+                encoder.lane_words(text, base, offset, goal, encoder.lanes == 64);
+                encoder.vector_move(text, data + 1, Source::Constant(0));
+                address.word = Some(*word);
+            }
+            if let Some(vector) = *vector {
+                encoder.vector_copy(text, data, vector);
+                let place = address.reach(text, encoder, base, *word);
+                encoder.atomic_add(text, offset, data, base, place);
+                encoder.vector_move(text, vector, Source::Constant(0));
+            }
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! The map of an instrumented code object: the counters of each instruction.
 //!
 //! Two sections that are not loaded hold it. [`ORIGINAL_SECTION`] is the code object before. [`MAP_SECTION`] has, as
-//! ULEB128 numbers: the version; the ELF address of the counters, and their number; the number of functions; then for each
-//! function its ELF address, its size in words of 4 bytes, the size in bytes of what follows, one bit for each word that
+//! ULEB128 numbers: the version; the ELF address of the counters, and their number; the number of those that are sums, and
+//! for each the counters from the one before (from the first one, at first) to it, and the number of counters from it on of
+//! which it is the sum; the number of functions; then for each function its ELF address, its size in words of 4 bytes, the size in bytes of what follows, one bit for each word that
 //! starts an instruction (8 in a byte, lowest first), the number of stretches, and for each stretch the words from the start of the
 //! one before (of the function, at first), and the counts of its waves and its lanes. A count is a sum: its denominator, the
 //! number of its terms, and for each the number of a counter and a factor (zigzag). A function with several copies is there
@@ -32,7 +33,7 @@ pub(super) const SECTIONS: [&str; 4] = [
     COUNTERS_SECTION,
 ];
 /// The version of the map.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 /// The fewest bytes of a function: its address, its sizes and the number of stretches.
 const LEAST_FUNCTION: usize = 4;
 
@@ -64,16 +65,25 @@ pub(super) struct FunctionCounts {
     pub(super) stretches: Vec<StretchCounts>,
 }
 
-/// Writes a map. Only one function is in memory at a time.
+/// Writes a map. Only one function is in memory at a time. `spread`: the counters that are sums, by rising number, and the
+/// number of counters of each sum.
 pub(super) fn encode(
     address: u64,
     counters: u64,
+    spread: &[(u64, u64)],
     functions: impl ExactSizeIterator<Item = FunctionCounts>,
 ) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for number in [VERSION, address, counters, functions.len() as u64] {
+    for number in [VERSION, address, counters, spread.len() as u64] {
         write_uleb128(&mut bytes, number);
     }
+    let mut last = 0;
+    for (counter, count) in spread {
+        write_uleb128(&mut bytes, counter - last);
+        write_uleb128(&mut bytes, *count);
+        last = *counter;
+    }
+    write_uleb128(&mut bytes, functions.len() as u64);
     for function in functions {
         let mut body = vec![0; function.words.div_ceil(8) as usize];
         for word in &function.starts {
@@ -145,6 +155,8 @@ pub struct CounterMap<'data> {
     original: &'data [u8],
     address: u64,
     counters: u64,
+    /// The counters that are sums of counters from them on, by rising number, and the number of these.
+    spread: Vec<(u64, u64)>,
     /// By rising address.
     functions: Vec<Place<'data>>,
 }
@@ -178,6 +190,13 @@ impl<'data> CounterMap<'data> {
             });
         }
         let (address, counters) = (numbers.next()?, numbers.next()?);
+        let sums = numbers.next()?;
+        let mut spread = Vec::new();
+        let mut last = 0_u64;
+        for _ in 0..sums {
+            last = last.saturating_add(numbers.next()?);
+            spread.push((last, numbers.next()?));
+        }
         let count = numbers.next()?;
         let most = map.len() / LEAST_FUNCTION;
         let count = usize::try_from(count).ok().filter(|count| *count <= most);
@@ -197,6 +216,7 @@ impl<'data> CounterMap<'data> {
             original,
             address,
             counters,
+            spread,
             functions,
         })
     }
@@ -300,6 +320,16 @@ impl ExecutedCode<'_> {
         Ok(())
     }
 
+    /// The value of a counter.
+    fn value(&self, counter: u64) -> u64 {
+        let spread = &self.map.spread;
+        let sum = spread.binary_search_by_key(&counter, |(first, _)| *first);
+        let count = sum.map_or(1, |place| spread[place].1);
+        let values = self.values.get(counter as usize..).unwrap_or_default();
+        let values = values.iter().take(count as usize);
+        values.fold(0, |sum, value| sum.wrapping_add(*value))
+    }
+
     /// The next count.
     fn sum(&self, numbers: &mut Numbers<'_>) -> Result<u64, MapError> {
         let denominator = numbers.next()?.max(1);
@@ -308,7 +338,7 @@ impl ExecutedCode<'_> {
         for _ in 0..terms {
             let (counter, factor) = (numbers.next()?, numbers.next()?);
             let factor = (factor >> 1).cast_signed() ^ -(factor & 1).cast_signed();
-            let value = self.values.get(counter as usize).copied().unwrap_or(0);
+            let value = self.value(counter);
             sum = sum.wrapping_add(i128::from(value).wrapping_mul(factor.into()));
         }
         // Waves that have not ended yet may be missing on one side only.
@@ -355,10 +385,11 @@ mod tests {
                 },
             ],
         };
-        let bytes = encode(0x2000, 3, [function.clone()].into_iter());
+        let bytes = encode(0x2000, 3, &[], [function.clone()].into_iter());
         let mut numbers = Numbers { all: &bytes, at: 0 };
         let head: Vec<u64> = (0..4).map(|_| numbers.next().expect("a number")).collect();
-        assert_eq!(head, [VERSION, 0x2000, 3, 1]);
+        assert_eq!(head, [VERSION, 0x2000, 3, 0]);
+        assert_eq!(numbers.next().expect("a number"), 1);
         let (address, words) = (numbers.next(), numbers.next());
         let size = numbers.next().expect("a size");
         let body = numbers.bytes(size).expect("a function");
@@ -366,6 +397,7 @@ mod tests {
             original: &[],
             address: 0x2000,
             counters: 3,
+            spread: Vec::new(),
             functions: vec![Place {
                 address: address.expect("an address"),
                 words: words.expect("a size"),

@@ -41,6 +41,8 @@ pub(super) enum Home {
     Scalar(u16),
     /// A lane of a vector register.
     Lane(u16, u16),
+    /// A vector register, in which each lane counts itself.
+    Each(u16),
     /// The product of the counter with this number, and of a scalar register.
     Product(usize, u16),
 }
@@ -135,6 +137,8 @@ pub(super) struct Plan {
     pub(super) entry_lanes: Option<Home>,
     /// The vector registers with counters or kept values.
     pub(super) vectors: Range<u16>,
+    /// Vector registers that only the code that brings counts to memory uses: for an offset and a pair of values.
+    pub(super) own_vectors: Option<[u16; 2]>,
     /// The counts of each stretch of each function: those of waves, and of lanes.
     pub(super) sums: Vec<Vec<(Sum, Sum)>>,
     /// The number of words in memory.
@@ -145,7 +149,26 @@ pub(super) struct Plan {
     pub(super) first_accumulator: u32,
 }
 
+impl Batch {
+    /// It is one counter, and each lane of the register counts itself.
+    pub(super) fn is_spread(&self, plan: &Plan) -> bool {
+        let first = self.counters.first();
+        first.is_some_and(|number| matches!(plan.counters[*number].home, Home::Each(_)))
+    }
+}
+
 impl Plan {
+    /// The first words of counters that are the sums of their lanes, with the numbers of these.
+    pub(super) fn spread(&self) -> impl Iterator<Item = (u64, u64)> {
+        let spread = self.batches.iter().filter(|batch| batch.is_spread(self));
+        spread.map(|batch| (batch.word, self.encoder.lanes.into()))
+    }
+
+    /// Some counters or kept values are lanes of vector registers.
+    pub(super) fn has_lanes(&self) -> bool {
+        self.vectors.len() > self.spread().count()
+    }
+
     /// The bits of a batch that are set at the start: those of counters that have a value, and of the waves that begin in this
     /// function.
     pub(super) fn first_bits(&self, batch: &Batch, beginning: Option<usize>) -> u32 {

@@ -23,6 +23,10 @@ use crate::support::counting::Counting;
 const TEMPORARIES: u32 = 3;
 /// The bits of a scalar register.
 const BITS: usize = 32;
+/// The vector registers of [`Plan::own_vectors`].
+const OWN_VECTORS: u32 = 3;
+/// The most counters in whose registers each lane counts itself. Each has a word of memory for each lane.
+const MAX_SPREAD: u32 = 32;
 
 /// Functions that share registers.
 pub(super) struct Group<'a, 'data> {
@@ -329,6 +333,8 @@ struct Assignment<'a, 'data> {
     limits: &'a Limits,
     /// The counters whose counts are multiplied by the lanes at entry.
     products: BTreeSet<Key>,
+    /// The counters in whose registers each lane counts itself.
+    spread: Vec<Key>,
 }
 
 /// Sets the parts of products.
@@ -384,11 +390,68 @@ impl<'a, 'data> Assignment<'a, 'data> {
         let sums = choice.sums.iter().flatten();
         let terms = sums.flat_map(|(_, lanes)| lanes.iter().map(|(term, _)| term));
         let products = terms.filter(|term| term.is_product).map(|term| term.key);
-        Self {
+        let mut assignment = Self {
             group,
             choice,
             limits,
             products: products.collect(),
+            spread: Vec::new(),
+        };
+        assignment.spread = assignment.spread();
+        assignment
+    }
+
+    /// The counters of lanes in loops, as far as there are vector registers for them that cost no occupancy: one instruction
+    /// counts there, and it keeps SCC.
+    fn spread(&self) -> Vec<Key> {
+        let (group, limits) = (self.group, self.limits);
+        if group.counting != Counting::Exact || group.is_apart || !limits.has_room_on_the_way() {
+            return Vec::new();
+        }
+        // Others may need lanes, too.
+        let lanes = (self.choice.keys.len() + usize::from(KEPT_VALUES) + 1)
+            .div_ceil(group.lanes.into()) as u32;
+        let room = limits.cheap_vectors.saturating_sub(limits.first_vector);
+        let room = room.saturating_sub(OWN_VECTORS + lanes).min(MAX_SPREAD);
+        let keys = self.choice.keys.iter().copied();
+        let mut keys: Vec<Key> = keys
+            .filter(|key| key.2 == Kind::Lanes && self.depth(key) > 0)
+            .collect();
+        keys.sort_by_key(|key| (std::cmp::Reverse(self.depth(key)), *key));
+        keys.truncate(room as usize);
+        keys
+    }
+
+    /// The counters that are in scalar registers, or in lanes.
+    fn others(&self) -> impl Iterator<Item = Key> {
+        let spread: BTreeSet<Key> = self.spread.iter().copied().collect();
+        let keys = self.choice.keys.iter().copied();
+        keys.filter(move |key| !spread.contains(key))
+    }
+
+    /// The first vector register for lanes.
+    fn first_vector(&self) -> u32 {
+        match self.spread.len() as u32 {
+            0 => self.limits.first_vector,
+            count => self.limits.first_vector + OWN_VECTORS + count,
+        }
+    }
+
+    /// Adds the counters in whose registers each lane counts itself.
+    fn add_spread(&self, plan: &mut Plan, first_word: u64) {
+        let end = self.first_vector() as u16;
+        if self.spread.is_empty() {
+            return;
+        }
+        let first = self.limits.first_vector as u16;
+        // Pairs start at even numbers.
+        plan.own_vectors = Some(match first % 2 {
+            0 => [first + 2, first],
+            _ => [first, first + 1],
+        });
+        plan.vectors = first + OWN_VECTORS as u16..end;
+        for (key, vector) in self.spread.iter().zip(plan.vectors.clone()) {
+            self.add_batch(plan, &[*key], &[Home::Each(vector)], first_word);
         }
     }
 
@@ -459,11 +522,13 @@ impl<'a, 'data> Assignment<'a, 'data> {
             factors: BTreeMap::new(),
             entry_lanes: None,
             vectors: limits.first_vector as u16..limits.first_vector as u16,
+            own_vectors: None,
             sums: Vec::new(),
             words: 0,
             total: limits.used,
             first_accumulator: 0,
         };
+        self.add_spread(&mut plan, first_word);
         let kept = match self.in_scalars() {
             Some(Places {
                 kept,
@@ -525,7 +590,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
     /// The places of all counters, if there are enough scalar registers for them that cost no occupancy.
     fn in_scalars(&self) -> Option<Places> {
         let lanes = usize::from(self.group.lanes);
-        let keys = || self.choice.keys.iter().copied();
+        let keys = || self.others();
         let has_bit = |key: &Key| self.has_bit(key);
         let mut checked: Vec<Key> = keys().filter(|key| self.is_checked(key)).collect();
         let mut bits: Vec<Key> = keys().filter(has_bit).collect();
@@ -643,7 +708,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
         let batch = Batch {
             counters: (start..start + keys.len()).collect(),
             vector: match homes.first() {
-                Some(Home::Lane(vector, _)) => Some(*vector),
+                Some(Home::Lane(vector, _) | Home::Each(vector)) => Some(*vector),
                 _ => None,
             },
             bits: None,
@@ -686,10 +751,11 @@ impl<'a, 'data> Assignment<'a, 'data> {
         let cheap = free.cheap.count_ones() as usize;
         let has_products = !self.products.is_empty();
         let reserved = if is_on_the_way { KEPT_VALUES } else { 0 } + u16::from(has_products);
-        let spare_vectors = limits.vectors.saturating_sub(limits.first_vector) as usize;
+        let first_vector = self.first_vector();
+        let spare_vectors = limits.vectors.saturating_sub(first_vector) as usize;
         let room = (usize::from(lanes) * spare_vectors).saturating_sub(reserved.into());
         // Deeper ones first, and of these the checked ones.
-        let mut order: Vec<Key> = self.choice.keys.clone();
+        let mut order: Vec<Key> = self.others().collect();
         order.sort_by_key(|key| {
             let depth = std::cmp::Reverse(self.depth(key));
             (depth, !self.is_checked(key), *key)
@@ -698,7 +764,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
         let mut hot = looping.min(cheap);
         // Counters beyond the vector registers that cost no occupancy are in scalar ones, as far as these cost none: first
         // those that are bits.
-        let cheap_vectors = limits.cheap_vectors.saturating_sub(limits.first_vector) as usize;
+        let cheap_vectors = limits.cheap_vectors.saturating_sub(first_vector) as usize;
         let cheap_room = (usize::from(lanes) * cheap_vectors).saturating_sub(reserved.into());
         let mut bits = Vec::new();
         if cheap_vectors > 0 {
@@ -727,7 +793,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
         };
         let (hot, cold) = (sorted(hot), sorted(cold));
         // The first vector register has the kept values in its last lanes.
-        let first = limits.first_vector as u16;
+        let first = first_vector as u16;
         let mut vector = first;
         let mut rest = cold.as_slice();
         let mut room = usize::from(lanes - reserved);
@@ -747,7 +813,10 @@ impl<'a, 'data> Assignment<'a, 'data> {
         if u32::from(vector) > limits.vectors {
             return Err(self.refused());
         }
-        plan.vectors = first..vector;
+        plan.vectors = match self.spread.is_empty() {
+            true => first..vector,
+            false => plan.vectors.start..vector,
+        };
         let batches = hot.chunks(lanes.into()).map(|keys| (keys, false));
         for (keys, are_bits) in batches.chain(bits.chunks(BITS).map(|keys| (keys, true))) {
             let register = match are_bits {

@@ -100,7 +100,15 @@ fn instrument_within(
             patches.extend(described(object, &apart.plan, function, None)?);
         }
     }
-    let map = map::encode(layout.counters, layout.counter_count(), counts(&plans));
+    let spread = plans.iter().flat_map(|planned| planned.plan.spread());
+    let mut spread: Vec<(u64, u64)> = spread.collect();
+    spread.sort_unstable();
+    let map = map::encode(
+        layout.counters,
+        layout.counter_count(),
+        &spread,
+        counts(&plans),
+    );
     // The new code object may be large, and they are no longer needed.
     drop(plans);
     drop(functions);
