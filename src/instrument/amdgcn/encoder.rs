@@ -55,6 +55,8 @@ struct Opcodes {
     take_field: u32,
     move_32: u32,
     move_64: u32,
+    /// For waves of 32, and of 64.
+    save_and_activate: [u32; 2],
     count_32: u32,
     count_64: u32,
     get_pc: u32,
@@ -108,6 +110,10 @@ impl Encoder {
             take_field: find("SOP2", &["s_bfe_u32"]),
             move_32: find("SOP1", &["s_mov_b32"]),
             move_64: find("SOP1", &["s_mov_b64"]),
+            save_and_activate: [
+                find("SOP1", &["s_or_saveexec_b32"]),
+                find("SOP1", &["s_or_saveexec_b64"]),
+            ],
             count_32: find("SOP1", &["s_bcnt1_i32_b32"]),
             count_64: find("SOP1", &["s_bcnt1_i32_b64"]),
             get_pc: find("SOP1", &["s_getpc_b64"]),
@@ -267,6 +273,12 @@ impl Encoder {
             32 => self.move_32(text, goal, source),
             _ => self.move_64(text, goal, source),
         }
+    }
+
+    /// goal = the active lanes. Activates all. Changes SCC.
+    pub(super) fn activate_all(&self, text: &mut Text, goal: u16) {
+        let op = self.opcodes.save_and_activate[usize::from(self.lanes / 64)];
+        Self::sop1(text, op, goal, Source::Constant(u32::MAX));
     }
 
     /// Activates the first `count` lanes.

@@ -75,6 +75,10 @@ pub(super) struct Emitter<'a, 'data> {
     last_vectors: Option<[u16; 2]>,
     /// The counters of each stretch, by the numbers of the function and the stretch.
     counters: BTreeMap<(usize, usize), Vec<usize>>,
+    /// The bits that the start of each block sets, as it comes to counters that they guard.
+    guards: BTreeMap<(usize, usize), u32>,
+    /// No code brings counts to memory before a wave ends.
+    is_at_end: bool,
     end: Label,
     /// The end of waves has been written.
     has_end: bool,
@@ -106,6 +110,17 @@ impl<'a, 'data> Emitter<'a, 'data> {
             let place = (counter.function, counter.stretch);
             counters.entry(place).or_default().push(number);
         }
+        let mut guards: BTreeMap<(usize, usize), u32> = BTreeMap::new();
+        for counter in &plan.counters {
+            if let Some((_, bit)) = counter.guard {
+                *guards.entry((counter.function, counter.block)).or_default() |= 1 << bit;
+            }
+        }
+        let is_checked = plan.counters.iter().any(|counter| counter.is_checked);
+        let has_trap = |function: &&Function<'_>| {
+            let mut all = function.all.iter();
+            all.any(|ins| matches!(ins.flow, Flow::Trap))
+        };
         for numbers in counters.values_mut() {
             numbers.sort_by_key(|number| plan.counters[*number].kind != Kind::Lanes);
         }
@@ -120,6 +135,8 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 .any(|function| function.all.iter().any(writes_exec_by_vectors)),
             last_vectors: last_vectors(plan, functions),
             counters,
+            guards,
+            is_at_end: !is_checked && !plan.is_apart && !functions.iter().any(has_trap),
             end: text.label(),
             has_end: false,
             known_end: match functions.as_slice() {
@@ -407,8 +424,8 @@ impl<'a, 'data> Emitter<'a, 'data> {
             encoder.count_active(text, register);
         }
         let is_reached = self.plan.counting == Counting::Reached;
-        let guards = counters.iter().filter_map(|counter| counter.guard);
-        let guards = guards.fold(0, |all, (_, bit)| all | 1_u32 << bit);
+        let guards = self.guards.get(&(function, stretch));
+        let guards = guards.copied().unwrap_or_default();
         for counter in counters {
             match (counter.kind, counter.home) {
                 // Set at the start, or at the end.
@@ -639,8 +656,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             None => {}
         }
         if !plan.vectors.is_empty() {
-            encoder.move_mask(text, pair, Source::Scalar(EXEC));
-            encoder.move_mask(text, EXEC, Source::Constant(u32::MAX));
+            encoder.activate_all(text, pair);
             let mut vectors = plan.vectors.clone();
             while let Some(vector) = vectors.next() {
                 match vector % 2 == 0 && !vectors.is_empty() {
@@ -700,6 +716,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
             match counter.home {
                 // It is set at once, or before its bit is.
                 Home::Scalar(_) if is_first(counter) || counter.guard.is_some() => {}
+                Home::Scalar(_) if counter.is_certain && self.is_at_end => {}
                 Home::Scalar(register) => {
                     let start = match counter.is_checked {
                         true => self.plan.rounds.wrapping_neg(),

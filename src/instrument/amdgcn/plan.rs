@@ -53,6 +53,8 @@ pub(super) struct Counter {
     /// The number of the function in its group.
     pub(super) function: usize,
     pub(super) stretch: usize,
+    /// The stretch that starts its block.
+    pub(super) block: usize,
     pub(super) kind: Kind,
     /// A wave comes there once at most.
     pub(super) is_once: bool,
@@ -61,8 +63,12 @@ pub(super) struct Counter {
     /// It starts at minus the rounds, and its carry brings the counts of the wave to memory.
     pub(super) is_checked: bool,
     pub(super) home: Home,
-    /// It has a value only if this bit of a scalar register is set.
+    /// Each wave of its kernel comes there once before it ends.
+    pub(super) is_certain: bool,
+    /// It has a value only if this bit of a scalar register is set. The start of its block sets it.
     pub(super) guard: Option<(u16, u16)>,
+    /// Each wave of its kernel begins in its block.
+    pub(super) is_in_first_block: bool,
     /// The number of its word in memory.
     pub(super) word: u64,
 }
@@ -177,7 +183,10 @@ impl Plan {
             let counter = &self.counters[**number];
             match counter.home {
                 Home::Bit(..) => counter.is_first && Some(counter.function) == beginning,
-                _ => counter.guard.is_none(),
+                _ => {
+                    let is_begun = Some(counter.function) == beginning;
+                    counter.guard.is_none() || counter.is_in_first_block && is_begun
+                }
             }
         });
         set.fold(0, |all, (_, lane)| all | 1_u32 << lane)

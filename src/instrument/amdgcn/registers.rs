@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use modelgpu_isa::{Generation, Target};
+use modelgpu_isa::{Flow, Generation, Target};
 
 use super::Sharing;
 use super::choice::{Choice, Key, Term, Wishes, choose, is_first};
-use super::code::{Scalars, Used, scalars};
+use super::code::{Ins, Scalars, Used, scalars};
 use super::encoder::{Encoder, PAIR};
 use super::error::Refusal;
 use super::flow::{Ratio, Vector, add, to_sum};
@@ -417,7 +417,10 @@ impl<'a, 'data> Assignment<'a, 'data> {
         let mut keys: Vec<Key> = keys
             .filter(|key| key.2 == Kind::Lanes && self.depth(key) > 0)
             .collect();
-        keys.sort_by_key(|key| (std::cmp::Reverse(self.depth(key)), *key));
+        keys.sort_by_key(|key| {
+            let stretch = &self.group.functions[key.0].stretches[key.1];
+            std::cmp::Reverse((self.depth(key), stretch.frequency, *key))
+        });
         keys.truncate(room as usize);
         keys
     }
@@ -662,13 +665,33 @@ impl<'a, 'data> Assignment<'a, 'data> {
         bits: Option<(Range<usize>, u16)>,
         free: &mut Free,
     ) -> Option<Vec<Home>> {
-        let home = |(lane, key): (usize, &Key)| match &bits {
-            Some((lanes, register)) if lanes.contains(&lane) => {
+        let lanes = bits.as_ref().map_or(0..0, |(lanes, _)| lanes.clone());
+        let guarded = self.guarded(keys, lanes.clone());
+        // One instruction sets two to 0 that are a pair.
+        let starts_at_0 = |lane: &usize| {
+            let key = &keys[*lane];
+            let is_set = self.is_certain(key) && self.choice.checked.is_empty();
+            let has_start = self.is_checked(key) || self.is_first(key) || is_set;
+            let is_own = !lanes.contains(lane) && !matches!(key.2, Kind::Times(_));
+            is_own && !has_start && !guarded.contains(lane)
+        };
+        let at_0: Vec<usize> = (0..keys.len()).filter(starts_at_0).collect();
+        let mut paired = BTreeMap::new();
+        for pair in at_0.as_chunks::<2>().0 {
+            let has_pair = row(free.cheap, PAIR.into(), PAIR.into()).is_some();
+            if let Some(first) = has_pair.then(|| free.take(PAIR.into(), PAIR.into())) {
+                let first = first?;
+                paired.extend([(pair[0], first), (pair[1], first + 1)]);
+            }
+        }
+        let home = |(lane, key): (usize, &Key)| match (&bits, paired.get(&lane)) {
+            (Some((lanes, register)), _) if lanes.contains(&lane) => {
                 Some(Home::Bit(*register, lane as u16))
             }
             // Its parts may not have registers yet.
             _ if matches!(key.2, Kind::Times(_)) => Some(Home::Product(0, 0)),
-            _ => free.take(1, 1).map(Home::Scalar),
+            (_, Some(register)) => Some(Home::Scalar(*register)),
+            (_, None) => free.take(1, 1).map(Home::Scalar),
         };
         keys.iter().enumerate().map(home).collect()
     }
@@ -683,21 +706,58 @@ impl<'a, 'data> Assignment<'a, 'data> {
             batch.has_pair = lanes.has_pair;
         }
         // The lanes of a stretch have a value if the bit of its waves is set.
-        let Some(bits) = bits.filter(|_| self.group.counting == Counting::Exact) else {
+        let Some(bits) = bits else {
             return;
         };
-        let marked: BTreeSet<(usize, usize)> = lanes.keys[lanes.bits.clone()]
-            .iter()
-            .map(|(function, stretch, _)| (*function, *stretch))
-            .collect();
-        let batch = plan.counters[start..].iter_mut().zip(0..).take(BITS);
-        for (counter, lane) in batch {
-            let is_marked = marked.contains(&(counter.function, counter.stretch));
-            let is_value = counter.kind == Kind::Lanes && counter.is_once && !counter.is_first;
-            if is_marked && is_value {
+        let guarded = self.guarded(&lanes.keys, lanes.bits.clone());
+        for (counter, lane) in plan.counters[start..].iter_mut().zip(0..) {
+            if guarded.contains(&usize::from(lane)) {
                 counter.guard = Some((bits, lane));
             }
         }
+    }
+
+    /// The lanes of a batch whose values the bits of their blocks guard: those in `bits` are bits.
+    fn guarded(&self, keys: &[Key], bits: Range<usize>) -> BTreeSet<usize> {
+        let marked: BTreeSet<(usize, usize)> = keys[bits]
+            .iter()
+            .map(|(function, stretch, _)| (*function, *stretch))
+            .collect();
+        if self.group.counting != Counting::Exact {
+            return BTreeSet::new();
+        }
+        let is_guarded = |key: &Key| {
+            let block = self.block(key);
+            let is_value = key.2 == Kind::Lanes && self.is_once(key) && !self.is_first(key);
+            // Between the bit and the value, no other code may bring counts to memory.
+            let function = self.group.functions[key.0];
+            let first = |stretch: usize| function.stretches[stretch].first;
+            let between = &function.all[first(block)..first(key.1)];
+            let is_whole = |ins: &Ins| !ins.is_call() && !matches!(ins.flow, Flow::Trap);
+            is_value && marked.contains(&(key.0, block)) && between.iter().all(is_whole)
+        };
+        let lanes = keys.iter().enumerate().take(BITS);
+        let lanes = lanes.filter(|(_, key)| is_guarded(key));
+        lanes.map(|(lane, _)| lane).collect()
+    }
+
+    /// The stretch that starts the block of a counter.
+    fn block(&self, key: &Key) -> usize {
+        let stretches = &self.group.functions[key.0].stretches[..=key.1];
+        let start = stretches.iter().rposition(|stretch| stretch.starts_block);
+        start.unwrap_or_default()
+    }
+
+    /// Each wave of its kernel begins there.
+    fn is_first(&self, key: &Key) -> bool {
+        self.is_once(key) && !self.is_checked(key) && is_first(self.group.functions, key.0, key.1)
+    }
+
+    /// Each wave of its kernel comes there once before it ends.
+    fn is_certain(&self, key: &Key) -> bool {
+        let sums = &self.choice.sums[key.0];
+        let is_once = self.is_once(key) && is_first(self.group.functions, key.0, 0);
+        is_once && !sums.is_empty() && sums[key.1].0 == sums[0].0
     }
 
     /// Adds a batch of counters with these homes.
@@ -723,12 +783,15 @@ impl<'a, 'data> Assignment<'a, 'data> {
             plan.counters.push(Counter {
                 function: key.0,
                 stretch: key.1,
+                block: self.block(key),
                 kind: key.2,
                 is_once,
-                is_first: is_once && is_first(self.group.functions, key.0, key.1),
+                is_first: self.is_first(key),
                 is_checked,
                 home: *home,
+                is_certain: self.is_certain(key),
                 guard: None,
+                is_in_first_block: is_first(self.group.functions, key.0, self.block(key)),
                 word: word + lane,
             });
         }
