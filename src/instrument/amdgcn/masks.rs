@@ -270,14 +270,27 @@ fn states(function: &Function<'_>, parents: &mut Parents) -> Option<Vec<Option<R
     if function.stretches.len() > MAX_STRETCHES {
         return None;
     }
-    // The steps in all. Few conditions in loops make it start again.
-    let mut steps = 8 * function.stretches.len() + 1024;
-    loop {
-        let known = states_once(function, parents, &mut steps);
-        if known.is_some() || steps == 0 {
-            return known;
+    for restart in [Restart::AtOnce, Restart::AtEnd] {
+        parents.clear();
+        // The steps in all. Few conditions in loops make it start again.
+        let mut steps = 8 * function.stretches.len() + 1024;
+        while steps > 0 {
+            let known = states_once(function, parents, &mut steps, restart);
+            if known.is_some() {
+                return known;
+            }
         }
     }
+    None
+}
+
+/// The time when all knowledge is collected again, after less turned out to be known of the lanes before a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Restart {
+    /// More is known in the end, but each loop may cause it.
+    AtOnce,
+    /// Many loops cause few of them.
+    AtEnd,
 }
 
 /// The knowledge before each stretch. `None` if less is known of the lanes before a condition than before, or if there are no
@@ -286,7 +299,9 @@ fn states_once(
     function: &Function<'_>,
     parents: &mut Parents,
     steps: &mut usize,
+    restart: Restart,
 ) -> Option<Vec<Option<Rc<State>>>> {
+    let mut is_stale = false;
     let mut before: Vec<Option<Rc<State>>> = vec![None; function.stretches.len()];
     let start = Rc::new(State {
         exec: Mask::Is(Set::Entry),
@@ -316,7 +331,10 @@ fn states_once(
             }
             if step(function, number, Rc::make_mut(&mut state), parents) {
                 // Knowledge that follows from the lanes before the condition is no longer true.
-                return None;
+                is_stale = true;
+                if restart == Restart::AtOnce {
+                    return None;
+                }
             }
         }
         let Some(last) = range.last() else { continue };
@@ -337,7 +355,7 @@ fn states_once(
             waiting.insert(next);
         }
     }
-    Some(before)
+    (!is_stale).then_some(before)
 }
 
 /// Returns whether [`step`] may change what is known.
