@@ -13,3 +13,4 @@ mod large;
 mod occupancy;
 mod refused;
 mod run;
+mod scattered;

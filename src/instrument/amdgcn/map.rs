@@ -411,4 +411,38 @@ mod tests {
         // Two words before the function, and 5 * 4 / 2 - 3 = 7 waves in the second stretch.
         assert_eq!(counts, [9, 9, 9, 9, 5, 300, 7, 3, 9, 9, 7, 3]);
     }
+
+    #[test]
+    fn counters_that_are_sums_have_the_values_of_their_lanes() {
+        let one = |counter| Sum {
+            denominator: 1,
+            terms: vec![(counter, 1)],
+        };
+        let function = FunctionCounts {
+            address: 0x100,
+            words: 2,
+            starts: vec![0, 1],
+            stretches: vec![
+                StretchCounts {
+                    word: 0,
+                    waves: one(0),
+                    lanes: one(1),
+                },
+                StretchCounts {
+                    word: 1,
+                    waves: one(5),
+                    lanes: one(6),
+                },
+            ],
+        };
+        // Counter 1 is the sum of four lanes, and counter 6 that of two.
+        let spread = [(1, 4), (6, 2)];
+        let bytes = encode(0x2000, 8, &spread, [function].into_iter());
+        let map = CounterMap::new(&[], &bytes).expect("a whole map");
+        let values = [1, 10, 20, 30, 40, 2, 100, 200];
+        let mut counts = [0; 4];
+        let executed = map.executed(&values);
+        executed.count(0x100, &mut counts).expect("a whole map");
+        assert_eq!(counts, [1, 100, 2, 300]);
+    }
 }

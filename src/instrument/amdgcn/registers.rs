@@ -19,8 +19,6 @@ use super::plan::{
 };
 use crate::support::counting::Counting;
 
-/// The scalar registers for use between instructions.
-const TEMPORARIES: u32 = 3;
 /// The bits of a scalar register.
 const BITS: usize = 32;
 /// The vector registers of [`Plan::own_vectors`].
@@ -84,6 +82,12 @@ impl Free {
         self.cheap &= !taken;
         self.end = self.end.max(first + count);
         Some(first as u16)
+    }
+
+    /// Takes the registers for use between instructions: a pair, and one that may be anywhere.
+    fn take_temporaries(&mut self) -> Option<[u16; 3]> {
+        let pair = self.take(PAIR.into(), PAIR.into())?;
+        Some([pair, pair + 1, self.take(1, 1)?])
     }
 
     /// Only those that cost no occupancy.
@@ -268,15 +272,18 @@ impl Limits {
 
     /// Requires the scalar registers that each group needs.
     fn check_scalars(&self, group: &Group<'_, '_>) -> Result<(), Refusal> {
-        let needed = match group.is_apart {
-            true => ON_THE_WAY,
-            false => TEMPORARIES,
+        let mut free = self.scalars;
+        let is_enough = match group.is_apart {
+            true => row(free.all, ON_THE_WAY, PAIR.into()).is_some(),
+            false => free.take_temporaries().is_some(),
         };
-        let found = row(self.scalars.all, needed, PAIR.into());
-        found.map(|_| ()).ok_or(Refusal::Scalars {
-            used: self.used.scalars,
-            all: scalars(group.target),
-        })
+        match is_enough {
+            true => Ok(()),
+            false => Err(Refusal::Scalars {
+                used: self.used.scalars,
+                all: scalars(group.target),
+            }),
+        }
     }
 
     /// The refusal if so many counters do not fit.
@@ -492,14 +499,19 @@ impl<'a, 'data> Assignment<'a, 'data> {
         factors.collect()
     }
 
-    /// The scalar registers for use between instructions, and the others.
-    fn first_scalars(&self) -> Option<(u16, Free)> {
+    /// The scalar registers for use between instructions, and the others. If a wave brings its counts to memory on the way, they
+    /// are the first of [`ON_THE_WAY`].
+    fn first_scalars(&self) -> Option<([u16; 3], Free)> {
         let mut free = self.limits.scalars;
-        let count = match self.limits.has_room_on_the_way() {
-            true => ON_THE_WAY,
-            false => TEMPORARIES,
+        let temporaries = match self.limits.has_room_on_the_way() {
+            true => {
+                let first = free.take(ON_THE_WAY, PAIR.into())?;
+                // On RDNA 4, vector instructions that read one register of a pair cost waits for the other.
+                [first, first + 2, first + 3]
+            }
+            false => free.take_temporaries()?,
         };
-        free.take(count, PAIR.into()).map(|first| (first, free))
+        Some((temporaries, free))
     }
 
     /// The plan: with counters in scalar registers alone, if there are enough that cost no occupancy: then, a wave neither needs to
@@ -507,7 +519,8 @@ impl<'a, 'data> Assignment<'a, 'data> {
     fn plan(&self, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
         let (limits, group) = (self.limits, self.group);
         let is_on_the_way = limits.has_room_on_the_way();
-        let (first, mut free) = self.first_scalars().ok_or_else(|| self.refused())?;
+        let (temporaries, mut free) = self.first_scalars().ok_or_else(|| self.refused())?;
+        let first = temporaries[0];
         let mut plan = Plan {
             encoder: Encoder::new(group.target, group.lanes),
             rounds,
@@ -515,11 +528,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
             counting: group.counting,
             counters: Vec::new(),
             batches: Vec::new(),
-            // On RDNA 4, vector instructions that read one register of a pair cost waits for the other.
-            temporaries: match is_on_the_way {
-                true => [first, first + 2, first + 3],
-                false => [first, first + 1, first + 2],
-            },
+            temporaries,
             on_the_way: None,
             borrowed: None,
             factors: BTreeMap::new(),
@@ -962,5 +971,23 @@ mod tests {
         assert_eq!(free.take(8, 2), Some(90), "only 6 are cheap");
         assert_eq!(free.end, 98);
         assert_eq!(free.cheap().take(8, 2), None);
+    }
+
+    #[test]
+    fn a_pair_and_any_other_register_are_enough_between_instructions() {
+        let apart = numbers(10..12) | numbers(63..64) | numbers(91..92);
+        let mut free = Free {
+            all: apart,
+            cheap: apart,
+            end: 0,
+        };
+        assert_eq!(free.take_temporaries(), Some([10, 11, 63]));
+        assert_eq!(free.all, numbers(91..92));
+        // 63 and 64 are no pair.
+        let mut free = Free {
+            all: numbers(63..65) | numbers(91..92),
+            ..free
+        };
+        assert_eq!(free.take_temporaries(), None);
     }
 }
