@@ -162,6 +162,23 @@ pub(super) struct Code<'data> {
     pub(super) wave: WaveSize,
 }
 
+/// The code of a function, its name, and the kernel descriptors that lead there.
+#[derive(Clone, Debug)]
+pub(super) struct NamedCode<'data> {
+    pub(super) name: &'data str,
+    pub(super) code: Code<'data>,
+    /// The ELF addresses of the descriptors. Empty for a device function.
+    pub(super) descriptors: Vec<u64>,
+    /// It is a kernel with a second entry.
+    pub(super) has_preloaded_entry: bool,
+}
+
+impl NamedCode<'_> {
+    pub(super) fn is_kernel(&self) -> bool {
+        !self.descriptors.is_empty()
+    }
+}
+
 impl Code<'_> {
     /// The words at an ELF address: those of the longest instruction, with zeros past the end.
     pub(super) fn words(&self, address: u64) -> [u32; 4] {

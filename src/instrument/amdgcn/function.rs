@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use modelgpu_isa::{Flow, Operand};
 
 use super::calls::Ways;
-use super::code::{Code, Index, Ins, Scalars, Used};
+use super::code::{Code, Index, Ins, NamedCode, Scalars, Used};
 use super::jumps;
 use super::loops::Loops;
 
@@ -36,12 +36,10 @@ pub(super) struct Stretch {
 /// A function of a code object.
 #[derive(Clone, Debug)]
 pub(super) struct Function<'data> {
-    pub(super) name: String,
     pub(super) code: Code<'data>,
+    is_kernel: bool,
     pub(super) all: Vec<Ins>,
     pub(super) used: Used,
-    /// The ELF addresses of the kernel descriptors that start here. Empty for a device function.
-    pub(super) descriptors: Vec<u64>,
     /// The numbers of the instructions where waves enter.
     pub(super) entries: Vec<usize>,
     /// The goal of each jump to a computed address in this function, by the numbers of instructions.
@@ -63,26 +61,21 @@ pub(super) struct Function<'data> {
 }
 
 impl<'data> Function<'data> {
-    /// Analyses the code of a function. `has_preloaded_entry`: it is a kernel with a second entry.
-    pub(super) fn new(
-        name: String,
-        code: Code<'data>,
-        descriptors: Vec<u64>,
-        has_preloaded_entry: bool,
-    ) -> Self {
+    /// Decodes the code of a function, and finds its stretches and calls. [`Self::find_loops`] comes next.
+    pub(super) fn new(named: &NamedCode<'data>) -> Self {
+        let code = named.code;
         let (all, used) = code.instructions();
         let index = Index::new(&all);
         let mut entries = vec![0];
-        if has_preloaded_entry {
+        if named.has_preloaded_entry {
             entries.extend(index.get(code.address + PRELOADED_ENTRY));
         }
         let calls = all.iter().any(Ins::is_call);
         let mut function = Self {
-            name,
             code,
+            is_kernel: named.is_kernel(),
             all,
             used,
-            descriptors,
             entries,
             jumps: BTreeMap::new(),
             unresolved: Vec::new(),
@@ -102,7 +95,7 @@ impl<'data> Function<'data> {
     }
 
     pub(super) fn is_kernel(&self) -> bool {
-        !self.descriptors.is_empty()
+        self.is_kernel
     }
 
     /// The number of the instruction at an ELF address.
@@ -183,6 +176,10 @@ impl<'data> Function<'data> {
                 is_head: false,
             })
             .collect();
+    }
+
+    /// Finds the loops around stretches, and how often they run.
+    pub(super) fn find_loops(&mut self) {
         let successors: Vec<Vec<usize>> = (0..self.stretches.len())
             .map(|stretch| {
                 let last = self.instructions_of(stretch).last();
@@ -296,7 +293,13 @@ mod tests {
                 target: Target::Gfx90a,
                 wave: WaveSize::W64,
             };
-            let function = Function::new("f".to_owned(), code, Vec::new(), false);
+            let mut function = Function::new(&NamedCode {
+                name: "f",
+                code,
+                descriptors: Vec::new(),
+                has_preloaded_entry: false,
+            });
+            function.find_loops();
             assert!(function.all.is_empty(), "{bytes:?}");
             assert!(function.stretches.iter().all(|stretch| !stretch.is_head));
         }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use modelgpu_isa::Flow;
 
 use super::code::Scalars;
-use super::function::Function;
 use super::masks;
+use super::outline::Outline;
 
 /// The state of a search through calls.
 #[derive(Clone, Copy, Debug)]
@@ -18,14 +18,14 @@ enum Found {
 }
 
 /// Notes the calls after which the lanes are active that were so before, with the scalar registers that they may write.
-pub(super) fn note(functions: &mut [Function<'_>]) {
-    if functions.iter().all(|function| !function.calls) {
+pub(super) fn note(functions: &mut [Outline<'_>]) {
+    if functions.iter().all(|function| function.calls == 0) {
         return;
     }
     let numbers: HashMap<u64, usize> = functions
         .iter()
         .enumerate()
-        .map(|(number, function)| (function.code.address, number))
+        .map(|(number, function)| (function.address(), number))
         .collect();
     let called = functions
         .iter()
@@ -56,7 +56,8 @@ pub(super) fn note(functions: &mut [Function<'_>]) {
                     _ => None,
                 }
             });
-            functions[number].kept_calls = calls.collect();
+            let calls = calls.collect();
+            functions[number].set_kept_calls(calls);
             let is_called = called.contains(&number);
             let kept = is_called.then(|| kept(&functions[number])).flatten();
             found.insert(number, Found::Done(kept));
@@ -65,21 +66,22 @@ pub(super) fn note(functions: &mut [Function<'_>]) {
 }
 
 /// The scalar registers that a function and its callees may write, if it returns with the lanes of its entry.
-fn kept(function: &Function<'_>) -> Option<Scalars> {
-    let is_open = !function.unresolved.is_empty() || !function.outside.is_empty();
-    if function.is_kernel() || is_open || function.used.has_indexed_scalars {
+fn kept(outline: &Outline<'_>) -> Option<Scalars> {
+    let is_open = outline.has_unresolved || outline.has_outside;
+    if outline.is_kernel() || is_open || outline.used.has_indexed_scalars {
         return None;
     }
-    let mut writes = 0;
-    for (number, ins) in function.all.iter().enumerate() {
-        writes |= ins.writes;
-        if ins.is_call() {
-            writes |= function.kept_calls.get(&number)?;
-        }
+    let kept_calls = outline.kept_calls();
+    if kept_calls.len() < outline.calls {
+        return None;
     }
+    let writes = kept_calls
+        .values()
+        .fold(outline.writes, |all, own| all | own);
+    let function = outline.decoded();
     let is_return = |number: &usize| {
         matches!(function.all[*number].flow, Flow::Indirect) && !function.jumps.contains_key(number)
     };
     let returns: Vec<usize> = (0..function.all.len()).filter(is_return).collect();
-    masks::are_whole(function, &returns).then_some(writes)
+    masks::are_whole(&function, &returns).then_some(writes)
 }

@@ -12,7 +12,7 @@ use object::elf::{
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 use super::error::Refusal;
-use super::map;
+use super::map::{self, MapParts};
 use super::object::Object;
 use super::text::Text;
 
@@ -38,21 +38,21 @@ pub(super) struct Layout {
     end: u64,
     /// The first address and offset of the new segment.
     start: u64,
-    /// The address of the text.
+    /// The address of the text, and its offset in the file.
     pub(super) text: u64,
+}
+
+/// The places of the text and of the counters.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
     text_bytes: u64,
     /// The address of the counters.
-    pub(super) counters: u64,
+    counters: u64,
     counter_bytes: u64,
 }
 
 impl Layout {
-    /// The number of counters.
-    pub(super) fn counter_count(&self) -> u64 {
-        self.counter_bytes / 8
-    }
-
-    pub(super) fn new(object: &Object<'_>, text: &Text, counters: u64) -> Result<Self, Refusal> {
+    pub(super) fn new(object: &Object<'_>) -> Result<Self, Refusal> {
         let (top, end) = object.ends()?;
         if end > object.bytes.len() as u64 {
             return Err(Refusal::Damaged("it is cut".to_owned()));
@@ -65,20 +65,23 @@ impl Layout {
             });
         }
         let headers = PROGRAM_HEADER_BYTES * (object.segments.len() as u64 + 2);
-        let base = (start + headers).next_multiple_of(256);
-        let text_bytes = 4 * text.len() as u64 + FETCHED_AHEAD as u64;
         Ok(Self {
             end,
             start,
-            text: base,
-            text_bytes,
-            counters: (base + text_bytes).next_multiple_of(PAGE),
-            counter_bytes: 8 * counters,
+            text: (start + headers).next_multiple_of(256),
         })
     }
 
+    /// The bytes before the text: what is loaded of the original, and room for the program headers.
+    pub(super) fn before_text(&self, object: &Object<'_>) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.text as usize + object.bytes.len());
+        bytes.extend_from_slice(&object.bytes[..self.end as usize]);
+        bytes.resize(self.text as usize, 0);
+        bytes
+    }
+
     /// The new program headers: both new segments come after the last one that is loaded.
-    fn program_headers(&self, object: &Object<'_>) -> Vec<u8> {
+    fn program_headers(&self, object: &Object<'_>, sizes: Sizes) -> Vec<u8> {
         let endian = LittleEndian;
         let mut bytes = Vec::new();
         let last = object
@@ -106,47 +109,52 @@ impl Layout {
                 );
             }
             if Some(index) == last {
-                let size = self.text + self.text_bytes - self.start;
+                let size = self.text + sizes.text_bytes - self.start;
                 let start = self.start;
                 push(
                     PT_LOAD.0,
                     PF_R.0 | PF_X.0,
                     [start, start, start, size, size, PAGE],
                 );
-                let counters = self.counters;
+                let counters = sizes.counters;
                 push(
                     PT_LOAD.0,
                     PF_R.0 | PF_W.0,
-                    [start, counters, counters, 0, self.counter_bytes, PAGE],
+                    [start, counters, counters, 0, sizes.counter_bytes, PAGE],
                 );
             }
         }
         bytes
     }
 
-    /// Writes the code object. `patch` changes the loaded bytes of the original: it gets them by offset in the file.
+    /// Writes the code object with so many counters. The text comes after [`Self::before_text`]. `patch` changes the loaded
+    /// bytes of the original: it gets them by offset in the file.
     pub(super) fn link(
         &self,
         object: &Object<'_>,
-        text: &Text,
-        map: &[u8],
+        text: Text,
+        counters: u64,
+        map: MapParts,
         patch: impl FnOnce(&mut [u8]),
     ) -> Result<Vec<u8>, Refusal> {
         /// More than headers, alignment and names take.
         const REST: usize = 1 << 20;
         let endian = LittleEndian;
         let original = object.bytes;
+        let text_bytes = 4 * text.len() as u64 + FETCHED_AHEAD as u64;
+        let sizes = Sizes {
+            text_bytes,
+            counters: (self.text + text_bytes).next_multiple_of(PAGE),
+            counter_bytes: 8 * counters,
+        };
+        let mut out = text.into_bytes(self.text, sizes.counters);
         // A vector that grows would take twice the memory.
-        let loaded = (self.text + self.text_bytes) as usize;
-        let mut out = Vec::with_capacity(loaded + map.len() + 2 * original.len() + REST);
-        out.extend_from_slice(&original[..self.end as usize]);
+        out.reserve_exact(map.len() + 2 * original.len() - self.end as usize + REST);
         patch(&mut out);
-        out.resize(self.start as usize, 0);
-        let headers = self.program_headers(object);
+        let headers = self.program_headers(object, sizes);
         let header_count = headers.len() as u64 / PROGRAM_HEADER_BYTES;
-        out.extend(headers);
-        out.resize(self.text as usize, 0);
-        text.write(&mut out, self.text, self.counters);
+        let start = self.start as usize;
+        out[start..start + headers.len()].copy_from_slice(&headers);
         out.resize(out.len() + FETCHED_AHEAD, 0);
         out.resize(out.len().next_multiple_of(64), 0);
         // The rest, which is not loaded, moves after it.
@@ -195,7 +203,10 @@ impl Layout {
             }
             table.push(bytes);
         }
-        let (map_at, original_at) = (out.len() as u64, (out.len() + map.len()) as u64);
+        let map_at = out.len() as u64;
+        map.write(&mut out, sizes.counters, counters);
+        let original_at = out.len() as u64;
+        out.extend_from_slice(original);
         let new: [(&str, u32, u64, u64, u64, u64); 4] = [
             (
                 map::TEXT_SECTION,
@@ -203,15 +214,15 @@ impl Layout {
                 SHF_ALLOC.0 | SHF_EXECINSTR.0,
                 self.text,
                 self.text,
-                self.text_bytes,
+                sizes.text_bytes,
             ),
             (
                 map::COUNTERS_SECTION,
                 SHT_NOBITS.0,
                 SHF_ALLOC.0 | SHF_WRITE.0,
-                self.counters,
+                sizes.counters,
                 self.text,
-                self.counter_bytes,
+                sizes.counter_bytes,
             ),
             (
                 map::MAP_SECTION,
@@ -219,7 +230,7 @@ impl Layout {
                 0,
                 0,
                 map_at,
-                map.len() as u64,
+                original_at - map_at,
             ),
             (
                 map::ORIGINAL_SECTION,
@@ -230,8 +241,6 @@ impl Layout {
                 original.len() as u64,
             ),
         ];
-        out.extend_from_slice(map);
-        out.extend_from_slice(original);
         for (name, kind, flags, address, offset, size) in new {
             let mut bytes = Vec::with_capacity(SECTION_HEADER_BYTES);
             bytes.extend((strings.len() as u32).to_le_bytes());

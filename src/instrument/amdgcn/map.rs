@@ -9,6 +9,8 @@
 //! number of its terms, and for each the number of a counter and a factor (zigzag). A function with several copies is there
 //! as often: its counts are the sums of theirs.
 
+use std::ops::Range;
+
 use object::LittleEndian;
 use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
@@ -65,26 +67,22 @@ pub(super) struct FunctionCounts {
     pub(super) stretches: Vec<StretchCounts>,
 }
 
-/// Writes a map. Only one function is in memory at a time. `spread`: the counters that are sums, by rising number, and the
-/// number of counters of each sum.
-pub(super) fn encode(
-    address: u64,
-    counters: u64,
-    spread: &[(u64, u64)],
-    functions: impl ExactSizeIterator<Item = FunctionCounts>,
-) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for number in [VERSION, address, counters, spread.len() as u64] {
-        write_uleb128(&mut bytes, number);
-    }
-    let mut last = 0;
-    for (counter, count) in spread {
-        write_uleb128(&mut bytes, counter - last);
-        write_uleb128(&mut bytes, *count);
-        last = *counter;
-    }
-    write_uleb128(&mut bytes, functions.len() as u64);
-    for function in functions {
+/// A map that is being written. Functions come in any order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MapParts {
+    /// The bytes of functions, in pieces that are freed one by one.
+    pieces: Vec<Vec<u8>>,
+    /// The ELF address of each function, the number of its piece, and its bytes there.
+    places: Vec<(u64, usize, Range<usize>)>,
+    /// The counters that are sums of counters from them on, and the number of these.
+    spread: Vec<(u64, u64)>,
+}
+
+impl MapParts {
+    /// The bytes of a piece, but for larger functions.
+    const PIECE: usize = 1 << 20;
+
+    pub(super) fn add(&mut self, function: &FunctionCounts) {
         let mut body = vec![0; function.words.div_ceil(8) as usize];
         for word in &function.starts {
             body[(word / 8) as usize] |= 1 << (word % 8);
@@ -103,12 +101,63 @@ pub(super) fn encode(
                 }
             }
         }
+        let mut head = Vec::new();
         for number in [function.address, function.words, body.len() as u64] {
-            write_uleb128(&mut bytes, number);
+            write_uleb128(&mut head, number);
         }
-        bytes.extend(body);
+        let size = head.len() + body.len();
+        let room = |piece: &Vec<u8>| piece.capacity() - piece.len();
+        if self.pieces.last().map_or(0, room) < size {
+            let capacity = size.max(Self::PIECE);
+            self.pieces.push(Vec::with_capacity(capacity));
+        }
+        let number = self.pieces.len() - 1;
+        let piece = &mut self.pieces[number];
+        let start = piece.len();
+        piece.extend(head);
+        piece.extend(body);
+        let place = (function.address, number, start..start + size);
+        self.places.push(place);
     }
-    bytes
+
+    /// Notes that a counter is the sum of this number of counters from it on.
+    pub(super) fn add_sum(&mut self, counter: u64, count: u64) {
+        self.spread.push((counter, count));
+    }
+
+    /// Writes the map of so many counters at an ELF address.
+    pub(super) fn write(mut self, out: &mut Vec<u8>, address: u64, counters: u64) {
+        for number in [VERSION, address, counters, self.spread.len() as u64] {
+            write_uleb128(out, number);
+        }
+        self.spread.sort_unstable();
+        let mut last = 0;
+        for (counter, count) in &self.spread {
+            write_uleb128(out, counter - last);
+            write_uleb128(out, *count);
+            last = *counter;
+        }
+        write_uleb128(out, self.places.len() as u64);
+        self.places.sort_by_key(|(address, ..)| *address);
+        let mut lasts = vec![0; self.pieces.len()];
+        for (index, (_, piece, _)) in self.places.iter().enumerate() {
+            lasts[*piece] = index;
+        }
+        for (index, (_, piece, range)) in self.places.into_iter().enumerate() {
+            out.extend_from_slice(&self.pieces[piece][range]);
+            if lasts[piece] == index {
+                self.pieces[piece] = Vec::new();
+            }
+        }
+    }
+
+    /// The most bytes of the map, but for those of the fixed part of its head.
+    pub(super) fn len(&self) -> usize {
+        /// A number has at most ten bytes.
+        const SUM: usize = 2 * 10;
+        let functions: usize = self.pieces.iter().map(Vec::len).sum();
+        functions + SUM * self.spread.len()
+    }
 }
 
 /// The numbers of a map, one after the other.
@@ -385,7 +434,10 @@ mod tests {
                 },
             ],
         };
-        let bytes = encode(0x2000, 3, &[], [function.clone()].into_iter());
+        let mut parts = MapParts::default();
+        parts.add(&function);
+        let mut bytes = Vec::new();
+        parts.write(&mut bytes, 0x2000, 3);
         let mut numbers = Numbers { all: &bytes, at: 0 };
         let head: Vec<u64> = (0..4).map(|_| numbers.next().expect("a number")).collect();
         assert_eq!(head, [VERSION, 0x2000, 3, 0]);
@@ -436,8 +488,13 @@ mod tests {
             ],
         };
         // Counter 1 is the sum of four lanes, and counter 6 that of two.
-        let spread = [(1, 4), (6, 2)];
-        let bytes = encode(0x2000, 8, &spread, [function].into_iter());
+        let mut parts = MapParts::default();
+        parts.add(&function);
+        for (counter, count) in [(1, 4), (6, 2)] {
+            parts.add_sum(counter, count);
+        }
+        let mut bytes = Vec::new();
+        parts.write(&mut bytes, 0x2000, 8);
         let map = CounterMap::new(&[], &bytes).expect("a whole map");
         let values = [1, 10, 20, 30, 40, 2, 100, 200];
         let mut counts = [0; 4];

@@ -23,6 +23,7 @@ mod map;
 mod masks;
 mod object;
 mod occupancy;
+mod outline;
 mod pending;
 mod plan;
 mod registers;

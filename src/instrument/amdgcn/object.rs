@@ -11,9 +11,8 @@ use object::elf::{
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 
-use super::code::Code;
+use super::code::{Code, NamedCode};
 use super::error::Refusal;
-use super::function::Function;
 use super::map;
 use crate::format::codeobject::CodeObjectError;
 
@@ -257,8 +256,8 @@ impl<'data> Object<'data> {
         self.bytes.get(offset..offset + size as usize)
     }
 
-    /// The functions, by rising address, without empty ones.
-    pub(super) fn functions(&self) -> Vec<Function<'data>> {
+    /// The code of functions, by rising address.
+    pub(super) fn codes(&self) -> Vec<NamedCode<'data>> {
         let endian = LittleEndian;
         let texts: Vec<(u64, u64)> = self
             .sections
@@ -276,7 +275,7 @@ impl<'data> Object<'data> {
         let wave = self.kernels.values().flatten().next();
         let usual = wave.map_or(WaveSize::W64, Descriptor::wave);
         let starts: Vec<u64> = self.names.keys().copied().collect();
-        let mut functions = Vec::new();
+        let mut codes = Vec::new();
         for (number, (start, (name, size))) in self.names.iter().enumerate() {
             let text = texts
                 .iter()
@@ -297,13 +296,13 @@ impl<'data> Object<'data> {
                 target: self.target,
                 wave: kernels.first().map_or(usual, Descriptor::wave),
             };
-            let descriptors = kernels.iter().map(|kernel| kernel.address).collect();
-            let is_preloading = kernels.iter().any(Descriptor::preloads);
-            let function = Function::new((*name).to_owned(), code, descriptors, is_preloading);
-            if !function.all.is_empty() {
-                functions.push(function);
-            }
+            codes.push(NamedCode {
+                name,
+                code,
+                descriptors: kernels.iter().map(|kernel| kernel.address).collect(),
+                has_preloaded_entry: kernels.iter().any(Descriptor::preloads),
+            });
         }
-        functions
+        codes
     }
 }

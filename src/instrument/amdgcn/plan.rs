@@ -175,6 +175,13 @@ impl Plan {
         self.vectors.len() > self.spread().count()
     }
 
+    /// Forgets all that only the copies of functions need.
+    pub(super) fn forget_counters(&mut self) {
+        self.counters = Vec::new();
+        self.batches = Vec::new();
+        self.factors = BTreeMap::new();
+    }
+
     /// The bits of a batch that are set at the start: those of counters that have a value, and of the waves that begin in this
     /// function.
     pub(super) fn first_bits(&self, batch: &Batch, beginning: Option<usize>) -> u32 {

@@ -32,6 +32,8 @@ pub(super) struct Group<'a, 'data> {
     /// The lanes of a wave.
     pub(super) lanes: u16,
     pub(super) functions: &'a [&'a Function<'data>],
+    /// The number of their stretches.
+    pub(super) stretches: usize,
     /// The descriptors of its kernels.
     pub(super) descriptors: Vec<Descriptor>,
     /// The registers that these, and all that they may call, use.
@@ -49,6 +51,16 @@ pub(super) struct Group<'a, 'data> {
 }
 
 impl Group<'_, '_> {
+    /// Requires registers that a group of this size needs. Its functions need not be decoded yet.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        let limits = Limits::new(self, self.sharing == Sharing::Borrowed);
+        limits.check_scalars(self)?;
+        match !self.is_apart && limits.is_hopeless(self.stretches) {
+            true => Err(limits.refused(0)),
+            false => Ok(()),
+        }
+    }
+
     /// The first of [`ON_THE_WAY`] scalar registers that its functions do not use, and that their waves do not start with.
     fn gap(&self) -> Option<u32> {
         let initial = self.descriptors.iter().map(Descriptor::initial_scalars);
@@ -121,15 +133,11 @@ fn row(set: Scalars, count: u32, alignment: u32) -> Option<u32> {
     found.map(|(_, first)| first)
 }
 
-/// Decides on the counters of a group, whose first word in memory is `first_word`. A wave brings its counts to memory after so
+/// Decides on the counters of a group that passes [`Group::check`], and whose first word in memory is `first_word`. A wave brings its counts to memory after so
 /// many `rounds` of a loop.
 pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
     let may_borrow = group.sharing == Sharing::Borrowed;
     let limits = Limits::new(group, may_borrow);
-    limits.check_scalars(group)?;
-    if !group.is_apart && limits.is_hopeless(group.functions) {
-        return Err(limits.refused(0));
-    }
     // No wish of a function that is apart depends on its limits.
     let wishes = Wishes {
         counting: group.counting,
@@ -214,7 +222,8 @@ impl Limits {
         let known = known.map(|descriptor| descriptor.vectors(target, lanes));
         let known = known.max().unwrap_or_default();
         let mut scalars = free_scalars(target, &used, occupancy::waves(target, lanes, known));
-        let is_kernel = group.functions[0].is_kernel();
+        // Functions that borrow registers are by themselves.
+        let is_kernel = !group.descriptors.is_empty();
         let has_room = row(scalars.all, ON_THE_WAY, PAIR.into()).is_some();
         let gap = match group.is_apart && (!has_room || group.sharing == Sharing::Borrowed) {
             true => group.gap(),
@@ -260,14 +269,10 @@ impl Limits {
     }
 
     /// Returns whether functions have far more blocks than there are registers for counters: flow saves some two thirds.
-    fn is_hopeless(&self, functions: &[&Function<'_>]) -> bool {
+    fn is_hopeless(&self, stretches: usize) -> bool {
         const SAVED: usize = 8;
-        let blocks: usize = functions
-            .iter()
-            .map(|function| function.stretches.len())
-            .sum();
         let spare = self.vectors.saturating_sub(self.first_vector) as usize;
-        blocks > SAVED * (32 * spare + Scalars::BITS as usize)
+        stretches > SAVED * (32 * spare + Scalars::BITS as usize)
     }
 
     /// Requires the scalar registers that each group needs.

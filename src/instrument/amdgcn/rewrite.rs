@@ -1,8 +1,9 @@
 //! From a code object to one with counters.
 
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
-use modelgpu_isa::{Flow, Generation, WaveSize};
+use modelgpu_isa::{Generation, WaveSize};
 
 use super::code::Used;
 use super::encoder::Encoder;
@@ -11,8 +12,9 @@ use super::function::Function;
 use super::insert::{Emitter, Labels, Own, Planned};
 use super::kept;
 use super::link::Layout;
-use super::map::{self, FunctionCounts, StretchCounts};
+use super::map::{FunctionCounts, MapParts, StretchCounts, Sum};
 use super::object::{Object, granule};
+use super::outline::{Outline, outlines};
 use super::plan::Plan;
 use super::registers::{Group, plan};
 use super::text::{Goal, Label, Text};
@@ -45,74 +47,53 @@ fn instrument_within(
     options: &AmdgcnOptions,
     far: Far,
 ) -> Result<Instrumented, Refusal> {
-    let mut functions = object.functions();
+    let layout = Layout::new(object)?;
+    let mut functions = outlines(object.codes());
     kept::note(&mut functions);
-    let planner = Planner {
+    let devices_end = |function: &Outline<'_>| !function.is_kernel() && function.may_end;
+    let mut rewriter = Rewriter {
         object,
         options,
         far,
         functions: &functions,
+        devices_end: functions.iter().any(devices_end),
         words: 0,
-        plans: Vec::new(),
+        text: Text::after(layout.before_text(object)),
+        labels: Labels::default(),
+        map: MapParts::default(),
+        written: Vec::new(),
         refused: Vec::new(),
     };
-    let (mut plans, words, refused) = planner.plan();
-    join_registers(&mut plans);
-    if plans.is_empty() {
+    rewriter.rewrite()?;
+    let Rewriter {
+        words,
+        mut text,
+        labels,
+        map,
+        mut written,
+        refused,
+        ..
+    } = rewriter;
+    let Some(first) = written.first() else {
         let first = refused.into_iter().next();
         return Err(first.map_or(Refusal::NoFunction, |(_, refusal)| refusal));
-    }
-    let mut text = Text::default();
-    let mut labels = Labels::default();
-    for Planned {
-        own,
-        plan,
-        functions,
-    } in &plans
-    {
-        for function in functions {
-            let address = function.code.address;
-            let label = text.label();
-            match function.is_kernel() {
-                true => labels.kernels.insert(address, label),
-                false => labels.starts.insert((*own, address), label),
-            };
-            if plan.borrowed.is_some() {
-                let label = text.label();
-                labels.behind_pairs.insert(address, label);
-            }
-        }
-    }
-    let branch = plans[0].plan.encoder.branch_word();
-    text.filler = plans[0].plan.encoder.nothing_word();
-    for planned in &plans {
-        Emitter::new(planned, &labels, &mut text).write(&mut text)?;
-    }
-    text.bridge(branch)?;
+    };
+    check_direct_calls(&functions, &written, &labels, &text)?;
+    text.bridge(first.plan.encoder.branch_word())?;
     text.link_branches();
-    let layout = Layout::new(object, &text, words)?;
-    let mut patches = patches(object, &plans, &labels, &text, &layout)?;
-    if let Some(apart) = plans.iter().find(|planned| planned.plan.is_apart) {
+    join_registers(&mut written);
+    let mut patches = patches(object, &functions, &written, &labels, &text, &layout)?;
+    if let Some(apart) = written.iter().find(|written| written.plan.is_apart) {
         let kept = functions.iter().filter(|function| {
-            function.calls && !labels.kernels.contains_key(&function.code.address)
+            function.calls > 0 && !labels.kernels.contains_key(&function.address())
         });
         for function in kept {
             patches.extend(described(object, &apart.plan, function, None)?);
         }
     }
-    let spread = plans.iter().flat_map(|planned| planned.plan.spread());
-    let mut spread: Vec<(u64, u64)> = spread.collect();
-    spread.sort_unstable();
-    let map = map::encode(
-        layout.counters,
-        layout.counter_count(),
-        &spread,
-        counts(&plans),
-    );
     // The new code object may be large, and they are no longer needed.
-    drop(plans);
-    drop(functions);
-    let code = layout.link(object, &text, &map, |bytes| {
+    drop((written, functions));
+    let code = layout.link(object, text, words, map, |bytes| {
         for (offset, patch) in patches {
             bytes[offset..offset + patch.len()].copy_from_slice(&patch);
         }
@@ -120,103 +101,119 @@ fn instrument_within(
     Ok(Instrumented { code, refused })
 }
 
-/// Divides the functions of a code object into groups that share registers, and plans their counters.
-struct Planner<'f, 'data> {
-    object: &'f Object<'data>,
-    options: &'f AmdgcnOptions,
+/// The copies of a group of functions that have been written.
+struct Written {
+    own: Own,
+    /// Without its counters.
+    plan: Plan,
+    /// The numbers of the functions.
+    functions: Vec<usize>,
+}
+
+/// A group of functions, decoded, and its plan.
+type PlannedGroup<'data> = (Plan, Vec<Rc<Function<'data>>>);
+
+/// Divides the functions of a code object into groups that share registers, plans their counters, and writes their copies.
+/// Only one group is decoded at a time.
+struct Rewriter<'o, 'data> {
+    object: &'o Object<'data>,
+    options: &'o AmdgcnOptions,
     far: Far,
-    functions: &'f [Function<'data>],
+    functions: &'o [Outline<'data>],
+    /// A wave may end in some device function.
+    devices_end: bool,
+    /// The words of counters in memory.
     words: u64,
-    plans: Vec<Planned<'f, 'data>>,
+    text: Text,
+    labels: Labels,
+    map: MapParts,
+    written: Vec<Written>,
+    /// The functions without counters.
     refused: Vec<(String, Refusal)>,
 }
 
-impl<'f, 'data> Planner<'f, 'data> {
-    /// The plans, the words of their counters in memory, and the functions without counters.
-    fn plan(mut self) -> (Vec<Planned<'f, 'data>>, u64, Vec<(String, Refusal)>) {
-        let connected = self.plan_kernels();
-        self.plan_connected(connected);
-        (self.plans, self.words, self.refused)
+impl<'o, 'data> Rewriter<'o, 'data> {
+    fn rewrite(&mut self) -> Result<(), Refusal> {
+        let connected = self.rewrite_kernels()?;
+        self.rewrite_connected(connected)
     }
 
-    /// Plans each kernel by itself: with copies of the functions that it calls, if these are known. Returns the other
-    /// kernels that call functions, also those that cannot be copied.
-    fn plan_kernels(&mut self) -> Vec<&'f Function<'data>> {
-        let by_address = self.functions.iter();
-        let by_address: HashMap<u64, &Function<'data>> = by_address
-            .map(|function| (function.code.address, function))
+    fn refuse(&mut self, function: &Outline<'_>, refusal: Refusal) {
+        self.refused.push((function.named.name.to_owned(), refusal));
+    }
+
+    /// Rewrites each kernel by itself: with copies of the functions that it calls, if these are known. Returns the numbers of
+    /// the other kernels that call functions, also of those that cannot be copied.
+    fn rewrite_kernels(&mut self) -> Result<Vec<usize>, Refusal> {
+        let functions = self.functions;
+        let by_address: HashMap<u64, usize> = functions
+            .iter()
+            .enumerate()
+            .map(|(number, function)| (function.address(), number))
             .collect();
         // Copies for single kernels double the code at most.
-        let sizes = self
-            .functions
-            .iter()
-            .map(|function| function.code.bytes.len());
-        let mut room: usize = sizes.sum();
+        let mut room: usize = functions.iter().map(Outline::size).sum();
         let mut connected = Vec::new();
-        for kernel in self
-            .functions
-            .iter()
-            .filter(|function| function.is_kernel())
-        {
-            if let Some(refusal) = obstacle(kernel) {
-                self.refused.push((kernel.name.clone(), refusal));
-                connected.extend(kernel.calls.then_some(kernel));
+        for (number, kernel) in functions.iter().enumerate() {
+            if !kernel.is_kernel() {
+                continue;
+            }
+            let calls = kernel.calls > 0;
+            if let Some(refusal) = kernel.obstacle.clone() {
+                self.refuse(kernel, refusal);
+                connected.extend(calls.then_some(number));
                 continue;
             }
             let is_separate = self.options.sharing == Sharing::Separate;
-            let callees = match kernel.calls {
+            let callees = match calls {
                 true if !is_separate => None,
-                true => callees(kernel, &by_address),
+                true => callees(functions, number, &by_address),
                 false => Some(Vec::new()),
             };
             let Some(callees) = callees else {
-                connected.push(kernel);
+                connected.push(number);
                 continue;
             };
-            let size: usize = callees
-                .iter()
-                .map(|function| function.code.bytes.len())
-                .sum();
-            let mut group = vec![kernel];
+            let size: usize = callees.iter().map(|callee| functions[*callee].size()).sum();
+            let mut group = vec![number];
             group.extend(callees);
-            let used = joined(&group);
-            let plan = match size <= room {
+            let used = joined(functions, &group);
+            let planned = match size <= room {
                 true => self.planned(&group, used, Reach::Kernel),
                 false => Err(Refusal::NoFunction),
             };
-            match plan {
-                Ok(plan) => {
+            match planned {
+                Ok(planned) => {
                     room -= size;
-                    self.add(Some(kernel.code.address), plan, group);
+                    self.write(Some(kernel.address()), planned, group)?;
                 }
-                Err(_) if kernel.calls => connected.push(kernel),
-                Err(refusal) => self.refused.push((kernel.name.clone(), refusal)),
+                Err(_) if calls => connected.push(number),
+                Err(refusal) => self.refuse(kernel, refusal),
             }
         }
-        connected
+        Ok(connected)
     }
 
-    /// Plans the functions that these kernels may call, and those of the kernels that can be copied.
-    fn plan_connected(&mut self, kernels: Vec<&'f Function<'data>>) {
+    /// Rewrites the functions that these kernels may call, and those of the kernels that can be copied.
+    fn rewrite_connected(&mut self, kernels: Vec<usize>) -> Result<(), Refusal> {
         if kernels.is_empty() {
-            return;
+            return Ok(());
         }
-        let devices = self
-            .functions
-            .iter()
-            .filter(|function| !function.is_kernel());
-        let all: Vec<&Function<'data>> = kernels.into_iter().chain(devices).collect();
+        let functions = self.functions;
+        let devices = (0..functions.len()).filter(|number| !functions[*number].is_kernel());
+        let all: Vec<usize> = kernels.into_iter().chain(devices).collect();
         // Any of them may be called.
-        let used = joined(&all);
+        let used = joined(functions, &all);
         let (mut group, mut has_gaps) = (Vec::new(), false);
-        for function in all {
+        for number in all {
+            let function = &functions[number];
             match self.far.obstacle(function) {
-                None => group.push(function),
+                None => group.push(number),
                 Some(refusal) => {
                     // That of a kernel is known.
                     has_gaps = true;
                     if !function.is_kernel() {
-                        self.refused.push((function.name.clone(), refusal));
+                        self.refuse(function, refusal);
                     }
                 }
             }
@@ -224,70 +221,117 @@ impl<'f, 'data> Planner<'f, 'data> {
         // Many functions have too many counters to have them all in registers at once. And one that stays as it is may end waves.
         let is_whole = !has_gaps && self.options.sharing == Sharing::Separate;
         let whole = is_whole.then(|| self.planned(&group, used, Reach::Object).ok());
-        if let Some(plan) = whole.flatten() {
-            self.add(None, plan, group);
-            return;
+        if let Some(planned) = whole.flatten() {
+            return self.write(None, planned, group);
         }
-        for function in group {
-            let plan = self.planned(&[function], used, Reach::Function);
-            match plan.and_then(|plan| self.far.with_room(plan, function)) {
-                Ok(plan) => self.add(None, plan, vec![function]),
-                Err(refusal) => self.refused.push((function.name.clone(), refusal)),
+        // Functions refer to copies of others that come later, and may not come.
+        for function in group.iter().map(|number| &functions[*number]) {
+            if !function.is_kernel() {
+                let label = self.text.copy_label(function.address());
+                let place = (None, function.address());
+                self.labels.starts.insert(place, label);
             }
         }
+        for number in group {
+            let function = &functions[number];
+            let planned = self.planned(&[number], used, Reach::Function);
+            match planned.and_then(|planned| self.far.with_room(planned, function)) {
+                Ok(planned) => self.write(None, planned, vec![number])?,
+                Err(refusal) => self.refuse(function, refusal),
+            }
+        }
+        Ok(())
     }
 
-    fn add(&mut self, own: Own, plan: Plan, functions: Vec<&'f Function<'data>>) {
+    /// Writes the copies of a group with these numbers.
+    fn write(
+        &mut self,
+        own: Own,
+        (mut plan, functions): PlannedGroup<'data>,
+        numbers: Vec<usize>,
+    ) -> Result<(), Refusal> {
+        let text = &mut self.text;
+        if self.written.is_empty() {
+            text.filler = plan.encoder.nothing_word();
+        }
+        for function in &functions {
+            let address = function.code.address;
+            if function.is_kernel() {
+                self.labels.kernels.insert(address, text.label());
+            } else {
+                let starts = self.labels.starts.entry((own, address));
+                starts.or_insert_with(|| text.label());
+            }
+            if plan.borrowed.is_some() {
+                self.labels.behind_pairs.insert(address, text.label());
+            }
+        }
         self.words += plan.words;
-        self.plans.push(Planned {
+        let sums = std::mem::take(&mut plan.sums);
+        let mut planned = Planned {
             own,
             plan,
-            functions,
+            functions: functions.iter().map(Rc::as_ref).collect(),
+        };
+        Emitter::new(&planned, &self.labels, text).write(text)?;
+        for (function, sums) in functions.iter().zip(sums) {
+            self.map.add(&counts(function, sums));
+        }
+        let sums = planned.plan.spread();
+        sums.for_each(|(counter, count)| self.map.add_sum(counter, count));
+        planned.plan.forget_counters();
+        self.written.push(Written {
+            own,
+            plan: planned.plan,
+            functions: numbers,
         });
+        Ok(())
     }
 
     /// The plan of a group. These registers are `used` by it and all that it may call.
-    fn planned(&self, group: &[&Function<'_>], used: Used, reach: Reach) -> Result<Plan, Refusal> {
-        let ends = |function: &Function<'_>| {
-            let mut all = function.all.iter();
-            all.any(|ins| matches!(ins.flow, Flow::End | Flow::Trap))
-        };
+    fn planned(
+        &self,
+        numbers: &[usize],
+        used: Used,
+        reach: Reach,
+    ) -> Result<PlannedGroup<'data>, Refusal> {
+        let outlines = || numbers.iter().map(|number| &self.functions[*number]);
         let is_apart = reach == Reach::Function;
         let callees_end = match is_apart {
-            true => self
-                .functions
-                .iter()
-                .any(|function| !function.is_kernel() && ends(function)),
-            false => group
-                .iter()
-                .any(|function| !function.is_kernel() && ends(function)),
+            true => self.devices_end,
+            false => outlines().any(|function| !function.is_kernel() && function.may_end),
         };
-        let kernels = group
-            .iter()
-            .filter_map(|function| self.object.kernels.get(&function.code.address));
-        let wave = group[0].code.wave;
-        if let Some(other) = group.iter().find(|function| function.code.wave != wave) {
+        let kernels =
+            outlines().filter_map(|function| self.object.kernels.get(&function.address()));
+        let wave = self.functions[numbers[0]].named.code.wave;
+        if let Some(other) = outlines().find(|function| function.named.code.wave != wave) {
             return Err(Refusal::Callee {
-                callee: other.name.clone(),
+                callee: other.named.name.to_owned(),
             });
         }
-        let group = Group {
+        let mut group = Group {
             target: self.object.target,
             lanes: match wave {
                 WaveSize::W32 => 32,
                 WaveSize::W64 => 64,
             },
-            functions: group,
+            functions: &[],
+            stretches: outlines().map(|function| function.stretches).sum(),
             descriptors: kernels.flatten().copied().collect(),
             used,
-            own: joined(group),
+            own: joined(self.functions, numbers),
             callees_end,
             is_apart,
             is_closed: reach == Reach::Kernel,
             counting: self.options.counting,
             sharing: self.options.sharing,
         };
-        plan(&group, self.words, self.options.rounds)
+        group.check()?;
+        let functions: Vec<Rc<Function<'data>>> = outlines().map(Outline::function).collect();
+        let decoded: Vec<&Function<'data>> = functions.iter().map(Rc::as_ref).collect();
+        group.functions = &decoded;
+        let plan = plan(&group, self.words, self.options.rounds)?;
+        Ok((plan, functions))
     }
 }
 
@@ -302,51 +346,68 @@ enum Reach {
     Function,
 }
 
-/// The registers that functions use.
-fn joined(functions: &[&Function<'_>]) -> Used {
+/// The registers that functions with these numbers use.
+fn joined(functions: &[Outline<'_>], numbers: &[usize]) -> Used {
     let mut used = Used::default();
-    functions
+    numbers
         .iter()
-        .for_each(|function| used.join(function.used));
+        .for_each(|number| used.join(functions[*number].used));
     used
 }
 
-/// The functions that a kernel may call, and those that they may call. `None` if some are not known, or have no copy.
-fn callees<'f, 'data>(
-    kernel: &Function<'data>,
-    by_address: &HashMap<u64, &'f Function<'data>>,
-) -> Option<Vec<&'f Function<'data>>> {
+/// The numbers of the functions that a kernel may call, and of those that they may call. `None` if some are not known, or have
+/// no copy.
+fn callees(
+    functions: &[Outline<'_>],
+    kernel: usize,
+    by_address: &HashMap<u64, usize>,
+) -> Option<Vec<usize>> {
     let mut found = BTreeMap::new();
-    let mut open: Vec<&Function<'data>> = vec![kernel];
-    while let Some(function) = open.pop() {
-        let calls = function.all.iter().filter(|ins| ins.is_call()).count();
-        if calls != function.callees.len() || !function.unresolved.is_empty() {
+    let mut open = vec![kernel];
+    while let Some(number) = open.pop() {
+        let function = &functions[number];
+        if function.calls != function.callees.len() || function.has_unresolved {
             return None;
         }
-        for (number, goal) in &function.callees {
-            // A direct call within the function is a branch.
-            let is_direct = matches!(function.all[*number].flow, Flow::Call { .. });
-            if is_direct && function.number_at(*goal).is_some() {
-                continue;
-            }
-            let callee = by_address.get(goal).copied()?;
-            if callee.is_kernel() || obstacle(callee).is_some() {
+        for goal in &function.goals {
+            let number = by_address.get(goal).copied()?;
+            let callee = &functions[number];
+            if callee.is_kernel() || callee.obstacle.is_some() {
                 return None;
             }
-            if found.insert(*goal, callee).is_none() {
-                open.push(callee);
+            if found.insert(*goal, number).is_none() {
+                open.push(number);
             }
         }
     }
     Some(found.into_values().collect())
 }
 
+/// Requires that all functions that direct calls lead to have a copy.
+fn check_direct_calls(
+    functions: &[Outline<'_>],
+    written: &[Written],
+    labels: &Labels,
+    text: &Text,
+) -> Result<(), Refusal> {
+    let connected = written.iter().filter(|written| written.own.is_none());
+    for number in connected.flat_map(|written| &written.functions) {
+        for (address, goal) in &functions[*number].direct_calls {
+            let label = labels.starts.get(&(None, *goal));
+            if !label.is_some_and(|label| text.has_place(*label)) {
+                return Err(Refusal::Branch { address: *address });
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Gives all kernels that call functions the registers of all functions that are apart.
-fn join_registers(plans: &mut [Planned<'_, '_>]) {
+fn join_registers(written: &mut [Written]) {
     let apart = || {
-        plans
+        written
             .iter()
-            .map(|planned| &planned.plan)
+            .map(|written| &written.plan)
             .filter(|plan| plan.is_apart)
     };
     let Some(first) = apart().map(|plan| plan.total).next() else {
@@ -355,7 +416,7 @@ fn join_registers(plans: &mut [Planned<'_, '_>]) {
     let mut total = first;
     apart().for_each(|plan| total.join(plan.total));
     let accumulator = apart().map(|plan| plan.first_accumulator).max();
-    for plan in plans.iter_mut().map(|planned| &mut planned.plan) {
+    for plan in written.iter_mut().map(|written| &mut written.plan) {
         if plan.is_apart {
             plan.total = total;
             plan.first_accumulator = accumulator.unwrap_or(plan.first_accumulator);
@@ -374,88 +435,57 @@ struct Far {
 
 impl Far {
     /// Why a function has no room for a branch to its copy that takes so many bytes.
-    fn shortage(&self, function: &Function<'_>, needed: u64) -> Option<Refusal> {
-        let size = function.code.bytes.len() as u64;
-        let distance = self.end.saturating_sub(function.code.address);
+    fn shortage(&self, function: &Outline<'_>, needed: u64) -> Option<Refusal> {
+        let size = function.size() as u64;
+        let distance = self.end.saturating_sub(function.address());
         let is_far = distance.cast_signed() > self.reach;
         let is_short = !function.is_kernel() && size < needed && is_far;
         is_short.then_some(Refusal::Short { size })
     }
 
     /// Why a function cannot be copied.
-    fn obstacle(&self, function: &Function<'_>) -> Option<Refusal> {
-        obstacle(function).or_else(|| self.shortage(function, FAR_BRANCH))
+    fn obstacle(&self, function: &Outline<'_>) -> Option<Refusal> {
+        let own = function.obstacle.clone();
+        own.or_else(|| self.shortage(function, FAR_BRANCH))
     }
 
     /// The plan of a function, if this has room for its branch.
-    fn with_room(&self, plan: Plan, function: &Function<'_>) -> Result<Plan, Refusal> {
-        let needed = match plan.borrowed {
+    fn with_room<'data>(
+        &self,
+        planned: PlannedGroup<'data>,
+        function: &Outline<'_>,
+    ) -> Result<PlannedGroup<'data>, Refusal> {
+        let needed = match planned.0.borrowed {
             Some(_) => FAR_BRANCH + KEPT_PAIR,
             None => FAR_BRANCH,
         };
         match self.shortage(function, needed) {
             Some(refusal) => Err(refusal),
-            None => Ok(plan),
+            None => Ok(planned),
         }
     }
-}
-
-/// Why a function cannot be copied.
-fn obstacle(function: &Function<'_>) -> Option<Refusal> {
-    const FOREIGN: [&str; 7] = [
-        "s_cbranch_i_fork",
-        "s_cbranch_g_fork",
-        "s_cbranch_join",
-        "s_rfe",
-        "s_subvector",
-        "s_cbranch_cdbg",
-        "s_set_vgpr_msb",
-    ];
-    let mut is_indexing = false;
-    for (number, ins) in function.all.iter().enumerate() {
-        let name = ins.mnemonic;
-        let refusal = Refusal::Instruction {
-            mnemonic: name,
-            address: ins.address,
-        };
-        if name == "s_set_gpr_idx_mode" || FOREIGN.iter().any(|foreign| name.starts_with(foreign)) {
-            return Some(refusal);
-        }
-        match name {
-            "s_set_gpr_idx_on" => is_indexing = true,
-            "s_set_gpr_idx_off" => is_indexing = false,
-            _ if is_indexing && function.stretches[function.stretch_of(number)].first == number => {
-                return Some(refusal);
-            }
-            _ => {}
-        }
-    }
-    let unknown = |number: &usize| Refusal::Branch {
-        address: function.all[*number].address,
-    };
-    let unresolved = function.unresolved.first().filter(|_| function.is_kernel());
-    function.outside.first().or(unresolved).map(unknown)
 }
 
 /// The changes to loaded bytes of the original, by offset in the file: kernel descriptors, and branches from functions to
 /// their copies.
 fn patches(
     object: &Object<'_>,
-    plans: &[Planned<'_, '_>],
+    outlines: &[Outline<'_>],
+    written: &[Written],
     labels: &Labels,
     text: &Text,
     layout: &Layout,
 ) -> Result<Vec<(usize, Vec<u8>)>, Refusal> {
     let place = |label: Label| layout.text + text.offset(label);
     let mut patches = Vec::new();
-    for Planned {
+    for Written {
         own,
         plan,
         functions,
-    } in plans
+    } in written
     {
-        for function in functions {
-            let address = function.code.address;
+        for function in functions.iter().map(|number| &outlines[*number]) {
+            let address = function.address();
             if own.is_some() && !function.is_kernel() {
                 continue;
             }
@@ -481,7 +511,7 @@ fn patches(
 fn described(
     object: &Object<'_>,
     plan: &Plan,
-    function: &Function<'_>,
+    function: &Outline<'_>,
     entry: Option<u64>,
 ) -> Result<Vec<(usize, Vec<u8>)>, Refusal> {
     let is_gfx9 = object.target.generation() == Generation::Gfx9;
@@ -491,7 +521,7 @@ fn described(
         None => plan.total.vectors,
     };
     let granule = granule(object.target, plan.encoder.lanes);
-    let descriptors = object.kernels.get(&function.code.address);
+    let descriptors = object.kernels.get(&function.address());
     let patches = descriptors.into_iter().flatten().map(|descriptor| {
         let offset = object.offset(descriptor.address, 64).ok_or_else(outside)?;
         let mut bytes = object.bytes[offset..offset + 64].to_vec();
@@ -514,8 +544,8 @@ fn outside() -> Refusal {
 
 /// The branch from the start of a function to its copy: to `goal`, or to the place there after the instructions that keep the
 /// first pair of borrowed registers.
-fn pad(plan: &Plan, function: &Function<'_>, goal: u64, behind: u64) -> Result<Vec<u8>, Refusal> {
-    let address = function.code.address;
+fn pad(plan: &Plan, function: &Outline<'_>, goal: u64, behind: u64) -> Result<Vec<u8>, Refusal> {
+    let address = function.address();
     let distance = goal.wrapping_sub(address + 4).cast_signed();
     if distance.abs() <= REACH {
         let word = plan.encoder.branch_word() | (distance / 4) as u32 & 0xffff;
@@ -530,39 +560,27 @@ fn pad(plan: &Plan, function: &Function<'_>, goal: u64, behind: u64) -> Result<V
     }
     encoder.address(&mut text, pair, Goal::Original(behind));
     encoder.jump(&mut text, pair);
-    let size = function.code.bytes.len() as u64;
+    let size = function.size() as u64;
     match 4 * text.len() as u64 > size {
         true => Err(Refusal::Short { size }),
-        false => Ok(text.bytes(address, 0)),
+        false => Ok(text.into_bytes(address, 0)),
     }
 }
 
-/// The counts of all copies of functions by address, for the map.
-fn counts(plans: &[Planned<'_, '_>]) -> impl ExactSizeIterator<Item = FunctionCounts> {
-    let numbered = plans.iter().flat_map(
-        |Planned {
-             plan, functions, ..
-         }| {
-            let numbered = functions.iter().copied().enumerate();
-            numbered.map(move |(number, function)| (plan, number, function))
-        },
-    );
-    let mut all: Vec<(&Plan, usize, &Function<'_>)> = numbered.collect();
-    all.sort_by_key(|(.., function)| function.code.address);
-    all.into_iter().map(|(plan, number, function)| {
-        let start = function.code.address;
-        let word = |address: u64| (address - start) / 4;
-        let stretches = function.stretches.iter().zip(&plan.sums[number]);
-        let stretches = stretches.map(|(stretch, (waves, lanes))| StretchCounts {
-            word: word(function.all[stretch.first].address),
-            waves: waves.clone(),
-            lanes: lanes.clone(),
-        });
-        FunctionCounts {
-            address: start,
-            words: function.code.bytes.len() as u64 / 4,
-            starts: function.all.iter().map(|ins| word(ins.address)).collect(),
-            stretches: stretches.collect(),
-        }
-    })
+/// The counts of a copy of a function, for the map.
+fn counts(function: &Function<'_>, sums: Vec<(Sum, Sum)>) -> FunctionCounts {
+    let start = function.code.address;
+    let word = |address: u64| (address - start) / 4;
+    let stretches = function.stretches.iter().zip(sums);
+    let stretches = stretches.map(|(stretch, (waves, lanes))| StretchCounts {
+        word: word(function.all[stretch.first].address),
+        waves,
+        lanes,
+    });
+    FunctionCounts {
+        address: start,
+        words: function.code.bytes.len() as u64 / 4,
+        starts: function.all.iter().map(|ins| word(ins.address)).collect(),
+        stretches: stretches.collect(),
+    }
 }

@@ -1,0 +1,183 @@
+//! Outlines of functions: the facts about all functions that a rewrite needs at once.
+//!
+//! An instruction is 64 bytes as long as it is decoded, ten times the size of its code. Of a large code object, the functions
+//! are therefore decoded again one by one when they are rewritten.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use modelgpu_isa::Flow;
+
+use super::code::{NamedCode, Scalars, Used};
+use super::error::Refusal;
+use super::function::Function;
+
+/// The bytes of code up to which all functions stay decoded: to decode them takes some tenth of the time.
+const KEPT_BYTES: usize = 8 << 20;
+
+/// A function of a code object, without its instructions.
+#[derive(Clone, Debug)]
+pub(super) struct Outline<'data> {
+    pub(super) named: NamedCode<'data>,
+    pub(super) used: Used,
+    /// The scalar registers that its own instructions write.
+    pub(super) writes: Scalars,
+    /// The number of its stretches.
+    pub(super) stretches: usize,
+    /// The number of its calls.
+    pub(super) calls: usize,
+    /// The ELF addresses that calls lead to, by the numbers of instructions. Other calls lead to addresses that are not known.
+    pub(super) callees: BTreeMap<usize, u64>,
+    /// The goals of calls that lead out of it, as far as they are known.
+    pub(super) goals: Vec<u64>,
+    /// The ELF addresses of its direct calls that lead out of it, and their goals.
+    pub(super) direct_calls: Vec<(u64, u64)>,
+    /// It has jumps to addresses that are not known.
+    pub(super) has_unresolved: bool,
+    /// It has direct branches that lead out of it.
+    pub(super) has_outside: bool,
+    /// A wave may end in it.
+    pub(super) may_end: bool,
+    /// Why it cannot be copied.
+    pub(super) obstacle: Option<Refusal>,
+    kept_calls: BTreeMap<usize, Scalars>,
+    decoded: Option<Rc<Function<'data>>>,
+}
+
+/// The outlines of these functions, without empty ones.
+pub(super) fn outlines(codes: Vec<NamedCode<'_>>) -> Vec<Outline<'_>> {
+    let sizes = codes.iter().map(|named| named.code.bytes.len());
+    let is_kept = sizes.sum::<usize>() <= KEPT_BYTES;
+    let outlined = codes.into_iter().filter_map(|named| {
+        let mut function = Function::new(&named);
+        let outline = (!function.all.is_empty()).then(|| Outline::new(named, &function))?;
+        let decoded = is_kept.then(|| {
+            function.find_loops();
+            Rc::new(function)
+        });
+        Some(Outline { decoded, ..outline })
+    });
+    outlined.collect()
+}
+
+impl<'data> Outline<'data> {
+    fn new(named: NamedCode<'data>, function: &Function<'data>) -> Self {
+        let all = function.all.iter();
+        let mut goals = Vec::new();
+        let mut direct_calls = Vec::new();
+        for (number, goal) in &function.callees {
+            let ins = &function.all[*number];
+            let is_direct = matches!(ins.flow, Flow::Call { .. });
+            // A direct call within the function is a branch.
+            if is_direct && function.number_at(*goal).is_some() {
+                continue;
+            }
+            goals.push(*goal);
+            if is_direct {
+                direct_calls.push((ins.address, *goal));
+            }
+        }
+        Self {
+            used: function.used,
+            writes: all.clone().fold(0, |writes, ins| writes | ins.writes),
+            stretches: function.stretches.len(),
+            calls: all.clone().filter(|ins| ins.is_call()).count(),
+            callees: function.callees.clone(),
+            goals,
+            direct_calls,
+            has_unresolved: !function.unresolved.is_empty(),
+            has_outside: !function.outside.is_empty(),
+            may_end: all
+                .clone()
+                .any(|ins| matches!(ins.flow, Flow::End | Flow::Trap)),
+            obstacle: obstacle(function),
+            kept_calls: BTreeMap::new(),
+            decoded: None,
+            named,
+        }
+    }
+
+    pub(super) fn is_kernel(&self) -> bool {
+        self.named.is_kernel()
+    }
+
+    /// Its ELF address.
+    pub(super) fn address(&self) -> u64 {
+        self.named.code.address
+    }
+
+    /// Its size in bytes.
+    pub(super) fn size(&self) -> usize {
+        self.named.code.bytes.len()
+    }
+
+    /// The function, whose loops may not be known.
+    pub(super) fn decoded(&self) -> Rc<Function<'data>> {
+        self.decoded.clone().unwrap_or_else(|| {
+            let mut function = Function::new(&self.named);
+            function.kept_calls.clone_from(&self.kept_calls);
+            Rc::new(function)
+        })
+    }
+
+    /// The function.
+    pub(super) fn function(&self) -> Rc<Function<'data>> {
+        let mut function = self.decoded();
+        if self.decoded.is_none() {
+            Rc::make_mut(&mut function).find_loops();
+        }
+        function
+    }
+
+    /// The calls after which the active lanes are those before it, with the scalar registers that the callees may write.
+    pub(super) fn kept_calls(&self) -> &BTreeMap<usize, Scalars> {
+        &self.kept_calls
+    }
+
+    pub(super) fn set_kept_calls(&mut self, calls: BTreeMap<usize, Scalars>) {
+        if let Some(decoded) = &mut self.decoded {
+            Rc::make_mut(decoded).kept_calls.clone_from(&calls);
+        }
+        self.kept_calls = calls;
+    }
+}
+
+/// Why a function cannot be copied.
+fn obstacle(function: &Function<'_>) -> Option<Refusal> {
+    const FOREIGN: [&str; 7] = [
+        "s_cbranch_i_fork",
+        "s_cbranch_g_fork",
+        "s_cbranch_join",
+        "s_rfe",
+        "s_subvector",
+        "s_cbranch_cdbg",
+        "s_set_vgpr_msb",
+    ];
+    let mut is_indexing = false;
+    for (number, ins) in function.all.iter().enumerate() {
+        let name = ins.mnemonic;
+        if !is_indexing && !name.starts_with("s_") {
+            continue;
+        }
+        let refusal = Refusal::Instruction {
+            mnemonic: name,
+            address: ins.address,
+        };
+        if name == "s_set_gpr_idx_mode" || FOREIGN.iter().any(|foreign| name.starts_with(foreign)) {
+            return Some(refusal);
+        }
+        match name {
+            "s_set_gpr_idx_on" => is_indexing = true,
+            "s_set_gpr_idx_off" => is_indexing = false,
+            _ if is_indexing && function.stretches[function.stretch_of(number)].first == number => {
+                return Some(refusal);
+            }
+            _ => {}
+        }
+    }
+    let unknown = |number: &usize| Refusal::Branch {
+        address: function.all[*number].address,
+    };
+    let unresolved = function.unresolved.first().filter(|_| function.is_kernel());
+    function.outside.first().or(unresolved).map(unknown)
+}
