@@ -6,9 +6,10 @@
 //! as enter it, if all such instructions are known.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::rc::Rc;
 
-use modelgpu_isa::{Flow, Instruction, Operand, WaveSize};
+use modelgpu_isa::{Flow, Operand, WaveSize};
 
 use super::code::{Ins, Scalars, constant};
 use super::function::Function;
@@ -16,22 +17,25 @@ use super::function::Function;
 /// The most stretches of a function whose masks are followed.
 const MAX_STRETCHES: usize = 600;
 
+/// The number of an instruction that is a condition.
+type Condition = u32;
+
 /// A set of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Set {
     /// Those with which the wave began.
     Entry,
     /// Those that the condition of this instruction keeps, of the lanes before it.
-    Kept(usize),
+    Kept(Condition),
     /// The others of the lanes before it.
-    Rest(usize),
+    Rest(Condition),
     /// The lanes before it, if nothing else is known of them.
-    Before(usize),
+    Before(Condition),
 }
 
 impl Set {
     /// The condition that it depends on.
-    fn condition(self) -> Option<usize> {
+    fn condition(self) -> Option<Condition> {
         match self {
             Self::Entry => None,
             Self::Kept(at) | Self::Rest(at) | Self::Before(at) => Some(at),
@@ -88,13 +92,35 @@ impl Mask {
     }
 }
 
-/// The lanes before each condition.
-type Parents = BTreeMap<usize, Mask>;
+/// The lanes before each condition, by the number of the instruction.
+#[derive(Debug)]
+struct Parents(Vec<Option<Mask>>);
+
+impl Parents {
+    fn new(function: &Function<'_>) -> Self {
+        Self(vec![None; function.all.len()])
+    }
+
+    /// Forgets all of them.
+    fn clear(&mut self) {
+        self.0.fill(None);
+    }
+
+    fn get(&self, condition: Condition) -> Option<Mask> {
+        self.0.get(condition as usize).copied().flatten()
+    }
+
+    fn set(&mut self, condition: Condition, mask: Mask) {
+        if let Some(known) = self.0.get_mut(condition as usize) {
+            *known = Some(mask);
+        }
+    }
+}
 
 /// The name of the lanes before a condition.
-fn before(condition: usize, parents: &Parents) -> Set {
-    match parents.get(&condition) {
-        Some(Mask::Is(set)) => *set,
+fn before(condition: Condition, parents: &Parents) -> Set {
+    match parents.get(condition) {
+        Some(Mask::Is(set)) => set,
         _ => Set::Before(condition),
     }
 }
@@ -103,46 +129,40 @@ fn before(condition: usize, parents: &Parents) -> Set {
 fn next_around(set: Set, parents: &Parents) -> Option<Set> {
     match set {
         Set::Kept(at) | Set::Rest(at) => Some(before(at, parents)),
-        Set::Before(at) => parents.get(&at).and_then(|parent| parent.bound()),
+        Set::Before(at) => parents.get(at).and_then(Mask::bound),
         Set::Entry => None,
     }
 }
 
-/// The sets that a set is a part of: itself, and those around it.
-fn around(set: Set, parents: &Parents) -> Vec<Set> {
-    let mut all = vec![set];
-    loop {
-        let next = all.last().and_then(|last| next_around(*last, parents));
-        match next {
-            // A condition in a loop may be around itself.
-            Some(next) if !all.contains(&next) => all.push(next),
-            _ => return all,
+/// The sets that a set is a part of: itself, and those around it. A condition in a loop may be around itself: then some come
+/// twice.
+fn around(set: Set, parents: &Parents) -> impl Iterator<Item = Set> {
+    // One of those before is kept, and compared with all that follow (Brent, "An improved Monte Carlo factorization
+    // algorithm", 1980).
+    let (mut known, mut steps, mut length) = (None, 0_u32, 32_u32);
+    std::iter::successors(Some(set), move |last| {
+        let next = next_around(*last, parents);
+        if next == known {
+            return None;
         }
-    }
+        steps += 1;
+        if steps == length {
+            (known, steps, length) = (next, 0, 2 * length);
+        }
+        next
+    })
 }
 
 /// Returns whether a set is a part of another one.
 fn is_within(inner: Set, outer: Set, parents: &Parents) -> bool {
-    // More are looked at together, as sets may be around themselves.
-    const MAX_NEAR: usize = 32;
-    let mut set = inner;
-    for _ in 0..MAX_NEAR {
-        if set == outer {
-            return true;
-        }
-        match next_around(set, parents) {
-            Some(next) => set = next,
-            None => return false,
-        }
-    }
-    around(inner, parents).contains(&outer)
+    around(inner, parents).any(|set| set == outer)
 }
 
 /// The lanes that have left a loop, in a register: compilers set it to 0 before the loop, add lanes to it, and make these inactive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Left {
     /// The instruction that sets it to 0. It is a condition whose others are the lanes that have left.
-    start: usize,
+    start: Condition,
     /// The lanes that are those before the start, together with the register. `None`: the active ones.
     with: Option<Set>,
 }
@@ -152,13 +172,68 @@ struct Left {
 struct State {
     exec: Mask,
     /// By the number of the first register.
-    registers: BTreeMap<u16, Mask>,
+    registers: Few<u16, Mask>,
     /// The registers with lanes that have left a loop.
-    left: BTreeMap<u16, Left>,
+    left: Few<u16, Left>,
     /// Conditions in whose pools lanes may wait.
-    open: BTreeSet<usize>,
+    open: Few<Condition, ()>,
     /// Sets of which lanes may be inactive and in no pool.
-    lost: BTreeSet<Set>,
+    lost: Few<Set, ()>,
+}
+
+/// A map or a set of few keys, which is often copied and compared: in one piece of memory, by rising key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Few<K, V>(Vec<(K, V)>);
+
+impl<K: Ord + Copy, V: Copy> Few<K, V> {
+    const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    fn get(&self, key: K) -> Option<V> {
+        let mut entries = self.0.iter();
+        entries
+            .find(|(own, _)| *own == key)
+            .map(|(_, value)| *value)
+    }
+
+    fn contains(&self, key: K) -> bool {
+        self.get(key).is_some()
+    }
+
+    fn insert(&mut self, key: K, value: V) {
+        let place = self.0.partition_point(|(own, _)| *own < key);
+        match self.0.get_mut(place) {
+            Some(entry) if entry.0 == key => entry.1 = value,
+            _ => self.0.insert(place, (key, value)),
+        }
+    }
+
+    fn retain(&mut self, mut is_kept: impl FnMut(K, &mut V) -> bool) {
+        self.0.retain_mut(|(key, value)| is_kept(*key, value));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (K, V)> {
+        self.0.iter().copied()
+    }
+
+    fn keys(&self) -> impl Iterator<Item = K> {
+        self.0.iter().map(|(key, _)| *key)
+    }
+}
+
+impl<K: Ord + Copy> Few<K, ()> {
+    fn union(&self, other: &Self) -> Self {
+        let (mut one, mut another) = (self.keys().peekable(), other.keys().peekable());
+        let mut all = Vec::with_capacity(self.0.len().max(other.0.len()));
+        while let (Some(a), Some(b)) = (one.peek().copied(), another.peek().copied()) {
+            all.push((a.min(b), ()));
+            one.next_if(|_| a <= b);
+            another.next_if(|_| b <= a);
+        }
+        all.extend(one.chain(another).map(|key| (key, ())));
+        Self(all)
+    }
 }
 
 impl State {
@@ -169,25 +244,25 @@ impl State {
             false => common(a, b, parents),
         };
         let registers = self.registers.iter().filter_map(|(number, mask)| {
-            let joined = join(*mask, *other.registers.get(number)?);
-            (joined != Mask::Unknown).then_some((*number, joined))
+            let joined = join(mask, other.registers.get(number)?);
+            (joined != Mask::Unknown).then_some((number, joined))
         });
         let left = self.left.iter().filter_map(|(number, one)| {
             let another = other.left.get(number)?;
-            let is_active = self.is_active(*one) && other.is_active(*another);
+            let is_active = self.is_active(one) && other.is_active(another);
             let with = match one.with == another.with {
                 true => one.with,
                 false => is_active.then_some(None)?,
             };
             let start = one.start;
-            (start == another.start).then_some((*number, Left { start, with }))
+            (start == another.start).then_some((number, Left { start, with }))
         });
         Self {
             exec: join(self.exec, other.exec),
-            registers: registers.collect(),
-            left: left.collect(),
-            open: self.open.union(&other.open).copied().collect(),
-            lost: self.lost.union(&other.lost).copied().collect(),
+            registers: Few(registers.collect()),
+            left: Few(left.collect()),
+            open: self.open.union(&other.open),
+            lost: self.lost.union(&other.lost),
         }
     }
 
@@ -197,7 +272,7 @@ impl State {
             return self.exec;
         }
         let number = operand.scalar_index().map(|number| number as u16);
-        let known = number.and_then(|number| self.registers.get(&number).copied());
+        let known = number.and_then(|number| self.registers.get(number));
         known.unwrap_or(Mask::Unknown)
     }
 
@@ -209,75 +284,81 @@ impl State {
     /// The lanes in an operand that have left a loop, if all others of it are active.
     fn left(&self, operand: Operand) -> Option<(u16, Left)> {
         let number = operand.scalar_index()? as u16;
-        let left = self.left.get(&number).copied();
+        let left = self.left.get(number);
         left.filter(|left| self.is_active(*left))
             .map(|left| (number, left))
     }
 
     /// Gives the active lanes a name: those before this condition. Returns whether less is known of them than before.
-    fn name_active(&mut self, condition: usize, parents: &mut Parents) -> bool {
+    fn name_active(&mut self, condition: Condition, parents: &mut Parents) -> bool {
         self.forget(condition, parents);
         let is_new = set_parent(condition, self.exec, parents);
         let set = before(condition, parents);
         self.exec = Mask::Is(set);
-        for left in self.left.values_mut() {
+        for (_, left) in &mut self.left.0 {
             left.with = left.with.or(Some(set));
         }
         is_new
     }
 
     /// Forgets what follows from a condition, which is evaluated again.
-    fn forget(&mut self, condition: usize, parents: &Parents) {
-        if !parents.contains_key(&condition) {
+    fn forget(&mut self, condition: Condition, parents: &Parents) {
+        if parents.get(condition).is_none() {
             // It is evaluated for the first time.
             return;
         }
-        let depends = |set: &Set| {
-            let sets = around(*set, parents);
-            sets.iter().any(|set| set.condition() == Some(condition))
+        let depends = |set: Set| {
+            let mut sets = around(set, parents);
+            sets.any(|set| set.condition() == Some(condition))
         };
-        let is_foreign = |mask: &Mask| !mask.bound().is_some_and(|set| depends(&set));
-        self.registers.retain(|_, mask| is_foreign(mask));
+        let is_foreign = |mask: Mask| !mask.bound().is_some_and(depends);
+        self.registers.retain(|_, mask| is_foreign(*mask));
         let exec = self.exec;
         self.left.retain(|_, left| {
             if left.with.is_some_and(|set| exec == Mask::Is(set)) {
                 left.with = None;
             }
-            let is_over = left.start == condition || depends(&before(left.start, parents));
-            !is_over && !left.with.is_some_and(|set| depends(&set))
+            let is_over = left.start == condition || depends(before(left.start, parents));
+            !is_over && !left.with.is_some_and(depends)
         });
         let outer = |set: Set| {
-            let sets = around(set, parents);
+            let mut sets = Vec::new();
+            for set in around(set, parents) {
+                if sets.contains(&set) {
+                    break;
+                }
+                sets.push(set);
+            }
             let last = sets
                 .iter()
                 .rposition(|set| set.condition() == Some(condition));
             last.and_then(|last| sets.get(last + 1).copied())
         };
-        if !is_foreign(&self.exec) {
+        if !is_foreign(self.exec) {
             let next = self.exec.bound().and_then(outer);
             self.exec = next.map_or(Mask::Unknown, Mask::PartOf);
         }
-        let (old, kept): (BTreeSet<Set>, BTreeSet<Set>) =
-            self.lost.iter().copied().partition(|set| depends(set));
-        self.lost = kept;
-        self.lost
-            .extend(old.into_iter().map(|set| outer(set).unwrap_or(Set::Entry)));
+        let old: Vec<Set> = self.lost.keys().filter(|set| depends(*set)).collect();
+        self.lost.retain(|set, ()| !depends(set));
+        for set in old {
+            self.lost.insert(outer(set).unwrap_or(Set::Entry), ());
+        }
     }
 }
 
-/// The knowledge before each stretch that can be reached. `None`: the function is too large.
-fn states(function: &Function<'_>, parents: &mut Parents) -> Option<Vec<Option<Rc<State>>>> {
-    if function.stretches.len() > MAX_STRETCHES {
-        return None;
-    }
+/// The knowledge before each stretch, if it can be reached.
+type States = Vec<Option<Rc<State>>>;
+
+/// The steps of a function, and the knowledge before each stretch. `None`: the function is too large.
+fn states(function: &Function<'_>, parents: &mut Parents) -> Option<(Steps, States)> {
+    let steps = Steps::new(function)?;
     for restart in [Restart::AtOnce, Restart::AtEnd] {
         parents.clear();
-        // The steps in all. Few conditions in loops make it start again.
-        let mut steps = 8 * function.stretches.len() + 1024;
-        while steps > 0 {
-            let known = states_once(function, parents, &mut steps, restart);
-            if known.is_some() {
-                return known;
+        // The stretches that are looked at in all. Few conditions in loops make it start again.
+        let mut rest = 8 * function.stretches.len() + 1024;
+        while rest > 0 {
+            if let Some(known) = states_once(function, &steps, parents, &mut rest, restart) {
+                return Some((steps, known));
             }
         }
     }
@@ -294,21 +375,22 @@ enum Restart {
 }
 
 /// The knowledge before each stretch. `None` if less is known of the lanes before a condition than before, or if there are no
-/// more steps.
+/// more stretches to look at.
 fn states_once(
     function: &Function<'_>,
+    steps: &Steps,
     parents: &mut Parents,
-    steps: &mut usize,
+    rest: &mut usize,
     restart: Restart,
-) -> Option<Vec<Option<Rc<State>>>> {
+) -> Option<States> {
     let mut is_stale = false;
-    let mut before: Vec<Option<Rc<State>>> = vec![None; function.stretches.len()];
+    let mut before: States = vec![None; function.stretches.len()];
     let start = Rc::new(State {
         exec: Mask::Is(Set::Entry),
-        registers: BTreeMap::new(),
-        left: BTreeMap::new(),
-        open: BTreeSet::new(),
-        lost: BTreeSet::new(),
+        registers: Few::new(),
+        left: Few::new(),
+        open: Few::new(),
+        lost: Few::new(),
     });
     let mut waiting: BTreeSet<usize> = BTreeSet::new();
     for entry in &function.entries {
@@ -317,19 +399,19 @@ fn states_once(
         waiting.insert(stretch);
     }
     while let Some(stretch) = waiting.pop_first() {
-        *steps = steps.saturating_sub(1);
-        if *steps == 0 {
+        *rest = rest.saturating_sub(1);
+        if *rest == 0 {
             return None;
         }
         let Some(mut state) = before[stretch].clone() else {
             continue;
         };
         let range = function.instructions_of(stretch);
-        for number in range.clone() {
-            if !matters(&function.all[number], &state) {
+        for step in steps.within(range.clone()) {
+            if !step.matters(&state) {
                 continue;
             }
-            if step(function, number, Rc::make_mut(&mut state), parents) {
+            if step.take(function, Rc::make_mut(&mut state), parents) {
                 // Knowledge that follows from the lanes before the condition is no longer true.
                 is_stale = true;
                 if restart == Restart::AtOnce {
@@ -358,28 +440,161 @@ fn states_once(
     (!is_stale).then_some(before)
 }
 
-/// Returns whether [`step`] may change what is known.
-fn matters(ins: &Ins, state: &State) -> bool {
-    const OF_MASKS: [&str; 5] = ["s_mov_", "s_and", "s_or", "s_xor_", "v_cmp_"];
-    if ins.writes == 0 {
-        return ins.is_call() || ins.writes_exec || matches!(ins.flow, Flow::Trap);
+/// An instruction that may change what is known, decoded once: most are looked at several times.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    number: usize,
+    effect: Effect,
+    /// The scalar registers that it writes, or a callee.
+    writes: Scalars,
+    writes_exec: bool,
+    /// It may change what is known, whatever that is.
+    matters: bool,
+    /// It keeps only active lanes that are not in this mask.
+    without: Option<Operand>,
+}
+
+/// The effect of an instruction on masks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    /// A call of a function that keeps the active lanes.
+    KeptCall,
+    /// All may be different behind it.
+    Unknown,
+    /// An operation on masks of whole waves.
+    Masks(Operation, Operands),
+    /// A vector comparison whose result is in scalar registers.
+    Compare,
+    /// A vector comparison that keeps a part of the active lanes.
+    CompareExec,
+    /// It writes registers.
+    Write,
+}
+
+/// An operation on masks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Move,
+    AndSave,
+    /// The first source's inverse and EXEC.
+    RestSave,
+    /// The first source and EXEC's inverse.
+    InactiveSave,
+    OrSave,
+    Or,
+    And,
+    AndNot,
+    Xor,
+}
+
+/// The operands of an operation on masks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Operands {
+    dst: Operand,
+    src: [Operand; 2],
+    /// The first source is the constant 0.
+    is_empty: bool,
+}
+
+impl Step {
+    fn new(function: &Function<'_>, number: usize) -> Option<Self> {
+        const OF_MASKS: [&str; 5] = ["s_mov_", "s_and", "s_or", "s_xor_", "v_cmp_"];
+        let ins = &function.all[number];
+        let is_trap = matches!(ins.flow, Flow::Trap);
+        let is_always = ins.is_call() || ins.writes_exec || is_trap;
+        let leaves = matches!(ins.flow, Flow::End | Flow::Indirect);
+        if ins.writes == 0 && !is_always && !leaves {
+            return None;
+        }
+        let name = ins.mnemonic;
+        let is_of_masks = || OF_MASKS.iter().any(|start| name.starts_with(start));
+        let kept = function.kept_calls.get(&number);
+        let effect = match kept {
+            Some(_) => Effect::KeptCall,
+            None if ins.is_call() || is_trap => Effect::Unknown,
+            None if name.starts_with("v_cmpx") => Effect::CompareExec,
+            None if name.starts_with("v_cmp_") => Effect::Compare,
+            None => Self::operation(function, ins).unwrap_or(Effect::Write),
+        };
+        let is_rest = name.starts_with("s_andn2_b") || name.starts_with("s_and_not1_b");
+        let without = || {
+            let decoded = function.code.decode(ins.address)?;
+            let is_own = decoded.dst == Operand::EXEC && decoded.src[0] == Operand::EXEC;
+            is_own.then_some(decoded.src[1])
+        };
+        let without = (is_rest && ins.writes_exec).then(without).flatten();
+        Some(Self {
+            number,
+            effect,
+            writes: ins.writes | kept.copied().unwrap_or_default(),
+            writes_exec: ins.writes_exec,
+            matters: is_always || ins.writes != 0 && is_of_masks(),
+            without,
+        })
     }
-    let mut registers = state.registers.keys().chain(state.left.keys());
-    ins.is_call()
-        || ins.writes_exec
-        || matches!(ins.flow, Flow::Trap)
-        || OF_MASKS.iter().any(|name| ins.mnemonic.starts_with(name))
-        || registers.any(|number| ins.writes >> number & 3 != 0)
+
+    /// The operation of an instruction on masks of whole waves.
+    fn operation(function: &Function<'_>, ins: &Ins) -> Option<Effect> {
+        let suffix = match function.code.wave {
+            WaveSize::W32 => "_b32",
+            WaveSize::W64 => "_b64",
+        };
+        let name = ins.mnemonic.strip_prefix("s_")?.strip_suffix(suffix)?;
+        let operation = match name {
+            "mov" => Operation::Move,
+            "and_saveexec" => Operation::AndSave,
+            "andn1_saveexec" | "and_not0_saveexec" => Operation::RestSave,
+            "andn2_saveexec" | "and_not1_saveexec" => Operation::InactiveSave,
+            "or_saveexec" => Operation::OrSave,
+            "or" => Operation::Or,
+            "and" => Operation::And,
+            "andn2" | "and_not1" => Operation::AndNot,
+            "xor" => Operation::Xor,
+            _ => return None,
+        };
+        let decoded = function.code.decode(ins.address)?;
+        let operands = Operands {
+            dst: decoded.dst,
+            src: [decoded.src[0], decoded.src[1]],
+            is_empty: constant(&decoded, decoded.src[0]) == Some(0),
+        };
+        Some(Effect::Masks(operation, operands))
+    }
+
+    /// Returns whether it may change what is known.
+    fn matters(&self, state: &State) -> bool {
+        let mut registers = state.registers.keys().chain(state.left.keys());
+        self.matters || self.writes != 0 && registers.any(|number| self.writes >> number & 3 != 0)
+    }
+}
+
+/// The instructions of a function that may change what is known, and those that leave it.
+struct Steps(Vec<Step>);
+
+impl Steps {
+    fn new(function: &Function<'_>) -> Option<Self> {
+        if function.stretches.len() > MAX_STRETCHES {
+            return None;
+        }
+        let steps = (0..function.all.len()).filter_map(|number| Step::new(function, number));
+        Some(Self(steps.collect()))
+    }
+
+    /// Those with these numbers.
+    fn within(&self, range: Range<usize>) -> &[Step] {
+        let place = |number: usize| self.0.partition_point(|step| step.number < number);
+        &self.0[place(range.start)..place(range.end)]
+    }
 }
 
 /// Finds the ways of lanes in a function, and the stretches whose lanes are those of its entry.
 /// `callees_end`: a callee may end the wave.
 pub(super) fn find(function: &Function<'_>, callees_end: bool) -> LaneWays {
-    let mut parents = Parents::new();
-    let Some(before) = states(function, &mut parents) else {
+    let mut parents = Parents::new(function);
+    let Some((steps, before)) = states(function, &mut parents) else {
         return LaneWays::default();
     };
-    let mut found = ways(function, &before, &mut parents, callees_end);
+    let mut found = ways(function, &steps, &before, &mut parents, callees_end);
     let has_all = |state: &Option<Rc<State>>| matches!(state, Some(state) if state.exec == Mask::Is(Set::Entry));
     let numbers = before.iter().enumerate();
     found.entry = numbers
@@ -388,7 +603,7 @@ pub(super) fn find(function: &Function<'_>, callees_end: bool) -> LaneWays {
         .collect();
     let numbers = before.iter().enumerate();
     let kept = numbers.filter_map(|(stretch, state)| match state.as_ref()?.exec {
-        Mask::Is(Set::Kept(at)) => Some((stretch, function.stretch_of(at) + 1)),
+        Mask::Is(Set::Kept(at)) => Some((stretch, function.stretch_of(at as usize) + 1)),
         _ => None,
     });
     found.kept = kept.collect();
@@ -397,8 +612,8 @@ pub(super) fn find(function: &Function<'_>, callees_end: bool) -> LaneWays {
 
 /// Returns whether the lanes of the entry are active at each of these instructions.
 pub(super) fn are_whole(function: &Function<'_>, numbers: &[usize]) -> bool {
-    let mut parents = Parents::new();
-    let Some(before) = states(function, &mut parents) else {
+    let mut parents = Parents::new(function);
+    let Some((steps, before)) = states(function, &mut parents) else {
         return false;
     };
     numbers.iter().all(|number| {
@@ -407,8 +622,8 @@ pub(super) fn are_whole(function: &Function<'_>, numbers: &[usize]) -> bool {
             // No wave comes there.
             return true;
         };
-        for earlier in function.stretches[stretch].first..*number {
-            step(function, earlier, &mut state, &mut parents);
+        for earlier in steps.within(function.stretches[stretch].first..*number) {
+            earlier.take(function, &mut state, &mut parents);
         }
         state.exec == Mask::Is(Set::Entry)
     })
@@ -417,49 +632,53 @@ pub(super) fn are_whole(function: &Function<'_>, numbers: &[usize]) -> bool {
 /// The ways of lanes where EXEC changes, by what is known before each stretch.
 fn ways(
     function: &Function<'_>,
+    steps: &Steps,
     states: &[Option<Rc<State>>],
     parents: &mut Parents,
     callees_end: bool,
 ) -> LaneWays {
     // Two pools for each condition: for the lanes that it keeps, and for the others.
-    let pool =
-        |condition: usize, is_rest: bool| LaneEnd::Pool(2 * condition + usize::from(is_rest));
-    let both = |condition: usize| [pool(condition, true), pool(condition, false)];
+    let pool = |condition: Condition, is_rest: bool| {
+        LaneEnd::Pool(2 * condition as usize + usize::from(is_rest))
+    };
+    let both = |condition: Condition| [pool(condition, true), pool(condition, false)];
     let mut found = LaneWays::default();
     // Pools whose lanes may go to places that are not known.
-    let mut leaking: BTreeSet<usize> = BTreeSet::new();
+    let mut leaking: BTreeSet<Condition> = BTreeSet::new();
     for (stretch, state) in states.iter().enumerate() {
         let Some(mut state) = state.clone() else {
             continue;
         };
-        for number in function.instructions_of(stretch) {
+        for step in steps.within(function.instructions_of(stretch)) {
+            let number = step.number;
             let ins = &function.all[number];
             let is_way = matches!(ins.flow, Flow::End | Flow::Indirect);
-            if !is_way && !matters(ins, &state) {
+            if !is_way && !step.matters(&state) {
                 continue;
             }
+            let condition = number as Condition;
             let state = Rc::make_mut(&mut state);
             let is_plain = matches!(ins.flow, Flow::Next | Flow::Branch { .. });
             if is_plain && (!ins.writes_exec || ins.ends_block()) {
-                if state.open.contains(&number) {
+                if state.open.contains(condition) {
                     // Lanes that have left a loop still wait when it starts again.
-                    leaking.insert(number);
+                    leaking.insert(condition);
                 }
-                step(function, number, state, parents);
+                step.take(function, state, parents);
                 continue;
             }
             let earlier = state.clone();
-            let left = leaves_loop(function, number, &earlier);
-            step(function, number, state, parents);
+            let left = step.leaves_loop(&earlier);
+            step.take(function, state, parents);
             let leaves =
                 matches!(ins.flow, Flow::Indirect) && !function.jumps.contains_key(&number);
             let is_kept = !callees_end && function.kept_calls.contains_key(&number);
             if leaves || ins.is_call() && !is_kept {
-                leaking.extend(&earlier.open);
+                leaking.extend(earlier.open.keys());
             }
             if matches!(ins.flow, Flow::End | Flow::Trap) {
                 // Lanes that wait end with the wave.
-                let pools = earlier.open.iter().flat_map(|condition| both(*condition));
+                let pools = earlier.open.keys().flat_map(both);
                 let ways = pools.map(|pool| (pool, LaneEnd::Outside));
                 found.ways.extend(ways);
             }
@@ -475,15 +694,15 @@ fn ways(
                 continue;
             }
             match (earlier.exec, state.exec) {
-                (_, Mask::Is(Set::Kept(at))) if at == number => {
-                    if earlier.open.contains(&at) {
+                (_, Mask::Is(Set::Kept(at))) if at == condition => {
+                    if earlier.open.contains(at) {
                         leaking.insert(at);
                     }
                     add(own, next);
                     add(own, pool(at, true));
                 }
                 (Mask::Unknown, _) | (_, Mask::Unknown) => {
-                    leaking.extend(&earlier.open);
+                    leaking.extend(earlier.open.keys());
                     add(own, next);
                     add(own, LaneEnd::Outside);
                     add(LaneEnd::Outside, next);
@@ -513,28 +732,28 @@ fn ways(
                         .is_some_and(|set| is_within(set, outer, parents)) =>
                 {
                     add(own, next);
-                    for condition in &earlier.open {
-                        let is_whole = is_within(before(*condition, parents), outer, parents);
+                    for condition in earlier.open.keys() {
+                        let is_whole = is_within(before(condition, parents), outer, parents);
                         // A pool of active lanes is empty.
-                        for end in both(*condition) {
+                        for end in both(condition) {
                             // One part of the lanes before it may be active without the other.
-                            let is_part = outer == Set::Kept(*condition)
-                                && end == pool(*condition, false)
-                                || outer == Set::Rest(*condition) && end == pool(*condition, true);
+                            let is_part = outer == Set::Kept(condition)
+                                && end == pool(condition, false)
+                                || outer == Set::Rest(condition) && end == pool(condition, true);
                             if !is_whole && !is_part {
                                 continue;
                             }
-                            let is_active = exec == Mask::Is(Set::Kept(*condition))
-                                && end == pool(*condition, false)
-                                || exec == Mask::Is(Set::Rest(*condition))
-                                    && end == pool(*condition, true);
+                            let is_active = exec == Mask::Is(Set::Kept(condition))
+                                && end == pool(condition, false)
+                                || exec == Mask::Is(Set::Rest(condition))
+                                    && end == pool(condition, true);
                             if !is_active {
                                 add(end, next);
                             }
                         }
                     }
-                    let mut lost = earlier.lost.iter();
-                    if lost.any(|set| is_within(*set, outer, parents)) {
+                    let mut lost = earlier.lost.keys();
+                    if lost.any(|set| is_within(set, outer, parents)) {
                         add(LaneEnd::Outside, next);
                     }
                 }
@@ -543,7 +762,7 @@ fn ways(
                     add(own, LaneEnd::Outside);
                 }
                 _ => {
-                    leaking.extend(&earlier.open);
+                    leaking.extend(earlier.open.keys());
                     add(own, next);
                     add(own, LaneEnd::Outside);
                     add(LaneEnd::Outside, next);
@@ -560,7 +779,7 @@ fn ways(
     // Pools get numbers one after the other.
     let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
     let mut renamed = |end: LaneEnd| match end {
-        LaneEnd::Pool(pool) if leaking.contains(&(pool / 2)) => LaneEnd::Outside,
+        LaneEnd::Pool(pool) if leaking.contains(&(pool as Condition / 2)) => LaneEnd::Outside,
         LaneEnd::Pool(pool) => {
             let next = numbers.len();
             LaneEnd::Pool(*numbers.entry(pool).or_insert(next))
@@ -591,219 +810,205 @@ fn is_narrowing(function: &Function<'_>, number: usize) -> bool {
         || name.starts_with("s_and_not0_saveexec")
 }
 
-/// Executes an instruction. Returns whether less is known of the lanes before a condition.
-fn step(function: &Function<'_>, number: usize, state: &mut State, parents: &mut Parents) -> bool {
-    let ins: &Ins = &function.all[number];
-    if let Some(writes) = function.kept_calls.get(&number) {
-        forget_written(state, ins.writes | writes, function.code.wave);
-        return false;
-    }
-    if ins.is_call() || matches!(ins.flow, Flow::Trap) {
-        state.exec = Mask::Unknown;
-        state.registers.clear();
-        state.left.clear();
-        return false;
-    }
-    if ins.writes == 0 {
-        return false;
-    }
-    let mask = |mask: Mask| (mask != Mask::Unknown).then_some(mask);
-    let mut is_new = false;
-    let mut result = None;
-    // The lanes in its result that have left a loop, and the register with those that leave it here.
-    let mut left_result = None;
-    let leaving = leaves_loop(function, number, state);
-    let mut exec = state.exec;
-    // Instructions on masks of whole waves.
-    let suffix = match function.code.wave {
-        WaveSize::W32 => "_b32",
-        WaveSize::W64 => "_b64",
-    };
-    let name = ins.mnemonic.strip_suffix(suffix);
-    let name = name.filter(|name| name.starts_with("s_"));
-    if let (Some(name), Some(decoded)) = (name, function.code.decode(ins.address)) {
-        let goal = decoded.dst;
-        let writes_exec = goal == Operand::EXEC;
-        match name {
-            "s_mov" => {
-                let is_kept = decoded.src[0] == Operand::EXEC && !writes_exec;
-                let is_empty = constant(&decoded, decoded.src[0]) == Some(0) && !writes_exec;
-                if is_kept && !matches!(state.exec, Mask::Is(_)) {
-                    // The lanes get a name, as a comparison may follow that narrows them.
-                    is_new = state.name_active(number, parents);
-                }
-                if is_empty && state.exec != Mask::Unknown {
-                    // A loop may follow, whose lanes leave one after the other.
-                    is_new = state.name_active(number, parents);
-                    left_result = Some(Left {
-                        start: number,
-                        with: Some(before(number, parents)),
-                    });
-                }
-                exec = state.exec;
-                let moved = state.mask(decoded.src[0]);
-                match writes_exec {
-                    true => exec = moved,
-                    false => result = mask(moved),
-                }
+impl Step {
+    /// Executes the instruction. Returns whether less is known of the lanes before a condition.
+    fn take(&self, function: &Function<'_>, state: &mut State, parents: &mut Parents) -> bool {
+        let wave = function.code.wave;
+        let condition = self.number as Condition;
+        match self.effect {
+            Effect::KeptCall => {
+                forget_written(state, self.writes, wave);
+                return false;
             }
-            "s_and_saveexec" => {
-                (exec, is_new) = narrow(number, state, parents);
-                result = mask(state.exec);
+            Effect::Unknown => {
+                state.exec = Mask::Unknown;
+                state.registers = Few::new();
+                state.left = Few::new();
+                return false;
             }
-            "s_andn1_saveexec" | "s_and_not0_saveexec" => {
-                result = mask(state.exec);
-                exec = state.exec.part();
-            }
-            "s_andn2_saveexec" | "s_and_not1_saveexec" => {
-                // The lanes of the source that are not active.
-                let source = state.mask(decoded.src[0]);
-                result = mask(state.exec);
-                exec = without(source, state.exec, parents);
-            }
-            "s_or_saveexec" => {
-                let source = state.mask(decoded.src[0]);
-                result = mask(state.exec);
-                exec = union(state.exec, source, parents);
-            }
-            "s_or" if writes_exec => {
-                let [a, b] = operands(state, &decoded);
-                exec = match left_and(state, &decoded) {
-                    // All that have left are active again.
-                    Some((left, Operand::EXEC)) if state.is_active(left) => {
-                        Mask::Is(before(left.start, parents))
-                    }
-                    _ => union(a, b, parents),
-                };
-            }
-            "s_or" => {
-                let more = left_and(state, &decoded);
-                left_result = more.and_then(|(left, other)| {
-                    let all = before(left.start, parents);
-                    let is_part = |set| is_within(set, all, parents);
-                    state
-                        .mask(other)
-                        .bound()
-                        .is_some_and(is_part)
-                        .then_some(left)
-                });
-            }
-            "s_and" => {
-                let [a, b] = operands(state, &decoded);
-                let part = match (a, b) {
-                    (Mask::Unknown, b) => b.part(),
-                    (a, _) => a.part(),
-                };
-                match writes_exec {
-                    true if decoded.src[..2].contains(&Operand::EXEC) => {
-                        (exec, is_new) = narrow(number, state, parents);
-                    }
-                    true => exec = part,
-                    false => result = mask(part),
-                }
-            }
-            "s_andn2" | "s_and_not1" => {
-                let [a, b] = operands(state, &decoded);
-                let rest = without(a, b, parents);
-                match writes_exec {
-                    true => exec = rest,
-                    false => result = mask(rest),
-                }
-            }
-            "s_xor" => {
-                // The lanes of one that are not in the other, if that is a part of it.
-                let [a, b] = operands(state, &decoded);
-                let rest = match (a.bound(), b.bound()) {
-                    (Some(inner), Some(outer))
-                        if b == Mask::Is(outer) && is_within(inner, outer, parents) =>
-                    {
-                        without(b, a, parents)
-                    }
-                    (Some(outer), Some(inner))
-                        if a == Mask::Is(outer) && is_within(inner, outer, parents) =>
-                    {
-                        without(a, b, parents)
-                    }
-                    _ => Mask::Unknown,
-                };
-                match writes_exec {
-                    true => exec = rest,
-                    false => result = mask(rest),
-                }
-            }
-            _ if ins.writes_exec => exec = Mask::Unknown,
+            _ if self.writes == 0 => return false,
             _ => {}
         }
-        forget_written(state, ins.writes, function.code.wave);
-        if let (Some(register), false) = (goal.scalar_index(), writes_exec) {
-            let register = register as u16;
-            if let Some(left) = left_result {
-                state.left.insert(register, left);
-                result = Some(Mask::PartOf(before(left.start, parents)));
+        let mask = |mask: Mask| (mask != Mask::Unknown).then_some(mask);
+        let mut is_new = false;
+        let mut result = None;
+        // The lanes in its result that have left a loop, and the register with those that leave it here.
+        let mut left_result = None;
+        let leaving = self.leaves_loop(state);
+        let mut exec = state.exec;
+        if let Effect::Masks(operation, found) = self.effect {
+            let writes_exec = found.dst == Operand::EXEC;
+            match operation {
+                Operation::Move => {
+                    let is_kept = found.src[0] == Operand::EXEC && !writes_exec;
+                    let is_empty = found.is_empty && !writes_exec;
+                    if is_kept && !matches!(state.exec, Mask::Is(_)) {
+                        // The lanes get a name, as a comparison may follow that narrows them.
+                        is_new = state.name_active(condition, parents);
+                    }
+                    if is_empty && state.exec != Mask::Unknown {
+                        // A loop may follow, whose lanes leave one after the other.
+                        is_new = state.name_active(condition, parents);
+                        left_result = Some(Left {
+                            start: condition,
+                            with: Some(before(condition, parents)),
+                        });
+                    }
+                    exec = state.exec;
+                    let moved = state.mask(found.src[0]);
+                    match writes_exec {
+                        true => exec = moved,
+                        false => result = mask(moved),
+                    }
+                }
+                Operation::AndSave => {
+                    (exec, is_new) = narrow(condition, state, parents);
+                    result = mask(state.exec);
+                }
+                Operation::RestSave => {
+                    result = mask(state.exec);
+                    exec = state.exec.part();
+                }
+                Operation::InactiveSave => {
+                    // The lanes of the source that are not active.
+                    let source = state.mask(found.src[0]);
+                    result = mask(state.exec);
+                    exec = without(source, state.exec, parents);
+                }
+                Operation::OrSave => {
+                    let source = state.mask(found.src[0]);
+                    result = mask(state.exec);
+                    exec = union(state.exec, source, parents);
+                }
+                Operation::Or if writes_exec => {
+                    let [a, b] = operands(state, &found);
+                    exec = match left_and(state, &found) {
+                        // All that have left are active again.
+                        Some((left, Operand::EXEC)) if state.is_active(left) => {
+                            Mask::Is(before(left.start, parents))
+                        }
+                        _ => union(a, b, parents),
+                    };
+                }
+                Operation::Or => {
+                    let more = left_and(state, &found);
+                    left_result = more.and_then(|(left, other)| {
+                        let all = before(left.start, parents);
+                        let is_part = |set| is_within(set, all, parents);
+                        state
+                            .mask(other)
+                            .bound()
+                            .is_some_and(is_part)
+                            .then_some(left)
+                    });
+                }
+                Operation::And => {
+                    let [a, b] = operands(state, &found);
+                    let part = match (a, b) {
+                        (Mask::Unknown, b) => b.part(),
+                        (a, _) => a.part(),
+                    };
+                    match writes_exec {
+                        true if found.src[..2].contains(&Operand::EXEC) => {
+                            (exec, is_new) = narrow(condition, state, parents);
+                        }
+                        true => exec = part,
+                        false => result = mask(part),
+                    }
+                }
+                Operation::AndNot => {
+                    let [a, b] = operands(state, &found);
+                    let rest = without(a, b, parents);
+                    match writes_exec {
+                        true => exec = rest,
+                        false => result = mask(rest),
+                    }
+                }
+                Operation::Xor => {
+                    // The lanes of one that are not in the other, if that is a part of it.
+                    let [a, b] = operands(state, &found);
+                    let rest = match (a.bound(), b.bound()) {
+                        (Some(inner), Some(outer))
+                            if b == Mask::Is(outer) && is_within(inner, outer, parents) =>
+                        {
+                            without(b, a, parents)
+                        }
+                        (Some(outer), Some(inner))
+                            if a == Mask::Is(outer) && is_within(inner, outer, parents) =>
+                        {
+                            without(a, b, parents)
+                        }
+                        _ => Mask::Unknown,
+                    };
+                    match writes_exec {
+                        true => exec = rest,
+                        false => result = mask(rest),
+                    }
+                }
             }
-            if let Some(mask) = result {
+            forget_written(state, self.writes, wave);
+            if let (Some(register), false) = (found.dst.scalar_index(), writes_exec) {
+                let register = register as u16;
+                if let Some(left) = left_result {
+                    state.left.insert(register, left);
+                    result = Some(Mask::PartOf(before(left.start, parents)));
+                }
+                if let Some(mask) = result {
+                    state.registers.insert(register, mask);
+                }
+            }
+        } else {
+            forget_written(state, self.writes, wave);
+            if self.effect == Effect::Compare
+                && let Some(mask) = mask(state.exec.part())
+            {
+                // Its result has no lane that is not active.
+                let register = self.writes.trailing_zeros() as u16;
                 state.registers.insert(register, mask);
             }
-        }
-    } else {
-        forget_written(state, ins.writes, function.code.wave);
-        if ins.mnemonic.starts_with("v_cmp_")
-            && let Some(mask) = mask(state.exec.part())
-        {
-            // Its result has no lane that is not active.
-            state
-                .registers
-                .insert(ins.writes.trailing_zeros() as u16, mask);
-        }
-        if ins.writes_exec {
-            // A vector comparison that writes EXEC keeps a part of the active lanes.
-            match ins.mnemonic.starts_with("v_cmpx") {
-                true => (exec, is_new) = narrow(number, state, parents),
-                false => exec = Mask::Unknown,
+            if self.writes_exec {
+                // A vector comparison that writes EXEC keeps a part of the active lanes.
+                match self.effect {
+                    Effect::CompareExec => (exec, is_new) = narrow(condition, state, parents),
+                    _ => exec = Mask::Unknown,
+                }
             }
         }
-    }
-    if ins.writes_exec {
-        let leaving = leaving.filter(|_| exec != Mask::Unknown);
-        match leaving {
-            Some((_, left)) => _ = state.open.insert(left.start),
-            None => settle(state, exec, parents),
+        if self.writes_exec {
+            let leaving = leaving.filter(|_| exec != Mask::Unknown);
+            match leaving {
+                Some((_, left)) => state.open.insert(left.start, ()),
+                None => settle(state, exec, parents),
+            }
+            state.left.retain(|_, left| left.with.is_some());
+            if let Some((register, left)) = leaving {
+                let left = Left { with: None, ..left };
+                state.left.insert(register, left);
+            }
         }
-        state.left.retain(|_, left| left.with.is_some());
-        if let Some((register, left)) = leaving {
-            let left = Left { with: None, ..left };
-            state.left.insert(register, left);
-        }
+        state.exec = exec;
+        is_new
     }
-    state.exec = exec;
-    is_new
-}
 
-/// The lanes that an instruction makes inactive, as they have left a loop, and their register.
-fn leaves_loop(function: &Function<'_>, number: usize, state: &State) -> Option<(u16, Left)> {
-    let ins = &function.all[number];
-    let name = ins.mnemonic;
-    let is_rest = name.starts_with("s_andn2_b") || name.starts_with("s_and_not1_b");
-    if !is_rest || !ins.writes_exec || state.exec == Mask::Unknown {
-        return None;
+    /// The lanes that it makes inactive, as they have left a loop, and their register.
+    fn leaves_loop(&self, state: &State) -> Option<(u16, Left)> {
+        let without = self.without.filter(|_| state.exec != Mask::Unknown)?;
+        state.left(without)
     }
-    let decoded = function.code.decode(ins.address)?;
-    let is_own = decoded.dst == Operand::EXEC && decoded.src[0] == Operand::EXEC;
-    state.left(decoded.src[1]).filter(|_| is_own)
 }
 
 /// The source of an instruction that has lanes that have left a loop, and the other source.
-fn left_and(state: &State, decoded: &Instruction) -> Option<(Left, Operand)> {
-    let [a, b, ..] = decoded.src;
+fn left_and(state: &State, found: &Operands) -> Option<(Left, Operand)> {
+    let [a, b] = found.src;
     let find = |one: Operand, other: Operand| {
         let number = one.scalar_index()? as u16;
-        state.left.get(&number).map(|left| (*left, other))
+        state.left.get(number).map(|left| (left, other))
     };
     find(a, b).or_else(|| find(b, a))
 }
 
 /// Notes that an instruction keeps some of the active lanes. Returns these, and whether less is known of the lanes before it.
-fn narrow(number: usize, state: &mut State, parents: &mut Parents) -> (Mask, bool) {
+fn narrow(number: Condition, state: &mut State, parents: &mut Parents) -> (Mask, bool) {
     // All lanes before it are those that it is about.
     let is_new = state.name_active(number, parents);
     (Mask::Is(Set::Kept(number)), is_new)
@@ -815,7 +1020,7 @@ fn settle(state: &mut State, exec: Mask, parents: &Parents) {
     let outer = match exec {
         Mask::Is(outer) => outer,
         Mask::PartOf(_) | Mask::Unknown => {
-            state.lost.insert(bound);
+            state.lost.insert(bound, ());
             return;
         }
     };
@@ -823,27 +1028,27 @@ fn settle(state: &mut State, exec: Mask, parents: &Parents) {
     // All of the lanes before it are active now.
     state
         .open
-        .retain(|condition| is_outside(before(*condition, parents)));
-    state.lost.retain(|set| is_outside(*set));
+        .retain(|condition, ()| is_outside(before(condition, parents)));
+    state.lost.retain(|set, ()| is_outside(set));
     let condition = match outer {
         Set::Kept(at) | Set::Rest(at) => Some(at),
         Set::Entry | Set::Before(_) => None,
     };
-    let is_own = |at: usize| {
+    let is_own = |at: Condition| {
         [Set::Kept(at), Set::Rest(at), before(at, parents)].contains(&bound)
             && state.exec == Mask::Is(bound)
     };
     match condition {
         // The others of its condition wait.
-        Some(at) if is_own(at) => _ = state.open.insert(at),
-        _ if is_outside(bound) || state.exec == Mask::Unknown => _ = state.lost.insert(bound),
+        Some(at) if is_own(at) => state.open.insert(at, ()),
+        _ if is_outside(bound) || state.exec == Mask::Unknown => state.lost.insert(bound, ()),
         _ => {}
     }
 }
 
 /// The masks of both sources.
-fn operands(state: &State, decoded: &Instruction) -> [Mask; 2] {
-    [state.mask(decoded.src[0]), state.mask(decoded.src[1])]
+fn operands(state: &State, found: &Operands) -> [Mask; 2] {
+    [state.mask(found.src[0]), state.mask(found.src[1])]
 }
 
 /// Forgets masks in registers that an instruction writes.
@@ -853,25 +1058,25 @@ fn forget_written(state: &mut State, writes: Scalars, wave: WaveSize) {
         WaveSize::W64 => 3,
     };
     let is_written = |number: u16| writes >> number & registers != 0;
-    state.registers.retain(|number, _| !is_written(*number));
-    state.left.retain(|number, _| !is_written(*number));
+    state.registers.retain(|number, _| !is_written(number));
+    state.left.retain(|number, _| !is_written(number));
 }
 
 /// Notes the lanes before a condition. Returns whether others were known.
-fn set_parent(condition: usize, mask: Mask, parents: &mut Parents) -> bool {
-    let known = parents.get(&condition).copied();
+fn set_parent(condition: Condition, mask: Mask, parents: &mut Parents) -> bool {
+    let known = parents.get(condition);
     let joined = match known {
         None => mask,
         Some(known) if known == mask => known,
         Some(known) => common(known, mask, parents),
     };
-    parents.insert(condition, joined);
+    parents.set(condition, joined);
     known.is_some_and(|known| known != joined)
 }
 
 /// The lanes of `a` that are not in `b`.
 fn without(a: Mask, b: Mask, parents: &Parents) -> Mask {
-    let is_around = |at: &usize, set: Set| before(*at, parents) == set;
+    let is_around = |at: &Condition, set: Set| before(*at, parents) == set;
     match (a, b) {
         (Mask::Is(set), Mask::Is(Set::Kept(at))) if is_around(&at, set) => Mask::Is(Set::Rest(at)),
         (Mask::Is(set), Mask::Is(Set::Rest(at))) if is_around(&at, set) => Mask::Is(Set::Kept(at)),
@@ -911,7 +1116,6 @@ fn common(a: Mask, b: Mask, parents: &Parents) -> Mask {
     let (Some(a), Some(b)) = (a.bound(), b.bound()) else {
         return Mask::Unknown;
     };
-    let (a, b) = (around(a, parents), around(b, parents));
-    let common = a.into_iter().find(|set| b.contains(set));
+    let common = around(a, parents).find(|set| is_within(b, *set, parents));
     common.map_or(Mask::Unknown, Mask::PartOf)
 }
