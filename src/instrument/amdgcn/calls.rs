@@ -19,8 +19,42 @@ pub(super) struct Ways<'a, 'data> {
     pub(super) all: &'a [Ins],
     /// The numbers of the instructions where waves enter.
     pub(super) entries: &'a [usize],
-    /// For each instruction, the numbers of those that it follows.
-    pub(super) sources: Vec<Vec<usize>>,
+    pub(super) sources: Sources,
+}
+
+/// For each instruction, the numbers of those that it follows.
+pub(super) struct Sources {
+    /// The end of each list in the numbers.
+    ends: Vec<u32>,
+    numbers: Vec<u32>,
+}
+
+impl Sources {
+    /// The lists of so many instructions, by the ways from one to another one.
+    pub(super) fn new<I: Iterator<Item = (usize, usize)>>(
+        count: usize,
+        ways: impl Fn() -> I,
+    ) -> Self {
+        let mut ends = vec![0; count];
+        ways().for_each(|(_, to)| ends[to] += 1);
+        let mut total = 0;
+        for end in &mut ends {
+            // The start of its list, until this is filled.
+            total += std::mem::replace(end, total);
+        }
+        let mut numbers = vec![0; total as usize];
+        for (from, to) in ways() {
+            numbers[ends[to] as usize] = from as u32;
+            ends[to] += 1;
+        }
+        Self { ends, numbers }
+    }
+
+    fn before(&self, number: usize) -> impl ExactSizeIterator<Item = usize> {
+        let start = number.checked_sub(1).map_or(0, |last| self.ends[last]);
+        let list = &self.numbers[start as usize..self.ends[number] as usize];
+        list.iter().map(|number| *number as usize)
+    }
 }
 
 impl Ways<'_, '_> {
@@ -50,22 +84,22 @@ impl Ways<'_, '_> {
             if self.entries.contains(&number) || seen.len() > MAX_STEPS {
                 return None;
             }
-            for before in &self.sources[number] {
-                let ins = &self.all[*before];
+            for before in self.sources.before(number) {
+                let ins = &self.all[before];
                 let mut wanted = pair;
                 if ins.writes >> pair & 3 != 0 {
-                    if let Some(address) = self.computed_until(*before, pair) {
+                    if let Some(address) = self.computed_until(before, pair) {
                         if *found.get_or_insert(address) != address {
                             return None;
                         }
                         continue;
                     }
-                    wanted = self.copied(*before, pair)?;
+                    wanted = self.copied(before, pair)?;
                 } else if ins.is_call() && pair < FIRST_KEPT {
                     return None;
                 }
-                if seen.insert((*before, wanted)) {
-                    open.push((*before, wanted));
+                if seen.insert((before, wanted)) {
+                    open.push((before, wanted));
                 }
             }
         }
@@ -87,7 +121,7 @@ impl Ways<'_, '_> {
     fn computed_until(&self, last: usize, pair: u16) -> Option<u64> {
         let mut firsts = (last.saturating_sub(MAX_LENGTH)..last).rev();
         let first = firsts.find(|number| self.all[*number].mnemonic == "s_getpc_b64")?;
-        let is_straight = |number: usize| self.sources[number] == [number - 1];
+        let is_straight = |number: usize| self.sources.before(number).eq([number - 1]);
         let is_whole = (first + 1..=last).all(is_straight);
         let computed = computed(self.code, self.all, first, pair)?;
         (is_whole && computed.high == last).then_some(computed.address)

@@ -125,7 +125,7 @@ impl Used {
             File::Scalar if first < scalars(target) => {
                 let end = end.min(scalars(target));
                 self.scalars = self.scalars.max(end);
-                self.scalar_set |= (first..end).fold(0, |set, number| set | 1 << number);
+                self.scalar_set |= registers(first, end);
             }
             File::Scalar => {}
             File::Vector => self.vectors = self.vectors.max(end),
@@ -142,6 +142,22 @@ impl Used {
         self.has_indexed_vectors |= other.has_indexed_vectors;
         self.has_indexed_scalars |= other.has_indexed_scalars;
     }
+}
+
+/// The set of the scalar registers from the number `first` to `end`, both of which are at most 128.
+fn registers(first: u32, end: u32) -> Scalars {
+    let below = |number: u32| match number {
+        0..Scalars::BITS => (1 << number) - 1,
+        _ => Scalars::MAX,
+    };
+    below(end) & !below(first)
+}
+
+/// Returns whether an instruction's results arrive later.
+fn is_memory(mnemonic: &str) -> bool {
+    // Most names start in one of these ways.
+    let is_plain = mnemonic.starts_with("v_") || mnemonic.starts_with("s_");
+    !is_plain && MEMORY.iter().any(|memory| mnemonic.starts_with(memory))
 }
 
 /// The number of general scalar registers. On gfx9, four of the others lie between them and VCC (`FLAT_SCRATCH` and `XNACK_MASK`).
@@ -220,13 +236,13 @@ impl Code<'_> {
                     }
                 }
                 if access.kind == AccessKind::Write && access.file == File::Scalar {
-                    let last = (access.first + u16::from(access.count)).min(128);
-                    writes |= (access.first..last).fold(0, |mask, number| mask | 1 << number);
+                    let first = u32::from(access.first);
+                    let end = (first + u32::from(access.count)).min(Scalars::BITS);
+                    writes |= registers(first.min(end), end);
                 }
             }
             let name = found.mnemonic;
-            let is_memory = MEMORY.iter().any(|memory| name.starts_with(memory));
-            let is_indexed = found.indexes_registers() || name.contains("gpr_idx");
+            let is_indexed = found.indexes_registers() || name.starts_with("s_set_gpr_idx");
             match name.starts_with("s_movrel") {
                 true => used.has_indexed_scalars = true,
                 false => used.has_indexed_vectors |= is_indexed,
@@ -241,7 +257,7 @@ impl Code<'_> {
                 writes_exec: found.writes_exec(),
                 writes,
                 vectors,
-                loads: if is_memory { written } else { 0 },
+                loads: if is_memory(name) { written } else { 0 },
             });
             address += u64::from(found.size);
         }

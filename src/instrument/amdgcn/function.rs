@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use modelgpu_isa::{Flow, Operand};
 
-use super::calls::Ways;
+use super::calls::{Sources, Ways};
 use super::code::{Code, Index, Ins, NamedCode, Scalars, Used};
 use super::jumps;
 use super::loops::Loops;
@@ -61,7 +61,7 @@ pub(super) struct Function<'data> {
 }
 
 impl<'data> Function<'data> {
-    /// Decodes the code of a function, and finds its stretches and calls. [`Self::find_loops`] comes next.
+    /// Decodes the code of a function, and finds its stretches. [`Self::find_callees`] and [`Self::find_loops`] come next.
     pub(super) fn new(named: &NamedCode<'data>) -> Self {
         let code = named.code;
         let (all, used) = code.instructions();
@@ -88,10 +88,14 @@ impl<'data> Function<'data> {
             index,
         };
         function.find_stretches();
-        if function.calls {
-            function.callees = function.ways().known_calls();
-        }
         function
+    }
+
+    /// Finds the functions that its calls lead to.
+    pub(super) fn find_callees(&mut self) {
+        if self.calls {
+            self.callees = self.ways().known_calls();
+        }
     }
 
     pub(super) fn is_kernel(&self) -> bool {
@@ -120,28 +124,26 @@ impl<'data> Function<'data> {
     }
 
     fn ways(&self) -> Ways<'_, 'data> {
-        let mut sources: Vec<Vec<usize>> = vec![Vec::new(); self.all.len()];
-        for number in 0..self.all.len() {
-            for next in self.following(number) {
-                sources[next].push(number);
-            }
-        }
+        let ways =
+            || (0..self.all.len()).flat_map(|from| self.following(from).map(move |to| (from, to)));
         Ways {
             code: &self.code,
             all: &self.all,
             entries: &self.entries,
-            sources,
+            sources: Sources::new(self.all.len(), ways),
         }
     }
 
     fn find_stretches(&mut self) {
         let jumps = jumps::known(&self.code, &self.all, &self.index);
-        let mut leaders: BTreeSet<usize> = self.entries.iter().copied().collect();
-        let mut behind_exec = BTreeSet::new();
+        // The instructions that start a block, and all that start a stretch. An entry may be past the last one.
+        let count = self.all.len().max(1);
+        let (mut leaders, mut starts) = (vec![false; count], vec![false; count]);
+        self.entries.iter().for_each(|entry| leaders[*entry] = true);
         for (number, ins) in self.all.iter().enumerate() {
             if ins.target().is_some() {
                 match self.goal(number) {
-                    Some(goal) => _ = leaders.insert(goal),
+                    Some(goal) => leaders[goal] = true,
                     None if !ins.is_call() => self.outside.push(number),
                     None => {}
                 }
@@ -150,7 +152,7 @@ impl<'data> Function<'data> {
                 let known = jumps.get(&number).and_then(|goal| self.index.get(*goal));
                 match known {
                     Some(goal) => {
-                        leaders.insert(goal);
+                        leaders[goal] = true;
                         self.jumps.insert(number, goal);
                     }
                     None if !self.is_return(number) => self.unresolved.push(number),
@@ -159,18 +161,17 @@ impl<'data> Function<'data> {
             }
             if number + 1 < self.all.len() {
                 if ins.ends_block() {
-                    leaders.insert(number + 1);
+                    leaders[number + 1] = true;
                 } else if ins.writes_exec {
-                    behind_exec.insert(number + 1);
+                    starts[number + 1] = true;
                 }
             }
         }
-        let starts: BTreeSet<usize> = leaders.union(&behind_exec).copied().collect();
-        self.stretches = starts
-            .into_iter()
+        self.stretches = (0..count)
+            .filter(|first| leaders[*first] || starts[*first])
             .map(|first| Stretch {
                 first,
-                starts_block: leaders.contains(&first),
+                starts_block: leaders[first],
                 depth: 0,
                 frequency: 0,
                 is_head: false,

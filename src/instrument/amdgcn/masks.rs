@@ -276,6 +276,12 @@ impl State {
         known.unwrap_or(Mask::Unknown)
     }
 
+    /// The registers that something is known about.
+    fn held(&self) -> Scalars {
+        let registers = self.registers.keys().chain(self.left.keys());
+        registers.fold(0, |all, number| all | 1 << number)
+    }
+
     /// Returns whether the active lanes, together with these, are those before the loop.
     fn is_active(&self, left: Left) -> bool {
         left.with.is_none_or(|set| self.exec == Mask::Is(set))
@@ -407,17 +413,20 @@ fn states_once(
             continue;
         };
         let range = function.instructions_of(stretch);
+        let mut held = state.held();
         for step in steps.within(range.clone()) {
-            if !step.matters(&state) {
+            if !step.matters(held) {
                 continue;
             }
-            if step.take(function, Rc::make_mut(&mut state), parents) {
+            let state = Rc::make_mut(&mut state);
+            if step.take(function, state, parents) {
                 // Knowledge that follows from the lanes before the condition is no longer true.
                 is_stale = true;
                 if restart == Restart::AtOnce {
                     return None;
                 }
             }
+            held = state.held();
         }
         let Some(last) = range.last() else { continue };
         for next in function.following(last) {
@@ -447,6 +456,8 @@ struct Step {
     effect: Effect,
     /// The scalar registers that it writes, or a callee.
     writes: Scalars,
+    /// These registers, and those before each of them: pairs that start there change, too.
+    touches: Scalars,
     writes_exec: bool,
     /// It may change what is known, whatever that is.
     matters: bool,
@@ -523,10 +534,12 @@ impl Step {
             is_own.then_some(decoded.src[1])
         };
         let without = (is_rest && ins.writes_exec).then(without).flatten();
+        let writes = ins.writes | kept.copied().unwrap_or_default();
         Some(Self {
             number,
             effect,
-            writes: ins.writes | kept.copied().unwrap_or_default(),
+            writes,
+            touches: writes | writes >> 1,
             writes_exec: ins.writes_exec,
             matters: is_always || ins.writes != 0 && is_of_masks(),
             without,
@@ -561,10 +574,9 @@ impl Step {
         Some(Effect::Masks(operation, operands))
     }
 
-    /// Returns whether it may change what is known.
-    fn matters(&self, state: &State) -> bool {
-        let mut registers = state.registers.keys().chain(state.left.keys());
-        self.matters || self.writes != 0 && registers.any(|number| self.writes >> number & 3 != 0)
+    /// Returns whether it may change what is known, if this is about the registers that are `held`.
+    fn matters(&self, held: Scalars) -> bool {
+        self.matters || self.touches & held != 0
     }
 }
 
@@ -653,7 +665,7 @@ fn ways(
             let number = step.number;
             let ins = &function.all[number];
             let is_way = matches!(ins.flow, Flow::End | Flow::Indirect);
-            if !is_way && !step.matters(&state) {
+            if !is_way && !step.matters(state.held()) {
                 continue;
             }
             let condition = number as Condition;

@@ -50,6 +50,7 @@ pub(super) fn outlines(codes: Vec<NamedCode<'_>>) -> Vec<Outline<'_>> {
     let is_kept = sizes.sum::<usize>() <= KEPT_BYTES;
     let outlined = codes.into_iter().filter_map(|named| {
         let mut function = Function::new(&named);
+        function.find_callees();
         let outline = (!function.all.is_empty()).then(|| Outline::new(named, &function))?;
         let decoded = is_kept.then(|| {
             function.find_loops();
@@ -115,6 +116,7 @@ impl<'data> Outline<'data> {
     pub(super) fn decoded(&self) -> Rc<Function<'data>> {
         self.decoded.clone().unwrap_or_else(|| {
             let mut function = Function::new(&self.named);
+            function.callees.clone_from(&self.callees);
             function.kept_calls.clone_from(&self.kept_calls);
             Rc::new(function)
         })
