@@ -1,5 +1,7 @@
 //! Decoded instructions, and the facts about them that counters need.
 
+use std::ops::Range;
+
 use modelgpu_isa::{
     Access, AccessKind, File, FloatFormat, Flow, Generation, Instruction, Operand, Target,
     WaveSize, decode, inline_constant,
@@ -109,6 +111,8 @@ pub(super) struct Used {
     /// The scalar registers in use.
     pub(super) scalar_set: Scalars,
     pub(super) vectors: u32,
+    /// The vector registers in use, as bits.
+    pub(super) vector_set: [u128; 2],
     pub(super) accumulators: u32,
     /// The code computes the numbers of some vector registers.
     pub(super) has_indexed_vectors: bool,
@@ -128,7 +132,14 @@ impl Used {
                 self.scalar_set |= registers(first, end);
             }
             File::Scalar => {}
-            File::Vector => self.vectors = self.vectors.max(end),
+            File::Vector => {
+                self.vectors = self.vectors.max(end);
+                for number in first..end {
+                    if let Some(half) = self.vector_set.get_mut((number / u128::BITS) as usize) {
+                        *half |= 1 << (number % u128::BITS);
+                    }
+                }
+            }
             File::Accumulator => self.accumulators = self.accumulators.max(end),
         }
     }
@@ -138,9 +149,30 @@ impl Used {
         self.scalars = self.scalars.max(other.scalars);
         self.scalar_set |= other.scalar_set;
         self.vectors = self.vectors.max(other.vectors);
+        for (own, other) in self.vector_set.iter_mut().zip(other.vector_set) {
+            *own |= other;
+        }
         self.accumulators = self.accumulators.max(other.accumulators);
         self.has_indexed_vectors |= other.has_indexed_vectors;
         self.has_indexed_scalars |= other.has_indexed_scalars;
+    }
+
+    /// The longest row of vector registers from `start` on that are not in use, but lie before others that are.
+    pub(super) fn vector_gap(&self, start: u32) -> Range<u32> {
+        let is_used = |number: u32| {
+            let half = self.vector_set.get((number / u128::BITS) as usize);
+            half.is_none_or(|half| half >> (number % u128::BITS) & 1 == 1)
+        };
+        let mut longest = start..start;
+        let mut first = start;
+        for number in start..self.vectors {
+            if is_used(number) {
+                first = number + 1;
+            } else if number + 1 - first > longest.len() as u32 {
+                longest = first..number + 1;
+            }
+        }
+        longest
     }
 }
 

@@ -251,10 +251,17 @@ impl Limits {
             }
         }
         let most = occupancy::most_vectors(target, lanes, known);
-        let cheap_vectors = match is_unified {
+        let mut cheap_vectors = match is_unified {
             true => most.saturating_sub(used.accumulators) & !3,
             false => most,
         };
+        if first_vector >= vectors && is_kernel && !group.is_apart && !used.has_indexed_vectors {
+            // Those between used ones are all that there are.
+            let gap = used.vector_gap(LAST_VECTORS);
+            if !gap.is_empty() {
+                (first_vector, vectors, cheap_vectors) = (gap.start, gap.end, gap.end);
+            }
+        }
         Self {
             used,
             scalars,
