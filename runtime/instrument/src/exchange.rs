@@ -489,7 +489,7 @@ mod tests {
                 hash(Counting::Exact),
                 hash(Counting::Reached)
             ),
-            (6, "a2ff32df6870afc9".into(), "b258cc33f01e4686".into())
+            (7, "e62da41f8bb17f9c".into(), "993f39a55bfe414e".into())
         );
     }
 }

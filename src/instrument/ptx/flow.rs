@@ -1,13 +1,12 @@
 //! Counts of blocks in loops that follow from other counts: as many threads leave a block as enter it.
 //!
-//! The blocks of a function and its outside are the nodes of a graph, and its edges are the ways between them. The
-//! edges of a spanning tree need no count: each follows from those that are not in the tree (Knuth and Stevenson, "Optimal
-//! measurement points for program frequency counts", 1973). The tree takes the edges that run most often. Blocks out of
-//! loops have a bit each, which costs next to nothing, so only those in loops are counted so.
+//! The starts and the ends of the blocks of a function and its outside are the nodes of a graph. Its edges are the blocks, and the
+//! ways between them. The edges of a spanning tree need no count: each follows from those that are not in the tree (Knuth
+//! and Stevenson, "Optimal measurement points for program frequency counts", 1973). The tree takes the edges whose counts
+//! would cost most. Blocks out of loops have a bit each, which costs next to nothing, so only those in loops are counted so.
 //!
-//! An edge counts in a block if it is the only way out of it or into it, else after the branch that it does not take, or
-//! on a detour. A way that has no such place must be in the tree. No other count follows from a way of a block to itself: such
-//! a block is counted.
+//! A way between blocks is counted after the branch that it does not take, or on a detour, which costs more than to count in
+//! a block. A way that has no such place must be in the tree.
 
 use std::collections::BTreeMap;
 
@@ -84,15 +83,15 @@ impl Derivation {
         edges.find(|edge| edge.place == Place::Detour(branch))
     }
 
-    /// Adds an edge with a counter, and returns its number.
-    fn count(&mut self, edge: &Edge, is_in_loop: bool) -> usize {
+    /// Adds a way between two of the `blocks` blocks with a counter, and returns its number.
+    fn count(&mut self, edge: &Edge, blocks: usize, is_in_loop: bool) -> usize {
         let (next, counter): (&mut usize, fn(usize) -> Counter) = match is_in_loop {
             true => (&mut self.registers, Counter::Register),
             false => (&mut self.bits, Counter::Bit),
         };
         self.edges.push(CountedEdge {
-            from: edge.from,
-            to: edge.to,
+            from: edge.from % blocks,
+            to: edge.to % blocks,
             place: edge.place,
             counter: counter(*next),
         });
@@ -101,7 +100,7 @@ impl Derivation {
     }
 }
 
-/// A way from a block to another one. The number after that of the last block is the outside.
+/// A way from a block to another one, or a block, see [`split`]. The number after that of the last block is the outside.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     from: usize,
@@ -122,17 +121,11 @@ pub(super) fn derivation(
     if is_loopless || count > MAX_BLOCKS {
         return None;
     }
-    let mut edges = edges(function);
-    let depth = |node: usize| depths.get(node).copied().unwrap_or(0);
-    place_in_blocks(&mut edges, count, depth);
-    let mut is_counted = vec![false; count];
-    edges.retain(|edge| {
-        let is_own = edge.from == edge.to;
-        if is_own {
-            is_counted[edge.from] = true;
-        }
-        !is_own
-    });
+    let mut edges = split(edges(function), count);
+    let depth = |node: usize| match node < 2 * count {
+        true => depths[node % count],
+        false => 0,
+    };
     let runs = |depth: usize| TURNS.pow(depth.min(MAX_DEPTH) as u32);
     let runs_of = |edge: &Edge| runs(depth(edge.from).min(depth(edge.to)));
     // The cost of a count there. One on a detour makes two branches of one.
@@ -144,7 +137,7 @@ pub(super) fn derivation(
         Place::Detour(_) => 3 * runs_of(edge),
     };
     edges.sort_by_key(|edge| std::cmp::Reverse(cost(edge)));
-    let (tree, others) = spanning_tree(&edges, count + 1);
+    let (tree, others) = spanning_tree(&edges, 2 * count + 1);
     if others.iter().any(|edge| edge.place == Place::Nowhere) {
         return None;
     }
@@ -152,34 +145,21 @@ pub(super) fn derivation(
     let mut sources: Vec<Source> = Vec::new();
     for edge in &others {
         sources.push(match edge.place {
-            Place::Block(block) => {
-                is_counted[block] = true;
-                Source::Block(block)
-            }
-            _ => Source::Edge(found.count(edge, runs_of(edge) > 1)),
+            Place::Block(block) => Source::Block(block),
+            _ => Source::Edge(found.count(edge, count, runs_of(edge) > 1)),
         });
     }
-    let flows = flows(&tree, &others, count);
-    for block in (0..count).filter(|block| depth(*block) > 0 && !is_counted[*block]) {
-        let leaving = tree
-            .iter()
-            .zip(&flows)
-            .filter(|(edge, _)| edge.from == block);
-        let mut sum: BTreeMap<Source, i64> = BTreeMap::new();
-        for (other, factor) in leaving.flat_map(|(_, flow)| flow) {
-            *sum.entry(sources[*other]).or_default() += factor;
-        }
-        for (other, _) in others
-            .iter()
-            .enumerate()
-            .filter(|(_, edge)| edge.from == block)
-        {
-            *sum.entry(sources[other]).or_default() += 1;
-        }
-        sum.retain(|_, factor| *factor != 0);
-        let terms: i64 = sum.values().map(|factor| factor.abs()).sum();
-        if terms <= MAX_TERMS as i64 {
-            found.blocks.insert(block, sum.into_iter().collect());
+    let flows = flows(&tree, &others, 2 * count);
+    for (edge, flow) in tree.iter().zip(&flows) {
+        let Place::Block(block) = edge.place else {
+            continue;
+        };
+        let terms: i64 = flow.values().map(|factor| factor.abs()).sum();
+        if depth(block) > 0 && terms <= MAX_TERMS as i64 {
+            let sum = flow
+                .iter()
+                .map(|(other, factor)| (sources[*other], *factor));
+            found.blocks.insert(block, sum.collect());
         }
     }
     let saved: u64 = found.blocks.keys().map(|block| runs(depth(*block))).sum();
@@ -247,21 +227,25 @@ fn edges(function: &PtxFunction<'_>) -> Vec<Edge> {
     found
 }
 
-/// Finds the edges that are the only way out of a block or into one, and takes the block that runs less often.
-fn place_in_blocks(edges: &mut [Edge], count: usize, depth: impl Fn(usize) -> usize) {
-    let (mut out, mut into) = (vec![0_usize; count + 1], vec![0_usize; count + 1]);
-    for edge in &*edges {
-        out[edge.from] += 1;
-        into[edge.to] += 1;
-    }
-    for edge in edges {
-        let from = (out[edge.from] == 1).then_some(edge.from);
-        let to = (into[edge.to] == 1).then_some(edge.to);
-        let blocks = from.into_iter().chain(to).filter(|node| *node < count);
-        if let Some(block) = blocks.min_by_key(|block| depth(*block)) {
-            edge.place = Place::Block(block);
-        }
-    }
+/// Makes two nodes of each block, its start and its end, and an edge between them, which counts in the block. The node after
+/// them is the outside.
+fn split(edges: Vec<Edge>, count: usize) -> Vec<Edge> {
+    let outside = 2 * count;
+    let ways = edges.into_iter().map(|edge| Edge {
+        from: if edge.from == count {
+            outside
+        } else {
+            count + edge.from
+        },
+        to: if edge.to == count { outside } else { edge.to },
+        ..edge
+    });
+    let blocks = (0..count).map(|block| Edge {
+        from: block,
+        to: count + block,
+        place: Place::Block(block),
+    });
+    ways.chain(blocks).collect()
 }
 
 /// The edges of a spanning tree, which takes the first ones, and the others (Kruskal).

@@ -1,6 +1,6 @@
 //! Random functions are instrumented, and an interpreter runs the new text along random ways. At each end, the memory must
-//! have the runs of each block, which the interpreter counts by itself: after one lane of some has left, and after a whole
-//! warp.
+//! have the runs of each block, which the interpreter counts by itself: after one lane, some lanes, two groups of lanes at the
+//! same time, or a whole warp has left.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -170,74 +170,6 @@ impl<'text> Run<'text> {
         let name = guard.trim_start_matches('!');
         (self.registers[name] != 0) != guard.starts_with('!')
     }
-
-    /// The line after the next label of this name.
-    fn behind(&self, at: usize, label: &str) -> usize {
-        let mut rest = self.lines[at..].iter();
-        let found = rest.position(|line| line.strip_suffix(':') == Some(label));
-        at + found.expect("there is such code") + 1
-    }
-
-    /// Runs the code that brings the counts of one lane to memory if not all lanes of its warp leave together. Returns
-    /// what it adds, by the number of the counter.
-    fn leave(&mut self) -> HashMap<usize, u64> {
-        let mut at = self.behind(self.at, "$rocov_part");
-        let mut memory = HashMap::new();
-        loop {
-            let line = self.lines[at].trim_end_matches(';');
-            at += 1;
-            let guarded = line.strip_prefix('@').and_then(|rest| rest.split_once(' '));
-            if guarded.is_some_and(|(guard, _)| !self.holds(guard)) {
-                continue;
-            }
-            let line = guarded.map_or(line, |(_, rest)| rest);
-            let (opcode, operands) = line.split_once(' ').unwrap_or((line, ""));
-            let operands: Vec<&str> = operands.split(", ").collect();
-            let value = match (opcode, operands.as_slice()) {
-                ("ret", _) => return memory,
-                ("bra", [label]) => {
-                    at = self.behind(at, label);
-                    continue;
-                }
-                // The address of the copy is 0, and the lane is the first one.
-                ("mov.u64" | "mad.wide.u32", ["%rocov_a", ..]) => 0,
-                ("mov.u32", [_, "%smid" | "%warpid" | "%lanemask_lt"]) => 0,
-                ("activemask.b32", _) => 1,
-                ("vote.sync.ballot.b32", [_, is_set, mask]) => {
-                    self.value(is_set) & self.value(mask)
-                }
-                ("mov.u64" | "cvta.local.u64", ["%rocov_z", ..]) => continue,
-                ("ld.volatile.u32", [_, place]) => self.registers[place],
-                ("mad.wide.u32", [_, one, other, sum]) => {
-                    self.value(one) * self.value(other) + self.value(sum)
-                }
-                (_, [_, one, other, both @ ..]) if opcode.starts_with("setp.") => {
-                    let holds = both.iter().all(|other| self.holds(other));
-                    let opcode = opcode.replace(".and", "");
-                    u64::from(holds && compared(&opcode, self.value(one), self.value(other)))
-                }
-                ("red.global.add.u64", [place, value]) => {
-                    assert!(guarded.is_some() || self.lines[at].ends_with(':'), "{line}");
-                    let offset = place.trim_start_matches("[%rocov_a+").trim_end_matches(']');
-                    let counter = offset.parse::<usize>().unwrap() / 8;
-                    *memory.entry(counter).or_default() += self.value(value);
-                    continue;
-                }
-                (_, [to, ..]) if to.starts_with("%rocov_") => {
-                    let value = computed(opcode, &operands[1..], |operand| self.value(operand));
-                    value.unwrap_or_else(|| panic!("{line}"))
-                }
-                _ => {
-                    assert!(
-                        opcode.starts_with(['{', '}', '.', '$']) || opcode.is_empty(),
-                        "{line}"
-                    );
-                    continue;
-                }
-            };
-            self.registers.insert(operands[0], value);
-        }
-    }
 }
 
 /// The result of a comparison.
@@ -247,6 +179,7 @@ fn compared(opcode: &str, one: u64, other: u64) -> bool {
         "setp.ne.u32" | "setp.ne.u64" => one != other,
         "setp.ge.u32" | "setp.ge.u64" => one >= other,
         "setp.lt.u32" => one < other,
+        "setp.ne.s32" => one != other,
         _ => panic!("{opcode}"),
     }
 }
@@ -255,7 +188,8 @@ fn compared(opcode: &str, one: u64, other: u64) -> bool {
 fn computed(opcode: &str, operands: &[&str], value: impl Fn(&str) -> u64) -> Option<u64> {
     let all: Vec<u64> = match opcode.split('.').next() {
         Some(
-            "mov" | "or" | "and" | "add" | "sub" | "cvt" | "bfe" | "shr" | "shl" | "mul" | "popc",
+            "mov" | "or" | "xor" | "not" | "and" | "add" | "sub" | "cvt" | "bfe" | "shr" | "shl"
+            | "mul" | "popc" | "brev" | "clz" | "bfind",
         )
         | Some("lop3") => operands.iter().map(|operand| value(operand)).collect(),
         _ => return None,
@@ -275,6 +209,11 @@ fn computed(opcode: &str, operands: &[&str], value: impl Fn(&str) -> u64) -> Opt
         ("shr.u32", [one, bits]) => one >> bits,
         ("shl.b32", [one, bits]) => narrow(one << bits),
         ("bfe.u32", [one, bit, 1]) => one >> bit & 1,
+        ("xor.b32", [one, other]) => one ^ other,
+        ("not.b32", [one]) => narrow(!one),
+        ("brev.b32", [one]) => u64::from((*one as u32).reverse_bits()),
+        ("clz.b32", [one]) => u64::from((*one as u32).leading_zeros()),
+        ("bfind.u32", [one]) => u64::from((*one as u32).checked_ilog2().unwrap_or(u32::MAX)),
         ("popc.b32", [one]) => u64::from(one.count_ones()),
         // The bits of the first where the second has them, else those of the third.
         ("lop3.b32", [one, other, third, 0xe2]) => one & other | third & !other,
@@ -282,110 +221,184 @@ fn computed(opcode: &str, operands: &[&str], value: impl Fn(&str) -> u64) -> Opt
     })
 }
 
-/// Lanes that leave together.
-struct Warp<'text> {
-    lanes: Vec<Run<'text>>,
+/// A lane of a warp that brings its counts to memory.
+struct Lane<'text> {
+    run: Run<'text>,
+    number: u64,
+    /// The lanes that are active with it when it asks.
+    active: u64,
+    is_done: bool,
 }
 
-impl Warp<'_> {
-    /// The values of an operand.
-    fn values(&self, operand: &str) -> Vec<u64> {
-        self.lanes.iter().map(|lane| lane.value(operand)).collect()
+/// Lanes of a warp at the code that brings their counts to memory. Each runs by itself up to an instruction of several lanes, which
+/// waits for those of its mask. Others at the same instruction take part in it, as on a GPU.
+struct Warp<'text> {
+    lanes: Vec<Lane<'text>>,
+    /// What is added, by the number of the counter.
+    memory: HashMap<usize, u64>,
+}
+
+impl<'text> Warp<'text> {
+    /// Lanes with these numbers. Those of a group are active together.
+    fn new(groups: &[Vec<(u64, Run<'text>)>]) -> Self {
+        let lanes = groups.iter().flat_map(|group| {
+            let active = group.iter().map(|(number, _)| 1 << number).sum();
+            group.iter().map(move |(number, run)| Lane {
+                run: run.clone(),
+                number: *number,
+                active,
+                is_done: false,
+            })
+        });
+        let mut lanes: Vec<Lane<'text>> = lanes.collect();
+        for lane in &mut lanes {
+            lane.run.at -= 1;
+        }
+        Self {
+            lanes,
+            memory: HashMap::new(),
+        }
     }
 
-    /// Runs the code that brings the counts of a whole warp to memory. Returns what it adds, by the number of the counter.
-    fn leave(&mut self) -> HashMap<usize, u64> {
-        let mut memory = HashMap::new();
-        let (at, lines) = (self.lanes[0].at, self.lanes[0].lines.clone());
-        let mut is_true = vec![false; self.lanes.len()];
-        for line in &lines[at..] {
-            let line = line.trim_end_matches(';');
-            let guard = line.strip_prefix('@').and_then(|rest| rest.split_once(' '));
-            let (opcode, operands) = guard
-                .map_or(line, |(_, rest)| rest)
-                .split_once(' ')
-                .unwrap_or((line, ""));
-            let operands: Vec<&str> = operands.split(", ").collect();
-            let runs: Vec<bool> = is_true
-                .iter()
-                .map(|is_true| guard.is_none_or(|(guard, _)| *is_true != guard.starts_with('!')))
-                .collect();
-            let results: Vec<u64> = match (opcode, operands.as_slice()) {
-                ("ret", _) => return memory,
-                ("bra", _) => {
-                    assert!(!runs.contains(&true), "{line}");
-                    continue;
-                }
-                ("mov.u64" | "mad.wide.u32", ["%rocov_a", ..]) => vec![0; 32],
-                ("mov.u32", [_, "%smid" | "%warpid"]) => vec![0; 32],
-                ("mov.u32", [_, "%laneid"]) => (0..32).collect(),
-                ("setp.ne.s32", ["%rocov_p", "%rocov_m", "-1"]) => {
-                    is_true.fill(false);
-                    continue;
-                }
-                (_, ["%rocov_p", one, other]) if opcode.starts_with("setp.") => {
-                    let pairs = self.values(one).into_iter().zip(self.values(other));
-                    is_true = pairs
-                        .map(|(one, other)| compared(opcode, one, other))
-                        .collect();
-                    continue;
-                }
-                ("vote.sync.any.pred", _) => {
-                    let is_any = is_true.contains(&true);
-                    is_true.fill(is_any);
-                    continue;
-                }
-                ("vote.sync.ballot.b32", _) => {
-                    let bits = is_true.iter().enumerate();
-                    let mask = bits.map(|(lane, bit)| u64::from(*bit) << lane).sum();
-                    vec![mask; 32]
-                }
-                ("redux.sync.add.u32", [_, one, "0xffffffff"]) => {
-                    let sum: u64 = self.values(one).into_iter().sum();
-                    vec![sum & u64::from(u32::MAX); 32]
-                }
-                ("shfl.sync.bfly.b32", [_, one, bit, "31", "0xffffffff"]) => {
-                    let values = self.values(one);
-                    let bit: usize = bit.parse().unwrap();
-                    (0..32).map(|lane| values[lane ^ bit]).collect()
-                }
-                ("selp.b32", [_, one, other, "%rocov_p"]) => {
-                    let pairs = self.values(one).into_iter().zip(self.values(other));
-                    let chosen = pairs.zip(&is_true);
-                    chosen
-                        .map(|((one, other), is_true)| if *is_true { one } else { other })
-                        .collect()
-                }
-                ("red.global.add.u64", [place, value]) => {
-                    let (base, offset) = place.trim_matches(['[', ']']).split_once('+').unwrap();
-                    let offset: u64 = offset.parse().unwrap();
-                    for (lane, _) in runs.iter().enumerate().filter(|(_, runs)| **runs) {
-                        let lane = &self.lanes[lane];
-                        let counter = (lane.value(base) + offset) / 8;
-                        *memory.entry(counter as usize).or_default() += lane.value(value);
-                    }
-                    continue;
-                }
-                (_, [_, inputs @ ..]) => {
-                    let lanes = self.lanes.iter();
-                    let results =
-                        lanes.map(|lane| computed(opcode, inputs, |operand| lane.value(operand)));
-                    match results.collect() {
-                        Some(results) => results,
-                        None => {
-                            assert!(opcode.starts_with(['{', '}', '.']), "{line}");
-                            continue;
-                        }
-                    }
-                }
-                _ => panic!("{line}"),
-            };
-            let lanes = self.lanes.iter_mut().zip(results).zip(runs);
-            for ((lane, result), _) in lanes.filter(|(_, runs)| *runs) {
-                lane.registers.insert(operands[0], result);
+    /// Runs all lanes up to their ends. Returns what they add, by the number of the counter.
+    fn leave(mut self) -> HashMap<usize, u64> {
+        loop {
+            for lane in &mut self.lanes {
+                lane.go_on(&mut self.memory);
             }
+            let waiting: Vec<&Lane<'_>> = self.lanes.iter().filter(|lane| !lane.is_done).collect();
+            if waiting.is_empty() {
+                return self.memory;
+            }
+            let ready = waiting.iter().find(|lane| {
+                let here = waiting.iter().filter(|other| other.run.at == lane.run.at);
+                let here: u64 = here.map(|other| 1 << other.number).sum();
+                lane.mask() & !here == 0
+            });
+            let ready = ready.expect("lanes wait for each other");
+            self.exchange(ready.run.at, ready.mask());
         }
-        panic!("the code has no end");
+    }
+
+    /// Runs the instruction of several lanes in this line for those of the mask.
+    fn exchange(&mut self, at: usize, mask: u64) {
+        let line = self.lanes[0].run.lines[at].trim_end_matches(';');
+        let (opcode, operands) = line.split_once(' ').unwrap();
+        let operands: Vec<&str> = operands.split(", ").collect();
+        let here: Vec<&Lane<'_>> = self.lanes.iter().filter(|lane| lane.run.at == at).collect();
+        let values = here
+            .iter()
+            .map(|lane| (lane.number, lane.run.value(operands[1])));
+        let values: HashMap<u64, u64> = values.collect();
+        let bits: u64 = values.iter().map(|(lane, value)| value << lane).sum();
+        let results: Vec<u64> = here
+            .iter()
+            .map(|lane| match (opcode, operands[2]) {
+                ("vote.sync.any.pred", _) => u64::from(bits != 0),
+                ("vote.sync.ballot.b32", _) => bits,
+                ("redux.sync.add.u32", _) => values.values().sum::<u64>() & u64::from(u32::MAX),
+                ("redux.sync.or.b32", _) => values.values().fold(0, |all, value| all | value),
+                ("shfl.sync.bfly.b32", bit) => values[&(lane.number ^ lane.run.value(bit))],
+                ("shfl.sync.idx.b32", from) => values[&lane.run.value(from)],
+                _ => panic!("{line}"),
+            })
+            .collect();
+        let lanes = self.lanes.iter_mut().filter(|lane| lane.run.at == at);
+        let of_mask = lanes
+            .zip(results)
+            .filter(|(lane, _)| mask >> lane.number & 1 != 0);
+        for (lane, result) in of_mask {
+            lane.run.registers.insert(operands[0], result);
+            lane.run.at += 1;
+        }
+    }
+}
+
+impl Lane<'_> {
+    /// The mask of the instruction that it waits at.
+    fn mask(&self) -> u64 {
+        let line = self.run.lines[self.run.at].trim_end_matches(';');
+        let mask = line.rsplit(", ").next().unwrap();
+        self.run.value(mask)
+    }
+
+    /// The line after the label with this name in the same code of an exit.
+    fn behind(&self, label: &str) -> usize {
+        let lines = &self.run.lines;
+        let start = lines[..self.run.at].iter().rposition(|line| *line == "{");
+        let mut rest = lines[start.unwrap()..].iter();
+        let place = rest.position(|line| line.strip_suffix(':') == Some(label));
+        start.unwrap() + place.expect("there is such code") + 1
+    }
+
+    /// Runs up to the next instruction of several lanes, or the end.
+    fn go_on(&mut self, memory: &mut HashMap<usize, u64>) {
+        while !self.is_done {
+            let line = self.run.lines[self.run.at].trim_end_matches(';');
+            if line.contains(".sync.") {
+                return;
+            }
+            self.run.at += 1;
+            let guarded = line.strip_prefix('@').and_then(|rest| rest.split_once(' '));
+            if guarded.is_some_and(|(guard, _)| !self.run.holds(guard)) {
+                continue;
+            }
+            let line = guarded.map_or(line, |(_, rest)| rest);
+            let (opcode, operands) = line.split_once(' ').unwrap_or((line, ""));
+            let operands: Vec<&str> = operands.split(", ").collect();
+            let value = |operand: &str| self.run.value(operand);
+            let result = match (opcode, operands.as_slice()) {
+                ("ret", _) => {
+                    self.is_done = true;
+                    return;
+                }
+                ("bra" | "bra.uni", [label]) => {
+                    self.run.at = self.behind(label);
+                    continue;
+                }
+                // The address of the copy is 0.
+                ("mov.u64" | "mad.wide.u32", ["%rocov_a", ..]) => 0,
+                ("mov.u32", [_, "%smid" | "%warpid"]) => 0,
+                ("mov.u32", [_, "%laneid"]) => self.number,
+                ("mov.u32", [_, "%lanemask_lt"]) => (1 << self.number) - 1,
+                ("activemask.b32", _) => self.active,
+                ("mov.u64" | "cvta.local.u64", ["%rocov_z", ..]) => continue,
+                ("ld.volatile.u32", [_, place]) => self.run.registers[place],
+                ("mad.wide.u32", [_, one, other, sum]) => value(one) * value(other) + value(sum),
+                ("setp.ne.s32", [_, one, "-1"]) => u64::from(value(one) != u64::from(u32::MAX)),
+                (_, [_, one, other, third @ ..]) if opcode.starts_with("setp.") => {
+                    let plain = opcode.replace(".or.", ".").replace(".and.", ".");
+                    let holds = compared(&plain, value(one), value(other));
+                    u64::from(match third.first().map(|third| value(third) != 0) {
+                        Some(third) if opcode.contains(".or.") => holds || third,
+                        Some(third) => holds && third,
+                        None => holds,
+                    })
+                }
+                ("selp.b32", [_, one, other, guard]) => value(match value(guard) {
+                    0 => other,
+                    _ => one,
+                }),
+                ("red.global.add.u64", [place, added]) => {
+                    let (base, offset) = place.trim_matches(['[', ']']).split_once('+').unwrap();
+                    let place = value(base) + offset.parse::<u64>().unwrap();
+                    let added = value(added);
+                    *memory.entry(place as usize / 8).or_default() += added;
+                    continue;
+                }
+                (_, [to, inputs @ ..]) if to.starts_with("%rocov_") => {
+                    computed(opcode, inputs, value).unwrap_or_else(|| panic!("{line}"))
+                }
+                _ => {
+                    assert!(
+                        opcode.starts_with(['{', '}', '.', '$']) || opcode.is_empty(),
+                        "{line}"
+                    );
+                    continue;
+                }
+            };
+            self.run.registers.insert(operands[0], result);
+        }
     }
 }
 
@@ -486,25 +499,34 @@ fn counts_that_follow_from_others_are_those_of_the_threads() {
                     .keys()
                     .any(|name| name.starts_with("[%rocov_z")),
             );
-            all.entry(run.at).or_default().push(run.clone());
-            let memory = run.leave();
-            for (mark, block) in &marks {
-                let expected = run.marks.get(mark).copied().unwrap_or(0);
-                let added = memory.get(block).copied().unwrap_or(0);
-                assert_eq!(added, expected, "block {block} of\n{plain}\n{counting}");
-            }
+            all.entry(run.at).or_default().push(run);
         }
-        // No whole warp sums counts in local memory.
-        let whole = all.into_values().filter(|_| !is_full_early);
-        for runs in whole {
-            warps += 1;
-            let lanes = runs.iter().cycle().take(32);
-            let mut warp = Warp {
-                lanes: lanes.cloned().collect(),
+        for runs in all.values() {
+            let lanes: Vec<(u64, Run<'_>)> = (0..32)
+                .map(|lane| (lane, runs[random.below(runs.len())].clone()))
+                .collect();
+            let mut lanes = lanes.into_iter();
+            // Few lanes of a warp, or two groups that pass at the same time, or a whole warp.
+            let mut groups = match random.below(4) {
+                0 => vec![lanes.nth(random.below(32)).into_iter().collect::<Vec<_>>()],
+                1 => vec![lanes.filter(|_| random.below(3) == 0).collect()],
+                2 => {
+                    let (one, other) = lanes.partition(|(lane, _)| lane % 5 < 2);
+                    vec![one, other]
+                }
+                _ => vec![lanes.collect()],
             };
-            let memory = warp.leave();
+            groups.retain(|group| !group.is_empty());
+            let is_whole = groups.iter().any(|group| group.len() == 32);
+            // No whole warp sums counts in local memory.
+            if is_whole && is_full_early {
+                continue;
+            }
+            warps += 1;
+            let memory = Warp::new(&groups).leave();
             for (mark, block) in &marks {
-                let runs = warp.lanes.iter().filter_map(|lane| lane.marks.get(mark));
+                let runs = groups.iter().flatten();
+                let runs = runs.filter_map(|(_, run)| run.marks.get(mark));
                 let added = memory.get(block).copied().unwrap_or(0);
                 assert_eq!(
                     added,

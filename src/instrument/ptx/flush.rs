@@ -5,8 +5,9 @@
 //! are summed one by one, by `redux.sync` from sm_80 on, else by five exchanges. Counts that follow from others follow from their
 //! sums, too, so only the others are summed. If only some lanes leave, or if a register of one has a large number, each lane
 //! adds its own: lanes that leave at another time may catch up with them, and then each sum for some lanes had those of others
-//! in it (an H100 with driver 580 counted some blocks twice). Bits are an exception: the lanes that leave vote on each, and
-//! ignore the votes of all others.
+//! in it (an H100 with driver 580 counted some blocks twice). Bits are an exception: most are equal in
+//! all lanes that leave, and each of these lanes adds for a part of the blocks. On others they vote, and ignore the votes of all
+//! lanes that do not leave.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -19,9 +20,16 @@ use crate::instrument::ptx::widths::Slot;
 /// So many bits of a word are spread over bytes and summed, if the GPU has `redux.sync`.
 const MAX_SPREAD: usize = 12;
 /// More bits of a word than these are transposed, and fewer are counted one by one.
-const MAX_VOTES: usize = 5;
-/// Lanes that are not a whole warp vote on so many bits at most. Otherwise each adds its own.
-const MAX_GROUP_VOTES: usize = 48;
+const MAX_VOTES: u32 = 5;
+/// The bits of a word that the first lane adds, if lanes share the work. So many lanes share it at most, and the least power of
+/// two of them at least.
+const PARTS: [(u32, u32); 5] = [
+    (2, 0x5555_5555),
+    (4, 0x1111_1111),
+    (8, 0x0101_0101),
+    (16, 0x0001_0001),
+    (32, 0x0000_0001),
+];
 /// The most bits of a count that a warp sums: 32 such counts have 32 bits in all.
 const MAX_BITS: u32 = 27;
 /// The most bits of a count that others follow from: these have [`MAX_TERMS`] such counts at most.
@@ -99,31 +107,23 @@ impl Flush<'_, '_> {
     /// Each lane adds all its counts, which are zeros then. Has no branch, so that it may be anywhere.
     pub(super) fn each_lane(&self) -> String {
         let mut code = format!(
-            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a, %rocov_v, %rocov_w;\n\t{}",
+            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a, %rocov_v, %rocov_w;\n\t{}{}",
+            self.base(),
             self.own(Leaving::Alone)
         );
-        code.push_str(&self.plan.zeros());
+        code.push_str(&self.plan.zeros(false));
         code.push_str("\n\t");
         code.push_str("}\n\t");
         code
     }
 
-    /// Each lane adds its own counts.
+    /// Each lane adds its own counts. Those that leave together add their bits later.
     fn own(&self, leaving: Leaving) -> String {
-        let mut code = self.base();
-        let bits = self.plan.ways.iter().filter(|way| **way == Way::Bit);
-        let votes = leaving == Leaving::Together && bits.count() <= MAX_GROUP_VOTES;
+        let mut code = String::new();
         if let (Leaving::Alone, Some((word, bit))) = (leaving, &self.plan.has_high) {
             let _ = write!(
                 code,
                 "{FIND_HIGH}and.b32 %rocov_t, {word}, {bit:#x};\n\tsetp.ne.u32 %rocov_q, %rocov_t, 0;\n\t"
-            );
-        }
-        if votes {
-            code.push_str(
-                "activemask.b32 %rocov_m;\n\t\
-                 mov.u32 %rocov_l, %lanemask_lt;\n\t\
-                 and.b32 %rocov_l, %rocov_l, %rocov_m;\n\t",
             );
         }
         for (block, way) in self.plan.ways.iter().enumerate() {
@@ -149,37 +149,121 @@ impl Flush<'_, '_> {
                         ),
                     };
                 }
-                Way::Bit if votes => {
-                    test_bit(&mut code, &word_of(block), block % WORD);
-                    let _ = write!(
-                        code,
-                        "vote.sync.ballot.b32 %rocov_t, %rocov_p, %rocov_m;\n\t\
-                         and.b32 %rocov_t, %rocov_t, %rocov_m;\n\t\
-                         popc.b32 %rocov_t, %rocov_t;\n\t\
-                         setp.eq.u32 %rocov_p, %rocov_l, 0;\n\t\
-                         cvt.u64.u32 %rocov_v, %rocov_t;\n\t\
-                         setp.ne.and.u32 %rocov_p, %rocov_t, 0, %rocov_p;\n\t\
-                         @%rocov_p red.global.add.u64 [%rocov_a+{offset}], %rocov_v;\n\t"
-                    );
-                }
-                Way::Bit => {
+                Way::Bit if leaving == Leaving::Alone => {
                     test_bit(&mut code, &word_of(block), block % WORD);
                     let _ = write!(
                         code,
                         "@%rocov_p red.global.add.u64 [%rocov_a+{offset}], 1;\n\t"
                     );
                 }
-                Way::Direct | Way::Flag(_) | Way::Elsewhere => {}
+                Way::Bit | Way::Direct | Way::Flag(_) | Way::Elsewhere => {}
             }
         }
         code
     }
 
+    /// The active lanes add their bits. Each adds for a part of the blocks that all of them or none have run, and the first of
+    /// them adds for each other block.
+    fn shared_bits(&self) -> String {
+        if !self.plan.ways.contains(&Way::Bit) {
+            return String::new();
+        }
+        let mut code = String::from(
+            "activemask.b32 %rocov_m;\n\t\
+             popc.b32 %rocov_u, %rocov_m;\n\t\
+             cvt.u64.u32 %rocov_d, %rocov_u;\n\t\
+             mov.u32 %rocov_l, %lanemask_lt;\n\t\
+             and.b32 %rocov_l, %rocov_l, %rocov_m;\n\t\
+             popc.b32 %rocov_l, %rocov_l;\n\t\
+             mov.b32 %rocov_y, 1;\n\t\
+             mov.b32 %rocov_x, 0xffffffff;\n\t",
+        );
+        for (lanes, part) in PARTS {
+            let _ = write!(
+                code,
+                "setp.ge.u32 %rocov_p, %rocov_u, {lanes};\n\t\
+                 selp.b32 %rocov_y, {lanes}, %rocov_y, %rocov_p;\n\t\
+                 selp.b32 %rocov_x, {part:#x}, %rocov_x, %rocov_p;\n\t"
+            );
+        }
+        code.push_str(
+            "shl.b32 %rocov_x, %rocov_x, %rocov_l;\n\t\
+             setp.lt.u32 %rocov_p, %rocov_l, %rocov_y;\n\t\
+             selp.b32 %rocov_x, %rocov_x, 0, %rocov_p;\n\t\
+             setp.eq.u32 %rocov_r, %rocov_l, 0;\n\t\
+             brev.b32 %rocov_y, %rocov_m;\n\t\
+             clz.b32 %rocov_y, %rocov_y;\n\t",
+        );
+        for word in 0..self.plan.words {
+            self.share_word(&mut code, word);
+        }
+        code
+    }
+
+    /// Adds the bits of a word. `%rocov_y` is the number of the first lane, and `%rocov_x` the part of this lane.
+    fn share_word(&self, code: &mut String, word: usize) {
+        let first = word * WORD;
+        let end = self.plan.ways.len().min(first + WORD);
+        let ways = self.plan.ways[first..end].iter().enumerate();
+        let bits = ways.filter(|(_, way)| **way == Way::Bit);
+        let all = bits.fold(0_u32, |all, (lane, _)| all | 1 << lane);
+        let name = word_of(first);
+        let offset = self.offset(first);
+        // Those that differ are `%rocov_s`. Lanes that catch up may add some to them: they have no votes then.
+        code.push_str(&match self.has_sums {
+            true => format!(
+                "shfl.sync.idx.b32 %rocov_t, {name}, %rocov_y, 31, %rocov_m;\n\t\
+                 xor.b32 %rocov_s, %rocov_t, {name};\n\t\
+                 redux.sync.or.b32 %rocov_s, %rocov_s, %rocov_m;\n\t\
+                 and.b32 %rocov_s, %rocov_s, {all:#x};\n\t"
+            ),
+            false => format!("mov.b32 %rocov_s, {all:#x};\n\t"),
+        });
+        let _ = write!(
+            code,
+            "not.b32 %rocov_c, %rocov_s;\n\t\
+             and.b32 %rocov_t, {name}, %rocov_c;\n\t\
+             and.b32 %rocov_t, %rocov_t, %rocov_x;\n\t\
+             and.b32 %rocov_t, %rocov_t, {all:#x};\n\t\
+             bra $rocov_equal{word};\n\
+             $rocov_equal{word}:\n\t\
+             setp.eq.u32 %rocov_p, %rocov_t, 0;\n\t\
+             @%rocov_p bra $rocov_differ{word};\n\t\
+             bfind.u32 %rocov_u, %rocov_t;\n\t\
+             mov.b32 %rocov_c, 1;\n\t\
+             shl.b32 %rocov_c, %rocov_c, %rocov_u;\n\t\
+             xor.b32 %rocov_t, %rocov_t, %rocov_c;\n\t\
+             mul.wide.u32 %rocov_v, %rocov_u, 8;\n\t\
+             add.u64 %rocov_v, %rocov_v, %rocov_a;\n\t\
+             red.global.add.u64 [%rocov_v+{offset}], %rocov_d;\n\t\
+             bra $rocov_equal{word};\n\
+             $rocov_differ{word}:\n\t\
+             setp.eq.u32 %rocov_p, %rocov_s, 0;\n\t\
+             @%rocov_p bra $rocov_added{word};\n\t\
+             bfind.u32 %rocov_u, %rocov_s;\n\t\
+             mov.b32 %rocov_c, 1;\n\t\
+             shl.b32 %rocov_c, %rocov_c, %rocov_u;\n\t\
+             xor.b32 %rocov_s, %rocov_s, %rocov_c;\n\t\
+             and.b32 %rocov_c, %rocov_c, {name};\n\t\
+             setp.ne.u32 %rocov_p, %rocov_c, 0;\n\t\
+             vote.sync.ballot.b32 %rocov_t, %rocov_p, %rocov_m;\n\t\
+             and.b32 %rocov_t, %rocov_t, %rocov_m;\n\t\
+             popc.b32 %rocov_t, %rocov_t;\n\t\
+             setp.ne.and.u32 %rocov_p, %rocov_t, 0, %rocov_r;\n\t\
+             mul.wide.u32 %rocov_v, %rocov_u, 8;\n\t\
+             add.u64 %rocov_v, %rocov_v, %rocov_a;\n\t\
+             cvt.u64.u32 %rocov_w, %rocov_t;\n\t\
+             @%rocov_p red.global.add.u64 [%rocov_v+{offset}], %rocov_w;\n\t\
+             bra $rocov_differ{word};\n\
+             $rocov_added{word}:\n\t"
+        );
+    }
+
     /// Adds all counts of the active lanes, and ends with `opcode`.
     pub(super) fn at_exit(&self, opcode: &str) -> String {
         let mut code = String::from(
-            "{\n\t.reg .pred %rocov_p;\n\t\
-             .reg .b32 %rocov_t, %rocov_m, %rocov_l, %rocov_c, %rocov_s;\n\t\
+            "{\n\t.reg .pred %rocov_p, %rocov_r;\n\t\
+             .reg .b32 %rocov_t, %rocov_m, %rocov_l, %rocov_c, %rocov_s, %rocov_x, %rocov_y, %rocov_u;\n\t\
              .reg .b64 %rocov_a, %rocov_v, %rocov_w, %rocov_d;\n\t",
         );
         code.push_str(
@@ -192,26 +276,28 @@ impl Flush<'_, '_> {
         code.push_str("mov.u32 %rocov_l, %laneid;\n\t");
         let sources = self.sources();
         self.sum_sources(&mut code, &sources);
+        self.find_alike(&mut code);
         for first in (0..self.plan.ways.len()).step_by(WORD) {
             self.add_by_lane(&mut code, first, &sources);
         }
         let _ = write!(code, "{opcode};\n$rocov_part:\n\t");
+        code.push_str(&self.base());
         if let Some((word, bit)) = &self.plan.has_high {
+            let own = self.own(Leaving::Together);
+            let with_high = self.own(Leaving::WithHigh);
             let _ = write!(
                 code,
                 "and.b32 %rocov_t, {word}, {bit:#x};\n\t\
                  setp.ne.u32 %rocov_q, %rocov_t, 0;\n\t\
-                 @%rocov_q bra $rocov_more;\n\t"
+                 @%rocov_q bra $rocov_more;\n\t\
+                 {own}bra $rocov_bits;\n\
+                 $rocov_more:\n\t{FIND_HIGH}{with_high}bra $rocov_bits;\n\
+                 $rocov_bits:\n\t"
             );
-            let own = self.own(Leaving::Together);
-            let _ = write!(code, "{own}{opcode};\n$rocov_more:\n\t{FIND_HIGH}");
+        } else {
+            code.push_str(&self.own(Leaving::Together));
         }
-        let last = match self.plan.has_high {
-            Some(_) => Leaving::WithHigh,
-            None => Leaving::Together,
-        };
-        let own = self.own(last);
-        let _ = write!(code, "{own}{opcode};\n\t}}\n");
+        let _ = write!(code, "{}{opcode};\n\t}}\n", self.shared_bits());
         code
     }
 
@@ -251,30 +337,65 @@ impl Flush<'_, '_> {
         );
     }
 
+    /// Sets `%rocov_r` if not all lanes of a whole warp have equal bits.
+    fn find_alike(&self, code: &mut String) {
+        for word in 0..self.plan.words {
+            let _ = write!(
+                code,
+                "shfl.sync.idx.b32 %rocov_s, %rocov_b{word}, 0, 31, 0xffffffff;\n\t"
+            );
+            code.push_str(&match word {
+                0 => format!("setp.ne.u32 %rocov_p, %rocov_s, %rocov_b{word};\n\t"),
+                _ => format!("setp.ne.or.u32 %rocov_p, %rocov_s, %rocov_b{word}, %rocov_p;\n\t"),
+            });
+        }
+        if self.plan.words > 0 {
+            code.push_str("vote.sync.any.pred %rocov_r, %rocov_p, 0xffffffff;\n\t");
+        }
+    }
+
     /// Sets `%rocov_c` in lane i of a whole warp to the number of lanes that have the bit of block `first` + i.
     fn count_bits(&self, code: &mut String, first: usize, ways: &[Way]) {
-        let bits = ways.iter().filter(|way| **way == Way::Bit).count();
+        let is_bit = |lane: usize| ways[lane] == Way::Bit;
+        let lanes = (0..ways.len()).filter(|lane| is_bit(*lane));
+        let bits = lanes.fold(0_u32, |bits, lane| bits | 1 << lane);
+        if bits == 0 {
+            code.push_str("mov.b32 %rocov_c, 0;\n\t");
+            return;
+        }
         let end = ways
             .iter()
             .rposition(|way| *way == Way::Bit)
             .map_or(0, |last| last + 1);
-        if bits > 0 && self.has_sums && end <= MAX_SPREAD {
-            spread(code, first / WORD, end);
-            return;
+        let word = first / WORD;
+        let _ = write!(
+            code,
+            "@%rocov_r bra.uni $rocov_other{word};\n\t\
+             shr.u32 %rocov_c, %rocov_b{word}, %rocov_l;\n\t\
+             and.b32 %rocov_c, %rocov_c, 1;\n\t\
+             shl.b32 %rocov_c, %rocov_c, 5;\n\t\
+             bra.uni $rocov_counted{word};\n\
+             $rocov_other{word}:\n\t"
+        );
+        if self.has_sums && end <= MAX_SPREAD {
+            spread(code, word, end);
+        } else if bits.count_ones() > MAX_VOTES {
+            transpose(code, word);
+        } else {
+            code.push_str("mov.b32 %rocov_c, 0;\n\t");
+            for lane in (0..end).filter(|lane| is_bit(*lane)) {
+                vote(code, &word_of(first), lane);
+                let _ = write!(
+                    code,
+                    "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
+                     selp.b32 %rocov_c, %rocov_t, %rocov_c, %rocov_p;\n\t"
+                );
+            }
         }
-        if bits > MAX_VOTES {
-            transpose(code, first / WORD);
-            return;
-        }
-        code.push_str("mov.b32 %rocov_c, 0;\n\t");
-        for lane in (0..end).filter(|lane| ways[*lane] == Way::Bit) {
-            vote(code, &word_of(first), lane);
-            let _ = write!(
-                code,
-                "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
-                 selp.b32 %rocov_c, %rocov_t, %rocov_c, %rocov_p;\n\t"
-            );
-        }
+        let _ = write!(
+            code,
+            "bra.uni $rocov_counted{word};\n$rocov_counted{word}:\n\t"
+        );
     }
 
     /// The counts that others follow from.
@@ -501,9 +622,9 @@ impl Flush<'_, '_> {
 /// How lanes that are not a whole warp bring their counts to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leaving {
-    /// They vote on bits if there are few, and the first of them adds these. None has counts in local memory.
+    /// None has counts in local memory. They add their bits later.
     Together,
-    /// Each has counts in local memory.
+    /// Each has counts in local memory. They add their bits later.
     WithHigh,
     /// Each by itself, without branches.
     Alone,

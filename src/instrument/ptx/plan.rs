@@ -2,7 +2,7 @@
 //!
 //! | block | way |
 //! |---|---|
-//! | in no loop | a bit: it runs once at most in a call of the function |
+//! | in no loop | a bit: it runs once at most in a call of the function. Blocks that run together set their bits at once |
 //! | in a loop | a register, or none, if its count follows from others ([`flow`](super::flow)) |
 //! | beyond [`MAX_WORDS`] words of bits or [`MAX_NUMBERS`] registers | one atomic addition for the active threads of a warp, at once |
 //!
@@ -13,7 +13,7 @@
 //!
 //! Counts wait in registers until the call of the function ends. [`widths`](super::widths) decides how many bits each has.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 
 use crate::format::ptx::module::PtxFunction;
@@ -25,7 +25,7 @@ use crate::instrument::ptx::widths::{Slot, Widths};
 use crate::support::counting::Counting;
 
 /// The most words of 32 bits for blocks in no loop.
-pub(super) const MAX_WORDS: usize = 16;
+pub(super) const MAX_WORDS: usize = 32;
 /// The most registers for blocks in loops.
 pub(super) const MAX_NUMBERS: usize = 32;
 /// The most blocks in loops of a function with counts that follow from others: each makes the flushes longer.
@@ -72,6 +72,10 @@ pub(super) struct Plan<'text> {
     pub(super) ways: Vec<Way>,
     /// The number of words of bits.
     pub(super) words: usize,
+    /// The bits that are set when a call of the function starts: those of blocks that each call runs.
+    pub(super) first_bits: Vec<u32>,
+    /// The bits that each block sets, by words: its own, and those of blocks that run with it.
+    pub(super) bits: Vec<BTreeMap<usize, u32>>,
     /// The number of registers.
     pub(super) numbers: usize,
     /// The counts that follow from others. All counts that they follow from are in registers.
@@ -127,6 +131,8 @@ impl<'text> Plan<'text> {
         let last_bit = ways.iter().rposition(|way| *way == Way::Bit);
         let mut plan = Plan {
             words: last_bit.map_or(0, |last| last / WORD + 1),
+            first_bits: Vec::new(),
+            bits: Vec::new(),
             numbers: numbers.count(),
             ways,
             derivation,
@@ -145,12 +151,33 @@ impl<'text> Plan<'text> {
             (plan.words, plan.numbers) = (0, 0);
             plan.derivation = Derivation::default();
         }
+        plan.find_bits(function);
         let room = space.room.saturating_sub(plan.words);
         plan.widths = Widths::new(function, &Vec::from_iter(plan.slots_in_blocks()), room);
         if !plan.widths.checks.is_empty() {
             plan.has_high = Some(plan.spare_bit());
         }
         plan
+    }
+
+    /// Blocks that run together set their bits together: one of them sets all.
+    fn find_bits(&mut self, function: &PtxFunction<'_>) {
+        self.first_bits = vec![0; self.words];
+        self.bits = vec![BTreeMap::new(); self.ways.len()];
+        if self.words == 0 {
+            return;
+        }
+        for flag in flags(function, &depths(function), &self.calls) {
+            let blocks = flag.blocks.iter().copied();
+            let blocks: Vec<usize> = blocks.filter(|it| self.ways[*it] == Way::Bit).collect();
+            for block in &blocks {
+                let (word, bit) = (block / WORD, 1 << (block % WORD));
+                match flag.at {
+                    None => self.first_bits[word] |= bit,
+                    Some(_) => *self.bits[blocks[0]].entry(word).or_default() |= bit,
+                }
+            }
+        }
     }
 
     /// The registers that are incremented, each with the block that it counts, twice, or the blocks before and after its edge.
@@ -208,11 +235,13 @@ impl<'text> Plan<'text> {
         code
     }
 
-    /// The code that sets all registers to zero.
-    pub(super) fn zeros(&self) -> String {
+    /// The code that sets all registers to zero, but for the bits that are set at the start of a call.
+    pub(super) fn zeros(&self, is_start: bool) -> String {
         let mut code = String::new();
         for word in 0..self.words {
-            let _ = write!(code, "\n\tmov.b32 %rocov_b{word}, 0;");
+            let bits = self.first_bits.get(word).filter(|_| is_start);
+            let bits = bits.copied().unwrap_or(0);
+            let _ = write!(code, "\n\tmov.b32 %rocov_b{word}, {bits:#x};");
         }
         for word in 0..self.derivation.bits.div_ceil(WORD) {
             let _ = write!(code, "\n\tmov.b32 %rocov_e{word}, 0;");
@@ -251,6 +280,8 @@ impl<'text> Plan<'text> {
         let mut plan = Plan {
             ways: vec![Way::Elsewhere; depths.len()],
             words: 0,
+            first_bits: Vec::new(),
+            bits: Vec::new(),
             numbers: 0,
             derivation: Derivation::default(),
             widths: Widths::default(),

@@ -254,7 +254,7 @@ impl Editor<'_, '_> {
             self.edits.insert(body.open, format!("\n{limit}\n"));
         }
         let mut code = plan.declarations();
-        code.push_str(&plan.zeros());
+        code.push_str(&plan.zeros(true));
         code.push_str(self.memory.open());
         self.edits.insert(body.open + 1, code);
     }
@@ -311,11 +311,15 @@ impl Editor<'_, '_> {
     /// The code that adds a run of a block to its counter. None if its count follows from others.
     fn counted(&self, block: usize) -> String {
         match self.plan.ways[block] {
-            Way::Bit => with_bit('b', block),
+            Way::Bit => {
+                let bits = self.plan.bits[block].iter();
+                bits.map(|(word, bits)| with_bits('b', *word, *bits))
+                    .collect()
+            }
             Way::Number(_) if self.plan.derivation.blocks.contains_key(&block) => String::new(),
             Way::Number(number) => self.plan.incremented(Slot::Block(number)),
             Way::Direct => self.memory.one(block),
-            Way::Flag(flag) => with_bit('b', flag),
+            Way::Flag(flag) => with_bits('b', flag / WORD, 1 << (flag % WORD)),
             Way::Elsewhere => String::new(),
         }
     }
@@ -323,7 +327,7 @@ impl Editor<'_, '_> {
     /// The code that adds a run of an edge to its counter.
     fn counted_edge(&self, edge: CountedEdge) -> String {
         match edge.counter {
-            Counter::Bit(bit) => with_bit('e', bit),
+            Counter::Bit(bit) => with_bits('e', bit / WORD, 1 << (bit % WORD)),
             Counter::Register(number) => self.plan.incremented(Slot::Edge(number)),
         }
     }
@@ -383,10 +387,9 @@ impl Editor<'_, '_> {
     }
 }
 
-/// The code that sets a bit in the words with this letter.
-fn with_bit(letter: char, bit: usize) -> String {
-    let (word, mask) = (bit / WORD, 1_u32 << (bit % WORD));
-    format!("or.b32 %rocov_{letter}{word}, %rocov_{letter}{word}, {mask:#x};\n\t")
+/// The code that sets bits of a word with this letter.
+fn with_bits(letter: char, word: usize, bits: u32) -> String {
+    format!("or.b32 %rocov_{letter}{word}, %rocov_{letter}{word}, {bits:#x};\n\t")
 }
 
 /// The registers that counters of a function may take. A kernel with its own limit has as many as it wants, but each block of

@@ -105,3 +105,28 @@ fn an_old_version_of_the_text_is_raised() {
     assert_eq!(raised("6.0", "sm_80"), ".version 7.0");
     assert_eq!(raised("9.1", "sm_100a"), ".version 9.1");
 }
+
+#[test]
+fn blocks_that_run_together_set_their_bits_together() {
+    let sets = |text: &str| {
+        let text = counting(text).unwrap();
+        let kernel = &text[text.find(".entry").unwrap()..];
+        let lines = kernel.lines().map(str::trim);
+        let sets = |line: &&str| {
+            ["mov.b32 %rocov_b0, ", "or.b32 %rocov_b0, %rocov_b0, "]
+                .iter()
+                .any(|start| line.starts_with(start))
+        };
+        let values = lines
+            .filter(sets)
+            .filter_map(|line| line.rsplit(' ').next());
+        values.map(str::to_owned).collect::<Vec<_>>()
+    };
+    // Each thread runs the first block and the third, and some run the second.
+    let body = "@%p bra L;\nmov.u32 %r, 1;\nL:\nmov.u32 %r, 2;\nret;\n";
+    assert_eq!(sets(&kernel(body)), ["0x5;", "0x2;"]);
+    // No thread comes back from the call, so its block is alone. The zeros after its counts are set come last.
+    let text = kernel("call.uni f;\nmov.u32 %r, 1;\nret;\n");
+    let text = text.replace(".visible", ".func f()\n{\nexit;\n}\n.visible");
+    assert_eq!(sets(&text), ["0x1;", "0x0;", "0x2;"]);
+}
