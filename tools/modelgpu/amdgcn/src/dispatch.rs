@@ -33,12 +33,14 @@ pub fn dispatch(
         kernel: KernelIdentity::find(memory, packet.kernel_object).kernel,
         reason,
     };
-    let descriptor =
-        KernelDescriptor::read(&mut View::new(memory), packet.kernel_object).map_err(|_| {
-            launch_error(LaunchProblem::UnreadableDescriptor {
-                address: packet.kernel_object,
-            })
-        })?;
+    let descriptor = match context.state {
+        Some(state) => KernelDescriptor::of_state(state),
+        None => {
+            let address = packet.kernel_object;
+            KernelDescriptor::read(&mut View::new(memory), address)
+                .map_err(|_| launch_error(LaunchProblem::UnreadableDescriptor { address }))?
+        }
+    };
     check(packet, &descriptor, code.target()).map_err(launch_error)?;
     let items: u32 = packet.workgroup_size.iter().product();
     let dispatch = Dispatch {

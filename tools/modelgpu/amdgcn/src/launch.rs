@@ -16,6 +16,7 @@ use crate::hazards::{HazardSighting, HazardWatch};
 use crate::lanes::{LANES, Words};
 use crate::memory::AddressSpace;
 use crate::packet::DispatchPacket;
+use crate::state::RegisterState;
 use crate::trace::Trace;
 use crate::warning::{BeyondLds, Hazard, LdsMistake, Stuck};
 use crate::wave::{Apertures, Arrival, Mode, State, Wave};
@@ -48,6 +49,9 @@ pub const STUCK: u64 = 1 << 24;
 /// The inputs of a dispatch beyond its packet.
 #[derive(Clone, Copy)]
 pub struct DispatchContext<'a> {
+    /// The kernel's state, if the packet sets it in registers. The packet's kernel object is then the address of
+    /// its first instruction, and not that of a descriptor.
+    pub state: Option<&'a RegisterState>,
     /// Address of the packet, `dispatch_ptr` in the kernel.
     pub packet_address: u64,
     /// Address of the queue's `amd_queue_t`.
@@ -297,6 +301,33 @@ impl Dispatch<'_> {
                 }
             }
         };
+        if let Some(state) = self.context.state {
+            push(
+                true,
+                &state.user_data[..(descriptor.user_sgprs() as usize).min(16)],
+            );
+        } else {
+            self.push_user_scalars(&mut push);
+        }
+        while next.get() < descriptor.user_sgprs() {
+            push(true, &[0]);
+        }
+        if self.target.has_architected_ids() {
+            return next.get() as usize;
+        }
+        for (dimension, id) in group.into_iter().enumerate() {
+            push(descriptor.workgroup_id(dimension), &[id]);
+        }
+        push(descriptor.workgroup_info(), &[0]);
+        let has_wave_offset =
+            descriptor.private_segment() && !self.target.has_architected_flat_scratch();
+        push(has_wave_offset, &[0]);
+        next.get() as usize
+    }
+
+    /// Passes the words of the user SGPRs that the descriptor enables to `push`, in order.
+    fn push_user_scalars(&self, push: &mut impl FnMut(bool, &[u32])) {
+        let descriptor = &self.descriptor;
         let pair = |value: u64| [value as u32, (value >> 32) as u32];
         push(descriptor.private_segment_buffer(), &PRIVATE_SEGMENT_BUFFER);
         push(
@@ -321,20 +352,6 @@ impl Dispatch<'_> {
         for _ in 0..descriptor.kernarg_preload_length {
             push(true, &[0]);
         }
-        while next.get() < descriptor.user_sgprs() {
-            push(true, &[0]);
-        }
-        if self.target.has_architected_ids() {
-            return next.get() as usize;
-        }
-        for (dimension, id) in group.into_iter().enumerate() {
-            push(descriptor.workgroup_id(dimension), &[id]);
-        }
-        push(descriptor.workgroup_info(), &[0]);
-        let has_wave_offset =
-            descriptor.private_segment() && !self.target.has_architected_flat_scratch();
-        push(has_wave_offset, &[0]);
-        next.get() as usize
     }
 
     /// Tells of the mistakes with LDS that the workgroup's watch has seen since the last call.

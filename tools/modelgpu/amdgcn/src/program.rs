@@ -292,6 +292,7 @@ impl Program {
         let interrupts = Mutex::new(Vec::new());
         let ticks = AtomicU64::new(1);
         let context = DispatchContext {
+            state: None,
             packet_address: self.arena.allocate(&packet.to_bytes()),
             // The program has no queue. A kernel that reads the queue faults.
             queue_address: 0,

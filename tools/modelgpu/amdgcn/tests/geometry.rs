@@ -199,6 +199,7 @@ fn run_entry_point(
     };
     let packet_address = program.arena_mut().allocate(&packet.to_bytes());
     let context = DispatchContext {
+        state: None,
         packet_address,
         queue_address: 0x1234_5678_9abc,
         shared_aperture: 7 << 32,

@@ -134,6 +134,10 @@ impl Gpu for Device {
         self.model.trace.as_ref()
     }
 
+    fn target(&self) -> Target {
+        self.target
+    }
+
     fn number(&self) -> usize {
         self.index
     }

@@ -39,8 +39,38 @@ pub(crate) struct Identity {
     pub(crate) has_ecc: bool,
     /// The driver lets a process switch the retrying of page faults (XNACK) on. From GFX 10 on it does not.
     pub(crate) has_xnack: bool,
+    /// The versions of the blocks of graphics and compute, of copies, and of the interface to the bus, as the driver
+    /// reads them from the discovery table (`amdgpu_discovery.c` in the Linux kernel).
+    pub(crate) blocks: [Block; 3],
     /// The caches from level 1 on, in KiB. A cache of level 2 belongs to an XCC.
     pub(crate) caches: &'static [u64],
+}
+
+/// A block of a GPU in the driver's discovery table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    /// The number of its kind (`soc15_hw_ip.h`).
+    pub(crate) kind: u32,
+    /// Major, minor and revision.
+    pub(crate) version: [u32; 3],
+}
+
+/// The blocks GC (11), SDMA0 (42) and NBIF (108) with these versions.
+const fn blocks(gc: [u32; 3], sdma: [u32; 3], nbif: [u32; 3]) -> [Block; 3] {
+    [
+        Block {
+            kind: 11,
+            version: gc,
+        },
+        Block {
+            kind: 42,
+            version: sdma,
+        },
+        Block {
+            kind: 108,
+            version: nbif,
+        },
+    ]
 }
 
 /// The identity of GPUs of this target: an MI210, MI300X, MI350X, RX 7900 XTX and RX 9070 XT.
@@ -55,6 +85,7 @@ pub(crate) fn identity(target: Target) -> Identity {
         gws_resources: GWS_RESOURCES,
         has_ecc: true,
         has_xnack: true,
+        blocks: blocks([9, 4, 2], [4, 4, 0], [7, 4, 4]),
         caches: &[16, 8192],
     };
     match target {
@@ -62,12 +93,14 @@ pub(crate) fn identity(target: Target) -> Identity {
         Target::Gfx942 => Identity {
             gfx_version: 9_04_02,
             device_id: 0x74a1,
+            blocks: blocks([9, 4, 3], [4, 4, 2], [7, 9, 0]),
             caches: &[32, 4096, 262_144],
             ..cdna
         },
         Target::Gfx950 => Identity {
             gfx_version: 9_05_00,
             device_id: 0x75a0,
+            blocks: blocks([9, 5, 0], [4, 4, 5], [7, 9, 1]),
             caches: &[32, 4096, 262_144],
             ..cdna
         },
@@ -81,6 +114,7 @@ pub(crate) fn identity(target: Target) -> Identity {
             gws_resources: 0,
             has_ecc: false,
             has_xnack: false,
+            blocks: blocks([11, 0, 0], [6, 0, 0], [4, 3, 0]),
             caches: &[32, 6144, 98_304],
         },
         Target::Gfx1201 => Identity {
@@ -93,6 +127,7 @@ pub(crate) fn identity(target: Target) -> Identity {
             gws_resources: 0,
             has_ecc: false,
             has_xnack: false,
+            blocks: blocks([12, 0, 1], [7, 0, 1], [6, 3, 1]),
             caches: &[32, 8192, 65_536],
         },
     }

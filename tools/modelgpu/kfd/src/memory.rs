@@ -161,11 +161,12 @@ impl Memory {
         vram: bool,
     ) -> Result<Allocation, Errno> {
         let mut table = self.lock();
-        if vram && size > self.vram_bytes - table.vram_used[gpu] {
+        // The driver maps whole pages.
+        let bytes = page_multiple(size).ok_or(Errno(libc::ENOMEM))?;
+        if vram && bytes > self.vram_bytes - table.vram_used[gpu] {
             return Err(Errno(libc::ENOMEM));
         }
         let align = if size >= LARGE_PAGE { LARGE_PAGE } else { PAGE };
-        let bytes = page_multiple(size).ok_or(Errno(libc::ENOMEM))?;
         let offset = table.ranges[gpu]
             .take(bytes, align)
             .ok_or(Errno(libc::ENOMEM))?;
@@ -174,12 +175,12 @@ impl Memory {
             return Err(Errno(libc::ENOMEM));
         };
         if vram {
-            table.vram_used[gpu] += size;
+            table.vram_used[gpu] += bytes;
         }
         Ok(table.insert(Allocation {
             handle: 0,
             va,
-            size,
+            size: bytes,
             backing: Backing::Piece { vram },
             gpu,
             offset,
@@ -330,8 +331,7 @@ impl Memory {
         // faults.
         self.changed();
         if let Backing::Piece { vram } = allocation.backing {
-            let bytes = page_multiple(allocation.size).unwrap_or(allocation.size);
-            node(allocation.gpu)?.clear(allocation.offset, bytes)?;
+            node(allocation.gpu)?.clear(allocation.offset, allocation.size)?;
             table.ranges[allocation.gpu].release(allocation.offset);
             if vram {
                 table.vram_used[allocation.gpu] -= allocation.size;

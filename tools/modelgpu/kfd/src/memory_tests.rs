@@ -41,6 +41,18 @@ fn a_gpu_sees_only_what_is_mapped_on_it() {
     assert!(memory.region(0x10_0000, 0).is_none());
 }
 
+/// The driver aligns the size to pages (`amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu` in the Linux kernel), so a load of
+/// 16 bytes may reach behind an allocation of 12.
+#[test]
+fn an_allocation_has_whole_pages() {
+    let (memory, node) = memory();
+    let allocation = memory.allocate(&node, 0, 0x10_0000, 12, true).unwrap();
+    memory.set_mapped(allocation.handle, 0, true).unwrap();
+    assert_eq!(memory.region(0x10_0fff, 0).unwrap().len, 0x1000);
+    assert!(memory.region(0x10_1000, 0).is_none());
+    assert_eq!(memory.vram_used(0), 0x1000);
+}
+
 #[test]
 fn overlapping_user_memory_is_found_behind_shorter_ranges() {
     let (memory, _) = memory();

@@ -293,6 +293,13 @@ fn drm_files(tree: &mut Tree, config: &Config, index: usize) {
         file("vendor", "0x1002\n".into());
         file("device", format!("0x{:04x}\n", identity.device_id));
         file("revision", "0x01\n".into());
+        for block in identity.blocks {
+            let names = ["major", "minor", "revision"];
+            for (name, number) in names.into_iter().zip(block.version) {
+                let place = format!("ip_discovery/die/0/{}/0/{name}", block.kind);
+                file(&place, format!("{number}\n"));
+            }
+        }
         let bus = gpu::pci_bus(index);
         file(
             "uevent",
@@ -368,6 +375,29 @@ mod tests {
         ] {
             for (node, value) in ["1", "2", "3", "4", "5"].into_iter().zip(values) {
                 assert_eq!(property(&files, node, name), value, "{name} of node {node}");
+            }
+        }
+    }
+
+    /// The driver's table of GPUs (`Documentation/gpu/amdgpu/dgpu-asic-info-table.csv` in the Linux kernel): MI200 series GC
+    /// 9.4.2 and SDMA 4.4.0, MI300 series GC 9.4.3 and SDMA 4.4.2, RX 7900 XTX GC 11.0.0 and SDMA 6.0.0, RX 9070 XT GC
+    /// 12.0.1 and SDMA 7.0.1. The numbers of GC and SDMA0 are 11 and 42 (`soc15_hw_ip.h`).
+    #[test]
+    fn blocks_have_the_versions_of_the_products() {
+        let files = files(&[("ROCOV_MODELGPU", "gfx90a,gfx942,gfx1100,gfx1201")]);
+        for (minor, gc, sdma) in [
+            (128, [9, 4, 2], [4, 4, 0]),
+            (129, [9, 4, 3], [4, 4, 2]),
+            (130, [11, 0, 0], [6, 0, 0]),
+            (131, [12, 0, 1], [7, 0, 1]),
+        ] {
+            for (block, version) in [(11, gc), (42, sdma)] {
+                let found = ["major", "minor", "revision"].map(|part| {
+                    let place = format!("ip_discovery/die/0/{block}/0/{part}");
+                    let path = format!("/sys/class/drm/renderD{minor}/device/{place}");
+                    files[&path].trim().parse::<u32>().unwrap()
+                });
+                assert_eq!(found, version, "block {block} of renderD{minor}");
             }
         }
     }

@@ -4,14 +4,14 @@
 //! vendor packets. Every packet is 64 bytes; bits 0 to 7 of its header are the type.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use crate::fault::Fault;
 use crate::gpu::{Gpu, Launch};
 use crate::kernel::Symbol;
 use crate::memory::Memory;
-use crate::pause::Pause;
+use crate::pm4::{self, Pipe};
 use crate::signal::Signal;
+use crate::wait::wait_until;
 
 /// Bytes of one AQL packet.
 pub const PACKET_BYTES: u64 = 64;
@@ -23,13 +23,10 @@ const KERNEL_DISPATCH: u8 = 2;
 const BARRIER_AND: u8 = 3;
 const BARRIER_OR: u8 = 5;
 
-/// Vendor packet that carries a PM4 indirect buffer; ROCr uses it to invalidate caches.
+/// Vendor packet that names a buffer of PM4 packets. ROCr uses it to invalidate caches.
 const VENDOR_PM4_IB: u8 = 1;
 /// Vendor packet that waits until a signal's value meets a condition.
 const VENDOR_BARRIER_VALUE: u8 = 2;
-
-/// The shortest and the longest time between two looks of a waiting barrier at its signals.
-const LOOKS: (Duration, Duration) = (Duration::from_micros(5), Duration::from_millis(1));
 
 /// The place of a packet and the state of its queue.
 #[derive(Clone, Copy)]
@@ -95,12 +92,12 @@ impl AqlPacket {
     /// # Errors
     /// Fails if the packet has an unknown type or names memory that it cannot use, if its kernel fails, or
     /// if the queue is destroyed while the packet waits.
-    pub fn process(&self, context: &Context<'_>) -> Result<(), Fault> {
+    pub fn process(&self, context: &Context<'_>, pipe: &mut Pipe) -> Result<(), Fault> {
         match self.kind() {
             KERNEL_DISPATCH => self.dispatch(context),
             BARRIER_AND => self.barrier(context, "AND", |done, total| done == total),
             BARRIER_OR => self.barrier(context, "OR", |done, total| done > 0 || total == 0),
-            VENDOR_SPECIFIC => self.vendor(context),
+            VENDOR_SPECIFIC => self.vendor(context, pipe),
             kind => Err(Fault::UnknownPacket {
                 queue: "AQL",
                 packet: u32::from(kind),
@@ -128,6 +125,7 @@ impl AqlPacket {
             packet_address: context.packet_address,
             queue_address: context.queue_address,
             dispatch_id: context.index,
+            state: None,
             cancelled: context.cancelled,
         })?;
         context.gpu.log(
@@ -173,10 +171,17 @@ impl AqlPacket {
         })
     }
 
-    fn vendor(&self, context: &Context<'_>) -> Result<(), Fault> {
+    fn vendor(&self, context: &Context<'_>, pipe: &mut Pipe) -> Result<(), Fault> {
         match self.bytes[2] {
-            // ROCr sends only cache maintenance this way; the modelled GPU has no caches.
-            VENDOR_PM4_IB => Ok(()),
+            // `amd_aql_pm4_ib_packet_t`: an INDIRECT_BUFFER packet at 4.
+            VENDOR_PM4_IB => pipe.run_buffer(
+                &pm4::Context {
+                    gpu: context.gpu,
+                    queue: context.queue,
+                    cancelled: context.cancelled,
+                },
+                [4, 8, 12, 16].map(|offset| self.word(offset)),
+            ),
             VENDOR_BARRIER_VALUE => self.barrier_value(context),
             format => Err(Fault::UnknownPacket {
                 queue: "AQL vendor",
@@ -207,21 +212,6 @@ impl AqlPacket {
             }
         })
     }
-}
-
-/// Polls `ready` until it returns true or the queue is destroyed.
-fn wait_until(
-    cancelled: &AtomicBool,
-    mut ready: impl FnMut() -> Result<bool, Fault>,
-) -> Result<(), Fault> {
-    let pause = Pause::between(LOOKS.0, LOOKS.1);
-    while !ready()? {
-        if cancelled.load(Ordering::Relaxed) {
-            return Err(Fault::Cancelled);
-        }
-        pause.wait();
-    }
-    Ok(())
 }
 
 /// Copies the packet at `address` out of the ring. Returns `None` if the slot holds no packet yet.

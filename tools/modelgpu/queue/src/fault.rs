@@ -45,10 +45,40 @@ pub enum Fault {
     /// A packet that this queue does not support.
     #[error("unknown {queue} packet {packet:#x}")]
     UnknownPacket {
-        /// `AQL` or `SDMA`.
+        /// `AQL`, `PM4` or `SDMA`.
         queue: &'static str,
         /// The packet's type or first dword.
         packet: u32,
+    },
+    /// A PM4 packet that no queue supports, but whose name is known.
+    #[error("PM4 packet {name} is not modelled")]
+    Pm4Packet {
+        /// The packet's name.
+        name: &'static str,
+    },
+    /// A value that is not modelled in a field of a PM4 packet.
+    #[error("PM4 packet {packet}: {field} {value:#x} is not modelled")]
+    Pm4Field {
+        /// The packet's name.
+        packet: &'static str,
+        /// The field's name.
+        field: &'static str,
+        /// The value.
+        value: u32,
+    },
+    /// A register, or a register's value, that is not modelled.
+    #[error("PM4 packet SET_SH_REG: register {register:#x} with value {value:#x} is not modelled")]
+    Pm4Register {
+        /// The register.
+        register: u32,
+        /// The value.
+        value: u32,
+    },
+    /// A dword that is no header of a PM4 packet of type 3.
+    #[error("PM4 header {header:#x} is not modelled")]
+    Pm4Header {
+        /// The dword.
+        header: u32,
     },
     /// The queue was destroyed during the processing of the packet.
     #[error("the queue was destroyed")]

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use modelgpu_amdgcn::code_object::Files;
 use modelgpu_amdgcn::memory::AddressSpace;
-use modelgpu_amdgcn::{Statistics, Trace};
+use modelgpu_amdgcn::{RegisterState, Statistics, Target, Trace};
 
 use crate::fault::Fault;
 
@@ -13,6 +13,9 @@ use crate::fault::Fault;
 pub trait Gpu: Send + Sync {
     /// The GPU's number in the process. Queues of one GPU compete for it.
     fn number(&self) -> usize;
+
+    /// The processor.
+    fn target(&self) -> Target;
 
     /// The GPU's virtual address space.
     fn memory(&self) -> &dyn AddressSpace;
@@ -86,6 +89,9 @@ pub struct Launch<'a> {
     pub queue_address: u64,
     /// The packet's number in its queue, counted from 0.
     pub dispatch_id: u64,
+    /// The kernel's state, if the packet set it in registers. The AQL packet then has the address of the code as its
+    /// kernel object.
+    pub state: Option<&'a RegisterState>,
     /// True once the queue is being destroyed: an endless kernel must end then.
     pub cancelled: &'a AtomicBool,
 }

@@ -63,6 +63,7 @@ pub fn run(
     };
     let stuck = Mutex::new(None);
     let context = DispatchContext {
+        state: launch.state,
         packet_address: launch.packet_address,
         queue_address: launch.queue_address,
         shared_aperture: apertures.shared,

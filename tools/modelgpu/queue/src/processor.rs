@@ -14,6 +14,7 @@ use crate::bells::{Bed, Bells, Listener};
 use crate::fault::{Fault, QueueError};
 use crate::gpu::Gpu;
 use crate::memory::Memory;
+use crate::pm4::{self, Pipe};
 use crate::rank::{Rank, Ticket};
 use crate::sdma;
 use crate::signal::Signal;
@@ -38,6 +39,8 @@ const LOOKS: Duration = Duration::from_micros(50);
 pub enum QueueKind {
     /// AQL packets; indices count packets.
     Aql,
+    /// PM4 packets; indices count dwords.
+    Pm4,
     /// SDMA packets; indices count bytes.
     Sdma,
 }
@@ -170,7 +173,7 @@ struct NextAql<'a> {
 struct Indices<'a> {
     generation: u64,
     read: &'a AtomicU64,
-    /// An SDMA queue's doorbell has the index.
+    /// The doorbell of a PM4 or SDMA queue has the index.
     write: Option<&'a AtomicU64>,
 }
 
@@ -185,8 +188,9 @@ impl Shared {
     fn run(&self, mut turn: Turn) {
         let mut idle_since = None;
         let mut indices = None;
+        let mut pipe = Pipe::new(self.gpu.target());
         while !self.stop.load(Ordering::Relaxed) {
-            match self.step(&mut indices, &mut turn) {
+            match self.step(&mut indices, &mut turn, &mut pipe) {
                 Ok(true) => idle_since = None,
                 Ok(false) if idle_since.get_or_insert_with(Instant::now).elapsed() < LOOKS => {
                     thread::yield_now();
@@ -208,6 +212,7 @@ impl Shared {
         &'a self,
         indices: &mut Option<Indices<'a>>,
         turn: &mut Turn,
+        pipe: &mut Pipe,
     ) -> Result<bool, Fault> {
         // In this order: a packet that the program announces after a suspension must not start, and who sees
         // the packet sees the suspension before it.
@@ -215,7 +220,8 @@ impl Shared {
             return Ok(false);
         }
         match self.layout.kind {
-            QueueKind::Aql => self.step_aql(turn),
+            QueueKind::Aql => self.step_aql(turn, pipe),
+            QueueKind::Pm4 => self.step_pm4(pipe),
             QueueKind::Sdma => self.step_sdma().map(|()| true),
         }
     }
@@ -255,6 +261,11 @@ impl Shared {
                 read: memory.long("AQL read index", read_index)?,
                 write: Some(memory.long("AQL write index", write_index)?),
             },
+            QueueKind::Pm4 => Indices {
+                generation,
+                read: memory.long("PM4 read index", read_index)?,
+                write: None,
+            },
             QueueKind::Sdma => Indices {
                 generation,
                 read: memory.long("SDMA read index", read_index)?,
@@ -281,7 +292,7 @@ impl Shared {
     }
 
     /// Processes the next AQL packet. Returns `Ok(false)` if it is not written yet.
-    fn step_aql(&self, turn: &mut Turn) -> Result<bool, Fault> {
+    fn step_aql(&self, turn: &mut Turn, pipe: &mut Pipe) -> Result<bool, Fault> {
         let NextAql {
             read_index,
             index,
@@ -295,14 +306,15 @@ impl Shared {
             turn.wait(self.rank(), &self.stop)?;
         }
         let start = self.gpu.clock();
-        packet.process(&aql::Context {
+        let context = aql::Context {
             gpu: &*self.gpu,
             queue: self.layout.id,
             packet_address: address,
             queue_address: self.layout.read_index - READ_INDEX_IN_QUEUE,
             index,
             cancelled: &self.stop,
-        })?;
+        };
+        packet.process(&context, pipe)?;
         // The queue frees the slot before it completes the signal, because a producer that the
         // signal wakes may look for a free slot at once.
         aql::release(&Memory::new(self.gpu.memory()), address)?;
@@ -311,6 +323,29 @@ impl Shared {
             signal.complete(start, self.gpu.clock())?;
         }
         Ok(true)
+    }
+
+    /// Processes the next PM4 packet. Returns `Ok(false)` if the program has not announced all of it.
+    fn step_pm4(&self, pipe: &mut Pipe) -> Result<bool, Fault> {
+        let QueueLayout {
+            ring, ring_bytes, ..
+        } = self.layout;
+        let memory = Memory::new(self.gpu.memory());
+        let read_index = memory.long("PM4 read index", self.layout.read_index)?;
+        let start = read_index.load(Ordering::Relaxed);
+        let context = pm4::Context {
+            gpu: &*self.gpu,
+            queue: self.layout.id,
+            cancelled: &self.stop,
+        };
+        let stream = pm4::Stream::Ring {
+            base: ring,
+            bytes: ring_bytes,
+        };
+        let end = self.layout.doorbell.load(Ordering::Acquire);
+        let next = pipe.step(&context, stream, start, end)?;
+        read_index.store(next, Ordering::Release);
+        Ok(next > start)
     }
 
     /// Processes the next SDMA packet.
@@ -351,7 +386,7 @@ impl Shared {
             Fault::Kernel { error, .. } => *error,
             _ => QueueError::InvalidPacket,
         };
-        // An SDMA queue has no exception word. An engine that reads garbage hangs, and the driver
+        // A PM4 or SDMA queue has no exception word. An engine that reads garbage hangs, and the driver
         // resets the GPU.
         let told = self.layout.kind == QueueKind::Aql
             && (self.write_exception(error).unwrap_or(false) || self.write_inactive(error).is_ok());

@@ -5,12 +5,11 @@
 //! dwords. Bits 0 to 7 of the first are the opcode, bits 8 to 15 the sub-opcode.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use crate::fault::Fault;
 use crate::gpu::Gpu;
 use crate::memory::Memory;
-use crate::pause::Pause;
+use crate::wait::Comparison;
 
 const NOP: u32 = 0;
 const COPY: u32 = 1;
@@ -26,9 +25,6 @@ const COPY_LINEAR: u32 = 0;
 const COPY_LINEAR_SUB_WINDOW: u32 = 4;
 /// `TC_OP_ATOMIC_ADD_RTN_64`, the only atomic that ROCr sends: it decrements signals.
 const ATOMIC_ADD_64: u32 = 47;
-
-/// The shortest and the longest time between two looks of a waiting packet at memory.
-const LOOKS: (Duration, Duration) = (Duration::from_micros(5), Duration::from_millis(1));
 
 /// The longest packet in dwords.
 pub const MAX_DWORDS: usize = 13;
@@ -202,28 +198,11 @@ impl SdmaPacket {
             return Ok(());
         }
         let word = memory.word("SDMA poll", self.address(1))?;
-        let (reference, mask) = (self.dwords[3], self.dwords[4]);
-        let function = self.dwords[0] >> 28 & 7;
-        let pause = Pause::between(LOOKS.0, LOOKS.1);
-        loop {
-            let now = word.load(Ordering::Acquire) & mask;
-            let met = match function {
-                0 => true,
-                1 => now < reference,
-                2 => now <= reference,
-                3 => now == reference,
-                4 => now != reference,
-                5 => now >= reference,
-                6 => now > reference,
-                _ => return Err(self.unknown()),
-            };
-            if met {
-                return Ok(());
-            }
-            if cancelled.load(Ordering::Relaxed) {
-                return Err(Fault::Cancelled);
-            }
-            pause.wait();
-        }
+        let comparison = Comparison {
+            function: self.dwords[0] >> 28 & 7,
+            mask: self.dwords[4],
+            reference: self.dwords[3],
+        };
+        comparison.wait(word, cancelled, || self.unknown())
     }
 }

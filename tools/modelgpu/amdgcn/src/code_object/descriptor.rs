@@ -9,6 +9,10 @@ use modelgpu_isa::{Generation, Target};
 use crate::allotment::Allotment;
 use crate::lanes::WaveSize;
 use crate::memory::{Unmapped, View};
+use crate::state::RegisterState;
+
+/// The bit of the properties for waves of 32 work-items.
+const WAVE32: u32 = 10;
 
 /// The fields that affect execution.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +50,21 @@ impl KernelDescriptor {
         })
     }
 
+    /// The contents of a descriptor for a kernel whose state is in registers. Its code begins at the kernel object.
+    pub(crate) fn of_state(state: &RegisterState) -> Self {
+        let [rsrc1, rsrc2, rsrc3] = state.rsrc;
+        Self {
+            private_segment_size: 0,
+            entry_offset: 0,
+            rsrc1,
+            rsrc2,
+            rsrc3: Some(rsrc3),
+            properties: u16::from(state.is_wave32) << WAVE32,
+            uses_dynamic_stack: false,
+            kernarg_preload_length: 0,
+        }
+    }
+
     fn property(&self, bit: u32) -> bool {
         self.properties >> bit & 1 == 1
     }
@@ -80,7 +99,7 @@ impl KernelDescriptor {
 
     /// The work-items of a wave. CDNA has no bit for it.
     pub(crate) fn wave_size(&self) -> WaveSize {
-        match self.property(10) {
+        match self.property(WAVE32) {
             true => WaveSize::Wave32,
             false => WaveSize::Wave64,
         }

@@ -51,6 +51,7 @@ pub(crate) mod nr {
 
 /// `queue_type` of CREATE_QUEUE.
 pub(crate) mod queue_type {
+    pub(crate) const COMPUTE: u32 = 0;
     pub(crate) const SDMA: u32 = 1;
     pub(crate) const COMPUTE_AQL: u32 = 2;
     pub(crate) const SDMA_XGMI: u32 = 3;

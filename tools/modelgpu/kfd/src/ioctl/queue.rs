@@ -19,6 +19,7 @@ pub(super) fn create(model: &'static Model, arguments: &mut CreateQueue) -> Resu
     // An AQL doorbell starts at all ones, "no packet yet"; 0 would announce packet 0.
     let (kind, doorbell_start) = match arguments.queue_type {
         queue_type::COMPUTE_AQL => (QueueKind::Aql, u64::MAX),
+        queue_type::COMPUTE => (QueueKind::Pm4, 0),
         queue_type::SDMA | queue_type::SDMA_XGMI | queue_type::SDMA_BY_ENGINE => {
             (QueueKind::Sdma, 0)
         }

@@ -168,7 +168,9 @@ fn vendor_packets_complete() {
     let queue = Queue::start(&gpu, QueueKind::Aql);
     let done = gpu.signal(0, 2, 0);
     queue.put([VENDOR | 2 << 16, 0, 3, 0xff, 0, 0, 0, done]);
-    queue.put([VENDOR | 1 << 16, DATA, 0, 0, 0, 0, 0, done]);
+    // An empty buffer.
+    let jump = 0xc002_3f00 << 32;
+    queue.put([VENDOR | 1 << 16 | jump, DATA, 1 << 23, 0, 0, 0, 0, done]);
     queue.ring_all();
     until("both are complete", || gpu.value(done) == 0);
 }

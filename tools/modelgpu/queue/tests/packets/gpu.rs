@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use modelgpu_amdgcn::Statistics;
 use modelgpu_amdgcn::code_object::Files;
 use modelgpu_amdgcn::memory::{AddressSpace, Region};
+use modelgpu_amdgcn::{DispatchPacket, RegisterState, Statistics, Target};
 use modelgpu_queue::gpu::{Gpu, Launch};
 use modelgpu_queue::{Bells, Fault, Processor, QueueError, QueueKind, QueueLayout};
 
@@ -40,7 +40,12 @@ pub(crate) const NORMAL: u32 = 7;
 /// The events on the GPU, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Happened {
-    Kernel { object: u64, dispatch: u64 },
+    Kernel {
+        object: u64,
+        dispatch: u64,
+    },
+    /// A kernel whose state is in registers.
+    Registers(DispatchPacket, RegisterState),
     Event(u32),
     MemoryFault(u64),
     Reset,
@@ -75,17 +80,28 @@ pub(crate) struct FakeGpu {
     happened: Mutex<Vec<Happened>>,
     time: AtomicU64,
     has_wide_windows: bool,
+    target: Target,
 }
 
 impl FakeGpu {
     pub(crate) fn new() -> Arc<Self> {
-        Self::with_windows(false)
+        Self::with(Target::Gfx90a, false)
     }
 
     /// A GPU whose copy engine has narrow or wide fields of windows.
     pub(crate) fn with_windows(has_wide_windows: bool) -> Arc<Self> {
+        Self::with(Target::Gfx90a, has_wide_windows)
+    }
+
+    /// A GPU with this processor.
+    pub(crate) fn with_target(target: Target) -> Arc<Self> {
+        Self::with(target, false)
+    }
+
+    fn with(target: Target, has_wide_windows: bool) -> Arc<Self> {
         Arc::new(Self {
             has_wide_windows,
+            target,
             memory: Memory {
                 words: (0..SIZE / 8).map(|_| AtomicU64::new(0)).collect(),
             },
@@ -152,6 +168,10 @@ impl Gpu for FakeGpu {
         0
     }
 
+    fn target(&self) -> Target {
+        self.target
+    }
+
     fn has_wide_windows(&self) -> bool {
         self.has_wide_windows
     }
@@ -187,6 +207,11 @@ impl Gpu for FakeGpu {
     }
 
     fn run_kernel(&self, launch: &Launch<'_>) -> Result<Statistics, Fault> {
+        if let Some(state) = launch.state {
+            let packet = DispatchPacket::parse(launch.packet);
+            self.note(Happened::Registers(packet, *state));
+            return Ok(Statistics::default());
+        }
         let object = u64::from_le_bytes(launch.packet[32..40].try_into().unwrap());
         assert_eq!(launch.queue_address, QUEUE);
         let slot = launch.dispatch_id * 64 % RING_BYTES;
@@ -257,7 +282,7 @@ impl Queue {
     pub(crate) fn start_among(bells: &Bells, gpu: &Arc<FakeGpu>, kind: QueueKind, id: u32) -> Self {
         let start = match kind {
             QueueKind::Aql => u64::MAX,
-            QueueKind::Sdma => 0,
+            QueueKind::Pm4 | QueueKind::Sdma => 0,
         };
         let doorbell = Box::leak(Box::new(AtomicU64::new(start)));
         for slot in 0..RING_BYTES / 64 {
@@ -303,6 +328,17 @@ impl Queue {
             self.gpu.write_bytes(at, &dword.to_le_bytes());
         }
         self.ring(start + 4 * dwords.len() as u64);
+    }
+
+    /// Writes PM4 dwords after the existing ones, with a wrap at the ring's end, and rings.
+    pub(crate) fn put_pm4(&self, dwords: &[u32]) {
+        assert_eq!(self.kind, QueueKind::Pm4);
+        let start = self.doorbell.load(Ordering::Relaxed);
+        for (i, dword) in dwords.iter().enumerate() {
+            let at = RING + 4 * (start + i as u64) % RING_BYTES;
+            self.gpu.write_bytes(at, &dword.to_le_bytes());
+        }
+        self.ring(start + dwords.len() as u64);
     }
 
     /// Rings the doorbell.

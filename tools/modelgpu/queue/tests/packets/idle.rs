@@ -27,7 +27,11 @@ fn sleeps(thread: &str) -> Option<u64> {
 
 #[test]
 fn an_idle_queue_sleeps_until_its_doorbell_rings() {
-    for (kind, id) in [(QueueKind::Aql, 71), (QueueKind::Sdma, 72)] {
+    for (kind, id) in [
+        (QueueKind::Aql, 71),
+        (QueueKind::Sdma, 72),
+        (QueueKind::Pm4, 73),
+    ] {
         let gpu = FakeGpu::new();
         let queue = Queue::start_as(&gpu, kind, id);
         let name = format!("modelgpu q{id}");
@@ -40,6 +44,11 @@ fn an_idle_queue_sleeps_until_its_doorbell_rings() {
                 QueueKind::Aql => {
                     queue.put(dispatch(7, 0));
                     queue.ring_all();
+                    until("the packet is read", || gpu.read(READ_INDEX) == round);
+                }
+                QueueKind::Pm4 => {
+                    // Padding.
+                    queue.put_pm4(&[0x8000_0000]);
                     until("the packet is read", || gpu.read(READ_INDEX) == round);
                 }
                 QueueKind::Sdma => {

@@ -6,5 +6,6 @@ mod errors;
 mod gpu;
 mod idle;
 mod loader_lock;
+mod pm4;
 mod priority;
 mod sdma;
