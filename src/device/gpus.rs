@@ -1,10 +1,11 @@
-//! All GPUs of a process: those of HSA and those of CUDA, as one device.
+//! All GPUs of a process: those of HSA, those of CUDA and modelled ones without a runtime, as one device.
 
 use std::sync::Arc;
 
 use crate::device::cuda::CudaDevice;
 use crate::device::cuda::modules::{Modules, is_cuda, is_cuda_address};
 use crate::device::hsa::{Copying, HsaDevice, Runtime};
+use crate::device::modelled::{ModelledDevice, is_modelled, is_modelled_address};
 use crate::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
     Symbol, Take, TakeParts,
@@ -16,6 +17,7 @@ use crate::format::codeobject::Identity;
 pub struct Gpus {
     hsa: Option<HsaDevice>,
     cuda: Option<CudaDevice>,
+    modelled: Option<ModelledDevice>,
 }
 
 impl Gpus {
@@ -34,8 +36,13 @@ impl Gpus {
             true => None,
             false => CudaDevice::attach(modules)?,
         };
-        let any = hsa.is_some() || cuda.is_some();
-        Ok(any.then_some(Self { hsa, cuda }))
+        let modelled = ModelledDevice::attach();
+        let any = hsa.is_some() || cuda.is_some() || modelled.is_some();
+        Ok(any.then_some(Self {
+            hsa,
+            cuda,
+            modelled,
+        }))
     }
 
     /// The HSA runtime, if it is running.
@@ -50,35 +57,69 @@ impl Gpus {
         self.cuda.as_ref()
     }
 
+    /// The kernels of a modelled GPU that no runtime has loaded, if there are any.
+    #[must_use]
+    pub fn modelled(&self) -> Option<&ModelledDevice> {
+        self.modelled.as_ref()
+    }
+
     /// The runtimes that are there.
     fn all(&self) -> impl Iterator<Item = &dyn Device> {
         let hsa = self.hsa.as_ref().map(|device| device as &dyn Device);
-        hsa.into_iter()
-            .chain(self.cuda.as_ref().map(|device| device as &dyn Device))
+        let cuda = self.cuda.as_ref().map(|device| device as &dyn Device);
+        let modelled = self.modelled.as_ref().map(|device| device as &dyn Device);
+        hsa.into_iter().chain(cuda).chain(modelled)
     }
 
     /// The runtime of an executable or an agent with this handle.
     fn by_handle(&self, handle: u64) -> Result<&dyn Device, DeviceError> {
-        self.one(is_cuda(handle))
+        self.one(Kind::new(is_cuda(handle), is_modelled(handle)))
     }
 
     /// The runtime of a device address.
     fn by_address(&self, address: u64) -> Result<&dyn Device, DeviceError> {
-        self.one(is_cuda_address(address))
+        self.one(Kind::of_address(address))
     }
 
-    fn one(&self, is_cuda: bool) -> Result<&dyn Device, DeviceError> {
-        let (found, runtime): (Option<&dyn Device>, _) = match is_cuda {
-            true => (
+    fn one(&self, kind: Kind) -> Result<&dyn Device, DeviceError> {
+        let (found, runtime): (Option<&dyn Device>, _) = match kind {
+            Kind::Cuda => (
                 self.cuda.as_ref().map(|device| device as _),
                 "the CUDA driver",
             ),
-            false => (
+            Kind::Modelled => (
+                self.modelled.as_ref().map(|device| device as _),
+                "the modelled GPU",
+            ),
+            Kind::Hsa => (
                 self.hsa.as_ref().map(|device| device as _),
                 "the HSA runtime",
             ),
         };
         found.ok_or(DeviceError::NotRunning { runtime })
+    }
+}
+
+/// The kind of a runtime.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Hsa,
+    Cuda,
+    Modelled,
+}
+
+impl Kind {
+    fn new(is_cuda: bool, is_modelled: bool) -> Self {
+        match (is_cuda, is_modelled) {
+            (true, _) => Self::Cuda,
+            (false, true) => Self::Modelled,
+            (false, false) => Self::Hsa,
+        }
+    }
+
+    /// The kind of the runtime of a device address.
+    fn of_address(address: u64) -> Self {
+        Self::new(is_cuda_address(address), is_modelled_address(address))
     }
 }
 
@@ -145,7 +186,7 @@ impl Device for Gpus {
         // Loads of one runtime follow each other, unless a program uses both.
         let mut first = 0;
         for run in
-            ranges.chunk_by(|one, next| is_cuda_address(one.start) == is_cuda_address(next.start))
+            ranges.chunk_by(|one, next| Kind::of_address(one.start) == Kind::of_address(next.start))
         {
             match self.by_address(run[0].start) {
                 Ok(device) => device.read_each(run, &mut |place, read| take(first + place, read)),
@@ -165,11 +206,11 @@ impl Device for Gpus {
             return 0;
         };
         // Loads of one runtime follow each other, unless a program uses both.
-        let is_cuda = |parts: &Vec<DeviceRange>| {
+        let is_other = |parts: &Vec<DeviceRange>| {
             let first = parts.first();
-            first.is_some_and(|part| is_cuda_address(part.start))
+            first.is_some_and(|part| Kind::of_address(part.start) != Kind::Hsa)
         };
-        let before = loads.iter().position(is_cuda).unwrap_or(loads.len());
+        let before = loads.iter().position(is_other).unwrap_or(loads.len());
         hsa.read_parts(&loads[..before], take)
     }
 
@@ -178,6 +219,7 @@ impl Device for Gpus {
     }
 
     fn executions(&self) -> Option<&dyn Executions> {
-        self.hsa.as_ref()?.executions()
+        let hsa = self.hsa.as_ref().and_then(|device| device.executions());
+        hsa.or_else(|| self.modelled.as_ref()?.executions())
     }
 }

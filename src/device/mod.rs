@@ -8,10 +8,12 @@ mod elf_bytes;
 pub mod elf_file;
 mod gpus;
 pub mod hsa;
+mod modelled;
 
 pub(crate) use elf_bytes::ElfBuffer;
 pub use elf_bytes::ElfBytes;
 pub use gpus::Gpus;
+pub use modelled::ModelledDevice;
 
 use std::borrow::Cow;
 use std::fmt;

@@ -43,6 +43,7 @@ mod sample_report;
 mod sampled;
 mod selftest;
 mod settings;
+mod tinygrad;
 mod traced;
 mod triton_on_amd;
 mod two_gpus;

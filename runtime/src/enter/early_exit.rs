@@ -5,6 +5,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use rocov::device::ModelledDevice;
 use rocov::device::hsa::is_loaded;
 
 use super::cupti;
@@ -23,7 +24,7 @@ pub(super) fn register_early() {
 }
 
 /// Ends the service for requests from outside, and runs `work` if this process may use an HSA runtime that is
-/// loaded, or has used one, and `is_drainer` says that this copy drains. LLVM's offload
+/// loaded, or has used one or a modelled GPU, and `is_drainer` says that this copy drains. LLVM's offload
 /// runtime unloads HSA before the last handler runs.
 pub(super) fn at_exit(is_drainer: impl FnOnce() -> bool, work: fn()) {
     process::exit_begins();
@@ -31,11 +32,16 @@ pub(super) fn at_exit(is_drainer: impl FnOnce() -> bool, work: fn()) {
         service::close();
         // Most processes of a test suite use no GPU, and do no more than this. If no copy has seen an
         // event, one becomes the drainer now.
-        let has_used_hsa = is_loaded() || process::uses_hsa();
-        if has_used_hsa && is_drainer() && process::claim() {
+        let has_used_gpu = process::uses_hsa() || has_run_kernels();
+        if has_used_gpu && is_drainer() && process::claim() {
             work();
         }
     }
+}
+
+/// Returns whether the process may have run kernels: it has loaded an HSA runtime, or has driven a modelled GPU without one.
+pub(super) fn has_run_kernels() -> bool {
+    is_loaded() || ModelledDevice::attach().is_some()
 }
 
 pub(super) fn register(handler: extern "C" fn()) {

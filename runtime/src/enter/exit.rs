@@ -18,10 +18,8 @@
 
 use std::sync::Once;
 
-use rocov::device::hsa::is_loaded;
-
 use super::copy::COPY;
-use super::early_exit::{at_exit, register};
+use super::early_exit::{at_exit, has_run_kernels, register};
 use super::{injection, losses};
 use crate::guest::{boundary, process};
 use crate::serve::drain;
@@ -55,7 +53,7 @@ extern "C" fn late() {
     injection::report_other_tool();
     losses::report();
     // A program without a GPU may be in a sandbox that allows few calls.
-    if !process::uses_hsa() && !is_loaded() {
+    if !process::uses_hsa() && !has_run_kernels() {
         return;
     }
     boundary::guest("the late exit drain", || {

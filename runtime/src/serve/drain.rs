@@ -82,6 +82,10 @@ fn wait_for_callbacks() {
 pub(super) fn drain(idle: &Idle, moment: Moment) -> RocovStatus {
     let drained = with_device(|state, device| {
         state.share_with_llvm(device);
+        if device.modelled().is_some() {
+            // No hook has seen its code.
+            state.look_for_unseen(device);
+        }
         let outcome = state.session.drain_busy(device, &state.name, idle);
         if state.stands_down() && outcome.losses.is_empty() {
             return RocovStatus::Nothing;

@@ -15,14 +15,14 @@ type ForgetFn = extern "C" fn(address: u64, words: u64);
 
 /// The modelled GPU of this process. It counts executed instructions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ModelledGpu {
+pub(in crate::device) struct ModelledGpu {
     count: CountFn,
     forget: ForgetFn,
 }
 
 impl ModelledGpu {
     /// Finds the modelled GPU. `None` if there is none, or if it counts nothing.
-    pub(super) fn traced() -> Option<Self> {
+    pub(in crate::device) fn traced() -> Option<Self> {
         // SAFETY: C strings; the default search order only reads addresses.
         let [count, forget] = [c"rocov_modelgpu_executions", c"rocov_modelgpu_forget"]
             .map(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });

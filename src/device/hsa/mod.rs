@@ -15,7 +15,7 @@ mod copy_queue;
 mod direct_reads;
 mod elf_image;
 pub mod exchange;
-mod executions;
+pub(super) mod executions;
 mod loader;
 mod queues;
 mod runtime;

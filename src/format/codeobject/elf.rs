@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use object::LittleEndian;
 use object::elf::{
-    EM_AMDGPU, FileHeader64, NT_GNU_BUILD_ID, NoteType, PF_W, PF_X, PT_LOAD, PT_NOTE,
+    EM_AMDGPU, ET_REL, FileHeader64, NT_GNU_BUILD_ID, NoteType, PF_W, PF_X, PT_LOAD, PT_NOTE,
     ProgramHeader64, SHF_ALLOC, SHT_DYNSYM, SHT_SYMTAB, SectionHeader64,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable};
@@ -98,6 +98,12 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     #[must_use]
     pub fn is_cubin(&self) -> bool {
         self.header.e_machine(LittleEndian).0 == EM_CUDA
+    }
+
+    /// Returns whether it is the object file of a compiler, which no linker has seen: its sections have no addresses yet.
+    #[must_use]
+    pub fn is_object_file(&self) -> bool {
+        self.header.e_type(LittleEndian) == ET_REL
     }
 
     /// The program headers.

@@ -35,7 +35,7 @@ const LIBRARY_MAX: u64 = 2_097_152;
 
 /// The stacks that a run fetches by default. The first runtime that is here runs gfx942. Without one, the interpreter's own
 /// loader does.
-const DEFAULT_STACKS: [&str; 8] = [
+const DEFAULT_STACKS: [&str; 9] = [
     "rocr-7.2.4",
     "rocr-6.4.3",
     "roctx-7.2.4",
@@ -44,6 +44,7 @@ const DEFAULT_STACKS: [&str; 8] = [
     "llvm-tests-22",
     "cuda-12.9",
     "triton-3.6",
+    "tinygrad-0.14",
 ];
 
 /// The runtimes that `--stacks all` runs the programs on, in addition to the newest.

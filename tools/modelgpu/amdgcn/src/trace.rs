@@ -28,7 +28,7 @@ impl Trace {
     }
 
     /// Adds counts of instructions at these addresses.
-    pub(crate) fn add(&self, counts: impl Iterator<Item = (u64, Executed)>) {
+    pub fn add(&self, counts: impl Iterator<Item = (u64, Executed)>) {
         let mut pages = self.lock();
         for (pc, more) in counts {
             let word = pc / WORD;

@@ -3,9 +3,9 @@
 use std::fmt::Arguments;
 use std::sync::{Mutex, PoisonError};
 
-use modelgpu_amdgcn::code_object::Files;
+use modelgpu_amdgcn::code_object::{Files, Origin};
 use modelgpu_amdgcn::memory::AddressSpace;
-use modelgpu_amdgcn::{Code, Statistics, Target, Trace};
+use modelgpu_amdgcn::{Code, DispatchPacket, Statistics, Target, Trace};
 use modelgpu_queue::gpu::{Gpu, Launch};
 use modelgpu_queue::{DispatchThreads, Fault, kernel};
 
@@ -50,6 +50,23 @@ impl Device {
     /// A sentence about this GPU.
     fn about(&self, text: &str) -> String {
         format!("GPU {} ({}): {text}", self.index, self.target)
+    }
+
+    /// Finds the file of the kernel's code, for a trace, if no loader has put the code into memory.
+    fn find_code(&self, launch: &Launch<'_>) {
+        let object = DispatchPacket::parse(launch.packet).kernel_object;
+        let Some(region) = self.memory.region(object) else {
+            return;
+        };
+        let is_unknown = self.model.placed.see(self.index, &region, || {
+            Origin::find(&self.memory, &ProgramMemory, object)
+        });
+        if is_unknown {
+            self.message(&format!(
+                "the program's memory has no code object with the code at {:#x}, so the trace leaves its kernels out",
+                region.base
+            ));
+        }
     }
 
     /// Writes a note for the reports of the run.
@@ -116,6 +133,9 @@ impl Gpu for Device {
             shared: SHARED_APERTURE,
             private: PRIVATE_APERTURE,
         };
+        if self.model.trace.is_some() {
+            self.find_code(launch);
+        }
         let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
         let threads = DispatchThreads(self.model.config.threads);
         let done = kernel::run(self, &mut code, apertures, &self.warned, threads, launch);

@@ -33,6 +33,7 @@ mod memory;
 mod model;
 mod node;
 mod paths;
+mod placed;
 mod runtime;
 mod svm;
 mod sys;

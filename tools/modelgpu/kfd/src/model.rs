@@ -20,6 +20,7 @@ use crate::log::{self, Log};
 use crate::memory::{self, Allocation, Backing, HostAddress, Memory};
 use crate::node::Node;
 use crate::paths::DeviceNode;
+use crate::placed::Placed;
 use crate::sys::{self, Errno, FileId};
 use crate::tree::Tree;
 
@@ -68,6 +69,8 @@ pub(crate) struct Model {
     pub(crate) fidelity: Option<Fidelity>,
     /// The executions of each instruction. `None` unless the user asks for them.
     pub(crate) trace: Option<Trace>,
+    /// The code of kernels that no loader has put into memory, if executions are counted.
+    pub(crate) placed: Placed,
     tree: Tree,
     kfd: Node,
     render: Vec<Node>,
@@ -141,6 +144,7 @@ impl Model {
             instructions: config.instructions.as_ref().and_then(Instructions::open),
             fidelity: config.fidelity.as_ref().and_then(Fidelity::open),
             trace: config.traces.then(Trace::default),
+            placed: Placed::default(),
             tree,
             kfd: node("kfd", DOORBELL_STRIDE * MAX_GPUS as u64)?,
             render: (0..count)

@@ -175,7 +175,7 @@ impl AqlPacket {
         match self.bytes[2] {
             // `amd_aql_pm4_ib_packet_t`: an INDIRECT_BUFFER packet at 4.
             VENDOR_PM4_IB => pipe.run_buffer(
-                &pm4::Context {
+                &pm4::PipeContext {
                     gpu: context.gpu,
                     queue: context.queue,
                     cancelled: context.cancelled,

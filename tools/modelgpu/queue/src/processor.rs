@@ -333,7 +333,7 @@ impl Shared {
         let memory = Memory::new(self.gpu.memory());
         let read_index = memory.long("PM4 read index", self.layout.read_index)?;
         let start = read_index.load(Ordering::Relaxed);
-        let context = pm4::Context {
+        let context = pm4::PipeContext {
             gpu: &*self.gpu,
             queue: self.layout.id,
             cancelled: &self.stop,

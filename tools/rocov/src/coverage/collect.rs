@@ -360,6 +360,10 @@ fn described(elfs: &[PathBuf]) -> Result<(Vec<String>, Option<String>)> {
             continue;
         }
         let object = CodeObject::parse(&*contents)?;
+        if object.is_object_file() {
+            // The program has placed its sections, so the kernels' descriptors have no addresses in it.
+            continue;
+        }
         kernels.extend(object.kernels()?.into_iter().map(|kernel| kernel.name));
         compiler = compiler.or_else(|| object.compiler());
     }

@@ -7,10 +7,12 @@ mod descriptor;
 mod image;
 mod load;
 mod metadata;
+mod placed;
 mod source;
 
 pub(crate) use descriptor::KernelDescriptor;
 pub use image::{CodeObjectName, KernelIdentity};
 pub use load::{LoadError, LoadedObject, Symbol};
 pub use metadata::{KernelMetadata, Parameter, ParameterKind};
+pub use placed::{Origin, PlacedCode};
 pub use source::{Files, SourceLine};

@@ -59,6 +59,10 @@ pub(super) fn allocate(model: &'static Model, arguments: &mut AllocMemory) -> Re
 }
 
 pub(super) fn free(model: &'static Model, arguments: &mut FreeMemory) -> Result<(), Errno> {
+    if let Some(trace) = &model.trace {
+        let going = model.memory.get(arguments.handle)?;
+        model.placed.gone(trace, going.va, going.size);
+    }
     let node = |gpu| model.node(DeviceNode::Render(gpu));
     let freed = model.memory.free(arguments.handle, node)?;
     model.note(2, format_args!("memory {} freed", freed.handle));

@@ -10,8 +10,9 @@
 mod dispatch;
 mod packet;
 mod pipe;
+mod registers;
 
-pub use pipe::{Context, Pipe};
+pub use pipe::{Pipe, PipeContext};
 
 use crate::fault::Fault;
 use crate::memory::Memory;
@@ -48,7 +49,7 @@ pub enum Stream {
 impl Stream {
     fn address(self, index: u64) -> u64 {
         match self {
-            Self::Ring { base, bytes } => base + (4 * index & (bytes - 1)),
+            Self::Ring { base, bytes } => base + ((4 * index) & (bytes - 1)),
             Self::Buffer { base } => base + 4 * index,
         }
     }
@@ -68,7 +69,7 @@ impl Pipe {
     /// fails, or if the queue is destroyed meanwhile.
     pub fn step(
         &mut self,
-        context: &Context<'_>,
+        context: &PipeContext<'_>,
         stream: Stream,
         start: u64,
         end: u64,
@@ -79,8 +80,8 @@ impl Pipe {
     /// Processes the buffer that the dwords of an INDIRECT_BUFFER packet name.
     ///
     /// # Errors
-    /// As [`Self::step`], and if the last packet is not complete.
-    pub fn run_buffer(&mut self, context: &Context<'_>, dwords: [u32; 4]) -> Result<(), Fault> {
+    /// Fails if [`Self::step`] does, or if the last packet is not complete.
+    pub fn run_buffer(&mut self, context: &PipeContext<'_>, dwords: [u32; 4]) -> Result<(), Fault> {
         let [header, body @ ..] = dwords;
         let packet = Packet::new(header, &body)?;
         if packet.opcode() != INDIRECT_BUFFER {
@@ -91,7 +92,7 @@ impl Pipe {
 
     fn step_at(
         &mut self,
-        context: &Context<'_>,
+        context: &PipeContext<'_>,
         stream: Stream,
         start: u64,
         end: u64,
@@ -131,7 +132,7 @@ impl Pipe {
 
     fn indirect(
         &mut self,
-        context: &Context<'_>,
+        context: &PipeContext<'_>,
         packet: &Packet<'_>,
         depth: u32,
     ) -> Result<(), Fault> {

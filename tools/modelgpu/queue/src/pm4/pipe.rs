@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use modelgpu_amdgcn::{ComputeUnits, Target};
 
-use super::dispatch::Registers;
 use super::packet::Packet;
+use super::registers::Registers;
 use crate::fault::Fault;
 use crate::gpu::Gpu;
 use crate::memory::Memory;
@@ -35,7 +35,7 @@ const END_EVENTS: [u32; 4] = [0x04, 0x14, 0x28, 0x2f];
 
 /// The queue of a packet.
 #[derive(Clone, Copy)]
-pub struct Context<'a> {
+pub struct PipeContext<'a> {
     /// The GPU.
     pub gpu: &'a dyn Gpu,
     /// The queue's name in the log.
@@ -63,7 +63,7 @@ impl Pipe {
     /// Processes a packet that has no others inside.
     pub(super) fn process(
         &mut self,
-        context: &Context<'_>,
+        context: &PipeContext<'_>,
         packet: &Packet<'_>,
     ) -> Result<(), Fault> {
         match packet.opcode() {
@@ -92,7 +92,10 @@ impl Pipe {
 
 /// PRED_EXEC: the number of dwords that only some XCCs execute, and whether one of them belongs to the GPU. The model's
 /// queue works for all XCCs at once.
-pub(super) fn predicate(context: &Context<'_>, packet: &Packet<'_>) -> Result<(u64, bool), Fault> {
+pub(super) fn predicate(
+    context: &PipeContext<'_>,
+    packet: &Packet<'_>,
+) -> Result<(u64, bool), Fault> {
     let [control] = packet.body()?;
     packet.allow("control", control, 0xff00_3fff)?;
     let xccs = ComputeUnits::for_target(context.gpu.target()).xccs;
@@ -102,7 +105,7 @@ pub(super) fn predicate(context: &Context<'_>, packet: &Packet<'_>) -> Result<(u
 
 /// RELEASE_MEM: writes a value when everything before it has ended, and raises an event. The model ends each packet
 /// before it starts the next, so this is at once.
-fn release(context: &Context<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
+fn release(context: &PipeContext<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
     let memory = Memory::new(context.gpu.memory());
     let (event, select) = match packet.all() {
         // The last dword is missing in the packets of GFX 8.
@@ -140,7 +143,7 @@ fn release(context: &Context<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
 }
 
 /// WAIT_REG_MEM: waits until a memory word meets a condition, or flushes what the host has written.
-fn wait(context: &Context<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
+fn wait(context: &PipeContext<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
     let [control, low, high, reference, mask, _] = packet.body()?;
     packet.allow("control", control, 0xf7)?;
     let (is_memory, operation) = (control >> 4 & 1 == 1, control >> 6 & 3);
@@ -175,7 +178,7 @@ fn to_memory(packet: &Packet<'_>, control: u32) -> Result<(), Fault> {
 }
 
 /// WRITE_DATA: writes dwords, to consecutive addresses or all to one.
-fn write(context: &Context<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
+fn write(context: &PipeContext<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
     let memory = Memory::new(context.gpu.memory());
     let [control, _, _, data @ ..] = packet.all() else {
         return Err(packet.field("number of dwords", packet.all().len() as u32));
@@ -192,7 +195,7 @@ fn write(context: &Context<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
 }
 
 /// COPY_DATA: copies one or two dwords to memory.
-fn copy(context: &Context<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
+fn copy(context: &PipeContext<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
     let memory = Memory::new(context.gpu.memory());
     let [control, low, high, _, _] = packet.body()?;
     packet.allow("control", control, 0xc611_6f0f)?;
