@@ -1,5 +1,7 @@
 //! Kernels that call functions: each has copies of them, with registers of its own.
 
+use std::path::{Path, PathBuf};
+
 use rocov::format::codeobject::{CodeObject, Kernel};
 use rocov::instrument::amdgcn::{AmdgcnOptions, Sharing, instrument};
 use rocov_tests::compile::{clang, device_only};
@@ -9,7 +11,7 @@ use crate::run::compare;
 
 /// Two kernels call the same functions: one needs few registers, and the other one many. A third calls one of them by its
 /// address, which the first one stores.
-const SOURCE: &str = r#"
+pub(crate) const SOURCE: &str = r#"
 #include "dev.h"
 using Function = u32 (*)(u32);
 __device__ Function stored;
@@ -65,16 +67,13 @@ fn kernels(object: &[u8]) -> Vec<(Kernel, u32)> {
         .collect()
 }
 
-#[test]
-fn kernels_have_their_own_copies_of_functions() {
+/// Writes a spec that launches these kernels, and their buffer. Returns the path of the spec.
+pub(crate) fn launches(directory: &Path) -> PathBuf {
     const ITEMS: usize = 150;
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("copies.hip");
-    std::fs::write(&path, SOURCE).expect("a test can write into its directory");
-    let buffer = directory.path().join("buffer");
+    let buffer = directory.join("buffer");
     let contents = (0..3 * ITEMS as u32).flat_map(u32::to_le_bytes);
     std::fs::write(&buffer, contents.collect::<Vec<_>>()).expect("a test can write there");
-    let spec = directory.path().join("spec");
+    let spec = directory.join("spec");
     let launches = ["small", "wide", "by_address", "wide"];
     let launches = launches.map(|kernel| {
         let name = format!("_Z{}{kernel}Pjj", kernel.len());
@@ -82,6 +81,15 @@ fn kernels_have_their_own_copies_of_functions() {
     });
     let text = format!("buf {}\n{}", buffer.display(), launches.concat());
     std::fs::write(&spec, text).expect("a test can write there");
+    spec
+}
+
+#[test]
+fn kernels_have_their_own_copies_of_functions() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("copies.hip");
+    std::fs::write(&path, SOURCE).expect("a test can write into its directory");
+    let spec = launches(directory.path());
     for target in ["gfx90a", "gfx942", "gfx1100", "gfx1201"] {
         for level in ["-O1", "-O3"] {
             let object = device_only(clang(), &[target], 6)

@@ -8,6 +8,7 @@
 
 mod copies;
 mod corpus;
+mod grown;
 mod kernels;
 mod large;
 mod occupancy;

@@ -13,7 +13,7 @@ use super::error::Refusal;
 use super::function::Function;
 
 /// The bytes of code up to which all functions stay decoded: to decode them takes some tenth of the time.
-const KEPT_BYTES: usize = 8 << 20;
+const KEPT_BYTES: usize = 4 << 20;
 
 /// A function of a code object, without its instructions.
 #[derive(Clone, Debug)]
