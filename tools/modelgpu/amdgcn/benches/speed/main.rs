@@ -2,6 +2,8 @@
 //! modelgpu-amdgcn`, or `tools/dev/bench model`. benches/README.md explains the table.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+mod matrices;
+
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -90,6 +92,9 @@ const KERNELS: [Kernel; 12] = [
     kernel("nbody", [16, 1], [256, 1], &[Floats(16384, 0.1, 1.), Zeros(65536), Word(4096)], 1, Single),
 ];
 
+/// The argument that selects the table of matrix instructions, beside the names of kernels.
+const MATRICES: &str = "matrices";
+
 /// The figures of a kernel.
 struct Measured {
     host: Duration,
@@ -120,6 +125,14 @@ fn main() {
     let kernels = &kernels[..];
     let is_wanted =
         |target: &Target| targets.is_empty() || targets.iter().any(|name| name == target.name());
+    if names.is_empty() || names.iter().any(|name| name == MATRICES) {
+        for target in Target::ALL.into_iter().filter(is_wanted) {
+            matrices::print(target, directory);
+        }
+    }
+    if kernels.is_empty() {
+        return;
+    }
     for target in Target::ALL.into_iter().filter(is_wanted) {
         let object = compile_device(directory, target);
         println!("\n{target}, one thread; CPU time, medians of {ROUNDS} rounds");

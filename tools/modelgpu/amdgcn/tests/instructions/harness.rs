@@ -32,6 +32,10 @@ pub(crate) enum Want {
     Long(u64),
     /// v10 to v13.
     All([u32; 4]),
+    /// v10 to v13 as numbers: any NaN matches a NaN.
+    Singles([u32; 4]),
+    /// v[10:11] and v[12:13] as numbers: any NaN matches a NaN.
+    Doubles([u32; 4]),
     /// v10 as a number: any NaN matches a NaN.
     Single(f32),
     /// v[10:11] as a number: any NaN matches a NaN.
@@ -327,6 +331,22 @@ impl Want {
             Self::Word(want) => r0 == want,
             Self::Long(want) => long == want,
             Self::All(want) => [r0, r1, r2, r3] == want,
+            Self::Singles(want) => [r0, r1, r2, r3].into_iter().zip(want).all(|(bits, want)| {
+                bits == want || f32::from_bits(bits).is_nan() && f32::from_bits(want).is_nan()
+            }),
+            Self::Doubles(want) => {
+                [[r0, r1], [r2, r3]]
+                    .into_iter()
+                    .zip([[0, 1], [2, 3]])
+                    .all(|(words, places)| {
+                        let double = |[low, high]: [u32; 2]| {
+                            f64::from_bits(u64::from(low) | u64::from(high) << 32)
+                        };
+                        let want = double(places.map(|place| want[place]));
+                        let found = double(words);
+                        found.to_bits() == want.to_bits() || found.is_nan() && want.is_nan()
+                    })
+            }
             Self::Single(want) => {
                 r0 == want.to_bits() || want.is_nan() && f32::from_bits(r0).is_nan()
             }

@@ -1,7 +1,8 @@
 //! Matrix products. Each case makes whole matrices, puts their elements into registers by the
 //! layout tables of AMD's instruction set guides, and expects the plain product of the matrices,
 //! computed in double precision or with 64-bit integers. The elements are such that every sum is
-//! exact in the result's format. So the order of additions, which is not documented, has no effect.
+//! exact in the result's format. So the order of additions, which is not documented, has no effect. Other cases have
+//! numbers of any bits, and expect the sums in the order of k, each of them rounded by the host's fused multiply-add.
 //!
 //! The tables agree with AMD's matrix instruction calculator for every element of every instruction.
 
@@ -95,6 +96,78 @@ const BF8: Format = Format {
     make: |random| eight(random, 2, 15),
 };
 
+/// Numbers of any bits: mostly of similar magnitudes, sometimes extremes, zeros, denormal numbers, infinities and NaNs.
+const ANY_SINGLE: Format = Format {
+    bits: 32,
+    make: |random| {
+        let bits = any_bits(random, 8, 23) as u32;
+        (bits.into(), f32::from_bits(bits).into())
+    },
+};
+const ANY_HALF: Format = Format {
+    bits: 16,
+    make: |random| {
+        let bits = any_bits(random, 5, 10);
+        (bits, half_to_f64(bits as u16))
+    },
+};
+const ANY_BRAIN: Format = Format {
+    bits: 16,
+    make: |random| {
+        let bits = any_bits(random, 8, 7);
+        (bits, f32::from_bits((bits as u32) << 16).into())
+    },
+};
+const ANY_DOUBLE: Format = Format {
+    bits: 64,
+    make: |random| {
+        let bits = any_bits(random, 11, 52);
+        (bits, f64::from_bits(bits))
+    },
+};
+const ANY_FP8_FNUZ: Format = Format {
+    bits: 8,
+    make: |random| (random & 0xff, small::FP8_FNUZ.value(random as u32 & 0xff)),
+};
+const ANY_BF8_FNUZ: Format = Format {
+    bits: 8,
+    make: |random| (random & 0xff, small::BF8_FNUZ.value(random as u32 & 0xff)),
+};
+const ANY_FP8: Format = Format {
+    bits: 8,
+    make: |random| (random & 0xff, small::FP8.value(random as u32 & 0xff)),
+};
+/// NaNs and infinities would be a twentieth of all, and in almost every sum.
+const ANY_BF8: Format = Format {
+    bits: 8,
+    make: |random| {
+        let is_special = random >> 8 & 0xff == 0;
+        let bits = if is_special {
+            random & 0xff
+        } else {
+            random & 0xbf
+        };
+        (bits, small::BF8.value(bits as u32))
+    },
+};
+
+fn any_bits(random: u64, exponent: u32, fraction: u32) -> u64 {
+    let sign = (random & 1) << (exponent + fraction);
+    let part = random >> 1 & ((1 << fraction) - 1);
+    let last = (1 << exponent) - 1;
+    let middle = last / 2;
+    let field = match random >> 54 {
+        // An infinity for each 512 numbers, and a NaN.
+        0 => return sign | last << fraction,
+        1 => return sign | last << fraction | part | 1,
+        2..32 => return sign,
+        32..64 => 0,
+        64..80 => random >> 32 & last.min(middle + middle / 2),
+        other => middle - 8.min(middle / 2) + other % 16.min(middle),
+    };
+    sign | field << fraction | part
+}
+
 fn eight(random: u64, width: u32, bias: u64) -> (u64, f64) {
     let (negative, exponent) = (random & 1, random >> 1 & 7);
     let fraction = random >> 4 & ((1 << width) - 1);
@@ -117,6 +190,8 @@ struct Shape {
     blocks: usize,
     formats: [Format; 2],
     sparse: bool,
+    /// The numbers have any bits.
+    is_any: bool,
 }
 
 /// The kind of numbers in C and D.
@@ -213,6 +288,9 @@ fn moved(blgp: usize, lane: usize) -> usize {
     }
 }
 
+/// Stands for a number that a sparse row lacks, if the numbers have any bits: infinity or NaN in B must not count.
+const LACKING: f64 = f64::from_bits(0x7ff8_0000_dead_beef);
+
 /// The registers of A (v2 and v3), B (v4 to v7) and the places of a sparse A (v8), and the matrices
 /// A and B in them as D sees them.
 struct Matrices {
@@ -238,7 +316,8 @@ impl Matrices {
             inputs[lane][first + bit / 64] |= bits << (bit % 64);
         };
         // As the registers have them, before the modifiers move blocks and lanes.
-        let mut a = vec![0.0; blocks * size * depth];
+        let lacking = if shape.is_any { LACKING } else { 0.0 };
+        let mut a = vec![lacking; blocks * size * depth];
         let mut b = vec![0.0; LANES * depth];
         for block in 0..blocks {
             for line in 0..size {
@@ -388,7 +467,10 @@ fn product(shape: Shape, modifiers: Modifiers, constant: Option<f64>) -> Vec<Cas
         "{}s_mov_b64 exec, 0x50\n{instruction}\ns_nop 15\ns_mov_b64 exec, -1\n",
         setup(shape, accumulates)
     );
+    let (a, b) = (std::rc::Rc::new(a), std::rc::Rc::new(b));
+    let (all_a, all_b) = (std::rc::Rc::clone(&a), std::rc::Rc::clone(&b));
     let sum = move |register: usize, lane: usize| {
+        let (a, b) = (&all_a, &all_b);
         let (block, row, column) = shape.result(register, lane);
         let c = constant.unwrap_or_else(|| addend(register, lane).into());
         (0..shape.depth).fold(c, |sum, k| {
@@ -397,7 +479,41 @@ fn product(shape: Shape, modifiers: Modifiers, constant: Option<f64>) -> Vec<Cas
             sum + a * b
         })
     };
+    // gfx90a has no denormal numbers of 16 bits, nor in sums of their products.
+    let flushes = shape.targets == GFX90A && shape.formats[0].bits == 16;
+    let flushed = move |value: f64, smallest: f64| match flushes && value.abs() < smallest {
+        true => 0f64.copysign(value),
+        false => value,
+    };
+    let smallest = match shape.name.contains("bf16") {
+        true => f32::MIN_POSITIVE.into(),
+        false => 2f64.powi(-14),
+    };
     let word = move |register: usize, lane: usize| match shape.sum() {
+        Sum::Single if shape.is_any => {
+            let (block, row, column) = shape.result(register, lane);
+            let c = f64::from(addend(register, lane)) as f32;
+            let sum = (0..shape.depth).fold(c, |sum, k| {
+                let a = a[(block * shape.size + row) * shape.depth + k];
+                let b = b[(block * shape.size + column) * shape.depth + k];
+                // A sparse row has no product of a number that it lacks.
+                if shape.sparse && a.to_bits() == LACKING.to_bits() {
+                    return sum;
+                }
+                let [a, b] = [a, b].map(|number| flushed(number, smallest) as f32);
+                a.mul_add(b, sum)
+            });
+            (flushed(sum.into(), f32::MIN_POSITIVE.into()) as f32).to_bits()
+        }
+        Sum::Double if shape.is_any => {
+            let (block, row, column) = shape.result(register / 2 * 2, lane);
+            let c = f64::from(addend(register / 2 * 2, lane));
+            let sum = (0..shape.depth).fold(c, |sum, k| {
+                let a = a[(block * shape.size + row) * shape.depth + k];
+                a.mul_add(b[(block * shape.size + column) * shape.depth + k], sum)
+            });
+            (sum.to_bits() >> (register % 2 * 32)) as u32
+        }
         Sum::Single => (sum(register, lane) as f32).to_bits(),
         Sum::Integer => sum(register, lane) as i64 as u32,
         Sum::Double => {
@@ -420,10 +536,15 @@ fn product(shape: Shape, modifiers: Modifiers, constant: Option<f64>) -> Vec<Cas
             }
             let word = std::rc::Rc::clone(&word);
             Case::new(shape.name, body, inputs, move |_, lane| {
-                Want::All(std::array::from_fn(|place| match place < left {
+                let words = std::array::from_fn(|place| match place < left {
                     true => word(first + place, lane),
                     false => 0x5a5a_5a5a,
-                }))
+                });
+                match shape.sum() {
+                    Sum::Single => Want::Singles(words),
+                    Sum::Double => Want::Doubles(words),
+                    Sum::Integer => Want::All(words),
+                }
             })
             .only(shape.targets)
         })
@@ -444,6 +565,7 @@ const fn shape(
         blocks,
         formats,
         sparse: false,
+        is_any: false,
     }
 }
 
@@ -456,6 +578,7 @@ const fn sparse(name: &'static str, [size, depth]: [usize; 2], formats: [Format;
         blocks: 1,
         formats,
         sparse: true,
+        is_any: false,
     }
 }
 
@@ -726,10 +849,61 @@ pub(crate) fn cases() -> Vec<Case> {
         let shape = shape(name, targets, sizes, [format; 2]);
         cases.extend(product(shape, plain, Some(constant)));
     }
+    cases.extend(of_any_bits());
     cases.extend(numbers());
     cases.extend(long_sparse());
     cases.extend(scaled());
     cases
+}
+
+/// Products of numbers of any bits.
+fn of_any_bits() -> Vec<Case> {
+    let mut shapes = Vec::new();
+    for (gfx90a, gfx942, sizes, format) in MOVING.iter().copied() {
+        let format = match format.bits {
+            32 => ANY_SINGLE,
+            8 => continue,
+            _ if gfx90a.contains("bf16") || gfx942.contains("bf16") => ANY_BRAIN,
+            _ => ANY_HALF,
+        };
+        for (name, targets) in [(gfx90a, GFX90A), (gfx942, GFX942)] {
+            if !name.is_empty() {
+                shapes.push(shape(name, targets, sizes, [format; 2]));
+            }
+        }
+    }
+    for shape in FIXED.iter().chain(&of_eight()) {
+        let any = |format: Format, name: &str| match (format.bits, name) {
+            (64, _) => Some(ANY_DOUBLE),
+            (16, name) if name.contains("bf16") => Some(ANY_BRAIN),
+            (16, _) => Some(ANY_HALF),
+            (8, "fp8") if shape.targets == GFX950 => Some(ANY_FP8),
+            (8, "bf8") if shape.targets == GFX950 => Some(ANY_BF8),
+            (8, "fp8") => Some(ANY_FP8_FNUZ),
+            (8, "bf8") => Some(ANY_BF8_FNUZ),
+            // Integers have any bits in the other cases, and the cases of xf32 have those that decide its rounding.
+            _ => None,
+        };
+        let mut parts = shape.name.rsplit('_');
+        let (second, first) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+        let [a, b] = shape.formats;
+        let (first, second) = match a.bits {
+            8 => (first, second),
+            _ => (shape.name, shape.name),
+        };
+        if let (Some(a), Some(b)) = (any(a, first), any(b, second)) {
+            shapes.push(Shape {
+                formats: [a, b],
+                ..*shape
+            });
+        }
+    }
+    let any = shapes.into_iter().map(|shape| Shape {
+        is_any: true,
+        ..shape
+    });
+    any.flat_map(|shape| product(shape, Modifiers::default(), None))
+        .collect()
 }
 
 /// The numbers of a factor of a scaled product: a format, its number in the instruction's fields, and masks that

@@ -1,10 +1,14 @@
 //! Products of matrices of 16 rows and columns: Clang's builtins against the plain product. AMD's RDNA 3 and
-//! RDNA 4 instruction set guides have the places of the elements in registers. All sums are exact.
+//! RDNA 4 instruction set guides have the places of the elements in registers. Most sums are exact. Other cases have
+//! numbers of any bits, and expect the sums in the order of k, each of them rounded by the host's fused multiply-add, and
+//! the results rounded to 16 bits by a soft-float library.
 
 use std::path::Path;
 
 use modelgpu_amdgcn::{Argument, Launch, Program};
 use modelgpu_testing::{arbitrary, compile_hip};
+use rustc_apfloat::ieee::{BFloat, Half, Single};
+use rustc_apfloat::{Float, FloatConvert};
 
 /// Rows of A and columns of B.
 const SIZE: usize = 16;
@@ -13,12 +17,12 @@ const SIZE: usize = 16;
 #[derive(Clone, Copy)]
 struct Format {
     width: usize,
-    make: fn(u64) -> (i64, u32),
+    make: fn(u64) -> (f64, u32),
 }
 
 /// Small integers, exact in each format of floats.
-fn small(number: u64) -> i64 {
-    (number % 9) as i64 - 4
+fn small(number: u64) -> f64 {
+    f64::from((number % 9) as i32 - 4)
 }
 
 const HALF: Format = Format {
@@ -27,8 +31,8 @@ const HALF: Format = Format {
         // The halves of 0 to 4.
         const BITS: [u32; 5] = [0, 0x3c00, 0x4000, 0x4200, 0x4400];
         let value = small(number);
-        let sign = if value < 0 { 0x8000 } else { 0 };
-        (value, BITS[value.unsigned_abs() as usize] | sign)
+        let sign = if value < 0.0 { 0x8000 } else { 0 };
+        (value, BITS[value.abs() as usize] | sign)
     },
 };
 const BRAIN: Format = Format {
@@ -47,13 +51,38 @@ const BF8: Format = Format {
     make: |number| eight(number, 2, 15),
 };
 
+/// A half of any bits, with few infinities and NaNs.
+const ANY_HALF: Format = Format {
+    width: 16,
+    make: |number| {
+        let bits = any_bits(number, 0x7c00);
+        let half = Half::from_bits(bits.into());
+        let single: Single = half.convert(&mut false).value;
+        (f32::from_bits(single.to_bits() as u32).into(), bits)
+    },
+};
+const ANY_BRAIN: Format = Format {
+    width: 16,
+    make: |number| {
+        let bits = any_bits(number, 0x7f80);
+        (f32::from_bits(bits << 16).into(), bits)
+    },
+};
+
+/// 16 bits, which seldom have all bits of an exponent.
+fn any_bits(number: u64, exponent: u32) -> u32 {
+    let bits = (number >> 8) as u32 & 0xffff;
+    let is_special = bits & exponent == exponent && number >> 40 & 7 != 0;
+    bits & !if is_special { 0x4000 } else { 0 }
+}
+
 /// The OCP's 8 bits for an integer: a fraction of some bits, and the bias.
-fn eight(number: u64, fraction: u32, bias: u32) -> (i64, u32) {
+fn eight(number: u64, fraction: u32, bias: u32) -> (f64, u32) {
     let value = small(number);
-    let magnitude = value.unsigned_abs() as u32;
-    let sign = if value < 0 { 0x80 } else { 0 };
+    let magnitude = value.abs() as u32;
+    let sign = if value < 0.0 { 0x80 } else { 0 };
     if magnitude == 0 {
-        return (0, sign);
+        return (0.0, sign);
     }
     let exponent = magnitude.ilog2();
     let part = (magnitude << fraction >> exponent) - (1 << fraction);
@@ -62,19 +91,19 @@ fn eight(number: u64, fraction: u32, bias: u32) -> (i64, u32) {
 
 const SIGNED_BYTE: Format = Format {
     width: 8,
-    make: |number| (i64::from(number as i8), number as u32 & 0xff),
+    make: |number| (f64::from(number as i8), number as u32 & 0xff),
 };
 const BYTE: Format = Format {
     width: 8,
-    make: |number| (number as i64 & 0xff, number as u32 & 0xff),
+    make: |number| (f64::from(number as u8), number as u32 & 0xff),
 };
 const SIGNED_NIBBLE: Format = Format {
     width: 4,
-    make: |number| ((number as i64 & 15 ^ 8) - 8, number as u32 & 15),
+    make: |number| (f64::from((number as i32 & 15 ^ 8) - 8), number as u32 & 15),
 };
 const NIBBLE: Format = Format {
     width: 4,
-    make: |number| (number as i64 & 15, number as u32 & 15),
+    make: |number| (f64::from(number as u32 & 15), number as u32 & 15),
 };
 
 /// The elements of C and D. Addends are multiples of 16 below 256.
@@ -95,38 +124,49 @@ impl Sum {
         matches!(self, Self::Half | Self::HighHalf | Self::Brain)
     }
 
-    fn addend(self, number: u64) -> i64 {
+    fn addend(self, number: u64) -> f64 {
         match self {
-            Self::Clamped => i64::from(i32::MAX) - (number % 1024) as i64,
-            _ => (number % 16) as i64 * 16,
+            Self::Clamped => f64::from(i32::MAX) - (number % 1024) as f64,
+            _ => (number % 16 * 16) as f64,
         }
     }
 
-    fn bits(self, value: i64) -> u32 {
+    /// A sum with one more product.
+    fn add(self, sum: f64, a: f64, b: f64) -> f64 {
+        match self {
+            Self::Integer | Self::Clamped => sum + a * b,
+            _ => (a as f32).mul_add(b as f32, sum as f32).into(),
+        }
+    }
+
+    fn bits(self, value: f64) -> u32 {
+        let single = Single::from_bits((value as f32).to_bits().into());
         match self {
             Self::Single => (value as f32).to_bits(),
-            Self::Half | Self::HighHalf => half(value),
-            // Ties to even, of a value that a float holds.
-            Self::Brain => {
-                let bits = (value as f32).to_bits();
-                (bits + 0x7fff + (bits >> 16 & 1)) >> 16
+            Self::Half | Self::HighHalf => {
+                let half: Half = single.convert(&mut false).value;
+                half.to_bits() as u32
             }
-            Self::Integer => value as u32,
-            Self::Clamped => value.min(i32::MAX.into()) as u32,
+            Self::Brain => {
+                let brain: BFloat = single.convert(&mut false).value;
+                brain.to_bits() as u32
+            }
+            Self::Integer => value as i64 as u32,
+            Self::Clamped => value.min(i32::MAX.into()) as i64 as u32,
         }
     }
-}
 
-/// The half of an integer below 2048, which it holds.
-fn half(value: i64) -> u32 {
-    let sign = if value < 0 { 0x8000 } else { 0 };
-    let magnitude = value.unsigned_abs() as u32;
-    if magnitude == 0 {
-        return sign;
+    /// The bits of an element in memory, with one NaN for all.
+    fn canonical(self, bits: u32) -> u32 {
+        let (infinity, nan) = match self {
+            Self::Single => (0x7f80_0000, 0x7fc0_0000),
+            Self::Half | Self::HighHalf => (0x7c00, 0x7e00),
+            Self::Brain => (0x7f80, 0x7fc0),
+            Self::Integer | Self::Clamped => return bits,
+        };
+        let magnitude = bits & if self.is_short() { 0x7fff } else { 0x7fff_ffff };
+        if magnitude > infinity { nan } else { bits }
     }
-    let exponent = magnitude.ilog2();
-    assert!(exponent <= 10, "{value} is too large for this test");
-    sign | (exponent + 15) << 10 | magnitude << (10 - exponent) & 0x3ff
 }
 
 /// A kernel, the columns of A, the formats of A and B, and that of the sums.
@@ -141,6 +181,12 @@ const ON_BOTH: [Product; 8] = [
     ("i32_u8", 16, [BYTE, SIGNED_BYTE], Sum::Clamped),
     ("i32_i4", 16, [SIGNED_NIBBLE, SIGNED_NIBBLE], Sum::Integer),
     ("i32_u4", 16, [SIGNED_NIBBLE, NIBBLE], Sum::Clamped),
+];
+const OF_ANY_BITS: [Product; 4] = [
+    ("f32_f16", 16, [ANY_HALF, ANY_HALF], Sum::Single),
+    ("f32_bf16", 16, [ANY_BRAIN, ANY_BRAIN], Sum::Single),
+    ("f16_f16", 16, [ANY_HALF, ANY_HALF], Sum::Half),
+    ("bf16_bf16", 16, [ANY_BRAIN, ANY_BRAIN], Sum::Brain),
 ];
 /// RDNA 3 selects a half of the registers.
 const ON_GFX11: Product = ("f16_high", 16, [HALF, HALF], Sum::HighHalf);
@@ -274,7 +320,7 @@ fn check_sparse(
     let mut registers = bytes.map(|bytes| vec![0; layout.lanes * bytes]);
     // The places of another set are different ones.
     let mut indices: Vec<u32> = (0..layout.lanes).map(|lane| number(lane) as u32).collect();
-    let mut values = [[[0; 64]; SIZE]; 2];
+    let mut values = [[[0.0; 64]; SIZE]; 2];
     // The bits of a set are those of the elements that a lane has.
     let bits_of_set = depth / layout.parts();
     for line in 0..SIZE {
@@ -327,7 +373,7 @@ fn put(bytes: &mut [u8], bit: usize, width: usize, bits: u32) {
 fn check(program: &[u8], layout: Layout, product: Product, what: &str) {
     let (_, depth, formats, _) = product;
     let numbers = arbitrary(11, 2 * SIZE * 32);
-    let mut values = [[[0; 64]; SIZE]; 2];
+    let mut values = [[[0.0; 64]; SIZE]; 2];
     let mut registers = [Vec::new(), Vec::new()];
     for (factor, format) in formats.into_iter().enumerate() {
         let bytes = layout.factor_bytes(depth, format);
@@ -355,7 +401,7 @@ fn finish(
     layout: Layout,
     (kernel, depth, _, sum): Product,
     (left, right, indices): (Vec<u8>, Vec<u8>, Option<Vec<u8>>),
-    values: &[[[i64; 64]; SIZE]; 2],
+    values: &[[[f64; 64]; SIZE]; 2],
     what: &str,
 ) {
     let addends = arbitrary(12, SIZE * SIZE);
@@ -367,13 +413,15 @@ fn finish(
     for row in 0..SIZE {
         for column in 0..SIZE {
             let c = sum.addend(addends[row * SIZE + column] >> 9);
-            let products = (0..depth).map(|k| values[0][row][k] * values[1][column][k]);
-            let result = c + products.sum::<i64>();
-            went_beyond |= result > i32::MAX.into();
+            let result = (0..depth).fold(c, |result, k| {
+                sum.add(result, values[0][row][k], values[1][column][k])
+            });
+            let is_integer = matches!(sum, Sum::Integer | Sum::Clamped);
+            went_beyond |= is_integer && result > i32::MAX.into();
             let (lane, bit) = layout.sum_place(sum, row, column);
             let bit = 8 * lane * bytes + bit;
             put(&mut addend, bit, width, sum.bits(c));
-            put(&mut wanted, bit, width, sum.bits(result));
+            put(&mut wanted, bit, width, sum.canonical(sum.bits(result)));
         }
     }
     assert_eq!(
@@ -406,10 +454,16 @@ fn finish(
             .any(|mnemonic| mnemonic.starts_with("v_wmma_") || mnemonic.starts_with("v_swmmac_")),
         "{what} {kernel}: {mnemonics:?}"
     );
-    let found = program
+    let mut found = program
         .arena()
         .read(result, wanted.len() as u64)
         .expect("the output");
+    for element in found.chunks_exact_mut(width / 8) {
+        let bits = (0..).step_by(8).zip(element.iter());
+        let bits = bits.fold(0, |bits, (shift, byte)| bits | u32::from(*byte) << shift);
+        let canonical = sum.canonical(bits).to_le_bytes();
+        element.copy_from_slice(&canonical[..width / 8]);
+    }
     assert_eq!(found, wanted, "{what} {kernel}");
 }
 
@@ -435,7 +489,7 @@ fn products_of_matrices() {
             true => &ON_GFX12[..],
             false => &[ON_GFX11],
         };
-        for product in ON_BOTH.iter().chain(own) {
+        for product in ON_BOTH.iter().chain(&OF_ANY_BITS).chain(own) {
             check(&bytes, layout, *product, &what);
         }
         if layout.is_gfx12 {

@@ -10,8 +10,9 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod portable;
+pub(crate) mod rows;
 
-use crate::lanes::{WaveSize, Words};
+use crate::lanes::{LANES, WaveSize, Words};
 use crate::memory::Span;
 
 /// The vector instructions that this processor has: a value is the proof.
@@ -122,7 +123,44 @@ macro_rules! leveled {
     }};
 }
 
+/// Compiles a function for each level with its rows of sums ([`rows`]): that for all processors, and those of the
+/// others.
+macro_rules! of_rows {
+    (|$($name:ident: $type:ty),*| $run:ident, $width:literal, $portable:ident, $row:ident) => {{
+        fn baseline($($name: $type),*) {
+            use $crate::execute::simd::rows::portable::$portable;
+            // SAFETY: each processor has this level.
+            unsafe { $run::<$portable, $width>($($name),*) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+        fn avx2($($name: $type),*) {
+            use $crate::execute::simd::rows::avx2::$row;
+            // SAFETY: this function runs on processors with this level.
+            unsafe { $run::<$row, $width>($($name),*) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(
+            enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
+        )]
+        fn avx512($($name: $type),*) {
+            use $crate::execute::simd::rows::avx512::$row;
+            // SAFETY: this function runs on processors with this level.
+            unsafe { $run::<$row, $width>($($name),*) }
+        }
+        use $crate::execute::simd::{BySize, Leveled};
+        Leveled {
+            baseline: BySize { whole: baseline, half: baseline },
+            #[cfg(target_arch = "x86_64")]
+            avx2: BySize { whole: avx2, half: avx2 },
+            #[cfg(target_arch = "x86_64")]
+            avx512: BySize { whole: avx512, half: avx512 },
+        }
+    }};
+}
+
 pub(crate) use leveled;
+pub(crate) use of_rows;
 pub(crate) use portable::select;
 
 /// A function for the level of this processor.
@@ -180,14 +218,68 @@ pub(crate) type CarryFunction =
 /// zeros or ones per lane.
 pub(crate) type CompareFunction = unsafe fn(Wide<'_>, Wide<'_>, u8, &mut Words);
 
-/// Adds the products of one number and each of some others to sums.
-pub(crate) type ProductsFunction<T> = unsafe fn(T, &[T], &mut [T]);
+/// Multiplies matrices of a shape: the numbers of A, those of B, and the places of those of a sparse A; the first
+/// registers of C and of D, and all registers.
+pub(crate) type ProductsFunction<S, T> =
+    unsafe fn(&S, (&[T], &[T], &[u8]), [usize; 2], &mut [Words]);
+/// Decodes the numbers of a format from registers, from a bit on and with a distance in bits.
+pub(crate) type DecodeFunction<F, T> = unsafe fn(&[Words], F, [usize; 2], &mut [[T; LANES]]);
+/// Decodes pairs of registers, with a sign bit to change.
+pub(crate) type PairsFunction = unsafe fn(&[Words; 2], u64, &mut [f64; LANES]);
+/// The inverse of [`DecodeFunction`].
+pub(crate) type EncodeFunction = unsafe fn(&[Words], [usize; 2], &mut [Words]);
+/// Changes all lanes of registers.
+pub(crate) type WholeFunction = unsafe fn(&mut [Words]);
 
-impl<T> Fitted<ProductsFunction<T>> {
+impl<S, T> Fitted<ProductsFunction<S, T>> {
     #[inline(always)]
-    pub(crate) fn call(self, number: T, others: &[T], sums: &mut [T]) {
+    pub(crate) fn call(
+        self,
+        shape: &S,
+        factors: (&[T], &[T], &[u8]),
+        sums: [usize; 2],
+        registers: &mut [Words],
+    ) {
         // SAFETY: the function is for a level that the processor has (`Simd`).
-        unsafe { (self.0)(number, others, sums) }
+        unsafe { (self.0)(shape, factors, sums, registers) }
+    }
+}
+
+impl<F, T> Fitted<DecodeFunction<F, T>> {
+    #[inline(always)]
+    pub(crate) fn call(
+        self,
+        words: &[Words],
+        format: F,
+        bits: [usize; 2],
+        lines: &mut [[T; LANES]],
+    ) {
+        // SAFETY: the function is for a level that the processor has (`Simd`).
+        unsafe { (self.0)(words, format, bits, lines) }
+    }
+}
+
+impl Fitted<PairsFunction> {
+    #[inline(always)]
+    pub(crate) fn call(self, words: &[Words; 2], sign: u64, line: &mut [f64; LANES]) {
+        // SAFETY: the function is for a level that the processor has (`Simd`).
+        unsafe { (self.0)(words, sign, line) }
+    }
+}
+
+impl Fitted<EncodeFunction> {
+    #[inline(always)]
+    pub(crate) fn call(self, lines: &[Words], bits: [usize; 2], registers: &mut [Words]) {
+        // SAFETY: the function is for a level that the processor has (`Simd`).
+        unsafe { (self.0)(lines, bits, registers) }
+    }
+}
+
+impl Fitted<WholeFunction> {
+    #[inline(always)]
+    pub(crate) fn call(self, registers: &mut [Words]) {
+        // SAFETY: the function is for a level that the processor has (`Simd`).
+        unsafe { (self.0)(registers) }
     }
 }
 

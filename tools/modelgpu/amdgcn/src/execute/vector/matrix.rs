@@ -8,14 +8,14 @@
 
 use modelgpu_isa::{Instruction, MatrixControl, MatrixScales, Operand};
 
-use super::super::simd::{Fitted, Leveled, ProductsFunction, leveled};
-use super::super::value::{self, Half, Kind};
+use super::super::value::Kind;
 use super::super::{Operation, float, scalar_source, unmodelled};
 use super::operation::MatrixElement::{
     Brain, Byte, Double, Eight, FlushedBrain, FlushedHalf, Half as Halves, NegatedDouble, Scaled,
     Short, Single,
 };
 use super::operation::{Matrix, MatrixElement, VectorOperation};
+use super::product::{self, Decode, FOURS, Line, Lines, MOST, Order, Products, Shape};
 use super::small::{self, Format};
 use crate::error::Fault;
 use crate::lanes::LANES;
@@ -162,114 +162,80 @@ const GFX950: &[(&str, Operation)] = &[
 
 pub(super) const TABLES: [super::super::Table; 4] = [GFX90A, GFX942, OF_FNUZ, GFX950];
 
-/// Defines products that are added to sums, compiled for each level of the processor.
-macro_rules! products {
-    ($type:ty, |$a:ident, $b:ident, $sum:ident| $result:expr) => {
-        leveled!(
-            |number: $type, others: &[$type], sums: &mut [$type]| -> () {
-                for (sum, other) in sums.iter_mut().zip(others) {
-                    let ($a, $b, $sum) = (number, *other, *sum);
-                    *sum = $result;
-                }
-            }
-        )
-    };
-}
-
-/// Rounded once.
-const FUSED: Leveled<ProductsFunction<f32>> = products!(f32, |a, b, sum| a.mul_add(b, sum));
-/// Products of such numbers are exact in single precision.
-const OF_EXACT: Leveled<ProductsFunction<f32>> = products!(f32, |a, b, sum| a * b + sum);
-const OF_DOUBLES: Leveled<ProductsFunction<f64>> = products!(f64, |a, b, sum| a.mul_add(b, sum));
-/// Products of scaled numbers go beyond single precision; sums do not.
-const OF_SCALED: Leveled<ProductsFunction<f64>> =
-    products!(f64, |a, b, sum| f64::from((a * b + sum) as f32));
-const OF_INTEGERS: Leveled<ProductsFunction<i32>> =
-    products!(i32, |a, b, sum| a.wrapping_mul(b).wrapping_add(sum));
-
 /// The formats that a field of an instruction selects.
 const SELECTED: [Format; 5] = [small::FP8, small::BF8, small::FP6, small::BF6, small::FP4];
 
 /// The numbers of a row or a column that have one scale.
 const SCALED_BY_ONE: usize = 32;
 
-/// One factor: a row of `width` numbers for each block and row of A, or block and row of B.
-struct Factor<T> {
-    width: usize,
-    numbers: Vec<T>,
+/// The first lane of each four rows of C and D, for blocks of 16 and 32 rows. Blocks of 4 lie side by side.
+static OF_16: [u16; FOURS] = fours(16);
+static OF_32: [u16; FOURS] = fours(32);
+static DOUBLES: [u16; FOURS] = [0, 128, 256, 384, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// The lane of the first column of each four rows, counted from the first register on. The rows of all blocks are
+/// counted. Four rows lie in four registers; the next four are in the next group of lanes. Doubles have them in four
+/// groups of lanes.
+const fn fours(size: usize) -> [u16; FOURS] {
+    let mut lanes = [0; FOURS];
+    let mut number = 0;
+    while number < FOURS {
+        let (block, four) = (number / (size / 4), number % (size / 4));
+        let groups = LANES / size;
+        let register = 4 * (four / groups) + size * size / LANES * block;
+        lanes[number] = (register * LANES + size * (four % groups)) as u16;
+        number += 1;
+    }
+    lanes
+}
+
+/// The way to decode a factor.
+#[derive(Clone, Copy)]
+struct Decoder<T> {
+    run: Decode<T>,
+    format: Format,
+}
+
+impl<T> Decoder<T> {
+    const fn new(run: Decode<T>, format: Format) -> Self {
+        Self { run, format }
+    }
+}
+
+/// The factors of a product, with the places of the numbers of a sparse A.
+struct Factors<T, const COUNT: usize> {
+    a: Lines<T, COUNT>,
+    b: Lines<T, COUNT>,
+    places: Lines<u8, COUNT>,
 }
 
 impl Matrix {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
         self.check(instruction)?;
+        let both = |run| [Decoder::new(run, small::SINGLE); 2];
         match self.element {
-            Single => self.singles(instruction, wave, f32::from_bits, f32::from_bits, FUSED),
-            Short => self.singles(instruction, wave, short, short, FUSED),
-            Halves => self.singles(instruction, wave, half, half, OF_EXACT),
-            Eight(a, b) => self.singles(
-                instruction,
-                wave,
-                |bits| a.decode(bits) as f32,
-                |bits| b.decode(bits) as f32,
-                OF_EXACT,
-            ),
-            Scaled => self.scaled(instruction, wave),
-            Brain => self.singles(instruction, wave, brain, brain, FUSED),
+            Single => self.numbers(instruction, wave, both(product::SINGLES), product::FUSED),
+            Short => self.numbers(instruction, wave, both(product::SHORTENED), product::FUSED),
+            Halves => self.numbers(instruction, wave, both(product::HALVES), product::OF_EXACT),
+            Brain => self.numbers(instruction, wave, both(product::BRAINS), product::FUSED),
+            Eight(a, b) => {
+                let decoders = [a, b].map(|format| Decoder::new(product::PACKED, format));
+                self.numbers(instruction, wave, decoders, product::OF_EXACT)
+            }
             FlushedHalf => {
-                let half = |bits| half(Kind::F16.flushed(u64::from(bits)) as u32);
-                self.singles(instruction, wave, half, half, OF_EXACT)
+                let decoders = both(product::FLUSHED_HALVES);
+                self.numbers(instruction, wave, decoders, product::OF_EXACT)
             }
             FlushedBrain => {
-                let brain = |bits| flushed(brain(bits));
-                self.singles(instruction, wave, brain, brain, FUSED)
+                let decoders = both(product::FLUSHED_BRAINS);
+                self.numbers(instruction, wave, decoders, product::FUSED)
             }
             Byte => {
-                let byte = |bits| i32::from(bits as i8);
-                let (a, places) = self.left(instruction, wave, byte);
-                let b = self.right(instruction, wave, byte);
-                let mut sums = self.addend(instruction, wave, Kind::B32, |bits| bits as i32)?;
-                self.multiply(&a, &places, &b, &mut sums, OF_INTEGERS.for_wave(wave));
-                self.write(instruction, wave, &sums, |sum| u64::from(sum as u32));
-                Ok(())
+                let decoders = [Decoder::new(product::SIGNED_BYTES, small::SINGLE); 2];
+                self.numbers(instruction, wave, decoders, product::OF_INTEGERS)
             }
-            Double | NegatedDouble => {
-                let signs = match self.element {
-                    NegatedDouble => instruction.matrix.lanes,
-                    _ => 0,
-                };
-                let signed = |place: u8, value: f64| match signs >> place & 1 {
-                    1 => -value,
-                    _ => value,
-                };
-                let double =
-                    |wave: &Wave, operand, lane| f64::from_bits(wave.lane_pair(operand, lane));
-                let [a, b, _] = instruction.src;
-                let (rows, groups) = (self.size * self.blocks, self.groups());
-                let mut left = vec![0.0; rows * groups];
-                let mut right = vec![0.0; rows * groups];
-                for lane in 0..LANES {
-                    let (k, row) = (lane / rows, lane % rows);
-                    left[row * groups + k] = signed(0, double(wave, a, lane));
-                    let (block, column) = (row / self.size, row % self.size);
-                    right[(block * groups + k) * self.size + column] =
-                        signed(1, double(wave, b, lane));
-                }
-                let a = Factor {
-                    width: groups,
-                    numbers: left,
-                };
-                let b = Factor {
-                    width: self.size,
-                    numbers: right,
-                };
-                let places: Vec<usize> = (0..groups).collect::<Vec<_>>().repeat(rows);
-                let mut sums = self.addend(instruction, wave, Kind::F64, |bits| {
-                    signed(2, f64::from_bits(bits))
-                })?;
-                self.multiply(&a, &places, &b, &mut sums, OF_DOUBLES.for_wave(wave));
-                self.write(instruction, wave, &sums, f64::to_bits);
-                Ok(())
-            }
+            Scaled => self.scaled(instruction, wave),
+            Double | NegatedDouble => self.doubles(instruction, wave),
         }
     }
 
@@ -307,98 +273,232 @@ impl Matrix {
         Ok(())
     }
 
-    fn singles(
+    /// Multiplies numbers of at most 32 bits.
+    fn numbers<T: Copy + Default>(
         self,
         instruction: &Instruction,
         wave: &mut Wave,
-        left: impl Fn(u32) -> f32,
-        right: impl Fn(u32) -> f32,
-        products: Leveled<ProductsFunction<f32>>,
+        decoders: [Decoder<T>; 2],
+        products: Products<T>,
     ) -> Result<(), Fault> {
+        // Most instructions have few numbers for each lane.
+        const FEW: usize = 4;
+        match self.depth / self.groups() {
+            1 => self.some_numbers::<T, 1>(instruction, wave, decoders, products),
+            ..=FEW => self.some_numbers::<T, FEW>(instruction, wave, decoders, products),
+            _ => self.some_numbers::<T, MOST>(instruction, wave, decoders, products),
+        }
+    }
+
+    fn some_numbers<T: Copy + Default, const COUNT: usize>(
+        self,
+        instruction: &Instruction,
+        wave: &mut Wave,
+        decoders: [Decoder<T>; 2],
+        products: Products<T>,
+    ) -> Result<(), Fault> {
+        let Some(result) = instruction.dst.vector_index() else {
+            return Ok(());
+        };
+        let MatrixControl {
+            broadcast,
+            block,
+            lanes,
+            ..
+        } = instruction.matrix;
+        let per_lane = self.depth / self.groups();
+        let count = if self.sparse { per_lane / 2 } else { per_lane };
+        let mut factors = Factors {
+            a: Lines([[T::default(); LANES]; COUNT]),
+            b: Lines([[T::default(); LANES]; COUNT]),
+            places: Lines([[0; LANES]; COUNT]),
+        };
+        let lines = [&mut factors.a.0[..count], &mut factors.b.0[..per_lane]];
+        for ((lines, decoder), source) in lines.into_iter().zip(decoders).zip(instruction.src) {
+            decode(source, decoder, self.width(), lines, wave);
+        }
+        if self.sparse {
+            self.find_places(instruction, wave, &mut factors.places.0[..count]);
+        } else {
+            if broadcast != 0 {
+                for line in &mut factors.a.0[..count] {
+                    *line = std::array::from_fn(|lane| {
+                        let target = lane / self.size % self.blocks;
+                        let source = target >> broadcast << broadcast | usize::from(block);
+                        line[lane + self.size * source - self.size * target]
+                    });
+                }
+            }
+            if lanes != 0 {
+                for line in &mut factors.b.0[..per_lane] {
+                    *line = std::array::from_fn(|lane| line[source_lane(lanes, lane)]);
+                }
+            }
+        }
+        let shape = self.shape();
         let flushes = matches!(self.element, FlushedHalf | FlushedBrain);
-        let kept = |value: f32| if flushes { flushed(value) } else { value };
-        let (a, places) = self.left(instruction, wave, left);
-        let b = self.right(instruction, wave, right);
-        let mut sums = self.addend(instruction, wave, Kind::F32, |bits| {
-            kept(f32::from_bits(bits as u32))
-        })?;
-        self.multiply(&a, &places, &b, &mut sums, products.for_wave(wave));
-        self.write(instruction, wave, &sums, |sum| kept(sum).to_bits().into());
+        let kind = match self.element {
+            Byte => Kind::B32,
+            _ => Kind::F32,
+        };
+        let registers = self.size * self.size * self.blocks / LANES;
+        let addend = self.addend(instruction, wave, kind, registers, flushes)?;
+        let flush = product::FLUSH.for_wave(wave);
+        let sums = result..result + registers;
+        if flushes {
+            flush.call(&mut wave.vectors[sums.clone()]);
+        }
+        let places = match self.sparse {
+            true => factors.places.0.as_flattened(),
+            false => &[],
+        };
+        let numbers = (
+            factors.a.0.as_flattened(),
+            factors.b.0.as_flattened(),
+            places,
+        );
+        let products = products.for_wave(wave);
+        products.call(&shape, numbers, [addend, result], &mut wave.vectors);
+        if flushes {
+            flush.call(&mut wave.vectors[sums]);
+        }
+        Ok(())
+    }
+
+    /// The place of each number of a sparse A among its four: two bits of Src2, of which an instruction uses a set.
+    fn find_places(self, instruction: &Instruction, wave: &Wave, places: &mut [Line<u8>]) {
+        let MatrixControl {
+            broadcast, block, ..
+        } = instruction.matrix;
+        let set_bits = self.depth / self.groups();
+        let set = if broadcast == 0 {
+            usize::from(block) % (32 / set_bits)
+        } else {
+            0
+        };
+        let Some(words) = wave.vector(instruction.src[2]) else {
+            return;
+        };
+        for (number, places) in places.iter_mut().enumerate() {
+            let shift = set * set_bits + 2 * number;
+            *places = words.map(|word| (word >> shift & 3) as u8);
+        }
+    }
+
+    fn doubles(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+        let Some(result) = instruction.dst.vector_index() else {
+            return Ok(());
+        };
+        let signs = match self.element {
+            NegatedDouble => instruction.matrix.lanes,
+            _ => 0,
+        };
+        let sign = |place: u8| u64::from(signs >> place & 1) << 63;
+        let mut factors = Lines([[0.0; LANES]; 2]);
+        for (place, line) in factors.0.iter_mut().enumerate() {
+            let index = instruction.src[place].vector_index();
+            if let Some(words) = index.and_then(|index| wave.vectors[index..].first_chunk()) {
+                let decode = product::DOUBLES.for_wave(wave);
+                decode.call(words, sign(place as u8), line);
+            }
+        }
+        let registers = 2 * self.size * self.size * self.blocks / LANES;
+        let is_negated = sign(2) != 0;
+        let addend = self.addend(instruction, wave, Kind::F64, registers, is_negated)?;
+        if is_negated {
+            for high in wave.vectors[result..result + registers]
+                .iter_mut()
+                .skip(1)
+                .step_by(2)
+            {
+                *high = high.map(|word| word ^ (sign(2) >> 32) as u32);
+            }
+        }
+        let products = product::OF_DOUBLES.for_wave(wave);
+        let shape = self.shape();
+        let [a, b] = &factors.0;
+        products.call(&shape, (a, b, &[]), [addend, result], &mut wave.vectors);
         Ok(())
     }
 
     fn scaled(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+        let Some(result) = instruction.dst.vector_index() else {
+            return Ok(());
+        };
         let MatrixControl {
-            broadcast, lanes, ..
+            broadcast,
+            lanes,
+            scales,
+            ..
         } = instruction.matrix;
         let formats = [broadcast, lanes].map(|format| SELECTED[usize::from(format)]);
-        let number = |source: usize, line: usize, k: usize| {
-            let value = self.selected(instruction.src[source], formats[source], line, k, wave);
-            match instruction.matrix.scales {
-                Some(scales) => value * self.scale(scales, source, line, k / SCALED_BY_ONE, wave),
-                None => value,
+        let mut lines = [[[0f32; LANES]; MOST]; 2];
+        for ((lines, format), source) in lines.iter_mut().zip(formats).zip(instruction.src) {
+            let decoder = Decoder::new(product::PACKED, format);
+            decode(source, decoder, format.width() as usize, lines, wave);
+        }
+        // Row by row of A and column by column of B, one behind the other.
+        let shape = Shape {
+            order: Order::of_rows(self.depth, self.size),
+            ..self.shape()
+        };
+        let registers = self.size * self.size / LANES;
+        let addend = self.addend(instruction, wave, Kind::F32, registers, false)?;
+        let Some(scales) = scales else {
+            // Products of these formats, and so their sums with a number, need no more than single precision.
+            let mut numbers = [[0f32; LANES * MOST]; 2];
+            for (source, numbers) in numbers.iter_mut().enumerate() {
+                let numbers = numbers.chunks_exact_mut(self.size);
+                for (k, numbers) in numbers.enumerate().take(self.depth) {
+                    numbers.copy_from_slice(self.selected(&lines[source], formats[source], k));
+                }
             }
+            let [a, b] = &numbers;
+            let products = product::OF_EXACT.for_wave(wave);
+            products.call(&shape, (a, b, &[]), [addend, result], &mut wave.vectors);
+            return Ok(());
         };
-        let (mut left, mut right) = (Vec::new(), Vec::new());
-        for line in 0..self.size {
-            left.extend((0..self.depth).map(|k| number(0, line, k)));
+        let mut numbers = [[0f64; LANES * MOST]; 2];
+        for (source, numbers) in numbers.iter_mut().enumerate() {
+            let powers = self.scales(scales, source, wave);
+            let numbers = numbers.chunks_exact_mut(self.size);
+            for (k, numbers) in numbers.enumerate().take(self.depth) {
+                let line = self.selected(&lines[source], formats[source], k);
+                let powers = &powers[self.size * (k / SCALED_BY_ONE)..][..self.size];
+                for ((number, value), power) in numbers.iter_mut().zip(line).zip(powers) {
+                    *number = f64::from(*value) * power;
+                }
+            }
         }
-        for k in 0..self.depth {
-            right.extend((0..self.size).map(|column| number(1, column, k)));
-        }
-        let a = Factor {
-            width: self.depth,
-            numbers: left,
-        };
-        let b = Factor {
-            width: self.size,
-            numbers: right,
-        };
-        let places = (0..self.depth).collect::<Vec<_>>().repeat(self.size);
-        let mut sums = self.addend(instruction, wave, Kind::F32, |bits| {
-            f64::from(f32::from_bits(bits as u32))
-        })?;
-        self.multiply(&a, &places, &b, &mut sums, OF_SCALED.for_wave(wave));
-        self.write(instruction, wave, &sums, |sum| {
-            (sum as f32).to_bits().into()
-        });
+        let [a, b] = &numbers;
+        let products = product::OF_SCALED.for_wave(wave);
+        products.call(&shape, (a, b, &[]), [addend, result], &mut wave.vectors);
         Ok(())
     }
 
-    /// A number of a row of A or of a column of B. A lane has 32 consecutive numbers; if they have 8 bits, it has
-    /// 16 of each half.
-    fn selected(self, operand: Operand, format: Format, line: usize, k: usize, wave: &Wave) -> f64 {
+    /// The numbers of all rows of A, or columns of B, at a place. A lane has 32 consecutive numbers; if they have 8
+    /// bits, it has 16 of each half.
+    fn selected(self, lines: &[Line<f32>; MOST], format: Format, k: usize) -> &[f32] {
         let groups = self.groups();
         let together = if format.width() == 8 { 16 } else { 32 };
         let group = k / together % groups;
         let number = k % together + k / (together * groups) * together;
-        let (lane, width) = (line + self.size * group, format.width() as usize);
-        // Six bits may lie in two registers.
-        let bit = number * width;
-        let [low, high] =
-            [0, 1].map(|more| u64::from(wave.lane_at(operand, bit / 32 + more, lane)));
-        let bits = (low | high << 32) >> (bit % 32) & ((1 << width) - 1);
-        format.decode(bits as u32)
+        &lines[number][self.size * group..][..self.size]
     }
 
-    /// The power of two for a group of numbers of a row of A or of a column of B.
-    fn scale(
-        self,
-        scales: MatrixScales,
-        source: usize,
-        line: usize,
-        group: usize,
-        wave: &Wave,
-    ) -> f64 {
-        let word = wave.lane(scales.sources[source], line + self.size * group);
-        match (word >> (8 * scales.bytes[source])) as u8 {
-            u8::MAX => f64::NAN,
-            exponent => float::ldexp(1.0, i32::from(exponent) - 127),
-        }
+    /// The powers of two that the lanes hold, each for a group of numbers of a row of A or of a column of B.
+    fn scales(self, scales: MatrixScales, source: usize, wave: &Wave) -> Line<f64> {
+        let byte = 8 * scales.bytes[source];
+        std::array::from_fn(
+            |lane| match (wave.lane(scales.sources[source], lane) >> byte) as u8 {
+                u8::MAX => f64::NAN,
+                exponent => float::ldexp(1.0, i32::from(exponent) - 127),
+            },
+        )
     }
 
     /// The number of groups of lanes that share the depth of a block.
-    fn groups(self) -> usize {
+    const fn groups(self) -> usize {
         LANES / (self.size * self.blocks)
     }
 
@@ -412,203 +512,71 @@ impl Matrix {
         }
     }
 
-    /// A, and the place in the row of each of its numbers. Row and block give a lane of each group;
-    /// the groups hold parts of the row, one behind the other.
-    fn left<T: Copy + Default>(
-        self,
-        instruction: &Instruction,
-        wave: &Wave,
-        decode: impl Fn(u32) -> T,
-    ) -> (Factor<T>, Vec<usize>) {
-        let MatrixControl {
-            broadcast, block, ..
-        } = instruction.matrix;
+    /// The shape of a product without modifiers.
+    fn shape(self) -> Shape {
+        let (fours, distance) = match (self.width(), self.size) {
+            (64, _) => (&DOUBLES, self.size),
+            (_, 16) => (&OF_16, LANES),
+            _ => (&OF_32, LANES),
+        };
         let groups = self.groups();
-        let depth_per_lane = self.depth / groups;
-        let count = if self.sparse {
-            depth_per_lane / 2
-        } else {
-            depth_per_lane
-        };
-        let mut numbers = Vec::with_capacity(self.blocks * self.size * groups * count);
-        let mut places = Vec::with_capacity(numbers.capacity());
-        for target in 0..self.blocks {
-            let source = if self.sparse {
-                target
-            } else {
-                target >> broadcast << broadcast | usize::from(block)
-            };
-            for row in 0..self.size {
-                for group in 0..groups {
-                    let lane = row + self.size * (source + self.blocks * group);
-                    for number in 0..count {
-                        let bits = element(wave, instruction.src[0], lane, number, self.width());
-                        numbers.push(decode(bits));
-                        let place = if self.sparse {
-                            number / 2 * 4 + self.sparse_place(instruction, wave, lane, number)
-                        } else {
-                            number
-                        };
-                        places.push(group * depth_per_lane + place);
-                    }
-                }
-            }
-        }
-        let factor = Factor {
-            width: groups * count,
-            numbers,
-        };
-        (factor, places)
-    }
-
-    /// The place of a number among its four: two bits of Src2, of which an instruction uses a set.
-    fn sparse_place(
-        self,
-        instruction: &Instruction,
-        wave: &Wave,
-        lane: usize,
-        number: usize,
-    ) -> usize {
-        let MatrixControl {
-            broadcast, block, ..
-        } = instruction.matrix;
-        let set_bits = self.depth / self.groups();
-        let set = if broadcast == 0 {
-            usize::from(block) % (32 / set_bits)
-        } else {
-            0
-        };
-        let all = wave.lane(instruction.src[2], lane);
-        (all >> (set * set_bits + 2 * number) & 3) as usize
-    }
-
-    /// B, whose columns lie in lanes as A's rows do.
-    fn right<T: Copy + Default>(
-        self,
-        instruction: &Instruction,
-        wave: &Wave,
-        decode: impl Fn(u32) -> T,
-    ) -> Factor<T> {
-        let groups = self.groups();
-        let count = self.depth / groups;
-        let mut numbers = vec![T::default(); self.blocks * self.depth * self.size];
-        for lane in 0..LANES {
-            let (column, block) = (lane % self.size, lane / self.size % self.blocks);
-            let group = lane / self.size / self.blocks;
-            let source = source_lane(instruction.matrix.lanes, lane);
-            for number in 0..count {
-                let bits = element(wave, instruction.src[1], source, number, self.width());
-                let k = group * count + number;
-                numbers[(block * self.depth + k) * self.size + column] = decode(bits);
-            }
-        }
-        Factor {
-            width: self.size,
-            numbers,
+        let per_lane = self.depth / groups;
+        let count = if self.sparse { per_lane / 2 } else { per_lane };
+        Shape {
+            size: self.size,
+            blocks: self.blocks,
+            fours,
+            distance,
+            order: Order::of_groups(groups, count, self.size * self.blocks, self.sparse),
         }
     }
 
-    /// C by block, row and column.
-    fn addend<T: Copy>(
-        self,
-        instruction: &Instruction,
-        wave: &Wave,
-        kind: Kind,
-        decode: impl Fn(u64) -> T,
-    ) -> Result<Vec<T>, Fault> {
-        let operand = if self.sparse {
-            instruction.dst
-        } else {
-            instruction.src[2]
-        };
-        let count = self.blocks * self.size * self.size;
-        if operand.vector_index().is_none() {
-            let constant = decode(scalar_source(instruction, 2, kind, wave)?);
-            return Ok(vec![constant; count]);
-        }
-        let index = operand.vector_index().unwrap_or_default();
-        let mut sums = Vec::with_capacity(count);
-        for row in 0..self.blocks * self.size {
-            let (register, first) = self.result_row(row);
-            let low = &wave.vectors[index + register][first..first + self.size];
-            let high = &wave.vectors[index + register + 1][first..first + self.size];
-            sums.extend(low.iter().zip(high).map(|(low, high)| {
-                decode(if kind.is_long() {
-                    u64::from(*low) | u64::from(*high) << 32
-                } else {
-                    u64::from(*low)
-                })
-            }));
-        }
-        Ok(sums)
-    }
-
-    fn write<T: Copy>(
+    /// The first register of C. It is that of D if C is a constant, overlaps D, or is to be changed: D then holds a
+    /// copy.
+    fn addend(
         self,
         instruction: &Instruction,
         wave: &mut Wave,
-        sums: &[T],
-        encode: impl Fn(T) -> u64,
-    ) {
-        let Some(index) = instruction.dst.vector_index() else {
-            return;
+        kind: Kind,
+        registers: usize,
+        is_changed: bool,
+    ) -> Result<usize, Fault> {
+        let Some(result) = instruction.dst.vector_index() else {
+            return Ok(0);
         };
-        for (row, sums) in sums.chunks_exact(self.size).enumerate() {
-            let (register, first) = self.result_row(row);
-            for (column, sum) in sums.iter().enumerate() {
-                let bits = encode(*sum);
-                wave.vectors[index + register][first + column] = bits as u32;
-                if self.width() == 64 {
-                    wave.vectors[index + register + 1][first + column] = (bits >> 32) as u32;
-                }
+        if self.sparse {
+            return Ok(result);
+        }
+        let Some(index) = instruction.src[2].vector_index() else {
+            let constant = scalar_source(instruction, 2, kind, wave)?;
+            let halves = [constant as u32, (constant >> 32) as u32];
+            let is_long = usize::from(kind.is_long());
+            let words = wave.vectors[result..result + registers].iter_mut();
+            for (number, word) in words.enumerate() {
+                word.fill(halves[number & is_long]);
             }
+            return Ok(result);
+        };
+        if is_changed || index.abs_diff(result) < registers {
+            wave.vectors.copy_within(index..index + registers, result);
+            return Ok(result);
         }
-    }
-
-    /// The register of a row of C and D, and the lane of its first column. The rows of all blocks
-    /// are counted. Doubles have four consecutive rows in four groups of lanes. Others have them in
-    /// four registers; the next four rows are in the next group of lanes.
-    fn result_row(self, row: usize) -> (usize, usize) {
-        let (block, row) = (row / self.size, row % self.size);
-        if self.width() == 64 {
-            return (2 * (row / 4), self.size * (block + self.blocks * (row % 4)));
-        }
-        if self.size == 4 {
-            return (row, 4 * block);
-        }
-        let groups = LANES / self.size;
-        let (four, registers) = (row / 4, self.size * self.size / LANES);
-        let register = row % 4 + 4 * (four / groups) + registers * block;
-        (register, self.size * (four % groups))
-    }
-
-    /// Adds the products to the sums.
-    fn multiply<T: Copy>(
-        self,
-        a: &Factor<T>,
-        places: &[usize],
-        b: &Factor<T>,
-        sums: &mut [T],
-        products: Fitted<ProductsFunction<T>>,
-    ) {
-        let rows = a.numbers.chunks_exact(a.width);
-        let places = places.chunks_exact(a.width);
-        let sums = sums.chunks_exact_mut(self.size);
-        for (line, ((row, places), sums)) in rows.zip(places).zip(sums).enumerate() {
-            let first = line / self.size * self.depth;
-            for (number, place) in row.iter().zip(places) {
-                let other = &b.numbers[(first + place) * b.width..][..b.width];
-                products.call(*number, other, sums);
-            }
-        }
+        Ok(index)
     }
 }
 
-/// An element of at most 32 bits. Elements fill registers from the low bits on.
-fn element(wave: &Wave, operand: Operand, lane: usize, number: usize, width: usize) -> u32 {
-    let bit = number * width;
-    let word = wave.lane_at(operand, bit / 32, lane) >> (bit % 32);
-    word & u32::MAX >> (32 - width)
+/// Decodes the numbers of a factor; zeros if the operand is not a vector register.
+fn decode<T>(
+    source: Operand,
+    decoder: Decoder<T>,
+    width: usize,
+    lines: &mut [Line<T>],
+    wave: &Wave,
+) {
+    if let Some(index) = source.vector_index() {
+        let run = decoder.run.for_wave(wave);
+        run.call(&wave.vectors[index..], decoder.format, [0, width], lines);
+    }
 }
 
 /// The lane whose part of B a lane multiplies with.
@@ -620,28 +588,4 @@ fn source_lane(pattern: u8, lane: usize) -> usize {
         4..=7 => lane % 16 + 16 * usize::from(pattern - 4),
         _ => lane,
     }
-}
-
-fn half(bits: u32) -> f32 {
-    Half(bits as u16).to_f32()
-}
-
-fn brain(bits: u32) -> f32 {
-    value::Brain(bits as u16).to_f32()
-}
-
-fn flushed(value: f32) -> f32 {
-    f32::from_bits(Kind::F32.flushed(value.to_bits().into()) as u32)
-}
-
-/// Rounds the fraction to 10 bits, to nearest even.
-fn short(bits: u32) -> f32 {
-    const DROPPED: u32 = 13;
-    let value = f32::from_bits(bits);
-    if !value.is_finite() {
-        return value;
-    }
-    let odd = bits >> DROPPED & 1;
-    let rounded = bits + (1 << (DROPPED - 1)) - 1 + odd;
-    f32::from_bits(rounded >> DROPPED << DROPPED)
 }

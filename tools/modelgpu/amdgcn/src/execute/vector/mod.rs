@@ -18,6 +18,7 @@ mod operands;
 mod operation;
 mod packed;
 mod prepared;
+mod product;
 mod real;
 mod rounding;
 mod scaled;

@@ -95,6 +95,33 @@ impl Format {
         if sign != 0 { -value } else { value }
     }
 
+    /// [`Format::decode`] for numbers of at most 8 bits, whose values single precision has.
+    #[inline(always)]
+    pub(super) fn decoder(self) -> SmallDecoder {
+        const NONE: u32 = u32::MAX;
+        let all = self.sign_bit() - 1;
+        let last_exponent = all >> self.fraction << self.fraction;
+        let (nan, largest, infinity) = match self.special {
+            MinusZero => (self.sign_bit(), all, NONE),
+            AllOnes => (NONE, all - 1, NONE),
+            Ieee | LastExponent => (NONE, last_exponent, last_exponent),
+            Special::None => (NONE, all, NONE),
+        };
+        let unit = SINGLE.bias + 1 - self.bias - self.fraction as i32;
+        SmallDecoder {
+            all,
+            sign: self.sign_bit(),
+            sign_shift: SINGLE.width() - self.width(),
+            normal: 1 << self.fraction,
+            shift: SINGLE.fraction - self.fraction,
+            rebias: ((SINGLE.bias - self.bias) as u32) << SINGLE.fraction,
+            unit: f32::from_bits((unit as u32) << SINGLE.fraction),
+            nan,
+            largest,
+            infinity,
+        }
+    }
+
     /// Rounds to nearest even.
     pub(super) fn encode(self, value: f64) -> u32 {
         self.round(value, |magnitude, unit| {
@@ -177,5 +204,46 @@ impl Format {
             Ieee | LastExponent => self.largest() + 1,
             _ => self.largest(),
         }
+    }
+}
+
+/// Decodes small numbers without branches on their bits, so that a loop over lanes becomes vector code.
+#[derive(Clone, Copy)]
+pub(super) struct SmallDecoder {
+    all: u32,
+    sign: u32,
+    /// From the sign's place to that of single precision.
+    sign_shift: u32,
+    /// The smallest magnitude of a normal number.
+    normal: u32,
+    shift: u32,
+    /// The difference of the biases, as an exponent of single precision.
+    rebias: u32,
+    /// The smallest denormal number.
+    unit: f32,
+    /// The bits of a single NaN.
+    nan: u32,
+    /// The largest magnitude of a number or an infinity. Those above it are NaNs.
+    largest: u32,
+    infinity: u32,
+}
+
+impl SmallDecoder {
+    #[inline(always)]
+    pub(super) fn decode(self, bits: u32) -> f32 {
+        let magnitude = bits & self.all;
+        let normal = (magnitude << self.shift) + self.rebias;
+        let denormal = (magnitude as i32 as f32 * self.unit).to_bits();
+        let is_normal = magnitude >= self.normal;
+        let value = if is_normal { normal } else { denormal };
+        let is_infinite = magnitude == self.infinity;
+        let value = if is_infinite {
+            f32::INFINITY.to_bits()
+        } else {
+            value
+        };
+        let is_nan = (magnitude > self.largest) | (bits == self.nan);
+        let value = if is_nan { f32::NAN.to_bits() } else { value };
+        f32::from_bits(value | (bits & self.sign) << self.sign_shift)
     }
 }

@@ -7,12 +7,13 @@
 
 use modelgpu_isa::Instruction;
 
-use super::super::value::{self, Half, Kind};
+use super::super::value::Kind;
 use super::super::{Operation, scalar_source, unmodelled};
 use super::operation::{VectorOperation, WaveElement, WaveLayout, WaveMatrix, WaveSum};
-use super::small::{self};
+use super::product::{self, Decode, FOURS, Line, MOST, Order, Products, Shape};
+use super::small::{self, Format, SINGLE};
 use crate::error::Fault;
-use crate::lanes::WaveSize;
+use crate::lanes::{LANES, WaveSize, Words};
 use crate::wave::Wave;
 
 /// Rows of A, columns of B.
@@ -85,33 +86,31 @@ pub(super) const SPARSE: &[(&str, Operation)] = products! {
     "v_swmmac_i32_16x16x64_iu4": 64, Nibble, Integer;
 };
 
+/// The numbers of C that a lane of a wave of 32 has.
+const SUMS: usize = 8;
+
+/// The elements of C or D, row by row, in as many registers as they fill.
+type Sums = [Words; SIZE * SIZE / LANES];
+
+/// The first lane of each four rows of [`Sums`].
+static ROWS: [u16; FOURS] = [0, 64, 128, 192, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
 impl WaveElement {
-    fn width(self) -> usize {
+    const fn width(self) -> usize {
         match self {
             Self::Half | Self::Brain => 16,
             Self::Eight(..) | Self::Byte => 8,
             Self::Nibble => 4,
         }
     }
-
-    /// The number of a source with these bits.
-    fn decode(self, source: usize, bits: u32) -> f32 {
-        match self {
-            Self::Brain => value::Brain(bits as u16).to_f32(),
-            Self::Eight(a, b) => [a, b][source].decode(bits) as f32,
-            _ => Half(bits as u16).to_f32(),
-        }
-    }
 }
 
-/// The place of an element: its lane, its register behind the first one, and its first bit there.
-type Place = (usize, usize, usize);
-
-/// Two elements that are multiplied: the group of lanes that has them, and their numbers there.
-#[derive(Clone, Copy)]
-struct Pair {
-    group: usize,
-    numbers: [usize; 2],
+/// The numbers of A and B in the registers of a lane, and the places of those of a sparse A among four of B. They lie
+/// on boundaries of the host's vectors.
+#[repr(align(64))]
+struct Factors<T> {
+    numbers: [[Line<T>; MOST]; 2],
+    places: [Line<u8>; MOST],
 }
 
 impl WaveMatrix {
@@ -126,190 +125,227 @@ impl WaveMatrix {
         if has_packed_signs || instruction.modifiers.clamp {
             return Err(unmodelled(instruction, "this modifier of the addend"));
         }
-        let factor = |source: usize, line: usize, pair: Pair, wave: &Wave| {
-            let bits = self.factor(instruction, source, line, pair, wave);
-            let value = self.element.decode(source, bits);
-            let signs = if pair.numbers[source].is_multiple_of(2) {
-                even
-            } else {
-                odd
-            };
-            if signs >> source & 1 == 1 {
-                -value
-            } else {
-                value
-            }
+        let decoders = match self.element {
+            WaveElement::Eight(a, b) => [a, b].map(|format| (product::PACKED, format)),
+            WaveElement::Brain => [(product::BRAINS, SINGLE); 2],
+            _ => [(product::HALVES, SINGLE); 2],
         };
-        let mut results = [[0; SIZE]; SIZE];
-        for (row, results) in results.iter_mut().enumerate() {
-            let pairs = self.pairs(instruction, row, wave);
-            for (column, result) in results.iter_mut().enumerate() {
-                let bits = self.addend(instruction, row, column, wave)?;
-                let mut sum = match self.sum {
-                    WaveSum::Half => Half(bits as u16).to_f32(),
-                    WaveSum::Brain => value::Brain(bits as u16).to_f32(),
-                    _ => f32::from_bits(bits),
-                };
-                if odd >> 2 & 1 == 1 {
-                    sum = sum.abs();
+        let mut factors = self.factors(decoders, instruction, wave);
+        for (source, lines) in factors.numbers.iter_mut().enumerate() {
+            for (number, line) in lines.iter_mut().enumerate() {
+                let signs = if number.is_multiple_of(2) { even } else { odd };
+                if signs >> source & 1 == 1 {
+                    *line = line.map(|number| -number);
                 }
-                if even >> 2 & 1 == 1 {
-                    sum = -sum;
-                }
-                for pair in &pairs {
-                    let [a, b] = [(0, row), (1, column)]
-                        .map(|(source, line)| factor(source, line, *pair, wave));
-                    sum = a.mul_add(b, sum);
-                }
-                *result = match self.sum {
-                    WaveSum::Half => Half::from_f64(sum.into()).0.into(),
-                    WaveSum::Brain => value::Brain::nearest(sum).0.into(),
-                    _ => sum.to_bits(),
-                };
             }
         }
-        self.write(instruction, &results, wave);
+        let mut sums = self.addends(instruction, wave)?;
+        for word in sums.as_flattened_mut() {
+            let sign = u32::from(even >> 2 & 1) << 31;
+            *word = *word & !(u32::from(odd >> 2 & 1) << 31) ^ sign;
+        }
+        // The products of bfloat16 go beyond single precision; those of other formats are exact there.
+        let products = match self.element {
+            WaveElement::Brain => product::FUSED,
+            _ => product::OF_EXACT,
+        };
+        self.multiply(&factors, &mut sums, products, wave);
+        self.write(instruction, &sums, wave);
         Ok(())
     }
 
     /// The sign bits of A and B say that their numbers have a sign.
     fn integers(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
-        let factor = |source: usize, line: usize, pair: Pair, wave: &Wave| {
-            let bits = self.factor(instruction, source, line, pair, wave);
-            let unused = 32 - self.element.width();
-            if instruction.modifiers.neg >> source & 1 == 1 {
-                i64::from((bits << unused) as i32 >> unused)
-            } else {
-                i64::from(bits)
-            }
-        };
-        let mut results = [[0; SIZE]; SIZE];
-        for (row, results) in results.iter_mut().enumerate() {
-            let pairs = self.pairs(instruction, row, wave);
-            for (column, result) in results.iter_mut().enumerate() {
-                let addend = self.addend(instruction, row, column, wave)? as i32;
-                let sum = pairs.iter().fold(i64::from(addend), |sum, pair| {
-                    sum + factor(0, row, *pair, wave) * factor(1, column, *pair, wave)
-                });
-                *result = if instruction.modifiers.clamp {
-                    sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32
-                } else {
-                    sum as u32
-                };
-            }
+        let decoders = [0, 1].map(|source| {
+            let is_signed = instruction.modifiers.neg >> source & 1 == 1;
+            let run = match (self.element, is_signed) {
+                (WaveElement::Nibble, true) => product::SIGNED_NIBBLES,
+                (WaveElement::Nibble, false) => product::UNSIGNED_NIBBLES,
+                (_, true) => product::SIGNED_BYTES,
+                (_, false) => product::UNSIGNED_BYTES,
+            };
+            (run, SINGLE)
+        });
+        let factors = self.factors(decoders, instruction, wave);
+        let addends = self.addends(instruction, wave)?;
+        // The sums of products are exact.
+        let mut sums = [[0; LANES]; SIZE * SIZE / LANES];
+        self.multiply(&factors, &mut sums, product::OF_INTEGERS, wave);
+        let addends = addends.as_flattened().iter();
+        for (sum, addend) in sums.as_flattened_mut().iter_mut().zip(addends) {
+            *sum = match instruction.modifiers.clamp {
+                true => (*sum as i32).saturating_add(*addend as i32) as u32,
+                false => sum.wrapping_add(*addend),
+            };
         }
-        self.write(instruction, &results, wave);
+        self.write(instruction, &sums, wave);
         Ok(())
     }
 
-    /// The elements of a row of A with those of B that they are multiplied with.
-    fn pairs(self, instruction: &Instruction, row: usize, wave: &Wave) -> Vec<Pair> {
-        let groups = match self.layout {
+    /// The groups of 16 lanes that share each line of A and B. On RDNA 3, the lanes of each 16 have the lines of
+    /// the first 16.
+    fn groups(self, wave: &Wave) -> usize {
+        match self.layout {
             WaveLayout::Whole => 1,
             WaveLayout::Split | WaveLayout::Sparse => wave.size.lanes() / SIZE,
+        }
+    }
+
+    fn factors<T: Copy + Default>(
+        self,
+        decoders: [(Decode<T>, Format); 2],
+        instruction: &Instruction,
+        wave: &Wave,
+    ) -> Factors<T> {
+        let mut factors = Factors {
+            numbers: [[[T::default(); LANES]; MOST]; 2],
+            places: [[0; LANES]; MOST],
         };
-        let count = self.depth / groups;
-        let mut pairs = Vec::with_capacity(self.depth);
-        for group in 0..groups {
-            if self.layout != WaveLayout::Sparse {
-                pairs.extend((0..count).map(|number| Pair {
-                    group,
-                    numbers: [number; 2],
-                }));
-                continue;
-            }
+        let per_lane = self.depth / self.groups(wave);
+        let mut kept = per_lane;
+        if self.layout == WaveLayout::Sparse {
+            kept = per_lane / 2;
             // Two bits for each element of A. The instruction selects a set of them in the register.
-            let kept = count / 2;
             let set = usize::from(instruction.modifiers.op_sel & 3) % (16 / kept);
-            let places = wave.lane(instruction.src[2], row + SIZE * group) >> (2 * kept * set);
-            pairs.extend((0..kept).map(|number| {
-                let place = (places >> (2 * number) & 3) as usize;
-                Pair {
-                    group,
-                    numbers: [number, number / 2 * 4 + place],
-                }
-            }));
+            let words = wave.vector(instruction.src[2]);
+            for (number, places) in factors.places.iter_mut().enumerate().take(kept) {
+                let shift = 2 * (kept * set + number);
+                *places = words.map_or([0; LANES], |words| {
+                    words.map(|word| (word >> shift & 3) as u8)
+                });
+            }
         }
-        pairs
+        let counts = [kept, per_lane];
+        for (source, (run, format)) in decoders.into_iter().enumerate() {
+            let Some(index) = instruction.src[source].vector_index() else {
+                continue;
+            };
+            let lines = &mut factors.numbers[source][..counts[source]];
+            let bits = [0, self.element.width()];
+            run.for_wave(wave)
+                .call(&wave.vectors[index..], format, bits, lines);
+        }
+        factors
     }
 
-    /// An element of a row of A, or of a column of B. On RDNA 3, the lanes of each 16 have the lines of the
-    /// first 16.
-    fn factor(
+    fn multiply<T: Copy>(
         self,
-        instruction: &Instruction,
-        source: usize,
-        line: usize,
-        pair: Pair,
+        factors: &Factors<T>,
+        sums: &mut Sums,
+        products: Products<T>,
         wave: &Wave,
-    ) -> u32 {
-        let bit = pair.numbers[source] * self.element.width();
-        let lane = line + SIZE * pair.group;
-        wave.lane_at(instruction.src[source], bit / 32, lane) >> (bit % 32)
-            & u32::MAX >> (32 - self.element.width())
+    ) {
+        let groups = self.groups(wave);
+        let is_sparse = self.layout == WaveLayout::Sparse;
+        let count = self.depth / groups / if is_sparse { 2 } else { 1 };
+        let shape = Shape {
+            size: SIZE,
+            blocks: 1,
+            fours: &ROWS,
+            distance: SIZE,
+            order: Order::of_groups(groups, count, SIZE, is_sparse),
+        };
+        let places = match is_sparse {
+            true => factors.places.as_flattened(),
+            false => &[],
+        };
+        let [a, b] = &factors.numbers;
+        let numbers = (a.as_flattened(), b.as_flattened(), places);
+        products.for_wave(wave).call(&shape, numbers, [0; 2], sums);
     }
 
-    /// The place of an element of C and D. On RDNA 3, the rows go round the groups of 16 lanes, and a
-    /// register has one element, in a half that op_sel selects. On RDNA 4, a group of lanes has consecutive rows:
-    /// eight, or four in a wave of 64, whose second half has the rows behind those of the first one.
-    fn place(self, instruction: &Instruction, row: usize, column: usize, wave: &Wave) -> Place {
+    /// The first bit of C and D in the first register, and the distance of the elements of a lane. On RDNA 3, a
+    /// register has one element of 16 bits, in a half that op_sel selects.
+    fn bits(self, instruction: &Instruction) -> [usize; 2] {
         let is_short = matches!(self.sum, WaveSum::Half | WaveSum::Brain);
-        if self.layout != WaveLayout::Whole {
-            let (lane, number) = match wave.size {
-                WaveSize::Wave32 => (column + SIZE * (row / 8), row % 8),
-                WaveSize::Wave64 => (column + SIZE * (row / 8 + 2 * (row % 8 / 4)), row % 4),
-            };
-            return match is_short {
-                true => (lane, number / 2, 16 * (number % 2)),
-                false => (lane, number, 0),
-            };
-        }
-        let groups = wave.size.lanes() / SIZE;
         let half = usize::from(instruction.modifiers.op_sel >> 2 & 1);
-        let bit = if is_short { 16 * half } else { 0 };
-        (column + SIZE * (row % groups), row / groups, bit)
+        match self.layout {
+            _ if !is_short => [0, 32],
+            WaveLayout::Whole => [16 * half, 32],
+            WaveLayout::Split | WaveLayout::Sparse => [0, 16],
+        }
     }
 
-    fn addend(
-        self,
-        instruction: &Instruction,
-        row: usize,
-        column: usize,
-        wave: &Wave,
-    ) -> Result<u32, Fault> {
+    /// The place of a row of C and D: the number of the lanes' elements, and the lane of the first column. On RDNA 3,
+    /// the rows go round the groups of 16 lanes. On RDNA 4, a group of lanes has consecutive rows: eight, or four in a
+    /// wave of 64, whose second half has the rows behind those of the first one.
+    fn place(self, row: usize, wave: &Wave) -> (usize, usize) {
+        let (number, group) = match (self.layout, wave.size) {
+            (WaveLayout::Whole, size) => {
+                let groups = size.lanes() / SIZE;
+                (row / groups, row % groups)
+            }
+            (_, WaveSize::Wave32) => (row % 8, row / 8),
+            (_, WaveSize::Wave64) => (row % 4, row / 8 + 2 * (row % 8 / 4)),
+        };
+        (number, SIZE * group)
+    }
+
+    /// C in the format of sums: integers, or floats of single precision.
+    fn addends(self, instruction: &Instruction, wave: &Wave) -> Result<Sums, Fault> {
         let operand = match self.layout {
             WaveLayout::Sparse => instruction.dst,
             WaveLayout::Whole | WaveLayout::Split => instruction.src[2],
         };
-        let kind = match self.sum {
-            WaveSum::Single => Kind::F32,
-            WaveSum::Integer => Kind::B32,
-            WaveSum::Half | WaveSum::Brain => Kind::F16,
+        let (kind, decode) = match self.sum {
+            WaveSum::Single => (Kind::F32, product::SINGLES),
+            WaveSum::Integer => (Kind::B32, product::SINGLES),
+            WaveSum::Half => (Kind::F16, product::HALVES),
+            WaveSum::Brain => (Kind::F16, product::BRAINS),
         };
-        if operand.vector_index().is_none() {
-            if self.sum == WaveSum::Brain {
+        let mut lines = [[0f32; LANES]; SUMS];
+        let count = SIZE * SIZE / wave.size.lanes();
+        let elements = &mut lines[..count];
+        let decode = decode.for_wave(wave);
+        match operand.vector_index() {
+            Some(index) => {
+                let bits = self.bits(instruction);
+                decode.call(&wave.vectors[index..], SINGLE, bits, elements);
+            }
+            None if self.sum == WaveSum::Brain => {
                 return Err(unmodelled(instruction, "a constant addend"));
             }
-            return Ok(scalar_source(instruction, 2, kind, wave)? as u32);
+            None => {
+                let constant = scalar_source(instruction, 2, kind, wave)?;
+                let words = [[constant as u32; LANES]];
+                decode.call(&words, SINGLE, [0, 0], elements);
+            }
         }
-        let (lane, register, bit) = self.place(instruction, row, column, wave);
-        let bits = wave.lane_at(operand, register, lane) >> bit;
-        Ok(if kind.is_half() { bits & 0xffff } else { bits })
+        let mut sums = [[0; LANES]; SIZE * SIZE / LANES];
+        let rows = sums.as_flattened_mut().as_chunks_mut::<SIZE>().0;
+        for (row, numbers) in rows.iter_mut().enumerate() {
+            let (number, first) = self.place(row, wave);
+            let line = &lines[number][first..][..SIZE];
+            for (number, value) in numbers.iter_mut().zip(line) {
+                *number = value.to_bits();
+            }
+        }
+        Ok(sums)
     }
 
     /// Writes D. A result of 16 bits keeps the other half of its register.
-    fn write(self, instruction: &Instruction, results: &[[u32; SIZE]; SIZE], wave: &mut Wave) {
-        let mask = match self.sum {
-            WaveSum::Half | WaveSum::Brain => 0xffff,
-            WaveSum::Single | WaveSum::Integer => u32::MAX,
+    fn write(self, instruction: &Instruction, sums: &Sums, wave: &mut Wave) {
+        let Some(index) = instruction.dst.vector_index() else {
+            return;
         };
-        for (row, results) in results.iter().enumerate() {
-            for (column, result) in results.iter().enumerate() {
-                let (lane, register, bit) = self.place(instruction, row, column, wave);
-                let old = wave.lane_at(instruction.dst, register, lane);
-                let new = old & !(mask << bit) | result << bit;
-                wave.set_lane_at(instruction.dst, register, lane, new);
-            }
+        let mut lines = [[0; LANES]; SUMS];
+        for (row, numbers) in sums.as_flattened().as_chunks::<SIZE>().0.iter().enumerate() {
+            let (number, first) = self.place(row, wave);
+            lines[number][first..][..SIZE].copy_from_slice(numbers);
         }
+        let lanes = wave.size.lanes();
+        let sums = &lines[..SIZE * SIZE / lanes];
+        let encode = match self.sum {
+            WaveSum::Half => product::TO_HALVES,
+            WaveSum::Brain => product::TO_BRAINS,
+            WaveSum::Single | WaveSum::Integer => {
+                for (words, sums) in wave.vectors[index..].iter_mut().zip(sums) {
+                    words[..lanes].copy_from_slice(&sums[..lanes]);
+                }
+                return;
+            }
+        };
+        let encode = encode.for_wave(wave);
+        encode.call(sums, self.bits(instruction), &mut wave.vectors[index..]);
     }
 }
