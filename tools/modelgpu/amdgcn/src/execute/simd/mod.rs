@@ -228,8 +228,8 @@ pub(crate) type DecodeFunction<F, T> = unsafe fn(&[Words], F, [usize; 2], &mut [
 pub(crate) type PairsFunction = unsafe fn(&[Words; 2], u64, &mut [f64; LANES]);
 /// The inverse of [`DecodeFunction`].
 pub(crate) type EncodeFunction = unsafe fn(&[Words], [usize; 2], &mut [Words]);
-/// Changes all lanes of registers.
-pub(crate) type WholeFunction = unsafe fn(&mut [Words]);
+/// Tests all lanes of registers.
+pub(crate) type TestFunction = unsafe fn(&[Words]) -> bool;
 
 impl<S, T> Fitted<ProductsFunction<S, T>> {
     #[inline(always)]
@@ -275,9 +275,9 @@ impl Fitted<EncodeFunction> {
     }
 }
 
-impl Fitted<WholeFunction> {
+impl Fitted<TestFunction> {
     #[inline(always)]
-    pub(crate) fn call(self, registers: &mut [Words]) {
+    pub(crate) fn call(self, registers: &[Words]) -> bool {
         // SAFETY: the function is for a level that the processor has (`Simd`).
         unsafe { (self.0)(registers) }
     }

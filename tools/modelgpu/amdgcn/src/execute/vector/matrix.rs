@@ -6,6 +6,8 @@
 //! in which hardware adds products is not documented; the model adds them in the order of k and
 //! rounds each sum to nearest even.
 
+use std::ops::Range;
+
 use modelgpu_isa::{Instruction, MatrixControl, MatrixScales, Operand};
 
 use super::super::value::Kind;
@@ -15,7 +17,7 @@ use super::operation::MatrixElement::{
     Short, Single,
 };
 use super::operation::{Matrix, MatrixElement, VectorOperation};
-use super::product::{self, Decode, FOURS, Line, Lines, MOST, Order, Products, Shape};
+use super::product::{self, DEEPEST, Decode, FOURS, Line, Lines, MOST, Order, Products, Shape};
 use super::small::{self, Format};
 use crate::error::Fault;
 use crate::lanes::LANES;
@@ -342,11 +344,12 @@ impl Matrix {
             _ => Kind::F32,
         };
         let registers = self.size * self.size * self.blocks / LANES;
-        let addend = self.addend(instruction, wave, kind, registers, flushes)?;
-        let flush = product::FLUSH.for_wave(wave);
+        let mut addend = self.addend(instruction, wave, kind, registers)?;
         let sums = result..result + registers;
-        if flushes {
-            flush.call(&mut wave.vectors[sums.clone()]);
+        let have_denormals = product::HAVE_DENORMALS.for_wave(wave);
+        if flushes && have_denormals.call(&wave.vectors[addend..addend + registers]) {
+            addend = copied(addend, sums.clone(), wave);
+            product::flush(&mut wave.vectors[sums.clone()]);
         }
         let places = match self.sparse {
             true => factors.places.0.as_flattened(),
@@ -359,8 +362,8 @@ impl Matrix {
         );
         let products = products.for_wave(wave);
         products.call(&shape, numbers, [addend, result], &mut wave.vectors);
-        if flushes {
-            flush.call(&mut wave.vectors[sums]);
+        if flushes && have_denormals.call(&wave.vectors[sums.clone()]) {
+            product::flush(&mut wave.vectors[sums]);
         }
         Ok(())
     }
@@ -404,8 +407,9 @@ impl Matrix {
         }
         let registers = 2 * self.size * self.size * self.blocks / LANES;
         let is_negated = sign(2) != 0;
-        let addend = self.addend(instruction, wave, Kind::F64, registers, is_negated)?;
+        let mut addend = self.addend(instruction, wave, Kind::F64, registers)?;
         if is_negated {
+            addend = copied(addend, result..result + registers, wave);
             for high in wave.vectors[result..result + registers]
                 .iter_mut()
                 .skip(1)
@@ -439,11 +443,11 @@ impl Matrix {
         }
         // Row by row of A and column by column of B, one behind the other.
         let shape = Shape {
-            order: Order::of_rows(self.depth, self.size),
+            order: Order::of_rows(self.size),
             ..self.shape()
         };
         let registers = self.size * self.size / LANES;
-        let addend = self.addend(instruction, wave, Kind::F32, registers, false)?;
+        let addend = self.addend(instruction, wave, Kind::F32, registers)?;
         let Some(scales) = scales else {
             // Products of these formats, and so their sums with a number, need no more than single precision.
             let mut numbers = [[0f32; LANES * MOST]; 2];
@@ -453,9 +457,8 @@ impl Matrix {
                     numbers.copy_from_slice(self.selected(&lines[source], formats[source], k));
                 }
             }
-            let [a, b] = &numbers;
-            let products = product::OF_EXACT.for_wave(wave);
-            products.call(&shape, (a, b, &[]), [addend, result], &mut wave.vectors);
+            let products = product::OF_EXACT;
+            self.multiply_parts(&shape, &numbers, [addend, result], products, wave);
             return Ok(());
         };
         let mut numbers = [[0f64; LANES * MOST]; 2];
@@ -470,10 +473,26 @@ impl Matrix {
                 }
             }
         }
-        let [a, b] = &numbers;
-        let products = product::OF_SCALED.for_wave(wave);
-        products.call(&shape, (a, b, &[]), [addend, result], &mut wave.vectors);
+        let products = product::OF_SCALED;
+        self.multiply_parts(&shape, &numbers, [addend, result], products, wave);
         Ok(())
+    }
+
+    /// Multiplies as many numbers of each row as the loops take, and then the next ones.
+    fn multiply_parts<T>(
+        self,
+        shape: &Shape,
+        [a, b]: &[[T; LANES * MOST]; 2],
+        [addend, result]: [usize; 2],
+        products: Products<T>,
+        wave: &mut Wave,
+    ) {
+        let products = products.for_wave(wave);
+        for first in (0..self.depth).step_by(DEEPEST) {
+            let [a, b] = [a, b].map(|numbers| &numbers[first * self.size..]);
+            let from = if first == 0 { addend } else { result };
+            products.call(shape, (a, b, &[]), [from, result], &mut wave.vectors);
+        }
     }
 
     /// The numbers of all rows of A, or columns of B, at a place. A lane has 32 consecutive numbers; if they have 8
@@ -513,6 +532,7 @@ impl Matrix {
     }
 
     /// The shape of a product without modifiers.
+    #[inline(always)]
     fn shape(self) -> Shape {
         let (fours, distance) = match (self.width(), self.size) {
             (64, _) => (&DOUBLES, self.size),
@@ -531,15 +551,13 @@ impl Matrix {
         }
     }
 
-    /// The first register of C. It is that of D if C is a constant, overlaps D, or is to be changed: D then holds a
-    /// copy.
+    /// The first register of C. It is that of D if C is a constant or overlaps D: D then holds a copy.
     fn addend(
         self,
         instruction: &Instruction,
         wave: &mut Wave,
         kind: Kind,
         registers: usize,
-        is_changed: bool,
     ) -> Result<usize, Fault> {
         let Some(result) = instruction.dst.vector_index() else {
             return Ok(0);
@@ -557,12 +575,19 @@ impl Matrix {
             }
             return Ok(result);
         };
-        if is_changed || index.abs_diff(result) < registers {
-            wave.vectors.copy_within(index..index + registers, result);
-            return Ok(result);
+        if index.abs_diff(result) < registers {
+            return Ok(copied(index, result..result + registers, wave));
         }
         Ok(index)
     }
+}
+
+/// Copies C to D, and returns the first register of D.
+fn copied(from: usize, to: Range<usize>, wave: &mut Wave) -> usize {
+    if from != to.start {
+        wave.vectors.copy_within(from..from + to.len(), to.start);
+    }
+    to.start
 }
 
 /// Decodes the numbers of a factor; zeros if the operand is not a vector register.

@@ -3,7 +3,7 @@
 
 use super::super::simd::rows::{FourRow, Row};
 use super::super::simd::{
-    DecodeFunction, EncodeFunction, Leveled, PairsFunction, ProductsFunction, WholeFunction,
+    DecodeFunction, EncodeFunction, Leveled, PairsFunction, ProductsFunction, TestFunction,
     leveled, of_rows,
 };
 use super::super::value::{Brain, Half};
@@ -23,8 +23,8 @@ pub(super) const MOST: usize = 32;
 const TOGETHER: usize = 4;
 /// The most fours of rows in all blocks of an instruction.
 pub(super) const FOURS: usize = 16;
-/// The most numbers of a row of A.
-const DEEPEST: usize = 128;
+/// The most numbers of a row of A that the loops take.
+pub(super) const DEEPEST: usize = 64;
 
 /// Where the elements of a product are.
 pub(super) struct Shape {
@@ -48,31 +48,28 @@ pub(super) struct Order {
 impl Order {
     /// For groups of lanes that have parts of the rows, one behind the other: a part has `count` numbers of A, and a
     /// group as many lanes as there are rows. A sparse A has two of four numbers.
+    #[inline(always)]
     pub(super) fn of_groups(groups: usize, count: usize, rows: usize, is_sparse: bool) -> Self {
-        let mut order = Self {
-            count: groups * count,
-            places: [[0; 2]; DEEPEST],
-        };
-        let mut places = order.places.iter_mut();
+        let mut places = [[0; 2]; DEEPEST];
+        let mut left = places.iter_mut();
         for group in 0..groups {
-            for (number, place) in (0..count).zip(&mut places) {
+            for (number, place) in (0..count).zip(&mut left) {
                 let other = if is_sparse { number / 2 * 4 } else { number };
                 *place = [number, other].map(|number| (number * ALL_LANES + group * rows) as u16);
             }
         }
-        order
+        Self {
+            count: groups * count,
+            places,
+        }
     }
 
     /// For lines that have a row of B, and a column of A, one behind the other.
-    pub(super) fn of_rows(depth: usize, size: usize) -> Self {
-        let mut order = Self {
-            count: depth,
-            places: [[0; 2]; DEEPEST],
-        };
-        for (k, place) in order.places.iter_mut().enumerate().take(depth) {
-            *place = [(k * size) as u16; 2];
+    pub(super) fn of_rows(size: usize) -> Self {
+        Self {
+            count: DEEPEST,
+            places: std::array::from_fn(|k| [(k * size) as u16; 2]),
         }
-        order
     }
 
     #[inline(always)]
@@ -335,12 +332,15 @@ pub(super) const BRAINS: Decode<f32> =
     decode!(f32, 16, |bits, _format| Brain(bits as u16).to_f32());
 /// Zero for denormal numbers.
 pub(super) const FLUSHED_HALVES: Decode<f32> = decode!(f32, 16, |bits, _format| {
-    let kept = if bits & 0x7c00 == 0 {
-        bits & 0x8000
-    } else {
-        bits
+    let magnitude = bits << 13 & 0x0fff_e000;
+    // Re-biased from 15 to 127.
+    let normal = magnitude + (112 << 23);
+    let value = match bits & 0x7c00 {
+        0 => 0,
+        0x7c00 => magnitude | 0x7f80_0000,
+        _ => normal,
     };
-    Half(kept as u16).to_f32()
+    f32::from_bits(value | (bits & 0x8000) << 16)
 });
 pub(super) const FLUSHED_BRAINS: Decode<f32> =
     decode!(f32, 16, |bits, _format| flushed(bits << 16));
@@ -382,12 +382,21 @@ pub(super) const DOUBLES: Leveled<PairsFunction> = leveled!(|words: &[Words; 2],
     }
 });
 
-/// Makes denormal numbers of single precision zero.
-pub(super) const FLUSH: Leveled<WholeFunction> = leveled!(|registers: &mut [Words]| -> () {
+/// Returns whether registers hold a denormal number of single precision.
+pub(super) const HAVE_DENORMALS: Leveled<TestFunction> = leveled!(|registers: &[Words]| -> bool {
+    let mut found = 0;
+    for word in registers.as_flattened() {
+        found |= word ^ flushed(*word).to_bits();
+    }
+    found != 0
+});
+
+/// Makes denormal numbers of single precision zero. They are rare: see [`HAVE_DENORMALS`].
+pub(super) fn flush(registers: &mut [Words]) {
     for word in registers.as_flattened_mut() {
         *word = flushed(*word).to_bits();
     }
-});
+}
 
 /// Compiles a loop that rounds numbers of single precision to 16 bits, which have places as those that
 /// [`Decode`] reads. The other bits of the registers stay.
