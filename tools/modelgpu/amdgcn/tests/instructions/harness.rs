@@ -109,54 +109,18 @@ pub(crate) fn cases_on(target: Target, cases: &[Case]) -> Vec<(&Case, &'static s
     taken.map(|(case, _)| case).collect()
 }
 
+/// The cases of a code object. Loading one takes time for each of its kernels, and each case loads it.
+const TOGETHER: usize = 100;
+
 /// Runs the cases on each target and compares. Every case must execute the instruction that it
 /// tests.
 pub(crate) fn check(cases: &[Case]) {
     for target in Target::ALL {
         let cases = cases_on(target, cases);
-        if cases.is_empty() {
-            continue;
-        }
-        let kernels: Vec<AssemblyKernel> = cases
-            .iter()
-            .enumerate()
-            .map(|(number, (case, _))| AssemblyKernel {
-                name: format!("case_{number}"),
-                body: wrap(target, &case.body),
-            })
+        let failures: Vec<String> = cases
+            .chunks(TOGETHER)
+            .flat_map(|cases| failures(target, cases))
             .collect();
-        let object = assemble(target, &kernels, 3, "");
-        let mut failures = Vec::new();
-        let simd = Simd::available();
-        let runs = cases.iter().zip(&kernels);
-        for (((case, mnemonic), kernel), (level, simd)) in
-            runs.flat_map(|run| simd.iter().map(move |level| (run, *level)))
-        {
-            // A program for each case shows which instructions the case executes.
-            let mut program = Program::load(&object).expect("an object that was just linked");
-            program.set_simd(simd);
-            let results = run(&mut program, &kernel.name, &case.inputs);
-            let executed: &BTreeSet<&str> = program.executed_mnemonics();
-            assert!(
-                executed.contains(mnemonic),
-                "{target} {mnemonic}: {}",
-                case.body
-            );
-            for (lane, result) in results.into_iter().enumerate() {
-                let want = (case.expected)(&case.inputs, lane);
-                let accepts = match is_rdna(target) {
-                    true => want.accepts_on_rdna(&case.body, result),
-                    false => want.accepts(result),
-                };
-                if !accepts {
-                    failures.push(format!(
-                        "{target} {level} {}\n  lane {lane}, inputs {:x?}\n  result {result:x?}, wanted {want:x?}",
-                        case.body, case.inputs[lane]
-                    ));
-                    break;
-                }
-            }
-        }
         assert!(
             failures.is_empty(),
             "{} cases fail:\n{}",
@@ -164,6 +128,51 @@ pub(crate) fn check(cases: &[Case]) {
             failures.join("\n")
         );
     }
+}
+
+/// Runs cases with all vector instructions of the host, and describes the ones that fail.
+fn failures(target: Target, cases: &[(&Case, &str)]) -> Vec<String> {
+    let kernels: Vec<AssemblyKernel> = cases
+        .iter()
+        .enumerate()
+        .map(|(number, (case, _))| AssemblyKernel {
+            name: format!("case_{number}"),
+            body: wrap(target, &case.body),
+        })
+        .collect();
+    let object = assemble(target, &kernels, 3, "");
+    let mut failures = Vec::new();
+    let simd = Simd::available();
+    let runs = cases.iter().zip(&kernels);
+    for (((case, mnemonic), kernel), (level, simd)) in
+        runs.flat_map(|run| simd.iter().map(move |level| (run, *level)))
+    {
+        // A program for each case shows which instructions the case executes.
+        let mut program = Program::load(&object).expect("an object that was just linked");
+        program.set_simd(simd);
+        let results = run(&mut program, &kernel.name, &case.inputs);
+        let executed: &BTreeSet<&str> = program.executed_mnemonics();
+        assert!(
+            executed.contains(mnemonic),
+            "{target} {mnemonic}: {}",
+            case.body
+        );
+        for (lane, result) in results.into_iter().enumerate() {
+            let want = (case.expected)(&case.inputs, lane);
+            let accepts = match is_rdna(target) {
+                true => want.accepts_on_rdna(&case.body, result),
+                false => want.accepts(result),
+            };
+            if !accepts {
+                failures.push(format!(
+                    "{target} {level} {}\n  lane {lane}, inputs {:x?}\n  result {result:x?}, wanted {want:x?}",
+                    case.body, case.inputs[lane]
+                ));
+                break;
+            }
+        }
+    }
+    failures
 }
 
 /// The operations of a target that the model executes, and their mnemonics there.
