@@ -150,7 +150,7 @@ impl Registry {
     /// what it executed.
     pub fn record_end(&mut self, mut files: Vec<CodeFile>, is_traced: bool, time: u64) {
         // By their bytes: the names within paths take longer to compare.
-        files.sort_by(|one, other| {
+        files.sort_unstable_by(|one, other| {
             let paths = one.path.as_os_str().cmp(other.path.as_os_str());
             paths.then_with(|| one.build.cmp(&other.build))
         });

@@ -200,7 +200,7 @@ fn areas(load: &Load) -> Vec<DeviceRange> {
     let mut areas: Vec<_> = areas.map(range_of).collect();
     areas.retain(|area| is_sane(*area, load));
     // The units of one area each have a table of it.
-    areas.sort_by_key(|area| (area.start, area.len));
+    areas.sort_unstable_by_key(|area| (area.start, area.len));
     areas.dedup();
     let total = areas
         .iter()

@@ -189,8 +189,9 @@ fn most_frequent(site: &[ValueCount]) -> Site {
 /// additions. llvm-profdata takes the values of a raw profile in any order.
 fn sum(site: &[ValueCount], more: &[ValueCount]) -> Site {
     let [mut site, mut more] = [site, more].map(most_frequent);
-    site.sort_by_key(|value| value.value);
-    more.sort_by_key(|value| value.value);
+    for unsorted in [&mut site, &mut more] {
+        unsorted.sort_by_key(|counted| counted.value);
+    }
     let mut all = Vec::with_capacity(site.len().max(more.len()));
     let mut site = site.into_iter().peekable();
     for it in more {
