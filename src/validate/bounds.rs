@@ -92,10 +92,11 @@ impl SectionRanges {
     }
 
     fn check_overlap(&self) -> Result<(), SectionsError> {
-        let mut sections: Vec<_> = self.iter().filter(|(_, range)| range.len > 0).collect();
-        sections.sort_unstable_by_key(|(_, range)| range.start);
-        for pair in sections.windows(2) {
-            let [(first, &first_range), (second, &second_range)] = [pair[0], pair[1]];
+        let sections: Vec<_> = self.iter().map(|(name, range)| (name, *range)).collect();
+        let ranges: Vec<_> = sections.iter().map(|(_, range)| *range).collect();
+        for pair in DeviceRange::in_order(&ranges).windows(2) {
+            let [(first, first_range), (second, second_range)] =
+                [sections[pair[0]], sections[pair[1]]];
             if first_range.end().is_none_or(|end| end > second_range.start) {
                 return Err(SectionsError::Overlap {
                     first,

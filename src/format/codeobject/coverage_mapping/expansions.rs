@@ -29,9 +29,14 @@ pub(super) fn set_counters(
     if nesting.sum::<usize>() > MAX_NESTING {
         return Err(CoverageError::Nesting);
     }
-    let mut inner_first: Vec<_> = depths.into_iter().zip(0..).collect();
-    inner_first.sort_unstable_by(|a, b| b.cmp(a));
-    for (_, file) in inner_first {
+    let mut by_depth: Vec<(u64, usize)> = depths
+        .into_iter()
+        .map(|depth| depth as u64)
+        .zip(0..)
+        .collect();
+    // The sort is of numbers, because each other type that is sorted adds kilobytes to librocov.
+    by_depth.sort_unstable();
+    for (_, file) in by_depth.into_iter().rev() {
         if let (Some(first), Some(expansion)) = (first[file], expansion[file]) {
             let known = primary(regions[first].kind);
             if let RegionKind::Expansion { counter, .. } = &mut regions[expansion].kind {

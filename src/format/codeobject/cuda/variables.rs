@@ -118,7 +118,7 @@ impl<'data, 'elf, R: ReadRef<'data>> Variables<'data, 'elf, R> {
                 .check_total("names of variables", [named].into_iter())?;
             found_by_symbol.push((index.0, found));
         }
-        found_by_symbol.sort_by_key(|(_, variable)| (variable.section, variable.value));
+        found_by_symbol.sort_unstable_by_key(|(_, variable)| (variable.section, variable.value));
         for (number, (symbol, variable)) in found_by_symbol.into_iter().enumerate() {
             self.targets.insert(symbol, Target::Variable(number));
             self.all.push(variable);
