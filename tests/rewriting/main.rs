@@ -9,6 +9,7 @@
 mod copies;
 mod corpus;
 mod grown;
+mod guards;
 mod kernels;
 mod large;
 mod occupancy;

@@ -407,9 +407,14 @@ impl<'a, 'data> Emitter<'a, 'data> {
             .map(|number| &self.plan.counters[*number])
             .collect();
         let is_spread = |counter: &&Counter| matches!(counter.home, Home::Each(_));
+        let guards = self.guards.get(&(function, stretch));
+        let guards = guards.copied().unwrap_or_default();
         let changes_scc = factor.is_some()
-            || counters.iter().any(|counter| {
-                !is_spread(counter) && (counter.kind == Kind::Lanes || !counter.is_once)
+            || counters.iter().any(|counter| match counter.home {
+                Home::Each(_) => false,
+                // One bit keeps it.
+                Home::Bit(..) if counter.kind == Kind::Waves => guards != 0,
+                _ => counter.kind == Kind::Lanes || !counter.is_once,
             });
         let is_live = changes_scc && code.is_scc_live[index];
         // Vector instructions need no waits there.
@@ -424,8 +429,6 @@ impl<'a, 'data> Emitter<'a, 'data> {
             encoder.count_active(text, register);
         }
         let is_reached = self.plan.counting == Counting::Reached;
-        let guards = self.guards.get(&(function, stretch));
-        let guards = guards.copied().unwrap_or_default();
         for counter in counters {
             match (counter.kind, counter.home) {
                 // Set at the start, or at the end.
@@ -716,7 +719,10 @@ impl<'a, 'data> Emitter<'a, 'data> {
             match counter.home {
                 // It is set at once, or before its bit is.
                 Home::Scalar(_) if is_first(counter) || counter.guard.is_some() => {}
-                Home::Scalar(_) if counter.is_certain && self.is_at_end => {}
+                Home::Scalar(_)
+                    if counter.is_certain
+                        && self.is_at_end
+                        && Some(counter.function) == beginning => {}
                 Home::Scalar(register) => {
                     let start = match counter.is_checked {
                         true => self.plan.rounds.wrapping_neg(),

@@ -1,13 +1,14 @@
 //! The map of an instrumented code object: the counters of each instruction.
 //!
 //! Two sections that are not loaded hold it. [`ORIGINAL_SECTION`] is the code object before. [`MAP_SECTION`] has, as
-//! ULEB128 numbers: the version; the ELF address of the counters, and their number; the number of those that are sums, and
-//! for each the counters from the one before (from the first one, at first) to it, and the number of counters from it on of
-//! which it is the sum; the number of functions; then for each function its ELF address, its size in words of 4 bytes, the size in bytes of what follows, one bit for each word that
-//! starts an instruction (8 in a byte, lowest first), the number of stretches, and for each stretch the words from the start of the
-//! one before (of the function, at first), and the counts of its waves and its lanes. A count is a sum: its denominator, the
-//! number of its terms, and for each the number of a counter and a factor (zigzag). A function with several copies is there
-//! as often: its counts are the sums of theirs.
+//! ULEB128 numbers: the version; the ELF address of the counters, and their number; the number of those that are sums,
+//! and for each the counters from the one before (from the first one, at first) to it, and the number of counters from
+//! it on of which it is the sum; the number of functions; then for each function its ELF address, its size in words of
+//! 4 bytes, the size in bytes of what follows, one bit for each word that starts an instruction (8 in a byte, lowest
+//! first), the number of stretches, and for each stretch the words from the start of the one before (of the function,
+//! at first), and the counts of its waves and its lanes. A count is a sum: its denominator, the number of its terms,
+//! and for each the number of a counter and a factor (zigzag). A function with several copies is there as often: its
+//! counts are the sums of theirs.
 
 use std::ops::Range;
 
@@ -36,6 +37,8 @@ pub(super) const SECTIONS: [&str; 4] = [
 ];
 /// The version of the map.
 const VERSION: u64 = 3;
+/// The most lanes of a wave.
+const MOST_LANES: u64 = 64;
 /// The fewest bytes of a function: its address, its sizes and the number of stretches.
 const LEAST_FUNCTION: usize = 4;
 
@@ -241,10 +244,23 @@ impl<'data> CounterMap<'data> {
         let (address, counters) = (numbers.next()?, numbers.next()?);
         let sums = numbers.next()?;
         let mut spread = Vec::new();
-        let mut last = 0_u64;
+        // The end of the counters of the last sum.
+        let mut last = None;
         for _ in 0..sums {
-            last = last.saturating_add(numbers.next()?);
-            spread.push((last, numbers.next()?));
+            let before = last.map_or(0, |(counter, _)| counter);
+            let counter = numbers.next()?.checked_add(before);
+            let count = numbers.next()?;
+            let end = counter.and_then(|counter| counter.checked_add(count));
+            let is_behind = |counter: &u64| last.is_none_or(|(_, end)| *counter >= end);
+            let counter = counter.filter(is_behind);
+            let (Some(counter), Some(end), 1..=MOST_LANES) = (counter, end, count) else {
+                return Err(numbers.damaged());
+            };
+            if end > counters {
+                return Err(numbers.damaged());
+            }
+            last = Some((counter, end));
+            spread.push((counter, count));
         }
         let count = numbers.next()?;
         let most = map.len() / LEAST_FUNCTION;
@@ -254,6 +270,12 @@ impl<'data> CounterMap<'data> {
         for _ in 0..count {
             let (address, words, size) = (numbers.next()?, numbers.next()?, numbers.next()?);
             let body = numbers.bytes(size)?;
+            // Each word has a bit.
+            let end = words.checked_mul(WORD_BYTES);
+            let end = end.and_then(|size| address.checked_add(size));
+            if end.is_none() || words.div_ceil(8) > size {
+                return Err(numbers.damaged());
+            }
             functions.push(Place {
                 address,
                 words,
@@ -314,7 +336,7 @@ impl ExecutedCode<'_> {
         let end = start.saturating_add(counts.len() as u64 / 2 * WORD_BYTES);
         let mut address = None;
         for place in &self.map.functions {
-            let last = place.address.saturating_add(place.words * WORD_BYTES);
+            let last = place.address + place.words * WORD_BYTES;
             if place.address < end && start < last {
                 let is_first = address.replace(place.address) != Some(place.address);
                 self.count_copy(place, is_first, start, counts)?;
@@ -501,5 +523,43 @@ mod tests {
         let executed = map.executed(&values);
         executed.count(0x100, &mut counts).expect("a whole map");
         assert_eq!(counts, [1, 100, 2, 300]);
+    }
+
+    #[test]
+    fn damaged_maps_have_an_error() {
+        let map = |numbers: &[u64]| {
+            let mut bytes = Vec::new();
+            for number in numbers {
+                write_uleb128(&mut bytes, *number);
+            }
+            CounterMap::new(&[], &bytes).map(|_| ())
+        };
+        // No sum, and a function of one word without stretches.
+        let head = [VERSION, 0x2000, 70];
+        let whole = [&head[..], &[0, 1, 0x100, 1, 2, 1, 0]].concat();
+        map(&whole).expect("a whole map");
+        let sums: [&[u64]; 5] = [
+            // Too many lanes, none, behind the last counter, twice the same, and within another one.
+            &[1, 0, 65],
+            &[1, 0, 0],
+            &[1, 7, 64],
+            &[2, 3, 4, 0, 4],
+            &[2, 3, 4, 2, 4],
+        ];
+        for sums in sums {
+            let damaged = [&head[..], sums, &[0]].concat();
+            map(&damaged).expect_err("a damaged map");
+        }
+        map(&[&head[..], &[2, 3, 4, 4, 4], &[0]].concat()).expect("two sums");
+        let functions: [[u64; 3]; 3] = [
+            // More bytes than there are addresses, an end beyond them, and more words than bits.
+            [0x100, 1 << 62, 2],
+            [u64::MAX - 4, 2, 2],
+            [0x100, 17, 2],
+        ];
+        for function in functions {
+            let damaged = [&head[..], &[0, 1], &function, &[1, 0]].concat();
+            map(&damaged).expect_err("a damaged map");
+        }
     }
 }

@@ -133,8 +133,8 @@ fn row(set: Scalars, count: u32, alignment: u32) -> Option<u32> {
     found.map(|(_, first)| first)
 }
 
-/// Decides on the counters of a group that passes [`Group::check`], and whose first word in memory is `first_word`. A wave brings its counts to memory after so
-/// many `rounds` of a loop.
+/// Decides on the counters of a group that passes [`Group::check`], and whose first word in memory is `first_word`. A wave
+/// brings its counts to memory after so many `rounds` of a loop.
 pub(super) fn plan(group: &Group<'_, '_>, first_word: u64, rounds: u32) -> Result<Plan, Refusal> {
     let may_borrow = group.sharing == Sharing::Borrowed;
     let limits = Limits::new(group, may_borrow);

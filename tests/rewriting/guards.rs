@@ -1,0 +1,123 @@
+//! Counters that have a value only if a bit of their block is set.
+
+use std::path::Path;
+
+use rocov::instrument::amdgcn::AmdgcnOptions;
+use rocov_tests::compile::{clang, device_only};
+
+use crate::run::compare;
+
+/// A block whose first instruction reads SCC, and that activates fewer lanes later. The kernel has two ends.
+fn scc(target: &str) -> String {
+    let and = match target.starts_with("gfx9") {
+        true => "s_and_saveexec_b64 s[42:43], vcc\\n",
+        // Clang compiles for waves of 32 there.
+        false => "s_and_saveexec_b32 s42, vcc_lo\\n",
+    };
+    let restore = match target.starts_with("gfx9") {
+        true => "s_mov_b64 exec, s[42:43]\\n",
+        false => "s_mov_b32 exec_lo, s42\\n",
+    };
+    let vcc = match target.starts_with("gfx9") {
+        true => "vcc",
+        false => "vcc_lo",
+    };
+    format!(
+        r#"#include "dev.h"
+__global__ void first(u32 *out, u32 n) {{
+  u32 i = global_x(), x = 7;
+  asm volatile(
+      "s_cmp_eq_u32 %2, 0\n"
+      "s_cbranch_scc1 1f\n"
+      "s_cselect_b32 s40, 1, 2\n"
+      "v_cmp_gt_u32 {vcc}, 20, %1\n"
+      "{and}"
+      "v_mov_b32 %0, s40\n"
+      "{restore}"
+      "1:\n"
+      "s_cmp_eq_u32 %2, 77777\n"
+      "s_cbranch_scc0 2f\n"
+      "s_endpgm\n"
+      "2:\n"
+      : "+v"(x) : "v"(i), "s"(n) : "s40", "s42", "s43", "vcc");
+  out[i] = x;
+}}
+REGISTER_KERNEL(first);
+"#
+    )
+}
+
+/// Two kernels that share one copy of a function, because it is too large for a copy for each.
+fn shared() -> String {
+    let steps: String = (0..60)
+        .map(|step| {
+            format!(
+                "  if (x % {} == 1) x = x * {} + {step};\n",
+                step + 2,
+                2 * step + 3
+            )
+        })
+        .collect();
+    let kernel = |name: &str, condition: &str| {
+        format!(
+            "__global__ void {name}(u32 *out, u32 n) {{\n  u32 i = global_x();\n  if ({condition})\n    \
+             out[i] = large(out[i] + i);\n}}\nREGISTER_KERNEL({name});\n"
+        )
+    };
+    let kernels = [
+        kernel("first", "i < n"),
+        kernel("second", "i % 3 == 1"),
+        kernel("third", "i > 5 && i % 7 != 2"),
+    ];
+    format!(
+        "#include \"dev.h\"\n__device__ __noinline__ u32 large(u32 x) {{\n{steps}  return x;\n}}\n{}",
+        kernels.concat()
+    )
+}
+
+/// Compares the plain kernels of a source with those that have counters.
+fn check(title: &str, target: &str, source: &str, kernels: &[&str]) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let place = |name: &str| directory.path().join(name);
+    let write = |path: &Path, bytes: &[u8]| {
+        std::fs::write(path, bytes).expect("a test can write into its directory");
+    };
+    write(&place("buffer"), &[1; 4 * 256]);
+    let launches = kernels.iter().map(|kernel| {
+        let name = format!("_Z{}{kernel}Pjj", kernel.len());
+        format!("launch {name} 2 1 1 128 1 1 p0 hc8000000\n")
+    });
+    let launches: String = launches.collect();
+    let spec = format!("buf {}\n{launches}", place("buffer").display());
+    write(&place("spec"), spec.as_bytes());
+    let source_file = format!("{title}.hip");
+    write(&place(&source_file), source.as_bytes());
+    let object = device_only(clang(), &[target], 6)
+        .arguments(["-O2"])
+        .source(place(&source_file))
+        .output(&format!("{title}.{target}"));
+    let object = std::fs::read(object).expect("the compiler's output");
+    let title = format!("{title} {target}");
+    compare(&title, &object, &place("spec"), &AmdgcnOptions::default());
+}
+
+const TARGETS: [&str; 4] = ["gfx90a", "gfx942", "gfx1100", "gfx1201"];
+
+#[test]
+fn bits_at_the_start_of_a_block_keep_scc() {
+    for target in TARGETS {
+        check("scc", target, &scc(target), &["first"]);
+    }
+}
+
+#[test]
+fn counters_of_kernels_that_share_functions_stay_apart() {
+    for target in TARGETS {
+        check(
+            "shared",
+            target,
+            &shared(),
+            &["first", "second", "third", "second"],
+        );
+    }
+}
