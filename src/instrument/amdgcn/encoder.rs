@@ -468,12 +468,24 @@ impl Encoder {
     /// Waits until instructions can read scalar registers that scalar instructions have written, and that vector instructions
     /// have read as masks before that, as LLVM does on gfx11 in waves of 64.
     fn wait_for_masks(&self, text: &mut Text) {
+        if self.lanes == 64 {
+            // depctr_sa_sdst(0)
+            self.wait_on_gfx11(text, 0xfffe);
+        }
+    }
+
+    /// Waits until instructions can read vector registers that transcendental instructions have written, before all that is
+    /// known, as LLVM does on gfx11.
+    pub(super) fn wait_for_transcendentals(&self, text: &mut Text) {
+        // depctr_va_vdst(0)
+        self.wait_on_gfx11(text, 0x0fff);
+    }
+
+    fn wait_on_gfx11(&self, text: &mut Text, counters: u16) {
         if self.target.generation() == Generation::Gfx11
-            && self.lanes == 64
             && let Some(op) = opcode(self.target, "SOPP", "s_waitcnt_depctr")
         {
-            // depctr_sa_sdst(0)
-            text.push(Self::sopp(op.into(), 0xfffe));
+            text.push(Self::sopp(op.into(), counters));
         }
     }
 

@@ -943,6 +943,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
         // A load that is under way may still write to the registers that are needed here.
         encoder.wait_for_memory(text);
         encoder.wait_for_scalars(text);
+        if !kept_vectors.is_empty() {
+            encoder.wait_for_transcendentals(text);
+        }
         for half in 0..halves {
             match kept {
                 Home::Lane(vector, lane) => {
