@@ -282,7 +282,8 @@ impl Shared {
         let memory = Memory::new(self.gpu.memory());
         let read_index = memory.long("AQL read index", self.layout.read_index)?;
         let index = read_index.load(Ordering::Relaxed);
-        let address = ring + ((index * aql::PACKET_BYTES) & (ring_bytes - 1));
+        let offset = index.wrapping_mul(aql::PACKET_BYTES) & (ring_bytes - 1);
+        let address = ring.wrapping_add(offset);
         Ok(NextAql {
             read_index,
             index,
@@ -310,7 +311,7 @@ impl Shared {
             gpu: &*self.gpu,
             queue: self.layout.id,
             packet_address: address,
-            queue_address: self.layout.read_index - READ_INDEX_IN_QUEUE,
+            queue_address: self.layout.read_index.wrapping_sub(READ_INDEX_IN_QUEUE),
             index,
             cancelled: &self.stop,
         };
@@ -318,7 +319,7 @@ impl Shared {
         // The queue frees the slot before it completes the signal, because a producer that the
         // signal wakes may look for a free slot at once.
         aql::release(&Memory::new(self.gpu.memory()), address)?;
-        read_index.store(index + 1, Ordering::Release);
+        read_index.store(index.wrapping_add(1), Ordering::Release);
         if let Some(signal) = Signal::new(&*self.gpu, packet.completion_signal()) {
             signal.complete(start, self.gpu.clock())?;
         }
@@ -358,14 +359,14 @@ impl Shared {
         let start = read_index.load(Ordering::Relaxed);
         let mut dwords = [0; sdma::MAX_DWORDS];
         for (i, dword) in dwords.iter_mut().enumerate() {
-            let offset = (start + 4 * i as u64) & (ring_bytes - 1);
-            let bytes = memory.read("SDMA packet", ring + offset)?;
+            let offset = start.wrapping_add(4 * i as u64) & (ring_bytes - 1);
+            let bytes = memory.read("SDMA packet", ring.wrapping_add(offset))?;
             *dword = u32::from_le_bytes(bytes);
         }
         let packet = sdma::SdmaPacket::new(dwords);
         let len = packet.dwords()?;
         packet.process(&*self.gpu, self.layout.id, &self.stop)?;
-        read_index.store(start + 4 * len, Ordering::Release);
+        read_index.store(start.saturating_add(4 * len), Ordering::Release);
         Ok(())
     }
 
@@ -402,7 +403,7 @@ impl Shared {
             return Ok(false);
         }
         let memory = Memory::new(self.gpu.memory());
-        let field = |offset| self.layout.save_area + offset;
+        let field = |offset| self.layout.save_area.wrapping_add(offset);
         let payload = memory
             .long("exception word's address", field(PAYLOAD_IN_SAVE_AREA))?
             .load(Ordering::Acquire);
@@ -422,10 +423,13 @@ impl Shared {
     /// Reports an error in the older way (ROCr 5): the trap handler sets bits in the queue's
     /// inactive signal.
     fn write_inactive(&self, error: QueueError) -> Result<(), Fault> {
-        let queue = self.layout.read_index - READ_INDEX_IN_QUEUE;
+        let queue = self.layout.read_index.wrapping_sub(READ_INDEX_IN_QUEUE);
         let memory = Memory::new(self.gpu.memory());
         let handle = memory
-            .long("queue inactive signal", queue + INACTIVE_SIGNAL_IN_QUEUE)?
+            .long(
+                "queue inactive signal",
+                queue.wrapping_add(INACTIVE_SIGNAL_IN_QUEUE),
+            )?
             .load(Ordering::Acquire);
         match Signal::new(&*self.gpu, handle) {
             Some(signal) => signal.set_bits(error.inactive_code()),

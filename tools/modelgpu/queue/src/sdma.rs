@@ -171,7 +171,9 @@ impl SdmaPacket {
             let slice_pitch = bytes(dwords[first + 4] & fields.slice_pitch);
             let y = u64::from(dwords[first + 2] >> 16 & fields.xy);
             let z = u64::from(dwords[first + 3] & fields.z);
-            let start = self.address(first) + x + y * row_pitch + z * slice_pitch;
+            let start = self
+                .address(first)
+                .wrapping_add(x + y * row_pitch + z * slice_pitch);
             (start, row_pitch, slice_pitch)
         };
         let (source, source_row, source_slice) = surface(1);
@@ -182,8 +184,8 @@ impl SdmaPacket {
         for z in 0..slices {
             for y in 0..rows {
                 memory.copy(
-                    target + z * target_slice + y * target_row,
-                    source + z * source_slice + y * source_row,
+                    target.wrapping_add(z * target_slice + y * target_row),
+                    source.wrapping_add(z * source_slice + y * source_row),
                     width,
                 )?;
             }
@@ -197,12 +199,12 @@ impl SdmaPacket {
         if self.dwords[0] >> 31 == 0 {
             return Ok(());
         }
-        let word = memory.word("SDMA poll", self.address(1))?;
         let comparison = Comparison {
             function: self.dwords[0] >> 28 & 7,
             mask: self.dwords[4],
             reference: self.dwords[3],
         };
+        let word = || memory.word("SDMA poll", self.address(1));
         comparison.wait(word, cancelled, || self.unknown())
     }
 }

@@ -39,7 +39,9 @@ impl<'a> Signal<'a> {
     /// # Errors
     /// Fails if the signal is not in device memory.
     pub fn value(&self) -> Result<i64, Fault> {
-        let value = self.memory.signed("signal value", self.handle + VALUE)?;
+        let value = self
+            .memory
+            .signed("signal value", self.handle.wrapping_add(VALUE))?;
         Ok(value.load(Ordering::Acquire))
     }
 
@@ -50,11 +52,14 @@ impl<'a> Signal<'a> {
     /// # Errors
     /// Fails if the signal or its mailbox is not in device memory.
     pub fn complete(&self, start: u64, end: u64) -> Result<(), Fault> {
-        let at = |offset| self.memory.long("signal timestamp", self.handle + offset);
+        let at = |offset| {
+            self.memory
+                .long("signal timestamp", self.handle.wrapping_add(offset))
+        };
         at(START)?.store(start, Ordering::Relaxed);
         at(END)?.store(end, Ordering::Relaxed);
         self.memory
-            .signed("signal value", self.handle + VALUE)?
+            .signed("signal value", self.handle.wrapping_add(VALUE))?
             .fetch_sub(1, Ordering::AcqRel);
         self.notify()
     }
@@ -66,7 +71,7 @@ impl<'a> Signal<'a> {
     /// Fails if the signal or its mailbox is not in device memory.
     pub fn set_bits(&self, bits: i64) -> Result<(), Fault> {
         self.memory
-            .signed("signal value", self.handle + VALUE)?
+            .signed("signal value", self.handle.wrapping_add(VALUE))?
             .fetch_or(bits, Ordering::AcqRel);
         self.notify()
     }
@@ -76,14 +81,14 @@ impl<'a> Signal<'a> {
     fn notify(&self) -> Result<(), Fault> {
         let mailbox = self
             .memory
-            .long("signal mailbox field", self.handle + MAILBOX)?
+            .long("signal mailbox field", self.handle.wrapping_add(MAILBOX))?
             .load(Ordering::Relaxed);
         if mailbox == 0 {
             return Ok(());
         }
         let event = self
             .memory
-            .word("signal event id", self.handle + EVENT_ID)?
+            .word("signal event id", self.handle.wrapping_add(EVENT_ID))?
             .load(Ordering::Relaxed);
         self.memory
             .long("event mailbox", mailbox)?

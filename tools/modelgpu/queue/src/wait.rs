@@ -54,18 +54,19 @@ impl Comparison {
         })
     }
 
-    /// Waits until the comparison is true for `word`. `unknown` is the fault if there is no such function.
+    /// Waits until the comparison is true for the word that `word` finds. Looks for it each time, because the program may
+    /// free its memory meanwhile. `unknown` is the fault if there is no such function.
     ///
     /// # Errors
-    /// Fails if there is no such function, or if the queue is destroyed.
-    pub(crate) fn wait(
+    /// Fails if there is no such function or no word, or if the queue is destroyed.
+    pub(crate) fn wait<'a>(
         self,
-        word: &AtomicU32,
+        word: impl Fn() -> Result<&'a AtomicU32, Fault>,
         cancelled: &AtomicBool,
         unknown: impl Fn() -> Fault,
     ) -> Result<(), Fault> {
         wait_until(cancelled, || {
-            self.holds(word.load(Ordering::Acquire))
+            self.holds(word()?.load(Ordering::Acquire))
                 .ok_or_else(&unknown)
         })
     }

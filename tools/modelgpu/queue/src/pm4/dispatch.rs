@@ -32,6 +32,10 @@ impl Pipe {
         if initiator & SHADER_EN == 0 {
             return Err(packet.field("initiator", initiator));
         }
+        // Without workgroups, nothing runs, as on hardware.
+        if [x, y, z].contains(&0) {
+            return Ok(());
+        }
         let is_wave32 = initiator & wave32 != 0;
         let state = registers.state(is_wave32);
         let size = registers.workgroup_size();

@@ -47,10 +47,11 @@ pub enum Stream {
 }
 
 impl Stream {
+    /// The program can write any index into memory, so this must not overflow.
     fn address(self, index: u64) -> u64 {
         match self {
-            Self::Ring { base, bytes } => base + ((4 * index) & (bytes - 1)),
-            Self::Buffer { base } => base + 4 * index,
+            Self::Ring { base, bytes } => base.wrapping_add(index.wrapping_mul(4) & (bytes - 1)),
+            Self::Buffer { base } => base.wrapping_add(index.wrapping_mul(4)),
         }
     }
 
@@ -101,19 +102,20 @@ impl Pipe {
         let memory = Memory::new(context.gpu.memory());
         let header = stream.dword(&memory, start)?;
         if packet::is_filler(header) {
-            return Ok(start + 1);
+            return Ok(start.saturating_add(1));
         }
         let count = packet::body_dwords(header)?;
         if packet::opcode(header) == NOP {
             let len = if count - 1 == NOP_ALONE { 0 } else { count };
-            let next = start + 1 + u64::from(len);
+            let next = start.saturating_add(1 + u64::from(len));
             return Ok(if next > end { start } else { next });
         }
-        let next = start + 1 + u64::from(count);
+        let next = start.saturating_add(1 + u64::from(count));
         if next > end {
             return Ok(start);
         }
-        let body: Vec<u32> = (start + 1..next)
+        let body: Vec<u32> = (start..next)
+            .skip(1)
             .map(|index| stream.dword(&memory, index))
             .collect::<Result<_, _>>()?;
         let packet = Packet::new(header, &body)?;
@@ -122,7 +124,7 @@ impl Pipe {
             PRED_EXEC => {
                 let (skipped, is_selected) = pipe::predicate(context, &packet)?;
                 if !is_selected {
-                    return Ok(next + skipped);
+                    return Ok(next.saturating_add(skipped));
                 }
             }
             _ => self.process(context, &packet)?,

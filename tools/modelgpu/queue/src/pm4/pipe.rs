@@ -1,6 +1,6 @@
 //! The state of a compute pipe, and the packets that use it.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use modelgpu_amdgcn::{ComputeUnits, Target};
 
@@ -150,17 +150,16 @@ fn wait(context: &PipeContext<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
     match (is_memory, operation) {
         (true, 0) => {
             let address = packet.address(1) & !3;
-            let word: &AtomicU32 =
-                Memory::new(context.gpu.memory()).word("PM4 WAIT_REG_MEM", address)?;
+            let memory = Memory::new(context.gpu.memory());
             let function = control & 7;
             let comparison = Comparison {
                 function,
                 mask,
                 reference,
             };
-            comparison.wait(word, context.cancelled, || {
-                packet.field("FUNCTION", function)
-            })
+            let word = || memory.word("PM4 WAIT_REG_MEM", address);
+            let unknown = || packet.field("FUNCTION", function);
+            comparison.wait(word, context.cancelled, unknown)
         }
         // The model has no buffer for what the host writes.
         (false, 1) if [low, high] == HDP_FLUSH => Ok(()),
@@ -187,7 +186,7 @@ fn write(context: &PipeContext<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
     to_memory(packet, *control)?;
     let stride = if control >> 16 & 1 == 1 { 0 } else { 4 };
     for (at, dword) in data.iter().enumerate() {
-        let address = packet.address(1) + stride * at as u64;
+        let address = packet.address(1).wrapping_add(stride * at as u64);
         let word = memory.word("PM4 WRITE_DATA", address)?;
         word.store(*dword, Ordering::Release);
     }

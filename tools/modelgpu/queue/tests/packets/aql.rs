@@ -3,8 +3,8 @@
 use modelgpu_queue::QueueKind;
 
 use crate::gpu::{
-    DATA, ENDLESS_KERNEL, FakeGpu, Happened, MAILBOXES, Queue, READ_INDEX, RING, RING_BYTES, stays,
-    until,
+    DATA, ENDLESS_KERNEL, FakeGpu, Happened, MAILBOXES, Queue, READ_INDEX, RING, RING_BYTES,
+    WRITE_INDEX, stays, until,
 };
 
 const DISPATCH: u64 = 2;
@@ -50,6 +50,21 @@ fn packets_run_in_order_and_the_ring_wraps() {
         .flat_map(|round| (0..slots).map(move |slot| 100 * round + slot))
         .collect();
     assert_eq!(kernels(&gpu), expected);
+}
+
+/// The indices are in the program's memory, which may write any numbers there.
+#[test]
+fn indices_have_any_value() {
+    let gpu = FakeGpu::new();
+    let queue = Queue::start(&gpu, QueueKind::Aql);
+    let done = gpu.signal(0, 1, 0);
+    let first = 1 << 62;
+    gpu.write(READ_INDEX, first);
+    gpu.write(WRITE_INDEX, first);
+    queue.put(barrier(BARRIER_AND, [0, 0], done));
+    queue.ring_all();
+    until("the packet is complete", || gpu.value(done) == 0);
+    assert_eq!(gpu.read(READ_INDEX), first + 1);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A GPU with one block of memory, and queues on it.
 
 use std::fmt::Arguments;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -54,6 +54,8 @@ pub(crate) enum Happened {
 
 struct Memory {
     words: Vec<AtomicU64>,
+    /// The upper half is not mapped any more.
+    is_upper_freed: AtomicBool,
 }
 
 // SAFETY: the words never move, and live as long as the GPU. The test accesses them only
@@ -62,6 +64,9 @@ unsafe impl AddressSpace for Memory {
     fn region(&self, address: u64) -> Option<Region> {
         let offset = address.checked_sub(BASE).filter(|&offset| offset < SIZE)?;
         let start = if offset < SIZE / 2 { 0 } else { SIZE / 2 };
+        if start > 0 && self.is_upper_freed.load(Ordering::Acquire) {
+            return None;
+        }
         Some(Region {
             base: BASE + start,
             len: SIZE / 2,
@@ -104,6 +109,7 @@ impl FakeGpu {
             target,
             memory: Memory {
                 words: (0..SIZE / 8).map(|_| AtomicU64::new(0)).collect(),
+                is_upper_freed: AtomicBool::new(false),
             },
             happened: Mutex::new(Vec::new()),
             time: AtomicU64::new(1000),
@@ -134,6 +140,11 @@ impl FakeGpu {
             let word = self.read(at & !7) & !(0xff << shift);
             self.write(at & !7, word | u64::from(byte) << shift);
         }
+    }
+
+    /// Unmaps the upper half of the memory.
+    pub(crate) fn free_upper_half(&self) {
+        self.memory.is_upper_freed.store(true, Ordering::Release);
     }
 
     pub(crate) fn happened(&self) -> Vec<Happened> {
@@ -312,7 +323,7 @@ impl Queue {
     pub(crate) fn put(&self, packet: [u64; 8]) {
         assert_eq!(self.kind, QueueKind::Aql);
         let index = self.gpu.read(WRITE_INDEX);
-        let slot = RING + index * 64 % RING_BYTES;
+        let slot = RING + index.wrapping_mul(64) % RING_BYTES;
         for (i, &word) in packet.iter().enumerate().rev() {
             self.gpu.write(slot + 8 * i as u64, word);
         }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use modelgpu_amdgcn::{DispatchPacket, RegisterState, Target};
 use modelgpu_queue::QueueKind;
 
-use crate::gpu::{DATA, FakeGpu, Happened, Queue, READ_INDEX, RING_BYTES, stays, until};
+use crate::gpu::{
+    BASE, DATA, FakeGpu, Happened, Queue, READ_INDEX, RING, RING_BYTES, SIZE, stays, until,
+};
 
 const NOP: u32 = 0x10;
 const DISPATCH_DIRECT: u32 = 0x15;
@@ -188,6 +190,55 @@ fn a_wait_ends_when_its_condition_holds() {
         gpu.write(DATA, 0x900 + after);
         until("the condition holds", || gpu.read(DATA + 8) == 1);
     }
+}
+
+/// A GPU reports a fault when it reads memory that is not mapped any more.
+#[test]
+fn a_wait_for_freed_memory_is_a_fault() {
+    let (gpu, queue) = start(Target::Gfx942);
+    let address = BASE + SIZE / 2;
+    let [low, high] = halves(address);
+    queue.put_pm4(&packet(WAIT_REG_MEM, &[3 | 1 << 4, low, high, 5, 0xff, 4]));
+    assert!(stays(|| gpu.happened().is_empty()));
+    gpu.free_upper_half();
+    until("the fault", || gpu.happened().len() == 2);
+    let message = format!("PM4 WAIT_REG_MEM: 4 bytes at {address:#x} are not mapped on this GPU");
+    let expected = [Happened::Message(message), Happened::MemoryFault(address)];
+    assert_eq!(gpu.happened(), expected);
+}
+
+#[test]
+fn a_dispatch_without_workgroups_does_nothing() {
+    let (gpu, queue) = start(Target::Gfx1100);
+    for groups in [[0, 2, 1], [3, 0, 1], [3, 2, 0]] {
+        let [x, y, z] = groups;
+        run(&gpu, &queue, &packet(DISPATCH_DIRECT, &[x, y, z, 5]));
+    }
+    assert_eq!(gpu.happened(), []);
+}
+
+/// The read index is in the program's memory, which may write any number there.
+#[test]
+fn read_indices_have_any_value() {
+    let (gpu, queue) = start(Target::Gfx1100);
+    let first = 1 << 62;
+    gpu.write(READ_INDEX, first);
+    let packet = write(DATA, &[1, 2]);
+    store(&gpu, RING, &packet);
+    let end = first + packet.len() as u64;
+    queue.ring(end);
+    until("the packet is read", || gpu.read(READ_INDEX) == end);
+    assert_eq!(gpu.read(DATA), 2 << 32 | 1);
+
+    // The last two dwords before the end of all indices, and a packet that is longer.
+    let (gpu, queue) = start(Target::Gfx1100);
+    gpu.write(READ_INDEX, u64::MAX - 2);
+    store(&gpu, RING + RING_BYTES - 12, &packet[..3]);
+    queue.ring(u64::MAX);
+    let message = "PM4 packet WRITE_DATA: number of dwords 0x4 is not modelled";
+    until(message, || gpu.happened().len() == 2);
+    let expected = [Happened::Message(message.into()), Happened::Reset];
+    assert_eq!(gpu.happened(), expected);
 }
 
 /// A flush of the host's writes (`regBIF_BX_PF0_GPU_HDP_FLUSH_REQ` and `_DONE`), and invalidations of caches.

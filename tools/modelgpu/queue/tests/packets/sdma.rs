@@ -5,7 +5,7 @@ use std::sync::Arc;
 use modelgpu_queue::QueueKind;
 
 use crate::gpu::{
-    BASE, DATA, FakeGpu, Happened, Queue, READ_INDEX, RING_BYTES, SIZE, stays, until,
+    BASE, DATA, FakeGpu, Happened, Queue, READ_INDEX, RING, RING_BYTES, SIZE, stays, until,
 };
 
 const FENCE: u32 = 5;
@@ -53,6 +53,21 @@ fn linear_copies_count_from_zero_and_may_overlap() {
     assert_eq!(gpu.read_bytes(DATA + 0x203 + 100, 1), [0]);
     run(&gpu, &queue, &copy(DATA + 8, DATA, 100));
     assert_eq!(gpu.read_bytes(DATA + 8, 100), bytes);
+}
+
+/// The read index is in the program's memory, which may write any number there.
+#[test]
+fn read_indices_have_any_value() {
+    let gpu = FakeGpu::new();
+    let queue = Queue::start(&gpu, QueueKind::Sdma);
+    gpu.write(READ_INDEX, u64::MAX - 15);
+    for (i, dword) in [FENCE, low(DATA), high(DATA), 7].into_iter().enumerate() {
+        let at = RING + RING_BYTES - 16 + 4 * i as u64;
+        gpu.write_bytes(at, &dword.to_le_bytes());
+    }
+    queue.ring(u64::MAX);
+    until("the fence is written", || gpu.read(DATA) == 7);
+    until("the packet is read", || gpu.read(READ_INDEX) == u64::MAX);
 }
 
 #[test]
