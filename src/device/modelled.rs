@@ -59,6 +59,8 @@ struct Placed {
     gpu: u32,
     target: String,
     elf: &'static [u8],
+    /// The memory that a loader would fill; empty if the ELF is damaged.
+    memory: Vec<u8>,
 }
 
 impl ModelledDevice {
@@ -102,12 +104,15 @@ unsafe extern "C" fn visit(
     let code = unsafe { &mut *context.cast::<Vec<Placed>>() };
     // SAFETY: the caller's promise.
     let target = unsafe { std::slice::from_raw_parts(target, target_len) };
+    // SAFETY: the caller's promise.
+    let elf = unsafe { std::slice::from_raw_parts(elf, elf_len) };
+    let memory = CodeObject::parse(elf).ok().and_then(|elf| elf.memory().ok());
     code.push(Placed {
         number,
         gpu,
         target: String::from_utf8_lossy(target).into_owned(),
-        // SAFETY: the caller's promise.
-        elf: unsafe { std::slice::from_raw_parts(elf, elf_len) },
+        elf,
+        memory: memory.unwrap_or_default(),
     });
 }
 
@@ -120,17 +125,10 @@ impl Placed {
         MODELLED_ADDRESS | self.number << OBJECT_BITS
     }
 
-    /// The memory that a loader would fill; empty if the ELF is damaged.
-    fn memory(&self) -> Vec<u8> {
-        let elf = CodeObject::parse(self.elf).ok();
-        let memory = elf.and_then(|elf| elf.memory().ok());
-        memory.unwrap_or_default()
-    }
-
     fn segment(&self) -> DeviceRange {
         DeviceRange {
             start: self.start(),
-            len: self.memory().len() as u64,
+            len: self.memory.len() as u64,
         }
     }
 }
@@ -211,7 +209,7 @@ impl Device for ModelledDevice {
             && found.contains(&range)
         {
             let at = (address - found.start) as usize;
-            into.copy_from_slice(&code.memory()[at..at + into.len()]);
+            into.copy_from_slice(&code.memory[at..at + into.len()]);
             return Ok(());
         }
         Err(DeviceError::NotAllocated { range, found })
