@@ -1,7 +1,8 @@
 //! The files of code objects in the program's memory.
 //!
-//! HIP keeps the fat binary of a program mapped, and modules while they are loaded. A kernel's fault is
-//! rare, so the model looks for the file only then.
+//! HIP keeps the fat binary of a program mapped, and modules while they are loaded. To look through the memory takes time.
+//! So the model does it for the message about a kernel's fault, and, for a trace, at the first launch of a kernel that no
+//! loader has put into memory.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -16,6 +17,10 @@ const MAGIC: u64 = u64::from_le_bytes(*b"\x7fELF\x02\x01\x01\x40");
 const CHUNK: usize = 1 << 20;
 /// The most bytes of memory to look through.
 const LIMIT: u64 = 8 << 30;
+/// The machine of AMD GPUs (`EM_AMDGPU`).
+const MACHINE: u16 = 224;
+/// The size of a section header.
+const SECTION_HEADER: u16 = 64;
 /// The most bytes of a file.
 const LARGEST: u64 = 1 << 30;
 
@@ -64,6 +69,10 @@ fn file_at(memory: &File, address: u64, room: u64) -> Option<Vec<u8>> {
     memory.read_exact_at(&mut header, address).ok()?;
     let long = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().unwrap_or_default());
     let short = |at: usize| u16::from_le_bytes(header[at..at + 2].try_into().unwrap_or_default());
+    // Most of what looks like the first bytes of a file is not one.
+    if short(18) != MACHINE || short(58) != SECTION_HEADER {
+        return None;
+    }
     let sections = u64::from(short(58)) * u64::from(short(60));
     let size = long(40).checked_add(sections)?;
     if size < header.len() as u64 || size > room.min(LARGEST) {
@@ -83,6 +92,7 @@ mod tests {
         // The middle of the header of an ELF file: section headers of 64 bytes from byte 64 on.
         let mut file = vec![0u64; 24];
         file[0] = MAGIC;
+        file[2] = u64::from(MACHINE) << 16;
         file[5] = 64;
         file[7] = 64 << 16 | 2 << 32;
         let wanted: Vec<u8> = file.iter().flat_map(|word| word.to_le_bytes()).collect();

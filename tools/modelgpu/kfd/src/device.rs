@@ -3,7 +3,7 @@
 use std::fmt::Arguments;
 use std::sync::{Mutex, PoisonError};
 
-use modelgpu_amdgcn::code_object::{Files, Origin};
+use modelgpu_amdgcn::code_object::{Files, Origin, entry_of};
 use modelgpu_amdgcn::memory::AddressSpace;
 use modelgpu_amdgcn::{Code, DispatchPacket, Statistics, Target, Trace};
 use modelgpu_queue::gpu::{Gpu, Launch};
@@ -53,18 +53,24 @@ impl Device {
     }
 
     /// Finds the file of the kernel's code, for a trace, if no loader has put the code into memory.
-    fn find_code(&self, launch: &Launch<'_>) {
+    fn find_code(&self, trace: &Trace, launch: &Launch<'_>) {
         let object = DispatchPacket::parse(launch.packet).kernel_object;
-        let Some(region) = self.memory.region(object) else {
+        let entry = match launch.state {
+            Some(state) => Some(state.entry),
+            None => entry_of(&self.memory, object),
+        };
+        // The kernel's launch reports memory that is not mapped.
+        let Some(entry) = entry else {
             return;
         };
-        let is_unknown = self.model.placed.see(self.index, &region, || {
-            Origin::find(&self.memory, &ProgramMemory, object)
+        let (memory, index) = (&self.memory, self.index);
+        let is_unknown = (self.model.placed).see(index, trace, memory, entry, || {
+            Origin::find(memory, &ProgramMemory, entry)
         });
         if is_unknown {
             self.message(&format!(
-                "the program's memory has no code object with the code at {:#x}, so the trace leaves its kernels out",
-                region.base
+                "no code object in the program's memory has the code at {entry:#x}, so the trace leaves this kernel out. To \
+                 see its counts, keep the kernel's ELF file in memory, not compressed, until its first launch"
             ));
         }
     }
@@ -133,8 +139,8 @@ impl Gpu for Device {
             shared: SHARED_APERTURE,
             private: PRIVATE_APERTURE,
         };
-        if self.model.trace.is_some() {
-            self.find_code(launch);
+        if let Some(trace) = &self.model.trace {
+            self.find_code(trace, launch);
         }
         let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
         let threads = DispatchThreads(self.model.config.threads);

@@ -14,5 +14,5 @@ pub(crate) use descriptor::KernelDescriptor;
 pub use image::{CodeObjectName, KernelIdentity};
 pub use load::{LoadError, LoadedObject, Symbol};
 pub use metadata::{KernelMetadata, Parameter, ParameterKind};
-pub use placed::{Origin, PlacedCode};
+pub use placed::{CodeSection, Origin, PlacedCode, entry_of, start_of_code};
 pub use source::{Files, SourceLine};
