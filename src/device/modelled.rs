@@ -106,7 +106,9 @@ unsafe extern "C" fn visit(
     let target = unsafe { std::slice::from_raw_parts(target, target_len) };
     // SAFETY: the caller's promise.
     let elf = unsafe { std::slice::from_raw_parts(elf, elf_len) };
-    let memory = CodeObject::parse(elf).ok().and_then(|elf| elf.memory().ok());
+    let memory = CodeObject::parse(elf)
+        .ok()
+        .and_then(|elf| elf.memory().ok());
     code.push(Placed {
         number,
         gpu,
