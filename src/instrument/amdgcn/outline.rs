@@ -1,7 +1,7 @@
 //! Outlines of functions: the facts about all functions that a rewrite needs at once.
 //!
-//! An instruction is 64 bytes as long as it is decoded, ten times the size of its code. Of a large code object, the functions
-//! are therefore decoded again one by one when they are rewritten.
+//! A decoded instruction takes 64 bytes, ten times the size of its code. The functions of a large code object are therefore
+//! decoded again one by one when they are rewritten.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

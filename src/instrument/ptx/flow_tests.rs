@@ -234,7 +234,7 @@ struct Lane<'text> {
 /// waits for those of its mask. Others at the same instruction take part in it, as on a GPU.
 struct Warp<'text> {
     lanes: Vec<Lane<'text>>,
-    /// What is added, by the number of the counter.
+    /// The sums of what is added, by the number of the counter.
     memory: HashMap<usize, u64>,
 }
 

@@ -126,7 +126,7 @@ macro_rules! leveled {
 /// Compiles a function for each level with its rows of sums ([`rows`]): that for all processors, and those of the
 /// others.
 macro_rules! of_rows {
-    (|$($name:ident: $type:ty),*| $run:ident, $width:literal, $portable:ident, $row:ident) => {{
+    (|$($name:ident: $type:ty),*| $run:ident, $width:literal, [$portable:ident, $avx2:ident, $avx512:ident]) => {{
         fn baseline($($name: $type),*) {
             use $crate::execute::simd::rows::portable::$portable;
             // SAFETY: each processor has this level.
@@ -135,18 +135,18 @@ macro_rules! of_rows {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
         fn avx2($($name: $type),*) {
-            use $crate::execute::simd::rows::avx2::$row;
+            use $crate::execute::simd::rows::avx2::$avx2;
             // SAFETY: this function runs on processors with this level.
-            unsafe { $run::<$row, $width>($($name),*) }
+            unsafe { $run::<$avx2, $width>($($name),*) }
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(
             enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
         )]
         fn avx512($($name: $type),*) {
-            use $crate::execute::simd::rows::avx512::$row;
+            use $crate::execute::simd::rows::avx512::$avx512;
             // SAFETY: this function runs on processors with this level.
-            unsafe { $run::<$row, $width>($($name),*) }
+            unsafe { $run::<$avx512, $width>($($name),*) }
         }
         use $crate::execute::simd::{BySize, Leveled};
         Leveled {

@@ -26,7 +26,7 @@ pub(super) const FOURS: usize = 16;
 /// The most numbers of a row of A that the loops take.
 pub(super) const DEEPEST: usize = 64;
 
-/// Where the elements of a product are.
+/// The places of the elements of a product.
 pub(super) struct Shape {
     /// Rows of A and columns of B in a block.
     pub size: usize,
@@ -274,15 +274,14 @@ unsafe fn multiply_scaled<R: Row<WIDTH>, const WIDTH: usize>(
 
 /// Compiles a function for each level of the processor, with the rows of the level.
 macro_rules! products {
-    ($run:ident, $width:literal, $number:ty, $portable:ident, $row:ident) => {
+    ($run:ident, $width:literal, $number:ty, $rows:tt) => {
         of_rows!(
             |shape: &Shape,
              factors: (&[$number], &[$number], &[u8]),
              sums: [usize; 2],
              registers: &mut [Words]| $run,
             $width,
-            $portable,
-            $row
+            $rows
         )
     };
 }
@@ -290,15 +289,38 @@ macro_rules! products {
 pub(super) type Products<T> = Leveled<ProductsFunction<Shape, T>>;
 
 /// Rounded once.
-pub(super) const FUSED: Products<f32> = products!(multiply_any, 16, f32, FusedRow, SingleRow);
+pub(super) const FUSED: Products<f32> = products!(
+    multiply_any,
+    16,
+    f32,
+    [FusedRow, Avx2SingleRow, Avx512SingleRow]
+);
 /// Products of such numbers are exact in single precision.
-pub(super) const OF_EXACT: Products<f32> = products!(multiply_any, 16, f32, ExactRow, SingleRow);
-pub(super) const OF_DOUBLES: Products<f64> = products!(multiply_any, 8, f64, DoubleRow, DoubleRow);
+pub(super) const OF_EXACT: Products<f32> = products!(
+    multiply_any,
+    16,
+    f32,
+    [ExactRow, Avx2SingleRow, Avx512SingleRow]
+);
+pub(super) const OF_DOUBLES: Products<f64> = products!(
+    multiply_any,
+    8,
+    f64,
+    [DoubleRow, Avx2DoubleRow, Avx512DoubleRow]
+);
 /// Products of scaled numbers go beyond single precision; sums do not.
-pub(super) const OF_SCALED: Products<f64> =
-    products!(multiply_scaled, 8, f64, ScaledRow, ScaledRow);
-pub(super) const OF_INTEGERS: Products<i32> =
-    products!(multiply_any, 16, i32, IntegerRow, IntegerRow);
+pub(super) const OF_SCALED: Products<f64> = products!(
+    multiply_scaled,
+    8,
+    f64,
+    [ScaledRow, Avx2ScaledRow, Avx512ScaledRow]
+);
+pub(super) const OF_INTEGERS: Products<i32> = products!(
+    multiply_any,
+    16,
+    i32,
+    [IntegerRow, Avx2IntegerRow, Avx512IntegerRow]
+);
 
 pub(super) type Decode<T> = Leveled<DecodeFunction<Format, T>>;
 

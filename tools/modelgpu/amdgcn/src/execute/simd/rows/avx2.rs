@@ -15,16 +15,16 @@ use super::{FourRow, Row};
 
 /// Rounded once for each product; so products that are exact in single precision may also be added by it.
 #[derive(Clone, Copy)]
-pub(crate) struct SingleRow([__m256; 2]);
+pub(crate) struct Avx2SingleRow([__m256; 2]);
 
 #[derive(Clone, Copy)]
-pub(crate) struct IntegerRow([__m256i; 2]);
+pub(crate) struct Avx2IntegerRow([__m256i; 2]);
 
 #[derive(Clone, Copy)]
-pub(crate) struct DoubleRow([__m256d; 2]);
+pub(crate) struct Avx2DoubleRow([__m256d; 2]);
 
 #[derive(Clone, Copy)]
-pub(crate) struct ScaledRow([__m128; 2]);
+pub(crate) struct Avx2ScaledRow([__m128; 2]);
 
 /// Both halves of a row. In a closure that a function of the library calls, vector code would not be inlined.
 macro_rules! both {
@@ -45,7 +45,7 @@ macro_rules! both {
 // SAFETY for all functions: the processor has AVX2 and FMA (`Row`); a half of an array has the size of a vector, and
 // the accesses need no alignment.
 
-impl Row<16> for SingleRow {
+impl Row<16> for Avx2SingleRow {
     type Number = f32;
     const REGISTERS: usize = 1;
 
@@ -78,7 +78,7 @@ impl Row<16> for SingleRow {
     }
 }
 
-impl FourRow<16> for SingleRow {
+impl FourRow<16> for Avx2SingleRow {
     #[inline(always)]
     unsafe fn add_fours(self, columns: &[f32; 16], row: usize, line: &[f32; 16]) -> Self {
         // SAFETY: see above.
@@ -91,7 +91,7 @@ impl FourRow<16> for SingleRow {
     }
 }
 
-impl Row<16> for IntegerRow {
+impl Row<16> for Avx2IntegerRow {
     type Number = i32;
     const REGISTERS: usize = 1;
 
@@ -125,7 +125,7 @@ impl Row<16> for IntegerRow {
     }
 }
 
-impl FourRow<16> for IntegerRow {
+impl FourRow<16> for Avx2IntegerRow {
     #[inline(always)]
     unsafe fn add_fours(self, columns: &[i32; 16], row: usize, line: &[i32; 16]) -> Self {
         // SAFETY: see above.
@@ -140,7 +140,7 @@ impl FourRow<16> for IntegerRow {
     }
 }
 
-impl Row<8> for DoubleRow {
+impl Row<8> for Avx2DoubleRow {
     type Number = f64;
     const REGISTERS: usize = 2;
 
@@ -176,7 +176,7 @@ impl Row<8> for DoubleRow {
     }
 }
 
-impl DoubleRow {
+impl Avx2DoubleRow {
     /// Stores the low words of the sums, or the high ones.
     #[inline(always)]
     unsafe fn store(self, words: &mut [u32; 8], first: i32) {
@@ -201,7 +201,7 @@ impl DoubleRow {
     }
 }
 
-impl FourRow<8> for DoubleRow {
+impl FourRow<8> for Avx2DoubleRow {
     #[inline(always)]
     unsafe fn add_fours(self, columns: &[f64; 8], row: usize, line: &[f64; 8]) -> Self {
         // SAFETY: see above.
@@ -219,7 +219,7 @@ impl FourRow<8> for DoubleRow {
     }
 }
 
-impl Row<8> for ScaledRow {
+impl Row<8> for Avx2ScaledRow {
     type Number = f64;
     const REGISTERS: usize = 1;
 

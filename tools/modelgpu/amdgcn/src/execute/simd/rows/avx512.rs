@@ -15,21 +15,21 @@ use super::{FourRow, Row};
 
 /// Rounded once for each product; so products that are exact in single precision may also be added by it.
 #[derive(Clone, Copy)]
-pub(crate) struct SingleRow(__m512);
+pub(crate) struct Avx512SingleRow(__m512);
 
 #[derive(Clone, Copy)]
-pub(crate) struct IntegerRow(__m512i);
+pub(crate) struct Avx512IntegerRow(__m512i);
 
 #[derive(Clone, Copy)]
-pub(crate) struct DoubleRow(__m512d);
+pub(crate) struct Avx512DoubleRow(__m512d);
 
 #[derive(Clone, Copy)]
-pub(crate) struct ScaledRow(__m256);
+pub(crate) struct Avx512ScaledRow(__m256);
 
 // SAFETY for all functions: the processor has AVX-512F (`Row`); the arrays have the size of the vectors, and the
 // accesses need no alignment.
 
-impl Row<16> for SingleRow {
+impl Row<16> for Avx512SingleRow {
     type Number = f32;
     const REGISTERS: usize = 1;
 
@@ -58,7 +58,7 @@ impl Row<16> for SingleRow {
     }
 }
 
-impl FourRow<16> for SingleRow {
+impl FourRow<16> for Avx512SingleRow {
     #[inline(always)]
     unsafe fn add_fours(self, columns: &[f32; 16], row: usize, line: &[f32; 16]) -> Self {
         // SAFETY: see above.
@@ -71,7 +71,7 @@ impl FourRow<16> for SingleRow {
     }
 }
 
-impl Row<16> for IntegerRow {
+impl Row<16> for Avx512IntegerRow {
     type Number = i32;
     const REGISTERS: usize = 1;
 
@@ -101,7 +101,7 @@ impl Row<16> for IntegerRow {
     }
 }
 
-impl FourRow<16> for IntegerRow {
+impl FourRow<16> for Avx512IntegerRow {
     #[inline(always)]
     unsafe fn add_fours(self, columns: &[i32; 16], row: usize, line: &[i32; 16]) -> Self {
         // SAFETY: see above.
@@ -115,7 +115,7 @@ impl FourRow<16> for IntegerRow {
     }
 }
 
-impl Row<8> for DoubleRow {
+impl Row<8> for Avx512DoubleRow {
     type Number = f64;
     const REGISTERS: usize = 2;
 
@@ -158,7 +158,7 @@ impl Row<8> for DoubleRow {
     }
 }
 
-impl FourRow<8> for DoubleRow {
+impl FourRow<8> for Avx512DoubleRow {
     #[inline(always)]
     unsafe fn add_fours(self, columns: &[f64; 8], row: usize, line: &[f64; 8]) -> Self {
         // SAFETY: see above.
@@ -172,7 +172,7 @@ impl FourRow<8> for DoubleRow {
     }
 }
 
-impl Row<8> for ScaledRow {
+impl Row<8> for Avx512ScaledRow {
     type Number = f64;
     const REGISTERS: usize = 1;
 

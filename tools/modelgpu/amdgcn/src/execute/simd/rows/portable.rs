@@ -3,7 +3,7 @@
 use super::{FOUR, FourRow, Row};
 
 /// The sums of one step, and their registers.
-pub(crate) trait Step: Copy {
+pub(crate) trait RowElement: Copy {
     type Number: Copy;
     const REGISTERS: usize;
 
@@ -23,7 +23,7 @@ macro_rules! step {
         #[derive(Clone, Copy)]
         pub(crate) struct $name($sum);
 
-        impl Step for $name {
+        impl RowElement for $name {
             type Number = $number;
             const REGISTERS: usize = $registers;
 
@@ -79,7 +79,7 @@ step!(
     |a, b, sum| a.mul_add(b, sum)
 );
 
-impl<S: Step, const WIDTH: usize> Row<WIDTH> for [S; WIDTH] {
+impl<S: RowElement, const WIDTH: usize> Row<WIDTH> for [S; WIDTH] {
     type Number = S::Number;
     const REGISTERS: usize = S::REGISTERS;
 
@@ -104,7 +104,7 @@ impl<S: Step, const WIDTH: usize> Row<WIDTH> for [S; WIDTH] {
     }
 }
 
-impl<S: Step, const WIDTH: usize> FourRow<WIDTH> for [S; WIDTH] {
+impl<S: RowElement, const WIDTH: usize> FourRow<WIDTH> for [S; WIDTH] {
     #[inline(always)]
     unsafe fn add_fours(
         self,
