@@ -38,6 +38,8 @@ pub(super) const SOURCES: &[Source] = &sources![
     "Returning.h",
     "RuntimeCalls.cpp",
     "RuntimeCalls.h",
+    "Votes.cpp",
+    "Votes.h",
 ];
 
 /// The flags of `tools/pass/CMakeLists.txt` and of its release builds.
