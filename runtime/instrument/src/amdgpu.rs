@@ -8,7 +8,7 @@ use rocov::device::hsa::exchange::CodeAnswer;
 use rocov::discover::is_of_runtime;
 use rocov::format::blocks::trace::is_helper;
 use rocov::format::codeobject::CodeObject;
-use rocov::instrument::amdgcn::{self, AmdgcnOptions, Instrumented, Refusal};
+use rocov::instrument::amdgcn::{self, AmdgcnOptions, Instrumented, MAP_VERSION, Refusal};
 use rocov::settings::Counting;
 use rocov::support::diagnostic::Remedy;
 use xxhash_rust::xxh3::Xxh3;
@@ -16,9 +16,9 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::cache::Cache;
 use crate::texts;
 
-/// The number of what rocov puts into code objects, which is part of the names of cached results. A change of it needs a new
-/// number.
-const INSTRUMENTATION: u32 = 3;
+/// The number of what rocov puts into code objects, which is part of the names of cached results, as is the version of the
+/// map. A change of it needs a new number.
+const INSTRUMENTATION: u32 = 4;
 
 /// An instrumented code object.
 #[derive(Debug)]
@@ -153,7 +153,8 @@ fn kept(key: u128, made: Made, is_cached: bool) -> CodeAnswer {
 fn key(code: &[u8], counting: Counting) -> u128 {
     let mut hash = Xxh3::new();
     let version = env!("CARGO_PKG_VERSION");
-    let kind = format!("amdgpu {} {version} {INSTRUMENTATION} ", counting.word());
+    let counting = counting.word();
+    let kind = format!("amdgpu {counting} {version} {INSTRUMENTATION} {MAP_VERSION} ");
     hash.update(kind.as_bytes());
     hash.update(code);
     hash.digest128()

@@ -36,7 +36,7 @@ pub(super) const SECTIONS: [&str; 4] = [
     COUNTERS_SECTION,
 ];
 /// The version of the map.
-const VERSION: u64 = 3;
+pub const MAP_VERSION: u64 = 3;
 /// The most lanes of a wave.
 const MOST_LANES: u64 = 64;
 /// The fewest bytes of a function: its address, its sizes and the number of stretches.
@@ -130,7 +130,7 @@ impl MapParts {
 
     /// Writes the map of so many counters at an ELF address.
     pub(super) fn write(mut self, out: &mut Vec<u8>, address: u64, counters: u64) {
-        for number in [VERSION, address, counters, self.spread.len() as u64] {
+        for number in [MAP_VERSION, address, counters, self.spread.len() as u64] {
             write_uleb128(out, number);
         }
         self.spread.sort_unstable();
@@ -235,10 +235,10 @@ impl<'data> CounterMap<'data> {
     pub fn new(original: &'data [u8], map: &'data [u8]) -> Result<Self, MapError> {
         let mut numbers = Numbers { all: map, at: 0 };
         let version = numbers.next()?;
-        if version != VERSION {
+        if version != MAP_VERSION {
             return Err(MapError::Version {
                 found: version,
-                expected: VERSION,
+                expected: MAP_VERSION,
             });
         }
         let (address, counters) = (numbers.next()?, numbers.next()?);

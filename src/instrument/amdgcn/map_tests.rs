@@ -33,7 +33,7 @@ fn counts_are_those_of_the_stretch_of_each_instruction() {
     parts.write(&mut bytes, 0x2000, 3);
     let mut numbers = Numbers { all: &bytes, at: 0 };
     let head: Vec<u64> = (0..4).map(|_| numbers.next().expect("a number")).collect();
-    assert_eq!(head, [VERSION, 0x2000, 3, 0]);
+    assert_eq!(head, [MAP_VERSION, 0x2000, 3, 0]);
     assert_eq!(numbers.next().expect("a number"), 1);
     let (address, words) = (numbers.next(), numbers.next());
     let size = numbers.next().expect("a size");
@@ -106,7 +106,7 @@ fn damaged_maps_have_an_error() {
         CounterMap::new(&[], &bytes).map(|_| ())
     };
     // No sum, and a function of one word without stretches.
-    let head = [VERSION, 0x2000, 70];
+    let head = [MAP_VERSION, 0x2000, 70];
     let whole = [&head[..], &[0, 1, 0x100, 1, 2, 1, 0]].concat();
     map(&whole).expect("a whole map");
     let sums: [&[u64]; 5] = [

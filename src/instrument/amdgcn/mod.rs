@@ -33,7 +33,7 @@ mod text;
 use crate::support::counting::Counting;
 
 pub use error::{MapError, Refusal};
-pub use map::{CounterMap, ExecutedCode, MAP_SECTION, ORIGINAL_SECTION};
+pub use map::{CounterMap, ExecutedCode, MAP_SECTION, MAP_VERSION, ORIGINAL_SECTION};
 pub use rewrite::instrument;
 
 /// How a code object is instrumented.
