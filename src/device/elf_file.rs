@@ -199,13 +199,10 @@ impl Device for AtRest {
 
     /// Fails always: nothing counts there.
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
-        Err(DeviceError::NotAllocated {
-            range: DeviceRange {
-                start: address,
-                len: from.len() as u64,
-            },
-            found: DeviceRange { start: 0, len: 0 },
-        })
+        Err(DeviceError::unallocated(DeviceRange {
+            start: address,
+            len: from.len() as u64,
+        }))
     }
 
     fn executions(&self) -> Option<&dyn Executions> {

@@ -227,6 +227,16 @@ pub enum DeviceError {
     },
 }
 
+impl DeviceError {
+    /// The error of a range at whose start there is no allocation.
+    pub(crate) fn unallocated(range: DeviceRange) -> Self {
+        Self::NotAllocated {
+            range,
+            found: DeviceRange { start: 0, len: 0 },
+        }
+    }
+}
+
 impl Remedy for DeviceError {
     fn remedy(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {

@@ -5,6 +5,7 @@
 
 use std::ffi::c_void;
 use std::io::Cursor;
+use std::sync::OnceLock;
 
 use crate::device::hsa::executions::ModelledGpu;
 use crate::device::{
@@ -59,8 +60,8 @@ struct Placed {
     gpu: u32,
     target: String,
     elf: &'static [u8],
-    /// The memory that a loader would fill; empty if the ELF is damaged.
-    memory: Vec<u8>,
+    /// [`Placed::memory`], from its first use on.
+    memory: OnceLock<Vec<u8>>,
 }
 
 impl ModelledDevice {
@@ -106,15 +107,12 @@ unsafe extern "C" fn visit(
     let target = unsafe { std::slice::from_raw_parts(target, target_len) };
     // SAFETY: the caller's promise.
     let elf = unsafe { std::slice::from_raw_parts(elf, elf_len) };
-    let memory = CodeObject::parse(elf)
-        .ok()
-        .and_then(|elf| elf.memory().ok());
     code.push(Placed {
         number,
         gpu,
         target: String::from_utf8_lossy(target).into_owned(),
         elf,
-        memory: memory.unwrap_or_default(),
+        memory: OnceLock::new(),
     });
 }
 
@@ -130,8 +128,17 @@ impl Placed {
     fn segment(&self) -> DeviceRange {
         DeviceRange {
             start: self.start(),
-            len: self.memory.len() as u64,
+            len: self.memory().len() as u64,
         }
+    }
+
+    /// The memory that a loader would fill; empty if the ELF is damaged.
+    fn memory(&self) -> &[u8] {
+        self.memory.get_or_init(|| {
+            let elf = CodeObject::parse(self.elf).ok();
+            let memory = elf.and_then(|elf| elf.memory().ok());
+            memory.unwrap_or_default()
+        })
     }
 }
 
@@ -211,7 +218,7 @@ impl Device for ModelledDevice {
             && found.contains(&range)
         {
             let at = (address - found.start) as usize;
-            into.copy_from_slice(&code.memory[at..at + into.len()]);
+            into.copy_from_slice(&code.memory()[at..at + into.len()]);
             return Ok(());
         }
         Err(DeviceError::NotAllocated { range, found })
@@ -219,13 +226,10 @@ impl Device for ModelledDevice {
 
     /// Fails always: nothing counts there.
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
-        Err(DeviceError::NotAllocated {
-            range: DeviceRange {
-                start: address,
-                len: from.len() as u64,
-            },
-            found: DeviceRange { start: 0, len: 0 },
-        })
+        Err(DeviceError::unallocated(DeviceRange {
+            start: address,
+            len: from.len() as u64,
+        }))
     }
 
     fn executions(&self) -> Option<&dyn Executions> {

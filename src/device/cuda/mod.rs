@@ -297,10 +297,7 @@ fn uuid_text(uuid: [u8; 16]) -> String {
 /// The module at a device address, its number, and the place in its memory.
 fn module_at(modules: &Modules, range: DeviceRange) -> Result<(u64, Module, u64), DeviceError> {
     let (number, at) = place_of(range.start);
-    let missing = || DeviceError::NotAllocated {
-        range,
-        found: DeviceRange { start: 0, len: 0 },
-    };
+    let missing = || DeviceError::unallocated(range);
     let module = modules.numbered(number).ok_or_else(missing)?;
     let segment = module.segment(number);
     if !segment.contains(&range) {

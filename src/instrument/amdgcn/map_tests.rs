@@ -1,12 +1,28 @@
 use super::*;
 
+/// The value of one counter.
+fn one(counter: usize) -> Sum {
+    Sum {
+        denominator: 1,
+        terms: vec![(counter, 1)],
+    }
+}
+
+/// The map of a function, of so many counters. The `sums` among them are sums of others.
+fn encoded(function: &FunctionCounts, sums: &[(u64, u64)], counters: u64) -> Vec<u8> {
+    let mut parts = MapParts::default();
+    parts.add(function);
+    for (counter, count) in sums {
+        parts.add_sum(*counter, *count);
+    }
+    let mut bytes = Vec::new();
+    parts.write(&mut bytes, 0x2000, counters);
+    bytes
+}
+
 #[test]
 fn counts_are_those_of_the_stretch_of_each_instruction() {
     // Words 0, 1 and 3 start instructions; the second stretch starts at word 1.
-    let one = |counter| Sum {
-        denominator: 1,
-        terms: vec![(counter, 1)],
-    };
     let function = FunctionCounts {
         address: 0x100,
         words: 4,
@@ -27,10 +43,7 @@ fn counts_are_those_of_the_stretch_of_each_instruction() {
             },
         ],
     };
-    let mut parts = MapParts::default();
-    parts.add(&function);
-    let mut bytes = Vec::new();
-    parts.write(&mut bytes, 0x2000, 3);
+    let bytes = encoded(&function, &[], 3);
     let mut numbers = Numbers { all: &bytes, at: 0 };
     let head: Vec<u64> = (0..4).map(|_| numbers.next().expect("a number")).collect();
     assert_eq!(head, [MAP_VERSION, 0x2000, 3, 0]);
@@ -59,10 +72,6 @@ fn counts_are_those_of_the_stretch_of_each_instruction() {
 
 #[test]
 fn counters_that_are_sums_have_the_values_of_their_lanes() {
-    let one = |counter| Sum {
-        denominator: 1,
-        terms: vec![(counter, 1)],
-    };
     let function = FunctionCounts {
         address: 0x100,
         words: 2,
@@ -81,13 +90,7 @@ fn counters_that_are_sums_have_the_values_of_their_lanes() {
         ],
     };
     // Counter 1 is the sum of four lanes, and counter 6 that of two.
-    let mut parts = MapParts::default();
-    parts.add(&function);
-    for (counter, count) in [(1, 4), (6, 2)] {
-        parts.add_sum(counter, count);
-    }
-    let mut bytes = Vec::new();
-    parts.write(&mut bytes, 0x2000, 8);
+    let bytes = encoded(&function, &[(1, 4), (6, 2)], 8);
     let map = CounterMap::new(&[], &bytes).expect("a whole map");
     let values = [1, 10, 20, 30, 40, 2, 100, 200];
     let mut counts = [0; 4];

@@ -219,6 +219,7 @@ impl Flush<'_, '_> {
             ),
             false => format!("mov.b32 %rocov_s, {all:#x};\n\t"),
         });
+        let [take_equal, take_different] = ["%rocov_t", "%rocov_s"].map(take_bit);
         let _ = write!(
             code,
             "not.b32 %rocov_c, %rocov_s;\n\t\
@@ -229,10 +230,7 @@ impl Flush<'_, '_> {
              $rocov_equal{word}:\n\t\
              setp.eq.u32 %rocov_p, %rocov_t, 0;\n\t\
              @%rocov_p bra $rocov_differ{word};\n\t\
-             bfind.u32 %rocov_u, %rocov_t;\n\t\
-             mov.b32 %rocov_c, 1;\n\t\
-             shl.b32 %rocov_c, %rocov_c, %rocov_u;\n\t\
-             xor.b32 %rocov_t, %rocov_t, %rocov_c;\n\t\
+             {take_equal}\
              mul.wide.u32 %rocov_v, %rocov_u, 8;\n\t\
              add.u64 %rocov_v, %rocov_v, %rocov_a;\n\t\
              red.global.add.u64 [%rocov_v+{offset}], %rocov_d;\n\t\
@@ -240,10 +238,7 @@ impl Flush<'_, '_> {
              $rocov_differ{word}:\n\t\
              setp.eq.u32 %rocov_p, %rocov_s, 0;\n\t\
              @%rocov_p bra $rocov_added{word};\n\t\
-             bfind.u32 %rocov_u, %rocov_s;\n\t\
-             mov.b32 %rocov_c, 1;\n\t\
-             shl.b32 %rocov_c, %rocov_c, %rocov_u;\n\t\
-             xor.b32 %rocov_s, %rocov_s, %rocov_c;\n\t\
+             {take_different}\
              and.b32 %rocov_c, %rocov_c, {name};\n\t\
              setp.ne.u32 %rocov_p, %rocov_c, 0;\n\t\
              vote.sync.ballot.b32 %rocov_t, %rocov_p, %rocov_m;\n\t\
@@ -679,6 +674,16 @@ fn test_bit(code: &mut String, word: &str, bit: usize) {
         "and.b32 %rocov_t, {word}, {:#x};\n\tsetp.ne.u32 %rocov_p, %rocov_t, 0;\n\t",
         1_u32 << bit
     );
+}
+
+/// Takes the highest bit out of a register that is not 0: `%rocov_u` is its number, and `%rocov_c` has it alone.
+fn take_bit(register: &str) -> String {
+    format!(
+        "bfind.u32 %rocov_u, {register};\n\t\
+         mov.b32 %rocov_c, 1;\n\t\
+         shl.b32 %rocov_c, %rocov_c, %rocov_u;\n\t\
+         xor.b32 {register}, {register}, %rocov_c;\n\t"
+    )
 }
 
 /// Sets `%rocov_c` in lane i to the number of lanes that have bit i of the word, for the first `end` bits, and to 0 in the
