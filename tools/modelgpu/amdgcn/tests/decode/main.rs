@@ -1,5 +1,5 @@
 //! Compares the decoder with llvm-objdump. The inputs are the device code of every HIP source that
-//! tests run, for the targets in turn, at -O0 to -O2 (the programs in testdata/programs at -O1).
+//! tests run but one, for the targets in turn, at -O0 to -O2 (the programs in testdata/programs at -O1).
 //!
 //! The test compares the offsets of all instructions, their sizes and their mnemonics without the
 //! encoding suffix. For a modelled instruction it also compares the operands. Each printed

@@ -98,6 +98,8 @@ fn hip_sources(folder: &str) -> Vec<PathBuf> {
     let mut sources: Vec<PathBuf> = entries
         .map(|entry| entry.expect("a readable folder").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "hip"))
+        // Thousands of copies of one statement: no new instruction, and a third of the time of all compilations.
+        .filter(|path| !path.ends_with("many_counters.hip"))
         .collect();
     sources.sort();
     assert!(!sources.is_empty(), "no HIP source in {folder}");
