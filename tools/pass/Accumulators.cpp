@@ -22,6 +22,7 @@
 
 #include "GpuTarget.h"
 #include "Returning.h"
+#include "Votes.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
@@ -720,7 +721,9 @@ void Accumulation::countInVariable(Accumulator &It) {
       if (It.Full) {
         It.FullVariable = makeVariable(It.Width, It.LosesLanes);
         Value *Old = B.CreateLoad(It.Width, It.FullVariable);
-        Value *All = B.CreateZExt(Target.holdsInAll(B, Step), It.Width);
+        Value *Holds = Target.holdsInAll(B, Step);
+        markVote(cast<ICmpInst>(Holds)->getOperand(0));
+        Value *All = B.CreateZExt(Holds, It.Width);
         B.CreateStore(B.CreateAdd(Old, All, "", /*HasNUW=*/true),
                       It.FullVariable);
       }

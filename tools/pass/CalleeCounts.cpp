@@ -26,6 +26,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Analysis/CallGraph.h"
 #include "llvm/Analysis/CycleAnalysis.h"
+#include "llvm/Analysis/UniformityAnalysis.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/IRBuilder.h"
@@ -49,11 +50,19 @@ struct ReturnedCount {
   Counter Word;
   /// The step if it is a constant (i1, i32 or i64): no value is returned.
   Constant *Always;
+  /// Set if it counts the runs of the return by all lanes. These are the lanes that go
+  /// on behind the call, so no value is returned either.
+  bool IsFull;
   /// The field of the returned values otherwise, and in it the bit of an i1.
   unsigned Field;
   unsigned Bit;
   bool IsBit;
 };
+
+/// Returns whether \p Count needs a value of the callee.
+bool isReturned(const ReturnedCount &Count) {
+  return !Count.Always && !Count.IsFull;
+}
 
 class ReturningCounts {
 public:
@@ -134,9 +143,11 @@ void ReturningCounts::chooseFields() {
   Type *Int32 = Type::getInt32Ty(F.getContext());
   for (const CounterUpdate &Update : Updates) {
     Value *Step = Update.step();
-    ReturnedCount Count = {Update.Word, dyn_cast<Constant>(Step), 0, 0,
-                           Step->getType()->isIntegerTy(1)};
-    if (!Count.Always) {
+    bool IsFull = isFullMark(Step) &&
+                  cast<Instruction>(Step)->getParent() == Return->getParent();
+    ReturnedCount Count = {Update.Word, dyn_cast<Constant>(Step), IsFull,
+                           0, 0, Step->getType()->isIntegerTy(1)};
+    if (isReturned(Count)) {
       // Counters of one block share a value.
       auto Has = [&](ArrayRef<Value *> Field) { return is_contained(Field, Step); };
       auto *At = find_if(Fields, Has);
@@ -159,8 +170,7 @@ void ReturningCounts::chooseFields() {
 
 /// Returns whether \p Caller has registers for the counts of all its calls.
 bool ReturningCounts::fitsIn(Function &Caller) const {
-  unsigned Returned = count_if(
-      Counts, [](const ReturnedCount &Count) { return !Count.Always; });
+  unsigned Returned = count_if(Counts, isReturned);
   CycleInfo Cycles;
   Cycles.compute(Caller);
   unsigned Bits = 0, Numbers = 0;
@@ -282,9 +292,12 @@ void ReturningCounts::markCountsOf(CallInst &Call, Instruction *Before) {
   SmallVector<Value *, 4> Values;
   for (unsigned I = 0; I != Fields.size(); ++I)
     Values.push_back(B.CreateExtractValue(&Call, HasResult + I));
+  Value *Full = nullptr;
   for (const ReturnedCount &Count : Counts) {
     Value *Step = Count.Always;
-    if (!Step) {
+    if (Count.IsFull) {
+      Step = Full ? Full : Full = markFull(B);
+    } else if (!Step) {
       Step = Values[Count.Field];
       if (Count.IsBit)
         Step = B.CreateTrunc(B.CreateLShr(Step, Count.Bit), B.getInt1Ty());
@@ -354,6 +367,9 @@ void returnCounts(Module &M, const GpuTarget &Target, Returning &Comes,
     if (Counted.Updates.empty())
       continue;
     // The marks of inlined functions and of callees go before the return, too.
+    if (Callers.contains(F))
+      Counted.testBeforeLoops(Target, Comes,
+                              AM.getResult<UniformityInfoAnalysis>(*F));
     Counted.splitAtEnds(Comes);
     accumulate(Counted, Target, LoopFacts::of(*F, AM), /*Known=*/nullptr,
                [&](Instruction *Before, ArrayRef<LaneCount> Lanes) {

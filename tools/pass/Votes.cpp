@@ -6,6 +6,7 @@
 
 #include "Votes.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Analysis/CycleAnalysis.h"
 #include "llvm/Analysis/PostDominators.h"
@@ -26,6 +27,28 @@ void markVote(Value *Vote) {
   Call->setMetadata(Mark, MDNode::get(Call->getContext(), {}));
 }
 
+/// Returns whether \p To and \p From, in one loop or in none, run by turns with the same
+/// lanes: those of one come from the other, or go there, once in a turn.
+static bool meetOnce(BasicBlock *To, BasicBlock *From, const CycleInfo &Cycles,
+                     const DominatorTree &Dominators,
+                     const PostDominatorTree &PostDominators) {
+  const Cycle *C = Cycles.getCycle(From);
+  if (Cycles.getCycle(To) != C || !Dominators.dominates(To, From) ||
+      !PostDominators.dominates(From, To))
+    return false;
+  // Not by way of another turn.
+  SmallSetVector<BasicBlock *, 16> Between;
+  Between.insert(To);
+  for (unsigned I = 0; C && I != Between.size(); ++I)
+    for (BasicBlock *Next : successors(Between[I])) {
+      if (Next == C->getHeader())
+        return false;
+      if (Next != From)
+        Between.insert(Next);
+    }
+  return true;
+}
+
 bool moveVotes(Function &F) {
   // Functions would have to save a register for callers.
   if (F.getCallingConv() != CallingConv::AMDGPU_KERNEL)
@@ -41,14 +64,12 @@ bool moveVotes(Function &F) {
   CycleInfo Cycles;
   Cycles.compute(F);
   for (CallInst *Vote : Votes) {
-    auto *Test = dyn_cast<CmpInst>(Vote->getArgOperand(0));
-    if (!Test || Test->getParent() == Vote->getParent())
+    auto *Test = dyn_cast<Instruction>(Vote->getArgOperand(0));
+    if (!Test || !(isa<CmpInst>(Test) || isa<TruncInst>(Test)) ||
+        Test->getParent() == Vote->getParent())
       continue;
-    // Both blocks have the same lanes, together: those of one come from the other,
-    // or go there, once.
-    BasicBlock *From = Vote->getParent(), *To = Test->getParent();
-    if (Cycles.getCycle(From) || Cycles.getCycle(To) ||
-        !Dominators.dominates(To, From) || !PostDominators.dominates(From, To))
+    if (!meetOnce(Test->getParent(), Vote->getParent(), Cycles, Dominators,
+                  PostDominators))
       continue;
     User *Number = Vote->hasOneUse() ? Vote->user_back() : nullptr;
     Vote->moveAfter(Test);
