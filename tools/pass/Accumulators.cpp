@@ -221,6 +221,16 @@ private:
 
 } // namespace
 
+/// Lets \p Update add the result of another test whether all lanes are active.
+static void replaceTest(CounterUpdate &Update, Value *Other) {
+  auto *Test = cast<Instruction>(Update.step());
+  Update.stepUse().set(Other);
+  if (isFullMark(Test) && Test->use_empty())
+    Test->eraseFromParent();
+  else
+    RecursivelyDeleteTriviallyDeadInstructions(Test);
+}
+
 void CountedFunction::testBeforeLoops(const GpuTarget &Target,
                                       const Returning &Comes,
                                       UniformityInfo &Known) {
@@ -245,11 +255,7 @@ void CountedFunction::testBeforeLoops(const GpuTarget &Target,
       IRBuilder<> B(Before->getTerminator());
       Earlier = isFullMark(Test) ? markFull(B) : Target.isFull(B);
     }
-    Update.stepUse().set(Earlier);
-    if (isFullMark(Test) && Test->use_empty())
-      Test->eraseFromParent();
-    else
-      RecursivelyDeleteTriviallyDeadInstructions(Test);
+    replaceTest(Update, Earlier);
   }
 }
 
@@ -435,7 +441,7 @@ void Accumulation::gather() {
     if (!variableStep(Update))
       Running.insert(Update.Add->getParent());
   for (unsigned I = 0; I != Counted.Updates.size(); ++I) {
-    const CounterUpdate &Update = Counted.Updates[I];
+    CounterUpdate &Update = Counted.Updates[I];
     Value *Step = variableStep(Update);
     BasicBlock *Block = Update.Add->getParent();
     if (DueBlocks.contains(Block)) {
@@ -448,7 +454,10 @@ void Accumulation::gather() {
       Accumulator &Group = Groups[{Block, nullptr}];
       Group.Block = Block;
       Group.Step = nullptr;
-      Group.Full = cast<Instruction>(Step);
+      if (!Group.Full)
+        Group.Full = cast<Instruction>(Step);
+      else if (Step != Group.Full)
+        replaceTest(Update, Group.Full);
       Group.FullWords.push_back({Counted.WordOf[I], 1});
       Group.FullUpdates.push_back(Update.Add);
       continue;
