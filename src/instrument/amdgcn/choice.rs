@@ -153,11 +153,12 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         let stretch_nodes: Vec<usize> = (0..stretches.len()).collect();
         let graph = Graph::new(function, &stretch_nodes, Flowing::Lanes(&ways), callees_end);
         // Registers for the lanes at entry would have to outlive calls.
-        let is_entry =
-            |stretch: usize| function.is_kernel() && !is_apart && ways.entry.contains(&stretch);
+        let is_entry = |stretch: usize| {
+            function.is_kernel() && !is_apart && ways.stretch(stretch).are_of_entry
+        };
         // The waves of a loop times the lanes that all its rounds have.
         let multiplied = |stretch: usize| -> Option<Vec<(Term, Ratio)>> {
-            let behind = *ways.kept.get(&stretch)?;
+            let behind = ways.stretch(stretch).behind? as usize;
             let is_once = stretches.get(behind)?.depth == 0;
             let is_wanted = may_multiply && is_exact && !is_apart && function.is_kernel();
             let terms = &waves[block_of[stretch]];

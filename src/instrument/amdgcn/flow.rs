@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use modelgpu_isa::{Condition, Flow};
 
 use super::function::Function;
+use super::lanes::{LaneEnd, LaneWays};
 use super::map::Sum;
-use super::masks::{LaneEnd, LaneWays};
 
 /// The most nodes of a function whose counts are derived: elimination takes the cube of it.
 const MAX_NODES: usize = 4096;
@@ -73,7 +73,7 @@ impl Graph {
             if is_next_own {
                 continue;
             }
-            if lane_ways.is_some_and(|ways| ways.known.contains(&stretch)) {
+            if lane_ways.is_some_and(|ways| ways.stretch(stretch).has_ways) {
                 continue;
             }
             let ins = &function.all[last];
@@ -114,13 +114,13 @@ impl Graph {
         if let Some(lane_ways) = lane_ways {
             // Pools are nodes after the stretches.
             let end = |end: LaneEnd| match end {
-                LaneEnd::Stretch(stretch) => Some(stretch),
-                LaneEnd::Pool(pool) => Some(count + pool),
+                LaneEnd::Stretch(stretch) => Some(stretch as usize),
+                LaneEnd::Pool(pool) => Some(count + pool as usize),
                 LaneEnd::Outside => None,
             };
             let ways = lane_ways.ways.iter();
             edges.extend(ways.map(|(from, to)| (end(*from), end(*to))));
-            all += lane_ways.pools;
+            all += lane_ways.pools as usize;
         }
         if !function.unresolved.is_empty() {
             // Others may jump into the function by an address that is not known.

@@ -7,6 +7,7 @@ use modelgpu_isa::{Flow, Operand};
 use super::calls::{Sources, Ways};
 use super::code::{Code, Index, Ins, NamedCode, Scalars, Used};
 use super::jumps;
+use super::lanes::KnownLanes;
 use super::loops::Loops;
 
 /// The register pair of return addresses in LLVM's calling convention.
@@ -54,6 +55,7 @@ pub(super) struct Function<'data> {
     /// The calls after which the active lanes are those before it, with the scalar registers that the callees may write.
     pub(super) kept_calls: BTreeMap<usize, Scalars>,
     pub(super) stretches: Vec<Stretch>,
+    pub(super) lanes: KnownLanes,
     /// Before each instruction, SCC has a value that is read later.
     pub(super) is_scc_live: Vec<bool>,
     /// The numbers of instructions by address.
@@ -84,6 +86,7 @@ impl<'data> Function<'data> {
             callees: BTreeMap::new(),
             kept_calls: BTreeMap::new(),
             stretches: Vec::new(),
+            lanes: KnownLanes::default(),
             is_scc_live: Vec::new(),
             index,
         };

@@ -2,10 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use modelgpu_isa::Flow;
-
 use super::code::Scalars;
-use super::masks;
 use super::outline::Outline;
 
 /// The state of a search through calls.
@@ -67,8 +64,7 @@ pub(super) fn note(functions: &mut [Outline<'_>]) {
 
 /// The scalar registers that a function and its callees may write, if it returns with the lanes of its entry.
 fn kept(outline: &Outline<'_>) -> Option<Scalars> {
-    let is_open = outline.has_unresolved || outline.has_outside;
-    if outline.is_kernel() || is_open || outline.used.has_indexed_scalars {
+    if !outline.may_return_whole() {
         return None;
     }
     let kept_calls = outline.kept_calls();
@@ -78,10 +74,5 @@ fn kept(outline: &Outline<'_>) -> Option<Scalars> {
     let writes = kept_calls
         .values()
         .fold(outline.writes, |all, own| all | own);
-    let function = outline.decoded();
-    let is_return = |number: &usize| {
-        matches!(function.all[*number].flow, Flow::Indirect) && !function.jumps.contains_key(number)
-    };
-    let returns: Vec<usize> = (0..function.all.len()).filter(is_return).collect();
-    masks::are_whole(&function, &returns).then_some(writes)
+    outline.returns_whole().then_some(writes)
 }

@@ -5,6 +5,7 @@
 //! condition makes inactive wait in its [pool](LaneEnd::Pool), until an instruction activates them. As many lanes leave a pool
 //! as enter it, if all such instructions are known.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
@@ -13,6 +14,7 @@ use modelgpu_isa::{Flow, Operand, WaveSize};
 
 use super::code::{Ins, Scalars, constant};
 use super::function::Function;
+use super::lanes::{LaneEnd, LaneWays, StretchLanes};
 
 /// The most stretches of a function whose masks are followed.
 const MAX_STRETCHES: usize = 600;
@@ -43,30 +45,6 @@ impl Set {
     }
 }
 
-/// An end of a way of lanes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LaneEnd {
-    /// The stretch with this number.
-    Stretch(usize),
-    /// Lanes that a condition does not keep wait there, or those that it keeps while the others run.
-    Pool(usize),
-    /// Another place, or one that is not known.
-    Outside,
-}
-
-/// The ways of lanes where EXEC changes.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LaneWays {
-    pub(super) ways: BTreeSet<(LaneEnd, LaneEnd)>,
-    /// The stretches at whose end EXEC changes, and whose ways are among these.
-    pub(super) known: BTreeSet<usize>,
-    /// The stretches in which the lanes of the entry are active.
-    pub(super) entry: BTreeSet<usize>,
-    /// The stretches in which all lanes that a condition keeps are active, with the stretch behind the condition.
-    pub(super) kept: BTreeMap<usize, usize>,
-    pub(super) pools: usize,
-}
-
 /// A value of EXEC, or of a mask in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mask {
@@ -93,26 +71,55 @@ impl Mask {
 }
 
 /// The lanes before each condition, by the number of the instruction.
-#[derive(Debug)]
-struct Parents(Vec<Option<Mask>>);
+#[derive(Clone, Debug)]
+struct Parents {
+    masks: Vec<Option<Mask>>,
+    /// The number of the visit to a stretch.
+    visit: u32,
+    /// The first visit that depends on each condition, or a later number.
+    first_read: Vec<Cell<u32>>,
+    /// The first visit that would find other lanes now.
+    changed: u32,
+}
 
 impl Parents {
     fn new(function: &Function<'_>) -> Self {
-        Self(vec![None; function.all.len()])
+        Self {
+            masks: vec![None; function.all.len()],
+            visit: 0,
+            first_read: vec![Cell::new(u32::MAX); function.all.len()],
+            changed: u32::MAX,
+        }
     }
 
     /// Forgets all of them.
     fn clear(&mut self) {
-        self.0.fill(None);
+        self.masks.fill(None);
+        self.rewind(0);
+    }
+
+    /// The visit with this number comes next, again.
+    fn rewind(&mut self, visit: u32) {
+        self.visit = visit;
+        for first in self.first_read.iter().filter(|first| first.get() >= visit) {
+            first.set(u32::MAX);
+        }
+        self.changed = u32::MAX;
     }
 
     fn get(&self, condition: Condition) -> Option<Mask> {
-        self.0.get(condition as usize).copied().flatten()
+        let first = self.first_read.get(condition as usize)?;
+        first.set(first.get().min(self.visit));
+        self.masks.get(condition as usize).copied().flatten()
     }
 
     fn set(&mut self, condition: Condition, mask: Mask) {
-        if let Some(known) = self.0.get_mut(condition as usize) {
+        let place = condition as usize;
+        if let (Some(known), Some(first)) = (self.masks.get_mut(place), self.first_read.get(place))
+            && *known != Some(mask)
+        {
             *known = Some(mask);
+            self.changed = self.changed.min(first.get());
         }
     }
 }
@@ -168,7 +175,7 @@ struct Left {
 }
 
 /// The knowledge before an instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 struct State {
     exec: Mask,
     /// By the number of the first register.
@@ -181,8 +188,32 @@ struct State {
     lost: Few<Set, ()>,
 }
 
+impl Clone for State {
+    fn clone(&self) -> Self {
+        let mut cloned = Self::new();
+        cloned.clone_from(self);
+        cloned
+    }
+
+    /// Keeps the memory that it has.
+    fn clone_from(&mut self, source: &Self) {
+        let Self {
+            exec,
+            registers,
+            left,
+            open,
+            lost,
+        } = source;
+        self.exec = *exec;
+        self.registers.0.clone_from(&registers.0);
+        self.left.0.clone_from(&left.0);
+        self.open.0.clone_from(&open.0);
+        self.lost.0.clone_from(&lost.0);
+    }
+}
+
 /// A map or a set of few keys, which is often copied and compared: in one piece of memory, by rising key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 struct Few<K, V>(Vec<(K, V)>);
 
 impl<K: Ord + Copy, V: Copy> Few<K, V> {
@@ -223,33 +254,54 @@ impl<K: Ord + Copy, V: Copy> Few<K, V> {
 }
 
 impl<K: Ord + Copy> Few<K, ()> {
-    fn union(&self, other: &Self) -> Self {
-        let (mut one, mut another) = (self.keys().peekable(), other.keys().peekable());
-        let mut all = Vec::with_capacity(self.0.len().max(other.0.len()));
+    /// Sets it to all keys of two others.
+    fn unite(&mut self, one: &Self, another: &Self) {
+        let all = &mut self.0;
+        all.clear();
+        if one.0.len() == another.0.len() && one.keys().eq(another.keys()) {
+            all.extend_from_slice(&one.0);
+            return;
+        }
+        let (mut one, mut another) = (one.keys().peekable(), another.keys().peekable());
         while let (Some(a), Some(b)) = (one.peek().copied(), another.peek().copied()) {
             all.push((a.min(b), ()));
             one.next_if(|_| a <= b);
             another.next_if(|_| b <= a);
         }
         all.extend(one.chain(another).map(|key| (key, ())));
-        Self(all)
     }
 }
 
 impl State {
-    /// The knowledge if both may be the case.
-    fn join(&self, other: &Self, parents: &Parents) -> Self {
+    /// The knowledge at the start of a function.
+    const fn new() -> Self {
+        Self {
+            exec: Mask::Is(Set::Entry),
+            registers: Few::new(),
+            left: Few::new(),
+            open: Few::new(),
+            lost: Few::new(),
+        }
+    }
+
+    /// Sets it to the knowledge if one or another may be the case.
+    fn join(&mut self, one: &Self, other: &Self, parents: &Parents) {
         let join = |a: Mask, b: Mask| match a == b {
             true => a,
             false => common(a, b, parents),
         };
-        let registers = self.registers.iter().filter_map(|(number, mask)| {
+        self.exec = join(one.exec, other.exec);
+        let registers = one.registers.iter().filter_map(|(number, mask)| {
             let joined = join(mask, other.registers.get(number)?);
             (joined != Mask::Unknown).then_some((number, joined))
         });
-        let left = self.left.iter().filter_map(|(number, one)| {
+        self.registers.0.clear();
+        self.registers.0.extend(registers);
+        let [is_one_active, is_other_active] =
+            [one, other].map(|state| |left| state.is_active(left));
+        let left = one.left.iter().filter_map(|(number, one)| {
             let another = other.left.get(number)?;
-            let is_active = self.is_active(one) && other.is_active(another);
+            let is_active = is_one_active(one) && is_other_active(another);
             let with = match one.with == another.with {
                 true => one.with,
                 false => is_active.then_some(None)?,
@@ -257,13 +309,10 @@ impl State {
             let start = one.start;
             (start == another.start).then_some((number, Left { start, with }))
         });
-        Self {
-            exec: join(self.exec, other.exec),
-            registers: Few(registers.collect()),
-            left: Few(left.collect()),
-            open: self.open.union(&other.open),
-            lost: self.lost.union(&other.lost),
-        }
+        self.left.0.clear();
+        self.left.0.extend(left);
+        self.open.unite(&one.open, &other.open);
+        self.lost.unite(&one.lost, &other.lost);
     }
 
     /// The mask in an operand.
@@ -360,12 +409,23 @@ fn states(function: &Function<'_>, parents: &mut Parents) -> Option<(Steps, Stat
     let steps = Steps::new(function)?;
     for restart in [Restart::AtOnce, Restart::AtEnd] {
         parents.clear();
+        let mut search = Search::new(function, &steps, restart);
         // The stretches that are looked at in all. Few conditions in loops make it start again.
         let mut rest = 8 * function.stretches.len() + 1024;
         while rest > 0 {
-            if let Some(known) = states_once(function, &steps, parents, &mut rest, restart) {
-                return Some((steps, known));
+            let is_stale = search.visit_all(parents, &mut rest);
+            if !is_stale {
+                let before = search.before;
+                return Some((steps, before));
             }
+            if rest == 0 {
+                break;
+            }
+            // All visits up to this one would be the same.
+            let again = parents.changed;
+            rest = rest.saturating_sub(again as usize);
+            search.go_back(again);
+            parents.rewind(again);
         }
     }
     None
@@ -380,73 +440,157 @@ enum Restart {
     AtEnd,
 }
 
-/// The knowledge before each stretch. `None` if less is known of the lanes before a condition than before, or if there are no
-/// more stretches to look at.
-fn states_once(
-    function: &Function<'_>,
-    steps: &Steps,
-    parents: &mut Parents,
-    rest: &mut usize,
+/// A search for the knowledge before each stretch.
+struct Search<'a, 'data> {
+    function: &'a Function<'data>,
+    steps: &'a Steps,
     restart: Restart,
-) -> Option<States> {
-    let mut is_stale = false;
-    let mut before: States = vec![None; function.stretches.len()];
-    let start = Rc::new(State {
-        exec: Mask::Is(Set::Entry),
-        registers: Few::new(),
-        left: Few::new(),
-        open: Few::new(),
-        lost: Few::new(),
-    });
-    let mut waiting: BTreeSet<usize> = BTreeSet::new();
-    for entry in &function.entries {
-        let stretch = function.stretch_of(*entry);
-        before[stretch] = Some(start.clone());
-        waiting.insert(stretch);
-    }
-    while let Some(stretch) = waiting.pop_first() {
-        *rest = rest.saturating_sub(1);
-        if *rest == 0 {
-            return None;
+    before: States,
+    /// The stretches that are to be visited: the first one comes next.
+    waiting: BTreeSet<usize>,
+    /// The visited stretches.
+    visits: Vec<usize>,
+    changes: Vec<Change>,
+    /// The knowledge within a stretch, and that of two ways.
+    state: State,
+    joined: State,
+}
+
+/// A change of the knowledge before a stretch.
+struct Change {
+    /// The number of the visit.
+    visit: u32,
+    stretch: usize,
+    /// The knowledge before the change.
+    old: Option<Rc<State>>,
+    /// The stretch was not waiting.
+    is_new: bool,
+}
+
+impl<'a, 'data> Search<'a, 'data> {
+    fn new(function: &'a Function<'data>, steps: &'a Steps, restart: Restart) -> Self {
+        let start = Rc::new(State::new());
+        let mut before: States = vec![None; function.stretches.len()];
+        let mut waiting = BTreeSet::new();
+        for entry in &function.entries {
+            let stretch = function.stretch_of(*entry);
+            before[stretch] = Some(start.clone());
+            waiting.insert(stretch);
         }
-        let Some(mut state) = before[stretch].clone() else {
-            continue;
+        Self {
+            function,
+            steps,
+            restart,
+            before,
+            waiting,
+            visits: Vec::new(),
+            changes: Vec::new(),
+            state: State::new(),
+            joined: State::new(),
+        }
+    }
+
+    /// Visits all stretches that are waiting. Returns whether less is known of the lanes before a condition than before, or
+    /// there are no more stretches to look at.
+    fn visit_all(&mut self, parents: &mut Parents, rest: &mut usize) -> bool {
+        let mut is_stale = false;
+        while let Some(stretch) = self.waiting.pop_first() {
+            parents.visit = self.visits.len() as u32;
+            self.visits.push(stretch);
+            *rest = rest.saturating_sub(1);
+            if *rest == 0 {
+                return true;
+            }
+            is_stale |= self.visit(stretch, parents);
+            if is_stale && self.restart == Restart::AtOnce {
+                return true;
+            }
+        }
+        is_stale
+    }
+
+    /// Follows the knowledge from a stretch to those that come next. Returns whether less is known of the lanes before a
+    /// condition than before.
+    fn visit(&mut self, stretch: usize, parents: &mut Parents) -> bool {
+        let Some(start) = &self.before[stretch] else {
+            return false;
         };
+        let function = self.function;
+        let mut is_stale = false;
         let range = function.instructions_of(stretch);
-        let mut held = state.held();
-        for step in steps.within(range.clone()) {
+        let mut held = start.held();
+        // The knowledge changes in one place that keeps its memory.
+        let (start, state) = (start.clone(), &mut self.state);
+        let mut is_changed = false;
+        for step in self.steps.within(range.clone()) {
             if !step.matters(held) {
                 continue;
             }
-            let state = Rc::make_mut(&mut state);
+            if !std::mem::replace(&mut is_changed, true) {
+                state.clone_from(&start);
+            }
             if step.take(function, state, parents) {
                 // Knowledge that follows from the lanes before the condition is no longer true.
                 is_stale = true;
-                if restart == Restart::AtOnce {
-                    return None;
+                if self.restart == Restart::AtOnce {
+                    return true;
                 }
             }
             held = state.held();
         }
-        let Some(last) = range.last() else { continue };
+        let Some(last) = range.last() else {
+            return is_stale;
+        };
+        let mut shared = (!is_changed).then_some(start);
         for next in function.following(last) {
             let next = function.stretch_of(next);
-            let joined = match &before[next] {
-                Some(known) if Rc::ptr_eq(known, &state) || **known == *state => continue,
+            let state = match &shared {
+                Some(shared) => &**shared,
+                None => &self.state,
+            };
+            let joined = match &self.before[next] {
                 Some(known) => {
-                    let joined = known.join(&state, parents);
-                    if joined == **known {
+                    if std::ptr::eq(&raw const **known, state) || **known == *state {
                         continue;
                     }
-                    Rc::new(joined)
+                    self.joined.join(known, state, parents);
+                    if self.joined == **known {
+                        continue;
+                    }
+                    Rc::new(self.joined.clone())
                 }
-                None => state.clone(),
+                None => {
+                    let state = &self.state;
+                    shared.get_or_insert_with(|| Rc::new(state.clone())).clone()
+                }
             };
-            before[next] = Some(joined);
-            waiting.insert(next);
+            self.changes.push(Change {
+                visit: parents.visit,
+                stretch: next,
+                old: self.before[next].replace(joined),
+                is_new: self.waiting.insert(next),
+            });
+        }
+        is_stale
+    }
+
+    /// Takes back all visits from the one with this number on.
+    fn go_back(&mut self, visit: u32) {
+        while self.visits.len() > visit as usize {
+            let Some(stretch) = self.visits.pop() else {
+                return;
+            };
+            let number = self.visits.len() as u32;
+            let is_own = |change: &mut Change| change.visit == number;
+            while let Some(change) = self.changes.pop_if(is_own) {
+                self.before[change.stretch] = change.old;
+                if change.is_new {
+                    self.waiting.remove(&change.stretch);
+                }
+            }
+            self.waiting.insert(stretch);
         }
     }
-    (!is_stale).then_some(before)
 }
 
 /// An instruction that may change what is known, decoded once: most are looked at several times.
@@ -601,44 +745,92 @@ impl Steps {
 
 /// Finds the ways of lanes in a function, and the stretches whose lanes are those of its entry.
 /// `callees_end`: a callee may end the wave.
-pub(super) fn find(function: &Function<'_>, callees_end: bool) -> LaneWays {
-    let mut parents = Parents::new(function);
-    let Some((steps, before)) = states(function, &mut parents) else {
-        return LaneWays::default();
-    };
-    let mut found = ways(function, &steps, &before, &mut parents, callees_end);
-    let has_all = |state: &Option<Rc<State>>| matches!(state, Some(state) if state.exec == Mask::Is(Set::Entry));
-    let numbers = before.iter().enumerate();
-    found.entry = numbers
-        .filter(|(_, state)| has_all(state))
-        .map(|(stretch, _)| stretch)
-        .collect();
-    let numbers = before.iter().enumerate();
-    let kept = numbers.filter_map(|(stretch, state)| match state.as_ref()?.exec {
-        Mask::Is(Set::Kept(at)) => Some((stretch, function.stretch_of(at as usize) + 1)),
-        _ => None,
-    });
-    found.kept = kept.collect();
-    found
+pub(super) fn find(function: &Function<'_>, callees_end: bool) -> Rc<LaneWays> {
+    let callees_end = callees_end && function.calls;
+    let find = || Known::find(function).map(|known| known.ways(callees_end));
+    let lanes = &function.lanes;
+    lanes.get_or_find(callees_end, || find().unwrap_or_default())
 }
 
-/// Returns whether the lanes of the entry are active at each of these instructions.
-pub(super) fn are_whole(function: &Function<'_>, numbers: &[usize]) -> bool {
-    let mut parents = Parents::new(function);
-    let Some((steps, before)) = states(function, &mut parents) else {
-        return false;
+/// Returns whether the lanes of the entry are active wherever a function returns. Its ways of lanes are known after that.
+pub(super) fn returns_whole(function: &Function<'_>) -> bool {
+    let known = Known::find(function);
+    let callees: &[bool] = match function.calls {
+        true => &[false, true],
+        false => &[false],
     };
-    numbers.iter().all(|number| {
-        let stretch = function.stretch_of(*number);
-        let Some(mut state) = before[stretch].as_deref().cloned() else {
-            // No wave comes there.
-            return true;
-        };
-        for earlier in steps.within(function.stretches[stretch].first..*number) {
-            earlier.take(function, &mut state, &mut parents);
+    for callees_end in callees {
+        let ways = || known.as_ref().map(|known| known.ways(*callees_end));
+        let lanes = &function.lanes;
+        lanes.get_or_find(*callees_end, || ways().unwrap_or_default());
+    }
+    known.is_some_and(|known| known.returns_whole())
+}
+
+/// The knowledge before each stretch of a function.
+struct Known<'a, 'data> {
+    function: &'a Function<'data>,
+    steps: Steps,
+    parents: Parents,
+    before: States,
+}
+
+impl<'a, 'data> Known<'a, 'data> {
+    /// `None`: the function is too large.
+    fn find(function: &'a Function<'data>) -> Option<Self> {
+        let mut parents = Parents::new(function);
+        let (steps, before) = states(function, &mut parents)?;
+        Some(Self {
+            function,
+            steps,
+            parents,
+            before,
+        })
+    }
+
+    /// The ways of lanes.
+    fn ways(&self, callees_end: bool) -> LaneWays {
+        let function = self.function;
+        let mut found = ways(
+            function,
+            &self.steps,
+            &self.before,
+            &mut self.parents.clone(),
+            callees_end,
+        );
+        for (stretch, state) in found.stretches.iter_mut().zip(&self.before) {
+            match state.as_ref().map(|state| state.exec) {
+                Some(Mask::Is(Set::Entry)) => stretch.are_of_entry = true,
+                Some(Mask::Is(Set::Kept(at))) => {
+                    stretch.behind = Some(function.stretch_of(at as usize) as u32 + 1);
+                }
+                _ => {}
+            }
         }
-        state.exec == Mask::Is(Set::Entry)
-    })
+        found
+    }
+
+    /// Returns whether the lanes of the entry are active wherever the function returns.
+    fn returns_whole(&self) -> bool {
+        let function = self.function;
+        let is_return = |number: &usize| {
+            let is_jump = function.jumps.contains_key(number);
+            matches!(function.all[*number].flow, Flow::Indirect) && !is_jump
+        };
+        let mut parents = self.parents.clone();
+        (0..function.all.len()).filter(is_return).all(|number| {
+            let stretch = function.stretch_of(number);
+            let Some(mut state) = self.before[stretch].as_deref().cloned() else {
+                // No wave comes there.
+                return true;
+            };
+            let first = function.stretches[stretch].first;
+            for earlier in self.steps.within(first..number) {
+                earlier.take(function, &mut state, &mut parents);
+            }
+            state.exec == Mask::Is(Set::Entry)
+        })
+    }
 }
 
 /// The ways of lanes where EXEC changes, by what is known before each stretch.
@@ -650,11 +842,13 @@ fn ways(
     callees_end: bool,
 ) -> LaneWays {
     // Two pools for each condition: for the lanes that it keeps, and for the others.
-    let pool = |condition: Condition, is_rest: bool| {
-        LaneEnd::Pool(2 * condition as usize + usize::from(is_rest))
-    };
+    let pool =
+        |condition: Condition, is_rest: bool| LaneEnd::Pool(2 * condition + u32::from(is_rest));
     let both = |condition: Condition| [pool(condition, true), pool(condition, false)];
-    let mut found = LaneWays::default();
+    let mut found = LaneWays {
+        stretches: vec![StretchLanes::default(); states.len()],
+        ..LaneWays::default()
+    };
     // Pools whose lanes may go to places that are not known.
     let mut leaking: BTreeSet<Condition> = BTreeSet::new();
     for (stretch, state) in states.iter().enumerate() {
@@ -697,9 +891,10 @@ fn ways(
             if !ins.writes_exec || ins.ends_block() {
                 continue;
             }
-            let (own, next) = (LaneEnd::Stretch(stretch), LaneEnd::Stretch(stretch + 1));
-            found.known.insert(stretch);
-            let mut add = |from: LaneEnd, to: LaneEnd| _ = found.ways.insert((from, to));
+            let [own, next] =
+                [stretch, stretch + 1].map(|stretch| LaneEnd::Stretch(stretch as u32));
+            found.stretches[stretch].has_ways = true;
+            let mut add = |from: LaneEnd, to: LaneEnd| found.ways.push((from, to));
             if let Some((_, Left { start, .. })) = left {
                 add(own, next);
                 add(own, pool(start, true));
@@ -782,6 +977,8 @@ fn ways(
             }
         }
     }
+    found.ways.sort_unstable();
+    found.ways.dedup();
     // No lanes leave a pool that none enter.
     let entered: BTreeSet<LaneEnd> = found.ways.iter().map(|(_, to)| *to).collect();
     found.ways.retain(|(from, _)| match from {
@@ -789,20 +986,21 @@ fn ways(
         LaneEnd::Stretch(_) | LaneEnd::Outside => true,
     });
     // Pools get numbers one after the other.
-    let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut renamed = |end: LaneEnd| match end {
-        LaneEnd::Pool(pool) if leaking.contains(&(pool as Condition / 2)) => LaneEnd::Outside,
+    let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut rename = |end: &mut LaneEnd| match end {
+        LaneEnd::Pool(pool) if leaking.contains(&(*pool / 2)) => *end = LaneEnd::Outside,
         LaneEnd::Pool(pool) => {
-            let next = numbers.len();
-            LaneEnd::Pool(*numbers.entry(pool).or_insert(next))
+            let next = numbers.len() as u32;
+            *pool = *numbers.entry(*pool).or_insert(next);
         }
-        other => other,
+        LaneEnd::Stretch(_) | LaneEnd::Outside => {}
     };
-    let ways = found.ways.iter();
-    found.ways = ways
-        .map(|(from, to)| (renamed(*from), renamed(*to)))
-        .collect();
-    found.pools = numbers.len();
+    for (from, to) in &mut found.ways {
+        rename(from);
+        rename(to);
+    }
+    found.pools = numbers.len() as u32;
+    found.ways.shrink_to_fit();
     found
 }
 

@@ -17,6 +17,7 @@ mod function;
 mod insert;
 mod jumps;
 mod kept;
+mod lanes;
 mod link;
 mod loops;
 mod map;

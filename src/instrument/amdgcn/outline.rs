@@ -3,6 +3,7 @@
 //! A decoded instruction takes 64 bytes, ten times the size of its code. The functions of a large code object are therefore
 //! decoded again one by one when they are rewritten.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -11,6 +12,8 @@ use modelgpu_isa::Flow;
 use super::code::{NamedCode, Scalars, Used};
 use super::error::Refusal;
 use super::function::Function;
+use super::lanes::KnownLanes;
+use super::masks;
 
 /// The bytes of code up to which all functions stay decoded: to decode them takes some tenth of the time.
 const KEPT_BYTES: usize = 4 << 20;
@@ -41,6 +44,10 @@ pub(super) struct Outline<'data> {
     /// Why it cannot be copied.
     pub(super) obstacle: Option<Refusal>,
     kept_calls: BTreeMap<usize, Scalars>,
+    /// The lanes of its entry are active wherever it returns. `None`: it is not known yet.
+    returns_whole: Option<bool>,
+    /// The ways of its lanes, until it is decoded again.
+    lanes: RefCell<KnownLanes>,
     decoded: Option<Rc<Function<'data>>>,
 }
 
@@ -51,7 +58,12 @@ pub(super) fn outlines(codes: Vec<NamedCode<'_>>) -> Vec<Outline<'_>> {
     let outlined = codes.into_iter().filter_map(|named| {
         let mut function = Function::new(&named);
         function.find_callees();
-        let outline = (!function.all.is_empty()).then(|| Outline::new(named, &function))?;
+        let mut outline = (!function.all.is_empty()).then(|| Outline::new(named, &function))?;
+        if !function.calls && outline.may_return_whole() {
+            // It is decoded now.
+            outline.returns_whole = Some(masks::returns_whole(&function));
+            outline.lanes.replace(function.lanes.clone());
+        }
         let decoded = is_kept.then(|| {
             function.find_loops();
             Rc::new(function)
@@ -93,6 +105,8 @@ impl<'data> Outline<'data> {
                 .any(|ins| matches!(ins.flow, Flow::End | Flow::Trap)),
             obstacle: obstacle(function),
             kept_calls: BTreeMap::new(),
+            returns_whole: None,
+            lanes: RefCell::default(),
             decoded: None,
             named,
         }
@@ -118,6 +132,7 @@ impl<'data> Outline<'data> {
             let mut function = Function::new(&self.named);
             function.callees.clone_from(&self.callees);
             function.kept_calls.clone_from(&self.kept_calls);
+            function.lanes = self.lanes.take();
             Rc::new(function)
         })
     }
@@ -129,6 +144,22 @@ impl<'data> Outline<'data> {
             Rc::make_mut(&mut function).find_loops();
         }
         function
+    }
+
+    /// All of its ways are known, and it may return.
+    pub(super) fn may_return_whole(&self) -> bool {
+        let is_open = self.has_unresolved || self.has_outside;
+        !self.is_kernel() && !is_open && !self.used.has_indexed_scalars
+    }
+
+    /// Returns whether the lanes of its entry are active wherever it returns. [`Self::set_kept_calls`] comes before.
+    pub(super) fn returns_whole(&self) -> bool {
+        self.returns_whole.unwrap_or_else(|| {
+            let function = self.decoded();
+            let returns_whole = masks::returns_whole(&function);
+            self.lanes.replace(function.lanes.clone());
+            returns_whole
+        })
     }
 
     /// The calls after which the active lanes are those before it, with the scalar registers that the callees may write.
