@@ -243,55 +243,130 @@ impl Code<'_> {
         decode(self.words(address), self.target).ok()
     }
 
-    /// All instructions up to the first bytes that are none, and the registers that they use.
-    pub(super) fn instructions(&self) -> (Vec<Ins>, Used) {
-        let mut all = Vec::with_capacity(self.bytes.len() / 6);
+    /// The facts about the instruction at an ELF address.
+    fn facts(&self, words: [u32; 4], address: u64) -> Option<(Ins, Used)> {
+        let found = decode(words, self.target).ok()?;
         let mut used = Used::default();
-        let mut address = self.address;
-        let end = self.address + self.bytes.len() as u64;
+        let mut writes = 0;
+        let (mut vectors, mut written) = (0, 0);
+        for access in found.accesses(self.wave) {
+            used.add(&access, self.target);
+            if access.file == File::Vector {
+                let count = u64::from(access.count).min(32);
+                let all = ((1_u64 << count) - 1)
+                    .checked_shl(access.first.into())
+                    .unwrap_or_default();
+                vectors |= all as FirstVectors;
+                if access.kind == AccessKind::Write {
+                    written |= all as FirstVectors;
+                }
+            }
+            if access.kind == AccessKind::Write && access.file == File::Scalar {
+                let first = u32::from(access.first);
+                let end = (first + u32::from(access.count)).min(Scalars::BITS);
+                writes |= registers(first.min(end), end);
+            }
+        }
+        let name = found.mnemonic;
+        let is_indexed = found.indexes_registers() || name.starts_with("s_set_gpr_idx");
+        match name.starts_with("s_movrel") {
+            true => used.has_indexed_scalars = true,
+            false => used.has_indexed_vectors = is_indexed,
+        }
+        let ins = Ins {
+            address,
+            mnemonic: name,
+            flow: found.flow(),
+            size: found.size,
+            reads_scc: found.reads_scc(),
+            writes_scc: found.writes_scc(),
+            writes_exec: found.writes_exec(),
+            writes,
+            vectors,
+            loads: if is_memory(name) { written } else { 0 },
+        };
+        Some((ins, used))
+    }
+}
+
+/// The facts about an instruction of one or two words.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    words: [u32; 2],
+    ins: Ins,
+    used: Used,
+    /// The number of the last code that has it.
+    code: u32,
+}
+
+/// Decodes code of one target and wave size. Half of all instructions are the same as one that came shortly before.
+#[derive(Clone, Debug)]
+pub(super) struct Decoder {
+    /// The last instruction of each hash of its first word.
+    seen: Vec<Option<Seen>>,
+    /// The number of the code.
+    code: u32,
+    wave: WaveSize,
+}
+
+impl Decoder {
+    /// A decoder of so many bytes of code.
+    pub(super) fn new(bytes: usize) -> Self {
+        /// These fit into the cache of a core.
+        const MOST: usize = 4096;
+        Self {
+            seen: vec![None; (bytes / 16).clamp(16, MOST).next_power_of_two()],
+            code: 0,
+            wave: WaveSize::W64,
+        }
+    }
+
+    /// All instructions of code up to the first bytes that are none, and the registers that they use.
+    pub(super) fn instructions(&mut self, code: &Code<'_>) -> (Vec<Ins>, Used) {
+        /// Knuth's multiplicative hash.
+        const SPREAD: u32 = 0x9e37_79b1;
+        self.code += 1;
+        if code.wave != self.wave {
+            self.wave = code.wave;
+            self.seen.fill(None);
+        }
+        let shift = u32::BITS - self.seen.len().ilog2();
+        let mut all = Vec::with_capacity(code.bytes.len() / 6);
+        let mut used = Used::default();
+        let mut address = code.address;
+        let end = code.address + code.bytes.len() as u64;
         while address + 4 <= end {
-            let Some(found) = self.decode(address) else {
-                break;
+            let words = code.words(address);
+            let [first, second, ..] = words;
+            let place = &mut self.seen[(first.wrapping_mul(SPREAD) >> shift) as usize];
+            let is_same = |seen: &Seen| {
+                seen.words[0] == first && (seen.ins.size == 4 || seen.words[1] == second)
             };
-            let mut writes = 0;
-            let (mut vectors, mut written) = (0, 0);
-            for access in found.accesses(self.wave) {
-                used.add(&access, self.target);
-                if access.file == File::Vector {
-                    let count = u64::from(access.count).min(32);
-                    let all = ((1_u64 << count) - 1)
-                        .checked_shl(access.first.into())
-                        .unwrap_or_default();
-                    vectors |= all as FirstVectors;
-                    if access.kind == AccessKind::Write {
-                        written |= all as FirstVectors;
-                    }
+            let ins = if let Some(seen) = place.as_mut().filter(|seen| is_same(seen)) {
+                if std::mem::replace(&mut seen.code, self.code) != self.code {
+                    used.join(seen.used);
                 }
-                if access.kind == AccessKind::Write && access.file == File::Scalar {
-                    let first = u32::from(access.first);
-                    let end = (first + u32::from(access.count)).min(Scalars::BITS);
-                    writes |= registers(first.min(end), end);
+                Ins {
+                    address,
+                    ..seen.ins
                 }
-            }
-            let name = found.mnemonic;
-            let is_indexed = found.indexes_registers() || name.starts_with("s_set_gpr_idx");
-            match name.starts_with("s_movrel") {
-                true => used.has_indexed_scalars = true,
-                false => used.has_indexed_vectors |= is_indexed,
-            }
-            all.push(Ins {
-                address,
-                mnemonic: name,
-                flow: found.flow(),
-                size: found.size,
-                reads_scc: found.reads_scc(),
-                writes_scc: found.writes_scc(),
-                writes_exec: found.writes_exec(),
-                writes,
-                vectors,
-                loads: if is_memory(name) { written } else { 0 },
-            });
-            address += u64::from(found.size);
+            } else {
+                let Some((ins, own)) = code.facts(words, address) else {
+                    break;
+                };
+                used.join(own);
+                if ins.size <= 8 {
+                    *place = Some(Seen {
+                        words: [first, second],
+                        ins,
+                        used: own,
+                        code: self.code,
+                    });
+                }
+                ins
+            };
+            all.push(ins);
+            address += u64::from(ins.size);
         }
         (all, used)
     }

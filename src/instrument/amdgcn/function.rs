@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use modelgpu_isa::{Flow, Operand};
 
 use super::calls::{Sources, Ways};
-use super::code::{Code, Index, Ins, NamedCode, Scalars, Used};
+use super::code::{Code, Decoder, Index, Ins, NamedCode, Scalars, Used};
 use super::jumps;
 use super::lanes::KnownLanes;
 use super::loops::Loops;
@@ -64,9 +64,9 @@ pub(super) struct Function<'data> {
 
 impl<'data> Function<'data> {
     /// Decodes the code of a function, and finds its stretches. [`Self::find_callees`] and [`Self::find_loops`] come next.
-    pub(super) fn new(named: &NamedCode<'data>) -> Self {
+    pub(super) fn new(named: &NamedCode<'data>, decoder: &mut Decoder) -> Self {
         let code = named.code;
-        let (all, used) = code.instructions();
+        let (all, used) = decoder.instructions(&code);
         let index = Index::new(&all);
         let mut entries = vec![0];
         if named.has_preloaded_entry {
@@ -297,12 +297,13 @@ mod tests {
                 target: Target::Gfx90a,
                 wave: WaveSize::W64,
             };
-            let mut function = Function::new(&NamedCode {
+            let named = NamedCode {
                 name: "f",
                 code,
                 descriptors: Vec::new(),
                 has_preloaded_entry: false,
-            });
+            };
+            let mut function = Function::new(&named, &mut Decoder::new(bytes.len()));
             function.find_loops();
             assert!(function.all.is_empty(), "{bytes:?}");
             assert!(function.stretches.iter().all(|stretch| !stretch.is_head));

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use modelgpu_isa::Flow;
 
-use super::code::{NamedCode, Scalars, Used};
+use super::code::{Decoder, NamedCode, Scalars, Used};
 use super::error::Refusal;
 use super::function::Function;
 use super::lanes::KnownLanes;
@@ -49,16 +49,20 @@ pub(super) struct Outline<'data> {
     /// The ways of its lanes, until it is decoded again.
     lanes: RefCell<KnownLanes>,
     decoded: Option<Rc<Function<'data>>>,
+    decoder: Rc<RefCell<Decoder>>,
 }
 
 /// The outlines of these functions, without empty ones.
 pub(super) fn outlines(codes: Vec<NamedCode<'_>>) -> Vec<Outline<'_>> {
     let sizes = codes.iter().map(|named| named.code.bytes.len());
-    let is_kept = sizes.sum::<usize>() <= KEPT_BYTES;
+    let bytes = sizes.sum();
+    let is_kept = bytes <= KEPT_BYTES;
+    let decoder = Rc::new(RefCell::new(Decoder::new(bytes)));
     let outlined = codes.into_iter().filter_map(|named| {
-        let mut function = Function::new(&named);
+        let mut function = Function::new(&named, &mut decoder.borrow_mut());
         function.find_callees();
-        let mut outline = (!function.all.is_empty()).then(|| Outline::new(named, &function))?;
+        let mut outline =
+            (!function.all.is_empty()).then(|| Outline::new(named, &function, &decoder))?;
         if !function.calls && outline.may_return_whole() {
             // It is decoded now.
             outline.returns_whole = Some(masks::returns_whole(&function));
@@ -74,7 +78,11 @@ pub(super) fn outlines(codes: Vec<NamedCode<'_>>) -> Vec<Outline<'_>> {
 }
 
 impl<'data> Outline<'data> {
-    fn new(named: NamedCode<'data>, function: &Function<'data>) -> Self {
+    fn new(
+        named: NamedCode<'data>,
+        function: &Function<'data>,
+        decoder: &Rc<RefCell<Decoder>>,
+    ) -> Self {
         let all = function.all.iter();
         let mut goals = Vec::new();
         let mut direct_calls = Vec::new();
@@ -108,6 +116,7 @@ impl<'data> Outline<'data> {
             returns_whole: None,
             lanes: RefCell::default(),
             decoded: None,
+            decoder: decoder.clone(),
             named,
         }
     }
@@ -129,7 +138,7 @@ impl<'data> Outline<'data> {
     /// The function, whose loops may not be known.
     pub(super) fn decoded(&self) -> Rc<Function<'data>> {
         self.decoded.clone().unwrap_or_else(|| {
-            let mut function = Function::new(&self.named);
+            let mut function = Function::new(&self.named, &mut self.decoder.borrow_mut());
             function.callees.clone_from(&self.callees);
             function.kept_calls.clone_from(&self.kept_calls);
             function.lanes = self.lanes.take();
