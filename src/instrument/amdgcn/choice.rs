@@ -1,6 +1,7 @@
 //! The choice of counters: those that all other counts of a group follow from.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::flow::{Flowing, Graph, Ratio};
 use super::function::{Function, Stretch};
@@ -14,7 +15,10 @@ use crate::support::counting::Counting;
 pub(super) type Key = (usize, usize, Kind);
 
 /// The sums of the waves and of the lanes of a stretch: terms, each with a factor.
-pub(super) type StretchSums = (Vec<(Term, Ratio)>, Vec<(Term, Ratio)>);
+pub(super) type StretchSums = (Rc<Terms>, Terms);
+
+/// Terms, each with a factor, by rising term.
+pub(super) type Terms = Vec<(Term, Ratio)>;
 
 /// The counters of a group before they have registers.
 pub(super) struct Choice {
@@ -119,7 +123,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
                 block,
             )
         });
-        let mut waves: Vec<Vec<(Term, Ratio)>> = Vec::with_capacity(blocks.len());
+        let mut waves: Vec<Rc<Terms>> = Vec::with_capacity(blocks.len());
         let own = |key: Key| {
             (
                 Term {
@@ -132,19 +136,19 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         for (block, sum) in picked.iter().enumerate() {
             let stretch = blocks[block];
             let key = (number, stretch, Kind::Waves);
-            let terms = |block: usize| match &entry {
-                Some((waves, _)) if block == 0 => waves.clone(),
-                _ => vec![own((number, blocks[block], Kind::Waves))],
+            let terms = |block: usize, sum: &mut SumOfTerms| match &entry {
+                Some((waves, _)) if block == 0 => sum.add(waves),
+                _ => sum.add(&[own((number, blocks[block], Kind::Waves))]),
             };
             let is_checked = checked(stretch);
             let derived = match !is_checked && (is_known(stretch) || is_derived(sum, block)) {
                 true => derive(sum, &terms),
                 false => None,
             };
-            waves.push(derived.unwrap_or_else(|| {
+            waves.push(Rc::new(derived.unwrap_or_else(|| {
                 choice.keys.push(key);
                 vec![own(key)]
-            }));
+            })));
             if is_checked {
                 choice.checked.insert((number, stretch));
             }
@@ -157,7 +161,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
             function.is_kernel() && !is_apart && ways.stretch(stretch).are_of_entry
         };
         // The waves of a loop times the lanes that all its rounds have.
-        let multiplied = |stretch: usize| -> Option<Vec<(Term, Ratio)>> {
+        let multiplied = |stretch: usize| -> Option<Terms> {
             let behind = ways.stretch(stretch).behind? as usize;
             let is_once = stretches.get(behind)?.depth == 0;
             let is_wanted = may_multiply && is_exact && !is_apart && function.is_kernel();
@@ -170,8 +174,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
             });
             (is_once && is_wanted && is_useful).then(|| terms.collect())
         };
-        let multiplied: Vec<Option<Vec<(Term, Ratio)>>> =
-            (0..stretches.len()).map(multiplied).collect();
+        let multiplied: Vec<Option<Terms>> = (0..stretches.len()).map(multiplied).collect();
         let picked = graph.counts().pick(|stretch| {
             let found = &stretches[stretch];
             (
@@ -185,7 +188,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
             )
         });
         // The lanes at entry times the waves; some lane ran if a wave did.
-        let products = |stretch: usize| -> Vec<(Term, Ratio)> {
+        let products = |stretch: usize| -> Terms {
             let terms = waves[block_of[stretch]].iter();
             let terms = terms.map(|(term, factor)| {
                 (
@@ -200,12 +203,12 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         };
         let mut sums = Vec::with_capacity(stretches.len());
         for (stretch, sum) in picked.iter().enumerate() {
-            let terms = |stretch: usize| match &entry {
-                _ if is_entry(stretch) => products(stretch),
-                Some((_, lanes)) if stretch == 0 => lanes.clone(),
+            let terms = |stretch: usize, sum: &mut SumOfTerms| match &entry {
+                _ if is_entry(stretch) => sum.add(&products(stretch)),
+                Some((_, lanes)) if stretch == 0 => sum.add(lanes),
                 _ => match &multiplied[stretch] {
-                    Some(terms) => terms.clone(),
-                    None => vec![own((number, stretch, Kind::Lanes))],
+                    Some(terms) => sum.add(terms),
+                    None => sum.add(&[own((number, stretch, Kind::Lanes))]),
                 },
             };
             let is_given = is_entry(stretch) || is_known(stretch);
@@ -265,31 +268,57 @@ pub(super) fn is_first(functions: &[&Function<'_>], function: usize, stretch: us
     function.is_kernel() && function.entries.len() == 1 && stretch == 0 && is_once
 }
 
-/// A sum by counters: each node has these terms. `None` if a factor gets too large.
-fn derive(sum: &Sum, terms: &impl Fn(usize) -> Vec<(Term, Ratio)>) -> Option<Vec<(Term, Ratio)>> {
-    let mut all = BTreeMap::new();
+/// A sum by counters: `terms` adds those of a node. `None` if a factor gets too large.
+fn derive(sum: &Sum, terms: &impl Fn(usize, &mut SumOfTerms) -> Option<()>) -> Option<Terms> {
+    let mut all = SumOfTerms::default();
     for (node, factor) in &sum.terms {
-        let factor = Ratio::new((*factor).into(), sum.denominator.into())?;
-        add_terms(&mut all, &terms(*node), factor)?;
+        all.factor = Ratio::new((*factor).into(), sum.denominator.into())?;
+        terms(*node, &mut all)?;
     }
-    Some(all.into_iter().collect())
+    all.finish()
 }
 
-/// Adds terms with a factor. `None` if one gets too large.
-fn add_terms(
-    all: &mut BTreeMap<Term, Ratio>,
-    terms: &[(Term, Ratio)],
+/// A sum of terms.
+struct SumOfTerms {
+    all: Terms,
+    /// That of all terms that come next.
     factor: Ratio,
-) -> Option<()> {
-    for (term, own) in terms {
-        let value = own.times(factor)?;
-        let value = match all.get(term) {
-            Some(known) => known.plus(value)?,
-            None => value,
-        };
-        all.insert(*term, value);
+}
+
+impl Default for SumOfTerms {
+    fn default() -> Self {
+        Self {
+            all: Terms::new(),
+            factor: Ratio::ONE,
+        }
     }
-    Some(())
+}
+
+impl SumOfTerms {
+    /// Adds terms. `None` if a factor gets too large.
+    fn add(&mut self, terms: &[(Term, Ratio)]) -> Option<()> {
+        for (term, own) in terms {
+            self.all.push((*term, own.times(self.factor)?));
+        }
+        Some(())
+    }
+
+    /// The sum. `None` if a factor gets too large.
+    fn finish(self) -> Option<Terms> {
+        let mut all = self.all;
+        if all.is_sorted_by(|(one, _), (other, _)| one < other) {
+            return Some(all);
+        }
+        all.sort_by_key(|(term, _)| *term);
+        let mut sum = Terms::with_capacity(all.len());
+        for (term, factor) in all {
+            match sum.last_mut() {
+                Some((last, known)) if *last == term => *known = known.plus(factor)?,
+                _ => sum.push((term, factor)),
+            }
+        }
+        Some(sum)
+    }
 }
 
 /// The calls among the functions of a group.
@@ -391,17 +420,18 @@ impl Calls {
         /// More would make the sums of the function long.
         const MAX_TERMS: usize = 16;
         let function = functions[number];
-        let (mut waves, mut lanes) = (BTreeMap::new(), BTreeMap::new());
+        let (mut waves, mut lanes) = (SumOfTerms::default(), SumOfTerms::default());
         for (caller, call) in &self.callers[number] {
             let stretch = functions[*caller].stretch_of(*call);
             let (of_waves, of_lanes) = sums[*caller].get(stretch)?;
-            add_terms(&mut waves, of_waves, Ratio::ONE)?;
-            add_terms(&mut lanes, of_lanes, Ratio::ONE)?;
+            waves.add(of_waves)?;
+            lanes.add(of_lanes)?;
         }
+        let (waves, lanes) = (waves.finish()?, lanes.finish()?);
         let mut all = 0..function.all.len();
         let is_branch_goal = all.any(|from| function.following(from).any(|next| next == 0));
         let is_long = waves.len().max(lanes.len()) > MAX_TERMS;
         let is_known = !self.callers[number].is_empty() && !is_branch_goal && !is_long;
-        is_known.then(|| (waves.into_iter().collect(), lanes.into_iter().collect()))
+        is_known.then(|| (Rc::new(waves), lanes))
     }
 }

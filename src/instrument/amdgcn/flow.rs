@@ -5,7 +5,7 @@
 //! Stevenson, "Optimal measurement points for program frequency counts", 1973). Counts of nodes are picked, cheapest first, as
 //! long as they are independent of the picked ones. The others are sums of these, each with a factor.
 
-use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use modelgpu_isa::{Condition, Flow};
 
@@ -18,14 +18,18 @@ const MAX_NODES: usize = 4096;
 /// The most terms of a sum. Other counts are picked.
 const MAX_TERMS: usize = 64;
 
-/// The nodes and edges of a function. The node that is `None` is the outside.
+/// The nodes and edges of a function.
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
     nodes: usize,
     /// The nodes whose counts can be picked: the first ones.
     counted: usize,
-    edges: Vec<(Option<usize>, Option<usize>)>,
+    /// The ends of edges: [`OUTSIDE`], or the number of a node plus 1.
+    edges: Vec<(u32, u32)>,
 }
+
+/// The end of edges from and to other code.
+const OUTSIDE: u32 = 0;
 
 /// The flow through a graph.
 #[derive(Clone, Copy, Debug)]
@@ -50,16 +54,15 @@ impl Graph {
         };
         let of_lanes = lane_ways.is_some();
         let count = nodes.iter().max().map_or(0, |last| last + 1);
-        let node = |number: usize| nodes[function.stretch_of(number)];
-        let mut edges: Vec<(Option<usize>, Option<usize>)> = function
-            .entries
-            .iter()
-            .map(|entry| (None, Some(node(*entry))))
-            .collect();
+        let end = |node: usize| node as u32 + 1;
+        let node = |number: usize| end(nodes[function.stretch_of(number)]);
+        let entries = function.entries.iter();
+        let mut edges: Vec<(u32, u32)> = Vec::with_capacity(3 * function.stretches.len());
+        edges.extend(entries.map(|entry| (OUTSIDE, node(*entry))));
         for stretch in 0..function.stretches.len() {
             let range = function.instructions_of(stretch);
-            let own = nodes[stretch];
-            let is_next_own = nodes.get(stretch + 1) == Some(&own);
+            let is_next_own = nodes.get(stretch + 1) == Some(&nodes[stretch]);
+            let own = end(nodes[stretch]);
             let Some(last) = range.clone().last() else {
                 continue;
             };
@@ -68,7 +71,7 @@ impl Graph {
                 .any(|number| matches!(function.all[number].flow, Flow::Trap));
             if has_trap {
                 // Some waves end there.
-                edges.push((Some(own), None));
+                edges.push((own, OUTSIDE));
             }
             if is_next_own {
                 continue;
@@ -83,50 +86,47 @@ impl Graph {
                 _ => None,
             };
             let goal = function.goal(last);
-            let goals: Vec<usize> = function
-                .following(last)
-                .filter(|next| {
-                    let is_taken = Some(*next) == goal;
-                    match condition {
-                        _ if !of_lanes || goal == Some(last + 1) => true,
-                        Some(Condition::Execz) => !is_taken,
-                        Some(Condition::Execnz) => is_taken,
-                        _ => true,
-                    }
-                })
-                .map(node)
-                .collect();
+            let goals = function.following(last).filter(|next| {
+                let is_taken = Some(*next) == goal;
+                match condition {
+                    _ if !of_lanes || goal == Some(last + 1) => true,
+                    Some(Condition::Execz) => !is_taken,
+                    Some(Condition::Execnz) => is_taken,
+                    _ => true,
+                }
+            });
             let is_kept = !of_lanes || function.kept_calls.contains_key(&last);
             let is_parted = ins.is_call() && (!is_kept || callees_end)
                 || of_lanes && range.clone().any(|number| function.all[number].writes_exec);
             let leaves = matches!(ins.flow, Flow::End | Flow::Indirect)
                 && !function.jumps.contains_key(&last);
-            if is_parted || leaves || goals.is_empty() {
-                edges.push((Some(own), None));
-            }
             let from = match is_parted {
-                true => None,
-                false => Some(own),
+                true => OUTSIDE,
+                false => own,
             };
-            edges.extend(goals.into_iter().map(|goal| (from, Some(goal))));
+            let before = edges.len();
+            edges.extend(goals.map(|goal| (from, node(goal))));
+            if is_parted || leaves || edges.len() == before {
+                edges.push((own, OUTSIDE));
+            }
         }
         let mut all = count;
         if let Some(lane_ways) = lane_ways {
             // Pools are nodes after the stretches.
-            let end = |end: LaneEnd| match end {
-                LaneEnd::Stretch(stretch) => Some(stretch as usize),
-                LaneEnd::Pool(pool) => Some(count + pool as usize),
-                LaneEnd::Outside => None,
+            let lane_end = |lane_end: LaneEnd| match lane_end {
+                LaneEnd::Stretch(stretch) => end(stretch as usize),
+                LaneEnd::Pool(pool) => end(count + pool as usize),
+                LaneEnd::Outside => OUTSIDE,
             };
             let ways = lane_ways.ways.iter();
-            edges.extend(ways.map(|(from, to)| (end(*from), end(*to))));
+            edges.extend(ways.map(|(from, to)| (lane_end(*from), lane_end(*to))));
             all += lane_ways.pools as usize;
         }
         if !function.unresolved.is_empty() {
             // Others may jump into the function by an address that is not known.
             for node in 0..count {
-                edges.push((None, Some(node)));
-                edges.push((Some(node), None));
+                edges.push((OUTSIDE, end(node)));
+                edges.push((end(node), OUTSIDE));
             }
         }
         edges.sort_unstable();
@@ -148,75 +148,133 @@ impl Graph {
     }
 
     /// The count of each node by the flows on edges that are not in a spanning tree.
-    fn flows(&self) -> Vec<Vector> {
-        let outside = self.nodes;
-        let ends: Vec<(usize, usize)> = self
-            .edges
-            .iter()
-            .map(|(from, to)| (from.unwrap_or(outside), to.unwrap_or(outside)))
-            .collect();
-        let mut parts: Vec<usize> = (0..=outside).collect();
-        let root = |parts: &mut Vec<usize>, mut node: usize| {
-            while parts[node] != node {
-                parts[node] = parts[parts[node]];
-                node = parts[node];
+    fn flows(&self) -> Flows {
+        let ends = self.nodes + 1;
+        let mut parts: Vec<u32> = (0..ends as u32).collect();
+        let root = |parts: &mut [u32], mut node: u32| {
+            while parts[node as usize] != node {
+                parts[node as usize] = parts[parts[node as usize] as usize];
+                node = parts[node as usize];
             }
             node
         };
-        let mut vectors: Vec<Option<Vector>> = vec![None; ends.len()];
-        let mut at: Vec<Vec<(usize, bool)>> = vec![Vec::new(); outside + 1];
-        for (number, (from, to)) in ends.iter().enumerate() {
+        let mut flows = Flows {
+            terms: Vec::with_capacity(4 * self.edges.len()),
+            counts: Vec::with_capacity(self.nodes),
+        };
+        // The flow on each edge.
+        let mut known: Vec<Option<Range<u32>>> = vec![None; self.edges.len()];
+        // The first edge of each node, and all edges of nodes, one node after the other.
+        let mut first = vec![0_u32; ends + 1];
+        for (number, (from, to)) in self.edges.iter().enumerate() {
             let (a, b) = (root(&mut parts, *from), root(&mut parts, *to));
             if a == b {
-                vectors[number] = Some(Vector::from([(number, Ratio::ONE)]));
+                known[number] = Some(flows.add(&[(number as u32, 1)]));
             } else {
-                parts[a] = b;
+                parts[a as usize] = b;
             }
             if from != to {
-                at[*from].push((number, true));
-                at[*to].push((number, false));
+                first[*from as usize + 1] += 1;
+                first[*to as usize + 1] += 1;
             }
         }
-        let mut left: Vec<usize> = at
-            .iter()
-            .map(|edges| {
-                edges
-                    .iter()
-                    .filter(|(edge, _)| vectors[*edge].is_none())
-                    .count()
-            })
-            .collect();
-        let mut leaves: Vec<usize> = (0..outside).filter(|node| left[*node] == 1).collect();
+        for end in 0..ends {
+            first[end + 1] += first[end];
+        }
+        let mut next = first.clone();
+        let mut at = vec![(0_u32, false); first[ends] as usize];
+        // The edges of each node whose flow is not known.
+        let mut left = vec![0_u32; ends];
+        // The edge of each node that leads to itself.
+        let mut own = vec![None; ends];
+        for (number, (from, to)) in self.edges.iter().enumerate() {
+            if from == to {
+                own[*from as usize] = Some(number as u32);
+                continue;
+            }
+            for (end, is_out) in [(*from as usize, true), (*to as usize, false)] {
+                at[next[end] as usize] = (number as u32, is_out);
+                next[end] += 1;
+                left[end] += u32::from(known[number].is_none());
+            }
+        }
+        let mut leaves: Vec<usize> = (1..ends).filter(|node| left[*node] == 1).collect();
+        let (mut total, mut spare) = (Vec::new(), Vec::new());
         while let Some(leaf) = leaves.pop() {
-            let unknown = at[leaf].iter().find(|(edge, _)| vectors[*edge].is_none());
+            let edges = &at[first[leaf] as usize..first[leaf + 1] as usize];
+            let mut unknown = edges.iter();
+            let unknown = unknown.find(|(edge, _)| known[*edge as usize].is_none());
             let Some((unknown, is_out)) = unknown.copied() else {
                 continue;
             };
-            let mut total = Vector::new();
-            for (edge, other_is_out) in &at[leaf] {
-                if let Some(vector) = &vectors[*edge] {
-                    let sign = match *other_is_out == is_out {
-                        true => Ratio::ONE.negative(),
-                        false => Ratio::ONE,
-                    };
-                    add(&mut total, vector, sign);
+            total.clear();
+            for (edge, other_is_out) in edges {
+                if let Some(flow) = &known[*edge as usize] {
+                    let sign = if *other_is_out == is_out { -1 } else { 1 };
+                    merge(&total, flows.of(flow), &mut spare, |a, b| {
+                        Some(a.unwrap_or_default() + sign * b)
+                    });
+                    std::mem::swap(&mut total, &mut spare);
                 }
             }
-            vectors[unknown] = Some(total);
-            for node in [ends[unknown].0, ends[unknown].1] {
+            known[unknown as usize] = Some(flows.add(&total));
+            let (from, to) = self.edges[unknown as usize];
+            for node in [from as usize, to as usize] {
                 left[node] -= 1;
-                if left[node] == 1 && node != outside {
+                if left[node] == 1 && node != OUTSIDE as usize {
                     leaves.push(node);
                 }
             }
         }
-        let mut counts = vec![Vector::new(); self.nodes];
-        for (number, (_, to)) in ends.iter().enumerate() {
-            if let (Some(count), Some(vector)) = (counts.get_mut(*to), &vectors[number]) {
-                add(count, vector, Ratio::ONE);
+        for node in 1..ends {
+            let edges = &at[first[node] as usize..first[node + 1] as usize];
+            let into = edges.iter().filter(|(_, is_out)| !is_out);
+            let into = into.map(|(edge, _)| *edge).chain(own[node]);
+            let mut into = into.filter_map(|edge| known[edge as usize].as_ref());
+            let Some(one) = into.next() else {
+                flows.counts.push(0..0);
+                continue;
+            };
+            let Some(other) = into.next() else {
+                flows.counts.push(one.clone());
+                continue;
+            };
+            total.clear();
+            total.extend_from_slice(flows.of(one));
+            for flow in std::iter::once(other).chain(into) {
+                merge(&total, flows.of(flow), &mut spare, |a, b| {
+                    Some(a.unwrap_or_default() + b)
+                });
+                std::mem::swap(&mut total, &mut spare);
             }
+            let count = flows.add(&total);
+            flows.counts.push(count);
         }
-        counts
+        flows
+    }
+}
+
+/// The count of each node, as a sum of flows on edges.
+#[derive(Clone, Debug)]
+struct Flows {
+    /// The terms of all counts: the number of an edge and a factor that is not 0, by rising number.
+    terms: Vec<(u32, i32)>,
+    counts: Vec<Range<u32>>,
+}
+
+impl Flows {
+    fn add(&mut self, terms: &[(u32, i32)]) -> Range<u32> {
+        let start = self.terms.len() as u32;
+        self.terms.extend_from_slice(terms);
+        start..self.terms.len() as u32
+    }
+
+    fn of(&self, range: &Range<u32>) -> &[(u32, i32)] {
+        &self.terms[range.start as usize..range.end as usize]
+    }
+
+    fn count(&self, node: usize) -> &[(u32, i32)] {
+        self.of(&self.counts[node])
     }
 }
 
@@ -226,18 +284,22 @@ pub(super) struct Counts {
     /// The nodes whose counts can be picked: the first ones.
     counted: usize,
     /// `None`: there are too many.
-    flows: Option<Vec<Vector>>,
+    flows: Option<Flows>,
 }
 
 impl Counts {
     /// For each node, the first one that must have the same count.
     pub(super) fn same(&self) -> Vec<usize> {
-        let mut firsts: HashMap<&Vector, usize> = HashMap::new();
-        let first = |node: usize| match &self.flows {
-            Some(flows) => *firsts.entry(&flows[node]).or_insert(node),
-            None => node,
+        let mut firsts: Vec<usize> = (0..self.counted).collect();
+        let Some(flows) = &self.flows else {
+            return firsts;
         };
-        (0..self.counted).map(first).collect()
+        let mut order = firsts.clone();
+        order.sort_by_key(|node| flows.count(*node));
+        for nodes in order.chunk_by(|one, other| flows.count(*one) == flows.count(*other)) {
+            nodes.iter().for_each(|node| firsts[*node] = nodes[0]);
+        }
+        firsts
     }
 
     /// The count of each node, as a sum of the counts of picked nodes: those whose sum is themselves. `cost` orders the nodes.
@@ -250,22 +312,25 @@ impl Counts {
             return (0..self.counted).map(own).collect();
         };
         let mut order: Vec<usize> = (0..self.counted).collect();
-        order.sort_by_key(|node| cost(*node));
-        let mut rows: HashMap<usize, (Vector, Vector)> = HashMap::new();
-        let mut sums: Vec<Sum> = (0..self.counted).map(own).collect();
+        order.sort_by_cached_key(|node| cost(*node));
+        let mut rows = Rows::default();
+        let mut sums: Vec<Option<Sum>> = vec![None; self.counted];
+        // `value` is what is left of a node's count; the rest is `made` of picked counts.
+        let (mut value, mut made, mut spare) = (Vector::new(), Vector::new(), Vector::new());
         for node in order {
-            // `value` is what is left of the node's count; the rest is `made` of picked counts.
-            let (mut value, mut made) = (flows[node].clone(), Vector::new());
+            value.clear();
+            let terms = flows.count(node).iter();
+            value.extend(terms.map(|(edge, factor)| (*edge, Ratio::whole((*factor).into()))));
+            made.clear();
             let is_derived = loop {
-                let Some(pivot) = value.keys().next().copied() else {
+                let Some((pivot, factor)) = value.first().copied() else {
                     break true;
                 };
-                let Some((row, how)) = rows.get(&pivot) else {
+                let Some((row, how)) = rows.get(pivot) else {
                     break false;
                 };
-                let factor = value[&pivot];
-                let is_exact = add(&mut value, row, factor.negative())
-                    && add(&mut made, how, factor)
+                let is_exact = add(&mut value, row, factor.negative(), &mut spare)
+                    && add(&mut made, how, factor, &mut spare)
                     && made.len() <= MAX_TERMS;
                 if !is_exact {
                     // It gets a counter, which no other count follows from.
@@ -275,28 +340,55 @@ impl Counts {
                 }
             };
             if is_derived {
-                if let Some(sum) = to_sum(&made) {
-                    sums[node] = sum;
-                }
+                sums[node] = to_sum(&made);
                 continue;
             }
-            let Some((pivot, scale)) = value.iter().next().map(|(key, value)| (*key, *value))
-            else {
+            let Some((pivot, scale)) = value.first().copied() else {
                 continue;
             };
             // The row is what is left, scaled to 1 at the pivot; it is the node's count without what it is made of.
             let Some(inverse) = scale.inverse() else {
                 continue;
             };
-            let mut row = Vector::new();
-            let mut how = Vector::from([(node, Ratio::ONE)]);
-            let is_exact = add(&mut how, &made, Ratio::ONE.negative());
-            let mut scaled = Vector::new();
-            if is_exact && add(&mut row, &value, inverse) && add(&mut scaled, &how, inverse) {
-                rows.insert(pivot, (row, scaled));
+            let mut how = vec![(node as u32, Ratio::ONE)];
+            let is_exact = add(&mut how, &made, Ratio::ONE.negative(), &mut spare)
+                && scale_by(&mut how, inverse)
+                && scale_by(&mut value, inverse);
+            if is_exact {
+                rows.insert(pivot, &value, &how);
             }
         }
-        sums
+        let sums = sums.into_iter().enumerate();
+        sums.map(|(node, sum)| sum.unwrap_or_else(|| own(node)))
+            .collect()
+    }
+}
+
+/// The counts that are picked: what is left of each, and what it is made of.
+#[derive(Clone, Debug, Default)]
+struct Rows {
+    /// The terms of all rows, one after the other.
+    terms: Vector,
+    /// By the number of the first edge: the start of its row, that of what it is made of, and the end of this.
+    places: Vec<[u32; 3]>,
+}
+
+impl Rows {
+    fn get(&self, pivot: u32) -> Option<(&[(u32, Ratio)], &[(u32, Ratio)])> {
+        let [start, how, end] = self.places.get(pivot as usize)?.map(|place| place as usize);
+        (start < how).then(|| (&self.terms[start..how], &self.terms[how..end]))
+    }
+
+    fn insert(&mut self, pivot: u32, row: &[(u32, Ratio)], how: &[(u32, Ratio)]) {
+        let pivot = pivot as usize;
+        if pivot >= self.places.len() {
+            self.places.resize(pivot + 1, [0; 3]);
+        }
+        let start = self.terms.len();
+        self.terms.extend_from_slice(row);
+        self.terms.extend_from_slice(how);
+        let how = start + row.len();
+        self.places[pivot] = [start, how, self.terms.len()].map(|place| place as u32);
     }
 }
 
@@ -315,6 +407,10 @@ impl Ratio {
     };
 
     pub(super) fn new(numerator: i128, denominator: i128) -> Option<Self> {
+        // Nearly all are whole.
+        if denominator == 1 {
+            return i64::try_from(numerator).ok().map(Self::whole);
+        }
         let (mut a, mut b) = (numerator.unsigned_abs(), denominator.unsigned_abs());
         while b != 0 {
             (a, b) = (b, a % b);
@@ -337,6 +433,10 @@ impl Ratio {
         Self::new(self.denominator.into(), self.numerator.into())
     }
 
+    pub(super) fn is_zero(self) -> bool {
+        self.numerator == 0
+    }
+
     /// A whole number.
     fn whole(numerator: i64) -> Self {
         Self {
@@ -346,7 +446,6 @@ impl Ratio {
     }
 
     pub(super) fn times(self, other: Self) -> Option<Self> {
-        // Nearly all are whole.
         if self.denominator == 1 && other.denominator == 1 {
             return self.numerator.checked_mul(other.numerator).map(Self::whole);
         }
@@ -367,22 +466,68 @@ impl Ratio {
     }
 }
 
-/// Factors by number, none of which is 0.
-pub(super) type Vector = BTreeMap<usize, Ratio>;
+/// Numbers with a factor that is not 0, by rising number.
+pub(super) type Vector = Vec<(u32, Ratio)>;
 
-/// Adds `vector` times `factor` to `goal`. Returns false if a number gets too large.
-pub(super) fn add(goal: &mut Vector, vector: &Vector, factor: Ratio) -> bool {
-    for (number, value) in vector {
-        let Some(value) = value.times(factor) else {
+/// A factor that may be left out if it is 0.
+trait Factor: Copy {
+    fn is_nothing(self) -> bool;
+}
+
+impl Factor for i32 {
+    fn is_nothing(self) -> bool {
+        self == 0
+    }
+}
+
+impl Factor for Ratio {
+    fn is_nothing(self) -> bool {
+        self.numerator == 0
+    }
+}
+
+/// Sets `goal` to the sum of two vectors. `sum` adds a factor of the second one to one of the first one, if this has the number.
+/// Returns false if a number gets too large.
+fn merge<T: Factor>(
+    one: &[(u32, T)],
+    other: &[(u32, T)],
+    goal: &mut Vec<(u32, T)>,
+    sum: impl Fn(Option<T>, T) -> Option<T>,
+) -> bool {
+    goal.clear();
+    let mut rest = one;
+    for (number, factor) in other {
+        let before = rest.iter().take_while(|(own, _)| own < number).count();
+        let (earlier, later) = rest.split_at(before);
+        goal.extend_from_slice(earlier);
+        let known = later.first().filter(|(own, _)| own == number);
+        rest = &later[usize::from(known.is_some())..];
+        let Some(sum) = sum(known.map(|(_, known)| *known), *factor) else {
             return false;
         };
-        let sum = match goal.get(number) {
-            Some(known) => known.plus(value),
-            None => Some(value),
-        };
-        match sum {
-            Some(Ratio { numerator: 0, .. }) => _ = goal.remove(number),
-            Some(sum) => _ = goal.insert(*number, sum),
+        if !sum.is_nothing() {
+            goal.push((*number, sum));
+        }
+    }
+    goal.extend_from_slice(rest);
+    true
+}
+
+/// Adds `vector` times `factor` to `goal`, with the help of the memory of another one. Returns false if a number gets too large.
+fn add(goal: &mut Vector, vector: &[(u32, Ratio)], factor: Ratio, spare: &mut Vector) -> bool {
+    let is_exact = merge(goal, vector, spare, |known, value| {
+        let value = value.times(factor)?;
+        known.map_or(Some(value), |known| known.plus(value))
+    });
+    std::mem::swap(goal, spare);
+    is_exact
+}
+
+/// Multiplies a vector. Returns false if a number gets too large.
+fn scale_by(vector: &mut Vector, factor: Ratio) -> bool {
+    for (_, value) in vector {
+        match value.times(factor) {
+            Some(product) => *value = product,
             None => return false,
         }
     }
@@ -390,17 +535,18 @@ pub(super) fn add(goal: &mut Vector, vector: &Vector, factor: Ratio) -> bool {
 }
 
 /// A vector with one denominator. `None` if a number gets too large.
-pub(super) fn to_sum(vector: &Vector) -> Option<Sum> {
+pub(super) fn to_sum(vector: &[(u32, Ratio)]) -> Option<Sum> {
     let mut denominator = 1_i64;
-    for ratio in vector.values() {
-        let common = Ratio::new(denominator.into(), ratio.denominator.into())?;
-        denominator = common.numerator.checked_mul(ratio.denominator)?;
+    let fractions = vector.iter().map(|(_, ratio)| ratio.denominator);
+    for own in fractions.filter(|own| *own != 1) {
+        let common = Ratio::new(denominator.into(), own.into())?;
+        denominator = common.numerator.checked_mul(own)?;
     }
     let terms = vector.iter().map(|(number, ratio)| {
         let factor = ratio
             .numerator
             .checked_mul(denominator / ratio.denominator)?;
-        Some((*number, factor))
+        Some((*number as usize, factor))
     });
     Some(Sum {
         denominator: denominator.cast_unsigned(),

@@ -10,7 +10,7 @@ use super::choice::{Choice, Key, Term, Wishes, choose, is_first};
 use super::code::{Ins, Scalars, Used, scalars};
 use super::encoder::{Encoder, PAIR};
 use super::error::Refusal;
-use super::flow::{Ratio, Vector, add, to_sum};
+use super::flow::{Ratio, Vector, to_sum};
 use super::function::Function;
 use super::object::Descriptor;
 use super::occupancy;
@@ -938,18 +938,18 @@ impl<'a, 'data> Assignment<'a, 'data> {
             })
             .collect();
         let to_words = |terms: &[(Term, Ratio)]| {
-            let mut vector = Vector::new();
-            for (term, factor) in terms {
+            // Each term has a word of its own.
+            let terms = terms.iter().filter(|(_, factor)| !factor.is_zero());
+            let terms = terms.map(|(term, factor)| {
                 let plain = words[&term.key];
                 let word = match term.is_product {
                     true => plain + lanes,
                     false => plain,
                 };
-                let own = Vector::from([(word as usize, Ratio::ONE)]);
-                if !add(&mut vector, &own, *factor) {
-                    return None;
-                }
-            }
+                (word as u32, *factor)
+            });
+            let mut vector: Vector = terms.collect();
+            vector.sort_unstable_by_key(|(word, _)| *word);
             to_sum(&vector)
         };
         let functions = self.choice.sums.iter().map(|function| {
