@@ -436,7 +436,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
         let mut keys: Vec<Key> = keys
             .filter(|key| key.2 == Kind::Lanes && self.depth(key) > 0)
             .collect();
-        keys.sort_by_key(|key| {
+        keys.sort_by_cached_key(|key| {
             let stretch = &self.group.functions[key.0].stretches[key.1];
             std::cmp::Reverse((self.depth(key), stretch.frequency, *key))
         });
@@ -840,7 +840,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
         let room = (usize::from(lanes) * spare_vectors).saturating_sub(reserved.into());
         // Deeper ones first, and of these the checked ones.
         let mut order: Vec<Key> = self.others().collect();
-        order.sort_by_key(|key| {
+        order.sort_by_cached_key(|key| {
             let depth = std::cmp::Reverse(self.depth(key));
             (depth, !self.is_checked(key), *key)
         });
@@ -872,7 +872,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
         let (hot, cold) = order.split_at(hot);
         let sorted = |keys: &[Key]| {
             let mut keys = keys.to_vec();
-            keys.sort_by_key(|key| (!self.is_checked(key), key.2, *key));
+            keys.sort_by_cached_key(|key| (!self.is_checked(key), key.2, *key));
             keys
         };
         let (hot, cold) = (sorted(hot), sorted(cold));
@@ -929,26 +929,25 @@ impl<'a, 'data> Assignment<'a, 'data> {
     /// The sums over words of memory. `None` if a factor gets too large.
     fn sums(&self, plan: &Plan) -> Option<Vec<Vec<(super::map::Sum, super::map::Sum)>>> {
         let lanes = u64::from(self.group.lanes);
-        let words: BTreeMap<Key, u64> = plan
-            .counters
-            .iter()
-            .map(|counter| {
-                let key = (counter.function, counter.stretch, counter.kind);
-                (key, counter.word)
-            })
-            .collect();
+        let counters = plan.counters.iter().map(|counter| {
+            let key = (counter.function, counter.stretch, counter.kind);
+            (key, counter.word)
+        });
+        let mut words: Vec<(Key, u64)> = counters.collect();
+        words.sort_unstable();
         let to_words = |terms: &[(Term, Ratio)]| {
             // Each term has a word of its own.
             let terms = terms.iter().filter(|(_, factor)| !factor.is_zero());
             let terms = terms.map(|(term, factor)| {
-                let plain = words[&term.key];
+                let place = words.binary_search_by_key(&term.key, |(key, _)| *key);
+                let (_, plain) = words[place.ok()?];
                 let word = match term.is_product {
                     true => plain + lanes,
                     false => plain,
                 };
-                (word as u32, *factor)
+                Some((u32::try_from(word).ok()?, *factor))
             });
-            let mut vector: Vector = terms.collect();
+            let mut vector: Vector = terms.collect::<Option<_>>()?;
             vector.sort_unstable_by_key(|(word, _)| *word);
             to_sum(&vector)
         };
