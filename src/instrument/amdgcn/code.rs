@@ -289,21 +289,29 @@ impl Code<'_> {
     }
 }
 
-/// The facts about an instruction of one or two words.
-#[derive(Clone, Copy, Debug)]
+/// An instruction of one or two words that came before.
+#[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     words: [u32; 2],
-    ins: Ins,
-    used: Used,
-    /// The number of the last code that has it.
+    has_two: bool,
+    /// The number of the last code that has it. 0: there is none.
     code: u32,
+}
+
+impl Seen {
+    fn is(&self, first: u32, second: u32) -> bool {
+        let is_own = self.words[0] == first && (!self.has_two || self.words[1] == second);
+        is_own && self.code != 0
+    }
 }
 
 /// Decodes code of one target and wave size. Half of all instructions are the same as one that came shortly before.
 #[derive(Clone, Debug)]
 pub(super) struct Decoder {
-    /// The last instruction of each hash of its first word.
-    seen: Vec<Option<Seen>>,
+    /// The last instruction of each hash of its first word. What is known of it is elsewhere: this fits into the nearest cache.
+    seen: Vec<Seen>,
+    instructions: Vec<Ins>,
+    used: Vec<Used>,
     /// The number of the code.
     code: u32,
     wave: WaveSize,
@@ -312,10 +320,24 @@ pub(super) struct Decoder {
 impl Decoder {
     /// A decoder of so many bytes of code.
     pub(super) fn new(bytes: usize) -> Self {
-        /// These fit into the cache of a core.
         const MOST: usize = 4096;
+        const NOTHING: Ins = Ins {
+            address: 0,
+            mnemonic: "",
+            flow: Flow::Next,
+            size: 0,
+            reads_scc: false,
+            writes_scc: false,
+            writes_exec: false,
+            writes: 0,
+            vectors: 0,
+            loads: 0,
+        };
+        let count = (bytes / 16).clamp(16, MOST).next_power_of_two();
         Self {
-            seen: vec![None; (bytes / 16).clamp(16, MOST).next_power_of_two()],
+            seen: vec![Seen::default(); count],
+            instructions: vec![NOTHING; count],
+            used: vec![Used::default(); count],
             code: 0,
             wave: WaveSize::W64,
         }
@@ -328,7 +350,7 @@ impl Decoder {
         self.code += 1;
         if code.wave != self.wave {
             self.wave = code.wave;
-            self.seen.fill(None);
+            self.seen.fill(Seen::default());
         }
         let shift = u32::BITS - self.seen.len().ilog2();
         let mut all = Vec::with_capacity(code.bytes.len() / 6);
@@ -338,30 +360,27 @@ impl Decoder {
         while address + 4 <= end {
             let words = code.words(address);
             let [first, second, ..] = words;
-            let place = &mut self.seen[(first.wrapping_mul(SPREAD) >> shift) as usize];
-            let is_same = |seen: &Seen| {
-                seen.words[0] == first && (seen.ins.size == 4 || seen.words[1] == second)
-            };
-            let ins = if let Some(seen) = place.as_mut().filter(|seen| is_same(seen)) {
+            let place = (first.wrapping_mul(SPREAD) >> shift) as usize;
+            let seen = &mut self.seen[place];
+            let ins = if seen.is(first, second) {
                 if std::mem::replace(&mut seen.code, self.code) != self.code {
-                    used.join(seen.used);
+                    used.join(self.used[place]);
                 }
-                Ins {
-                    address,
-                    ..seen.ins
-                }
+                let known = self.instructions[place];
+                Ins { address, ..known }
             } else {
                 let Some((ins, own)) = code.facts(words, address) else {
                     break;
                 };
                 used.join(own);
                 if ins.size <= 8 {
-                    *place = Some(Seen {
+                    *seen = Seen {
                         words: [first, second],
-                        ins,
-                        used: own,
+                        has_two: ins.size == 8,
                         code: self.code,
-                    });
+                    };
+                    self.instructions[place] = ins;
+                    self.used[place] = own;
                 }
                 ins
             };
