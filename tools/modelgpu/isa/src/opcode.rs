@@ -5,13 +5,38 @@ use std::sync::OnceLock;
 use crate::facts::Facts;
 use crate::target::{Generation, Target};
 
-/// The opcodes of one encoding, each list sorted by number.
+/// The opcodes of one encoding.
 #[derive(Default)]
 pub(crate) struct Table {
     /// Opcodes that all modelled targets of the generation share.
-    common: Vec<(u16, Facts)>,
+    common: Opcodes,
     /// The other opcodes of each target.
-    own: Vec<(Target, Vec<(u16, Facts)>)>,
+    own: Vec<(Target, Opcodes)>,
+}
+
+/// A list of opcodes.
+#[derive(Default)]
+struct Opcodes {
+    /// By rising number.
+    all: Vec<(u16, Facts)>,
+    /// By number, the place in the list plus 1, or 0 if there is none.
+    places: Vec<u16>,
+}
+
+impl Opcodes {
+    fn new(all: Vec<(u16, Facts)>) -> Self {
+        let end = all.iter().map(|(number, _)| number + 1).max();
+        let mut places = vec![0; end.unwrap_or_default().into()];
+        for ((number, _), place) in all.iter().zip(1..) {
+            places[usize::from(*number)] = place;
+        }
+        Self { all, places }
+    }
+
+    fn get(&self, number: u32) -> Option<&Facts> {
+        let place = self.places.get(number as usize)?.checked_sub(1)?;
+        Some(&self.all[usize::from(place)].1)
+    }
 }
 
 /// Makes the tables of a generation from the names of its encodings.
@@ -111,7 +136,7 @@ impl Tables {
                 let facts = Facts::new(encoding, mnemonic, widths)?;
                 Some((number.parse().ok()?, facts))
             });
-            let opcodes: Vec<(u16, Facts)> = opcodes.collect::<Option<_>>()?;
+            let opcodes = Opcodes::new(opcodes.collect::<Option<_>>()?);
             match title.split_once(' ') {
                 None => tables.table_mut(title)?.common = opcodes,
                 Some((encoding, target)) => {
@@ -133,26 +158,22 @@ impl Tables {
 impl Table {
     /// The target's opcode numbers and mnemonics.
     pub(crate) fn opcodes(&self, target: Target) -> impl Iterator<Item = (u16, &'static str)> {
-        let all = self.common.iter().chain(self.own(target));
+        let own = self.own(target).into_iter();
+        let own = own.flat_map(|own| &own.all);
+        let all = self.common.all.iter().chain(own);
         all.map(|(number, facts)| (*number, facts.mnemonic))
     }
 
     /// The opcodes that not all targets of the generation have.
-    fn own(&self, target: Target) -> &[(u16, Facts)] {
+    fn own(&self, target: Target) -> Option<&Opcodes> {
         let own = self.own.iter().find(|(owner, _)| *owner == target);
-        own.map_or(&[], |(_, list)| list)
+        own.map(|(_, opcodes)| opcodes)
     }
 
     /// The facts of an opcode number.
     pub(crate) fn facts(&self, opcode: u32, target: Target) -> Option<&Facts> {
-        [&self.common, self.own(target)]
-            .into_iter()
-            .find_map(|list| {
-                let place = list
-                    .binary_search_by_key(&opcode, |entry| entry.0.into())
-                    .ok()?;
-                Some(&list[place].1)
-            })
+        let common = self.common.get(opcode);
+        common.or_else(|| self.own(target)?.get(opcode))
     }
 }
 

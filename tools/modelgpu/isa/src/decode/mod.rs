@@ -110,7 +110,7 @@ pub fn decode(words: [u32; 4], target: Target) -> Result<Instruction, DecodeErro
         fields.table = &words.tables().vop3px;
         fields.instruction.size = 16;
     }
-    let mut instruction = fields.instruction;
+    let instruction = &mut fields.instruction;
     let facts = |(table, opcode): (&'static Table, u32)| table.facts(opcode, target).ok_or(error);
     instruction.facts = facts((fields.table, fields.opcode))?;
     instruction.mnemonic = instruction.facts.mnemonic;
@@ -127,13 +127,13 @@ pub fn decode(words: [u32; 4], target: Target) -> Result<Instruction, DecodeErro
         return Err(error);
     }
     implicit::complete(
-        &mut instruction,
+        instruction,
         layout_of_vector(layout),
         words.words,
         target,
     );
     instruction.matrix.scales = scales;
-    Ok(instruction)
+    Ok(fields.instruction)
 }
 
 fn layout_of_vector(layout: Layout) -> implicit::Vector {
