@@ -77,9 +77,7 @@ impl KnownEnd {
                 continue;
             };
             let (certain, possible) = (certain | sets[stretch], possible | sets[stretch]);
-            let last = function.instructions_of(stretch).last();
-            for next in last.into_iter().flat_map(|last| function.following(last)) {
-                let next = function.stretch_of(next);
+            for next in function.stretches_behind(stretch).iter().copied() {
                 if next == end {
                     // The last value is that of all ways to the stretch.
                     match certain == possible {

@@ -1,14 +1,14 @@
 //! A function: its stretches of code, the ways between them, and the loops around them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use modelgpu_isa::{Flow, Operand};
 
-use super::calls::{Sources, Ways};
+use super::calls::{self, Ways};
 use super::code::{Code, Decoder, Index, Ins, NamedCode, Scalars, Used};
 use super::jumps;
 use super::lanes::KnownLanes;
-use super::loops::Loops;
+use super::loops::{Loops, Sources};
 
 /// The register pair of return addresses in LLVM's calling convention.
 const RETURN_ADDRESS: u16 = 30;
@@ -34,6 +34,19 @@ pub(super) struct Stretch {
     pub(super) is_head: bool,
 }
 
+/// The stretches that follow one in its function: two at most.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Successors {
+    all: [usize; 2],
+    count: usize,
+}
+
+impl AsRef<[usize]> for Successors {
+    fn as_ref(&self) -> &[usize] {
+        &self.all[..self.count]
+    }
+}
+
 /// A function of a code object.
 #[derive(Clone, Debug)]
 pub(super) struct Function<'data> {
@@ -55,6 +68,9 @@ pub(super) struct Function<'data> {
     /// The calls after which the active lanes are those before it, with the scalar registers that the callees may write.
     pub(super) kept_calls: BTreeMap<usize, Scalars>,
     pub(super) stretches: Vec<Stretch>,
+    successors: Vec<Successors>,
+    /// The number of the stretch of each instruction.
+    stretch_numbers: Vec<u32>,
     pub(super) lanes: KnownLanes,
     /// Before each instruction, SCC has a value that is read later.
     pub(super) is_scc_live: Vec<bool>,
@@ -86,6 +102,8 @@ impl<'data> Function<'data> {
             callees: BTreeMap::new(),
             kept_calls: BTreeMap::new(),
             stretches: Vec::new(),
+            successors: Vec::new(),
+            stretch_numbers: Vec::new(),
             lanes: KnownLanes::default(),
             is_scc_live: Vec::new(),
             index,
@@ -133,7 +151,7 @@ impl<'data> Function<'data> {
             code: &self.code,
             all: &self.all,
             entries: &self.entries,
-            sources: Sources::new(self.all.len(), ways),
+            sources: calls::Sources::new(self.all.len(), ways),
         }
     }
 
@@ -180,17 +198,26 @@ impl<'data> Function<'data> {
                 is_head: false,
             })
             .collect();
+        self.stretch_numbers = Vec::with_capacity(self.all.len());
+        for (stretch, number) in self.stretches.iter().skip(1).zip(0..) {
+            self.stretch_numbers.resize(stretch.first, number);
+        }
+        let last = self.stretches.len() as u32 - 1;
+        self.stretch_numbers.resize(self.all.len(), last);
+        let successors = |stretch: usize| {
+            let mut successors = Successors::default();
+            let last = self.instructions_of(stretch).last();
+            for next in last.into_iter().flat_map(|last| self.following(last)) {
+                successors.all[successors.count] = self.stretch_of(next);
+                successors.count += 1;
+            }
+            successors
+        };
+        self.successors = (0..self.stretches.len()).map(successors).collect();
     }
 
     /// Finds the loops around stretches, and how often they run.
     pub(super) fn find_loops(&mut self) {
-        let successors: Vec<Vec<usize>> = (0..self.stretches.len())
-            .map(|stretch| {
-                let last = self.instructions_of(stretch).last();
-                let next = last.into_iter().flat_map(|last| self.following(last));
-                next.map(|next| self.stretch_of(next)).collect()
-            })
-            .collect();
         let entries = self.entries.iter().map(|entry| self.stretch_of(*entry));
         let entries: Vec<usize> = entries.collect();
         // Counters change SCC.
@@ -200,32 +227,27 @@ impl<'data> Function<'data> {
         let is_live = |stretch: &Stretch| self.is_scc_live.get(stretch.first).copied();
         let costly = costly.map(|stretch| is_live(stretch).unwrap_or(false));
         let costly: Vec<bool> = costly.collect();
-        let Loops { depths, heads } = Loops::find(&successors, &entries, &costly);
+        let Loops { depths, heads } = Loops::find(&self.successors, &entries, &costly);
         for (stretch, (depth, is_head)) in self.stretches.iter_mut().zip(depths.iter().zip(heads)) {
             (stretch.depth, stretch.is_head) = (*depth, is_head);
         }
-        self.estimate(&successors);
+        self.estimate();
     }
 
     /// Sets the frequencies of stretches.
-    fn estimate(&mut self, successors: &[Vec<usize>]) {
+    fn estimate(&mut self) {
         // Most code leads on to later places, and few rounds reach all of it.
         const ROUNDS: usize = 4;
         let count = self.stretches.len();
-        let mut sources: Vec<Vec<usize>> = vec![Vec::new(); count];
-        for (stretch, next) in successors.iter().enumerate() {
-            next.iter().for_each(|next| sources[*next].push(stretch));
+        let sources = Sources::new(&self.successors, &vec![true; count]);
+        let mut begun = vec![0; count];
+        for entry in &self.entries {
+            begun[self.stretch_of(*entry)] = u64::from(ALL_WAVES);
         }
-        let entries = self.entries.iter().map(|entry| self.stretch_of(*entry));
-        let entries: BTreeSet<usize> = entries.collect();
         for _ in 0..ROUNDS {
-            for (stretch, before) in sources.iter().enumerate() {
-                let begun = match entries.contains(&stretch) {
-                    true => u64::from(ALL_WAVES),
-                    false => 0,
-                };
-                let shares = before.iter().map(|source| {
-                    let parts = successors[*source].len().max(1) as u64;
+            for (stretch, begun) in begun.iter().enumerate() {
+                let shares = sources.of(stretch).iter().map(|source| {
+                    let parts = self.successors[*source].count.max(1) as u64;
                     u64::from(self.stretches[*source].frequency) / parts
                 });
                 let sum = begun + shares.sum::<u64>();
@@ -250,6 +272,7 @@ impl<'data> Function<'data> {
             for number in (0..self.all.len()).rev() {
                 let ins = &self.all[number];
                 let is_live_behind = match ins.flow {
+                    Flow::Next if number + 1 < live.len() => live[number + 1],
                     Flow::Call { .. } | Flow::IndirectCall | Flow::End => false,
                     Flow::Indirect if !self.jumps.contains_key(&number) => {
                         self.unresolved.contains(&number)
@@ -269,10 +292,14 @@ impl<'data> Function<'data> {
 
     /// The number of the stretch of an instruction.
     pub(super) fn stretch_of(&self, number: usize) -> usize {
-        let behind = self
-            .stretches
-            .partition_point(|stretch| stretch.first <= number);
-        behind.saturating_sub(1)
+        let known = self.stretch_numbers.get(number);
+        let known = known.map(|stretch| *stretch as usize);
+        known.unwrap_or(self.stretches.len().saturating_sub(1))
+    }
+
+    /// The stretches that follow one in this function. Calls return.
+    pub(super) fn stretches_behind(&self, stretch: usize) -> &[usize] {
+        self.successors[stretch].as_ref()
     }
 
     /// The instructions of a stretch.

@@ -19,7 +19,11 @@ impl Loops {
     /// Finds the loops of a graph, whose edges lead from each node to its successors. A largest circle is a loop, and the
     /// circles that are left without its head are the loops inside it. Ways start at the `entries`. Nodes that are `costly` are
     /// heads only if others would leave more circles.
-    pub(super) fn find(successors: &[Vec<usize>], entries: &[usize], costly: &[bool]) -> Self {
+    pub(super) fn find<S: AsRef<[usize]>>(
+        successors: &[S],
+        entries: &[usize],
+        costly: &[bool],
+    ) -> Self {
         let count = successors.len();
         let mut found = Self {
             depths: vec![0; count],
@@ -33,18 +37,15 @@ impl Loops {
             waiting: Vec::new(),
             is_waiting: vec![false; count],
         };
-        let mut sources: Vec<Vec<usize>> = vec![Vec::new(); count];
         // No way leads through others, such as the padding before a loop.
         let mut is_reached = vec![false; count];
         let mut open = entries.to_vec();
         while let Some(node) = open.pop() {
             if !std::mem::replace(&mut is_reached[node], true) {
-                open.extend(&successors[node]);
-                successors[node]
-                    .iter()
-                    .for_each(|next| sources[*next].push(node));
+                open.extend(successors[node].as_ref());
             }
         }
+        let sources = Sources::new(successors, &is_reached);
         let mut parts = 0;
         let mut open = vec![(0..count).collect::<Vec<usize>>()];
         while let Some(nodes) = open.pop() {
@@ -56,7 +57,7 @@ impl Loops {
                 }
                 // One that ways from outside lead to, if there is one.
                 let rank = |node: &usize| {
-                    let mut sources = sources[*node].iter();
+                    let mut sources = sources.of(*node).iter();
                     let is_inner = sources.all(|source| search.parts[*source] == parts);
                     (is_inner, *node)
                 };
@@ -83,9 +84,45 @@ impl Loops {
     }
 }
 
+/// The nodes that lead to each node of a graph.
+pub(super) struct Sources {
+    /// Those of all nodes, one node after the other.
+    all: Vec<usize>,
+    /// The end of those of each node.
+    ends: Vec<usize>,
+}
+
+impl Sources {
+    /// Those of a graph, as far as they are `included`.
+    pub(super) fn new<S: AsRef<[usize]>>(successors: &[S], included: &[bool]) -> Self {
+        let edges = || {
+            let nodes = successors.iter().enumerate();
+            let nodes = nodes.filter(|(node, _)| included[*node]);
+            nodes.flat_map(|(node, next)| next.as_ref().iter().map(move |next| (node, *next)))
+        };
+        let mut ends = vec![0; successors.len()];
+        edges().for_each(|(_, next)| ends[next] += 1);
+        let mut sum = 0;
+        for end in &mut ends {
+            sum += std::mem::replace(end, sum);
+        }
+        let mut all = vec![0; sum];
+        for (node, next) in edges() {
+            all[ends[next]] = node;
+            ends[next] += 1;
+        }
+        Self { all, ends }
+    }
+
+    pub(super) fn of(&self, node: usize) -> &[usize] {
+        let start = node.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.all[start..self.ends[node]]
+    }
+}
+
 /// A search for circles (Tarjan, "Depth-first search and linear graph algorithms", 1972).
-struct Search<'a> {
-    successors: &'a [Vec<usize>],
+struct Search<'a, S> {
+    successors: &'a [S],
     /// The number of the part that each node is in. Edges between parts are ignored.
     parts: Vec<usize>,
     /// The order in which nodes were found.
@@ -97,7 +134,7 @@ struct Search<'a> {
     is_waiting: Vec<bool>,
 }
 
-impl Search<'_> {
+impl<S: AsRef<[usize]>> Search<'_, S> {
     /// The largest circles of a part, which consists of these nodes.
     fn circles(&mut self, nodes: &[usize]) -> Vec<Vec<usize>> {
         nodes.iter().for_each(|node| self.places[*node] = None);
@@ -117,7 +154,7 @@ impl Search<'_> {
                     self.waiting.push(node);
                     self.is_waiting[node] = true;
                 }
-                let Some(next) = self.successors[node].get(edge).copied() else {
+                let Some(next) = self.successors[node].as_ref().get(edge).copied() else {
                     found.extend(self.leave(node));
                     if let Some((before, _)) = way.last() {
                         self.lowest[*before] = self.lowest[*before].min(self.lowest[node]);
@@ -163,7 +200,7 @@ impl Search<'_> {
         for node in &circle {
             self.is_waiting[*node] = false;
         }
-        let is_circle = circle.len() > 1 || self.successors[node].contains(&node);
+        let is_circle = circle.len() > 1 || self.successors[node].as_ref().contains(&node);
         is_circle.then_some(circle)
     }
 }

@@ -7,7 +7,6 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::rc::Rc;
 
 use modelgpu_isa::{Flow, Operand, WaveSize};
@@ -447,13 +446,43 @@ struct Search<'a, 'data> {
     restart: Restart,
     before: States,
     /// The stretches that are to be visited: the first one comes next.
-    waiting: BTreeSet<usize>,
+    waiting: Waiting,
     /// The visited stretches.
     visits: Vec<usize>,
     changes: Vec<Change>,
     /// The knowledge within a stretch, and that of two ways.
     state: State,
     joined: State,
+}
+
+/// A set of stretches, a bit for each.
+struct Waiting(Vec<u64>);
+
+impl Waiting {
+    fn new(count: usize) -> Self {
+        Self(vec![0; count.div_ceil(64)])
+    }
+
+    fn pop_first(&mut self) -> Option<usize> {
+        let word = self.0.iter().position(|word| *word != 0)?;
+        let bit = self.0[word].trailing_zeros() as usize;
+        let stretch = 64 * word + bit;
+        self.remove(stretch);
+        Some(stretch)
+    }
+
+    /// Returns whether the stretch was not in the set.
+    fn insert(&mut self, stretch: usize) -> bool {
+        let word = &mut self.0[stretch / 64];
+        let bit = 1 << (stretch % 64);
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+
+    fn remove(&mut self, stretch: usize) {
+        self.0[stretch / 64] &= !(1 << (stretch % 64));
+    }
 }
 
 /// A change of the knowledge before a stretch.
@@ -471,7 +500,7 @@ impl<'a, 'data> Search<'a, 'data> {
     fn new(function: &'a Function<'data>, steps: &'a Steps, restart: Restart) -> Self {
         let start = Rc::new(State::new());
         let mut before: States = vec![None; function.stretches.len()];
-        let mut waiting = BTreeSet::new();
+        let mut waiting = Waiting::new(function.stretches.len());
         for entry in &function.entries {
             let stretch = function.stretch_of(*entry);
             before[stretch] = Some(start.clone());
@@ -517,12 +546,11 @@ impl<'a, 'data> Search<'a, 'data> {
         };
         let function = self.function;
         let mut is_stale = false;
-        let range = function.instructions_of(stretch);
         let mut held = start.held();
         // The knowledge changes in one place that keeps its memory.
         let (start, state) = (start.clone(), &mut self.state);
         let mut is_changed = false;
-        for step in self.steps.within(range.clone()) {
+        for step in self.steps.of(stretch) {
             if !step.matters(held) {
                 continue;
             }
@@ -538,12 +566,8 @@ impl<'a, 'data> Search<'a, 'data> {
             }
             held = state.held();
         }
-        let Some(last) = range.last() else {
-            return is_stale;
-        };
         let mut shared = (!is_changed).then_some(start);
-        for next in function.following(last) {
-            let next = function.stretch_of(next);
+        for next in function.stretches_behind(stretch).iter().copied() {
             let state = match &shared {
                 Some(shared) => &**shared,
                 None => &self.state,
@@ -585,7 +609,7 @@ impl<'a, 'data> Search<'a, 'data> {
             while let Some(change) = self.changes.pop_if(is_own) {
                 self.before[change.stretch] = change.old;
                 if change.is_new {
-                    self.waiting.remove(&change.stretch);
+                    self.waiting.remove(change.stretch);
                 }
             }
             self.waiting.insert(stretch);
@@ -725,21 +749,32 @@ impl Step {
 }
 
 /// The instructions of a function that may change what is known, and those that leave it.
-struct Steps(Vec<Step>);
+struct Steps {
+    all: Vec<Step>,
+    /// The end of those of each stretch.
+    ends: Vec<usize>,
+}
 
 impl Steps {
     fn new(function: &Function<'_>) -> Option<Self> {
-        if function.stretches.len() > MAX_STRETCHES {
+        let count = function.stretches.len();
+        if count > MAX_STRETCHES {
             return None;
         }
-        let steps = (0..function.all.len()).filter_map(|number| Step::new(function, number));
-        Some(Self(steps.collect()))
+        let mut all = Vec::new();
+        let mut ends = Vec::with_capacity(count);
+        for stretch in 0..count {
+            let numbers = function.instructions_of(stretch);
+            all.extend(numbers.filter_map(|number| Step::new(function, number)));
+            ends.push(all.len());
+        }
+        Some(Self { all, ends })
     }
 
-    /// Those with these numbers.
-    fn within(&self, range: Range<usize>) -> &[Step] {
-        let place = |number: usize| self.0.partition_point(|step| step.number < number);
-        &self.0[place(range.start)..place(range.end)]
+    /// Those of a stretch.
+    fn of(&self, stretch: usize) -> &[Step] {
+        let start = stretch.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.all[start..self.ends[stretch]]
     }
 }
 
@@ -824,8 +859,8 @@ impl<'a, 'data> Known<'a, 'data> {
                 // No wave comes there.
                 return true;
             };
-            let first = function.stretches[stretch].first;
-            for earlier in self.steps.within(first..number) {
+            let steps = self.steps.of(stretch).iter();
+            for earlier in steps.take_while(|step| step.number < number) {
                 earlier.take(function, &mut state, &mut parents);
             }
             state.exec == Mask::Is(Set::Entry)
@@ -855,7 +890,7 @@ fn ways(
         let Some(mut state) = state.clone() else {
             continue;
         };
-        for step in steps.within(function.instructions_of(stretch)) {
+        for step in steps.of(stretch) {
             let number = step.number;
             let ins = &function.all[number];
             let is_way = matches!(ins.flow, Flow::End | Flow::Indirect);

@@ -31,7 +31,7 @@ pub(super) fn at_ends(function: &Function<'_>) -> FirstVectors {
             continue;
         };
         let range = function.instructions_of(stretch);
-        for ins in &function.all[range.clone()] {
+        for ins in &function.all[range] {
             state = state & !ins.vectors | ins.loads;
             if ins.is_call() {
                 state = FirstVectors::MAX;
@@ -40,12 +40,7 @@ pub(super) fn at_ends(function: &Function<'_>) -> FirstVectors {
                 pending |= state;
             }
         }
-        for next in range
-            .last()
-            .into_iter()
-            .flat_map(|last| function.following(last))
-        {
-            let next = function.stretch_of(next);
+        for next in function.stretches_behind(stretch).iter().copied() {
             let joined = before[next].map_or(state, |known| known | state);
             if before[next] != Some(joined) {
                 before[next] = Some(joined);

@@ -126,12 +126,7 @@ pub fn decode(words: [u32; 4], target: Target) -> Result<Instruction, DecodeErro
     {
         return Err(error);
     }
-    implicit::complete(
-        instruction,
-        layout_of_vector(layout),
-        words.words,
-        target,
-    );
+    implicit::complete(instruction, layout_of_vector(layout), words.words, target);
     instruction.matrix.scales = scales;
     Ok(fields.instruction)
 }
