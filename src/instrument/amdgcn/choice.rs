@@ -20,11 +20,24 @@ pub(super) type StretchSums = (Rc<Terms>, Terms);
 /// Terms, each with a factor, by rising term.
 pub(super) type Terms = Vec<(Term, Ratio)>;
 
+/// Stretches whose waves are checked, by function and stretch.
+pub(super) struct Checked(Vec<Vec<bool>>);
+
+impl Checked {
+    pub(super) fn contains(&self, function: usize, stretch: usize) -> bool {
+        self.0[function][stretch]
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().flatten().all(|is_checked| !is_checked)
+    }
+}
+
 /// The counters of a group before they have registers.
 pub(super) struct Choice {
     pub(super) keys: Vec<Key>,
     /// Stretches that a branch leads back to, whose waves are counted and checked.
-    pub(super) checked: BTreeSet<(usize, usize)>,
+    pub(super) checked: Checked,
     /// For each function and stretch, the sums over keys.
     pub(super) sums: Vec<Vec<StretchSums>>,
     /// The loops around all calls of each function.
@@ -75,7 +88,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
     let calls = Calls::new(functions, is_apart);
     let mut choice = Choice {
         keys: Vec::new(),
-        checked: BTreeSet::new(),
+        checked: Checked(vec![Vec::new(); functions.len()]),
         sums: vec![Vec::new(); functions.len()],
         depths: calls.depths.clone(),
     };
@@ -87,6 +100,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
         };
         let is_known = |stretch: usize| stretch == 0 && entry.is_some();
         let stretches = &function.stretches;
+        choice.checked.0[number] = vec![false; stretches.len()];
         // The blocks: each has the number of its first stretch.
         let mut blocks = Vec::new();
         let mut block_of = Vec::with_capacity(stretches.len());
@@ -150,7 +164,7 @@ pub(super) fn choose(functions: &[&Function<'_>], wishes: Wishes) -> Choice {
                 vec![own(key)]
             })));
             if is_checked {
-                choice.checked.insert((number, stretch));
+                choice.checked.0[number][stretch] = true;
             }
         }
         let ways = masks::find(function, callees_end);

@@ -312,6 +312,8 @@ pub(super) struct Decoder {
     seen: Vec<Seen>,
     instructions: Vec<Ins>,
     used: Vec<Used>,
+    /// Memory for the instructions of the next code.
+    spare: Vec<Ins>,
     /// The number of the code.
     code: u32,
     wave: WaveSize,
@@ -338,9 +340,15 @@ impl Decoder {
             seen: vec![Seen::default(); count],
             instructions: vec![NOTHING; count],
             used: vec![Used::default(); count],
+            spare: Vec::new(),
             code: 0,
             wave: WaveSize::W64,
         }
+    }
+
+    /// Takes the memory of instructions that are no longer needed.
+    pub(super) fn take_back(&mut self, all: Vec<Ins>) {
+        self.spare = all;
     }
 
     /// All instructions of code up to the first bytes that are none, and the registers that they use.
@@ -353,7 +361,9 @@ impl Decoder {
             self.seen.fill(Seen::default());
         }
         let shift = u32::BITS - self.seen.len().ilog2();
-        let mut all = Vec::with_capacity(code.bytes.len() / 6);
+        let mut all = std::mem::take(&mut self.spare);
+        all.clear();
+        all.reserve(code.bytes.len() / 5);
         let mut used = Used::default();
         let mut address = code.address;
         let end = code.address + code.bytes.len() as u64;

@@ -62,6 +62,29 @@ struct Aside {
     back: Label,
 }
 
+/// The labels of the stretches of a function.
+struct Starts<'a, 'data> {
+    function: &'a Function<'data>,
+    labels: Vec<Label>,
+}
+
+impl Starts<'_, '_> {
+    /// The label of the stretch that starts at the instruction with this number.
+    fn get(&self, number: usize) -> Option<Label> {
+        let stretch = self.function.stretch_of(number);
+        let is_first = self.function.stretches[stretch].first == number;
+        is_first.then(|| self.labels[stretch])
+    }
+}
+
+impl std::ops::Index<usize> for Starts<'_, '_> {
+    type Output = Label;
+
+    fn index(&self, number: usize) -> &Label {
+        &self.labels[self.function.stretch_of(number)]
+    }
+}
+
 /// Writes the copies of the functions of one plan.
 pub(super) struct Emitter<'a, 'data> {
     plan: &'a Plan,
@@ -166,11 +189,10 @@ impl<'a, 'data> Emitter<'a, 'data> {
         let function = self.functions[number];
         let encoder = self.encoder;
         // The places of instructions that something leads to.
-        let starts: HashMap<usize, Label> = function
-            .stretches
-            .iter()
-            .map(|stretch| (stretch.first, text.label()))
-            .collect();
+        let starts = Starts {
+            function,
+            labels: function.stretches.iter().map(|_| text.label()).collect(),
+        };
         text.align(match function.is_kernel() {
             true => KERNEL_WORDS,
             false => FUNCTION_WORDS,
@@ -183,7 +205,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 }
                 self.begin(text, Some(number));
                 if function.entries.len() > 1 {
-                    encoder.branch(text, starts[first]);
+                    encoder.branch(text, starts[*first]);
                 }
             }
         }
@@ -209,13 +231,13 @@ impl<'a, 'data> Emitter<'a, 'data> {
         let mut skipped = 0;
         let mut stretch = 0;
         for (index, ins) in function.all.iter().enumerate() {
-            if let Some(label) = starts.get(&index) {
+            if let Some(label) = starts.get(index) {
                 let is_reached = index > 0 && function.all[index - 1].falls_through();
                 self.pool(text, false, is_reached);
                 if function.stretches[stretch].starts_block {
                     text.joint();
                 }
-                text.place(*label);
+                text.place(label);
                 self.count(text, number, stretch, index);
                 stretch += 1;
             }
@@ -223,9 +245,9 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 skipped -= 1;
                 continue;
             }
-            let goal = function.goal(index).and_then(|goal| starts.get(&goal));
+            let goal = function.goal(index).and_then(|goal| starts.get(goal));
             let goal = match self.bits_behind(function, index) {
-                Some(bits) => ends.get(&bits),
+                Some(bits) => ends.get(&bits).copied(),
                 None => goal,
             };
             let leaves = matches!(ins.flow, Flow::Indirect) && !function.jumps.contains_key(&index);
@@ -246,7 +268,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 (Flow::End, _) => encoder.branch(text, self.end),
                 (Flow::Call { .. } | Flow::Branch { .. }, Some(goal)) => {
                     let word = function.code.words(ins.address)[0] & 0xffff_0000;
-                    text.branch(word, *goal);
+                    text.branch(word, goal);
                 }
                 (Flow::Call { .. }, None) => {
                     let start = self.callee(function, index)?;
@@ -261,7 +283,7 @@ impl<'a, 'data> Emitter<'a, 'data> {
                 (Flow::Indirect, _) if function.jumps.contains_key(&index) => {
                     let pair = self.pair(function, index, |decoded| decoded.src[0])?;
                     // The additions before it have changed SCC, too.
-                    encoder.address(text, pair, Goal::Label(starts[&function.jumps[&index]]));
+                    encoder.address(text, pair, Goal::Label(starts[function.jumps[&index]]));
                     encoder.jump(text, pair);
                 }
                 (Flow::Trap, _) => {
@@ -348,14 +370,14 @@ impl<'a, 'data> Emitter<'a, 'data> {
         text: &mut Text,
         function: &Function<'_>,
         index: usize,
-        starts: &HashMap<usize, Label>,
+        starts: &Starts<'_, '_>,
     ) -> Result<usize, Refusal> {
         let pair = self.pair(function, index, |decoded| decoded.dst)?;
         let behind = function.all[index].end();
         self.copy(text, function, index);
         let origin = text.len();
         let computed = computed(&function.code, &function.all, index, pair);
-        let is_whole = |last: usize| (index + 1..=last).all(|part| !starts.contains_key(&part));
+        let is_whole = |last: usize| (index + 1..=last).all(|part| starts.get(part).is_none());
         if let Some(computed) = computed.filter(|computed| is_whole(computed.high)) {
             let goal = computed.address;
             // A call goes to the copy at once. The copy of a kernel's own is for this kernel's calls only: other code may get the

@@ -68,10 +68,13 @@ pub(super) fn outlines(codes: Vec<NamedCode<'_>>) -> Vec<Outline<'_>> {
             outline.returns_whole = Some(masks::returns_whole(&function));
             outline.lanes.replace(function.lanes.clone());
         }
-        let decoded = is_kept.then(|| {
+        let decoded = if is_kept {
             function.find_loops();
-            Rc::new(function)
-        });
+            Some(Rc::new(function))
+        } else {
+            decoder.borrow_mut().take_back(function.all);
+            None
+        };
         Some(Outline { decoded, ..outline })
     });
     outlined.collect()
@@ -153,6 +156,13 @@ impl<'data> Outline<'data> {
             Rc::make_mut(&mut function).find_loops();
         }
         function
+    }
+
+    /// Takes the function, after [`Self::function`], if it is not needed any longer.
+    pub(super) fn take_back(&self, function: Rc<Function<'data>>) {
+        if let Ok(function) = Rc::try_unwrap(function) {
+            self.decoder.borrow_mut().take_back(function.all);
+        }
     }
 
     /// All of its ways are known, and it may return.

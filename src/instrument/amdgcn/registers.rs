@@ -483,7 +483,7 @@ impl<'a, 'data> Assignment<'a, 'data> {
     }
 
     fn is_checked(&self, key: &Key) -> bool {
-        key.2 == Kind::Waves && self.choice.checked.contains(&(key.0, key.1))
+        key.2 == Kind::Waves && self.choice.checked.contains(key.0, key.1)
     }
 
     /// A wave comes there once at most, or it does not matter how often it does.

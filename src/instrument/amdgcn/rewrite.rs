@@ -268,7 +268,7 @@ impl<'o, 'data> Rewriter<'o, 'data> {
         }
         self.words += plan.words;
         let sums = std::mem::take(&mut plan.sums);
-        let mut planned = Planned {
+        let planned = Planned {
             own,
             plan,
             functions: functions.iter().map(Rc::as_ref).collect(),
@@ -279,10 +279,14 @@ impl<'o, 'data> Rewriter<'o, 'data> {
         }
         let sums = planned.plan.spread();
         sums.for_each(|(counter, count)| self.map.add_sum(counter, count));
-        planned.plan.forget_counters();
+        let mut plan = planned.plan;
+        plan.forget_counters();
+        for (number, function) in numbers.iter().zip(functions) {
+            self.functions[*number].take_back(function);
+        }
         self.written.push(Written {
             own,
-            plan: planned.plan,
+            plan,
             functions: numbers,
         });
         Ok(())
