@@ -159,9 +159,22 @@ fn around(set: Set, parents: &Parents) -> impl Iterator<Item = Set> {
     })
 }
 
-/// Returns whether a set is a part of another one.
+/// Returns whether a set is a part of another one: one of [`around`].
 fn is_within(inner: Set, outer: Set, parents: &Parents) -> bool {
-    around(inner, parents).any(|set| set == outer)
+    let (mut known, mut steps, mut length) = (None, 0_u32, 32_u32);
+    let mut set = inner;
+    while set != outer {
+        let next = match next_around(set, parents) {
+            Some(next) if Some(next) != known => next,
+            _ => return false,
+        };
+        steps += 1;
+        if steps == length {
+            (known, steps, length) = (Some(next), 0, 2 * length);
+        }
+        set = next;
+    }
+    true
 }
 
 /// The lanes that have left a loop, in a register: compilers set it to 0 before the loop, add lanes to it, and make these inactive.
@@ -174,7 +187,7 @@ struct Left {
 }
 
 /// The knowledge before an instruction.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct State {
     exec: Mask,
     /// By the number of the first register.
@@ -187,32 +200,91 @@ struct State {
     lost: Few<Set, ()>,
 }
 
-impl Clone for State {
-    fn clone(&self) -> Self {
-        let mut cloned = Self::new();
-        cloned.clone_from(self);
-        cloned
+/// The knowledge before an instruction, elsewhere in memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct View<'a> {
+    exec: Mask,
+    registers: &'a [(u16, Mask)],
+    left: &'a [(u16, Left)],
+    open: &'a [(Condition, ())],
+    lost: &'a [(Set, ())],
+}
+
+impl View<'_> {
+    /// The registers that something is known about.
+    fn held(self) -> Scalars {
+        let registers = self.registers.iter().map(|(number, _)| *number);
+        let registers = registers.chain(self.left.iter().map(|(number, _)| *number));
+        registers.fold(0, |all, number| all | 1 << number)
     }
 
-    /// Keeps the memory that it has.
-    fn clone_from(&mut self, source: &Self) {
+    /// Returns whether the active lanes, together with these, are those before the loop.
+    fn is_active(self, left: Left) -> bool {
+        left.with.is_none_or(|set| self.exec == Mask::Is(set))
+    }
+}
+
+/// The knowledge before many stretches: it takes few pieces of memory.
+#[derive(Default)]
+struct Store {
+    /// EXEC, and the ends of what is in the other pieces.
+    all: Vec<(Mask, [usize; 4])>,
+    registers: Vec<(u16, Mask)>,
+    left: Vec<(u16, Left)>,
+    open: Vec<(Condition, ())>,
+    lost: Vec<(Set, ())>,
+}
+
+impl Store {
+    /// Adds knowledge, and returns its number.
+    fn add(&mut self, view: View<'_>) -> u32 {
+        self.registers.extend_from_slice(view.registers);
+        self.left.extend_from_slice(view.left);
+        self.open.extend_from_slice(view.open);
+        self.lost.extend_from_slice(view.lost);
+        self.all.push((view.exec, self.ends()));
+        self.all.len() as u32 - 1
+    }
+
+    fn ends(&self) -> [usize; 4] {
         let Self {
-            exec,
             registers,
             left,
             open,
             lost,
-        } = source;
-        self.exec = *exec;
-        self.registers.0.clone_from(&registers.0);
-        self.left.0.clone_from(&left.0);
-        self.open.0.clone_from(&open.0);
-        self.lost.0.clone_from(&lost.0);
+            ..
+        } = self;
+        [registers.len(), left.len(), open.len(), lost.len()]
+    }
+
+    fn get(&self, number: u32) -> View<'_> {
+        let number = number as usize;
+        let (exec, ends) = self.all[number];
+        let starts = number
+            .checked_sub(1)
+            .map_or([0; 4], |last| self.all[last].1);
+        View {
+            exec,
+            registers: &self.registers[starts[0]..ends[0]],
+            left: &self.left[starts[1]..ends[1]],
+            open: &self.open[starts[2]..ends[2]],
+            lost: &self.lost[starts[3]..ends[3]],
+        }
+    }
+
+    /// Keeps the first so many.
+    fn truncate(&mut self, count: usize) {
+        let ends = count.checked_sub(1).map_or([0; 4], |last| self.all[last].1);
+        self.all.truncate(count);
+        self.registers.truncate(ends[0]);
+        self.left.truncate(ends[1]);
+        self.open.truncate(ends[2]);
+        self.lost.truncate(ends[3]);
     }
 }
 
 /// A map or a set of few keys, which is often copied and compared: in one piece of memory, by rising key.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Few<K, V>(Vec<(K, V)>);
 
 impl<K: Ord + Copy, V: Copy> Few<K, V> {
@@ -221,10 +293,13 @@ impl<K: Ord + Copy, V: Copy> Few<K, V> {
     }
 
     fn get(&self, key: K) -> Option<V> {
-        let mut entries = self.0.iter();
-        entries
-            .find(|(own, _)| *own == key)
-            .map(|(_, value)| *value)
+        value_of(&self.0, key)
+    }
+
+    /// Sets it to these entries, and keeps the memory that it has.
+    fn set(&mut self, entries: &[(K, V)]) {
+        self.0.clear();
+        self.0.extend_from_slice(entries);
     }
 
     fn contains(&self, key: K) -> bool {
@@ -243,10 +318,6 @@ impl<K: Ord + Copy, V: Copy> Few<K, V> {
         self.0.retain_mut(|(key, value)| is_kept(*key, value));
     }
 
-    fn iter(&self) -> impl Iterator<Item = (K, V)> {
-        self.0.iter().copied()
-    }
-
     fn keys(&self) -> impl Iterator<Item = K> {
         self.0.iter().map(|(key, _)| *key)
     }
@@ -254,21 +325,29 @@ impl<K: Ord + Copy, V: Copy> Few<K, V> {
 
 impl<K: Ord + Copy> Few<K, ()> {
     /// Sets it to all keys of two others.
-    fn unite(&mut self, one: &Self, another: &Self) {
+    fn unite(&mut self, one: &[(K, ())], another: &[(K, ())]) {
         let all = &mut self.0;
         all.clear();
-        if one.0.len() == another.0.len() && one.keys().eq(another.keys()) {
-            all.extend_from_slice(&one.0);
+        if one == another {
+            all.extend_from_slice(one);
             return;
         }
-        let (mut one, mut another) = (one.keys().peekable(), another.keys().peekable());
+        let (mut one, mut another) = (one.iter().peekable(), another.iter().peekable());
         while let (Some(a), Some(b)) = (one.peek().copied(), another.peek().copied()) {
-            all.push((a.min(b), ()));
+            all.push(*a.min(b));
             one.next_if(|_| a <= b);
             another.next_if(|_| b <= a);
         }
-        all.extend(one.chain(another).map(|key| (key, ())));
+        all.extend(one.chain(another));
     }
+}
+
+/// The value of a key in the entries of a map.
+fn value_of<K: Eq, V: Copy>(entries: &[(K, V)], key: K) -> Option<V> {
+    let mut entries = entries.iter();
+    entries
+        .find(|(own, _)| *own == key)
+        .map(|(_, value)| *value)
 }
 
 impl State {
@@ -283,35 +362,52 @@ impl State {
         }
     }
 
+    fn view(&self) -> View<'_> {
+        View {
+            exec: self.exec,
+            registers: &self.registers.0,
+            left: &self.left.0,
+            open: &self.open.0,
+            lost: &self.lost.0,
+        }
+    }
+
+    /// Sets it to other knowledge, and keeps the memory that it has.
+    fn set(&mut self, view: View<'_>) {
+        self.exec = view.exec;
+        self.registers.set(view.registers);
+        self.left.set(view.left);
+        self.open.set(view.open);
+        self.lost.set(view.lost);
+    }
+
     /// Sets it to the knowledge if one or another may be the case.
-    fn join(&mut self, one: &Self, other: &Self, parents: &Parents) {
+    fn join(&mut self, one: View<'_>, other: View<'_>, parents: &Parents) {
         let join = |a: Mask, b: Mask| match a == b {
             true => a,
             false => common(a, b, parents),
         };
         self.exec = join(one.exec, other.exec);
         let registers = one.registers.iter().filter_map(|(number, mask)| {
-            let joined = join(mask, other.registers.get(number)?);
-            (joined != Mask::Unknown).then_some((number, joined))
+            let joined = join(*mask, value_of(other.registers, *number)?);
+            (joined != Mask::Unknown).then_some((*number, joined))
         });
         self.registers.0.clear();
         self.registers.0.extend(registers);
-        let [is_one_active, is_other_active] =
-            [one, other].map(|state| |left| state.is_active(left));
-        let left = one.left.iter().filter_map(|(number, one)| {
-            let another = other.left.get(number)?;
-            let is_active = is_one_active(one) && is_other_active(another);
-            let with = match one.with == another.with {
-                true => one.with,
+        let left = one.left.iter().filter_map(|(number, known)| {
+            let another = value_of(other.left, *number)?;
+            let is_active = one.is_active(*known) && other.is_active(another);
+            let with = match known.with == another.with {
+                true => known.with,
                 false => is_active.then_some(None)?,
             };
-            let start = one.start;
-            (start == another.start).then_some((number, Left { start, with }))
+            let start = known.start;
+            (start == another.start).then_some((*number, Left { start, with }))
         });
         self.left.0.clear();
         self.left.0.extend(left);
-        self.open.unite(&one.open, &other.open);
-        self.lost.unite(&one.lost, &other.lost);
+        self.open.unite(one.open, other.open);
+        self.lost.unite(one.lost, other.lost);
     }
 
     /// The mask in an operand.
@@ -326,13 +422,12 @@ impl State {
 
     /// The registers that something is known about.
     fn held(&self) -> Scalars {
-        let registers = self.registers.keys().chain(self.left.keys());
-        registers.fold(0, |all, number| all | 1 << number)
+        self.view().held()
     }
 
     /// Returns whether the active lanes, together with these, are those before the loop.
     fn is_active(&self, left: Left) -> bool {
-        left.with.is_none_or(|set| self.exec == Mask::Is(set))
+        self.view().is_active(left)
     }
 
     /// The lanes in an operand that have left a loop, if all others of it are active.
@@ -401,7 +496,17 @@ impl State {
 }
 
 /// The knowledge before each stretch, if it can be reached.
-type States = Vec<Option<Rc<State>>>;
+struct States {
+    store: Store,
+    /// The numbers in the store.
+    numbers: Vec<Option<u32>>,
+}
+
+impl States {
+    fn get(&self, stretch: usize) -> Option<View<'_>> {
+        self.numbers[stretch].map(|number| self.store.get(number))
+    }
+}
 
 /// The steps of a function, and the knowledge before each stretch. `None`: the function is too large.
 fn states(function: &Function<'_>, parents: &mut Parents) -> Option<(Steps, States)> {
@@ -447,8 +552,8 @@ struct Search<'a, 'data> {
     before: States,
     /// The stretches that are to be visited: the first one comes next.
     waiting: Waiting,
-    /// The visited stretches.
-    visits: Vec<usize>,
+    /// The visited stretches, and the knowledge that was in the store before each visit.
+    visits: Vec<(usize, usize)>,
     changes: Vec<Change>,
     /// The knowledge within a stretch, and that of two ways.
     state: State,
@@ -491,26 +596,27 @@ struct Change {
     visit: u32,
     stretch: usize,
     /// The knowledge before the change.
-    old: Option<Rc<State>>,
+    old: Option<u32>,
     /// The stretch was not waiting.
     is_new: bool,
 }
 
 impl<'a, 'data> Search<'a, 'data> {
     fn new(function: &'a Function<'data>, steps: &'a Steps, restart: Restart) -> Self {
-        let start = Rc::new(State::new());
-        let mut before: States = vec![None; function.stretches.len()];
+        let mut store = Store::default();
+        let start = store.add(State::new().view());
+        let mut numbers = vec![None; function.stretches.len()];
         let mut waiting = Waiting::new(function.stretches.len());
         for entry in &function.entries {
             let stretch = function.stretch_of(*entry);
-            before[stretch] = Some(start.clone());
+            numbers[stretch] = Some(start);
             waiting.insert(stretch);
         }
         Self {
             function,
             steps,
             restart,
-            before,
+            before: States { store, numbers },
             waiting,
             visits: Vec::new(),
             changes: Vec::new(),
@@ -525,7 +631,7 @@ impl<'a, 'data> Search<'a, 'data> {
         let mut is_stale = false;
         while let Some(stretch) = self.waiting.pop_first() {
             parents.visit = self.visits.len() as u32;
-            self.visits.push(stretch);
+            self.visits.push((stretch, self.before.store.all.len()));
             *rest = rest.saturating_sub(1);
             if *rest == 0 {
                 return true;
@@ -541,21 +647,23 @@ impl<'a, 'data> Search<'a, 'data> {
     /// Follows the knowledge from a stretch to those that come next. Returns whether less is known of the lanes before a
     /// condition than before.
     fn visit(&mut self, stretch: usize, parents: &mut Parents) -> bool {
-        let Some(start) = &self.before[stretch] else {
+        let States { store, numbers } = &mut self.before;
+        let Some(number) = numbers[stretch] else {
             return false;
         };
+        let start = store.get(number);
         let function = self.function;
         let mut is_stale = false;
         let mut held = start.held();
         // The knowledge changes in one place that keeps its memory.
-        let (start, state) = (start.clone(), &mut self.state);
+        let state = &mut self.state;
         let mut is_changed = false;
         for step in self.steps.of(stretch) {
             if !step.matters(held) {
                 continue;
             }
             if !std::mem::replace(&mut is_changed, true) {
-                state.clone_from(&start);
+                state.set(start);
             }
             if step.take(function, state, parents) {
                 // Knowledge that follows from the lanes before the condition is no longer true.
@@ -566,32 +674,28 @@ impl<'a, 'data> Search<'a, 'data> {
             }
             held = state.held();
         }
-        let mut shared = (!is_changed).then_some(start);
+        let mut stored = (!is_changed).then_some(number);
         for next in function.stretches_behind(stretch).iter().copied() {
-            let state = match &shared {
-                Some(shared) => &**shared,
-                None => &self.state,
-            };
-            let joined = match &self.before[next] {
+            let joined = match numbers[next] {
+                Some(known) if Some(known) == stored => continue,
                 Some(known) => {
-                    if std::ptr::eq(&raw const **known, state) || **known == *state {
+                    let known = store.get(known);
+                    let state = stored.map_or(self.state.view(), |number| store.get(number));
+                    if known == state {
                         continue;
                     }
                     self.joined.join(known, state, parents);
-                    if self.joined == **known {
+                    if self.joined.view() == known {
                         continue;
                     }
-                    Rc::new(self.joined.clone())
+                    store.add(self.joined.view())
                 }
-                None => {
-                    let state = &self.state;
-                    shared.get_or_insert_with(|| Rc::new(state.clone())).clone()
-                }
+                None => *stored.get_or_insert_with(|| store.add(self.state.view())),
             };
             self.changes.push(Change {
                 visit: parents.visit,
                 stretch: next,
-                old: self.before[next].replace(joined),
+                old: numbers[next].replace(joined),
                 is_new: self.waiting.insert(next),
             });
         }
@@ -601,18 +705,19 @@ impl<'a, 'data> Search<'a, 'data> {
     /// Takes back all visits from the one with this number on.
     fn go_back(&mut self, visit: u32) {
         while self.visits.len() > visit as usize {
-            let Some(stretch) = self.visits.pop() else {
+            let Some((stretch, stored)) = self.visits.pop() else {
                 return;
             };
             let number = self.visits.len() as u32;
             let is_own = |change: &mut Change| change.visit == number;
             while let Some(change) = self.changes.pop_if(is_own) {
-                self.before[change.stretch] = change.old;
+                self.before.numbers[change.stretch] = change.old;
                 if change.is_new {
                     self.waiting.remove(change.stretch);
                 }
             }
             self.waiting.insert(stretch);
+            self.before.store.truncate(stored);
         }
     }
 }
@@ -833,8 +938,8 @@ impl<'a, 'data> Known<'a, 'data> {
             &mut self.parents.clone(),
             callees_end,
         );
-        for (stretch, state) in found.stretches.iter_mut().zip(&self.before) {
-            match state.as_ref().map(|state| state.exec) {
+        for (number, stretch) in found.stretches.iter_mut().enumerate() {
+            match self.before.get(number).map(|state| state.exec) {
                 Some(Mask::Is(Set::Entry)) => stretch.are_of_entry = true,
                 Some(Mask::Is(Set::Kept(at))) => {
                     stretch.behind = Some(function.stretch_of(at as usize) as u32 + 1);
@@ -853,12 +958,14 @@ impl<'a, 'data> Known<'a, 'data> {
             matches!(function.all[*number].flow, Flow::Indirect) && !is_jump
         };
         let mut parents = self.parents.clone();
+        let mut state = State::new();
         (0..function.all.len()).filter(is_return).all(|number| {
             let stretch = function.stretch_of(number);
-            let Some(mut state) = self.before[stretch].as_deref().cloned() else {
+            let Some(start) = self.before.get(stretch) else {
                 // No wave comes there.
                 return true;
             };
+            state.set(start);
             let steps = self.steps.of(stretch).iter();
             for earlier in steps.take_while(|step| step.number < number) {
                 earlier.take(function, &mut state, &mut parents);
@@ -872,7 +979,7 @@ impl<'a, 'data> Known<'a, 'data> {
 fn ways(
     function: &Function<'_>,
     steps: &Steps,
-    states: &[Option<Rc<State>>],
+    states: &States,
     parents: &mut Parents,
     callees_end: bool,
 ) -> LaneWays {
@@ -881,15 +988,18 @@ fn ways(
         |condition: Condition, is_rest: bool| LaneEnd::Pool(2 * condition + u32::from(is_rest));
     let both = |condition: Condition| [pool(condition, true), pool(condition, false)];
     let mut found = LaneWays {
-        stretches: vec![StretchLanes::default(); states.len()],
+        stretches: vec![StretchLanes::default(); function.stretches.len()],
         ..LaneWays::default()
     };
     // Pools whose lanes may go to places that are not known.
     let mut leaking: BTreeSet<Condition> = BTreeSet::new();
-    for (stretch, state) in states.iter().enumerate() {
-        let Some(mut state) = state.clone() else {
+    let (mut state, mut earlier) = (State::new(), State::new());
+    for stretch in 0..function.stretches.len() {
+        let Some(start) = states.get(stretch) else {
             continue;
         };
+        let state = &mut state;
+        state.set(start);
         for step in steps.of(stretch) {
             let number = step.number;
             let ins = &function.all[number];
@@ -898,7 +1008,6 @@ fn ways(
                 continue;
             }
             let condition = number as Condition;
-            let state = Rc::make_mut(&mut state);
             let is_plain = matches!(ins.flow, Flow::Next | Flow::Branch { .. });
             if is_plain && (!ins.writes_exec || ins.ends_block()) {
                 if state.open.contains(condition) {
@@ -908,7 +1017,7 @@ fn ways(
                 step.take(function, state, parents);
                 continue;
             }
-            let earlier = state.clone();
+            earlier.set(state.view());
             let left = step.leaves_loop(&earlier);
             step.take(function, state, parents);
             let leaves =

@@ -929,18 +929,32 @@ impl<'a, 'data> Assignment<'a, 'data> {
     /// The sums over words of memory. `None` if a factor gets too large.
     fn sums(&self, plan: &Plan) -> Option<Vec<Vec<(super::map::Sum, super::map::Sum)>>> {
         let lanes = u64::from(self.group.lanes);
-        let counters = plan.counters.iter().map(|counter| {
-            let key = (counter.function, counter.stretch, counter.kind);
-            (key, counter.word)
-        });
-        let mut words: Vec<(Key, u64)> = counters.collect();
-        words.sort_unstable();
+        // The words of waves and lanes by function and stretch, and those of products.
+        let functions = self.group.functions.iter();
+        let stretches = functions.map(|function| vec![[0; 2]; function.stretches.len()]);
+        let mut words: Vec<Vec<[u64; 2]>> = stretches.collect();
+        let mut products: BTreeMap<Key, u64> = BTreeMap::new();
+        for counter in &plan.counters {
+            let place = &mut words[counter.function][counter.stretch];
+            match counter.kind {
+                Kind::Waves => place[0] = counter.word,
+                Kind::Lanes => place[1] = counter.word,
+                Kind::Times(_) => {
+                    let key = (counter.function, counter.stretch, counter.kind);
+                    products.insert(key, counter.word);
+                }
+            }
+        }
+        let word = |key: &Key| match key.2 {
+            Kind::Waves => words[key.0][key.1][0],
+            Kind::Lanes => words[key.0][key.1][1],
+            Kind::Times(_) => products[key],
+        };
         let to_words = |terms: &[(Term, Ratio)]| {
             // Each term has a word of its own.
             let terms = terms.iter().filter(|(_, factor)| !factor.is_zero());
             let terms = terms.map(|(term, factor)| {
-                let place = words.binary_search_by_key(&term.key, |(key, _)| *key);
-                let (_, plain) = words[place.ok()?];
+                let plain = word(&term.key);
                 let word = match term.is_product {
                     true => plain + lanes,
                     false => plain,
