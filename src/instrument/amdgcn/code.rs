@@ -408,3 +408,42 @@ pub(super) fn constant(instruction: &Instruction, operand: Operand) -> Option<u3
     }
     inline_constant(operand, FloatFormat::Single).map(|value| value as u32)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `s_mov_b32 s0, s1`, and `s_add_u32 s2, s3, 5` and `, 6` with literals (AMD's guide of CDNA 2, "SOP1" and "SOP2").
+    const MOVE: [u32; 1] = [0xbe80_0001];
+    const ADD_5: [u32; 2] = [0x8002_ff03, 5];
+    const ADD_6: [u32; 2] = [0x8002_ff03, 6];
+
+    fn decoded(decoder: &mut Decoder, words: &[&[u32]]) -> (Vec<(u64, Scalars)>, Used) {
+        let words = words.iter().copied().flatten();
+        let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
+        let code = Code {
+            bytes: &bytes,
+            address: 0x100,
+            target: Target::Gfx90a,
+            wave: WaveSize::W64,
+        };
+        let (all, used) = decoder.instructions(&code);
+        let all = all.iter().map(|ins| (ins.address, ins.writes)).collect();
+        (all, used)
+    }
+
+    #[test]
+    fn instructions_that_came_before_have_their_own_addresses_and_registers() {
+        let mut decoder = Decoder::new(0);
+        let (all, used) = decoded(&mut decoder, &[&MOVE, &ADD_5, &MOVE]);
+        assert_eq!(all, [(0x100, 1), (0x104, 4), (0x10c, 1)]);
+        assert_eq!((used.scalars, used.scalar_set), (4, 0b1111));
+        // Other code has some of them.
+        let (all, used) = decoded(&mut decoder, &[&ADD_6, &ADD_5]);
+        assert_eq!(all, [(0x100, 4), (0x108, 4)]);
+        assert_eq!((used.scalars, used.scalar_set), (4, 0b1100));
+        let (all, used) = decoded(&mut decoder, &[&MOVE]);
+        assert_eq!(all, [(0x100, 1)]);
+        assert_eq!((used.scalars, used.scalar_set), (2, 0b11));
+    }
+}
